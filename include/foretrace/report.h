@@ -14,6 +14,7 @@
 #include "foretrace/answer/collective.h"
 #include "foretrace/answer/diagnosis.h"
 #include "foretrace/answer/diff.h"
+#include "foretrace/answer/generation.h"
 #include "foretrace/answer/input.h"
 #include "foretrace/answer/memory.h"
 #include "foretrace/answer/pairs.h"
@@ -131,6 +132,12 @@ nlohmann::json to_json(const PipelineReport& report);
 void write_pipeline_text(const PipelineReport& report, std::ostream& out);
 /// With the passes of each rank as bars.
 void write_pipeline_page(const PipelineReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.generation/1".
+nlohmann::json to_json(const GenerationReport& report);
+void write_generation_text(const GenerationReport& report, std::ostream& out);
+/// One line for each measured row, or for the step.
+void write_generation_csv(const GenerationReport& report, std::ostream& out);
 
 /// "foretrace.input/1". Durations are of a step.
 nlohmann::json to_json(const InputReport& report);

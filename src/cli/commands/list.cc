@@ -11,6 +11,7 @@
 #include "foretrace/report.h"
 #include "foretrace/schedule.h"
 #include "foretrace/transform.h"
+#include "foretrace/workload.h"
 #include "report/machine/machine_text.h"
 #include "transform/synonyms.h"
 
@@ -64,6 +65,7 @@ constexpr List kLists[] = {
     {"exporters", [] { return rows_of(exporters()); }},
     {"importers", [] { return rows_of(importers()); }},
     {"machines", [] { return rows_of(clusters()); }},
+    {"models", [] { return rows_of(workloads()); }},
     {"reports", [] { return rows_of(reports()); }},
     {"schedules", [] { return rows_of(schedules()); }},
     {"synonyms", synonym_rows},

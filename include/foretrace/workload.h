@@ -1,0 +1,96 @@
+#pragma once
+
+// A model as a table of layers: what each computes, keeps and passes on, without a trace.
+//
+//     description (JSON or preset) --layers(slice)--> table of layers --price--> times
+//
+//     embedding | block x 96                              | head
+//               | 4 GEMMs, attention, bytes of the rest   |
+//
+// A table is for one device and one micro-batch: what tensor, context and expert parallelism leave
+// of a layer. Numbers of operations and elements are doubles, because they pass 2^63 for large
+// jobs.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/fields.h"
+#include "foretrace/units.h"
+
+namespace foretrace {
+
+/// What is computed again in the backward pass instead of being kept: nothing; what attention
+/// makes; whole layers, from their input.
+enum class Recompute : std::uint8_t { none, selective, full };
+
+/// The part of a model that one device computes for one micro-batch.
+struct LayerSlice {
+  std::int64_t micro_batch = 1;  ///< Sequences, or images.
+  std::int64_t tensor = 1, context = 1, expert = 1;
+  bool sequence_parallel = false;  ///< What tensor parallelism leaves whole is split by sequence.
+  bool fused_attention = true;     ///< Scores never reach memory (FlashAttention).
+  std::int64_t element_bytes = 2;  ///< Of activations.
+};
+
+/// columns x inner weights (or a second operand) applied to rows x inner. The backward pass has two
+/// of the same operations: (rows, inner, columns) and (inner, columns, rows).
+struct Gemm {
+  double rows = 0, columns = 0, inner = 0;
+  double count = 1;         ///< Independent ones, in one batched or grouped kernel.
+  bool has_weights = true;  ///< Otherwise both operands are activations.
+};
+
+struct LayerRow {
+  std::string name;
+  std::int64_t count = 1;  ///< Equal layers, one after the other.
+  std::vector<Gemm> gemms{};
+  double attention_operations = 0;  ///< Forward, of a fused kernel; backward has 2.5 times as many.
+  double moved_bytes = 0;           ///< By kernels that memory limits, forward.
+  double moved_back_bytes = 0;      ///< The same, backward.
+  std::int64_t kernels = 0;         ///< Forward.
+  double parameters = 0;            ///< Of one layer on one device, without experts.
+  double expert_parameters = 0;     ///< Of its experts on one device.
+  double all_parameters = 0;        ///< Of one layer of the whole model.
+  double operations = 0;  ///< Forward, all devices of the layer together, nothing computed twice.
+  Bytes kept{}, kept_selective{}, kept_full{};  ///< For the backward pass, by what is recomputed.
+  Bytes working{};             ///< Largest that exists at once while it runs, beyond what is kept.
+  Bytes output{};              ///< Passed to the next layer.
+  std::int64_t exchanges = 0;  ///< Sums over tensor parallel ranks, each of `exchanged` bytes.
+  Bytes exchanged{};
+  Bytes routed{};  ///< Sent to experts, and as much back; 0 without experts.
+};
+
+/// From input to output. Layers of pipelines are those between the first and the last row.
+using LayerTable = std::vector<LayerRow>;
+
+class Workload : public Described {
+ public:
+  /// Throws Error where the slice does not divide the model.
+  virtual LayerTable layers(const LayerSlice& slice) const = 0;
+  virtual std::int64_t layer_count() const = 0;  ///< Between embedding and head.
+  virtual std::int64_t tokens() const = 0;       ///< Per sample: its length, or 1 for images.
+  /// What two descriptions must share to be like each other: logarithms of sizes.
+  virtual std::vector<double> traits() const = 0;
+
+  double parameters() const;  ///< Of the whole model, layers and tables that are shared once.
+  double operations() const;  ///< Forward, one sample.
+};
+
+struct WorkloadEntry {
+  std::string_view name, summary;
+};
+/// Presets and families, sorted by name.
+const std::vector<WorkloadEntry>& workloads();
+
+/// "gpt3-175b", "llama3-70b:layers=12,sequence=4096", "transformer:layers=24,hidden=1024,heads=16",
+/// or the path of a JSON file {"use": FAMILY or PRESET, settings}. Also knows presets as published
+/// tables write them ("LLAMA3.1_405B"). Throws Error with the nearest name.
+std::unique_ptr<Workload> find_workload(std::string_view name_or_path);
+
+/// The preset that a published table means; empty if none.
+std::string_view preset_recorded_as(std::string_view name);
+
+}  // namespace foretrace

@@ -1,0 +1,107 @@
+#include "foretrace/answer/generation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/statistics.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::size_t kLeastRanked = 3;  ///< Rows of a group whose order says something.
+
+struct Pair {
+  double predicted = 0, measured = 0;
+};
+
+/// Ranks from 0, the mean of equal ones.
+std::vector<double> ranks_of(const std::vector<double>& values) {
+  std::vector<double> ranks;
+  for (const double value : values) {
+    double below = 0, equal = 0;
+    for (const double other : values) below += other < value, equal += other == value;
+    ranks.push_back(below + (equal - 1) / 2);
+  }
+  return ranks;
+}
+
+/// Spearman's: the correlation of ranks. Nothing where one side has no order.
+std::optional<double> rank_correlation(const std::vector<Pair>& pairs) {
+  std::vector<double> predicted, measured;
+  for (const Pair& pair : pairs)
+    predicted.push_back(pair.predicted), measured.push_back(pair.measured);
+  predicted = ranks_of(predicted), measured = ranks_of(measured);
+  const double mean = static_cast<double>(pairs.size() - 1) / 2;
+  double both = 0, a = 0, b = 0;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    both += (predicted[i] - mean) * (measured[i] - mean);
+    a += (predicted[i] - mean) * (predicted[i] - mean);
+    b += (measured[i] - mean) * (measured[i] - mean);
+  }
+  if (a <= 0 || b <= 0) return std::nullopt;
+  return both / std::sqrt(a * b);
+}
+
+/// How much slower the row that was predicted to be best is than the best.
+double regret_of(const std::vector<Pair>& pairs) {
+  const auto chosen = std::ranges::min_element(pairs, {}, &Pair::predicted);
+  const auto best = std::ranges::min_element(pairs, {}, &Pair::measured);
+  return chosen->measured / best->measured - 1;
+}
+
+void score_groups(const std::map<std::string, std::vector<Pair>>& groups, GeneratedScore& score) {
+  double correlation = 0, ranked = 0, regret = 0, compared = 0;
+  for (const auto& [name, pairs] : groups) {
+    const auto weight = static_cast<double>(pairs.size());
+    if (pairs.size() >= 2) regret += weight * regret_of(pairs), compared += weight;
+    if (pairs.size() < kLeastRanked) continue;
+    if (const auto one = rank_correlation(pairs)) correlation += weight * *one, ranked += weight;
+  }
+  if (ranked > 0) score.rank_correlation = correlation / ranked;
+  if (compared > 0) score.regret = regret / compared;
+}
+
+}  // namespace
+
+std::optional<double> GeneratedRow::error() const {
+  if (!measured || measured->count() <= 0) return std::nullopt;
+  return static_cast<double>(time.count()) / static_cast<double>(measured->count()) - 1;
+}
+
+GeneratedScore score_of(const std::vector<GeneratedRow>& rows,
+                        const std::vector<std::pair<std::string, double>>& groups) {
+  GeneratedScore score;
+  std::vector<double> errors, memory;
+  std::map<std::string, std::vector<Pair>> competing;
+  double inside = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const GeneratedRow& row = rows[i];
+    if (row.ran_out) ++score.ran_out, score.found += row.runs_out;
+    if (row.was_fitted || row.ran_out) continue;
+    ++score.fitting, score.alarms += row.runs_out;
+    const auto error = row.error();
+    if (!error) continue;
+    errors.push_back(std::abs(*error));
+    inside += *row.measured >= row.lower && *row.measured <= row.upper;
+    competing[groups[i].first].push_back(
+        {static_cast<double>(row.time.count()) / groups[i].second,
+         static_cast<double>(row.measured->count()) / groups[i].second});
+    if (row.measured_memory.count > 0)
+      memory.push_back(std::abs(static_cast<double>(row.allocated.count) /
+                                    static_cast<double>(row.measured_memory.count) -
+                                1));
+  }
+  score.rows = errors.size();
+  if (errors.empty()) return score;
+  for (const double error : errors) score.mean += error / static_cast<double>(errors.size());
+  std::ranges::sort(errors);
+  score.median = interpolated_quantile(errors, .5);
+  score.ninetieth = interpolated_quantile(errors, .9);
+  score.in_interval = inside / static_cast<double>(errors.size());
+  if (!memory.empty()) score.memory_median = median(memory);
+  score_groups(competing, score);
+  return score;
+}
+
+}  // namespace foretrace

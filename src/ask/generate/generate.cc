@@ -1,0 +1,212 @@
+#include "foretrace/ask/generate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "ask/generate/measured_rows.h"
+#include "base/fields/assignments.h"
+#include "base/wording.h"
+#include "foretrace/error.h"
+#include "price/calibration.h"
+
+namespace foretrace {
+namespace {
+
+constexpr double kMicrosecond = 1e3;  ///< In nanoseconds.
+/// What may be used of a table's rows to fit to: so many, or that share if it is more.
+constexpr std::size_t kLeastFitted = 5;
+constexpr double kFittedShare = .05;
+
+Nanoseconds nanoseconds(double us) { return Nanoseconds(std::llround(us * kMicrosecond)); }
+
+bool runs_out(const StepMemory& memory, const Platform& platform) {
+  return memory.reserved > platform.device.memory;
+}
+
+std::string largest_parts(const StepMemory& memory) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> parts;
+  for (const auto& [name, bytes] : memory.parts) {
+    if (parts.size() < kNamed) parts.push_back(name + " " + to_text(bytes));
+  }
+  return joined(parts);
+}
+
+std::string layout_text(Layout layout) {
+  Layout usual;
+  const nlohmann::json settings = write_json(layout), defaults = write_json(usual);
+  std::string text;
+  for (const auto& [name, value] : settings.items()) {
+    if (value == defaults[name]) continue;
+    text += (text.empty() ? "" : ",") + name + "=" +
+            (value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return text;
+}
+
+/// Parts that sum to the time: what the process adds is spread over all.
+void add_breakdown(const CalibratedPrice& priced, GeneratedStep& step) {
+  const StepPrice& price = priced.price;
+  const double factor = priced.us / price.step;
+  Nanoseconds left = step.time;
+  const auto add = [&](const char* name, double us) {
+    if (us <= 0) return;
+    step.breakdown.emplace_back(name, nanoseconds(us * factor));
+    left -= step.breakdown.back().second;
+  };
+  add("tensor and expert communication", price.tensor);
+  add("pipeline bubble", price.bubble);
+  add("sends between stages", price.sends);
+  add("gradients", price.gradients);
+  add("optimizer", price.optimizer);
+  add("other", price.other);
+  step.breakdown.insert(step.breakdown.begin(), {"compute", left});
+}
+
+void add_layers(const MeasuredStep& asked, GeneratedStep& step) {
+  for (const LayerRow& row : asked.workload->layers(slice_of(asked.layout))) {
+    const Recompute recompute = recompute_of(asked.layout);
+    const Bytes kept = recompute == Recompute::full        ? row.kept_full
+                       : recompute == Recompute::selective ? row.kept_selective
+                                                           : row.kept;
+    if (!step.layers.empty() && step.layers.back().name == row.name &&
+        step.layers.back().parameters == row.parameters) {
+      step.layers.back().count += row.count;
+      continue;
+    }
+    step.layers.push_back({row.name, row.count, row.parameters + row.expert_parameters,
+                           row.operations, kept, row.output});
+  }
+}
+
+GeneratedStep answer_of(const MeasuredStep& asked, const CalibratedPrice& priced) {
+  GeneratedStep step{.model = asked.name,
+                     .machine = asked.platform.name,
+                     .layout = layout_text(asked.layout),
+                     .parameters = asked.workload->parameters(),
+                     .devices = asked.layout.devices()};
+  step.time = nanoseconds(priced.us);
+  step.lower = nanoseconds(priced.lower_us), step.upper = nanoseconds(priced.upper_us);
+  add_breakdown(priced, step);
+  add_layers(asked, step);
+  step.memory = priced.price.memory.parts;
+  step.allocated = priced.price.memory.allocated, step.reserved = priced.price.memory.reserved;
+  step.device_memory = asked.platform.device.memory;
+  step.is_covered = priced.is_covered;
+  const double seconds = priced.us * 1e-6;
+  step.samples_per_second = static_cast<double>(asked.layout.global_batch) / seconds;
+  step.tokens_per_second = step.samples_per_second * static_cast<double>(asked.workload->tokens());
+  step.utilization = priced.price.operations / seconds / static_cast<double>(step.devices) /
+                     asked.platform.device.bf16.flops_per_second;
+  if (asked.platform.device.bf16.flops_per_second <= 0)
+    step.utilization = priced.price.operations / seconds / static_cast<double>(step.devices) /
+                       asked.platform.device.fp16.flops_per_second;
+  return step;
+}
+
+RowDefaults defaults_of(const GenerateQuestion& question) {
+  RowDefaults defaults{
+      .workload = question.model, .machine = question.machine, .only = question.only};
+  if (!question.layout.empty())
+    within("--layout", [&] { read_assigned(question.layout, defaults.layout); });
+  return defaults;
+}
+
+/// The rows to fit to, by what is known least about; none that ran out of memory.
+std::vector<MeasuredRow> fitted_rows(const GenerateQuestion& question) {
+  Notes notes;
+  const std::vector<MeasuredRow> rows =
+      read_measured_rows(question.calibrate, defaults_of(question), notes);
+  const std::int64_t wanted = question.calibrate_rows;
+  std::vector<MeasuredRow> timed;
+  std::vector<std::vector<double>> shapes;
+  for (const MeasuredRow& row : rows) {
+    if (row.out_of_memory) continue;
+    timed.push_back(row);
+    shapes.push_back(shape_of(row.step));
+  }
+  if (wanted == 0) return timed;
+  const std::size_t all = rows.size() + static_cast<std::size_t>(notes.count(kLeftOut));
+  const auto share = static_cast<std::size_t>(static_cast<double>(all) * kFittedShare);
+  const std::size_t count =
+      wanted < 0 ? std::max(kLeastFitted, share) : static_cast<std::size_t>(wanted);
+  std::vector<MeasuredRow> chosen;
+  for (const std::size_t place : chosen_shapes(shapes, count)) chosen.push_back(timed[place]);
+  return chosen;
+}
+
+GeneratedRow compared(const MeasuredRow& row, const CalibratedPrice& priced) {
+  GeneratedRow compared{.number = row.number, .name = row.step.name};
+  compared.time = nanoseconds(priced.us);
+  compared.lower = nanoseconds(priced.lower_us), compared.upper = nanoseconds(priced.upper_us);
+  if (!row.out_of_memory) compared.measured = nanoseconds(row.step.us);
+  compared.allocated = priced.price.memory.allocated;
+  compared.measured_memory = {std::llround(row.memory_bytes)};
+  compared.is_covered = priced.is_covered;
+  compared.runs_out = runs_out(priced.price.memory, row.step.platform);
+  compared.ran_out = row.out_of_memory;
+  return compared;
+}
+
+void compare(const GenerateQuestion& question, const std::set<std::size_t>& fitted,
+             StepCalibration& calibration, GenerationReport& report) {
+  const std::vector<MeasuredRow> rows =
+      read_measured_rows(question.against, defaults_of(question), report.notes);
+  std::vector<std::pair<std::string, double>> groups;
+  for (const MeasuredRow& row : rows) {
+    report.rows.push_back(compared(row, calibration.price(row.step)));
+    report.rows.back().was_fitted =
+        question.against == question.calibrate && fitted.contains(row.number);
+    groups.emplace_back(row.group, static_cast<double>(row.step.layout.global_batch));
+  }
+  report.score = score_of(report.rows, groups);
+}
+
+void answer_one(const GenerateQuestion& question, StepCalibration& calibration,
+                GenerationReport& report) {
+  if (question.machine.empty())
+    throw Error("--machine: must be given; see `foretrace list machines`");
+  MeasuredStep asked{.name = question.model};
+  asked.workload = find_workload(question.model);
+  asked.layout = defaults_of(question).layout;
+  within("--layout", [&] { asked.layout.check(); });
+  asked.platform = find_platform(question.machine);
+  const CalibratedPrice priced = calibration.price(asked);
+  if (runs_out(priced.price.memory, asked.platform))
+    throw Error("memory: must fit a device of " + to_text(asked.platform.device.memory) +
+                ", needs " + to_text(priced.price.memory.reserved) + ", most of it " +
+                largest_parts(priced.price.memory));
+  report.step = answer_of(asked, priced);
+}
+
+}  // namespace
+
+GenerationReport generate_step(const GenerateQuestion& question) {
+  if (question.model.empty() && question.against.empty())
+    throw Error("MODEL: must be given, or --against a table that names models");
+  GenerationReport report{.calibration = question.calibrate};
+  StepCalibration calibration;
+  std::set<std::size_t> fitted;
+  if (!question.calibrate.empty()) {
+    const std::vector<MeasuredRow> rows = fitted_rows(question);
+    std::vector<MeasuredStep> steps;
+    for (const MeasuredRow& row : rows) steps.push_back(row.step), fitted.insert(row.number);
+    calibration = StepCalibration(steps);
+    for (const ConstantEntry& constant : constants())
+      report.constants.emplace_back(constant.name, calibration.fitted().*constant.value,
+                                    constant.unit);
+  } else {
+    report.assumptions.push_back(
+        "constants are those of published steps of Megatron-LM on A100; fit them to a few measured "
+        "steps of yours with --calibrate");
+  }
+  if (!question.against.empty())
+    compare(question, fitted, calibration, report);
+  else
+    answer_one(question, calibration, report);
+  return report;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,126 @@
+#include "price/calibration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "foretrace/error.h"
+#include "price/process.h"
+#include "price/simplex.h"
+
+namespace foretrace {
+namespace {
+
+constexpr double kHuber = .1;
+/// Standard deviation of a residual, with which a constant's distance from its start is weighed.
+constexpr double kResidual = .1;
+constexpr double kEighty = 1.2816;  ///< Standard deviations to either side that hold 80 %.
+/// A large matrix product is not faster than the device.
+constexpr double kGreatestShare = 1;
+/// Standard deviations of logarithms that residuals and repeated steps usually have, and how many
+/// residuals' worth that is taken to be known.
+constexpr double kUsualSignal = .15, kUsualNoise = .05, kPull = 2;
+constexpr int kSteps = 1200;
+/// What a shape's variance falls to, of the whole, where it counts as covered.
+constexpr double kCovered = .5;
+
+double huber(double error) {
+  const double size = std::abs(error);
+  return size < kHuber ? size * size : 2 * kHuber * size - kHuber * kHuber;
+}
+
+Constants moved_by(const std::vector<double>& logs) {
+  Constants moved;
+  for (std::size_t i = 0; i < logs.size(); ++i)
+    moved.*constants()[i].value = constants()[i].start * std::exp(logs[i]);
+  moved.gemm = std::min(moved.gemm, kGreatestShare);
+  return moved;
+}
+
+/// Minus twice the logarithm of how likely each residual is from all others, with a weak pull to
+/// usual deviations.
+double unlikeliness(const std::vector<std::vector<double>>& shapes,
+                    const std::vector<double>& residuals, double signal, double noise) {
+  const auto factor = factor_of(shapes, signal, noise);
+  const auto weights = solved_backward(factor, solved_forward(factor, residuals));
+  double sum = 0;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    std::vector<double> unit(shapes.size(), 0);
+    unit[i] = 1;
+    double inverse = 0;
+    for (const double value : solved_forward(factor, unit)) inverse += value * value;
+    const double error = weights[i] / inverse;
+    sum += error * error * inverse - std::log(inverse);
+  }
+  const auto pull = [](double value, double usual) {
+    const double away = std::log(value / usual);
+    return 2 * away * away;
+  };
+  return sum + kPull * (pull(signal, kUsualSignal) + pull(noise, kUsualNoise));
+}
+
+}  // namespace
+
+StepCalibration::StepCalibration(const std::vector<MeasuredStep>& steps) {
+  for (const MeasuredStep& step : steps) shapes_.push_back(shape_of(step));
+  if (steps.empty()) return;
+  fit_constants(steps);
+  std::vector<double> residuals;
+  for (const MeasuredStep& step : steps) {
+    const StepPrice price = pricer_.price(*step.workload, step.layout, step.platform, constants_);
+    residuals.push_back(std::log(step.us / price.step));
+  }
+  fit_residuals(residuals);
+}
+
+void StepCalibration::fit_constants(const std::vector<MeasuredStep>& steps) {
+  const auto cost = [&](const std::vector<double>& logs) {
+    const Constants tried = moved_by(logs);
+    double sum = 0;
+    for (const MeasuredStep& step : steps) {
+      const double us = pricer_.price(*step.workload, step.layout, step.platform, tried).step;
+      sum += huber(std::log(us / step.us)) / (kResidual * kResidual);
+    }
+    for (std::size_t i = 0; i < logs.size(); ++i) {
+      const double away = logs[i] / constants()[i].spread;
+      sum += away * away;
+    }
+    return sum;
+  };
+  const std::vector<double> start(constants().size(), 0);
+  constants_ = moved_by(least_of(cost, least_of(cost, start, kSteps), kSteps));
+}
+
+void StepCalibration::fit_residuals(const std::vector<double>& residuals) {
+  double least = 1e300;
+  for (const double signal : {.04, .07, .1, .15, .22, .32}) {
+    for (const double noise : {.01, .02, .03, .05, .08}) {
+      const double found = unlikeliness(shapes_, residuals, signal, noise);
+      if (found < least) least = found, signal_ = signal, noise_ = noise;
+    }
+  }
+  triangle_ = factor_of(shapes_, signal_, noise_);
+  weights_ = solved_backward(triangle_, solved_forward(triangle_, residuals));
+}
+
+CalibratedPrice StepCalibration::price(const MeasuredStep& step) {
+  CalibratedPrice answer{.price =
+                             pricer_.price(*step.workload, step.layout, step.platform, constants_)};
+  const std::vector<double> shape = shape_of(step);
+  double residual = 0;
+  std::vector<double> like;
+  for (std::size_t i = 0; i < shapes_.size(); ++i) {
+    like.push_back(signal_ * signal_ * likeness(shape, shapes_[i]));
+    residual += like[i] * weights_[i];
+  }
+  double variance = signal_ * signal_;
+  for (const double known : solved_forward(triangle_, like)) variance -= known * known;
+  answer.is_covered = variance < kCovered * signal_ * signal_;
+  const double deviation = std::sqrt(std::max(0., variance) + noise_ * noise_);
+  answer.us = answer.price.step * std::exp(residual);
+  answer.lower_us = answer.us * std::exp(-kEighty * deviation);
+  answer.upper_us = answer.us * std::exp(kEighty * deviation);
+  return answer;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,48 @@
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "foretrace/price.h"
+
+namespace foretrace {
+
+void Layout::describe(Fields& fields) {
+  fields.integer("tp", tensor, "Tensor parallel ranks", 1);
+  fields.integer("pp", pipeline, "Pipeline stages", 1);
+  fields.integer("dp", data, "Data parallel ranks", 1);
+  fields.integer("cp", context, "Context parallel ranks: the sequence is split", 1);
+  fields.integer("ep", expert, "Expert parallel ranks, of the data parallel ones", 1);
+  fields.integer("virtual_stages", virtual_stages, "Parts of the model on each stage", 1);
+  fields.integer("micro_batch", micro_batch, "Samples of a micro-batch", 1);
+  fields.integer("global_batch", global_batch, "Samples of a step, on all ranks together", 1);
+  fields.text("schedule", schedule, "Pipeline schedule");
+  fields.choice("recompute", recompute, {"none", "selective", "full"},
+                "What the backward pass computes again instead of keeping it");
+  fields.choice("precision", precision, {"bf16", "fp16", "fp32", "tf32", "fp8", "fp4"},
+                "Of matrix products");
+  fields.integer("zero", zero,
+                 "Sharded over data parallel ranks: 1 optimizer, 2 gradients, 3 weights", 0, 3);
+  fields.flag("sequence_parallel", sequence_parallel,
+              "Norms and dropout are split over tensor parallel ranks");
+  fields.flag("fused_attention", fused_attention, "Scores never reach memory (FlashAttention)");
+  fields.flag("lora", lora, "Weights are frozen; only adapters of low rank learn");
+  fields.flag("overlap", overlaps_gradients, "Gradients are summed beside the backward pass");
+  fields.flag("embedding_is_layer", embedding_is_layer,
+              "Stages count embedding and head as a block each");
+}
+
+void Layout::check() const {
+  if (global_batch % (data * micro_batch) != 0)
+    throw Error("global_batch: must be a multiple of dp x micro_batch, " + std::to_string(data) +
+                " x " + std::to_string(micro_batch) + ", got " + std::to_string(global_batch));
+  if (expert > 1 && (data * context * tensor) % expert != 0)
+    throw Error("ep: must divide dp x cp x tp, " + std::to_string(data * context * tensor) +
+                ", got " + std::to_string(expert));
+  if (virtual_stages > 1 && pipeline == 1)
+    throw Error("virtual_stages: must be 1 without a pipeline, got " +
+                std::to_string(virtual_stages));
+  if (virtual_stages > 1 && micro_batches() % pipeline != 0)
+    throw Error("global_batch: interleaved stages need micro-batches in multiples of pp, " +
+                std::to_string(pipeline) + ", got " + std::to_string(micro_batches()));
+}
+
+}  // namespace foretrace

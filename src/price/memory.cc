@@ -1,0 +1,113 @@
+// Memory of a device, in mixed precision with Adam:
+//
+//     weights      2 bytes a parameter (4 in single precision)
+//     gradients    2 in fp16, 4 otherwise (Megatron's main gradients)
+//     optimizer    12: a copy, momentum and variance of 4 bytes each
+//     activations  what a layer keeps, times micro-batches in flight
+//
+// ZeRO divides optimizer state (1), gradients (2) and weights (3) by the data parallel ranks.
+
+#include "price/memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace foretrace {
+namespace {
+
+constexpr double kOptimizerBytes = 12;
+/// A gradient is made in 2 bytes and added to one of 4 (SimuMax's rows of LLaMA 3 70 B and 405 B).
+constexpr double kMadeBytes = 6;
+/// What the allocator loses to fragmentation: recalled from runs of Megatron-LM.
+constexpr double kFragmentation = .05;
+/// CUDA context, cuBLAS workspace and NCCL's buffers: 1.6 GB of an A100 are in use before a model
+/// is there (BLOOM's chronicles), and NCCL takes about as much.
+constexpr double kContextBytes = 2.5e9;
+
+double micro_batches_in_flight(const Layout& layout, std::int64_t stage) {
+  const std::int64_t p = layout.pipeline, m = layout.micro_batches(), v = layout.virtual_stages;
+  if (p == 1) return 1;
+  if (layout.schedule == "gpipe") return static_cast<double>(m);
+  if (v == 1) return static_cast<double>(std::min(m, p - stage));
+  const std::int64_t chunks = std::min(m * v, (p - stage - 1) * 2 + (v - 1) * p + 1);
+  return static_cast<double>(chunks) / static_cast<double>(v);
+}
+
+Bytes kept_of(const LayerRow& row, const Layout& layout) {
+  switch (recompute_of(layout)) {
+    case Recompute::none:
+      return row.kept;
+    case Recompute::selective:
+      return row.kept_selective;
+    case Recompute::full:
+      return row.kept_full;
+  }
+  return {};
+}
+
+StepMemory of_device(const LayerTable& table, const std::vector<StageRows>& stages,
+                     const Layout& layout, std::int64_t device) {
+  double parameters = 0, experts = 0, kept = 0, logits = 0, working = 0, largest = 0;
+  for (std::size_t i = static_cast<std::size_t>(device); i < stages.size();
+       i += static_cast<std::size_t>(layout.pipeline)) {
+    parameters += parameters_of(table, stages[i]) - experts_of(table, stages[i]);
+    experts += experts_of(table, stages[i]);
+    for (const auto& [row, count] : stages[i]) {
+      const double bytes = static_cast<double>(kept_of(table[row], layout).count);
+      for (const Gemm& gemm : table[row].gemms) {
+        if (gemm.has_weights && gemm.count == 1 && row + 1 < table.size())
+          largest = std::max(largest, gemm.columns * gemm.inner);
+      }
+      if (row + 1 == table.size())
+        logits = bytes + static_cast<double>(table[row].working.count);
+      else
+        kept += bytes * count;
+      if (row > 0 && row + 1 < table.size()) {
+        const double again =
+            static_cast<double>((table[row].kept - kept_of(table[row], layout)).count);
+        working = std::max(working, static_cast<double>(table[row].working.count) + again);
+      }
+    }
+  }
+  const auto shards = static_cast<double>(layout.data * layout.context);
+  const double expert_shards = std::max(
+      1., shards * static_cast<double>(layout.tensor) / static_cast<double>(layout.expert));
+  const auto sharded = [&](double each, std::int64_t from) {
+    if (layout.zero < from) return each * (parameters + experts);
+    return each * (parameters / shards + experts / expert_shards);
+  };
+  const bool single = layout.precision == "fp32" || layout.precision == "tf32";
+  StepMemory need;
+  const auto add = [&](std::string name, double bytes) {
+    if (bytes > 0) need.parts.emplace_back(std::move(name), Bytes{std::llround(bytes)});
+  };
+  add("weights", sharded(single ? 4 : 2, 3));
+  if (!layout.lora) {
+    add("gradients", sharded(single ? 4 : gradient_bytes(layout), 2));
+    add("optimizer state", sharded(single ? 8 : kOptimizerBytes, 1));
+  }
+  add("activations", kept * micro_batches_in_flight(layout, device));
+  add("logits", logits);
+  add("layer at work", std::max(0., working - logits));
+  add("gradient of the largest matrix", largest * kMadeBytes);
+  std::ranges::stable_sort(need.parts,
+                           [](const auto& a, const auto& b) { return a.second > b.second; });
+  for (const auto& [name, bytes] : need.parts) need.allocated += bytes;
+  need.reserved.count = std::llround(
+      static_cast<double>(need.allocated.count) * (1 + kFragmentation) + kContextBytes);
+  return need;
+}
+
+}  // namespace
+
+StepMemory memory_need(const LayerTable& table, const std::vector<StageRows>& stages,
+                       const Layout& layout) {
+  StepMemory most;
+  for (std::int64_t device = 0; device < layout.pipeline; ++device) {
+    StepMemory need = of_device(table, stages, layout, device);
+    if (need.allocated > most.allocated) most = std::move(need);
+  }
+  return most;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "foretrace/price.h"
+#include "price/stages.h"
+
+namespace foretrace {
+
+/// Of the device that needs most.
+StepMemory memory_need(const LayerTable& table, const std::vector<StageRows>& stages,
+                       const Layout& layout);
+
+}  // namespace foretrace

@@ -1,0 +1,85 @@
+#include "price/pipeline.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/fields/assignments.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+constexpr double kMicrosecond = 1e3;  ///< In nanoseconds.
+/// A pipeline of p stages is in its steady state after so many times p micro-batches.
+constexpr std::int64_t kFull = 2;
+
+Nanoseconds nanoseconds(double us) { return Nanoseconds(std::llround(us * kMicrosecond)); }
+
+std::string schedule_of(const Layout& layout) {
+  const bool is_plain = layout.schedule == "1f1b" || layout.schedule == "interleaved";
+  if (layout.virtual_stages > 1 && is_plain) return "interleaved";
+  return layout.schedule;
+}
+
+/// Ranks send and receive between passes, as Megatron-LM does, except with several chunks, where
+/// sends run beside them.
+PipelineCosts costs_of(const std::vector<StageCost>& stages, const Layout& layout) {
+  const bool blocks = layout.virtual_stages == 1;
+  PipelineCosts costs;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const StageCost& stage = stages[i];
+    const double forward = i + 1 < stages.size() ? stage.send : 0;
+    const double backward = i > 0 ? stage.send : 0;
+    // Where a schedule splits the backward pass, its halves are about as long.
+    const double half = stage.backward / 2;
+    StageCosts one{.forward = nanoseconds(stage.forward + (blocks ? forward : 0)),
+                   .input_gradient = nanoseconds(half + (blocks ? backward : 0)),
+                   .weight_gradient = nanoseconds(half),
+                   .recompute = nanoseconds(stage.recompute)};
+    if (!blocks) one.send_forward = nanoseconds(forward), one.send_backward = nanoseconds(backward);
+    costs.stages.push_back(one);
+  }
+  return costs;
+}
+
+}  // namespace
+
+double Pipelines::us(const std::vector<StageCost>& costs, const Layout& layout) {
+  const std::int64_t m = layout.micro_batches(), p = layout.pipeline;
+  if (p == 1) {
+    double sum = 0;
+    for (const StageCost& cost : costs) sum += cost.forward + cost.backward + cost.recompute;
+    return static_cast<double>(m) * sum;
+  }
+  const PipelineCosts given = costs_of(costs, layout);
+  const std::int64_t few = kFull * p + m % p;
+  if (m <= few + p) return replayed(given, layout, m);
+  const double first = replayed(given, layout, few), second = replayed(given, layout, few + p);
+  return second + (second - first) / static_cast<double>(p) * static_cast<double>(m - few - p);
+}
+
+double Pipelines::replayed(const PipelineCosts& costs, const Layout& layout,
+                           std::int64_t micro_batches) {
+  const auto key =
+      std::make_tuple(schedule_of(layout), layout.pipeline, layout.virtual_stages, micro_batches);
+  auto found = kept_.find(key);
+  if (found == kept_.end()) {
+    auto rule = find_schedule(std::get<0>(key));
+    rule->stages = layout.pipeline, rule->micro_batches = micro_batches;
+    if (std::get<0>(key) == "interleaved")
+      read_assigned("chunks=" + std::to_string(layout.virtual_stages), *rule);
+    Schedule schedule = rule->make();
+    if (static_cast<std::size_t>(schedule.stages) != costs.stages.size())
+      throw Error("virtual_stages: " + layout.schedule + " needs " +
+                  std::to_string(schedule.stages / schedule.ranks) + ", got " +
+                  std::to_string(layout.virtual_stages));
+    Compiled compiled{nullptr, std::move(schedule)};
+    found = kept_.emplace(key, std::move(compiled)).first;
+  }
+  Compiled& compiled = found->second;
+  if (!compiled.replay || !compiled.replay->serves(costs))
+    compiled.replay = std::make_unique<PipelineReplay>(compiled.schedule, costs);
+  return static_cast<double>(compiled.replay->run(costs).makespan.count()) / kMicrosecond;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,59 @@
+#include <algorithm>
+
+#include "foretrace/cluster.h"
+#include "foretrace/error.h"
+#include "foretrace/network.h"
+#include "foretrace/price.h"
+#include "network/nccl/system_of.h"
+
+namespace foretrace {
+namespace {
+
+constexpr double kGiga = 1e9;
+
+struct Efficiency {
+  std::string_view prefix;
+  double multiprocessors, product, attention;
+};
+constexpr Efficiency kEfficiencies[] = {
+#define EFFICIENCY(prefix, multiprocessors, product, attention) \
+  {prefix, multiprocessors, product, attention},
+#include "price/devices.def"
+#undef EFFICIENCY
+};
+
+Efficiency efficiency_of(std::string_view device) {
+  Efficiency found{"", 108, 1, 1};
+  for (const Efficiency& one : kEfficiencies) {
+    if (device.starts_with(one.prefix) && one.prefix.size() > found.prefix.size()) found = one;
+  }
+  return found;
+}
+
+}  // namespace
+
+Platform find_platform(const std::string& machine) {
+  const Cluster one = find_cluster(machine, 1);
+  if (one.device.empty()) throw Error("machine: " + machine + " must say which device it has");
+  const std::int64_t node =
+      std::max({1, one.facts.devices_per_host, one.facts.devices_per_nvlink_domain});
+  // Two nodes, where it has them, show what the NICs carry.
+  const auto places = [&] {
+    try {
+      return places_of(Network(find_cluster(machine, 2 * node)));
+    } catch (const Error&) {
+      return places_of(Network(find_cluster(machine)));
+    }
+  }();
+  Platform platform{.name = machine, .device = find_device(one.device)};
+  const Efficiency efficiency = efficiency_of(one.device);
+  platform.multiprocessors = efficiency.multiprocessors;
+  platform.product_share = efficiency.product, platform.attention_share = efficiency.attention;
+  platform.per_node = places.per_node;
+  platform.within = {places.intra * kGiga};
+  platform.across = {places.nodes > 1 ? places.inter * kGiga / static_cast<double>(places.per_node)
+                                      : places.intra * kGiga};
+  return platform;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,142 @@
+#include "price/rates.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+constexpr double kMicro = 1e-6;
+
+struct Tile {
+  double rows, columns;
+  double speed;  ///< Of the best, from cuBLAS's kernels on A100 and H100: recalled.
+};
+constexpr Tile kTiles[] = {{256, 128, 1}, {128, 256, 1}, {128, 128, .95},
+                           {128, 64, .8}, {64, 128, .8}, {64, 64, .6}};
+constexpr double kSplits[] = {1, 2, 4, 8};
+constexpr double kLeastSplit = 512;  ///< Elements of the inner size in a split.
+/// Elements of 2 bytes: what a load of tensor cores has to be a multiple of, and what fills a whole
+/// line of the cache.
+constexpr double kLoad = 8, kLine = 64;
+/// A doubling of the ranks of a collective makes its start longer by this share.
+constexpr double kStartPerDoubling = .25;
+
+/// Matrix products of 8 and 4 bits are twice and four times as fast as those of 16.
+double peak_of(const DeviceModel& device, const std::string& precision) {
+  double peak = 0;
+  if (precision == "fp32") peak = device.fp32.flops_per_second;
+  if (precision == "tf32") peak = device.tf32.flops_per_second;
+  if (precision == "fp16") peak = device.fp16.flops_per_second;
+  if (precision == "bf16") peak = device.bf16.flops_per_second;
+  if (precision == "fp8") peak = 2 * device.fp16.flops_per_second;
+  if (precision == "fp4") peak = 4 * device.fp16.flops_per_second;
+  if (peak <= 0)
+    throw Error("precision: must be one that " + device.name + " can, got " + precision);
+  return peak;
+}
+
+bool divides(double step, double columns, double inner) {
+  return std::fmod(columns, step) == 0 && std::fmod(inner, step) == 0;
+}
+
+}  // namespace
+
+Rates::Rates(const Platform& platform, const Layout& layout, const Constants& constants)
+    : platform_(platform), constants_(constants), lora_(layout.lora) {
+  narrow_peak_ = peak_of(platform.device, layout.precision) * kMicro;
+  const bool is_narrow = layout.precision == "fp8" || layout.precision == "fp4";
+  peak_ = is_narrow ? peak_of(platform.device, "bf16") * kMicro : narrow_peak_;
+  memory_ = platform.device.memory_bandwidth.bytes_per_second * constants.moved * kMicro;
+}
+
+double Rates::product(double rows, double columns, double inner, double count, bool narrow) const {
+  const double peak = (narrow ? narrow_peak_ : peak_) * constants_.gemm * platform_.product_share /
+                      platform_.multiprocessors;
+  double best = 1e300;
+  for (const Tile& tile : kTiles) {
+    const double tiles = std::ceil(rows / tile.rows) * std::ceil(columns / tile.columns) * count;
+    for (const double split : kSplits) {
+      if (split > 1 && inner / split < kLeastSplit) break;
+      const double waves = std::ceil(tiles * split / platform_.multiprocessors);
+      double us = waves * 2 * tile.rows * tile.columns * (inner / split + constants_.inner_half) /
+                  (peak * tile.speed);
+      if (split > 1) us += moved(rows * columns * count * 8);
+      best = std::min(best, us);
+    }
+  }
+  const double bytes = 2 * (rows * inner + inner * columns + rows * columns) * count;
+  best = std::max(best, moved(bytes));
+  if (!divides(kLoad, columns, inner)) return best * constants_.misaligned;
+  return divides(kLine, columns, inner) ? best : best * constants_.ragged;
+}
+
+double Rates::forward(const Gemm& gemm) const {
+  return product(gemm.rows, gemm.columns, gemm.inner, gemm.count, gemm.has_weights);
+}
+
+double Rates::backward(const Gemm& gemm) const {
+  const double inputs = product(gemm.rows, gemm.inner, gemm.columns, gemm.count, gemm.has_weights);
+  if (lora_ && gemm.has_weights) return inputs;
+  return inputs + product(gemm.inner, gemm.columns, gemm.rows, gemm.count, gemm.has_weights);
+}
+
+double Rates::attention(double operations) const {
+  return operations / (peak_ * constants_.attention * platform_.attention_share);
+}
+
+double Rates::moved(double bytes) const { return bytes / memory_; }
+
+bool Rates::is_across(std::int64_t ranks, std::int64_t stride) const {
+  return ranks * stride > platform_.per_node;
+}
+
+/// Members of a group on one node share its NICs with the groups beside them.
+double Rates::bandwidth(std::int64_t ranks, std::int64_t stride) const {
+  const double within = platform_.within.bytes_per_second * constants_.within * kMicro;
+  if (!is_across(ranks, stride)) return within;
+  const double members = std::max(1., static_cast<double>(platform_.per_node / stride));
+  return std::min(within, members * platform_.across.bytes_per_second * constants_.across * kMicro);
+}
+
+double Rates::start(std::int64_t ranks, std::int64_t stride) const {
+  return constants_.exchange * (1 + kStartPerDoubling * std::log2(static_cast<double>(ranks))) +
+         (is_across(ranks, stride) ? constants_.exchange_across : 0);
+}
+
+double Rates::all_reduce(std::int64_t ranks, std::int64_t stride, double bytes) const {
+  if (ranks <= 1 || bytes <= 0) return 0;
+  const auto n = static_cast<double>(ranks);
+  return 2 * (n - 1) / n * bytes / bandwidth(ranks, stride) + start(ranks, stride);
+}
+
+double Rates::all_gather(std::int64_t ranks, std::int64_t stride, double bytes) const {
+  if (ranks <= 1 || bytes <= 0) return 0;
+  const auto n = static_cast<double>(ranks);
+  return (n - 1) / n * bytes / bandwidth(ranks, stride) + start(ranks, stride);
+}
+
+/// What leaves a node is the part of its ranks' data that others own.
+double Rates::all_to_all(std::int64_t ranks, std::int64_t stride, double bytes) const {
+  if (ranks <= 1 || bytes <= 0) return 0;
+  const auto n = static_cast<double>(ranks);
+  const double within = platform_.within.bytes_per_second * constants_.within * kMicro;
+  double us = (n - 1) / n * bytes / within;
+  if (is_across(ranks, stride)) {
+    const double here = std::max(1., static_cast<double>(platform_.per_node / stride));
+    const double across = platform_.across.bytes_per_second * constants_.across * kMicro;
+    us = std::max(us, (n - here) / n * bytes / across);
+  }
+  return us + start(ranks, stride);
+}
+
+double Rates::send(std::int64_t stride, double bytes) const {
+  const bool across = stride >= platform_.per_node;
+  const double rate = across ? platform_.across.bytes_per_second * constants_.across
+                             : platform_.within.bytes_per_second * constants_.within;
+  return bytes / (rate * kMicro) + constants_.send;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,79 @@
+#include "price/stages.h"
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+
+std::vector<StageRows> split_stages(const LayerTable& table, const Layout& layout) {
+  std::int64_t layers = 0;
+  for (std::size_t row = 1; row + 1 < table.size(); ++row) layers += table[row].count;
+  const std::int64_t parts = layout.pipeline * layout.virtual_stages;
+  const std::int64_t extra = layout.embedding_is_layer ? 1 : 0;  // At either end.
+  if (layers + 2 * extra < parts)
+    throw Error("pp: must not exceed the layers, " + std::to_string(layers) + ", got " +
+                std::to_string(layout.pipeline) + " x " + std::to_string(layout.virtual_stages));
+  const std::int64_t all = layers + 2 * extra, least = all / parts, more = all % parts;
+  std::vector<StageRows> stages(static_cast<std::size_t>(parts));
+  std::size_t row = 1;
+  std::int64_t left = table.size() > 2 ? table[1].count : 0;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    StageRows& stage = stages[static_cast<std::size_t>(part)];
+    std::int64_t wanted = least + (part < more ? 1 : 0);
+    if (part == 0) stage.emplace_back(0, 1), wanted -= extra;
+    if (part == parts - 1) wanted -= extra;
+    while (wanted > 0 && row + 1 < table.size()) {
+      const std::int64_t taken = std::min(wanted, left);
+      if (taken > 0) stage.emplace_back(row, static_cast<double>(taken));
+      wanted -= taken, left -= taken;
+      if (left == 0 && ++row + 1 < table.size()) left = table[row].count;
+    }
+  }
+  stages.back().emplace_back(table.size() - 1, 1);
+  return stages;
+}
+
+double parameters_of(const LayerTable& table, const StageRows& stage) {
+  double sum = 0;
+  bool has_embedding = false;
+  for (const auto& [row, count] : stage) {
+    // A table that embedding and head share is there once.
+    const bool shared = row + 1 == table.size() && has_embedding &&
+                        table[row].all_parameters < table.front().all_parameters / 2;
+    has_embedding = has_embedding || row == 0;
+    if (!shared) sum += count * (table[row].parameters + table[row].expert_parameters);
+  }
+  return sum;
+}
+
+double experts_of(const LayerTable& table, const StageRows& stage) {
+  double sum = 0;
+  for (const auto& [row, count] : stage) sum += count * table[row].expert_parameters;
+  return sum;
+}
+
+double layers_of(const StageRows& stage) {
+  double sum = 0;
+  for (const auto& [row, count] : stage) sum += count;
+  return sum;
+}
+
+LayerSlice slice_of(const Layout& layout) {
+  return {.micro_batch = layout.micro_batch,
+          .tensor = layout.tensor,
+          .context = layout.context,
+          .expert = layout.expert,
+          .sequence_parallel = layout.sequence_parallel,
+          .fused_attention = layout.fused_attention,
+          .element_bytes = layout.precision == "fp32" || layout.precision == "tf32" ? 4 : 2};
+}
+
+Recompute recompute_of(const Layout& layout) {
+  if (layout.recompute == "full") return Recompute::full;
+  return layout.recompute == "selective" ? Recompute::selective : Recompute::none;
+}
+
+double gradient_bytes(const Layout& layout) { return layout.precision == "fp16" ? 2 : 4; }
+
+}  // namespace foretrace

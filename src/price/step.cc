@@ -1,0 +1,205 @@
+// A step: stages of layers in a pipeline, sums of gradients, the optimizer.
+//
+//     stage     sum over its layers of max(device, host)     forward, backward, what is recomputed
+//     pipeline  by the replay of its schedule
+//     gradients what the backward pass does not hide
+//
+// Ignored: stragglers, checkpoints, loading of data.
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "foretrace/error.h"
+#include "price/memory.h"
+#include "price/pipeline.h"
+#include "price/rates.h"
+#include "price/stages.h"
+
+namespace foretrace {
+namespace {
+
+constexpr double kBackwardKernels = 1.5;  ///< Kernels of a backward pass for each of the forward.
+constexpr double kExchangeKernels = 3;    ///< Launches and bookkeeping of an exchange.
+constexpr double kAttentionBackward =
+    3;  ///< Times of the forward: 2.5 times the operations, slower.
+constexpr double kWeightBytes = 2;
+/// The last bucket of gradients has nothing to hide behind.
+constexpr double kLastBucket = .05;
+
+class TrainingStep {
+ public:
+  TrainingStep(const Workload& workload, const Layout& layout, const Platform& platform,
+               const Constants& constants, Pipelines& pipelines)
+      : workload_(workload),
+        layout_(layout),
+        platform_(platform),
+        constants_(constants),
+        pipelines_(pipelines),
+        rates_(platform, layout, constants),
+        recompute_(recompute_of(layout)),
+        table_(workload.layers(slice_of(layout))) {}
+
+  StepPrice price() {
+    const std::vector<StageRows> stages = split_stages(table_, layout_);
+    StepPrice price;
+    std::vector<StageCost> costs;
+    for (const StageRows& stage : stages) costs.push_back(cost_of(stage));
+    add_pipeline(costs, price);
+    add_update(stages, costs, price);
+    price.other = constants_.fixed;
+    price.step += price.other;
+    price.operations = 3 * workload_.operations() * static_cast<double>(layout_.global_batch);
+    price.memory = memory_need(table_, stages, layout_);
+    return price;
+  }
+
+ private:
+  StageCost layer_cost(const LayerRow& row) const {
+    double forward = 0, backward = 0;
+    for (const Gemm& gemm : row.gemms) {
+      forward += rates_.forward(gemm);
+      backward += rates_.backward(gemm);
+    }
+    const double attention = rates_.attention(row.attention_operations);
+    double scores = 0;  // What selective recomputation repeats.
+    for (const Gemm& gemm : row.gemms) scores += gemm.has_weights ? 0 : rates_.forward(gemm);
+    forward += attention + rates_.moved(row.moved_bytes);
+    backward += kAttentionBackward * attention + rates_.moved(row.moved_back_bytes);
+    const double exchange =
+        static_cast<double>(row.exchanges) *
+        rates_.all_reduce(layout_.tensor, 1, static_cast<double>(row.exchanged.count));
+    const double route = 2 * rates_.all_to_all(layout_.expert, layout_.tensor,
+                                               static_cast<double>(row.routed.count));
+    const double passes = passed_keys(row);
+    const double communication = exchange + route + passes;
+    const double kernels =
+        static_cast<double>(row.kernels) + kExchangeKernels * static_cast<double>(row.exchanges);
+    StageCost cost;
+    cost.forward = std::max(forward + communication, kernels * constants_.forward_launch);
+    cost.backward =
+        std::max(backward + communication, kernels * kBackwardKernels * constants_.backward_launch);
+    const bool is_block = row.name != "embedding" && row.name != "head";
+    if (recompute_ == Recompute::full && is_block) cost.recompute = cost.forward;
+    if (recompute_ == Recompute::selective && is_block) cost.recompute = scores + attention;
+    cost.tensor_part = communication * (2 + (recompute_ == Recompute::full && is_block ? 1 : 0));
+    return cost;
+  }
+
+  /// Ring attention: keys and values of the other context ranks, behind the attention that is
+  /// there.
+  double passed_keys(const LayerRow& row) const {
+    if (layout_.context <= 1 || row.attention_operations <= 0) return 0;
+    const double bytes =
+        static_cast<double>(row.output.count) * static_cast<double>(layout_.context);
+    const double gather = rates_.all_gather(layout_.context, layout_.tensor, bytes / 4);
+    return std::max(0., gather - rates_.attention(row.attention_operations));
+  }
+
+  StageCost cost_of(const StageRows& stage) const {
+    StageCost sum;
+    for (const auto& [row, count] : stage) {
+      const StageCost one = layer_cost(table_[row]);
+      sum.forward += count * one.forward, sum.backward += count * one.backward;
+      sum.recompute += count * one.recompute, sum.tensor_part += count * one.tensor_part;
+    }
+    if (layout_.zero >= 3) gather_weights(stage, sum);
+    if (layout_.pipeline > 1) {
+      const double bytes =
+          static_cast<double>(table_[1].output.count) / static_cast<double>(layout_.tensor);
+      sum.send = rates_.send(layout_.tensor * layout_.data * layout_.context, bytes);
+    }
+    return sum;
+  }
+
+  /// Sharded weights are gathered before each pass, and gradients scattered behind it; both run
+  /// beside the layers before and after.
+  void gather_weights(const StageRows& stage, StageCost& cost) const {
+    const double bytes = kWeightBytes * parameters_of(table_, stage);
+    const std::int64_t stride = layout_.tensor * layout_.context;
+    const double gather = rates_.all_gather(layout_.data, stride, bytes);
+    const double layers = std::max(1., layers_of(stage));
+    cost.forward = std::max(cost.forward, gather) + gather / layers;
+    cost.backward =
+        std::max(cost.backward + cost.recompute, 2 * gather) - cost.recompute + gather / layers;
+  }
+
+  void add_pipeline(const std::vector<StageCost>& costs, StepPrice& price) {
+    const auto m = static_cast<double>(layout_.micro_batches());
+    const auto stages = static_cast<double>(layout_.pipeline);
+    price.step = pipelines_.us(costs, layout_);
+    for (const StageCost& cost : costs) {
+      price.compute += m / stages * (cost.forward + cost.backward + cost.recompute);
+      price.tensor += m / stages * cost.tensor_part;
+      if (layout_.pipeline > 1) price.sends += 2 * m / stages * cost.send;
+    }
+    price.compute -= price.tensor;
+    price.bubble = std::max(0., price.step - price.compute - price.tensor - price.sends);
+  }
+
+  /// Sums of gradients and the optimizer, of the stage that takes longest.
+  void add_update(const std::vector<StageRows>& stages, const std::vector<StageCost>& costs,
+                  StepPrice& price) const {
+    if (layout_.lora) return;
+    const auto devices = static_cast<std::size_t>(layout_.pipeline);
+    for (std::size_t device = 0; device < devices; ++device) {
+      double parameters = 0, experts = 0, backward = 0;
+      for (std::size_t i = device; i < stages.size(); i += devices) {
+        parameters += parameters_of(table_, stages[i]) - experts_of(table_, stages[i]);
+        experts += experts_of(table_, stages[i]);
+        backward += costs[i].backward + costs[i].recompute;
+      }
+      const double shards = layout_.zero >= 1 ? static_cast<double>(layout_.data) : 1;
+      double gradients = gradient_us(parameters, experts);
+      if (layout_.overlaps_gradients)
+        gradients = std::max(gradients - backward, kLastBucket * gradients);
+      const double optimizer = rates_.moved(constants_.optimizer * (parameters + experts) / shards);
+      price.gradients = std::max(price.gradients, gradients);
+      price.optimizer = std::max(price.optimizer, optimizer);
+    }
+    price.step += price.gradients + price.optimizer;
+  }
+
+  /// With sharded weights, gradients were summed with each micro-batch.
+  double gradient_us(double parameters, double experts) const {
+    if (layout_.zero >= 3) return 0;
+    const std::int64_t ranks = layout_.data * layout_.context, stride = layout_.tensor;
+    const double bytes = gradient_bytes(layout_);
+    double us = rates_.all_reduce(ranks, stride, parameters * bytes);
+    const std::int64_t copies = std::max<std::int64_t>(1, ranks / layout_.expert);
+    us += rates_.all_reduce(copies, stride * layout_.expert, experts * bytes);
+    if (layout_.pipeline > 1) {  // First and last stage share the embedding.
+      us += rates_.all_reduce(2, layout_.devices() / 2, table_.front().parameters * bytes) *
+            (table_.back().all_parameters < table_.front().parameters ? 1 : 0);
+    }
+    return us;
+  }
+
+  const Workload& workload_;
+  const Layout& layout_;
+  const Platform& platform_;
+  const Constants& constants_;
+  Pipelines& pipelines_;
+  Rates rates_;
+  Recompute recompute_;
+  LayerTable table_;
+};
+
+}  // namespace
+
+struct StepPricer::Impl {
+  Pipelines pipelines;
+};
+
+StepPricer::StepPricer() : impl_(std::make_unique<Impl>()) {}
+StepPricer::StepPricer(StepPricer&&) noexcept = default;
+StepPricer& StepPricer::operator=(StepPricer&&) noexcept = default;
+StepPricer::~StepPricer() = default;
+
+StepPrice StepPricer::price(const Workload& workload, const Layout& layout,
+                            const Platform& platform, const Constants& constants) {
+  layout.check();
+  return TrainingStep(workload, layout, platform, constants, impl_->pipelines).price();
+}
+
+}  // namespace foretrace

@@ -1,0 +1,245 @@
+// What a described model costs: text, CSV, JSON.
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "base/shown.h"
+#include "base/wording.h"
+#include "foretrace/report.h"
+#include "foretrace/version.h"
+#include "report/words/csv_text.h"
+#include "report/words/text_parts.h"
+
+namespace foretrace {
+namespace {
+
+std::string shape_word(bool is_covered) { return is_covered ? "covered" : "extrapolated"; }
+
+std::string milliseconds(Nanoseconds time) {
+  return to_fixed(static_cast<double>(time.count()) / 1e6, 1);
+}
+
+std::string billions(double value) { return to_fixed(value / 1e9, 3); }
+
+nlohmann::json step_json(const GeneratedStep& step) {
+  nlohmann::json breakdown = nlohmann::json::object(), memory = nlohmann::json::array(),
+                 layers = nlohmann::json::array();
+  for (const auto& [name, time] : step.breakdown) breakdown[name] = time.count();
+  for (const auto& [name, bytes] : step.memory)
+    memory.push_back({{"part", name}, {"bytes", bytes.count}});
+  for (const GeneratedLayer& layer : step.layers) {
+    layers.push_back({{"name", layer.name},
+                      {"count", layer.count},
+                      {"parameters", layer.parameters},
+                      {"operations", layer.operations},
+                      {"kept_bytes", layer.kept.count},
+                      {"output_bytes", layer.output.count}});
+  }
+  return {{"model", step.model},
+          {"machine", step.machine},
+          {"layout", step.layout},
+          {"parameters", step.parameters},
+          {"devices", step.devices},
+          {"step_time_ns", step.time.count()},
+          {"lower_ns", step.lower.count()},
+          {"upper_ns", step.upper.count()},
+          {"breakdown_ns", breakdown},
+          {"memory", memory},
+          {"allocated_bytes", step.allocated.count},
+          {"reserved_bytes", step.reserved.count},
+          {"device_memory_bytes", step.device_memory.count},
+          {"tokens_per_second", step.tokens_per_second},
+          {"samples_per_second", step.samples_per_second},
+          {"model_flops_utilization", step.utilization},
+          {"shapes", shape_word(step.is_covered)},
+          {"layers", layers}};
+}
+
+nlohmann::json row_json(const GeneratedRow& row) {
+  nlohmann::json json = {{"row", row.number},
+                         {"name", row.name},
+                         {"time_ns", row.time.count()},
+                         {"lower_ns", row.lower.count()},
+                         {"upper_ns", row.upper.count()},
+                         {"allocated_bytes", row.allocated.count},
+                         {"shapes", shape_word(row.is_covered)},
+                         {"calibrated_on", row.was_fitted},
+                         {"out_of_memory", row.runs_out},
+                         {"measured_out_of_memory", row.ran_out}};
+  const auto error = row.error();
+  json["measured_ns"] = row.measured ? nlohmann::json(row.measured->count()) : nlohmann::json();
+  json["error"] = error ? nlohmann::json(*error) : nlohmann::json();
+  return json;
+}
+
+nlohmann::json or_null(const std::optional<double>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json();
+}
+
+nlohmann::json score_json(const GeneratedScore& score) {
+  return {{"rows", score.rows},
+          {"mape", score.mean},
+          {"median", score.median},
+          {"p90", score.ninetieth},
+          {"in_interval", score.in_interval},
+          {"rank_correlation", or_null(score.rank_correlation)},
+          {"top1_regret", or_null(score.regret)},
+          {"memory_median", or_null(score.memory_median)},
+          {"out_of_memory",
+           {{"measured", score.ran_out},
+            {"found", score.found},
+            {"false_alarms", score.alarms},
+            {"fitting", score.fitting}}}};
+}
+
+Table memory_table(const GeneratedStep& step) {
+  Table table{.heading = {"memory of the fullest device", "size", "part"}, .rows = {}};
+  for (const auto& [name, bytes] : step.memory) {
+    table.rows.push_back(
+        {name, to_text(bytes),
+         to_share(static_cast<double>(bytes.count) / static_cast<double>(step.allocated.count))});
+  }
+  return table;
+}
+
+Table layer_table(const GeneratedStep& step) {
+  Table table{.heading = {"layer", "times", "10^9 parameters", "TFLOP forward", "kept", "output"},
+              .rows = {}};
+  for (const GeneratedLayer& layer : step.layers) {
+    table.rows.push_back({layer.name, std::to_string(layer.count), billions(layer.parameters),
+                          to_fixed(layer.operations / 1e12, 3), to_text(layer.kept),
+                          to_text(layer.output)});
+  }
+  return table;
+}
+
+void write_step(const GeneratedStep& step, std::ostream& out) {
+  out << wrapped(shown(step.model) + " on " + counted(step.devices, "device") + " of " +
+                     shown(step.machine) + (step.layout.empty() ? "" : ", " + shown(step.layout)),
+                 0)
+      << "\n\n";
+  write_headed(out, "Step time",
+               to_text(step.time) + ", between " + to_text(step.lower) + " and " +
+                   to_text(step.upper) + " (80 %), " +
+                   (step.is_covered ? "covered by measured steps"
+                                    : "extrapolated: no step like it was measured"));
+  write_headed(out, "Throughput",
+               to_fixed(step.tokens_per_second, 0) + " tokens/s, " +
+                   to_fixed(step.tokens_per_second / static_cast<double>(step.devices), 0) +
+                   " a device, MFU " + to_share(step.utilization));
+  write_headed(out, "Memory",
+               to_text(step.allocated) + " allocated, " + to_text(step.reserved) + " reserved of " +
+                   to_text(step.device_memory));
+  Table times{.heading = {"where the time goes", "time", "part"}, .rows = {}};
+  for (const auto& [name, time] : step.breakdown) {
+    times.rows.push_back(
+        {name, to_text(time),
+         to_share(static_cast<double>(time.count()) / static_cast<double>(step.time.count()))});
+  }
+  write_titled(out, "", times);
+  write_titled(out, "", memory_table(step));
+  write_titled(out, "", layer_table(step));
+}
+
+Table row_table(const std::vector<GeneratedRow>& rows) {
+  Table table{
+      .heading = {"row", "step", "measured ms", "predicted ms", "from", "to", "error", "shapes"},
+      .rows = {},
+      .left = {1, 7}};
+  for (const GeneratedRow& row : rows) {
+    const auto error = row.error();
+    table.rows.push_back({std::to_string(row.number), shown(row.name),
+                          row.ran_out ? "out of memory" : milliseconds(*row.measured),
+                          milliseconds(row.time) + (row.runs_out ? " out of memory" : ""),
+                          milliseconds(row.lower), milliseconds(row.upper),
+                          error ? to_percent(*error) : "-",
+                          row.was_fitted ? "calibrated on" : shape_word(row.is_covered)});
+  }
+  return table;
+}
+
+void write_score(const GeneratedScore& score, std::ostream& out) {
+  Table table{.heading = {"rows that nothing was fitted to", ""}, .rows = {}};
+  const auto add = [&](const std::string& name, const std::string& value) {
+    table.rows.push_back({name, value});
+  };
+  add("rows", std::to_string(score.rows));
+  add("mean error (MAPE)", to_share(score.mean));
+  add("median error", to_share(score.median));
+  add("90th percentile", to_share(score.ninetieth));
+  add("measured in 80 % interval", to_share(score.in_interval));
+  if (score.rank_correlation)
+    add("rank correlation in groups", to_fixed(*score.rank_correlation, 3));
+  if (score.regret) add("regret of the predicted best", to_share(*score.regret));
+  if (score.memory_median) add("memory, median error", to_share(*score.memory_median));
+  if (score.ran_out > 0 || score.alarms > 0) {
+    add("out of memory, found",
+        std::to_string(score.found) + " of " + std::to_string(score.ran_out));
+    add("false alarms", std::to_string(score.alarms) + " of " + std::to_string(score.fitting));
+  }
+  write_titled(out, "", table);
+}
+
+}  // namespace
+
+nlohmann::json to_json(const GenerationReport& report) {
+  nlohmann::json rows = nlohmann::json::array(), fitted = nlohmann::json::object(),
+                 notes = nlohmann::json::array();
+  for (const GeneratedRow& row : report.rows) rows.push_back(row_json(row));
+  for (const auto& [name, value, unit] : report.constants)
+    fitted[name] = {{"value", value}, {"unit", unit}};
+  for (const Note& note : report.notes.all())
+    notes.push_back({{"severity", to_string(note.severity)},
+                     {"text", note.text},
+                     {"count", note.count},
+                     {"example", note.example}});
+  return {{"schema", "foretrace.generation/1"},
+          {"tool", {{"version", kVersion}}},
+          {"step", report.step ? step_json(*report.step) : nlohmann::json()},
+          {"rows", rows},
+          {"score", report.score ? score_json(*report.score) : nlohmann::json()},
+          {"constants", fitted},
+          {"calibration",
+           report.calibration.empty() ? nlohmann::json() : nlohmann::json(report.calibration)},
+          {"assumptions", report.assumptions},
+          {"notes", notes}};
+}
+
+void write_generation_text(const GenerationReport& report, std::ostream& out) {
+  if (report.step) write_step(*report.step, out);
+  if (!report.rows.empty()) write_aligned(row_table(report.rows), out);
+  if (report.score) write_score(*report.score, out);
+  if (!report.constants.empty()) {
+    Table table{.heading = {"fitted constant", "value", "unit"}, .rows = {}, .left = {0, 2}};
+    for (const auto& [name, value, unit] : report.constants)
+      table.rows.push_back({name, to_fixed(value, 3), unit});
+    write_titled(out, "", table);
+    out << "\ncalibration from " << shown(report.calibration) << '\n';
+  }
+  write_list(out, "assumed:", report.assumptions);
+  std::vector<std::string> notes;
+  for (const Note& note : report.notes.all())
+    notes.push_back(std::to_string(note.count) + " " + note.text + ", such as " + note.example);
+  write_list(out, "notes:", notes);
+}
+
+void write_generation_csv(const GenerationReport& report, std::ostream& out) {
+  out << "row,name,time_ns,lower_ns,upper_ns,measured_ns,error,allocated_bytes,out_of_memory,"
+         "measured_out_of_memory,shapes,calibrated_on\n";
+  for (const GeneratedRow& row : report.rows) {
+    const auto error = row.error();
+    out << row.number << ',' << csv_text(row.name) << ',' << row.time.count() << ','
+        << row.lower.count() << ',' << row.upper.count() << ','
+        << (row.measured ? std::to_string(row.measured->count()) : "") << ','
+        << (error ? to_text(*error) : "") << ',' << row.allocated.count << ',' << row.runs_out
+        << ',' << row.ran_out << ',' << shape_word(row.is_covered) << ',' << row.was_fitted << '\n';
+  }
+  if (!report.step) return;
+  const GeneratedStep& step = *report.step;
+  out << "0," << csv_text(step.model) << ',' << step.time.count() << ',' << step.lower.count()
+      << ',' << step.upper.count() << ",,," << step.allocated.count << ",0,0,"
+      << shape_word(step.is_covered) << ",0\n";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,323 @@
+// Transformers. s tokens of b sequences on a device, width h, t tensor parallel ranks, a heads of
+// size d, k of them for keys and values, feed-forward width f.
+//
+//     parameters of a block   h (a + 2 k) d + a d h + (2 or 3) h f, biases and norms
+//     kept for the backward   s b (10 h + (2 (a + 2 k) d + 2 a d + 4 f (6 f if gated)) / t) bytes,
+//                             and 5 s^2 b a / t of scores that are not fused
+//                             (Korthikanti et al., arXiv 2205.05198: s b h (34 + 5 a s / h) at t =
+//                             1)
+//
+// Ignored: rotary embedding as work of its own, auxiliary losses, unequal loads of experts.
+
+#include <cmath>
+
+#include "foretrace/error.h"
+#include "workload/registered.h"
+
+namespace foretrace {
+namespace {
+
+/// Vocabularies are padded to this many rows for each tensor parallel rank, as Megatron does.
+constexpr double kVocabularyStep = 128;
+/// Bytes that pointwise kernels move for each element, with 2 bytes each: a norm reads and writes;
+/// an addition with dropout reads two, writes one and a mask; its backward reads one more.
+constexpr double kNormBytes = 4, kAddBytes = 7, kNormBackBytes = 8, kAddBackBytes = 7;
+/// An activation with bias reads and writes; a gated one reads two.
+constexpr double kActBytes = 4, kGatedBytes = 6, kActBackBytes = 6, kGatedBackBytes = 10;
+constexpr double kCopyBytes = 4;  ///< Bias and transposition of queries, keys and values.
+/// Unfused scores: masked softmax reads and writes, dropout reads and writes and makes a mask.
+constexpr double kScoreBytes = 9, kScoreBackBytes = 11;
+/// Loss on logits: cast to 4 bytes, maximum, exponential and sum; backward scales and casts.
+constexpr double kLossBytes = 18, kLossBackBytes = 10;
+/// Kernels of a block as Megatron and PyTorch launch them, counted in their sources: recalled.
+constexpr std::int64_t kBlockKernels = 18, kUnfusedKernels = 6, kExpertKernels = 12;
+
+class Transformer final : public Workload {
+ public:
+  void describe(Fields& fields) override {
+    fields.integer("layers", layers_, "Blocks", 1);
+    fields.integer("hidden", hidden_, "Width of the residual stream", 1);
+    fields.integer("heads", heads_, "Attention heads", 1);
+    fields.integer("kv_heads", kv_heads_, "Heads of keys and values; 0: as many as heads", 0);
+    fields.integer("head_size", head_size_, "Width of a head; 0: hidden / heads", 0);
+    fields.integer("ffn", ffn_, "Width of the feed-forward layer; 0: 4 hidden", 0);
+    fields.flag("gated", gated_, "The feed-forward layer has a gate (SwiGLU): three matrices");
+    fields.integer("vocabulary", vocabulary_, "Tokens that there are", 1);
+    fields.integer("sequence", sequence_, "Tokens of a sample", 1);
+    fields.integer("positions", positions_, "Rows of a learned table of positions", 0);
+    fields.flag("tied", tied_, "Embedding and head share their table");
+    fields.flag("biases", biases_, "Linear layers have biases, norms have shifts");
+    fields.flag("dropout", dropout_, "Masks are made and kept");
+    fields.flag("head_bias", head_bias_, "The head has a bias");
+    fields.flag("bert", bert_, "Segments, pooler, masked-language and next-sentence heads");
+    fields.integer("experts", experts_, "Experts of a block; 0: dense", 0);
+    fields.integer("active_experts", active_, "Experts that a token is sent to", 0);
+    fields.integer("expert_ffn", expert_ffn_, "Width of an expert; 0: ffn", 0);
+    fields.integer("shared_ffn", shared_ffn_, "Width of experts that see every token", 0);
+    fields.integer("dense_layers", dense_layers_, "First blocks that have no experts", 0);
+    fields.integer("query_rank", query_rank_, "Latent attention: rank of queries; 0: none", 0);
+    fields.integer("kv_rank", kv_rank_, "Latent attention: rank of keys and values; 0: none", 0);
+    fields.integer("rotary_size", rotary_, "Latent attention: rotary part of a head", 0);
+    fields.integer("value_size", value_size_, "Width of a head's values; 0: head_size", 0);
+    fields.integer("window", window_, "Tokens that every second block looks back; 0: all", 0);
+  }
+
+  void check() const override {
+    if (head_size_ == 0 && hidden_ % heads_ != 0)
+      throw Error("heads: must divide hidden, " + std::to_string(hidden_) + ", got " +
+                  std::to_string(heads_));
+    if (experts_ > 0 && (active_ < 1 || active_ > experts_))
+      throw Error("active_experts: must be from 1 to experts, " + std::to_string(experts_) +
+                  ", got " + std::to_string(active_));
+    if (kv_heads_ > 0 && heads_ % kv_heads_ != 0)
+      throw Error("kv_heads: must divide heads, " + std::to_string(heads_) + ", got " +
+                  std::to_string(kv_heads_));
+  }
+
+  std::int64_t layer_count() const override { return layers_; }
+  std::int64_t tokens() const override { return sequence_; }
+  std::vector<double> traits() const override {
+    return {std::log2(hidden_), std::log2(static_cast<double>(heads_)),
+            std::log2(static_cast<double>(layers_)), std::log2(1. + static_cast<double>(experts_))};
+  }
+
+  LayerTable layers(const LayerSlice& slice) const override {
+    check_slice(slice);
+    LayerTable table{embedding(slice)};
+    const std::int64_t dense = experts_ > 0 ? std::min(dense_layers_, layers_) : layers_;
+    if (dense > 0) table.push_back(block(slice, false));
+    table.back().count = dense > 0 ? dense : 1;
+    if (dense < layers_) {
+      table.push_back(block(slice, true));
+      table.back().count = layers_ - dense;
+    }
+    table.push_back(head(slice));
+    return table;
+  }
+
+ private:
+  void check_slice(const LayerSlice& slice) const {
+    const auto divides = [](std::string_view what, std::int64_t whole, std::string_view by,
+                            std::int64_t parts) {
+      if (whole % parts != 0)
+        throw Error(std::string(what) + " must divide by " + std::string(by) + ": " +
+                    std::to_string(whole) + " by " + std::to_string(parts));
+    };
+    divides("heads", heads_, "tensor parallel ranks", slice.tensor);
+    divides("sequence", sequence_, "context parallel ranks", slice.context);
+    if (experts_ > 0) divides("experts", experts_, "expert parallel ranks", slice.expert);
+    if (experts_ == 0 && slice.expert > 1)
+      throw Error("a model without experts must have 1 expert parallel rank, got " +
+                  std::to_string(slice.expert));
+  }
+
+  double head_size() const {
+    return static_cast<double>(head_size_ > 0 ? head_size_ : hidden_ / heads_);
+  }
+  double value_size() const {
+    return value_size_ > 0 ? static_cast<double>(value_size_) : head_size();
+  }
+  double kv_heads() const { return static_cast<double>(kv_heads_ > 0 ? kv_heads_ : heads_); }
+  double ffn() const { return static_cast<double>(ffn_ > 0 ? ffn_ : 4 * hidden_); }
+  double matrices() const { return gated_ ? 3 : 2; }
+  double norm() const { return static_cast<double>(hidden_) * (biases_ ? 2 : 1); }
+  static double padded(double vocabulary, const LayerSlice& slice) {
+    const double step = kVocabularyStep * static_cast<double>(slice.tensor);
+    return std::ceil(vocabulary / step) * step;
+  }
+  static double whole(const LayerSlice& slice) {
+    return slice.sequence_parallel ? 1. / static_cast<double>(slice.tensor) : 1.;
+  }
+  double device_tokens(const LayerSlice& slice) const {
+    return static_cast<double>(slice.micro_batch * sequence_ / slice.context);
+  }
+  static Bytes bytes(double count) { return {std::llround(count)}; }
+
+  LayerRow embedding(const LayerSlice& slice) const {
+    const auto h = static_cast<double>(hidden_), n = device_tokens(slice);
+    LayerRow row{.name = "embedding"};
+    const double places = static_cast<double>(positions_ + (bert_ ? 2 : 0));
+    row.all_parameters = (static_cast<double>(vocabulary_) + places) * h + (bert_ ? norm() : 0);
+    row.parameters =
+        padded(static_cast<double>(vocabulary_), slice) * h / static_cast<double>(slice.tensor) +
+        places * h;
+    row.moved_bytes = n * h * (kNormBytes + kAddBytes), row.moved_back_bytes = n * h * kAddBytes;
+    row.kernels = 6;
+    row.kept = row.kept_selective = row.kept_full = bytes(dropout_ ? n * h * whole(slice) : 0);
+    row.output = bytes(n * h * static_cast<double>(slice.element_bytes));
+    if (slice.tensor > 1) row.exchanges = 1, row.exchanged = row.output;
+    return row;
+  }
+
+  LayerRow head(const LayerSlice& slice) const {
+    const auto h = static_cast<double>(hidden_), t = static_cast<double>(slice.tensor);
+    const double n = device_tokens(slice), v = padded(static_cast<double>(vocabulary_), slice) / t;
+    LayerRow row{.name = "head"};
+    row.gemms.push_back({n, v, h});
+    if (bert_) row.gemms.push_back({n, h, h});
+    row.operations = 2 * n * static_cast<double>(slice.context * vocabulary_) * h;
+    row.moved_bytes = n * v * kLossBytes, row.moved_back_bytes = n * v * kLossBackBytes;
+    row.kernels = 12;
+    const double table = static_cast<double>(vocabulary_) * h;
+    row.all_parameters =
+        norm() + (tied_ ? 0 : table) + (head_bias_ ? static_cast<double>(vocabulary_) : 0);
+    // The masked-language transformation, the pooler, two norms and the next-sentence classifier.
+    if (bert_) row.all_parameters += 2 * (h * h + h) + 2 * h + 2 * h + 2 - norm();
+    row.parameters = norm() + v * h;  // A copy where it is tied and on another stage.
+    row.kept = row.kept_selective = row.kept_full =
+        bytes(n * (h * whole(slice) * 2 * static_cast<double>(slice.element_bytes) + 4 * v));
+    row.working = bytes(n * v * static_cast<double>(slice.element_bytes));
+    row.output = Bytes{};
+    if (slice.tensor > 1) row.exchanges = 1, row.exchanged = bytes(n * h * 2);
+    return row;
+  }
+
+  void add_projections(LayerRow& row, double n, double t, double whole_n) const {
+    const auto h = static_cast<double>(hidden_), a = static_cast<double>(heads_);
+    const double q = a * head_size(), kv = kv_heads() * (head_size() + value_size());
+    const double out = a * value_size();
+    double weights = 0;
+    if (kv_rank_ > 0) {
+      const auto qr = static_cast<double>(query_rank_), kr = static_cast<double>(kv_rank_);
+      const auto rope = static_cast<double>(rotary_);
+      const double up = a * (head_size() - rope + value_size());
+      if (qr > 0) row.gemms.push_back({n, qr, h});
+      row.gemms.push_back({n, q / t, qr > 0 ? qr : h});
+      row.gemms.push_back({n, kr + rope, h});
+      row.gemms.push_back({n, up / t, kr});
+      weights = (qr > 0 ? h * qr + qr * q : h * q) + h * (kr + rope) + kr * up;
+      row.parameters +=
+          (qr > 0 ? h * qr : 0) + h * (kr + rope) + ((qr > 0 ? qr : h) * q + kr * up) / t;
+      row.all_parameters += qr + kr;
+    } else {
+      row.gemms.push_back({n, (q + kv) / t, h});
+      weights = h * (q + kv);
+      row.parameters += weights / t;
+    }
+    row.gemms.push_back({n, h, out / t});
+    row.parameters += out * h / t;
+    row.operations += 2 * whole_n * (weights + out * h);
+    row.all_parameters += weights + out * h + (biases_ ? q + kv + h : 0);
+  }
+
+  void add_feed_forward(LayerRow& row, double n, double t, double width, double whole_n) const {
+    const auto h = static_cast<double>(hidden_);
+    row.gemms.push_back({n, (matrices() - 1) * width / t, h});
+    row.gemms.push_back({n, h, width / t});
+    row.parameters += matrices() * h * width / t;
+    row.all_parameters += matrices() * h * width + (biases_ ? (matrices() - 1) * width + h : 0);
+    row.moved_bytes += n * width / t * (gated_ ? kGatedBytes : kActBytes);
+    row.moved_back_bytes += n * width / t * (gated_ ? kGatedBackBytes : kActBackBytes);
+    row.operations += 2 * whole_n * matrices() * h * width;
+  }
+
+  void add_experts(LayerRow& row, const LayerSlice& slice, double n, double whole_n) const {
+    const auto h = static_cast<double>(hidden_), t = static_cast<double>(slice.tensor);
+    const auto all = static_cast<double>(experts_), active = static_cast<double>(active_);
+    const double width = expert_ffn_ > 0 ? static_cast<double>(expert_ffn_) : ffn();
+    const double here = all / static_cast<double>(slice.expert);
+    const double each = n / t * active / here;
+    row.gemms.push_back({n, all, h});
+    row.gemms.push_back({each, (matrices() - 1) * width, h, here});
+    row.gemms.push_back({each, h, width, here});
+    const double weights = matrices() * h * width;
+    row.expert_parameters = weights * here;
+    row.parameters += h * all;
+    row.all_parameters += weights * all + h * all;
+    const double sent = n / t * active;
+    row.moved_bytes += sent * (width * (gated_ ? kGatedBytes : kActBytes) + 4 * h * 2);
+    row.moved_back_bytes += sent * (width * (gated_ ? kGatedBackBytes : kActBackBytes) + 4 * h * 2);
+    row.operations += 2 * whole_n * active * weights;
+    row.kernels += kExpertKernels;
+    if (slice.expert > 1) row.routed = bytes(sent * h * static_cast<double>(slice.element_bytes));
+    if (shared_ffn_ > 0) add_feed_forward(row, n, t, static_cast<double>(shared_ffn_), whole_n);
+  }
+
+  /// Scores and what is made of them. A causal model computes half of a fused kernel's scores;
+  /// `operations` counts all of them, as published rates do.
+  void add_attention(LayerRow& row, const LayerSlice& slice, double n, double whole_n) const {
+    const double a = static_cast<double>(heads_) / static_cast<double>(slice.tensor);
+    const auto s = static_cast<double>(sequence_);
+    const auto b = static_cast<double>(slice.micro_batch);
+    const double width = head_size() + value_size();
+    const double reach = window_ > 0 && static_cast<double>(window_) < s
+                             ? (s / 2 + static_cast<double>(window_)) / 2
+                             : (bert_ ? s : s / 2);
+    row.operations += 2 * whole_n * s * static_cast<double>(heads_) * width;
+    if (slice.fused_attention) {
+      row.attention_operations = 2 * n * reach * a * width;
+      return;
+    }
+    row.gemms.push_back({s, s, head_size(), b * a, false});
+    row.gemms.push_back({s, value_size(), s, b * a, false});
+    row.moved_bytes += b * a * s * s * kScoreBytes;
+    row.moved_back_bytes += b * a * s * s * kScoreBackBytes;
+    row.kernels += kUnfusedKernels;
+  }
+
+  LayerRow block(const LayerSlice& slice, bool has_experts) const {
+    const auto h = static_cast<double>(hidden_), t = static_cast<double>(slice.tensor);
+    const double n = device_tokens(slice), whole_n = n * static_cast<double>(slice.context);
+    LayerRow row{.name = has_experts ? "expert block" : "block"};
+    row.kernels = kBlockKernels;
+    add_projections(row, n, t, whole_n);
+    const double pointwise = n * h * whole(slice);
+    row.moved_bytes += pointwise * 2 * (kNormBytes + (dropout_ ? kAddBytes : 6)) +
+                       n * projected() / t * kCopyBytes;
+    row.moved_back_bytes += pointwise * 2 * (kNormBackBytes + (dropout_ ? kAddBackBytes : 4)) +
+                            n * projected() / t * kCopyBytes;
+    add_attention(row, slice, n, whole_n);
+    if (has_experts)
+      add_experts(row, slice, n, whole_n);
+    else
+      add_feed_forward(row, n, t, ffn(), whole_n);
+    row.parameters += 2 * norm(), row.all_parameters += 2 * norm();
+    add_memory(row, slice, n, has_experts);
+    row.output = bytes(n * h * static_cast<double>(slice.element_bytes));
+    if (slice.tensor > 1) row.exchanges = 2, row.exchanged = row.output;
+    return row;
+  }
+
+  double projected() const {
+    return static_cast<double>(heads_) * (head_size() + value_size()) +
+           kv_heads() * (head_size() + value_size());
+  }
+
+  void add_memory(LayerRow& row, const LayerSlice& slice, double n, bool has_experts) const {
+    const auto h = static_cast<double>(hidden_), t = static_cast<double>(slice.tensor);
+    const auto e = static_cast<double>(slice.element_bytes);
+    const double wide = h * whole(slice) * (4 * e + (dropout_ ? 2 : 0));
+    double inner = projected() * e / t;
+    const double kept_ffn = gated_ ? 3 : 2;
+    if (has_experts) {
+      const double width = expert_ffn_ > 0 ? static_cast<double>(expert_ffn_) : ffn();
+      const double sent = static_cast<double>(active_) / t;
+      inner += sent * (kept_ffn * width + 2 * h) * e +
+               kept_ffn * static_cast<double>(shared_ffn_) * e / t;
+    } else {
+      inner += kept_ffn * ffn() * e / t;
+    }
+    if (kv_rank_ > 0) inner += static_cast<double>(query_rank_ + kv_rank_) * 2 * e;
+    const double scores = slice.fused_attention
+                              ? 4 * static_cast<double>(heads_) / t
+                              : (dropout_ ? 2 * e + 1 : e) * static_cast<double>(heads_) / t *
+                                    static_cast<double>(sequence_);
+    row.kept_selective = bytes(n * (wide + inner));
+    row.kept = bytes(n * (wide + inner + scores));
+    row.kept_full = bytes(n * h * whole(slice) * e);
+    row.working = bytes(n * (2 * ffn() / t + 2 * h) * e);
+  }
+
+  std::int64_t layers_ = 24, hidden_ = 1024, heads_ = 16, kv_heads_ = 0, head_size_ = 0, ffn_ = 0;
+  std::int64_t vocabulary_ = 50257, sequence_ = 1024, positions_ = 0;
+  bool gated_ = false, tied_ = true, biases_ = true, dropout_ = true, head_bias_ = false;
+  bool bert_ = false;
+  std::int64_t experts_ = 0, active_ = 0, expert_ffn_ = 0, shared_ffn_ = 0, dense_layers_ = 0;
+  std::int64_t query_rank_ = 0, kv_rank_ = 0, rotary_ = 0, value_size_ = 0, window_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_transformer() { return std::make_unique<Transformer>(); }
+
+}  // namespace foretrace

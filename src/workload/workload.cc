@@ -1,0 +1,130 @@
+#include "foretrace/workload.h"
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "base/fields/assignments.h"
+#include "base/files/json_file.h"
+#include "base/wording.h"
+#include "foretrace/error.h"
+#include "workload/registered.h"
+
+namespace foretrace {
+namespace {
+
+struct Family {
+  std::string_view name, summary;
+  std::unique_ptr<Workload> (*make)();
+};
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> all = {
+#define FAMILY(name, summary) {#name, summary, make_##name},
+#include "workload/families.def"
+#undef FAMILY
+  };
+  return all;
+}
+
+struct Preset {
+  std::string_view name, summary, family, settings;
+  std::vector<std::string_view> recorded;
+};
+
+const std::vector<Preset>& presets() {
+  static const std::vector<Preset> all = {
+#define PRESET(...) {__VA_ARGS__},
+#include "workload/presets.def"
+#undef PRESET
+  };
+  return all;
+}
+
+std::string letters_and_digits(std::string_view text) {
+  std::string kept;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      kept += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return kept;
+}
+
+std::unique_ptr<Workload> named_workload(const std::string& name) {
+  for (const Family& family : families()) {
+    if (family.name == name) return family.make();
+  }
+  const std::string_view recorded = preset_recorded_as(name);
+  for (const Preset& preset : presets()) {
+    if (preset.name != name && preset.name != recorded) continue;
+    auto workload = named_workload(std::string(preset.family));
+    read_json(nlohmann::json::parse(preset.settings), *workload);
+    return workload;
+  }
+  std::vector<std::string_view> names;
+  for (const WorkloadEntry& entry : workloads()) names.push_back(entry.name);
+  throw Error("there is no model '" + name + "'" + did_you_mean(name, names) +
+              "; must be the path of a JSON file or one of " + joined(names));
+}
+
+std::unique_ptr<Workload> workload_of_file(const std::string& path) {
+  return within(path, [&] {
+    nlohmann::json json = read_json_file(path);
+    if (!json.is_object() || !json.contains("use") || !json["use"].is_string())
+      throw Error("must be an object with \"use\": the name of a family or a preset");
+    auto workload = named_workload(json["use"].get<std::string>());
+    json.erase("use");
+    read_json(json, *workload);
+    return workload;
+  });
+}
+
+}  // namespace
+
+double Workload::parameters() const {
+  double sum = 0;
+  for (const LayerRow& row : layers(LayerSlice{}))
+    sum += row.all_parameters * static_cast<double>(row.count);
+  return sum;
+}
+
+double Workload::operations() const {
+  double sum = 0;
+  for (const LayerRow& row : layers(LayerSlice{}))
+    sum += row.operations * static_cast<double>(row.count);
+  return sum;
+}
+
+const std::vector<WorkloadEntry>& workloads() {
+  static const std::vector<WorkloadEntry> all = [] {
+    std::vector<WorkloadEntry> list;
+    for (const Family& family : families()) list.push_back({family.name, family.summary});
+    for (const Preset& preset : presets()) list.push_back({preset.name, preset.summary});
+    std::ranges::sort(list, {}, &WorkloadEntry::name);
+    return list;
+  }();
+  return all;
+}
+
+std::string_view preset_recorded_as(std::string_view name) {
+  const std::string letters = letters_and_digits(name);
+  for (const Preset& preset : presets()) {
+    if (letters_and_digits(preset.name) == letters) return preset.name;
+    if (std::ranges::find(preset.recorded, letters) != preset.recorded.end()) return preset.name;
+  }
+  return {};
+}
+
+std::unique_ptr<Workload> find_workload(std::string_view name_or_path) {
+  if (is_path(name_or_path)) return workload_of_file(std::string(name_or_path));
+  const std::size_t colon = name_or_path.find(':');
+  auto workload = named_workload(std::string(name_or_path.substr(0, colon)));
+  if (colon != std::string_view::npos) {
+    within(name_or_path.substr(0, colon),
+           [&] { read_assigned(name_or_path.substr(colon + 1), *workload); });
+  }
+  workload->check();
+  return workload;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,133 @@
+#include "foretrace/ask/generate.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+std::string refusal_of_generate(const GenerateQuestion& question) {
+  try {
+    generate_step(question);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+/// A table of measured steps that lives as long as the object.
+class StepTable {
+ public:
+  explicit StepTable(const std::string& text) : path(testing::TempDir() + "steps.csv") {
+    std::ofstream(path) << text;
+  }
+  ~StepTable() { std::remove(path.c_str()); }
+  const std::string path;
+};
+
+TEST(Generate, AnswersWithPartsThatSum) {
+  const GenerationReport report =
+      generate_step({.model = "gpt3-175b",
+                     .machine = "dgx-a100",
+                     .layout = "tp=8,pp=12,dp=16,global_batch=1536,recompute=full"});
+  ASSERT_TRUE(report.step);
+  Nanoseconds sum{0};
+  for (const auto& [name, time] : report.step->breakdown) sum += time;
+  EXPECT_EQ(sum, report.step->time);
+  EXPECT_EQ(report.step->devices, 1536);
+  EXPECT_LT(report.step->lower, report.step->time);
+  EXPECT_LT(report.step->utilization, .6);
+  EXPECT_FALSE(report.step->is_covered);
+  EXPECT_LT(report.step->reserved, report.step->device_memory);
+}
+
+TEST(Generate, RefusesWhatDoesNotFit) {
+  EXPECT_EQ(refusal_of_generate({.model = "gpt3-175b", .machine = "dgx-a100", .layout = "tp=8"}),
+            "memory: must fit a device of 85.9 GB, needs 449.2 GB, most of it optimizer state "
+            "262.2 GB, gradients 87.41 GB, weights 43.7 GB");
+  EXPECT_EQ(refusal_of_generate({.model = "llama3-8b"}),
+            "--machine: must be given; see `foretrace list machines`");
+  EXPECT_EQ(refusal_of_generate({}),
+            "MODEL: must be given, or --against a table that names models");
+}
+
+TEST(Generate, ReadsTablesAsTheyArePublished) {
+  const StepTable table(
+      "\xef\xbb\xbfmodel,gpu,gpus,tp,pp,micro_batch,global_batch,precision,recompute,iteration_ms\n"
+      "Llama 3.1 8B,H100-SXM,8,2,1,1,32,bf16,full,900\n"
+      "Llama 3.1 8B,H100-SXM,8,1,1,64,512,bf16,False,OOM\n"
+      "Llama 3.1 8B,H100-SXM,8,1,1,1,32,float8,full,\n"
+      "A model nobody knows,H100-SXM,8,1,1,1,32,bf16,full,900\n");
+  const GenerationReport report = generate_step({.layout = "zero=1", .against = table.path});
+  ASSERT_EQ(report.rows.size(), 2U);
+  EXPECT_EQ(report.rows[0].name, "llama3-8b tp2 dp4 mb1 gb32");
+  EXPECT_EQ(report.rows[0].measured, Nanoseconds(900'000'000));
+  EXPECT_TRUE(report.rows[1].ran_out);
+  EXPECT_TRUE(report.rows[1].runs_out);
+  EXPECT_EQ(report.score->found, 1U);
+  EXPECT_EQ(report.notes.count("rows of measured steps were left out"), 2);
+}
+
+TEST(Generate, JudgesNoRowThatItWasFittedTo) {
+  std::string text = "model,gpu,gpus,tp,pp,micro_batch,global_batch,iteration_ms\n";
+  for (const int batch : {8, 16, 32, 64, 128, 256, 512})
+    text += "Llama 3.1 8B,H100-SXM,8,8,1,1," + std::to_string(batch) + "," +
+            std::to_string(100 * batch) + "\n";
+  const StepTable table(text);
+  const GenerationReport report = generate_step({.against = table.path, .calibrate = table.path});
+  std::size_t fitted = 0;
+  for (const GeneratedRow& row : report.rows) fitted += row.was_fitted;
+  EXPECT_EQ(fitted, 5U);
+  EXPECT_EQ(report.score->rows, 2U);
+  EXPECT_LT(report.score->median, .05);
+}
+
+/// What is reached on published steps, with the rows to fit to chosen by shape alone: at most 5 %
+/// of a source, or 5.
+struct Reached {
+  const char *table, *only, *layout;
+  std::int64_t fitted;
+  double mean, median;
+};
+
+TEST(Generate, PredictsPublishedSteps) {
+  if (std::getenv("FORETRACE_CORPUS") == nullptr) GTEST_SKIP() << "needs FORETRACE_CORPUS";
+  const std::string folder = std::string(std::getenv("FORETRACE_CORPUS")) + "/../data/";
+  const char* megatron = "precision=fp16,recompute=full,overlap=false,fused_attention=false";
+  const Reached all[] = {
+      {"vtrain/single_node.csv", "", megatron, -1, .035, .03},
+      {"vtrain/multi_node.csv", "", megatron, -1, .09, .06},
+      {"measured/training.csv", "gpu=A100-80GB", "zero=1,overlap=false,fused_attention=false", -1,
+       .08, .06},
+      {"measured/training.csv", "source=SimuMax", "zero=1,sequence_parallel=true", -1, .06, .04},
+      {"measured/training.csv", "source=llm-foundry", "zero=3", -1, .07, .055},
+      {"measured/training.csv", "source=Megatron-Bridge", "zero=1,sequence_parallel=true", -1, .17,
+       .12},
+      {"measured/mlperf_v4.1.csv", "benchmark=llama2",
+       "zero=1,sequence_parallel=true,precision=fp8,tp=4", 2, .05, .04},
+  };
+  for (const Reached& one : all) {
+    SCOPED_TRACE(std::string(one.table) + " " + one.only);
+    GenerateQuestion question{.machine = one.only[0] == '\0' ? "dgx-a100" : "",
+                              .layout = one.layout};
+    question.against = question.calibrate = folder + one.table;
+    question.calibrate_rows = one.fitted;
+    if (one.only[0] != '\0') question.only = {one.only};
+    const GenerationReport report = generate_step(question);
+    ASSERT_TRUE(report.score);
+    EXPECT_LE(report.score->mean, one.mean);
+    EXPECT_LE(report.score->median, one.median);
+    if (std::string_view(one.only) == "source=SimuMax") {
+      EXPECT_LE(report.score->memory_median.value_or(1), .02);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace foretrace

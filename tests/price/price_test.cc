@@ -1,0 +1,188 @@
+#include "foretrace/price.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "foretrace/error.h"
+#include "price/calibration.h"
+#include "price/pipeline.h"
+#include "price/rates.h"
+#include "price/stages.h"
+
+namespace foretrace {
+namespace {
+
+constexpr const char* kSmallModel = "transformer:layers=24,hidden=2048,heads=16,vocabulary=51200";
+
+MeasuredStep step_with(std::int64_t tensor, std::int64_t micro_batch, double us) {
+  MeasuredStep step{.name = "a step"};
+  step.workload = find_workload(kSmallModel);
+  step.layout.tensor = tensor, step.layout.micro_batch = micro_batch;
+  step.layout.global_batch = 16;
+  step.platform = find_platform("dgx-a100");
+  step.us = us;
+  return step;
+}
+
+StepPrice price_with(const std::string& model, const Layout& layout,
+                     const std::string& machine = "dgx-a100") {
+  return StepPricer().price(*find_workload(model), layout, find_platform(machine), Constants{});
+}
+
+std::string refusal_of_layout(const Layout& layout) {
+  try {
+    price_with(kSmallModel, layout);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(Price, PartsOfAStepSumToIt) {
+  Layout layout;
+  layout.tensor = 2, layout.pipeline = 4, layout.data = 2, layout.global_batch = 64;
+  layout.overlaps_gradients = false;
+  const StepPrice price = price_with(kSmallModel, layout);
+  EXPECT_NEAR(price.compute + price.tensor + price.bubble + price.sends + price.gradients +
+                  price.optimizer + price.other,
+              price.step, 1e-6 * price.step);
+  EXPECT_GT(price.bubble, 0);
+  EXPECT_GT(price.tensor, 0);
+}
+
+TEST(Price, AStepComputesNoFasterThanItsDevices) {
+  Layout layout;
+  layout.global_batch = 16, layout.micro_batch = 4;
+  const StepPrice price = price_with(kSmallModel, layout);
+  const double devices = find_platform("dgx-a100").device.bf16.flops_per_second;
+  EXPECT_LT(price.operations / (price.step * 1e-6), devices);
+}
+
+TEST(Price, AWaveMoreTakesAWaveLonger) {
+  const Platform platform = find_platform("dgx-a100");
+  const Layout layout;
+  const Constants constants;
+  const Rates rates(platform, layout, constants);
+  // 108 multiprocessors; 54 x 2 tiles of 256 x 128 fill them once.
+  const double full = rates.product(54. * 256, 256, 4096, 1, true);
+  const double more = rates.product(54. * 256 + 256 * 54, 256, 4096, 1, true);
+  EXPECT_NEAR(more / full, 2, .01);
+  EXPECT_GT(rates.product(55. * 256, 256, 4096, 1, true), full * 1.05);
+  EXPECT_NEAR(rates.product(4096, 4096, 4092, 1, true) / rates.product(4096, 4096, 4096, 1, true),
+              constants.misaligned, .5);
+}
+
+TEST(Price, CollectivesFollowTheRing) {
+  const Platform platform = find_platform("dgx-a100");
+  const Layout layout;
+  Constants constants;
+  constants.exchange = 0, constants.exchange_across = 0, constants.within = 1, constants.across = 1;
+  const Rates rates(platform, layout, constants);
+  const double within = platform.within.bytes_per_second * 1e-6;
+  EXPECT_NEAR(rates.all_reduce(8, 1, 1e9), 2. * 7 / 8 * 1e9 / within, 1);
+  EXPECT_NEAR(rates.all_gather(8, 1, 1e9), 7. / 8 * 1e9 / within, 1);
+  // 16 ranks, one on each of 16 nodes, beside seven other such groups.
+  const double across = platform.across.bytes_per_second * 1e-6;
+  EXPECT_NEAR(rates.all_reduce(16, 8, 1e9), 2. * 15 / 16 * 1e9 / across, 1);
+}
+
+TEST(Price, LongPipelinesAreFoldedExactly) {
+  Layout layout;
+  layout.pipeline = 4, layout.global_batch = 50;
+  std::vector<StageCost> costs = {{.forward = 100, .backward = 200, .send = 7},
+                                  {.forward = 90, .backward = 210, .send = 7},
+                                  {.forward = 100, .backward = 200, .send = 7},
+                                  {.forward = 130, .backward = 260, .send = 7}};
+  Pipelines pipelines;
+  const double folded = pipelines.us(costs, layout);
+  double whole = 0;  // The slowest stage, and what comes before and behind it.
+  for (const StageCost& cost : costs) whole += cost.forward + cost.backward;
+  EXPECT_NEAR(folded, whole + 6 * 7 + 49 * (130 + 260 + 7), 1);
+}
+
+TEST(Price, SplitsLayersOverStages) {
+  Layout layout;
+  layout.pipeline = 4;
+  const LayerTable table = find_workload("transformer:layers=22,hidden=256,heads=4")->layers({});
+  std::vector<double> layers;
+  for (const StageRows& stage : split_stages(table, layout)) layers.push_back(layers_of(stage));
+  EXPECT_EQ(layers, (std::vector<double>{7, 6, 5, 6}));  // With embedding and head at the ends.
+  layout.embedding_is_layer = true;
+  layers.clear();
+  for (const StageRows& stage : split_stages(table, layout)) layers.push_back(layers_of(stage));
+  EXPECT_EQ(layers, (std::vector<double>{6, 6, 6, 6}));
+}
+
+TEST(Price, KeepsActivationsOfMicroBatchesInFlight) {
+  Layout layout;
+  layout.pipeline = 4, layout.global_batch = 16, layout.recompute = "full";
+  const auto activations = [&] {
+    const char* small_head = "transformer:layers=24,hidden=2048,heads=16,vocabulary=1024";
+    for (const auto& [name, bytes] : price_with(small_head, layout).memory.parts) {
+      if (name == "activations") return bytes.count;
+    }
+    return std::int64_t{0};
+  };
+  const std::int64_t piped = activations();
+  layout.schedule = "gpipe";
+  EXPECT_EQ(activations(), 4 * piped);  // 16 micro-batches instead of 4.
+}
+
+TEST(Price, ZeroDividesWhatReplicasShare) {
+  Layout layout;
+  layout.data = 8, layout.global_batch = 8;
+  std::vector<std::int64_t> bytes;
+  for (layout.zero = 0; layout.zero <= 3; ++layout.zero)
+    bytes.push_back(price_with(kSmallModel, layout).memory.allocated.count);
+  const double p = find_workload(kSmallModel)->parameters();
+  EXPECT_NEAR(static_cast<double>(bytes[0] - bytes[1]) / (p * 12 * 7 / 8), 1, .01);
+  EXPECT_NEAR(static_cast<double>(bytes[1] - bytes[2]) / (p * 4 * 7 / 8), 1, .01);
+  EXPECT_NEAR(static_cast<double>(bytes[2] - bytes[3]) / (p * 2 * 7 / 8), 1, .01);
+}
+
+TEST(Price, RefusesWhatDoesNotDivide) {
+  Layout layout;
+  layout.data = 3, layout.global_batch = 16;
+  EXPECT_EQ(refusal_of_layout(layout),
+            "global_batch: must be a multiple of dp x micro_batch, 3 x 1, got 16");
+  layout = {};
+  layout.pipeline = 32, layout.global_batch = 32;
+  EXPECT_EQ(refusal_of_layout(layout), "pp: must not exceed the layers, 24, got 32 x 1");
+  layout = {};
+  layout.virtual_stages = 2;
+  EXPECT_EQ(refusal_of_layout(layout), "virtual_stages: must be 1 without a pipeline, got 2");
+  layout = {};
+  layout.precision = "fp64";
+  EXPECT_EQ(refusal_of_layout(layout), "precision: must be one that a100-sxm4-80gb can, got fp64");
+}
+
+TEST(StepCalibration, KeepsWhatWasMeasuredAndLittleElse) {
+  StepCalibration none;
+  const MeasuredStep asked = step_with(1, 1, 0);
+  const CalibratedPrice usual = none.price(asked);
+  EXPECT_EQ(usual.us, usual.price.step);
+  EXPECT_FALSE(usual.is_covered);
+  EXPECT_LT(usual.lower_us, usual.us);
+  StepCalibration fitted({step_with(1, 1, usual.us * 1.2)});
+  const CalibratedPrice near = fitted.price(asked), far = fitted.price(step_with(8, 8, 0));
+  EXPECT_NEAR(near.us / usual.us, 1.2, .05);
+  EXPECT_TRUE(near.is_covered);
+  EXPECT_FALSE(far.is_covered);
+  EXPECT_LT(near.upper_us / near.us, far.upper_us / far.us);
+}
+
+TEST(StepCalibration, ChoosesShapesThatDiffer) {
+  std::vector<std::vector<double>> shapes;
+  for (const std::int64_t tensor : {1, 1, 1, 8, 8, 2}) {
+    MeasuredStep step = step_with(tensor, 1, 0);
+    shapes.push_back(shape_of(step));
+  }
+  std::vector<std::size_t> chosen = chosen_shapes(shapes, 3);
+  std::ranges::sort(chosen);
+  EXPECT_EQ(chosen, (std::vector<std::size_t>{0, 3, 5}));
+}
+
+}  // namespace
+}  // namespace foretrace
