@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "ask/job/job.h"
+#include "ask/scale/assumed_job.h"
 #include "base/threads.h"
+#include "foretrace/cluster.h"
 #include "foretrace/error.h"
 #include "foretrace/scaling.h"
 
@@ -75,8 +77,14 @@ struct ScaleCase {
 
 class Scaler {
  public:
-  explicit Scaler(const ScaleQuestion& question)
-      : question_(question), job_(read_job(question.trace, {.reading = question.options.reading})) {
+  explicit Scaler(const ScaleQuestion& question) : question_(question) {
+    if (question.trace.empty()) {
+      assumed_ = assumed_job(question.step_time, device_of(question.machine));
+      return;
+    }
+    if (question.step_time != 0ns)
+      throw Error("--step-time: must not be given together with a trace, which has its own");
+    job_ = read_job(question.trace, {.reading = question.options.reading});
     if (job_.ranks.size() > 1)
       throw Error(question.trace + ": must be the trace of a job on one GPU, got " +
                   std::to_string(job_.ranks.size()) +
@@ -85,7 +93,7 @@ class Scaler {
 
   ScaleReport run() {
     ScaleReport report;
-    report.inputs = job_.inputs();
+    if (!assumed_) report.inputs = job_.inputs();
     report.machine = question_.machine;
     for (const auto& use : question_.scenario.uses) report.changes.push_back(use);
     const Prediction alone = predict(inference(), question_.scenario, question_.options);
@@ -97,7 +105,11 @@ class Scaler {
   }
 
  private:
-  const Inference& inference() const { return job_.ranks.front().inference; }
+  const Inference& inference() const { return assumed_ ? *assumed_ : job_.ranks.front().inference; }
+
+  static std::string device_of(const std::string& machine) {
+    return machine.empty() ? std::string() : find_cluster(machine, 1).device;
+  }
 
   std::vector<ScaleCase> listed() const {
     std::vector<std::string> schemes = question_.schemes;
@@ -181,7 +193,8 @@ class Scaler {
   }
 
   const ScaleQuestion& question_;
-  Job job_;
+  Job job_;  ///< Empty without a trace.
+  std::optional<Inference> assumed_;
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 struct ScaleCommand {
   ScaleQuestion question;
-  std::string scenario_path, counts = "1..64";
+  std::string scenario_path, step_time, counts = "1..64";
   std::vector<std::string> steps;
   double samples_per_step = 0;
   bool quiet = false;
@@ -21,7 +21,10 @@ struct ScaleCommand {
   OutputOption output, page;
 
   void add_to(CLI::App& command) {
-    command.add_option("TRACE", question.trace, "The trace of a job on one GPU")->required();
+    command.add_option("TRACE", question.trace, "The trace of a job on one GPU");
+    command
+        .add_option("--step-time", step_time, "Without a trace: how long a step takes on one GPU")
+        ->type_name("TIME");
     command
         .add_option("--machine", question.machine,
                     "The machine to scale on: a name from `foretrace list machines`, or a file")
@@ -64,10 +67,17 @@ struct ScaleCommand {
     for (const std::string& step : steps)
       within("--with " + step, [&] { add_steps(step, question.scenario); });
     if (samples_per_step > 0) question.scenario.samples_per_step = samples_per_step;
+    if (question.trace.empty() && step_time.empty())
+      throw Error(
+          "scale: which TRACE? Without one, give --step-time, and the scheme's "
+          "gradient_bytes");
+    if (!step_time.empty())
+      question.step_time = within("--step-time", [&] { return parse_time(step_time); });
     question.gpus = within("--gpus", [&] { return read_counts(counts); });
     question.options.reading = reading.options();
     const ScaleReport report = [&] {
-      const Progress progress("scaling " + question.trace, quiet);
+      const Progress progress("scaling " + (question.trace.empty() ? "a step" : question.trace),
+                              quiet);
       return scale(question);
     }();
     if (!page.path.empty())

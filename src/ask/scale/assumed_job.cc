@@ -1,0 +1,53 @@
+#include "ask/scale/assumed_job.h"
+
+#include "foretrace/error.h"
+#include "foretrace/machine.h"
+#include "foretrace/simulate.h"
+
+namespace foretrace {
+namespace {
+
+/// Enough steps for a median, and pieces for buckets to begin anywhere.
+constexpr int kSteps = 4, kPieces = 200;
+/// The update reads and writes weights, gradients and the state of the optimizer: a few percent of
+/// the steps at hand. Chosen.
+constexpr double kUpdate = 0.02;
+
+}  // namespace
+
+Inference assumed_job(Nanoseconds step_time, const std::string& device) {
+  if (step_time <= 0ns) throw Error("--step-time: must be above 0, got " + to_text(step_time));
+  Inference job;
+  Graph& graph = job.graph;
+  const LaneId stream = graph.add_lane({.name = "stream", .kind = LaneKind::stream, .device = 0});
+  graph.device_names() = {device.empty() ? std::string() : find_device(device).name};
+  const Nanoseconds update = scaled(step_time, kUpdate), passes = step_time - update;
+  const auto add = [&](std::string_view name, Phase phase, int step, Nanoseconds time) {
+    graph.append(stream, {.duration = time,
+                          .name = graph.names().intern(name),
+                          .step = step,
+                          .kind = TaskKind::kernel,
+                          .phase = phase});
+  };
+  for (int step = 0; step < kSteps; ++step) {
+    graph.steps().push_back({"step " + std::to_string(step)});
+    add("forward", Phase::forward, step, passes / 3);
+    Nanoseconds left = passes - passes / 3;
+    for (int piece = kPieces; piece > 0; --piece) {
+      const Nanoseconds time = left / piece;
+      add("backward", Phase::backward, step, time);
+      left -= time;
+    }
+    add("update", Phase::update, step, update);
+  }
+  graph.step_rule().source = StepSource::markers;
+  job.recorded = simulate(graph);
+  graph.unexplained().window = job.recorded.length;
+  settle_steps(graph, job.recorded);
+  job.assumptions = {
+      "no trace was given: the forward pass takes a third of the step, the backward pass the rest, "
+      "and gradients become ready evenly over it"};
+  return job;
+}
+
+}  // namespace foretrace
