@@ -23,7 +23,9 @@ struct CollectiveRow {
   Nanoseconds lower{0}, upper{0};
   double algorithm_bandwidth = 0;  ///< Bytes per second.
   double bus_bandwidth = 0;
-  std::string basis;  ///< "closed form", "flow", "NCCL's model", "calibrated", "extrapolated".
+  /// "closed form" or "flow", with " without NVLS" where NCCL would reduce in the NVSwitch; "NCCL's
+  /// model", "calibrated", "extrapolated".
+  std::string basis;
   std::optional<Nanoseconds> measured;  ///< Median of the rows with the same shape and size.
 
   /// (time - measured) / measured.

@@ -113,8 +113,12 @@ CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes
             .servers = static_cast<std::uint32_t>(question_.servers)};
   CollectiveRow row = row_of(asked.operation, call.ranks, places_.nodes, bytes);
   row.algorithm = asked.algorithm;
-  if (asked.algorithm == "auto")
-    row.algorithm = like_nccl(asked.operation, by_nccl(asked.operation, bytes).algorithm);
+  row.basis = question_.fidelity == "flow" ? "flow" : "closed form";
+  if (asked.algorithm == "auto") {
+    const std::string chosen = by_nccl(asked.operation, bytes).algorithm;
+    row.algorithm = like_nccl(asked.operation, chosen);
+    if (chosen.starts_with("NVLS ")) row.basis += " without NVLS";
+  }
   if (row.algorithm == "hierarchical" && call.levels.empty())
     call.levels = {places_.per_node, places_.nodes};
   const auto algorithm = find_algorithm(row.algorithm);
@@ -129,7 +133,6 @@ CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes
     return question_.fidelity == "flow" ? flow_on(wires, one, whole, {&cost, 1}).time
                                         : closed_on(wires, one, whole, {&cost, 1});
   };
-  row.basis = question_.fidelity == "flow" ? "flow" : "closed form";
   if (groups > 1) {
     Call all = call;
     all.ranks *= groups;

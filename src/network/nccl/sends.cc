@@ -16,9 +16,9 @@ constexpr double kLocalChannelRate = 20;               ///< GB/s; see local_peer
 constexpr std::uint32_t kLocalChannels = 32;           ///< Over NVLink.
 constexpr double kMostOfChannel = 32 * (512 << 10);    ///< Bytes, beyond which there are more.
 constexpr double kDoubledNic = 25;                     ///< GB/s from which NCCL doubles channels.
-/// Microseconds for each further peer on another node. Ours: 10 H100 nodes have 9 to 12 with one
-/// GPU a node, and 9 with four.
-constexpr double kPeer = 9;
+/// Latency of each further peer on another node, over that of the first. Ours: 10 H100 nodes have 9
+/// to 12 us of 14 with one GPU a node, and 9 with four; for LL, as much is taken of less.
+constexpr double kPeer = .65;
 
 /// Bytes in thousands, so that GB/s give microseconds.
 struct Load {
@@ -77,7 +77,7 @@ double sends_us(Operation operation, const RankPlaces& places, Bytes bytes) {
     across = slower * load.across / (places.inter / places.per_node) +
              load.message / own_copy_rate(channels);
   }
-  return latency + hop(2) + (load.peers - 1) * kPeer + std::max(within, across);
+  return latency + hop(2) + (load.peers - 1) * kPeer * hop(2) + std::max(within, across);
 }
 
 }  // namespace foretrace
