@@ -60,5 +60,13 @@ TEST(Statistics, OutliersDoNotMoveTheInterquartileMean) {
   EXPECT_EQ(interquartile_mean(std::vector<Nanoseconds>{4us, 2us}), 3us);
 }
 
+TEST(Statistics, TheExpectedGreatestOfNormalNumbersIsThatOfTables) {
+  // H. L. Harter, Expected Values of Normal Order Statistics, Biometrika 48 (1961).
+  EXPECT_EQ(expected_greatest(1), 0);
+  EXPECT_NEAR(expected_greatest(2), 0.5642, 0.03);
+  EXPECT_NEAR(expected_greatest(8), 1.4236, 0.01);
+  EXPECT_NEAR(expected_greatest(100), 2.5076, 0.01);
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -16,7 +16,7 @@ constexpr auto kOneGpu = R"(
 
 std::string data_parallel(const std::string& more) {
   return R"({"use": "data_parallel", "gpus": 2, "bandwidth": "1GB/s", "latency": "0us",
-             "copies": false, "kernel_contention": 0, "collective_contention": 0, )" +
+             "copies": false, "lateness": "0us", "lateness_share": 0, "kernel_contention": 0, "collective_contention": 0, )" +
          more + "}";
 }
 
@@ -54,6 +54,14 @@ stream |FFFCCCCBBBBUU|
 )");
 }
 
+TEST(DataParallel, EverybodyWaitsForTheSlowestWorker) {
+  // Both passes take 11; of two workers the later one is 0.56 deviations behind the mean.
+  EXPECT_EQ(simulated(kOneGpu, data_parallel(R"("bucket": "1MB", "lateness": "3.53us")")), R"(
+stream        |FFFCCCCBBBB..........UU|
+data parallel |.............aaaaaaaa..|
+)");
+}
+
 TEST(DataParallel, GivenBytesBecomeReadyWithTheTimeOfThePass) {
   // 3 and 1 of 4 parts; the second waits for the first on the network.
   constexpr auto kUnknown = R"(
@@ -86,7 +94,8 @@ TEST(DataParallel, CopiesGoInAndOutOfBucketsOnTheStreamOfThePass) {
 )");
   graph.device_names() = {"NVIDIA A100-SXM4-80GB"};
   const auto step = read_transform_text(
-      "data_parallel:gpus=2,bandwidth=1TB/s,latency=0us,kernel_contention=0,"
+      "data_parallel:gpus=2,bandwidth=1TB/s,latency=0us,lateness=0us,lateness_share=0,"
+      "kernel_contention=0,"
       "collective_contention=0");
   step->apply(graph, {});
   std::string names;

@@ -55,6 +55,11 @@ class GradientFinder {
       pass.step = task.step;
       if (pass.last == kNoTask || finish(id) > finish(pass.last)) pass.last = id;
     });
+    for (auto& [step, pass] : passes_) {
+      pass.first = *std::min_element(
+          work_[step].begin(), work_[step].end(),
+          [&](TaskId a, TaskId b) { return std::pair(start(a), a) < std::pair(start(b), b); });
+    }
     // Work behind the pass on its own stream reads what it made; on others only updates do.
     for (auto& [step, pass] : passes_) {
       if (const TaskId next = next_work(pass.last); next != kNoTask) pass.readers.push_back(next);

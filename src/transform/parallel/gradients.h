@@ -20,6 +20,7 @@ struct Gradient {
 /// The backward pass of one step; with several micro-batches the last of them.
 struct BackwardPass {
   std::int32_t step = -1;
+  TaskId first = kNoTask;           ///< The device task of either pass that starts first.
   TaskId last = kNoTask;            ///< The device task of it that ends last.
   std::vector<TaskId> readers;      ///< The first device tasks behind it that may read gradients.
   std::vector<Gradient> gradients;  ///< In the order in which they are ready.
