@@ -18,7 +18,7 @@ class RandomPlans {
   }
   Nanoseconds time(std::int64_t most_us) { return draw(1, most_us * 1000) * 1ns; }
 
-  /// Of any kind, with any settings that it serves.
+  /// Any kind, with any settings that it serves.
   Schedule schedule() {
     while (true) {
       const ScheduleEntry& entry =

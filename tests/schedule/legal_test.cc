@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// What is wrong with 1F1B on three ranks and four micro-batches after `change`.
+/// The fault of 1F1B on three ranks and four micro-batches after `change`.
 template <class Change>
 std::string fault_after(const Change& change) {
   Schedule schedule = schedule_of("1f1b", "stages=3,micro_batches=4");

@@ -23,7 +23,7 @@ std::string label_of(const PipelineAction& action) {
 /// How a drawing maps time to columns.
 struct Scale {
   Nanoseconds tick{1};
-  std::int64_t columns = 1;  ///< Of a tick.
+  std::int64_t columns = 1;  ///< Characters per tick.
   std::size_t column(Nanoseconds time) const {
     return static_cast<std::size_t>((time.count() * columns + tick.count() / 2) / tick.count());
   }
