@@ -160,5 +160,34 @@ TEST(Csv, SaysWhatIsWrongAndWhere) {
             "other");
 }
 
+TEST(Csv, AnyTextIsRefusedOrMakesALegalSchedule) {
+  std::mt19937 random(5);
+  constexpr std::string_view kLetters = "0123FBIW,;()\nSEND_F OVERLAP_F_B";
+  const std::string sound = schedule_to_csv(schedule_of("dualpipe_v", "stages=2"));
+  int legal = 0;
+  for (int run = 0; run < 3000; ++run) {
+    std::string text = sound;
+    for (unsigned changes = random() % 4; changes > 0; --changes) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 3) {
+        case 0:
+          text[at] = kLetters[random() % kLetters.size()];
+          break;
+        case 1:
+          text.erase(at, 1 + random() % 9);
+          break;
+        default:
+          text.insert(at, sound.substr(random() % sound.size(), random() % 9));
+      }
+    }
+    try {
+      EXPECT_FALSE(find_fault(schedule_from_csv(text)));
+      ++legal;
+    } catch (const Error&) {
+    }
+  }
+  EXPECT_GT(legal, 500);
+}
+
 }  // namespace
 }  // namespace foretrace
