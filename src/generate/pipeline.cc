@@ -57,7 +57,11 @@ struct PipelineReplay::Impl {
   }
 
   Compiled compile(const PipelineCosts& like) {
-    const PipelineTasks built = pipeline_tasks(schedule, kind, time_table(schedule, like), false);
+    std::vector<Nanoseconds> table = time_table(schedule, like);
+    // The compiled form has no place for lags if all of them are 0.
+    for (std::int32_t stage = 0; stage < schedule.stages; ++stage)
+      table[time_index(TimeRow::send_forward, stage, schedule.stages)] = 1ns;
+    const PipelineTasks built = pipeline_tasks(schedule, kind, table, false);
     Compiled made(built.graph);
     tasks = built.tasks;
     order.assign(made.order().begin(), made.order().end());
@@ -131,6 +135,7 @@ PipelineRun PipelineReplay::run(const PipelineCosts& costs) {
   for (std::size_t rank = 0; rank < impl.ranks.size(); ++rank) {
     const Impl::Own& own = impl.ranks[rank];
     RankRun& one = run.ranks.emplace_back();
+    if (own.work.empty()) continue;  // A rank without passes, as a file may have.
     for (const Impl::Work& work : own.work) one.busy += table[work.time] * work.count;
     one.begin = finish[own.first] - table[own.first_time];
     one.end = finish[own.last];
@@ -150,8 +155,8 @@ double PipelineRun::bubble_rate() const {
     longest = std::max(longest, rank.span());
   }
   if (longest == 0ns) return 0;
-  return 1 - static_cast<double>(busy.count()) / static_cast<double>(ranks.size()) /
-                 static_cast<double>(longest.count());
+  const double whole = static_cast<double>(longest.count()) * static_cast<double>(ranks.size());
+  return std::max(0.0, 1 - static_cast<double>(busy.count()) / whole);
 }
 
 PipelineGraph build_pipeline(const Schedule& schedule, const PipelineCosts& costs) {

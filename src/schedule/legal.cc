@@ -14,8 +14,8 @@ struct Site {
   std::int32_t rank = -1, slot = -1;
 };
 
-/// What a pass of a micro-batch through a stage leaves: its activations, and by halves of the
-/// micro-batch the gradients of inputs and weights.
+/// The results of a micro-batch in a stage: its activations, and by halves of the micro-batch the
+/// gradients of inputs and weights.
 enum Result : std::uint8_t { activations, input_a, input_b, weight_a, weight_b };
 constexpr std::size_t kResults = 5;
 
@@ -159,7 +159,7 @@ class Inspection {
     return true;
   }
 
-  /// What an action waits for and is not known yet; nothing if it can run.
+  /// A result that an action waits for and that is not known yet; nothing if it can run.
   std::optional<std::size_t> missing(const Action& action, std::int32_t rank) const {
     if (!is_pass(action)) return std::nullopt;
     const std::int32_t stage = action.stage, i = action.micro_batch;

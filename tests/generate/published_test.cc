@@ -1,4 +1,4 @@
-// What papers print about their schedules.
+// Figures that papers print about their schedules.
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// What is wrong with 1F1B on three ranks and four micro-batches after `change`.
+/// The fault of 1F1B on three ranks and four micro-batches after `change`.
 template <class Change>
 std::string fault_after(const Change& change) {
   Schedule schedule = schedule_of("1f1b", "stages=3,micro_batches=4");
@@ -135,6 +135,7 @@ TEST(Csv, IsThatOfPyTorch) {
       "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD\r\n"
       "1RECV_F0,1F0,, 1B0,1SEND_B0,1RECV_F1,1F1,1B1\n");
   EXPECT_EQ(schedule_to_csv(read), "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+  EXPECT_EQ(schedule_to_csv(schedule_from_csv("0F0,0F1,0BW0,0B1,0W1\n")), "0F0,0F1,0B0,0I1,0W1\n");
   EXPECT_EQ(read.stages, 2);
   EXPECT_EQ(read.micro_batches, 2);
 }
@@ -158,6 +159,35 @@ TEST(Csv, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(refusal("0B0,0F0\n"),
             "rank 0, slot 0: 0B0 waits for 0F0, which rank 0 runs at slot 1; they wait for each "
             "other");
+}
+
+TEST(Csv, AnyTextIsRefusedOrMakesALegalSchedule) {
+  std::mt19937 random(5);
+  constexpr std::string_view kLetters = "0123FBIW,;()\nSEND_F OVERLAP_F_B";
+  const std::string sound = schedule_to_csv(schedule_of("dualpipe_v", "stages=2"));
+  int legal = 0;
+  for (int run = 0; run < 3000; ++run) {
+    std::string text = sound;
+    for (unsigned changes = random() % 4; changes > 0; --changes) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 3) {
+        case 0:
+          text[at] = kLetters[random() % kLetters.size()];
+          break;
+        case 1:
+          text.erase(at, 1 + random() % 9);
+          break;
+        default:
+          text.insert(at, sound.substr(random() % sound.size(), random() % 9));
+      }
+    }
+    try {
+      EXPECT_FALSE(find_fault(schedule_from_csv(text)));
+      ++legal;
+    } catch (const Error&) {
+    }
+  }
+  EXPECT_GT(legal, 500);
 }
 
 }  // namespace

@@ -13,10 +13,12 @@ namespace foretrace {
 
 /// A pass, or an update, on its rank.
 struct PipelineAction {
-  std::string name;     ///< As PyTorch writes it: "2F5" is stage 2, forward, micro-batch 5.
-  char letter = 'F';    ///< F, B (whole), I (input gradient), W (weight gradient), U (update).
-  bool second = false;  ///< Of a pipeline that goes up, or of every other chunk of its rank.
+  std::string name;   ///< As PyTorch writes it: "2F5" is stage 2, forward, micro-batch 5.
+  char letter = 'F';  ///< F, B (whole), I (input gradient), W (weight gradient), U (update).
+  /// Its pipeline goes up the ranks, or it belongs to every other chunk of its rank.
+  bool second = false;
   std::int32_t stage = 0, micro_batch = 0, version = 0;
+  std::int32_t pipeline = 0;  ///< Even ones go down the ranks, odd ones up.
   Nanoseconds start{0}, finish{0};
 };
 

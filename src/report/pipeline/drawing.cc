@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <cctype>
-#include <numeric>
 
 #include "base/wording.h"
 
 namespace foretrace {
 namespace {
 
-/// Columns of a drawing to scale; those with a cell for each pass may be wider.
-constexpr std::int64_t kScaledColumns = 150, kMostColumns = 240;
+/// Columns of a drawing; of a wider one the begin and the end are shown.
+constexpr std::size_t kMostColumns = 180, kEndColumns = 88;
+/// Characters of all ranks before that: beyond, passes have no room for their names.
+constexpr std::size_t kMostCharacters = 20'000'000;
 
 std::string label_of(const PipelineAction& action) {
   const char letter =
@@ -23,25 +24,26 @@ std::string label_of(const PipelineAction& action) {
 /// How a drawing maps time to columns.
 struct Scale {
   Nanoseconds tick{1};
-  std::int64_t columns = 1;  ///< Of a tick.
+  std::int64_t columns = 1;  ///< Characters per tick.
   std::size_t column(Nanoseconds time) const {
     return static_cast<std::size_t>((time.count() * columns + tick.count() / 2) / tick.count());
   }
 };
 
+/// The shortest pass has room for the longest label.
 Scale scale_of(const PipelineReport& report) {
-  std::int64_t tick = 0;
+  Nanoseconds shortest = Nanoseconds::max();
   std::size_t widest = 1;
   for (const PipelineRank& rank : report.ranks) {
     for (const PipelineAction& action : rank.actions) {
-      tick = std::gcd(tick, std::gcd(action.start.count(), action.finish.count()));
+      if (action.finish > action.start) shortest = std::min(shortest, action.finish - action.start);
       widest = std::max(widest, label_of(action).size());
     }
   }
-  const auto cell = static_cast<std::int64_t>(widest + 1);
-  if (tick > 0 && report.makespan.count() / tick * cell <= kMostColumns)
-    return {Nanoseconds(tick), cell};
-  return {std::max(Nanoseconds(1), report.makespan), kScaledColumns};
+  const Scale cells{shortest, static_cast<std::int64_t>(widest + 1)};
+  const auto ticks = static_cast<std::size_t>(report.makespan / shortest) + 1;
+  if (ticks <= kMostCharacters / (widest + 1) / report.ranks.size()) return cells;
+  return {std::max(Nanoseconds(1), report.makespan), kMostColumns};
 }
 
 std::string draw_rank(const PipelineRank& rank, const Scale& scale, std::size_t width) {
@@ -72,7 +74,9 @@ std::string draw_pipeline(const PipelineReport& report) {
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
     std::string name = "rank " + std::to_string(i);
     name.resize(name_width, ' ');
-    text += name + " |" + draw_rank(report.ranks[i], scale, width) + "|\n";
+    std::string line = draw_rank(report.ranks[i], scale, width);
+    if (width > kMostColumns) line.replace(kEndColumns, width - 2 * kEndColumns, " ~~ ");
+    text += name + " |" + line + "|\n";
   }
   return text;
 }
