@@ -1,4 +1,4 @@
-#include "foretrace/select.h"
+#include "graph/select.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,7 +1,7 @@
 #include <re2/re2.h>
 
 #include "foretrace/error.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 
 namespace foretrace {
 namespace {

@@ -2,8 +2,8 @@
 
 // The time that a member of a meeting takes, without its wait for the others.
 
+#include "base/scaling.h"
 #include "foretrace/graph.h"
-#include "foretrace/scaling.h"
 #include "graph/meeting.h"
 
 namespace foretrace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/fields/settings.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/edit.h"
 
 namespace foretrace {

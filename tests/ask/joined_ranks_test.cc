@@ -8,11 +8,11 @@
 
 #include "ask/job/job.h"
 #include "ask/predict/baseline.h"
+#include "base/scaling.h"
 #include "base/statistics.h"
 #include "foretrace/ask/diff.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/ask/predict.h"
-#include "foretrace/scaling.h"
 #include "support/corpus.h"
 #include "support/folder.h"
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/scaling.h"
 #include "foretrace/error.h"
-#include "foretrace/scaling.h"
 #include "foretrace/transform.h"
 #include "support/random_steps.h"
 

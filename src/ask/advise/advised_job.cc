@@ -7,8 +7,8 @@
 #include "ask/advise/capture.h"
 #include "ask/job/step_cost.h"
 #include "ask/predict/trust.h"
+#include "base/scaling.h"
 #include "base/statistics.h"
-#include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

@@ -6,8 +6,8 @@
 
 #include "ask/interval/resample.h"
 #include "ask/job/step_cost.h"
+#include "base/scaling.h"
 #include "base/threads.h"
-#include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

@@ -10,13 +10,13 @@
 
 #include "ask/job/job.h"
 #include "ask/job/rank_facts.h"
+#include "base/scaling.h"
 #include "base/statistics.h"
 #include "base/threads.h"
 #include "base/wording.h"
 #include "foretrace/answer/census.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/error.h"
-#include "foretrace/scaling.h"
 
 namespace foretrace {
 namespace {

@@ -7,9 +7,9 @@
 #include "foretrace/ask/examine.h"
 #include "foretrace/error.h"
 #include "foretrace/infer.h"
-#include "foretrace/select.h"
 #include "foretrace/simulate.h"
 #include "foretrace/transform.h"
+#include "graph/select.h"
 
 namespace foretrace {
 namespace {

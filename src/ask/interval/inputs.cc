@@ -5,8 +5,8 @@
 #include <string>
 
 #include "ask/interval/resample.h"
+#include "base/scaling.h"
 #include "base/threads.h"
-#include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 #include "scenario/use_text.h"
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/scaling.h"
 #include "base/statistics.h"
 #include "foretrace/answer/memory_peak.h"
-#include "foretrace/scaling.h"
 
 namespace foretrace {
 namespace {

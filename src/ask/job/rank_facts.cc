@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "foretrace/scaling.h"
+#include "base/scaling.h"
 
 namespace foretrace {
 

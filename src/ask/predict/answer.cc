@@ -11,8 +11,8 @@
 #include "ask/predict/explain.h"
 #include "ask/predict/rates.h"
 #include "ask/predict/trust.h"
+#include "base/scaling.h"
 #include "foretrace/error.h"
-#include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

@@ -9,7 +9,7 @@
 #include "ask/job/memory_peaks.h"
 #include "ask/predict/answer.h"
 #include "ask/predict/ranks.h"
-#include "foretrace/scaling.h"
+#include "base/scaling.h"
 
 namespace foretrace {
 

@@ -7,7 +7,7 @@
 
 #include "ask/job/step_cost.h"
 #include "foretrace/error.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 
 namespace foretrace {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "ask/interval/ledger.h"
 #include "ask/interval/resample.h"
-#include "foretrace/scaling.h"
+#include "base/scaling.h"
 #include "foretrace/simulate.h"
 #include "scenario/use_text.h"
 

@@ -7,10 +7,10 @@
 
 #include "ask/job/job.h"
 #include "ask/scale/assumed_job.h"
+#include "base/scaling.h"
 #include "base/threads.h"
 #include "foretrace/cluster.h"
 #include "foretrace/error.h"
-#include "foretrace/scaling.h"
 
 namespace foretrace {
 namespace {
@@ -116,8 +116,10 @@ class Scaler {
     if (schemes.empty()) schemes.emplace_back("data_parallel");
     std::vector<ScaleCase> cases;
     for (const std::string& scheme : schemes) {
-      for (const std::int64_t gpus : question_.gpus)
-        cases.push_back({.point = {.scheme = scheme, .gpus = gpus}, .prediction = {}});
+      for (const std::int64_t gpus : question_.gpus) {
+        ScaleCase& one = cases.emplace_back();
+        one.point.scheme = scheme, one.point.gpus = gpus;
+      }
     }
     return cases;
   }

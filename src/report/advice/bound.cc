@@ -1,6 +1,6 @@
 #include "report/advice/bound.h"
 
-#include "foretrace/scaling.h"
+#include "base/scaling.h"
 #include "report/words/wording.h"
 
 namespace foretrace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "foretrace/scaling.h"
+#include "base/scaling.h"
 #include "report/advice/bound.h"
 #include "report/words/wording.h"
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "foretrace/scaling.h"
+#include "base/scaling.h"
 #include "report/words/wording.h"
 
 namespace foretrace {

@@ -1,9 +1,9 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/scaling.h"
 #include "foretrace/answer/interval_level.h"
 #include "foretrace/report.h"
-#include "foretrace/scaling.h"
 #include "foretrace/version.h"
 #include "report/prediction/registered.h"
 #include "report/words/json_text.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "foretrace/scaling.h"
+#include "base/scaling.h"
 #include "report/page/page_charts.h"
 #include "report/words/tables.h"
 #include "report/words/wording.h"

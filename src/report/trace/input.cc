@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/scaling.h"
 #include "foretrace/report.h"
-#include "foretrace/scaling.h"
 #include "report/words/json_text.h"
 #include "report/words/table.h"
 #include "report/words/wording.h"

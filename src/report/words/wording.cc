@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/scaling.h"
 #include "base/shown.h"
-#include "foretrace/scaling.h"
 #include "report/words/source_line.h"
 #include "report/words/step_facts.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "foretrace/error.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 
 namespace foretrace {
 namespace {

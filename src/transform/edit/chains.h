@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/edit.h"
 
 namespace foretrace {

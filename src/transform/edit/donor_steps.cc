@@ -5,8 +5,8 @@
 
 #include "base/statistics.h"
 #include "foretrace/machine.h"
-#include "foretrace/select.h"
 #include "foretrace/simulate.h"
+#include "graph/select.h"
 #include "transform/edit/edit.h"
 
 namespace foretrace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/select.h"
 #include "foretrace/units.h"
+#include "graph/select.h"
 
 namespace foretrace {
 

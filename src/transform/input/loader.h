@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/select.h"
 #include "foretrace/storage.h"
+#include "graph/select.h"
 #include "transform/edit/edit.h"
 
 namespace foretrace {

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "foretrace/scaling.h"
+#include "base/scaling.h"
 #include "foretrace/simulate.h"
 #include "transform/input/loader.h"
 

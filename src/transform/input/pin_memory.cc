@@ -19,7 +19,7 @@
 // several streams that share their engine, and traffic of the other direction on the link.
 
 #include "foretrace/error.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/copy_waits.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"

@@ -1,7 +1,7 @@
 #include <map>
 
 #include "foretrace/error.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/copy_waits.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"

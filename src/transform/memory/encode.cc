@@ -20,7 +20,7 @@
 #include <cmath>
 
 #include "foretrace/error.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/allocation_selector.h"
 #include "transform/edit/device_change.h"
 #include "transform/edit/registered.h"

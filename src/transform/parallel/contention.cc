@@ -17,8 +17,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/scaling.h"
 #include "foretrace/error.h"
-#include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"

@@ -20,9 +20,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/scaling.h"
 #include "base/statistics.h"
 #include "foretrace/error.h"
-#include "foretrace/scaling.h"
 #include "foretrace/simulate.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/scaling.h"
 #include "foretrace/error.h"
-#include "foretrace/scaling.h"
 
 namespace foretrace {
 namespace {

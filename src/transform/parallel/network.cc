@@ -12,9 +12,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/scaling.h"
 #include "foretrace/error.h"
-#include "foretrace/scaling.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 #include "transform/parallel/communicator.h"

@@ -16,9 +16,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/generate.h"
-#include "foretrace/scaling.h"
 #include "foretrace/schedule.h"
 #include "foretrace/simulate.h"
 #include "transform/edit/block_size.h"

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
+#include "base/scaling.h"
 #include "foretrace/error.h"
-#include "foretrace/scaling.h"
 
 namespace foretrace {
 namespace {

@@ -19,9 +19,9 @@
 
 #include "base/align.h"
 #include "base/draws.h"
+#include "base/scaling.h"
 #include "base/statistics.h"
 #include "foretrace/error.h"
-#include "foretrace/scaling.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "foretrace/select.h"
 #include "foretrace/simulate.h"
+#include "graph/select.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 

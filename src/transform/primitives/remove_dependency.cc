@@ -1,5 +1,5 @@
 #include "foretrace/error.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "foretrace/error.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "base/scaling.h"
 #include "foretrace/error.h"
-#include "foretrace/scaling.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 

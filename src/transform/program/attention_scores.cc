@@ -5,7 +5,7 @@
 #include <set>
 #include <string_view>
 
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/op_name.h"
 

@@ -11,7 +11,7 @@
 // on DenseNet-121 where 7 % were measured.
 
 #include "foretrace/error.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/device_change.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"

@@ -9,8 +9,8 @@
 
 #include "base/contains.h"
 #include "foretrace/error.h"
-#include "foretrace/select.h"
 #include "foretrace/simulate.h"
+#include "graph/select.h"
 #include "transform/edit/device_change.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "foretrace/error.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/regions.h"
 #include "transform/edit/registered.h"

@@ -14,7 +14,7 @@
 
 #include "base/contains.h"
 #include "foretrace/error.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/device_change.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"

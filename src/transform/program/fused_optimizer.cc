@@ -11,8 +11,8 @@
 #include <set>
 
 #include "foretrace/error.h"
-#include "foretrace/select.h"
 #include "foretrace/simulate.h"
+#include "graph/select.h"
 #include "transform/edit/device_change.h"
 #include "transform/edit/fuse.h"
 #include "transform/edit/registered.h"

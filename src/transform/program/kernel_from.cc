@@ -12,7 +12,7 @@
 #include <map>
 
 #include "foretrace/error.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/align.h"
 #include "transform/edit/donor_steps.h"
 #include "transform/edit/edit.h"

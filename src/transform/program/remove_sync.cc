@@ -11,8 +11,8 @@
 #include <map>
 
 #include "foretrace/error.h"
-#include "foretrace/select.h"
 #include "foretrace/simulate.h"
+#include "graph/select.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 

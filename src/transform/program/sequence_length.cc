@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "foretrace/error.h"
-#include "foretrace/select.h"
+#include "graph/select.h"
 #include "transform/edit/allocation_selector.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"
