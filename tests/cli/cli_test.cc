@@ -53,7 +53,8 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
        "foretrace: there is no transform \"anp\" (did you mean \"amp\"?); `foretrace list "
        "transforms` shows all"},
       {"list transform",
-       "foretrace: list: must be one of commands, devices, exporters, importers, machines, "
+       "foretrace: list: must be one of collectives, commands, devices, exporters, importers, "
+       "machines, "
        "reports, synonyms, transforms, got "
        "'transform' (did you mean "
        "\"transforms\"?)"},

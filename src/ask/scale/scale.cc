@@ -126,9 +126,10 @@ class Scaler {
 
   void answer(const Prediction& alone, ScaleCase& asked) const {
     ScalePoint& point = asked.point;
+    const std::string step = step_of(point.scheme, point.gpus, question_.machine);
     try {
       Scenario scenario = parse_scenario(write_scenario(question_.scenario));
-      add_steps(step_of(point.scheme, point.gpus, question_.machine), scenario);
+      add_steps(step, scenario);
       Prediction found = predict(inference(), scenario, question_.options);
       point.step_time = found.predicted.step_time;
       point.lower = found.lower, point.upper = found.upper;
@@ -146,7 +147,9 @@ class Scaler {
       point.trust = found.trust.grade();
       asked.prediction = std::move(found);
     } catch (const Error& error) {
+      // Without the count, so that equal reasons are told once.
       point.refused = error.what();
+      if (point.refused.starts_with(step)) point.refused.replace(0, step.size(), point.scheme);
     }
   }
 

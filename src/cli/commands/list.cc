@@ -4,6 +4,7 @@
 #include "base/wording.h"
 #include "cli/options/options.h"
 #include "foretrace/cluster.h"
+#include "foretrace/collective.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/machine.h"
@@ -60,6 +61,7 @@ Rows synonym_rows() {
 }
 
 constexpr List kLists[] = {
+    {"collectives", [] { return rows_of(algorithms()); }},
     {"commands", [] { return rows_of(commands()); }},
     {"devices", device_rows},
     {"exporters", [] { return rows_of(exporters()); }},
