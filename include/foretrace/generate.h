@@ -20,14 +20,14 @@
 
 namespace foretrace {
 
-/// What one stage of the model costs, for a whole micro-batch.
+/// The costs of one stage of the model, for a whole micro-batch.
 struct StageCosts {
   Nanoseconds forward{0};
   Nanoseconds input_gradient{0};  ///< A whole backward pass takes this and weight_gradient.
   Nanoseconds weight_gradient{0};
   Nanoseconds recompute{0};      ///< Precedes each backward pass or input gradient.
-  Nanoseconds send_forward{0};   ///< Of its result to the rank of the next stage.
-  Nanoseconds send_backward{0};  ///< Of its input gradient to the rank of the stage before.
+  Nanoseconds send_forward{0};   ///< Takes its result to the rank of the next stage.
+  Nanoseconds send_backward{0};  ///< Takes its input gradient to the stage before.
   Nanoseconds all_reduce{0}, update{0};
   Bytes activations{};             ///< Kept from the forward pass to the input gradient.
   Bytes activations_for_weight{};  ///< The part of them that is kept to the weight gradient.
@@ -42,10 +42,10 @@ struct PipelineCosts {
 
 struct RankRun {
   Nanoseconds busy{0};              ///< With passes.
-  Nanoseconds begin{0}, end{0};     ///< Of its first and last pass.
+  Nanoseconds begin{0}, end{0};     ///< Its first pass begins, its last one ends.
   std::int32_t peak_in_flight = 0;  ///< As peaks_in_flight() counts.
   Bytes peak_activations{};
-  Bytes parameters{};  ///< Of all stages and versions that it keeps.
+  Bytes parameters{};  ///< Counts all stages and versions that it keeps.
   Nanoseconds span() const { return end - begin; }
 };
 

@@ -88,7 +88,7 @@ struct ConstantEntry {
 const std::vector<ConstantEntry>& constants();
 
 /// Microseconds of one device and micro-batch.
-struct StageCost {
+struct StageTimes {
   double forward = 0, backward = 0, recompute = 0;
   double tensor_part = 0;  ///< Of forward, backward and recompute together: exchanges of tensors.
   double send = 0;         ///< To the next stage, and back.

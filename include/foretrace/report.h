@@ -18,6 +18,7 @@
 #include "foretrace/answer/input.h"
 #include "foretrace/answer/memory.h"
 #include "foretrace/answer/pairs.h"
+#include "foretrace/answer/pipeline.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/answer/prediction_page.h"
 #include "foretrace/answer/sweep.h"
@@ -121,6 +122,13 @@ nlohmann::json to_json(const GenerationReport& report);
 void write_generation_text(const GenerationReport& report, std::ostream& out);
 /// One line for each measured row, or for the step.
 void write_generation_csv(const GenerationReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.pipeline/1".
+nlohmann::json to_json(const PipelineReport& report);
+/// With a line for each rank, to scale.
+void write_pipeline_text(const PipelineReport& report, std::ostream& out);
+/// With the passes of each rank as bars.
+void write_pipeline_page(const PipelineReport& report, std::ostream& out);
 
 /// "foretrace.input/1". Durations are of a step.
 nlohmann::json to_json(const InputReport& report);

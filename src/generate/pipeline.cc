@@ -57,7 +57,11 @@ struct PipelineReplay::Impl {
   }
 
   Compiled compile(const PipelineCosts& like) {
-    const PipelineTasks built = pipeline_tasks(schedule, kind, time_table(schedule, like), false);
+    std::vector<Nanoseconds> table = time_table(schedule, like);
+    // The compiled form has no place for lags if all of them are 0.
+    for (std::int32_t stage = 0; stage < schedule.stages; ++stage)
+      table[time_index(TimeRow::send_forward, stage, schedule.stages)] = 1ns;
+    const PipelineTasks built = pipeline_tasks(schedule, kind, table, false);
     Compiled made(built.graph);
     tasks = built.tasks;
     order.assign(made.order().begin(), made.order().end());
@@ -122,13 +126,16 @@ PipelineRun PipelineReplay::run(const PipelineCosts& costs) {
   const std::span<Nanoseconds> durations = impl.compiled.durations();
   for (std::size_t i = 0; i < durations.size(); ++i) durations[i] = table[impl.times[i]];
   const std::span<std::int64_t> lags = impl.compiled.lags();
-  for (const auto& [place, time] : impl.lags) lags[place] = table[time].count();
+  if (!lags.empty()) {  // Empty where no two ranks send to each other.
+    for (const auto& [place, time] : impl.lags) lags[place] = table[time].count();
+  }
   PipelineRun run;
   run.makespan = impl.compiled.replay();
   const std::span<const Nanoseconds> finish = impl.compiled.finish();
   for (std::size_t rank = 0; rank < impl.ranks.size(); ++rank) {
     const Impl::Own& own = impl.ranks[rank];
     RankRun& one = run.ranks.emplace_back();
+    if (own.work.empty()) continue;  // A rank without passes, as a file may have.
     for (const Impl::Work& work : own.work) one.busy += table[work.time] * work.count;
     one.begin = finish[own.first] - table[own.first_time];
     one.end = finish[own.last];

@@ -90,12 +90,8 @@ class Builder {
   void wait(TaskId before, TaskId after, TimeRow row = TimeRow::none, std::int32_t stage = 0) {
     const std::uint32_t time = time_index(row, stage, schedule_.stages);
     built_.lags.push_back(time);
-    // A lag of 0 would let the compiled form leave out the place for it.
-    const Nanoseconds lag = row == TimeRow::none ? 0ns : std::max(1ns, table_[time]);
-    built_.graph.add({.before = before,
-                      .after = after,
-                      .lag = named_ ? table_[time] : lag,
-                      .provenance = Provenance::assumed});
+    built_.graph.add(
+        {.before = before, .after = after, .lag = table_[time], .provenance = Provenance::assumed});
   }
   NameId name(const std::string& text) {
     return named_ ? built_.graph.names().intern(text) : NameId{};
@@ -184,8 +180,6 @@ class Builder {
       }
       reducing_.push_back(kNoLane);
     }
-    // Members enter in the order of their rank, so each rank's lane is filled in its own order.
-    std::vector<std::vector<TaskId>> entered(schedule_.orders.size()), left(entered);
     for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) add_markers(rank, reductions);
     for (const auto& [key, reduction] : reductions) transfer(key.second, reduction);
   }

@@ -24,7 +24,7 @@ PipelineKind kind_of(const Schedule& schedule, const PipelineCosts& costs);
 enum class TimeRow : std::uint8_t {
   forward,
   backward,
-  first_half,  ///< Of a backward pass.
+  first_half,  ///< Half a backward pass.
   second_half,
   input_gradient,
   weight_gradient,

@@ -130,19 +130,43 @@ class Chimera final : public ScheduleRule {
     return static_cast<std::int32_t>(std::min(most, micro_batches));
   }
 
+  /// All workers of a stage reduce in the same order: late stages first. With as many micro-batches
+  /// in both directions, that is the order in which they are complete.
   void add_eager_updates(Schedule& schedule) const {
     add_updates(schedule);
     for (Order& order : schedule.orders) {
-      // Behind all passes: where the stage is an early one, or the middle one.
-      const auto is_late = [&](const Action& action) {
-        return action.kind == ActionKind::reduce && action.stage <= stages / 2;
-      };
-      std::stable_partition(order.begin(), order.end(), [&](const Action& action) {
-        return action.kind != ActionKind::update && !is_late(action);
-      });
-      std::stable_sort(std::find_if(order.begin(), order.end(), is_late), order.end(),
-                       [](const Action& a, const Action& b) { return a.kind < b.kind; });
+      std::vector<Action> reductions;
+      for (const Action& action : order) {
+        if (action.kind == ActionKind::reduce) reductions.push_back(action);
+      }
+      std::sort(reductions.begin(), reductions.end(),
+                [](const Action& a, const Action& b) { return a.stage > b.stage; });
+      order = with_reductions(order, reductions);
     }
+  }
+
+  Order with_reductions(const Order& order, const std::vector<Action>& reductions) const {
+    Order whole;
+    auto next = reductions.begin();
+    std::vector<std::int32_t> complete;
+    const auto is_complete = [&](std::int32_t stage) {
+      return std::find(complete.begin(), complete.end(), stage) != complete.end();
+    };
+    for (const Action& action : order) {
+      if (action.kind == ActionKind::update && next != reductions.end()) {
+        whole.insert(whole.end(), next, reductions.end());
+        next = reductions.end();
+      }
+      if (action.kind != ActionKind::reduce) {
+        whole.push_back(action);
+        continue;
+      }
+      complete.push_back(action.stage);
+      for (; next != reductions.end() && next->stage > stages / 2 && is_complete(next->stage);
+           ++next)
+        whole.push_back(*next);
+    }
+    return whole;
   }
 
   std::int64_t pairs_ = 1;

@@ -145,8 +145,8 @@ Schedule schedule_from_csv(std::string_view text) {
   }
   schedule.ranks = static_cast<std::int32_t>(schedule.orders.size());
   if (schedule.stages == 0) throw Error("must have a line of actions for each rank, got none");
-  if (std::int64_t{schedule.stages} * schedule.micro_batches > kMostNumber * 16LL)
-    throw Error("must not have more than 16 M passes");
+  if (std::int64_t{schedule.stages} * schedule.micro_batches > kMostNumber)
+    throw Error("must have at most a million passes in all");
   schedule.chunks = std::max(1, (schedule.stages + schedule.ranks - 1) / schedule.ranks);
   if (const auto fault = find_fault(schedule)) throw Error(fault->text);
   return schedule;

@@ -14,8 +14,8 @@ struct Site {
   std::int32_t rank = -1, slot = -1;
 };
 
-/// What a pass of a micro-batch through a stage leaves: its activations, and by halves of the
-/// micro-batch the gradients of inputs and weights.
+/// The results of a micro-batch in a stage: its activations, and by halves of the micro-batch the
+/// gradients of inputs and weights.
 enum Result : std::uint8_t { activations, input_a, input_b, weight_a, weight_b };
 constexpr std::size_t kResults = 5;
 
@@ -34,6 +34,9 @@ std::vector<Result> results_of(const Action& action) {
   return results;
 }
 
+/// A result that is held is known to its own rank first.
+enum class Known : std::uint8_t { to_none, to_its_rank, to_all };
+
 bool is_pass(const Action& action) {
   return action.kind != ActionKind::reduce && action.kind != ActionKind::update;
 }
@@ -44,10 +47,11 @@ class Inspection {
       : schedule_(schedule),
         made_(kResults * static_cast<std::size_t>(schedule.stages) *
               static_cast<std::size_t>(schedule.micro_batches)),
-        known_(made_.size(), false) {}
+        known_(made_.size(), Known::to_none) {}
 
   std::optional<ScheduleFault> run() {
-    if (!find_makers() || !find_missing() || !check_versions() || !run_orders() || !check_limits())
+    if (!find_makers() || !find_missing() || !check_versions() || !run_orders() ||
+        !run_reductions() || !check_limits())
       return fault_;
     return std::nullopt;
   }
@@ -102,11 +106,9 @@ class Inspection {
         const Site home = made_[place(activations, stage, i)];
         for (std::size_t result = 0; result < kResults; ++result) {
           const Site maker = made_[place(Result(result), stage, i)];
-          const std::string name = to_string(named(Result(result), stage, i));
-          if (maker.rank < 0)
-            return fail(home.rank < 0 ? Site{0, 0} : home, name + " is run by no rank");
+          if (maker.rank < 0) return fail_missing(home, Result(result), stage, i);
           if (maker.rank != home.rank)
-            return fail(maker, name + " must be run by the rank of the forward pass, " +
+            return fail(maker, name_of(maker) + " must be run by the rank of the forward pass, " +
                                    std::to_string(home.rank));
         }
       }
@@ -114,12 +116,20 @@ class Inspection {
     return true;
   }
 
-  static Action named(Result result, std::int32_t stage, std::int32_t micro_batch) {
-    Action action{.stage = stage, .micro_batch = micro_batch};
-    if (result == activations) return action;
+  bool fail_missing(Site home, Result result, std::int32_t stage, std::int32_t micro_batch) {
+    const auto name = [&](ActionKind kind) {
+      return to_string(Action{.kind = kind, .stage = stage, .micro_batch = micro_batch});
+    };
+    const std::string forward = name(ActionKind::forward);
+    if (result == activations) return fail({0, 0}, "no rank runs " + forward);
     const bool input = result == input_a || result == input_b;
-    action.kind = input ? ActionKind::input_gradient : ActionKind::weight_gradient;
-    return action;
+    return fail(home, "no rank runs " + name(ActionKind::backward) + " or " +
+                          name(input ? ActionKind::input_gradient : ActionKind::weight_gradient) +
+                          ", which " + forward + " needs");
+  }
+
+  std::string name_of(Site site) const {
+    return to_string(order(site.rank)[static_cast<std::size_t>(site.slot)]);
   }
 
   /// Both passes use one version of the weights, which was made before the forward pass.
@@ -149,8 +159,8 @@ class Inspection {
     return true;
   }
 
-  /// What an action waits for and is not known yet; nothing if it can run.
-  std::optional<std::size_t> missing(const Action& action) const {
+  /// A result that an action waits for and that is not known yet; nothing if it can run.
+  std::optional<std::size_t> missing(const Action& action, std::int32_t rank) const {
     if (!is_pass(action)) return std::nullopt;
     const std::int32_t stage = action.stage, i = action.micro_batch;
     std::array<std::size_t, 4> needs{};
@@ -171,14 +181,16 @@ class Inspection {
       }
     }
     for (std::size_t at = 0; at < count; ++at) {
-      if (!known_[needs[at]]) return needs[at];
+      const Known known = known_[needs[at]];
+      const bool own = made_[needs[at]].rank == rank;
+      if (known != Known::to_all && !(own && known == Known::to_its_rank)) return needs[at];
     }
     return std::nullopt;
   }
 
-  void make_known(const Action& action) {
+  void make_known(const Action& action, Known to) {
     for (const Result result : results_of(action))
-      known_[place(result, action.stage, action.micro_batch)] = true;
+      known_[place(result, action.stage, action.micro_batch)] = to;
   }
 
   /// Runs one rank as far as it gets; whether it got anywhere.
@@ -188,10 +200,11 @@ class Inspection {
     const std::vector<Action>& own = order(rank);
     while (next < static_cast<std::int32_t>(own.size())) {
       const auto at = static_cast<std::size_t>(next);
-      if (missing(own[at])) break;
+      if (missing(own[at], rank)) break;
       // A pair begins when both have what they wait for.
-      if (own[at].overlaps_next && at + 1 < own.size() && missing(own[at + 1])) break;
-      make_known(own[at]);
+      if (own[at].overlaps_next && at + 1 < own.size() && missing(own[at + 1], rank)) break;
+      make_known(own[at], own[at].held ? Known::to_its_rank : Known::to_all);
+      if (at > 0 && own[at - 1].held) make_known(own[at - 1], Known::to_all);
       ++next;
     }
     return next > before;
@@ -204,25 +217,85 @@ class Inspection {
       for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) moved |= advance(rank);
     }
     for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
-      const auto at = static_cast<std::size_t>(next_[static_cast<std::size_t>(rank)]);
-      if (at >= order(rank).size()) continue;
-      const Action& first = order(rank)[at];
-      const bool pair = !missing(first);
-      const Action& action = pair ? order(rank)[at + 1] : first;
-      return fail_waiting({rank, static_cast<std::int32_t>(pair ? at + 1 : at)}, action,
-                          *missing(action));
+      if (has_ended(rank)) continue;
+      // From rank to rank along what they wait for, until one comes again: it is in a cycle.
+      std::vector<bool> seen(schedule_.orders.size(), false);
+      while (!seen[static_cast<std::size_t>(rank)]) {
+        seen[static_cast<std::size_t>(rank)] = true;
+        rank = made_[stuck_at(rank).what].rank;
+      }
+      const Stuck stuck = stuck_at(rank);
+      const Site maker = made_[stuck.what];
+      return fail(stuck.site, name_of(stuck.site) + " waits for " + name_of(maker) + ", which " +
+                                  words(maker) + "; they wait for each other");
     }
     return true;
   }
 
-  bool fail_waiting(Site site, const Action& action, std::size_t what) {
-    const auto micro_batches = static_cast<std::size_t>(schedule_.micro_batches);
-    const auto stages = static_cast<std::size_t>(schedule_.stages);
-    const auto result = Result(what / micro_batches / stages);
-    const auto stage = static_cast<std::int32_t>(what / micro_batches % stages);
-    const auto i = static_cast<std::int32_t>(what % micro_batches);
-    return fail(site, to_string(action) + " waits for " + to_string(named(result, stage, i)) +
-                          ", which " + words(made_[what]) + ", and that waits for this one");
+  bool has_ended(std::int32_t rank) const {
+    const auto next = static_cast<std::size_t>(next_[static_cast<std::size_t>(rank)]);
+    return next == order(rank).size();
+  }
+
+  /// The action that a rank cannot run, and what it waits for.
+  struct Stuck {
+    Site site;
+    std::size_t what = 0;
+  };
+  Stuck stuck_at(std::int32_t rank) const {
+    Site site{rank, next_[static_cast<std::size_t>(rank)]};
+    const auto at = [&] { return order(rank)[static_cast<std::size_t>(site.slot)]; };
+    if (!missing(at(), rank)) ++site.slot;  // The second of a pair.
+    return {site, *missing(at(), rank)};
+  }
+
+  /// All ranks with a copy of a stage reduce its gradients together, each rank in its own order.
+  bool run_reductions() {
+    std::vector<std::vector<Site>> queues(schedule_.orders.size());
+    std::vector<std::size_t> members(
+        static_cast<std::size_t>(schedule_.stages));  // Ranks by stage.
+    for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
+      std::vector<bool> seen(members.size(), false);
+      for (std::size_t slot = 0; slot < order(rank).size(); ++slot) {
+        const Action& action = order(rank)[slot];
+        if (action.kind != ActionKind::reduce) continue;
+        const auto stage = static_cast<std::size_t>(action.stage);
+        queues[static_cast<std::size_t>(rank)].push_back({rank, static_cast<std::int32_t>(slot)});
+        if (!seen[stage]) ++members[stage];
+        seen[stage] = true;
+      }
+    }
+    return run_queues(queues, members);
+  }
+
+  bool run_queues(const std::vector<std::vector<Site>>& queues,
+                  const std::vector<std::size_t>& members) {
+    std::vector<std::size_t> next(queues.size(), 0);
+    std::vector<std::vector<std::size_t>> ready(
+        members.size());             // Ranks whose next it is, by stage.
+    std::vector<std::size_t> whole;  // Stages for which all are ready.
+    const auto come = [&](std::size_t rank) {
+      if (next[rank] == queues[rank].size()) return;
+      const Site site = queues[rank][next[rank]];
+      const auto stage =
+          static_cast<std::size_t>(order(site.rank)[static_cast<std::size_t>(site.slot)].stage);
+      ready[stage].push_back(rank);
+      if (ready[stage].size() == members[stage]) whole.push_back(stage);
+    };
+    for (std::size_t rank = 0; rank < queues.size(); ++rank) come(rank);
+    while (!whole.empty()) {
+      const std::vector<std::size_t> done = std::move(ready[whole.back()]);
+      ready[whole.back()].clear();
+      whole.pop_back();
+      for (const std::size_t rank : done) ++next[rank], come(rank);
+    }
+    for (std::size_t rank = 0; rank < queues.size(); ++rank) {
+      if (next[rank] == queues[rank].size()) continue;
+      const Site site = queues[rank][next[rank]];
+      return fail(site, name_of(site) +
+                            " waits for other ranks with this stage, which reduce another first");
+    }
+    return true;
   }
 
   bool check_limits() {
@@ -240,7 +313,7 @@ class Inspection {
 
   const Schedule& schedule_;
   std::vector<Site> made_;
-  std::vector<bool> known_;
+  std::vector<Known> known_;
   std::vector<std::int32_t> next_;
   ScheduleFault fault_;
 };
@@ -275,6 +348,7 @@ std::vector<std::int32_t> versions_kept(const Schedule& schedule) {
     std::int32_t most = 1;
     for (std::size_t slot = 0; slot < order.size(); ++slot) {
       const auto version = static_cast<std::size_t>(order[slot].version);
+      if (order[slot].kind == ActionKind::reduce) continue;
       if (version >= last_use.size()) last_use.resize(version + 1), made.resize(version + 1);
       const bool makes = order[slot].kind == ActionKind::update;
       if (makes && made[version] == 0) made[version] = static_cast<std::int32_t>(slot);

@@ -22,8 +22,8 @@ constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
     {"zbv", "zb_v"},
 };
 
-/// 100,000 ranks, 1 M micro-batches: more than anyone has, and sums still fit.
-constexpr std::int64_t kMostStages = 100'000, kMostMicroBatches = 1'000'000;
+/// 10,000 ranks, 1 M micro-batches: more than anyone has, and sums still fit.
+constexpr std::int64_t kMostStages = 10'000, kMostMicroBatches = 1'000'000;
 
 /// "ZB-H1" is zb_h1.
 std::string plain(std::string_view name) {

@@ -76,6 +76,8 @@ ANSWERS = [
            "--calibrate-nodes", "2", names=("text", "json", "csv")),
     Case("collective", "auto", "--machine", "dgx-h100", "--ranks", "8", "--calibrate", "{measured}", "--html", "{out}.collective.html",
          files={"{out}.collective.html": "page"}),
+    *forms("plan", "show", "chimera", names=("text", "json")), *forms("plan", "show", "zb_v", names=("csv",)),
+    Case("plan", "show", "dualpipe:micro_batches=8", "--html", "{out}.plan.html", files={"{out}.plan.html": "page"}),
     *(Case("completion", shell) for shell in ("bash", "zsh", "fish")),
     Case("help"), Case("help", "check"), Case("help", "--man"), Case("list"),
     Case("schema", "scenario", form="json"), Case("schema", "prediction", form="json"), Case("schema", "machine", form="json"),
@@ -98,6 +100,7 @@ MISTAKES = [
     Case("convert", "{a}", "{out}.x" + hostile.file_name(named(3))), Case("anonymize", "{a}", "{out}.ftrace", "--to", named(3)),
     Case("memory", "{a}", "--conf", named(2)), Case("input", "{a}", "--cached", named(2).replace("\0", "")), Case("diff", "{a}", named(3)),
     Case("advise", "{a}", "--only", named(3)), Case("doctor", "{damaged}"),
+    Case("plan", "show", named(3)), Case("plan", "show", "1f1b:" + named(3)), Case("plan", "show", "--file", "{broken}"),
     Case("collective", named(3)), Case("collective", "auto", "--machine", named(3)), Case("collective", "auto", "--machine", "dgx-h100", "--against", "{broken}"),
     Case("collective", "auto", "--machine", "dgx-h100", "--against", "{measured}", "--only", named(2)),
 ]

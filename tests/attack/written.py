@@ -59,6 +59,7 @@ def make_inputs(folder):
     (folder / "machine.json").write_text("{}\n")
     (folder / "et.json").write_text("{}\n")
     (folder / "measured.csv").write_text("gpus,nodes,collective,bytes,time_us\n8,1,all_reduce,1048576,30\n")
+    (folder / "schedule.csv").write_text("0F0,0B0\n")
     (folder / "program.txt").write_text("malloc a 12MiB\nfree a\n")
     write_json(folder / "base.json", {"version": 1, "trace": "named.json"})
     write_json(folder / "scenario.json", {"version": 1, "extends": "base.json", "transforms": [{"use": "amp"}]})
@@ -94,6 +95,7 @@ INPUTS = {
     "input": {**ANY, "--synthetic": "synthetic.json", "--cached": "cached.json"},
     "memory": {**ANY, "--execution-trace": "et.json"},
     "memory replay": {"FILE": "program.txt"},
+    "plan show": {"--file": "schedule.csv"},
     "predict": {**ANY, "--scenario": "scenario.json", "of --scenario": "base.json", "of base": "named.json", "--ledger": "ledger.json",
                 "--machine": "machine.json", "--execution-trace": "et.json"},
     "sweep": {"SCENARIO": "sweep.json", "of SCENARIO": "named.json", "--trace": "trace.json"},
@@ -131,7 +133,7 @@ class Writer:
         return f"{self.command} {self.output} {self.name}"
 
     def line(self, path):
-        caches = ["--no-cache"] if self.command not in ("collective", "memory replay", "sweep merge") else []
+        caches = ["--no-cache"] if self.command not in ("collective", "memory replay", "plan show", "sweep merge") else []
         return [str(path) if part == OUT else part for part in self.arguments] + caches
 
 
@@ -142,6 +144,8 @@ def writers():
     yield Writer("collective", "--html", "x.html", *ring, "--html", OUT)
     yield Writer("collective", "--save-calibration", "x.json", "auto", "--machine", "dgx-h100", "--ranks", "8", "--calibrate", "measured.csv",
                  "--save-calibration", OUT)
+    yield Writer("plan show", "--output", "x.txt", "1f1b", "-o", OUT)
+    yield Writer("plan show", "--html", "x.html", "1f1b", "--html", OUT)
     yield from (Writer("convert", "OUT", f"x.{ending}", trace, OUT) for ending in (*FORMATS, "graph"))
     yield from (Writer("anonymize", "OUT", f"x.{ending}", trace, OUT, "--salt", "s", "--quiet") for ending in FORMATS)
     yield Writer("convert", "OUT", "rank0.json.gz", "ranks/rank0.json", OUT)

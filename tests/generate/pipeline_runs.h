@@ -7,12 +7,12 @@
 
 namespace foretrace {
 
-/// Times of a whole rank for one micro-batch, which its chunks share.
-struct Times {
+/// RankTimes of a whole rank for one micro-batch, which its chunks share.
+struct RankTimes {
   Nanoseconds forward{0}, input{0}, weight{0}, send{0};
 };
 
-inline PipelineCosts costs_of(const Schedule& schedule, const Times& times) {
+inline PipelineCosts costs_of(const Schedule& schedule, const RankTimes& times) {
   PipelineCosts costs;
   costs.stages.assign(static_cast<std::size_t>(schedule.stages),
                       {.forward = times.forward / schedule.chunks,
@@ -23,7 +23,8 @@ inline PipelineCosts costs_of(const Schedule& schedule, const Times& times) {
   return costs;
 }
 
-inline PipelineRun run_of(std::string_view name, const std::string& settings, const Times& times) {
+inline PipelineRun run_of(std::string_view name, const std::string& settings,
+                          const RankTimes& times) {
   const Schedule schedule = schedule_of(name, settings);
   return run_pipeline(schedule, costs_of(schedule, times));
 }

@@ -1,4 +1,4 @@
-// What papers print about their schedules.
+// Figures that papers print about their schedules.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 /// Rows of tables 5 and 9 of arXiv 2401.10241; times in us. Chunks: layers per stage.
 struct ZeroBubbleRow {
   std::int64_t stages, micro_batches;
-  Times times;
+  RankTimes times;
   std::int64_t chunks;
   double one_f_one_b, h1, h2, interleaved;
 };
@@ -39,7 +39,7 @@ TEST(ZeroBubble, BubbleRatesAreThoseOfThePaper) {
 }
 
 TEST(ZeroBubble, UnitTimesGiveTheMakespansOfTheFigure) {
-  const Times unit{1ms, 1ms, 1ms};
+  const RankTimes unit{1ms, 1ms, 1ms};
   EXPECT_EQ(run_of("1f1b", shape(4, 8), unit).makespan, 33ms);
   EXPECT_EQ(run_of("zb_h1", shape(4, 8), unit).makespan, 27ms);
   const PipelineRun h2 = run_of("zb_h2", shape(4, 8), unit);
@@ -61,7 +61,7 @@ TEST(ZeroBubble, TheVHasNoBubbleWithTheActivationsOfOneFOneB) {
 TEST(ControllableMemory, BubblesAreFractionsOfThoseOfOneFOneB) {
   for (const auto& [stages, micro_batches] : {std::pair{8, 24}, {8, 64}, {16, 48}}) {
     SCOPED_TRACE(shape(stages, micro_batches));
-    const Times unit{2ms, 2ms, 2ms};
+    const RankTimes unit{2ms, 2ms, 2ms};
     const double whole = run_of("1f1b", shape(stages, micro_batches), unit).bubble_rate();
     const PipelineRun half = run_of("v_half", shape(stages, micro_batches), unit);
     const PipelineRun least = run_of("v_min", shape(stages, micro_batches), unit);
@@ -86,7 +86,7 @@ TEST(Chimera, MakespansAreThoseOfTheAuthorsOrder) {
   for (const ChimeraRow& row : kChimera) {
     const std::string settings = shape(row.stages, row.micro_batches);
     SCOPED_TRACE(settings);
-    const Times times{row.forward * 1ms, row.backward * 1ms};
+    const RankTimes times{row.forward * 1ms, row.backward * 1ms};
     EXPECT_EQ(run_of("chimera", settings, times).makespan, row.direct * 1ms);
     if (row.doubling == 0) continue;
     EXPECT_EQ(run_of("chimera", settings + ",units=doubling", times).makespan, row.doubling * 1ms);
@@ -130,7 +130,7 @@ TEST(Chimera, MorePairsOfPipelinesHaveFewerBubbles) {
 }
 
 TEST(Chimera, ActivationsAreBalanced) {
-  const Times times{1ms, 2ms};
+  const RankTimes times{1ms, 2ms};
   using Peaks = std::vector<std::int32_t>;
   EXPECT_EQ(peaks_of(run_of("chimera", shape(4, 4), times)), (Peaks{3, 4, 4, 3}));
   EXPECT_EQ(peaks_of(run_of("chimera", shape(4, 16), times)), (Peaks{3, 4, 4, 3}));
@@ -143,14 +143,14 @@ TEST(Chimera, ActivationsAreBalanced) {
 
 /// Idle slots: "up to 50 % fewer bubbles" is the limit at equal slots.
 TEST(Chimera, HasFewerBubblesThanDappleByTheSharesOfThePaper) {
-  const auto idle = [](std::string_view name, std::int64_t stages, const Times& times) {
+  const auto idle = [](std::string_view name, std::int64_t stages, const RankTimes& times) {
     const PipelineRun run = run_of(name, shape(stages, stages), times);
     return static_cast<double>((run.makespan - run.ranks[0].busy).count());
   };
   const double equal[] = {0.67, 0.57}, twice[] = {0.56, 0.43, 0.38, 0.35};
   for (int i = 0; i < 4; ++i) {
     const std::int64_t stages = 4 << i;
-    const auto fewer = [&](const Times& times) {
+    const auto fewer = [&](const RankTimes& times) {
       return 1 - idle("chimera", stages, times) / idle("dapple", stages, times);
     };
     if (i < 2) {
@@ -169,7 +169,7 @@ TEST(Figure1, BubbleRatiosAreWithinTwoPoints) {
 }
 
 TEST(TwoBw, BatchesFollowEachOtherWithoutAFlush) {
-  const Times times{1ms, 2ms};
+  const RankTimes times{1ms, 2ms};
   EXPECT_EQ(run_of("pipedream_2bw", shape(4, 4) + ",batches=10", times).makespan, 129ms);
   EXPECT_EQ(10 * run_of("pipedream_flush", shape(4, 4), times).makespan, 210ms);
   const auto ratio = [&](std::int64_t micro_batches) {
@@ -188,7 +188,7 @@ TEST(Gpipe, MakespanIsThatOfThePaper) {
 }
 
 TEST(Interleaved, ChunksDivideTheBubble) {
-  const Times times{1ms, 2ms};
+  const RankTimes times{1ms, 2ms};
   EXPECT_EQ(run_of("interleaved", shape(4, 8) + ",chunks=2", times).makespan, 28500us);
   EXPECT_EQ(run_of("interleaved", shape(4, 8) + ",chunks=4", times).makespan, 26250us);
   EXPECT_EQ(run_of("interleaved", shape(8, 32) + ",chunks=2", times).makespan, 106500us);
@@ -197,10 +197,10 @@ TEST(Interleaved, ChunksDivideTheBubble) {
 }
 
 TEST(DualPipe, MakespansAreThoseOfTheAuthorsLoops) {
-  const auto run = [](std::int64_t stages, std::int64_t micro_batches, const Times& times) {
+  const auto run = [](std::int64_t stages, std::int64_t micro_batches, const RankTimes& times) {
     return run_of("dualpipe", shape(stages, micro_batches), times);
   };
-  const Times unit{1ms, 1ms, 1ms};
+  const RankTimes unit{1ms, 1ms, 1ms};
   const std::int64_t rows[][4] = {{2, 4, 12, 0},  {4, 8, 26, 2},  {4, 10, 32, 2}, {6, 12, 40, 4},
                                   {8, 16, 54, 6}, {8, 20, 66, 6}, {8, 40, 126, 6}};
   for (const auto& [stages, micro_batches, makespan, idle] : rows) {
@@ -210,7 +210,7 @@ TEST(DualPipe, MakespansAreThoseOfTheAuthorsLoops) {
     EXPECT_EQ(whole.makespan - whole.ranks[0].busy, idle * 1ms);
     for (const RankRun& rank : whole.ranks) EXPECT_LE(rank.peak_in_flight, stages + 1);
   }
-  const Times others{1ms, 1200us, 700us};
+  const RankTimes others{1ms, 1200us, 700us};
   EXPECT_EQ(run(4, 10, others).makespan, 31500us);
   EXPECT_EQ(run(8, 20, others).makespan, 65500us);
 }

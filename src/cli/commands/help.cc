@@ -4,6 +4,7 @@
 #include "cli/manual/manual.h"
 #include "cli/options/options.h"
 #include "foretrace/allocator.h"
+#include "foretrace/ask/pipeline.h"
 #include "foretrace/error.h"
 #include "foretrace/transform.h"
 #include "transform/synonyms.h"
@@ -85,7 +86,7 @@ void help_any(const std::string& name, Session& session) {
     }
     names.push_back(entry.name);
   }
-  if (write_help_of(name, session.out)) return;
+  if (write_help_of(name, session.out) || write_schedule_help(name, session.out)) return;
   for (const TransformEntry& entry : transforms()) names.push_back(entry.name);
   throw Error("there is no command or transform '" + name + "'" + did_you_mean(name, names));
 }

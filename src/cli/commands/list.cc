@@ -9,6 +9,7 @@
 #include "foretrace/machine.h"
 #include "foretrace/network.h"
 #include "foretrace/report.h"
+#include "foretrace/schedule.h"
 #include "foretrace/transform.h"
 #include "foretrace/workload.h"
 #include "report/machine/machine_text.h"
@@ -66,6 +67,7 @@ constexpr List kLists[] = {
     {"machines", [] { return rows_of(clusters()); }},
     {"models", [] { return rows_of(workloads()); }},
     {"reports", [] { return rows_of(reports()); }},
+    {"schedules", [] { return rows_of(schedules()); }},
     {"synonyms", synonym_rows},
     {"transforms", [] { return rows_of(transforms()); }},
 };

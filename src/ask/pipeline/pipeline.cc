@@ -1,0 +1,147 @@
+#include "foretrace/ask/pipeline.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <sstream>
+
+#include "ask/pipeline/times.h"
+#include "base/fields/assignments.h"
+#include "foretrace/error.h"
+#include "foretrace/generate.h"
+#include "foretrace/simulate.h"
+
+namespace foretrace {
+namespace {
+
+/// More than a page or terminal shows, and some hundred MB of tasks.
+constexpr std::int64_t kMostPasses = 500'000;
+
+/// The settings of a rule, then those of times.
+class PlanSettings : public Described {
+ public:
+  explicit PlanSettings(ScheduleRule* rule) : rule_(rule) {}
+  void describe(Fields& fields) override {
+    if (rule_) rule_->describe(fields);
+    times.describe(fields);
+  }
+  PipelineTimes times;
+
+ private:
+  ScheduleRule* rule_;
+};
+
+struct Plan {
+  std::unique_ptr<ScheduleRule> rule;
+  std::unique_ptr<PlanSettings> settings;
+  Schedule schedule;
+};
+
+Schedule read_schedule(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw Error("cannot open '" + file + "'");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return within(file, [&] { return schedule_from_csv(text.str()); });
+}
+
+/// With a file the name may be left out: there is a '=' before any ':'.
+Plan plan_of(const PipelineQuestion& question) {
+  Plan plan;
+  const std::size_t colon = question.plan.find(':');
+  const bool bare = !question.file.empty() && question.plan.find('=') < colon;
+  const std::string name = bare ? "" : question.plan.substr(0, colon);
+  std::string settings = bare ? question.plan : "";
+  if (!bare && colon != std::string::npos) settings = question.plan.substr(colon + 1);
+  if (question.file.empty()) plan.rule = find_schedule(name);
+  plan.settings = std::make_unique<PlanSettings>(plan.rule.get());
+  within(name.empty() ? "times" : name, [&] {
+    read_assigned(settings, *plan.settings);
+    if (!plan.rule) return;
+    if (plan.rule->stages * plan.rule->micro_batches > kMostPasses)
+      throw Error("micro_batches: must be fewer, as stages times micro-batches may be at most " +
+                  std::to_string(kMostPasses));
+    plan.schedule = plan.rule->make();
+  });
+  if (!plan.rule) plan.schedule = read_schedule(question.file);
+  const auto fault = find_fault(plan.schedule);
+  CHECK(!fault);
+  return plan;
+}
+
+char letter_of(ActionKind kind) {
+  constexpr char kLetters[] = {'F', 'B', 'I', 'W', 'R', 'U'};
+  return kLetters[static_cast<std::size_t>(kind)];
+}
+
+std::vector<PipelineAction> actions_of(const Schedule& schedule, std::size_t rank,
+                                       const std::vector<TaskId>& tasks, const Timeline& timeline) {
+  std::vector<PipelineAction> shown;
+  for (std::size_t slot = 0; slot < tasks.size(); ++slot) {
+    const Action& action = schedule.orders[rank][slot];
+    if (tasks[slot] == kNoTask || action.kind == ActionKind::reduce) continue;
+    const Nanoseconds start = timeline.start[index(tasks[slot])];
+    const Nanoseconds finish = timeline.finish[index(tasks[slot])];
+    if (action.kind == ActionKind::update && start == finish) continue;
+    shown.push_back({.name = to_string(action),
+                     .letter = letter_of(action.kind),
+                     .second = (action.pipeline + action.stage / schedule.ranks) % 2 == 1,
+                     .stage = action.stage,
+                     .micro_batch = action.micro_batch,
+                     .version = action.version,
+                     .start = start,
+                     .finish = finish});
+  }
+  return shown;
+}
+
+}  // namespace
+
+PipelineReport show_pipeline(const PipelineQuestion& question) {
+  const Plan plan = plan_of(question);
+  const Schedule& schedule = plan.schedule;
+  PipelineReport report;
+  report.schedule = schedule.name;
+  report.settings_json = write_json(*plan.settings).dump();
+  report.stages = schedule.stages;
+  report.chunks = schedule.chunks;
+  report.micro_batches = schedule.micro_batches;
+  const PipelineCosts costs = within(
+      schedule.name, [&] { return plan.settings->times.costs_for(schedule, report.assumptions); });
+  const PipelineRun run = run_pipeline(schedule, costs);
+  const PipelineGraph built = build_pipeline(schedule, costs);
+  const Timeline timeline = simulate(built.graph, {.reasons = false, .memory = false});
+  CHECK(timeline.length == run.makespan);
+  report.makespan = run.makespan;
+  report.bubble_rate = run.bubble_rate();
+  const std::vector<std::int32_t> versions = versions_kept(schedule);
+  for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) {
+    const RankRun& one = run.ranks[rank];
+    report.ranks.push_back({.actions = actions_of(schedule, rank, built.tasks[rank], timeline),
+                            .busy = one.busy,
+                            .span = one.span(),
+                            .peak_in_flight = one.peak_in_flight,
+                            .versions = versions[rank],
+                            .peak_activations = one.peak_activations,
+                            .parameters = one.parameters});
+  }
+  return report;
+}
+
+std::string pipeline_csv(const PipelineQuestion& question) {
+  return schedule_to_csv(plan_of(question).schedule);
+}
+
+bool write_schedule_help(const std::string& name, std::ostream& out) {
+  for (const ScheduleEntry& entry : schedules()) {
+    if (entry.name != name) continue;
+    const auto rule = entry.make();
+    PlanSettings settings(rule.get());
+    out << entry.name << "\n  " << entry.summary << ".\n\n";
+    write_help(settings, out);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace foretrace

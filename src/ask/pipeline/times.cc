@@ -1,0 +1,127 @@
+#include "ask/pipeline/times.h"
+
+#include <cmath>
+#include <numeric>
+#include <sstream>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+Bytes share_of(Bytes bytes, double share) {
+  return {std::llround(static_cast<double>(bytes.count) * share)};
+}
+
+/// The numbers of "7+7+6+6".
+std::vector<double> read_layers(const std::string& text) {
+  std::vector<double> layers;
+  std::istringstream numbers(text);
+  for (std::string number; std::getline(numbers, number, '+');) {
+    const bool plain = !number.empty() && number.size() < 7 &&
+                       number.find_first_not_of("0123456789") == std::string::npos;
+    layers.push_back(plain ? std::stod(number) : 0);
+    if (layers.back() < 1)
+      throw Error("layers_per_stage: must be whole numbers of at least 1, as in 7+7+6+6, got '" +
+                  text + "'");
+  }
+  return layers;
+}
+
+}  // namespace
+
+void PipelineTimes::describe(Fields& fields) {
+  fields.time("forward", forward_, "Forward pass of a micro-batch on a rank", 0ns);
+  fields.optional_time("backward", backward_,
+                       "Backward pass; with weight given only the input gradient. By default "
+                       "twice forward, with weight given as long as forward",
+                       0ns);
+  fields.optional_time("weight", weight_,
+                       "Weight gradient, which unsplit schedules run with the input gradient; by "
+                       "default part of backward, half of it where the schedule splits it",
+                       0ns);
+  fields.time("communication", communication_, "A send to the next or previous stage", 0ns);
+  fields.time("recompute", recompute_, "Repeated forward pass in front of a backward pass", 0ns);
+  fields.time("all_reduce", all_reduce_, "All-reduce of the gradients of a rank", 0ns);
+  fields.time("update", update_, "Update of the weights of a rank", 0ns);
+  fields.number("overlap", overlap_,
+                "Share of time that overlapped forward and backward passes save", 0, 0.99);
+  fields.bytes("activations", activations_, "Kept for a micro-batch up to its input gradient");
+  fields.bytes("activations_for_weight", activations_for_weight_,
+               "The part of them kept up to its weight gradient");
+  fields.bytes("parameters", parameters_, "One version of the weights of a rank");
+  fields.optional_integer("layers", layers_,
+                          "Layers of the model, to check that all stages get as many", 1);
+  fields.text("layers_per_stage", layers_of_stages_,
+              "Layers of each stage, where stages are uneven: 7+7+6+6");
+}
+
+std::vector<double> PipelineTimes::shares(const Schedule& schedule) const {
+  const auto stages = static_cast<std::size_t>(schedule.stages);
+  if (layers_of_stages_.empty()) {
+    if (layers_ && *layers_ % schedule.stages != 0)
+      throw Error("layers: must be a multiple of the " + std::to_string(schedule.stages) +
+                  " stages of the model, got " + std::to_string(*layers_) +
+                  "; layers_per_stage=7+7+6+6 makes uneven stages");
+    return std::vector<double>(stages, 1);
+  }
+  std::vector<double> shares = read_layers(layers_of_stages_);
+  if (shares.size() != stages)
+    throw Error("layers_per_stage: must have " + std::to_string(stages) + " numbers, got " +
+                std::to_string(shares.size()));
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  if (layers_ && static_cast<double>(*layers_) != sum)
+    throw Error("layers_per_stage: must have " + std::to_string(*layers_) + " layers in all, got " +
+                to_text(sum));
+  for (double& share : shares) share *= static_cast<double>(stages) / sum;
+  return shares;
+}
+
+void PipelineTimes::set_backward(StageCosts& rank, const Schedule& schedule,
+                                 std::vector<std::string>& assumptions) const {
+  if (weight_) {
+    rank.weight_gradient = *weight_;
+    rank.input_gradient = backward_.value_or(forward_);
+    if (!backward_) assumptions.push_back("an input gradient takes as long as a forward pass");
+    return;
+  }
+  const Nanoseconds whole = backward_.value_or(2 * forward_);
+  if (!backward_) assumptions.push_back("a backward pass takes twice as long as a forward pass");
+  if (schedule.splits_backward) {
+    rank.weight_gradient = whole / 2;
+    assumptions.push_back("half of a backward pass is its weight gradient; weight=TIME says");
+  }
+  rank.input_gradient = whole - rank.weight_gradient;
+}
+
+PipelineCosts PipelineTimes::costs_for(const Schedule& schedule,
+                                       std::vector<std::string>& assumptions) const {
+  if (activations_for_weight_ > activations_)
+    throw Error("activations_for_weight: must not be more than activations, got " +
+                to_text(activations_for_weight_) + " of " + to_text(activations_));
+  StageCosts rank{.forward = forward_, .recompute = recompute_};
+  set_backward(rank, schedule, assumptions);
+  PipelineCosts costs{.stages = {}, .overlap = overlap_};
+  for (const double relative : shares(schedule)) {
+    const double share = relative / schedule.chunks;
+    costs.stages.push_back({.forward = scaled(rank.forward, share),
+                            .input_gradient = scaled(rank.input_gradient, share),
+                            .weight_gradient = scaled(rank.weight_gradient, share),
+                            .recompute = scaled(rank.recompute, share),
+                            .send_forward = communication_,
+                            .send_backward = communication_,
+                            .all_reduce = scaled(all_reduce_, share),
+                            .update = scaled(update_, share),
+                            .activations = share_of(activations_, share),
+                            .activations_for_weight = share_of(activations_for_weight_, share),
+                            .parameters = share_of(parameters_, share)});
+  }
+  if (communication_ > 0ns) {
+    assumptions.push_back("sends take no time of their ranks");
+    if (sends_queue(schedule, costs))
+      assumptions.push_back("sends from one rank to another follow each other");
+  }
+  return costs;
+}
+
+}  // namespace foretrace
