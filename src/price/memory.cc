@@ -19,7 +19,7 @@ constexpr double kOptimizerBytes = 12;
 /// A gradient is made in 2 bytes and added to one of 4 (SimuMax's rows of LLaMA 3 70 B and 405 B).
 constexpr double kMadeBytes = 6;
 /// What the allocator loses to fragmentation: recalled from runs of Megatron-LM.
-constexpr double kFragmentation = .05;
+constexpr double kFragmentation = .03;
 /// CUDA context, cuBLAS workspace and NCCL's buffers: 1.6 GB of an A100 are in use before a model
 /// is there (BLOOM's chronicles), and NCCL takes about as much.
 constexpr double kContextBytes = 2.5e9;
@@ -84,9 +84,9 @@ StepMemory of_device(const LayerTable& table, const std::vector<StageRows>& stag
   add("weights", sharded(single ? 4 : 2, 3));
   if (!layout.lora) {
     add("gradients", sharded(single ? 4 : gradient_bytes(layout), 2));
-    add("optimizer state", sharded(single ? 8 : kOptimizerBytes, 1));
+    if (!layout.host_optimizer) add("optimizer state", sharded(single ? 8 : kOptimizerBytes, 1));
   }
-  add("activations", kept * micro_batches_in_flight(layout, device));
+  if (!layout.host_checkpoints) add("activations", kept * micro_batches_in_flight(layout, device));
   add("logits", logits);
   add("layer at work", std::max(0., working - logits));
   add("gradient of the largest matrix", largest * kMadeBytes);

@@ -23,11 +23,11 @@ std::string schedule_of(const Layout& layout) {
 
 /// Ranks send and receive between passes, as Megatron-LM does, except with several chunks, where
 /// sends run beside them.
-PipelineCosts costs_of(const std::vector<StageTimes>& stages, const Layout& layout) {
+PipelineCosts costs_of(const std::vector<StagePrice>& stages, const Layout& layout) {
   const bool blocks = layout.virtual_stages == 1;
   PipelineCosts costs;
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    const StageTimes& stage = stages[i];
+    const StagePrice& stage = stages[i];
     const double forward = i + 1 < stages.size() ? stage.send : 0;
     const double backward = i > 0 ? stage.send : 0;
     // Where a schedule splits the backward pass, its halves are about as long.
@@ -44,11 +44,11 @@ PipelineCosts costs_of(const std::vector<StageTimes>& stages, const Layout& layo
 
 }  // namespace
 
-double Pipelines::us(const std::vector<StageTimes>& costs, const Layout& layout) {
+double Pipelines::us(const std::vector<StagePrice>& costs, const Layout& layout) {
   const std::int64_t m = layout.micro_batches(), p = layout.pipeline;
   if (p == 1) {
     double sum = 0;
-    for (const StageTimes& cost : costs) sum += cost.forward + cost.backward + cost.recompute;
+    for (const StagePrice& cost : costs) sum += cost.forward + cost.backward + cost.recompute;
     return static_cast<double>(m) * sum;
   }
   const PipelineCosts given = costs_of(costs, layout);

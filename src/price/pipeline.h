@@ -17,7 +17,7 @@ class Pipelines {
   /// From the first forward to the last backward, in microseconds. `costs` has pipeline x
   /// virtual_stages parts. With many micro-batches, two replays with few of them give what one
   /// more takes once the pipeline is full.
-  double us(const std::vector<StageTimes>& costs, const Layout& layout);
+  double us(const std::vector<StagePrice>& costs, const Layout& layout);
 
  private:
   struct Compiled {

@@ -43,7 +43,7 @@ class TrainingStep {
   StepPrice price() {
     const std::vector<StageRows> stages = split_stages(table_, layout_);
     StepPrice price;
-    std::vector<StageTimes> costs;
+    std::vector<StagePrice> costs;
     for (const StageRows& stage : stages) costs.push_back(cost_of(stage));
     add_pipeline(costs, price);
     add_update(stages, costs, price);
@@ -55,7 +55,7 @@ class TrainingStep {
   }
 
  private:
-  StageTimes layer_cost(const LayerRow& row) const {
+  StagePrice layer_cost(const LayerRow& row) const {
     double forward = 0, backward = 0;
     for (const Gemm& gemm : row.gemms) {
       forward += rates_.forward(gemm);
@@ -75,10 +75,12 @@ class TrainingStep {
     const double communication = exchange + route + passes;
     const double kernels =
         static_cast<double>(row.kernels) + kExchangeKernels * static_cast<double>(row.exchanges);
-    StageTimes cost;
-    cost.forward = std::max(forward + communication, kernels * constants_.forward_launch);
-    cost.backward =
-        std::max(backward + communication, kernels * kBackwardKernels * constants_.backward_launch);
+    StagePrice cost;
+    const double back_kernels = kernels * kBackwardKernels;
+    cost.forward = std::max(forward + communication + kernels * constants_.gap,
+                            kernels * constants_.forward_launch);
+    cost.backward = std::max(backward + communication + back_kernels * constants_.gap,
+                             back_kernels * constants_.backward_launch);
     const bool is_block = row.name != "embedding" && row.name != "head";
     if (recompute_ == Recompute::full && is_block) cost.recompute = cost.forward;
     if (recompute_ == Recompute::selective && is_block) cost.recompute = scores + attention;
@@ -96,10 +98,10 @@ class TrainingStep {
     return std::max(0., gather - rates_.attention(row.attention_operations));
   }
 
-  StageTimes cost_of(const StageRows& stage) const {
-    StageTimes sum;
+  StagePrice cost_of(const StageRows& stage) const {
+    StagePrice sum;
     for (const auto& [row, count] : stage) {
-      const StageTimes one = layer_cost(table_[row]);
+      const StagePrice one = layer_cost(table_[row]);
       sum.forward += count * one.forward, sum.backward += count * one.backward;
       sum.recompute += count * one.recompute, sum.tensor_part += count * one.tensor_part;
     }
@@ -114,7 +116,7 @@ class TrainingStep {
 
   /// Sharded weights are gathered before each pass, and gradients scattered behind it; both run
   /// beside the layers before and after.
-  void gather_weights(const StageRows& stage, StageTimes& cost) const {
+  void gather_weights(const StageRows& stage, StagePrice& cost) const {
     const double bytes = kWeightBytes * parameters_of(table_, stage);
     const std::int64_t stride = layout_.tensor * layout_.context;
     const double gather = rates_.all_gather(layout_.data, stride, bytes);
@@ -124,11 +126,11 @@ class TrainingStep {
         std::max(cost.backward + cost.recompute, 2 * gather) - cost.recompute + gather / layers;
   }
 
-  void add_pipeline(const std::vector<StageTimes>& costs, StepPrice& price) {
+  void add_pipeline(const std::vector<StagePrice>& costs, StepPrice& price) {
     const auto m = static_cast<double>(layout_.micro_batches());
     const auto stages = static_cast<double>(layout_.pipeline);
     price.step = pipelines_.us(costs, layout_);
-    for (const StageTimes& cost : costs) {
+    for (const StagePrice& cost : costs) {
       price.compute += m / stages * (cost.forward + cost.backward + cost.recompute);
       price.tensor += m / stages * cost.tensor_part;
       if (layout_.pipeline > 1) price.sends += 2 * m / stages * cost.send;
@@ -138,7 +140,7 @@ class TrainingStep {
   }
 
   /// Sums of gradients and the optimizer, of the stage that takes longest.
-  void add_update(const std::vector<StageRows>& stages, const std::vector<StageTimes>& costs,
+  void add_update(const std::vector<StageRows>& stages, const std::vector<StagePrice>& costs,
                   StepPrice& price) const {
     if (layout_.lora) return;
     const auto devices = static_cast<std::size_t>(layout_.pipeline);

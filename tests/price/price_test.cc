@@ -91,14 +91,14 @@ TEST(Price, CollectivesFollowTheRing) {
 TEST(Price, LongPipelinesAreFoldedExactly) {
   Layout layout;
   layout.pipeline = 4, layout.global_batch = 50;
-  std::vector<StageTimes> costs = {{.forward = 100, .backward = 200, .send = 7},
-                                  {.forward = 90, .backward = 210, .send = 7},
-                                  {.forward = 100, .backward = 200, .send = 7},
-                                  {.forward = 130, .backward = 260, .send = 7}};
+  std::vector<StagePrice> costs = {{.forward = 100, .backward = 200, .send = 7},
+                                   {.forward = 90, .backward = 210, .send = 7},
+                                   {.forward = 100, .backward = 200, .send = 7},
+                                   {.forward = 130, .backward = 260, .send = 7}};
   Pipelines pipelines;
   const double folded = pipelines.us(costs, layout);
   double whole = 0;  // The slowest stage, and what comes before and behind it.
-  for (const StageTimes& cost : costs) whole += cost.forward + cost.backward;
+  for (const StagePrice& cost : costs) whole += cost.forward + cost.backward;
   EXPECT_NEAR(folded, whole + 6 * 7 + 49 * (130 + 260 + 7), 1);
 }
 

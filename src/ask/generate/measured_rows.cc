@@ -129,11 +129,13 @@ void read_recompute(const Row& row, Layout& layout) {
   if (text.find("sequence parallel") != std::string::npos) layout.sequence_parallel = true;
 }
 
-/// "ZeRO" in the name of a variant that has no column for it: all is sharded, as DeepSpeed's third
-/// stage does.
+/// "ZeRO" in the name of a variant that has no column for it: all is sharded, and checkpoints are
+/// on the host, as DeepSpeed's examples for its third stage have it (recalled).
 void read_variant(const Row& row, Layout& layout) {
   const std::string variant = row.lower("variant"), model = row.lower("model");
-  if (!row.has("zero") && variant.find(" zero") != std::string::npos) layout.zero = 3;
+  if (!row.has("zero") && variant.find(" zero") != std::string::npos)
+    layout.zero = 3, layout.host_checkpoints = true;
+  if (variant.find("offload") != std::string::npos) layout.host_optimizer = true;
   layout.lora = variant.find("lora") != std::string::npos || model.ends_with("lora");
 }
 
