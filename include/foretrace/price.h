@@ -109,7 +109,6 @@ struct StepPrice {
   double step = 0;
   double compute = 0, tensor = 0, bubble = 0, sends = 0, gradients = 0, optimizer = 0, other = 0;
   double operations = 0;  ///< Of the model for all samples, forward and backward, nothing twice.
-  StepMemory memory;
 };
 
 /// Prices steps. Keeps the pipelines that it compiled: one object is for one thread.
@@ -123,6 +122,8 @@ class StepPricer {
   /// Throws Error where the layout does not fit the model or the platform.
   StepPrice price(const Workload& workload, const Layout& layout, const Platform& platform,
                   const Constants& constants);
+  /// Of the device that needs most.
+  static StepMemory memory(const Workload& workload, const Layout& layout);
 
  private:
   struct Impl;

@@ -44,6 +44,15 @@ PipelineCosts costs_of(const std::vector<StagePrice>& stages, const Layout& layo
 
 }  // namespace
 
+Schedule schedule_for(const Layout& layout, std::int64_t micro_batches) {
+  const std::string name = schedule_of(layout);
+  auto rule = find_schedule(name);
+  rule->stages = layout.pipeline, rule->micro_batches = micro_batches;
+  if (name == "interleaved")
+    read_assigned("chunks=" + std::to_string(layout.virtual_stages), *rule);
+  return rule->make();
+}
+
 double Pipelines::us(const std::vector<StagePrice>& costs, const Layout& layout) {
   const std::int64_t m = layout.micro_batches(), p = layout.pipeline;
   if (p == 1) {
@@ -64,11 +73,7 @@ double Pipelines::replayed(const PipelineCosts& costs, const Layout& layout,
       std::make_tuple(schedule_of(layout), layout.pipeline, layout.virtual_stages, micro_batches);
   auto found = kept_.find(key);
   if (found == kept_.end()) {
-    auto rule = find_schedule(std::get<0>(key));
-    rule->stages = layout.pipeline, rule->micro_batches = micro_batches;
-    if (std::get<0>(key) == "interleaved")
-      read_assigned("chunks=" + std::to_string(layout.virtual_stages), *rule);
-    Schedule schedule = rule->make();
+    Schedule schedule = schedule_for(layout, micro_batches);
     if (static_cast<std::size_t>(schedule.stages) != costs.stages.size())
       throw Error("virtual_stages: " + layout.schedule + " needs " +
                   std::to_string(schedule.stages / schedule.ranks) + ", got " +

@@ -11,6 +11,9 @@
 
 namespace foretrace {
 
+/// The schedule of a layout. Throws Error where it does not serve it.
+Schedule schedule_for(const Layout& layout, std::int64_t micro_batches);
+
 /// Pipelines by replay of their schedules. A schedule is compiled once and kept.
 class Pipelines {
  public:

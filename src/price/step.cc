@@ -50,7 +50,6 @@ class TrainingStep {
     price.other = constants_.fixed;
     price.step += price.other;
     price.operations = 3 * workload_.operations() * static_cast<double>(layout_.global_batch);
-    price.memory = memory_need(table_, stages, layout_);
     return price;
   }
 
@@ -66,9 +65,7 @@ class TrainingStep {
     for (const Gemm& gemm : row.gemms) scores += gemm.has_weights ? 0 : rates_.forward(gemm);
     forward += attention + rates_.moved(row.moved_bytes);
     backward += kAttentionBackward * attention + rates_.moved(row.moved_back_bytes);
-    const double exchange =
-        static_cast<double>(row.exchanges) *
-        rates_.all_reduce(layout_.tensor, 1, static_cast<double>(row.exchanged.count));
+    const double exchange = static_cast<double>(row.exchanges) * exchange_us(row);
     const double route = 2 * rates_.all_to_all(layout_.expert, layout_.tensor,
                                                static_cast<double>(row.routed.count));
     const double passes = passed_keys(row);
@@ -86,6 +83,13 @@ class TrainingStep {
     if (recompute_ == Recompute::selective && is_block) cost.recompute = scores + attention;
     cost.tensor_part = communication * (2 + (recompute_ == Recompute::full && is_block ? 1 : 0));
     return cost;
+  }
+
+  /// A sum over tensor parallel ranks; with sequence parallelism its two halves, each on its own.
+  double exchange_us(const LayerRow& row) const {
+    const auto bytes = static_cast<double>(row.exchanged.count);
+    if (!layout_.sequence_parallel) return rates_.all_reduce(layout_.tensor, 1, bytes);
+    return 2 * rates_.all_gather(layout_.tensor, 1, bytes);
   }
 
   /// Ring attention: keys and values of the other context ranks, behind the attention that is
@@ -202,6 +206,11 @@ StepPrice StepPricer::price(const Workload& workload, const Layout& layout,
                             const Platform& platform, const Constants& constants) {
   layout.check();
   return TrainingStep(workload, layout, platform, constants, impl_->pipelines).price();
+}
+
+StepMemory StepPricer::memory(const Workload& workload, const Layout& layout) {
+  const LayerTable table = workload.layers(slice_of(layout));
+  return memory_need(table, split_stages(table, layout), layout);
 }
 
 }  // namespace foretrace

@@ -47,6 +47,31 @@ TEST(Generate, AnswersWithPartsThatSum) {
   EXPECT_LT(report.step->reserved, report.step->device_memory);
 }
 
+TEST(Generate, ReadsDescriptions) {
+  const std::string path = testing::TempDir() + "model.json";
+  std::ofstream(path) << R"({"use": "llama3-8b", "layers": 12, "sequence": 4096})";
+  const GenerationReport report = generate_step({.model = path, .machine = "dgx-h100"});
+  EXPECT_NEAR(report.step->parameters, 3.67e9, .01e9);
+  std::ofstream(path) << R"({"use": "llama3-8b", "layer": 12})";
+  EXPECT_NE(refusal_of_generate({.model = path, .machine = "dgx-h100"})
+                .find("(did you mean \"layers\"?)"),
+            std::string::npos);
+  std::remove(path.c_str());
+}
+
+TEST(Generate, PricesEverySchedule) {
+  const auto time_with = [](const std::string& schedule) {
+    return generate_step(
+               {.model = "llama3-8b",
+                .machine = "dgx-h100",
+                .layout = "tp=2,pp=4,global_batch=16,recompute=full,schedule=" + schedule})
+        .step->time;
+  };
+  EXPECT_LT(time_with("zb_h1"), time_with("1f1b"));
+  EXPECT_LT(time_with("zb_h2"), time_with("zb_h1"));
+  EXPECT_LT(time_with("1f1b,virtual_stages=2"), time_with("1f1b"));
+}
+
 TEST(Generate, RefusesWhatDoesNotFit) {
   EXPECT_EQ(refusal_of_generate({.model = "gpt3-175b", .machine = "dgx-a100", .layout = "tp=8"}),
             "memory: must fit a device of 85.9 GB, needs 440.7 GB, most of it optimizer state "
