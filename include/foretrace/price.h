@@ -37,6 +37,8 @@ struct Layout final : Described {
   std::int64_t zero = 0;  ///< 1: optimizer state is sharded, 2: gradients too, 3: weights too.
   bool sequence_parallel = false;
   bool lora = false;  ///< Weights are frozen; what adapters cost is left out.
+  /// In the host's memory: the inputs that whole recomputed layers start from; optimizer state.
+  bool host_checkpoints = false, host_optimizer = false;
   bool fused_attention = true;
   bool overlaps_gradients = true;   ///< Their sums run beside the backward pass.
   bool embedding_is_layer = false;  ///< Stages count embedding and head as a block each.
@@ -68,6 +70,7 @@ struct Constants {
   double attention = .45;      ///< Fused attention; of peak.
   double forward_launch = 40;  ///< Host time of a kernel, forward; us.
   double backward_launch = 14;  ///< Host time of a kernel, backward; us.
+  double gap = 8;               ///< From the end of a kernel to full speed of the next; us.
   double exchange = 20;         ///< Start of a sum over tensor parallel ranks; us.
   double exchange_across = 60;  ///< The same, more where ranks are on several nodes; us.
   double within = .9;           ///< Collectives within a node; of bandwidth.
@@ -88,7 +91,7 @@ struct ConstantEntry {
 const std::vector<ConstantEntry>& constants();
 
 /// Microseconds of one device and micro-batch.
-struct StageCost {
+struct StagePrice {
   double forward = 0, backward = 0, recompute = 0;
   double tensor_part = 0;  ///< Of forward, backward and recompute together: exchanges of tensors.
   double send = 0;         ///< To the next stage, and back.
@@ -106,7 +109,6 @@ struct StepPrice {
   double step = 0;
   double compute = 0, tensor = 0, bubble = 0, sends = 0, gradients = 0, optimizer = 0, other = 0;
   double operations = 0;  ///< Of the model for all samples, forward and backward, nothing twice.
-  StepMemory memory;
 };
 
 /// Prices steps. Keeps the pipelines that it compiled: one object is for one thread.
@@ -120,6 +122,8 @@ class StepPricer {
   /// Throws Error where the layout does not fit the model or the platform.
   StepPrice price(const Workload& workload, const Layout& layout, const Platform& platform,
                   const Constants& constants);
+  /// Of the device that needs most.
+  static StepMemory memory(const Workload& workload, const Layout& layout);
 
  private:
   struct Impl;

@@ -90,7 +90,7 @@ const std::vector<WorkloadEntry>& workloads();
 /// tables write them ("LLAMA3.1_405B"). Throws Error with the nearest name.
 std::unique_ptr<Workload> find_workload(std::string_view name_or_path);
 
-/// The preset that a published table means; empty if none.
-std::string_view preset_recorded_as(std::string_view name);
+/// The presets that a published table may mean by a name, most likely first; empty if none.
+std::vector<std::string_view> presets_recorded_as(std::string_view name);
 
 }  // namespace foretrace

@@ -20,6 +20,7 @@ constexpr double kGreatestShare = 1;
 /// Standard deviations of logarithms that residuals and repeated steps usually have, and how many
 /// residuals' worth that is taken to be known.
 constexpr double kUsualSignal = .15, kUsualNoise = .05, kPull = 2;
+constexpr double kLeastSignal = .11;  ///< Of what lies far from all measured shapes.
 constexpr int kSteps = 1200;
 /// What a shape's variance falls to, of the whole, where it counts as covered.
 constexpr double kCovered = .5;
@@ -106,6 +107,7 @@ void StepCalibration::fit_residuals(const std::vector<double>& residuals) {
 CalibratedPrice StepCalibration::price(const MeasuredStep& step) {
   CalibratedPrice answer{.price =
                              pricer_.price(*step.workload, step.layout, step.platform, constants_)};
+  answer.memory = StepPricer::memory(*step.workload, step.layout);
   const std::vector<double> shape = shape_of(step);
   double residual = 0;
   std::vector<double> like;
@@ -116,7 +118,9 @@ CalibratedPrice StepCalibration::price(const MeasuredStep& step) {
   double variance = signal_ * signal_;
   for (const double known : solved_forward(triangle_, like)) variance -= known * known;
   answer.is_covered = variance < kCovered * signal_ * signal_;
-  const double deviation = std::sqrt(std::max(0., variance) + noise_ * noise_);
+  // Residuals of few rows look small, because the constants were fitted to the same rows.
+  const double unknown = std::max(0., variance) * std::max(1., std::pow(kLeastSignal / signal_, 2));
+  const double deviation = std::sqrt(unknown + noise_ * noise_);
   answer.us = answer.price.step * std::exp(residual);
   answer.lower_us = answer.us * std::exp(-kEighty * deviation);
   answer.upper_us = answer.us * std::exp(kEighty * deviation);

@@ -43,6 +43,7 @@ std::vector<std::size_t> chosen_shapes(const std::vector<std::vector<double>>& s
 
 struct CalibratedPrice {
   StepPrice price;  ///< Of the constants alone.
+  StepMemory memory{};
   double us = 0, lower_us = 0, upper_us = 0;
   bool is_covered = false;
 };

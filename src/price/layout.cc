@@ -25,6 +25,9 @@ void Layout::describe(Fields& fields) {
               "Norms and dropout are split over tensor parallel ranks");
   fields.flag("fused_attention", fused_attention, "Scores never reach memory (FlashAttention)");
   fields.flag("lora", lora, "Weights are frozen; only adapters of low rank learn");
+  fields.flag("host_checkpoints", host_checkpoints,
+              "Inputs of recomputed layers are kept in the host's memory");
+  fields.flag("host_optimizer", host_optimizer, "Optimizer state is kept in the host's memory");
   fields.flag("overlap", overlaps_gradients, "Gradients are summed beside the backward pass");
   fields.flag("embedding_is_layer", embedding_is_layer,
               "Stages count embedding and head as a block each");

@@ -11,6 +11,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+
+#include "price/pipeline.h"
 
 namespace foretrace {
 namespace {
@@ -19,19 +22,10 @@ constexpr double kOptimizerBytes = 12;
 /// A gradient is made in 2 bytes and added to one of 4 (SimuMax's rows of LLaMA 3 70 B and 405 B).
 constexpr double kMadeBytes = 6;
 /// What the allocator loses to fragmentation: recalled from runs of Megatron-LM.
-constexpr double kFragmentation = .05;
+constexpr double kFragmentation = .03;
 /// CUDA context, cuBLAS workspace and NCCL's buffers: 1.6 GB of an A100 are in use before a model
 /// is there (BLOOM's chronicles), and NCCL takes about as much.
 constexpr double kContextBytes = 2.5e9;
-
-double micro_batches_in_flight(const Layout& layout, std::int64_t stage) {
-  const std::int64_t p = layout.pipeline, m = layout.micro_batches(), v = layout.virtual_stages;
-  if (p == 1) return 1;
-  if (layout.schedule == "gpipe") return static_cast<double>(m);
-  if (v == 1) return static_cast<double>(std::min(m, p - stage));
-  const std::int64_t chunks = std::min(m * v, (p - stage - 1) * 2 + (v - 1) * p + 1);
-  return static_cast<double>(chunks) / static_cast<double>(v);
-}
 
 Bytes kept_of(const LayerRow& row, const Layout& layout) {
   switch (recompute_of(layout)) {
@@ -45,11 +39,23 @@ Bytes kept_of(const LayerRow& row, const Layout& layout) {
   return {};
 }
 
-StepMemory of_device(const LayerTable& table, const std::vector<StageRows>& stages,
-                     const Layout& layout, std::int64_t device) {
+/// Enough for the peak of a schedule that has one; GPipe keeps all.
+std::int64_t kept_micro_batches(const Layout& layout) {
+  constexpr std::int64_t kEnough = 4;  // Times the stages.
+  const std::int64_t m = layout.micro_batches(), p = layout.pipeline;
+  return layout.schedule == "gpipe" ? m : std::min(m, kEnough * p + m % p);
+}
+
+/// A rank: the parts of the model that it has, and how many of their passes are in flight at most.
+struct RankPlan {
+  std::set<std::size_t> parts;
+  double in_flight = 1;
+};
+
+StepMemory of_rank(const LayerTable& table, const std::vector<StageRows>& stages,
+                   const Layout& layout, const RankPlan& rank) {
   double parameters = 0, experts = 0, kept = 0, logits = 0, working = 0, largest = 0;
-  for (std::size_t i = static_cast<std::size_t>(device); i < stages.size();
-       i += static_cast<std::size_t>(layout.pipeline)) {
+  for (const std::size_t i : rank.parts) {
     parameters += parameters_of(table, stages[i]) - experts_of(table, stages[i]);
     experts += experts_of(table, stages[i]);
     for (const auto& [row, count] : stages[i]) {
@@ -84,9 +90,10 @@ StepMemory of_device(const LayerTable& table, const std::vector<StageRows>& stag
   add("weights", sharded(single ? 4 : 2, 3));
   if (!layout.lora) {
     add("gradients", sharded(single ? 4 : gradient_bytes(layout), 2));
-    add("optimizer state", sharded(single ? 8 : kOptimizerBytes, 1));
+    if (!layout.host_optimizer) add("optimizer state", sharded(single ? 8 : kOptimizerBytes, 1));
   }
-  add("activations", kept * micro_batches_in_flight(layout, device));
+  if (!layout.host_checkpoints)
+    add("activations", kept / static_cast<double>(rank.parts.size()) * rank.in_flight);
   add("logits", logits);
   add("layer at work", std::max(0., working - logits));
   add("gradient of the largest matrix", largest * kMadeBytes);
@@ -102,9 +109,24 @@ StepMemory of_device(const LayerTable& table, const std::vector<StageRows>& stag
 
 StepMemory memory_need(const LayerTable& table, const std::vector<StageRows>& stages,
                        const Layout& layout) {
+  std::vector<RankPlan> ranks(1);
+  if (layout.pipeline == 1) {
+    for (std::size_t part = 0; part < stages.size(); ++part) ranks[0].parts.insert(part);
+  } else {
+    const Schedule schedule = schedule_for(layout, kept_micro_batches(layout));
+    const std::vector<std::int32_t> peaks = peaks_in_flight(schedule);
+    ranks.resize(schedule.orders.size());
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      ranks[rank].in_flight = peaks[rank];
+      for (const Action& action : schedule.orders[rank]) {
+        if (action.kind == ActionKind::forward)
+          ranks[rank].parts.insert(static_cast<std::size_t>(action.stage));
+      }
+    }
+  }
   StepMemory most;
-  for (std::int64_t device = 0; device < layout.pipeline; ++device) {
-    StepMemory need = of_device(table, stages, layout, device);
+  for (const RankPlan& rank : ranks) {
+    StepMemory need = of_rank(table, stages, layout, rank);
     if (need.allocated > most.allocated) most = std::move(need);
   }
   return most;

@@ -23,11 +23,11 @@ std::string schedule_of(const Layout& layout) {
 
 /// Ranks send and receive between passes, as Megatron-LM does, except with several chunks, where
 /// sends run beside them.
-PipelineCosts costs_of(const std::vector<StageCost>& stages, const Layout& layout) {
+PipelineCosts costs_of(const std::vector<StagePrice>& stages, const Layout& layout) {
   const bool blocks = layout.virtual_stages == 1;
   PipelineCosts costs;
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    const StageCost& stage = stages[i];
+    const StagePrice& stage = stages[i];
     const double forward = i + 1 < stages.size() ? stage.send : 0;
     const double backward = i > 0 ? stage.send : 0;
     // Where a schedule splits the backward pass, its halves are about as long.
@@ -44,11 +44,20 @@ PipelineCosts costs_of(const std::vector<StageCost>& stages, const Layout& layou
 
 }  // namespace
 
-double Pipelines::us(const std::vector<StageCost>& costs, const Layout& layout) {
+Schedule schedule_for(const Layout& layout, std::int64_t micro_batches) {
+  const std::string name = schedule_of(layout);
+  auto rule = find_schedule(name);
+  rule->stages = layout.pipeline, rule->micro_batches = micro_batches;
+  if (name == "interleaved")
+    read_assigned("chunks=" + std::to_string(layout.virtual_stages), *rule);
+  return rule->make();
+}
+
+double Pipelines::us(const std::vector<StagePrice>& costs, const Layout& layout) {
   const std::int64_t m = layout.micro_batches(), p = layout.pipeline;
   if (p == 1) {
     double sum = 0;
-    for (const StageCost& cost : costs) sum += cost.forward + cost.backward + cost.recompute;
+    for (const StagePrice& cost : costs) sum += cost.forward + cost.backward + cost.recompute;
     return static_cast<double>(m) * sum;
   }
   const PipelineCosts given = costs_of(costs, layout);
@@ -64,11 +73,7 @@ double Pipelines::replayed(const PipelineCosts& costs, const Layout& layout,
       std::make_tuple(schedule_of(layout), layout.pipeline, layout.virtual_stages, micro_batches);
   auto found = kept_.find(key);
   if (found == kept_.end()) {
-    auto rule = find_schedule(std::get<0>(key));
-    rule->stages = layout.pipeline, rule->micro_batches = micro_batches;
-    if (std::get<0>(key) == "interleaved")
-      read_assigned("chunks=" + std::to_string(layout.virtual_stages), *rule);
-    Schedule schedule = rule->make();
+    Schedule schedule = schedule_for(layout, micro_batches);
     if (static_cast<std::size_t>(schedule.stages) != costs.stages.size())
       throw Error("virtual_stages: " + layout.schedule + " needs " +
                   std::to_string(schedule.stages / schedule.ranks) + ", got " +

@@ -14,7 +14,7 @@ constexpr double kHidden = 1, kHeads = 2, kLayers = 6, kExperts = 1.5, kTokens =
                  kTensor = .7, kPipeline = 3, kData = 5, kMicroBatches = 6, kContext = 1,
                  kExpert = 1.5, kPeak = .7, kKinds = 1;
 /// Months over which software changes a step's time.
-constexpr double kRelease = 6;
+constexpr double kRelease = 1;
 /// One in so many is chosen beside another, to show how much equal steps differ.
 constexpr std::size_t kPairEach = 6;
 constexpr double kSignal = .15, kNoise = .03;  ///< For choosing alone.

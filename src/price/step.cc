@@ -43,19 +43,18 @@ class TrainingStep {
   StepPrice price() {
     const std::vector<StageRows> stages = split_stages(table_, layout_);
     StepPrice price;
-    std::vector<StageCost> costs;
+    std::vector<StagePrice> costs;
     for (const StageRows& stage : stages) costs.push_back(cost_of(stage));
     add_pipeline(costs, price);
     add_update(stages, costs, price);
     price.other = constants_.fixed;
     price.step += price.other;
     price.operations = 3 * workload_.operations() * static_cast<double>(layout_.global_batch);
-    price.memory = memory_need(table_, stages, layout_);
     return price;
   }
 
  private:
-  StageCost layer_cost(const LayerRow& row) const {
+  StagePrice layer_cost(const LayerRow& row) const {
     double forward = 0, backward = 0;
     for (const Gemm& gemm : row.gemms) {
       forward += rates_.forward(gemm);
@@ -66,24 +65,31 @@ class TrainingStep {
     for (const Gemm& gemm : row.gemms) scores += gemm.has_weights ? 0 : rates_.forward(gemm);
     forward += attention + rates_.moved(row.moved_bytes);
     backward += kAttentionBackward * attention + rates_.moved(row.moved_back_bytes);
-    const double exchange =
-        static_cast<double>(row.exchanges) *
-        rates_.all_reduce(layout_.tensor, 1, static_cast<double>(row.exchanged.count));
+    const double exchange = static_cast<double>(row.exchanges) * exchange_us(row);
     const double route = 2 * rates_.all_to_all(layout_.expert, layout_.tensor,
                                                static_cast<double>(row.routed.count));
     const double passes = passed_keys(row);
     const double communication = exchange + route + passes;
     const double kernels =
         static_cast<double>(row.kernels) + kExchangeKernels * static_cast<double>(row.exchanges);
-    StageCost cost;
-    cost.forward = std::max(forward + communication, kernels * constants_.forward_launch);
-    cost.backward =
-        std::max(backward + communication, kernels * kBackwardKernels * constants_.backward_launch);
+    StagePrice cost;
+    const double back_kernels = kernels * kBackwardKernels;
+    cost.forward = std::max(forward + communication + kernels * constants_.gap,
+                            kernels * constants_.forward_launch);
+    cost.backward = std::max(backward + communication + back_kernels * constants_.gap,
+                             back_kernels * constants_.backward_launch);
     const bool is_block = row.name != "embedding" && row.name != "head";
     if (recompute_ == Recompute::full && is_block) cost.recompute = cost.forward;
     if (recompute_ == Recompute::selective && is_block) cost.recompute = scores + attention;
     cost.tensor_part = communication * (2 + (recompute_ == Recompute::full && is_block ? 1 : 0));
     return cost;
+  }
+
+  /// A sum over tensor parallel ranks; with sequence parallelism its two halves, each on its own.
+  double exchange_us(const LayerRow& row) const {
+    const auto bytes = static_cast<double>(row.exchanged.count);
+    if (!layout_.sequence_parallel) return rates_.all_reduce(layout_.tensor, 1, bytes);
+    return 2 * rates_.all_gather(layout_.tensor, 1, bytes);
   }
 
   /// Ring attention: keys and values of the other context ranks, behind the attention that is
@@ -96,10 +102,10 @@ class TrainingStep {
     return std::max(0., gather - rates_.attention(row.attention_operations));
   }
 
-  StageCost cost_of(const StageRows& stage) const {
-    StageCost sum;
+  StagePrice cost_of(const StageRows& stage) const {
+    StagePrice sum;
     for (const auto& [row, count] : stage) {
-      const StageCost one = layer_cost(table_[row]);
+      const StagePrice one = layer_cost(table_[row]);
       sum.forward += count * one.forward, sum.backward += count * one.backward;
       sum.recompute += count * one.recompute, sum.tensor_part += count * one.tensor_part;
     }
@@ -114,7 +120,7 @@ class TrainingStep {
 
   /// Sharded weights are gathered before each pass, and gradients scattered behind it; both run
   /// beside the layers before and after.
-  void gather_weights(const StageRows& stage, StageCost& cost) const {
+  void gather_weights(const StageRows& stage, StagePrice& cost) const {
     const double bytes = kWeightBytes * parameters_of(table_, stage);
     const std::int64_t stride = layout_.tensor * layout_.context;
     const double gather = rates_.all_gather(layout_.data, stride, bytes);
@@ -124,11 +130,11 @@ class TrainingStep {
         std::max(cost.backward + cost.recompute, 2 * gather) - cost.recompute + gather / layers;
   }
 
-  void add_pipeline(const std::vector<StageCost>& costs, StepPrice& price) {
+  void add_pipeline(const std::vector<StagePrice>& costs, StepPrice& price) {
     const auto m = static_cast<double>(layout_.micro_batches());
     const auto stages = static_cast<double>(layout_.pipeline);
     price.step = pipelines_.us(costs, layout_);
-    for (const StageCost& cost : costs) {
+    for (const StagePrice& cost : costs) {
       price.compute += m / stages * (cost.forward + cost.backward + cost.recompute);
       price.tensor += m / stages * cost.tensor_part;
       if (layout_.pipeline > 1) price.sends += 2 * m / stages * cost.send;
@@ -138,7 +144,7 @@ class TrainingStep {
   }
 
   /// Sums of gradients and the optimizer, of the stage that takes longest.
-  void add_update(const std::vector<StageRows>& stages, const std::vector<StageCost>& costs,
+  void add_update(const std::vector<StageRows>& stages, const std::vector<StagePrice>& costs,
                   StepPrice& price) const {
     if (layout_.lora) return;
     const auto devices = static_cast<std::size_t>(layout_.pipeline);
@@ -200,6 +206,11 @@ StepPrice StepPricer::price(const Workload& workload, const Layout& layout,
                             const Platform& platform, const Constants& constants) {
   layout.check();
   return TrainingStep(workload, layout, platform, constants, impl_->pipelines).price();
+}
+
+StepMemory StepPricer::memory(const Workload& workload, const Layout& layout) {
+  const LayerTable table = workload.layers(slice_of(layout));
+  return memory_need(table, split_stages(table, layout), layout);
 }
 
 }  // namespace foretrace

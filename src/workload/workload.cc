@@ -54,9 +54,9 @@ std::unique_ptr<Workload> named_workload(const std::string& name) {
   for (const Family& family : families()) {
     if (family.name == name) return family.make();
   }
-  const std::string_view recorded = preset_recorded_as(name);
+  const auto recorded = presets_recorded_as(name);
   for (const Preset& preset : presets()) {
-    if (preset.name != name && preset.name != recorded) continue;
+    if (preset.name != name && (recorded.empty() || preset.name != recorded.front())) continue;
     auto workload = named_workload(std::string(preset.family));
     read_json(nlohmann::json::parse(preset.settings), *workload);
     return workload;
@@ -106,13 +106,15 @@ const std::vector<WorkloadEntry>& workloads() {
   return all;
 }
 
-std::string_view preset_recorded_as(std::string_view name) {
+std::vector<std::string_view> presets_recorded_as(std::string_view name) {
   const std::string letters = letters_and_digits(name);
+  std::vector<std::string_view> found;
   for (const Preset& preset : presets()) {
-    if (letters_and_digits(preset.name) == letters) return preset.name;
-    if (std::ranges::find(preset.recorded, letters) != preset.recorded.end()) return preset.name;
+    if (letters_and_digits(preset.name) == letters ||
+        std::ranges::find(preset.recorded, letters) != preset.recorded.end())
+      found.push_back(preset.name);
   }
-  return {};
+  return found;
 }
 
 std::unique_ptr<Workload> find_workload(std::string_view name_or_path) {

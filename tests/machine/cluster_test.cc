@@ -221,13 +221,15 @@ TEST(Cluster, SaysWhatIsWrong) {
        "m.json: placement: must name devices, each once, got node0/gpu0"},
   };
   for (const auto& [text, message] : files) EXPECT_EQ(of_file(text), message);
-  EXPECT_EQ(found_or_error("dgx-h10"),
-            "dgx-h10: must be one of alps, aws-p3, aws-p4d, aws-p5, dgx-1v, dgx-a100, dgx-b200, "
-            "dgx-h100, dgx-h200, "
-            "dragonfly, fat_tree, fully_connected, gb200-nvl72, hierarchical, pcie-box, "
-            "perlmutter, ring, switch, "
-            "torus, or a file (.json, .xml of NCCL, .yml of ASTRA-sim), got \"dgx-h10\" (did you "
-            "mean \"dgx-h100\"?)");
+  EXPECT_EQ(
+      found_or_error("dgx-h10"),
+      "dgx-h10: must be one of alps, aws-p3, aws-p4d, aws-p5, dgx-1v, dgx-a100, dgx-b200, "
+      "dgx-b300, "
+      "dgx-h100, dgx-h200, "
+      "dragonfly, fat_tree, fully_connected, gb200-nvl72, gb300-nvl72, hierarchical, pcie-box, "
+      "perlmutter, ring, switch, "
+      "torus, or a file (.json, .xml of NCCL, .yml of ASTRA-sim), got \"dgx-h10\" (did you "
+      "mean \"dgx-h100\"?)");
   EXPECT_EQ(found_or_error("ring:bandwidth=5"),
             "ring: bandwidth: must be a bandwidth with its unit (GB/s for bytes, Gb/s for bits "
             "...), got \"5\"");

@@ -91,14 +91,14 @@ TEST(Price, CollectivesFollowTheRing) {
 TEST(Price, LongPipelinesAreFoldedExactly) {
   Layout layout;
   layout.pipeline = 4, layout.global_batch = 50;
-  std::vector<StageCost> costs = {{.forward = 100, .backward = 200, .send = 7},
-                                  {.forward = 90, .backward = 210, .send = 7},
-                                  {.forward = 100, .backward = 200, .send = 7},
-                                  {.forward = 130, .backward = 260, .send = 7}};
+  std::vector<StagePrice> costs = {{.forward = 100, .backward = 200, .send = 7},
+                                   {.forward = 90, .backward = 210, .send = 7},
+                                   {.forward = 100, .backward = 200, .send = 7},
+                                   {.forward = 130, .backward = 260, .send = 7}};
   Pipelines pipelines;
   const double folded = pipelines.us(costs, layout);
   double whole = 0;  // The slowest stage, and what comes before and behind it.
-  for (const StageCost& cost : costs) whole += cost.forward + cost.backward;
+  for (const StagePrice& cost : costs) whole += cost.forward + cost.backward;
   EXPECT_NEAR(folded, whole + 6 * 7 + 49 * (130 + 260 + 7), 1);
 }
 
@@ -120,7 +120,7 @@ TEST(Price, KeepsActivationsOfMicroBatchesInFlight) {
   layout.pipeline = 4, layout.global_batch = 16, layout.recompute = "full";
   const auto activations = [&] {
     const char* small_head = "transformer:layers=24,hidden=2048,heads=16,vocabulary=1024";
-    for (const auto& [name, bytes] : price_with(small_head, layout).memory.parts) {
+    for (const auto& [name, bytes] : StepPricer::memory(*find_workload(small_head), layout).parts) {
       if (name == "activations") return bytes.count;
     }
     return std::int64_t{0};
@@ -130,12 +130,27 @@ TEST(Price, KeepsActivationsOfMicroBatchesInFlight) {
   EXPECT_EQ(activations(), 4 * piped);  // 16 micro-batches instead of 4.
 }
 
+TEST(Price, BidirectionalPipelinesHoldTwoStages) {
+  Layout layout;
+  layout.pipeline = 4, layout.global_batch = 16;
+  const auto weights = [&] {
+    for (const auto& [name, bytes] :
+         StepPricer::memory(*find_workload(kSmallModel), layout).parts) {
+      if (name == "weights") return static_cast<double>(bytes.count);
+    }
+    return 0.;
+  };
+  const double one = weights();
+  layout.schedule = "chimera";
+  EXPECT_NEAR(weights() / one, 2, .2);
+}
+
 TEST(Price, ZeroDividesWhatReplicasShare) {
   Layout layout;
   layout.data = 8, layout.global_batch = 8;
   std::vector<std::int64_t> bytes;
   for (layout.zero = 0; layout.zero <= 3; ++layout.zero)
-    bytes.push_back(price_with(kSmallModel, layout).memory.allocated.count);
+    bytes.push_back(StepPricer::memory(*find_workload(kSmallModel), layout).allocated.count);
   const double p = find_workload(kSmallModel)->parameters();
   EXPECT_NEAR(static_cast<double>(bytes[0] - bytes[1]) / (p * 12 * 7 / 8), 1, .01);
   EXPECT_NEAR(static_cast<double>(bytes[1] - bytes[2]) / (p * 4 * 7 / 8), 1, .01);

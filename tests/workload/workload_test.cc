@@ -100,9 +100,10 @@ TEST(Workload, SaysWhatIsWrong) {
 }
 
 TEST(Workload, KnowsModelsByPublishedNames) {
-  EXPECT_EQ(preset_recorded_as("LLAMA3.1_405B"), "llama3-405b");
-  EXPECT_EQ(preset_recorded_as("GPT 175B"), "gpt3-175b");
-  EXPECT_EQ(preset_recorded_as("unheard of"), "");
+  using Names = std::vector<std::string_view>;
+  EXPECT_EQ(presets_recorded_as("LLAMA3.1_405B"), Names{"llama3-405b"});
+  EXPECT_EQ(presets_recorded_as("GPT 175B"), Names{"gpt3-175b"});
+  EXPECT_EQ(presets_recorded_as("unheard of"), Names{});
 }
 
 }  // namespace

@@ -91,8 +91,8 @@ GeneratedStep answer_of(const MeasuredStep& asked, const CalibratedPrice& priced
   step.lower = nanoseconds(priced.lower_us), step.upper = nanoseconds(priced.upper_us);
   add_breakdown(priced, step);
   add_layers(asked, step);
-  step.memory = priced.price.memory.parts;
-  step.allocated = priced.price.memory.allocated, step.reserved = priced.price.memory.reserved;
+  step.memory = priced.memory.parts;
+  step.allocated = priced.memory.allocated, step.reserved = priced.memory.reserved;
   step.device_memory = asked.platform.device.memory;
   step.is_covered = priced.is_covered;
   const double seconds = priced.us * 1e-6;
@@ -142,10 +142,10 @@ GeneratedRow compared(const MeasuredRow& row, const CalibratedPrice& priced) {
   compared.time = nanoseconds(priced.us);
   compared.lower = nanoseconds(priced.lower_us), compared.upper = nanoseconds(priced.upper_us);
   if (!row.out_of_memory) compared.measured = nanoseconds(row.step.us);
-  compared.allocated = priced.price.memory.allocated;
+  compared.allocated = priced.memory.allocated;
   compared.measured_memory = {std::llround(row.memory_bytes)};
   compared.is_covered = priced.is_covered;
-  compared.runs_out = runs_out(priced.price.memory, row.step.platform);
+  compared.runs_out = runs_out(priced.memory, row.step.platform);
   compared.ran_out = row.out_of_memory;
   return compared;
 }
@@ -174,10 +174,10 @@ void answer_one(const GenerateQuestion& question, StepCalibration& calibration,
   within("--layout", [&] { asked.layout.check(); });
   asked.platform = find_platform(question.machine);
   const CalibratedPrice priced = calibration.price(asked);
-  if (runs_out(priced.price.memory, asked.platform))
+  if (runs_out(priced.memory, asked.platform))
     throw Error("memory: must fit a device of " + to_text(asked.platform.device.memory) +
-                ", needs " + to_text(priced.price.memory.reserved) + ", most of it " +
-                largest_parts(priced.price.memory));
+                ", needs " + to_text(priced.memory.reserved) + ", most of it " +
+                largest_parts(priced.memory));
   report.step = answer_of(asked, priced);
 }
 

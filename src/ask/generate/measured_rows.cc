@@ -129,11 +129,13 @@ void read_recompute(const Row& row, Layout& layout) {
   if (text.find("sequence parallel") != std::string::npos) layout.sequence_parallel = true;
 }
 
-/// "ZeRO" in the name of a variant that has no column for it: all is sharded, as DeepSpeed's third
-/// stage does.
+/// "ZeRO" in the name of a variant that has no column for it: all is sharded, and checkpoints are
+/// on the host, as DeepSpeed's examples for its third stage have it (recalled).
 void read_variant(const Row& row, Layout& layout) {
   const std::string variant = row.lower("variant"), model = row.lower("model");
-  if (!row.has("zero") && variant.find(" zero") != std::string::npos) layout.zero = 3;
+  if (!row.has("zero") && variant.find(" zero") != std::string::npos)
+    layout.zero = 3, layout.host_checkpoints = true;
+  if (variant.find("offload") != std::string::npos) layout.host_optimizer = true;
   layout.lora = variant.find("lora") != std::string::npos || model.ends_with("lora");
 }
 
@@ -200,9 +202,21 @@ void add_dense_layers(const std::string& preset, const Row& row, std::string& se
   settings += ",dense_layers=" + to_text(std::max(1., std::round(share * *row.number("layers"))));
 }
 
+/// Of presets that share a name, the first whose blocks divide by the stages, with embedding and
+/// head counted or not.
+std::string preset_of(const std::string& model, const Layout& layout) {
+  const auto presets = presets_recorded_as(model);
+  for (const std::string_view preset : presets) {
+    const std::int64_t layers = find_workload(preset)->layer_count();
+    if (layers % layout.pipeline == 0 || (layers + 2) % layout.pipeline == 0)
+      return std::string(preset);
+  }
+  return presets.empty() ? "" : std::string(presets.front());
+}
+
 std::string workload_text(const Row& row, const RowDefaults& defaults, const Layout& layout) {
   const std::string model = row.text("model");
-  const std::string_view preset = preset_recorded_as(model);
+  const std::string preset = preset_of(model, layout);
   const bool has_shape = row.has("layers") && row.has("hidden") && row.has("heads");
   std::string text;
   if (!preset.empty() && !has_shape)
@@ -278,6 +292,8 @@ void read_layout(const Row& row, Layout& layout) {
   layout.global_batch = std::max(step, (layout.global_batch + step / 2) / step * step);
   if (layout.virtual_stages > 1 && layout.micro_batches() % layout.pipeline != 0)
     layout.virtual_stages = 1;
+  // A pipeline of one micro-batch: the column is the batch of a replica, cut into samples.
+  if (layout.pipeline > 1 && layout.micro_batches() == 1) layout.micro_batch = 1;
   layout.precision = precision_of(row, layout.precision);
   read_recompute(row, layout);
   read_variant(row, layout);
