@@ -54,9 +54,7 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
        "transforms` shows all"},
       {"list transform",
        "foretrace: list: must be one of collectives, commands, devices, exporters, importers, "
-       "machines, "
-       "reports, synonyms, transforms, got "
-       "'transform' (did you mean "
+       "machines, models, reports, schedules, synonyms, transforms, got 'transform' (did you mean "
        "\"transforms\"?)"},
       {"predict x --format jsn",
        "foretrace: --format: must be one of csv, json, markdown, text, got 'jsn' (did you mean "
