@@ -96,7 +96,7 @@ void widen_for_added_ranks(const Scenario& scenario, Prediction& prediction) {
   if (late == 0ns) return widen(1, ranks, which, prediction);
   // Four of five published runs on several GPUs lie between these multiples of the typical
   // lateness.
-  constexpr double kLeast = 0.25, kMost = 3.8;
+  constexpr double kLeast = 0.15, kMost = 4.9;
   const Nanoseconds point = prediction.predicted.step_time;
   const Nanoseconds lower = std::max(0ns, point - scaled(late, 1 - kLeast));
   const Nanoseconds upper = point + scaled(late, kMost - 1);

@@ -78,13 +78,14 @@ class DataParallel final : public Transform {
     const Gradients found = find_gradients(graph, timeline, gradient_bytes_);
     Communicator communicator(network_, gpus_);
     Effect effect;
-    Totals totals;
-    const Bandwidth memory = copies_ ? memory_bandwidth(graph, context) : Bandwidth{};
-    for (const BackwardPass& pass : found.passes)
-      send(pass, late_of(pass, timeline), memory, communicator, graph, totals, effect);
-    hold_buckets(graph, totals.largest);
-    effect.changed += contend(graph, totals.sent, contention_).changed;
-    describe_effect(found, totals, communicator, effect);
+    Exchange exchange{.graph = graph,
+                      .communicator = communicator,
+                      .memory = copies_ ? memory_bandwidth(graph, context) : Bandwidth{},
+                      .effect = effect};
+    for (const BackwardPass& pass : found.passes) send(pass, late_of(pass, timeline), exchange);
+    hold_buckets(graph, exchange.totals.largest);
+    effect.changed += contend(graph, exchange.totals.sent, contention_).changed;
+    describe_effect(found, exchange.totals, communicator, effect);
     return effect;
   }
 
@@ -103,7 +104,7 @@ class DataParallel final : public Transform {
   struct Totals {
     std::size_t buckets = 0;
     Nanoseconds transfer{0}, copies{0}, late{0};
-    Bytes bytes{}, largest{};  ///< Over all steps, and of one step.
+    Bytes largest{};  ///< Gradients of one step.
     std::vector<TaskId> sent = {};
   };
 
@@ -169,57 +170,72 @@ class DataParallel final : public Transform {
     return memory.bytes_per_second > 0 ? time_for({2 * bytes.count}, memory) : 0ns;
   }
 
-  void send(const BackwardPass& pass, const Late& late, Bandwidth memory,
-            Communicator& communicator, Graph& graph, Totals& totals, Effect& effect) const {
-    const LaneId lane = lane_named(graph, "data parallel", graph.lane_of(pass.last));
+  /// The graph that gets the traffic, and what all steps share.
+  struct Exchange {
+    Graph& graph;
+    Communicator& communicator;
+    Bandwidth memory;  ///< 0: nothing is copied into and out of buckets.
+    Effect& effect;
+    Totals totals = {};
+  };
+
+  void send(const BackwardPass& pass, const Late& late, Exchange& exchange) const {
     TaskId sent = kNoTask;
-    totals.late += late.most;
-    for (const Bucket& bucket : buckets_of(pass)) {
-      TaskId ready = overlap_ ? bucket.ready : pass.last;
-      Task task{.bytes = bucket.bytes, .step = pass.step, .phase = Phase::backward};
-      if (const Nanoseconds time = copy_time(bucket.bytes, memory); time > 0ns) {
-        task.kind = TaskKind::copy_on_device, task.duration = time;
-        task.name = graph.names().intern("gradients into a bucket");
-        ready = graph.insert_behind(bucket.ready, task);
-        totals.copies += time;
-        ++effect.changed;
-      }
-      task.kind = TaskKind::collective;
-      task.name = graph.names().intern("all_reduce of a bucket");
-      task.duration = communicator.time(Operation::all_reduce, bucket.bytes);
-      sent = graph.append(lane, task);
-      graph.add({.before = ready,
+    for (const Bucket& bucket : buckets_of(pass)) sent = send_bucket(pass, bucket, late, exchange);
+    exchange.totals.late += late.most;
+    exchange.totals.largest = std::max(exchange.totals.largest, total_bytes(pass));
+    for (std::size_t i = 0; i < pass.readers.size() && sent != kNoTask; ++i) {
+      const TaskId reader = i == 0 ? copied_back(pass, exchange) : pass.readers[i];
+      exchange.graph.add({.before = sent,
+                          .after = reader,
+                          .provenance = Provenance::assumed,
+                          .why = Rule::update_after_collectives});
+    }
+  }
+
+  TaskId send_bucket(const BackwardPass& pass, const Bucket& bucket, const Late& late,
+                     Exchange& exchange) const {
+    auto& [graph, communicator, memory, effect, totals] = exchange;
+    Task task{.bytes = bucket.bytes, .step = pass.step, .phase = Phase::backward};
+    TaskId ready = bucket.ready;
+    if (const Nanoseconds time = copy_time(bucket.bytes, memory); time > 0ns) {
+      task.kind = TaskKind::copy_on_device, task.duration = time;
+      task.name = graph.names().intern("gradients into a bucket");
+      ready = graph.insert_behind(bucket.ready, task);
+      totals.copies += time;
+      ++effect.changed;
+    }
+    task.kind = TaskKind::collective;
+    task.name = graph.names().intern("all_reduce of a bucket");
+    task.duration = communicator.time(Operation::all_reduce, bucket.bytes);
+    const LaneId lane = lane_named(graph, "data parallel", graph.lane_of(pass.last));
+    const TaskId sent = graph.append(lane, task);
+    const auto wait_for = [&](TaskId before, Nanoseconds lag) {
+      graph.add({.before = before,
                  .after = sent,
-                 .lag = late.at(overlap_ ? bucket.ready : pass.last),
+                 .lag = lag,
                  .provenance = Provenance::assumed,
                  .why = Rule::collective_input});
-      if (!overlap_ && ready != pass.last)
-        graph.add({.before = pass.last,
-                   .after = sent,
-                   .lag = late.most,
-                   .provenance = Provenance::assumed,
-                   .why = Rule::collective_input});
-      totals.sent.push_back(sent);
-      totals.transfer += task.duration, totals.bytes += bucket.bytes;
-      ++totals.buckets, ++effect.changed;
-    }
+    };
+    wait_for(ready, late.at(bucket.ready));
+    if (!overlap_) wait_for(pass.last, late.most);
+    totals.sent.push_back(sent);
+    totals.transfer += task.duration;
+    ++totals.buckets, ++effect.changed;
+    return sent;
+  }
+
+  /// The first reader of gradients, or the copy out of buckets in front of it.
+  static TaskId copied_back(const BackwardPass& pass, Exchange& exchange) {
     const Bytes bytes = total_bytes(pass);
-    totals.largest = std::max(totals.largest, bytes);
-    for (std::size_t i = 0; i < pass.readers.size() && sent != kNoTask; ++i) {
-      TaskId reader = pass.readers[i];
-      if (const Nanoseconds time = copy_time(bytes, memory); time > 0ns && i == 0) {
-        Task copy{.duration = time, .bytes = bytes, .step = pass.step, .phase = Phase::update};
-        copy.kind = TaskKind::copy_on_device;
-        copy.name = graph.names().intern("gradients out of buckets");
-        reader = graph.insert_before(reader, copy);
-        totals.copies += time;
-        ++effect.changed;
-      }
-      graph.add({.before = sent,
-                 .after = reader,
-                 .provenance = Provenance::assumed,
-                 .why = Rule::update_after_collectives});
-    }
+    const Nanoseconds time = copy_time(bytes, exchange.memory);
+    if (time == 0ns) return pass.readers.front();
+    Task copy{.duration = time, .bytes = bytes, .step = pass.step, .phase = Phase::update};
+    copy.kind = TaskKind::copy_on_device;
+    copy.name = exchange.graph.names().intern("gradients out of buckets");
+    exchange.totals.copies += time;
+    ++exchange.effect.changed;
+    return exchange.graph.insert_before(pass.readers.front(), copy);
   }
 
   /// Buckets that gradients are copied into take as much again, from the first step on.
