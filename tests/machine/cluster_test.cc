@@ -224,10 +224,8 @@ TEST(Cluster, SaysWhatIsWrong) {
   EXPECT_EQ(
       found_or_error("dgx-h10"),
       "dgx-h10: must be one of alps, aws-p3, aws-p4d, aws-p5, dgx-1v, dgx-2, dgx-a100, dgx-b200, "
-      "dgx-b300, "
-      "dgx-b300, "
-      "dgx-h100, dgx-h200, "
-      "dragonfly, fat_tree, fully_connected, gb200-nvl72, gb300-nvl72, hierarchical, pcie-box, "
+      "dgx-b300, dgx-h100, dgx-h200, dragonfly, fat_tree, fully_connected, gb200-nvl72, "
+      "gb300-nvl72, hierarchical, pcie-box, "
       "perlmutter, ring, switch, "
       "torus, or a file (.json, .xml of NCCL, .yml of ASTRA-sim), got \"dgx-h10\" (did you "
       "mean \"dgx-h100\"?)");
