@@ -54,7 +54,7 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
        "transforms` shows all"},
       {"list transform",
        "foretrace: list: must be one of commands, devices, exporters, importers, machines, "
-       "reports, synonyms, transforms, got "
+       "models, reports, schedules, synonyms, transforms, got "
        "'transform' (did you mean "
        "\"transforms\"?)"},
       {"predict x --format jsn",
