@@ -155,8 +155,8 @@ double PipelineRun::bubble_rate() const {
     longest = std::max(longest, rank.span());
   }
   if (longest == 0ns) return 0;
-  return 1 - static_cast<double>(busy.count()) / static_cast<double>(ranks.size()) /
-                 static_cast<double>(longest.count());
+  const double whole = static_cast<double>(longest.count()) * static_cast<double>(ranks.size());
+  return std::max(0.0, 1 - static_cast<double>(busy.count()) / whole);
 }
 
 PipelineGraph build_pipeline(const Schedule& schedule, const PipelineCosts& costs) {

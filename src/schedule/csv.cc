@@ -1,8 +1,11 @@
 // The CSV of torch.distributed.pipelining (_PipelineScheduleRuntime): a line per rank, an action as
 // stage, kind, micro-batch: 2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_B0, 2UNSHARD, 2REDUCE_GRAD.
+// PyTorch 2.5 still wrote BW for a whole backward pass, and B for the input gradient in front of a
+// W.
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "foretrace/error.h"
 #include "foretrace/schedule.h"
@@ -55,6 +58,11 @@ std::optional<Action> read_action(std::string_view text) {
   if (!text.empty()) refuse(whole);
   if (std::find(std::begin(kLeftOut), std::end(kLeftOut), kind) != std::end(kLeftOut))
     return std::nullopt;
+  if (kind == "BW" && number >= 0) {
+    action.kind = ActionKind::backward;
+    action.micro_batch = number;
+    return action;
+  }
   for (const ActionKind one :
        {ActionKind::forward, ActionKind::backward, ActionKind::input_gradient,
         ActionKind::weight_gradient, ActionKind::reduce}) {
@@ -91,6 +99,24 @@ void read_line(std::string_view line, std::vector<Action>& order) {
            [&] { read_cell(trimmed(line.substr(0, comma)), order); });
     if (comma == line.size()) return;
     line.remove_prefix(comma + 1);
+  }
+}
+
+/// A B with a W of its own is an input gradient.
+void split_old_backward(Schedule& schedule) {
+  std::set<std::pair<std::int32_t, std::int32_t>> weights;
+  for (const auto& order : schedule.orders) {
+    for (const Action& action : order) {
+      if (action.kind == ActionKind::weight_gradient)
+        weights.emplace(action.stage, action.micro_batch);
+    }
+  }
+  for (auto& order : schedule.orders) {
+    for (Action& action : order) {
+      if (action.kind == ActionKind::backward &&
+          weights.contains({action.stage, action.micro_batch}))
+        action.kind = ActionKind::input_gradient;
+    }
   }
 }
 
@@ -143,6 +169,7 @@ Schedule schedule_from_csv(std::string_view text) {
       schedule.splits_backward |= action.kind == ActionKind::weight_gradient;
     }
   }
+  split_old_backward(schedule);
   schedule.ranks = static_cast<std::int32_t>(schedule.orders.size());
   if (schedule.stages == 0) throw Error("must have a line of actions for each rank, got none");
   if (std::int64_t{schedule.stages} * schedule.micro_batches > kMostNumber)

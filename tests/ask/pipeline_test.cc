@@ -79,6 +79,7 @@ TEST(PlanShow, JsonHasTheRowsOfThePaper) {
   EXPECT_EQ(json.at("peak_in_flight"), nlohmann::json({15, 13, 11, 9, 7, 5, 3, 1}));
   EXPECT_EQ(json.at("settings").at("forward"), "18522us");
   EXPECT_EQ(json.at("schema"), "foretrace.pipeline/1");
+  EXPECT_EQ(plan_json("chimera").at("ranks")[0].at("actions")[2].at("pipeline"), 1);
   const nlohmann::json flushed = plan_json("dapple:stages=4,micro_batches=8");
   EXPECT_EQ(flushed.at("schedule"), "1f1b");
   EXPECT_EQ(flushed.at("peak_in_flight"), nlohmann::json({4, 3, 2, 1}));

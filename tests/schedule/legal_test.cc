@@ -135,6 +135,7 @@ TEST(Csv, IsThatOfPyTorch) {
       "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD\r\n"
       "1RECV_F0,1F0,, 1B0,1SEND_B0,1RECV_F1,1F1,1B1\n");
   EXPECT_EQ(schedule_to_csv(read), "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+  EXPECT_EQ(schedule_to_csv(schedule_from_csv("0F0,0F1,0BW0,0B1,0W1\n")), "0F0,0F1,0B0,0I1,0W1\n");
   EXPECT_EQ(read.stages, 2);
   EXPECT_EQ(read.micro_batches, 2);
 }

@@ -18,6 +18,7 @@ struct PipelineAction {
   /// Its pipeline goes up the ranks, or it belongs to every other chunk of its rank.
   bool second = false;
   std::int32_t stage = 0, micro_batch = 0, version = 0;
+  std::int32_t pipeline = 0;  ///< Even ones go down the ranks, odd ones up.
   Nanoseconds start{0}, finish{0};
 };
 

@@ -89,6 +89,7 @@ std::vector<PipelineAction> actions_of(const Schedule& schedule, std::size_t ran
                      .stage = action.stage,
                      .micro_batch = action.micro_batch,
                      .version = action.version,
+                     .pipeline = action.pipeline,
                      .start = start,
                      .finish = finish});
   }

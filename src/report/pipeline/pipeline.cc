@@ -22,11 +22,14 @@ std::string verdict(const PipelineReport& report) {
 
 nlohmann::json rank_json(const PipelineRank& rank) {
   nlohmann::json actions = nlohmann::json::array();
+  const bool both_ways = std::any_of(rank.actions.begin(), rank.actions.end(),
+                                     [](const PipelineAction& one) { return one.pipeline > 0; });
   for (const PipelineAction& action : rank.actions) {
     nlohmann::json one = {{"action", action.name},
                           {"start_ns", action.start.count()},
                           {"finish_ns", action.finish.count()}};
     if (rank.versions > 1) one["version"] = action.version;
+    if (both_ways) one["pipeline"] = action.pipeline;
     actions.push_back(std::move(one));
   }
   return {{"busy_ns", rank.busy.count()},
