@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "ask/generate/table_row.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+std::string precision_of(const TableRow& row, const std::string& usual) {
+  const std::string text = row.lower("precision");
+  for (const auto& [word, precision] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"fp4", "fp4"}, {"fp8", "fp8"}, {"float8", "fp8"}, {"bf16", "bf16"}, {"fp16", "fp16"}}) {
+    if (text.find(word) != std::string::npos) return precision;
+  }
+  return usual;
+}
+
+void read_recompute(const TableRow& row, Layout& layout) {
+  const std::string text = row.lower("recompute");
+  if (text.starts_with("true") || text.starts_with("full")) layout.recompute = "full";
+  if (text.starts_with("false")) layout.recompute = "none";
+  if (text.find("selective") != std::string::npos) layout.recompute = "selective";
+  if (text.find("sequence parallel") != std::string::npos) layout.sequence_parallel = true;
+}
+
+/// "ZeRO" in the name of a variant that has no column for it: all is sharded, and checkpoints are
+/// on the host, as DeepSpeed's examples for its third stage have it (recalled).
+void read_variant(const TableRow& row, Layout& layout) {
+  const std::string variant = row.lower("variant"), model = row.lower("model");
+  if (!row.has("zero") && variant.find(" zero") != std::string::npos)
+    layout.zero = 3, layout.host_checkpoints = true;
+  if (variant.find("offload") != std::string::npos) layout.host_optimizer = true;
+  layout.lora = variant.find("lora") != std::string::npos || model.ends_with("lora");
+}
+
+void read_zero(const TableRow& row, Layout& layout) {
+  const std::string text = row.lower("zero");
+  if (text.empty()) return;
+  if (text == "y") layout.zero = 1;
+  if (text == "n") layout.zero = 0;
+  if (text == "shard_grad_op") layout.zero = 2;
+  if (text == "full_shard" || text == "fsdp2") layout.zero = 3;
+  if (text.starts_with("fsdp ") && text != "fsdp 0") layout.zero = 3;
+  if (text.size() == 1 && std::isdigit(static_cast<unsigned char>(text[0])))
+    layout.zero = std::min(3, text[0] - '0');
+}
+
+/// A table that states neither replicas nor micro-batches, but how many micro-batches are
+/// accumulated: one sample each, and devices beyond those of the replicas share sequences.
+void share_devices(const TableRow& row, std::int64_t gpus, std::int64_t accumulation,
+                   Layout& layout) {
+  if (row.has("dp") || row.has("micro_batch") || row.has("cp") || !row.has("accumulation")) return;
+  std::int64_t batch = 0;
+  row.read("global_batch", batch);
+  const std::int64_t replicas = batch / std::max<std::int64_t>(1, accumulation);
+  const std::int64_t model = layout.tensor * layout.pipeline;
+  if (replicas < 1 || replicas >= gpus || gpus % (replicas * model) != 0) return;
+  layout.data = replicas, layout.context = gpus / (replicas * model);
+}
+
+}  // namespace
+
+void read_layout(const TableRow& row, Layout& layout) {
+  row.read("tp", layout.tensor), row.read("pp", layout.pipeline);
+  row.read("cp", layout.context), row.read("ep", layout.expert);
+  row.read("virtual_stages", layout.virtual_stages);
+  layout.virtual_stages = std::max<std::int64_t>(1, layout.virtual_stages);
+  row.read("micro_batch", layout.micro_batch);
+  std::int64_t gpus = 0;
+  row.read("gpus", gpus);
+  const std::int64_t others = layout.tensor * layout.pipeline * layout.context;
+  if (row.has("dp"))
+    row.read("dp", layout.data);
+  else if (gpus > 0)
+    layout.data = std::max<std::int64_t>(1, gpus / others);
+  if (layout.pipeline == 1 && gpus > 0 && others * layout.data < gpus &&
+      gpus % (layout.tensor * layout.data) == 0 && !row.has("pp"))
+    layout.pipeline = gpus / (layout.tensor * layout.data);
+  std::int64_t accumulation = 1;
+  row.read("accumulation", accumulation);
+  share_devices(row, gpus, accumulation, layout);
+  layout.global_batch = layout.data * layout.micro_batch * std::max<std::int64_t>(1, accumulation);
+  row.read("global_batch", layout.global_batch);
+  if (!row.has("global_batch") && !row.has("accumulation"))
+    throw Error("global_batch: must be stated, or how many micro-batches there are");
+  if (!row.has("micro_batch") && row.has("accumulation") && accumulation > 0)
+    layout.micro_batch =
+        std::max<std::int64_t>(1, layout.global_batch / layout.data / accumulation);
+  // Published batches are rounded; so many whole micro-batches ran.
+  const std::int64_t step = layout.data * layout.micro_batch;
+  layout.global_batch = std::max(step, (layout.global_batch + step / 2) / step * step);
+  if (layout.virtual_stages > 1 && layout.micro_batches() % layout.pipeline != 0)
+    layout.virtual_stages = 1;
+  // A pipeline of one micro-batch: the column is the batch of a replica, cut into samples.
+  if (layout.pipeline > 1 && layout.micro_batches() == 1) layout.micro_batch = 1;
+  layout.precision = precision_of(row, layout.precision);
+  read_recompute(row, layout);
+  read_variant(row, layout);
+  read_zero(row, layout);
+}
+
+double release_of(const std::string& variant) {
+  constexpr double kMonths = 12;
+  const auto digit = [&](std::size_t i) {
+    return std::isdigit(static_cast<unsigned char>(variant[i])) != 0;
+  };
+  for (std::size_t i = 0; i + 5 <= variant.size(); ++i) {
+    if (!digit(i) || !digit(i + 1) || variant[i + 2] != '.' || !digit(i + 3) || !digit(i + 4))
+      continue;
+    return kMonths * std::stod(variant.substr(i, 2)) + std::stod(variant.substr(i + 3, 2));
+  }
+  return 0;
+}
+
+}  // namespace foretrace

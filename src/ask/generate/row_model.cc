@@ -1,0 +1,106 @@
+#include <cctype>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "ask/generate/table_row.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+/// Blocks and width of a GPT of a size that nobody states: a width of 128 for each block, as GPT-3
+/// and its relatives have, in multiples of the stages.
+std::string inferred_shape(double parameters, const Layout& layout) {
+  constexpr double kAspect = 128;
+  const double width = std::cbrt(parameters * kAspect / 12);
+  const double hidden = std::max(1., std::round(width / kAspect / 8)) * kAspect * 8;
+  const auto stages = static_cast<double>(layout.pipeline);
+  const double layers =
+      std::max(1., std::round(parameters / (12 * hidden * hidden) / stages)) * stages;
+  return "transformer:layers=" + to_text(layers) + ",hidden=" + to_text(hidden) +
+         ",heads=" + to_text(hidden / kAspect);
+}
+
+/// The usual vocabulary that is nearest to what the stated parameters leave for its table: GPT-2's,
+/// padded, or BLOOM's.
+void add_vocabulary(const TableRow& row, std::string& settings) {
+  constexpr double kUsual[] = {51'200, 250'880};
+  constexpr double kBillions = 1e6;  // Smaller numbers of parameters are in 10^9.
+  const double layers = *row.number("layers"), hidden = *row.number("hidden");
+  const double blocks = layers * (12 * hidden * hidden + 13 * hidden);
+  const double stated = *row.number("parameters");
+  const double left = ((stated < kBillions ? stated * kGiga : stated) - blocks) / hidden;
+  const double nearest =
+      std::abs(left - kUsual[0]) < std::abs(left - kUsual[1]) ? kUsual[0] : kUsual[1];
+  settings += ",vocabulary=" + to_text(nearest);
+}
+
+/// A model that was cut to fewer layers keeps the share of those without experts, and one of them.
+void add_dense_layers(const std::string& preset, const TableRow& row, std::string& settings) {
+  const auto whole = find_workload(preset);
+  const nlohmann::json described = write_json(*whole);
+  const double dense = described.value("dense_layers", 0.);
+  if (dense <= 1) return;
+  const double share = dense / static_cast<double>(whole->layer_count());
+  settings += ",dense_layers=" + to_text(std::max(1., std::round(share * *row.number("layers"))));
+}
+
+/// Of presets that share a name, the first whose blocks divide by the stages, with embedding and
+/// head counted or not.
+std::string preset_of(const std::string& model, const Layout& layout) {
+  const auto presets = presets_recorded_as(model);
+  for (const std::string_view preset : presets) {
+    const std::int64_t layers = find_workload(preset)->layer_count();
+    if (layers % layout.pipeline == 0 || (layers + 2) % layout.pipeline == 0)
+      return std::string(preset);
+  }
+  return presets.empty() ? "" : std::string(presets.front());
+}
+
+}  // namespace
+
+std::string workload_text(const TableRow& row, const std::string& usual, const Layout& layout) {
+  const std::string model = row.text("model");
+  const std::string preset = preset_of(model, layout);
+  const bool has_shape = row.has("layers") && row.has("hidden") && row.has("heads");
+  std::string text;
+  if (!preset.empty() && !has_shape)
+    text = preset;
+  else if (has_shape || !usual.empty())
+    text = usual.empty() ? "transformer" : usual;
+  else if (model.starts_with("GPT") && row.has("parameters"))
+    text = inferred_shape(*row.number("parameters"), layout);
+  else if (model.starts_with("Llama-3.1-8B"))
+    text = "llama3-8b";
+  else
+    throw Error("model: must be one that is known or have layers, hidden and heads, got '" + model +
+                "'");
+  std::string settings;
+  const auto add = [&](std::string_view column, std::string_view setting) {
+    if (const auto value = row.number(column))
+      settings += (settings.empty() ? "" : ",") + std::string(setting) + "=" + to_text(*value);
+  };
+  if (text.find(':') == std::string::npos || has_shape) {
+    add("layers", "layers");
+    if (has_shape) add("hidden", "hidden"), add("heads", "heads");
+  }
+  add("sequence", "sequence");
+  if (const auto length = row.number("sequence");
+      length && (text.starts_with("mpt") || preset.empty()))
+    settings += ",positions=" + to_text(*length);
+  if (has_shape && row.has("parameters")) add_vocabulary(row, settings);
+  if (!preset.empty() && !has_shape && row.has("layers")) add_dense_layers(text, row, settings);
+  if (settings.empty()) return text;
+  return text + (text.find(':') == std::string::npos ? ":" : ",") + settings;
+}
+
+std::string letters_and_digits(std::string_view text) {
+  std::string kept;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      kept += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return kept;
+}
+
+}  // namespace foretrace

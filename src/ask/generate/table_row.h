@@ -1,0 +1,74 @@
+#pragma once
+
+// One row of a table of measured steps, by our names of its columns, and what it says of a step.
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/error.h"
+#include "foretrace/price.h"
+
+namespace foretrace {
+
+constexpr double kGiga = 1e9;
+
+/// In lower case.
+std::string letters_and_digits(std::string_view text);
+
+/// Cells by our names of columns; empty and "n/a" cells are not there.
+class TableRow {
+ public:
+  TableRow(const std::vector<std::string>& heading, std::vector<std::string> cells) {
+    for (std::size_t i = 0; i < heading.size() && i < cells.size(); ++i) {
+      if (heading[i].empty() || cells[i].empty() || cells[i] == "n/a") continue;
+      cells_.emplace(heading[i], std::move(cells[i]));
+    }
+  }
+
+  bool has(std::string_view name) const { return cells_.contains(name); }
+  std::string text(std::string_view name) const {
+    const auto found = cells_.find(name);
+    return found == cells_.end() ? "" : found->second;
+  }
+  std::string lower(std::string_view name) const {
+    std::string value = text(name);
+    std::ranges::transform(value, value.begin(), [](unsigned char c) { return std::tolower(c); });
+    return value;
+  }
+  std::optional<double> number(std::string_view name) const {
+    if (!has(name)) return std::nullopt;
+    const std::string value = text(name);
+    double read = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), read);
+    if (error != std::errc())
+      throw Error(std::string(name) + ": must be a number, got '" + value + "'");
+    const std::string_view rest(end, static_cast<std::size_t>(value.data() + value.size() - end));
+    if (rest == "B") return read * kGiga;
+    if (!rest.empty()) throw Error(std::string(name) + ": must be a number, got '" + value + "'");
+    return read;
+  }
+  void read(std::string_view name, std::int64_t& value) const {
+    if (const auto read = number(name)) value = std::llround(*read);
+  }
+
+ private:
+  std::map<std::string, std::string, std::less<>> cells_;
+};
+
+/// Overwrites what the row states.
+void read_layout(const TableRow& row, Layout& layout);
+
+/// For find_workload(). `usual` is for rows that name no model. Throws Error on a model that is not
+/// known and has no shape.
+std::string workload_text(const TableRow& row, const std::string& usual, const Layout& layout);
+
+/// "26.08 NeMo Container": the months of the first such release in a variant; 0 without one.
+double release_of(const std::string& variant);
+
+}  // namespace foretrace
