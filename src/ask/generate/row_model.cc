@@ -86,7 +86,7 @@ std::string workload_text(const TableRow& row, const std::string& usual, const L
   }
   add("sequence", "sequence");
   if (const auto length = row.number("sequence");
-      length && (text.starts_with("mpt") || preset.empty()))
+      length && (text.starts_with("mpt") || text.starts_with("transformer")))
     settings += ",positions=" + to_text(*length);
   if (has_shape && row.has("parameters")) add_vocabulary(row, settings);
   if (!preset.empty() && !has_shape && row.has("layers")) add_dense_layers(text, row, settings);
