@@ -22,6 +22,7 @@ struct ScalePoint {
   double efficiency = 1;       ///< Of each GPU: throughput / gpus.
   Nanoseconds transfer{0};     ///< Communication of a step, overlapped or not.
   Nanoseconds exposed{0};      ///< Time of a step in which only communication runs.
+  Nanoseconds late{0};         ///< How much later than the recorded worker the slowest is.
   std::optional<Bytes> peak;   ///< Allocated, on the fullest device; nothing if memory is unknown.
   std::optional<double> rate;  ///< Samples a second, where the samples of a step are known.
   Grade trust = Grade::good;

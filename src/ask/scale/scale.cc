@@ -137,6 +137,7 @@ class Scaler {
           ratio(alone.predicted.step_time, point.step_time) * static_cast<double>(point.gpus);
       point.efficiency = point.throughput / static_cast<double>(point.gpus);
       point.transfer = figure_of(found, "transfer_per_step");
+      point.late = figure_of(found, "lateness_per_step");
       point.exposed = scaled(point.step_time,
                              exposed_communication(found.predicted_breakdown, point.step_time));
       for (const MemoryPeak& peak : found.predicted_memory)
@@ -188,13 +189,18 @@ class Scaler {
       return scheme + ": nothing stops it up to " + gpus + ", where each GPU still reaches " +
              to_share(shown->efficiency) + " of one alone";
     const Nanoseconds lost = scaled(shown->step_time, 1 - shown->efficiency);
-    if (2 * shown->exposed >= lost)
-      return scheme + ": from " + gpus + " on communication stops it: it takes " +
-             to_text(shown->transfer) + " of a step, of which computation hides only " +
+    const Nanoseconds rest = lost - shown->exposed - shown->late;
+    const std::string from = scheme + ": from " + gpus + " on ";
+    if (shown->exposed >= std::max(shown->late, rest))
+      return from + "communication stops it: it takes " + to_text(shown->transfer) +
+             " of a step, of which computation hides only " +
              to_text(std::max(0ns, shown->transfer - shown->exposed));
-    return scheme + ": from " + gpus +
-           " on kernels stop it that run beside communication, and copies into buckets: " +
-           to_text(lost - shown->exposed) + " of a step";
+    if (shown->late >= rest)
+      return from + "waiting for the slowest worker stops it, " + to_text(shown->late) +
+             " of a step as published runs were late; communication that nothing hides takes " +
+             to_text(shown->exposed);
+    return from + "kernels stop it that run beside communication, and copies into buckets: " +
+           to_text(rest) + " of a step";
   }
 
   const ScaleQuestion& question_;

@@ -143,6 +143,7 @@ nlohmann::json to_json(const ScaleReport& report) {
                    {"efficiency", point.efficiency},
                    {"transfer_ns", point.transfer.count()},
                    {"exposed_ns", point.exposed.count()},
+                   {"lateness_ns", point.late.count()},
                    {"trust", to_string(point.trust)}});
       json["peak_allocated_bytes"] =
           point.peak ? nlohmann::json(point.peak->count) : nlohmann::json();
