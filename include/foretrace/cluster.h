@@ -40,7 +40,7 @@ struct ClusterNode {
 /// One way: a full-duplex cable is two links.
 struct ClusterLink {
   std::uint32_t from = 0, to = 0;  ///< Into Cluster::nodes.
-  Bandwidth bandwidth{};           ///< Of all `count` cables together. Above 0.
+  Bandwidth bandwidth{};           ///< All `count` cables together. Above 0.
   Nanoseconds latency{0};
   LinkKind kind = LinkKind::other;
   std::uint32_t count = 1;  ///< Parallel cables that are used as one.
@@ -52,7 +52,7 @@ struct HostFacts {
   std::string cpu;                           ///< "intel", "amd", "arm", "power"; "" is unknown.
   std::optional<bool> nvls;                  ///< Reduces in NVSwitches (NVLink SHARP).
   std::optional<bool> sharp;                 ///< Reduces in switches of the network.
-  std::optional<Bandwidth> nic_bandwidth;    ///< Of all NICs of one host together, one way.
+  std::optional<Bandwidth> nic_bandwidth;    ///< All NICs of one host together, one way.
   std::int32_t devices_per_host = 0;
   /// Devices that reach each other without a NIC: those of a host, or of a rack of GB200 NVL72.
   std::int32_t devices_per_nvlink_domain = 0;
@@ -69,7 +69,7 @@ struct Cluster {
   /// DGX-1V. Otherwise only switches, NICs and hosts do.
   bool devices_relay = false;
   HostFacts facts;
-  Notes notes;  ///< What an importer left out or took for granted.
+  Notes notes;  ///< Parts that an importer left out or took for granted.
 };
 
 /// A preset, or a topology that joins hosts of one device each.

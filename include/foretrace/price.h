@@ -1,6 +1,6 @@
 #pragma once
 
-// What a training step of a model costs on a machine, without a trace: times from a roofline with
+// The cost of a training step of a model on a machine, without a trace: times from a roofline with
 // a few named constants, memory from what each device keeps.
 //
 //     workload --slice--> layers --constants--> stage costs --pipeline--> step
@@ -33,7 +33,7 @@ struct Layout final : Described {
   std::int64_t micro_batch = 1, global_batch = 1;  ///< Samples.
   std::string schedule = "1f1b";
   std::string recompute = "none";
-  std::string precision = "bf16";  ///< Of matrix products.
+  std::string precision = "bf16";  ///< The type of matrix products.
   std::int64_t zero = 0;  ///< 1: optimizer state is sharded, 2: gradients too, 3: weights too.
   bool sequence_parallel = false;
   bool lora = false;  ///< Weights are frozen; what adapters cost is left out.
@@ -52,16 +52,16 @@ struct Platform {
   std::string name;
   DeviceModel device;
   double multiprocessors = 108;
-  /// What large kernels sustain of the device's peak, relative to an A100.
+  /// The shares that large kernels sustain of the device's peak, relative to an A100.
   double product_share = 1, attention_share = 1;
   std::int64_t per_node = 8;     ///< Devices that reach each other without a NIC.
-  Bandwidth within{}, across{};  ///< Of one device, one way; `across` its share of the NICs.
+  Bandwidth within{}, across{};  ///< For one device, one way; `across` is its share of the NICs.
 };
 
 /// The device and links of a machine for find_cluster(). Throws Error.
 Platform find_platform(const std::string& machine);
 
-/// What the roofline multiplies or adds. Defaults are fitted: constants.def
+/// Factors and terms of the roofline. Defaults are fitted: constants.def
 /// says where each is from.
 struct Constants {
   double gemm = .82;           ///< A large matrix product; of peak.
@@ -75,7 +75,7 @@ struct Constants {
   double exchange_across = 60;  ///< The same, more where ranks are on several nodes; us.
   double within = .9;           ///< Collectives within a node; of bandwidth.
   double across = .8;           ///< Collectives and sends across nodes; of bandwidth.
-  double fixed = 5000;          ///< What a step costs whatever it computes; us.
+  double fixed = 5000;          ///< The cost of a step whatever it computes; us.
   double send = 50;             ///< Start of a send between stages; us.
   double optimizer = 30;        ///< Moved for each parameter that a device updates; bytes.
   double misaligned = 8;  ///< A matrix product with a size that is no multiple of 8: from BLOOM's
@@ -93,7 +93,7 @@ const std::vector<ConstantEntry>& constants();
 /// Microseconds of one device and micro-batch.
 struct StagePrice {
   double forward = 0, backward = 0, recompute = 0;
-  double tensor_part = 0;  ///< Of forward, backward and recompute together: exchanges of tensors.
+  double tensor_part = 0;  ///< Exchanges of tensors, in forward, backward and recompute together.
   double send = 0;         ///< To the next stage, and back.
 };
 
@@ -108,7 +108,7 @@ struct StepMemory {
 struct StepPrice {
   double step = 0;
   double compute = 0, tensor = 0, bubble = 0, sends = 0, gradients = 0, optimizer = 0, other = 0;
-  double operations = 0;  ///< Of the model for all samples, forward and backward, nothing twice.
+  double operations = 0;  ///< The model on all samples, forward and backward, nothing twice.
 };
 
 /// Prices steps. Keeps the pipelines that it compiled: one object is for one thread.
@@ -122,7 +122,7 @@ class StepPricer {
   /// Throws Error where the layout does not fit the model or the platform.
   StepPrice price(const Workload& workload, const Layout& layout, const Platform& platform,
                   const Constants& constants);
-  /// Of the device that needs most.
+  /// The device that needs most.
   static StepMemory memory(const Workload& workload, const Layout& layout);
 
  private:

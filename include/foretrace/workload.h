@@ -22,17 +22,18 @@
 
 namespace foretrace {
 
-/// What is computed again in the backward pass instead of being kept: nothing; what attention
-/// makes; whole layers, from their input.
+/// The part that is computed again in the backward pass instead of being kept: nothing; the
+/// products of attention; whole layers, from their input.
 enum class Recompute : std::uint8_t { none, selective, full };
 
 /// The part of a model that one device computes for one micro-batch.
 struct LayerSlice {
   std::int64_t micro_batch = 1;  ///< Sequences, or images.
   std::int64_t tensor = 1, context = 1, expert = 1;
-  bool sequence_parallel = false;  ///< What tensor parallelism leaves whole is split by sequence.
+  bool sequence_parallel =
+      false;  ///< Parts that tensor parallelism leaves whole are split by sequence.
   bool fused_attention = true;     ///< Scores never reach memory (FlashAttention).
-  std::int64_t element_bytes = 2;  ///< Of activations.
+  std::int64_t element_bytes = 2;  ///< Size of an activation.
 };
 
 /// columns x inner weights (or a second operand) applied to rows x inner. The backward pass has two
@@ -51,9 +52,9 @@ struct LayerRow {
   double moved_bytes = 0;           ///< By kernels that memory limits, forward.
   double moved_back_bytes = 0;      ///< The same, backward.
   std::int64_t kernels = 0;         ///< Forward.
-  double parameters = 0;            ///< Of one layer on one device, without experts.
-  double expert_parameters = 0;     ///< Of its experts on one device.
-  double all_parameters = 0;        ///< Of one layer of the whole model.
+  double parameters = 0;            ///< One layer on one device, without experts.
+  double expert_parameters = 0;     ///< Its experts on one device.
+  double all_parameters = 0;        ///< One layer of the whole model.
   double operations = 0;  ///< Forward, all devices of the layer together, nothing computed twice.
   Bytes kept{}, kept_selective{}, kept_full{};  ///< For the backward pass, by what is recomputed.
   Bytes working{};             ///< Largest that exists at once while it runs, beyond what is kept.
@@ -72,10 +73,10 @@ class Workload : public Described {
   virtual LayerTable layers(const LayerSlice& slice) const = 0;
   virtual std::int64_t layer_count() const = 0;  ///< Between embedding and head.
   virtual std::int64_t tokens() const = 0;       ///< Per sample: its length, or 1 for images.
-  /// What two descriptions must share to be like each other: logarithms of sizes.
+  /// Numbers in which two descriptions must be close to be alike: logarithms of sizes.
   virtual std::vector<double> traits() const = 0;
 
-  double parameters() const;  ///< Of the whole model, layers and tables that are shared once.
+  double parameters() const;  ///< The whole model, layers and tables that are shared once.
   double operations() const;  ///< Forward, one sample.
 };
 

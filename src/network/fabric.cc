@@ -13,7 +13,7 @@ namespace foretrace {
 struct Fabric::Backwards {
   using Graph =
       boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
-                            std::uint32_t>;  ///< Of an edge: its step.
+                            std::uint32_t>;  ///< The step of an edge.
   explicit Backwards(std::size_t nodes) : graph(nodes) {}
   Graph graph;
 };

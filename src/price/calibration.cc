@@ -4,9 +4,9 @@
 #include <cmath>
 #include <functional>
 
+#include "base/numbers/simplex.h"
 #include "foretrace/error.h"
 #include "price/process.h"
-#include "price/simplex.h"
 
 namespace foretrace {
 namespace {
@@ -20,9 +20,9 @@ constexpr double kGreatestShare = 1;
 /// Standard deviations of logarithms that residuals and repeated steps usually have, and how many
 /// residuals' worth that is taken to be known.
 constexpr double kUsualSignal = .15, kUsualNoise = .05, kPull = 2;
-constexpr double kLeastSignal = .11;  ///< Of what lies far from all measured shapes.
-constexpr int kSteps = 1200;
-/// What a shape's variance falls to, of the whole, where it counts as covered.
+constexpr double kLeastSignal = .11;  ///< The least spread far from all measured shapes.
+constexpr SimplexSearch kSearch{.edge = .25, .steps = 1200};
+/// A shape counts as covered where its variance falls to this part of the whole.
 constexpr double kCovered = .5;
 
 double huber(double error) {
@@ -89,7 +89,7 @@ void StepCalibration::fit_constants(const std::vector<MeasuredStep>& steps) {
     return sum;
   };
   const std::vector<double> start(constants().size(), 0);
-  constants_ = moved_by(least_of(cost, least_of(cost, start, kSteps), kSteps));
+  constants_ = moved_by(least_of(cost, least_of(cost, start, kSearch), kSearch));
 }
 
 void StepCalibration::fit_residuals(const std::vector<double>& residuals) {

@@ -25,7 +25,7 @@ struct MeasuredStep {
   Layout layout{};
   Platform platform{};
   double us = 0;
-  double release = 0;  ///< Of the software, in months; 0 is unknown.
+  double release = 0;  ///< The age of the software, in months; 0 is unknown.
 };
 
 /// As a step lays a model out.
@@ -42,7 +42,7 @@ std::vector<std::size_t> chosen_shapes(const std::vector<std::vector<double>>& s
                                        std::size_t count);
 
 struct CalibratedPrice {
-  StepPrice price;  ///< Of the constants alone.
+  StepPrice price;  ///< From the constants alone.
   StepMemory memory{};
   double us = 0, lower_us = 0, upper_us = 0;
   bool is_covered = false;

@@ -21,7 +21,7 @@ namespace {
 constexpr double kOptimizerBytes = 12;
 /// A gradient is made in 2 bytes and added to one of 4 (SimuMax's rows of LLaMA 3 70 B and 405 B).
 constexpr double kMadeBytes = 6;
-/// What the allocator loses to fragmentation: recalled from runs of Megatron-LM.
+/// The share that the allocator loses to fragmentation: recalled from runs of Megatron-LM.
 constexpr double kFragmentation = .03;
 /// CUDA context, cuBLAS workspace and NCCL's buffers: 1.6 GB of an A100 are in use before a model
 /// is there (BLOOM's chronicles), and NCCL takes about as much.

@@ -5,7 +5,7 @@
 
 namespace foretrace {
 
-/// Of the device that needs most.
+/// The memory of the device that needs most.
 StepMemory memory_need(const LayerTable& table, const std::vector<StageRows>& stages,
                        const Layout& layout);
 

@@ -12,7 +12,7 @@ constexpr double kMicro = 1e-6;
 
 struct Tile {
   double rows, columns;
-  double speed;  ///< Of the best, from cuBLAS's kernels on A100 and H100: recalled.
+  double speed;  ///< Relative to the best, from cuBLAS's kernels on A100 and H100: recalled.
 };
 constexpr Tile kTiles[] = {{256, 128, 1}, {128, 256, 1}, {128, 128, .95},
                            {128, 64, .8}, {64, 128, .8}, {64, 64, .6}};
@@ -118,7 +118,7 @@ double Rates::all_gather(std::int64_t ranks, std::int64_t stride, double bytes) 
   return (n - 1) / n * bytes / bandwidth(ranks, stride) + start(ranks, stride);
 }
 
-/// What leaves a node is the part of its ranks' data that others own.
+/// Data of its ranks that other nodes own leaves a node.
 double Rates::all_to_all(std::int64_t ranks, std::int64_t stride, double bytes) const {
   if (ranks <= 1 || bytes <= 0) return 0;
   const auto n = static_cast<double>(ranks);

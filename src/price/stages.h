@@ -17,12 +17,12 @@ using StageRows = std::vector<std::pair<std::size_t, double>>;
 /// divide leave the last parts one short. Throws Error with fewer layers than parts.
 std::vector<StageRows> split_stages(const LayerTable& table, const Layout& layout);
 
-/// Of one device.
+/// Parameters on one device.
 double parameters_of(const LayerTable& table, const StageRows& stage);
 double experts_of(const LayerTable& table, const StageRows& stage);
 double layers_of(const StageRows& stage);
 
-/// Of a gradient that ranks sum: 2 in fp16, as Megatron-LM and DeepSpeed do; 4 otherwise, as
+/// Bytes of a gradient that ranks sum: 2 in fp16, as Megatron-LM and DeepSpeed do; 4 otherwise, as
 /// Megatron's main gradients are.
 double gradient_bytes(const Layout& layout);
 

@@ -61,7 +61,7 @@ class TrainingStep {
       backward += rates_.backward(gemm);
     }
     const double attention = rates_.attention(row.attention_operations);
-    double scores = 0;  // What selective recomputation repeats.
+    double scores = 0;  // Repeated by selective recomputation.
     for (const Gemm& gemm : row.gemms) scores += gemm.has_weights ? 0 : rates_.forward(gemm);
     forward += attention + rates_.moved(row.moved_bytes);
     backward += kAttentionBackward * attention + rates_.moved(row.moved_back_bytes);

@@ -2,7 +2,7 @@
 
 // The time that a member of a meeting takes, without its wait for the others.
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/graph.h"
 #include "graph/meeting.h"
 

@@ -113,7 +113,7 @@ TEST(Generate, JudgesNoRowThatItWasFittedTo) {
   EXPECT_LT(report.score->median, .05);
 }
 
-/// What is reached on published steps, with the rows to fit to chosen by shape alone: at most 5 %
+/// Errors reached on published steps, with the rows to fit to chosen by shape alone: at most 5 %
 /// of a source, or 5.
 struct Reached {
   const char *table, *only, *layout;

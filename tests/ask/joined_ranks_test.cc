@@ -8,7 +8,7 @@
 
 #include "ask/job/job.h"
 #include "ask/predict/baseline.h"
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "base/statistics.h"
 #include "foretrace/ask/diff.h"
 #include "foretrace/ask/examine.h"

@@ -18,7 +18,7 @@ constexpr std::int64_t kTensor = 1 << 30;
 struct Part {
   Operation operation;
   std::uint32_t ranks;
-  double share;  ///< Of a whole tensor in the buffer.
+  double share;  ///< Share of a whole tensor in the buffer.
   int times;
 };
 

@@ -18,8 +18,8 @@ struct CollectiveRow {
   Bytes bytes{};
   std::string algorithm;  ///< "ring", "Tree LL128": ours, or NCCL's with its protocol.
   Nanoseconds time{0};
-  /// Of groups that share links, alone to one after the other; of calibrated times, as the measured
-  /// shapes on either side behave. Otherwise equal to `time`.
+  /// For groups that share links, alone to one after the other; for calibrated times, as the
+  /// measured shapes on either side behave. Otherwise equal to `time`.
   Nanoseconds lower{0}, upper{0};
   double algorithm_bandwidth = 0;  ///< Bytes per second.
   double bus_bandwidth = 0;
@@ -36,7 +36,7 @@ struct CollectiveRow {
 struct CollectiveError {
   std::string what;  ///< "all", "2 nodes x 4 ranks"
   std::size_t rows = 0;
-  double median = 0, highest = 0;  ///< Of absolute relative errors.
+  double median = 0, highest = 0;  ///< Absolute relative errors.
 };
 
 struct CollectiveReport {

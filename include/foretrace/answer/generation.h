@@ -19,7 +19,7 @@ namespace foretrace {
 struct GeneratedLayer {
   std::string name{};
   std::int64_t count = 1;
-  double parameters = 0;  ///< Of one layer on one device.
+  double parameters = 0;  ///< Parameters of one layer on one device.
   double operations = 0;  ///< Forward, of all devices of the layer together.
   Bytes kept{}, output{};
 };
@@ -33,7 +33,8 @@ struct GeneratedStep {
   /// compute, tensor communication, pipeline bubble, sends, gradients, optimizer, other; their sum
   /// is the time.
   std::vector<std::pair<std::string, Nanoseconds>> breakdown{};
-  std::vector<std::pair<std::string, Bytes>> memory{};  ///< Of the fullest device, largest first.
+  std::vector<std::pair<std::string, Bytes>>
+      memory{};  ///< Parts on the fullest device, largest first.
   Bytes allocated{}, reserved{}, device_memory{};
   double tokens_per_second = 0, samples_per_second = 0;
   double utilization = 0;   ///< Model FLOP/s over the devices' peak (MFU).
@@ -47,16 +48,16 @@ struct GeneratedRow {
   std::optional<Nanoseconds> measured{};  ///< Nothing where it ran out of memory.
   Bytes allocated{}, measured_memory{};
   bool is_covered = false, was_fitted = false;
-  bool runs_out = false, ran_out = false;  ///< Of memory: predicted, measured.
+  bool runs_out = false, ran_out = false;  ///< Out of memory: predicted, measured.
 
   /// (time - measured) / measured.
   std::optional<double> error() const;
 };
 
-/// Of the rows that nothing was fitted to.
+/// Errors over the rows that nothing was fitted to.
 struct GeneratedScore {
   std::size_t rows = 0;
-  double mean = 0, median = 0, ninetieth = 0;  ///< Of absolute relative errors.
+  double mean = 0, median = 0, ninetieth = 0;  ///< Absolute relative errors.
   double in_interval = 0;                      ///< Share of measured times in their 80 % intervals.
   /// Among rows of one model on as many devices, weighted by rows; nothing without such groups.
   std::optional<double> rank_correlation, regret;

@@ -19,7 +19,7 @@ struct ScalePoint {
   std::int64_t gpus = 1;
   Nanoseconds step_time{0}, lower{0}, upper{0};
   double throughput = 1;       ///< Against one GPU.
-  double efficiency = 1;       ///< Of each GPU: throughput / gpus.
+  double efficiency = 1;       ///< Throughput of each GPU: throughput / gpus.
   Nanoseconds transfer{0};     ///< Communication of a step, overlapped or not.
   Nanoseconds exposed{0};      ///< Time of a step in which only communication runs.
   Nanoseconds late{0};         ///< How much later than the recorded worker the slowest is.

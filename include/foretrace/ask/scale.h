@@ -14,7 +14,7 @@ namespace foretrace {
 
 struct ScaleQuestion {
   std::string trace;                 ///< Empty: only `step_time` is known.
-  Nanoseconds step_time{0};          ///< Of a step on one GPU, without a trace.
+  Nanoseconds step_time{0};          ///< Time of a step on one GPU, without a trace.
   Scenario scenario = {};            ///< Changes before the job is scaled.
   std::string machine;               ///< For find_cluster(); empty: the schemes name a network.
   std::vector<std::int64_t> gpus;    ///< Ascending.

@@ -7,7 +7,7 @@
 #include "ask/advise/capture.h"
 #include "ask/job/step_cost.h"
 #include "ask/predict/trust.h"
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "base/statistics.h"
 #include "foretrace/simulate.h"
 

@@ -6,7 +6,7 @@
 
 #include "ask/interval/resample.h"
 #include "ask/job/step_cost.h"
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "base/threads.h"
 #include "foretrace/simulate.h"
 

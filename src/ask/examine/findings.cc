@@ -10,7 +10,7 @@
 
 #include "ask/job/job.h"
 #include "ask/job/rank_facts.h"
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "base/statistics.h"
 #include "base/threads.h"
 #include "base/wording.h"

@@ -15,7 +15,7 @@ namespace foretrace {
 namespace {
 
 constexpr double kMicrosecond = 1e3;  ///< In nanoseconds.
-/// What may be used of a table's rows to fit to: so many, or that share if it is more.
+/// Rows of a table that may be fitted to: so many, or that share if it is more.
 constexpr std::size_t kLeastFitted = 5;
 constexpr double kFittedShare = .05;
 

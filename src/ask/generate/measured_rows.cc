@@ -99,7 +99,7 @@ class Reader {
       read.step.us = *time * 1e3;
     }
     if (const auto memory = row.number("memory")) read.memory_bytes = *memory * kGibi;
-    // What does not divide is refused here.
+    // A batch that does not divide is refused here.
     StepPricer().price(*read.step.workload, layout, read.step.platform, Constants{});
     return read;
   }

@@ -14,7 +14,7 @@
 namespace foretrace {
 
 struct MeasuredRow {
-  std::size_t number = 0;  ///< Of its line, counted from 1 behind the heading.
+  std::size_t number = 0;  ///< The number of its line, counted from 1 behind the heading.
   MeasuredStep step;
   std::string group;  ///< Model and number of devices: rows that compete.
   bool out_of_memory = false;

@@ -45,7 +45,7 @@ void add_dense_layers(const std::string& preset, const TableRow& row, std::strin
   settings += ",dense_layers=" + to_text(std::max(1., std::round(share * *row.number("layers"))));
 }
 
-/// Of presets that share a name, the first whose blocks divide by the stages, with embedding and
+/// Among presets that share a name, the first whose blocks divide by the stages, with embedding and
 /// head counted or not.
 std::string preset_of(const std::string& model, const Layout& layout) {
   const auto presets = presets_recorded_as(model);

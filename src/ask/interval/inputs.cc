@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ask/interval/resample.h"
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "base/threads.h"
 #include "foretrace/simulate.h"
 #include "scenario/use_text.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 
 namespace foretrace {
 

@@ -11,7 +11,7 @@
 #include "ask/predict/explain.h"
 #include "ask/predict/rates.h"
 #include "ask/predict/trust.h"
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 

@@ -26,7 +26,7 @@ struct Answer {
   Timeline timeline;
   const Graph* recorded = nullptr;  ///< Belongs to the rank that the answer is about.
   const Trace* trace = nullptr;     ///< Belongs to the same rank, if it is known.
-  std::vector<Answer> others = {};  ///< Of the other ranks, if their timelines are wanted.
+  std::vector<Answer> others = {};  ///< The other ranks, if their timelines are wanted.
 };
 
 /// The part that is common to all what-ifs. Throws TraceError where no step takes any time.

@@ -9,7 +9,7 @@
 #include "ask/job/memory_peaks.h"
 #include "ask/predict/answer.h"
 #include "ask/predict/ranks.h"
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 
 namespace foretrace {
 

@@ -5,7 +5,7 @@
 
 #include "ask/job/apply.h"
 #include "ask/job/rank_facts.h"
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "base/statistics.h"
 
 namespace foretrace {

@@ -6,7 +6,7 @@
 
 #include "ask/interval/ledger.h"
 #include "ask/interval/resample.h"
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/simulate.h"
 #include "scenario/use_text.h"
 

@@ -7,7 +7,7 @@
 
 #include "ask/job/job.h"
 #include "ask/scale/assumed_job.h"
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "base/threads.h"
 #include "foretrace/cluster.h"
 #include "foretrace/error.h"
@@ -175,7 +175,7 @@ class Scaler {
     if (std::ranges::all_of(report.points, is_refused)) throw Error(report.points.front().refused);
   }
 
-  /// What stops the scaling of a scheme, in a sentence.
+  /// Says in a sentence what stops the scaling of a scheme.
   static std::string limit_of(const std::vector<ScalePoint>& points, const std::string& scheme) {
     const ScalePoint* shown = nullptr;  // The first with poor efficiency, otherwise the last.
     for (const ScalePoint& point : points) {

@@ -27,7 +27,7 @@ struct LinkGroup final : Described {
   std::string from, to;            ///< As in name_range.h.
   std::string pattern = "blocks";  ///< blocks, cycle, all, mesh, ring: see describe().
   std::string kind = "other";
-  Bandwidth bandwidth{};  ///< Of one cable, each way.
+  Bandwidth bandwidth{};  ///< One cable, each way.
   std::optional<Nanoseconds> latency;
   std::int64_t count = 1;
   bool one_way = false;

@@ -101,7 +101,7 @@ class Reader {
     std::string name;
     std::string node;  ///< In the machine: of the element, or of the one around it.
     Attributes attributes;
-    std::string parent = {};  ///< Of a NIC: where it will be attached.
+    std::string parent = {};  ///< Where a NIC will be attached.
     double link = kLocalBandwidth;
   };
   struct Nvlink {

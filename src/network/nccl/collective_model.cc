@@ -1,17 +1,16 @@
 #include "network/nccl/collective_model.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "base/numbers/simplex.h"
 #include "network/nccl/constants.h"
 #include "network/nccl/sends.h"
-#include "network/nccl/simplex.h"
 
 namespace foretrace {
 namespace {
 
-constexpr double kOutlier = .5;  ///< Of a logarithm: beyond it, errors count linearly.
+constexpr double kOutlier = .5;  ///< A logarithm: beyond it, errors count linearly.
 constexpr double kDrawn = .01;   ///< Weight of the square of ln (number / start), over one row's.
 constexpr double kNoLimit = 1e30;
 
@@ -41,7 +40,8 @@ Traffic to_neighbor(Shape shape, double bytes) {
 
 Traffic traffic(Operation operation, Shape shape, double bytes) {
   const double nodes = shape.nodes, g = shape.per_node, p = nodes * g;
-  const double others = (nodes - 1) / nodes;  // Of the buffer, what crosses the edge of a node.
+  // The part of the buffer that crosses the edge of a node.
+  const double others = (nodes - 1) / nodes;
   const double own = nccl::kOwnCopy / p;
   const bool many = shape.nodes > 1;
   switch (operation) {
@@ -64,7 +64,7 @@ Traffic traffic(Operation operation, Shape shape, double bytes) {
   }
 }
 
-using Numbers = std::array<double, 6>;
+using Numbers = std::vector<double>;
 
 Numbers logs(const CollectiveModel& model) {
   return {std::log(model.base),   std::log(model.within_hop), std::log(model.across_hop),
@@ -108,7 +108,7 @@ CollectiveModel fitted(const std::vector<MeasuredCollective>& rows, const Collec
       sum += kDrawn * (numbers[i] - first[i]) * (numbers[i] - first[i]);
     return sum;
   };
-  return model_of(least<6>(cost, first));
+  return model_of(least_of(cost, first, {.flat = 1e-9}));
 }
 
 }  // namespace foretrace

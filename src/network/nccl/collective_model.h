@@ -26,7 +26,7 @@ Shape shape_of(const MeasuredCollective& row);
 /// Microseconds and GB/s.
 struct CollectiveModel {
   double base = 8, within_hop = .6, across_hop = 6;
-  double within = 100, across = 25;  ///< Of one rank; of one rank's NIC.
+  double within = 100, across = 25;  ///< One rank; one rank's NIC.
   double mixed = .3;                 ///< m: what a pipeline loses between latency and bandwidth.
 
   double us(Operation operation, Shape shape, Bytes bytes) const;

@@ -48,7 +48,7 @@ inline constexpr double kTreeCorrection[3][kTreeSizes] = {
 inline constexpr double kPlateau = 1.4, kPlateauBeforeAmpere = 1.9;
 inline constexpr double kPlateauBytes = 64;
 
-inline constexpr double kRingShare = .92;  ///< Of LL128 on rings, and of trees.
+inline constexpr double kRingShare = .92;  ///< LL128 on rings, and trees.
 inline constexpr double kPatShare = .75;
 inline constexpr double kTreeLlShare = 3.8;  ///< A tree with LL reaches the bandwidth over this.
 

@@ -32,7 +32,7 @@ struct NcclSystem {
   LinkKind intra = LinkKind::nvlink;
   std::uint32_t channels = 16;
   double channel_intra = 0, channel_inter = 0;  ///< GB/s of one channel.
-  double graph_latency_us = 0;                  ///< Of the NICs.
+  double graph_latency_us = 0;                  ///< The latency of the NICs.
   std::uint32_t nvls_channels = 0;              ///< 0: no NVLink SHARP.
   double nvls_channel = 0;                      ///< GB/s of one channel.
 };

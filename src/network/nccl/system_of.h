@@ -12,11 +12,11 @@ namespace foretrace {
 /// the machine states them; the built-in machines state those that NCCL takes links for.
 struct RankPlaces {
   std::uint32_t ranks = 1;
-  std::uint32_t nodes = 1;     ///< Groups that reach each other without a NIC.
-  std::uint32_t per_node = 1;  ///< Ranks in the largest of them.
-  double intra = 0;            ///< Of a rank within its node, with all ranks in a ring at once.
-  double inter = 0;            ///< Of all NICs that the ranks of a node use; 0 for one node.
-  std::uint32_t nics = 0;      ///< How many these are; without NICs, one for each rank.
+  std::uint32_t nodes = 1;           ///< Groups that reach each other without a NIC.
+  std::uint32_t per_node = 1;        ///< Ranks in the largest of them.
+  double intra = 0;                  ///< A rank within its node, with all ranks in a ring at once.
+  double inter = 0;                  ///< All NICs that the ranks of a node use; 0 for one node.
+  std::uint32_t nics = 0;            ///< How many these are; without NICs, one for each rank.
   LinkKind kind = LinkKind::nvlink;  ///< Within the node: NVLink, or PCIe.
 };
 

@@ -1,6 +1,6 @@
 #include "report/advice/bound.h"
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "report/words/wording.h"
 
 namespace foretrace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "report/advice/bound.h"
 #include "report/words/wording.h"
 

@@ -1,4 +1,4 @@
-// What a described model costs: text, CSV, JSON.
+// The cost of a described model: text, CSV, JSON.
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "report/words/wording.h"
 
 namespace foretrace {

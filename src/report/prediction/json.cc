@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/answer/interval_level.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"

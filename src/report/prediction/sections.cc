@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "report/page/page_charts.h"
 #include "report/words/tables.h"
 #include "report/words/wording.h"

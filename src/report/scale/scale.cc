@@ -64,7 +64,7 @@ Table table_of(const ScaleReport& report) {
   return table;
 }
 
-/// What was refused, each reason once.
+/// Refused counts, each reason once.
 std::vector<std::string> refusals_of(const ScaleReport& report) {
   std::map<std::string, std::string> counts;
   for (const ScalePoint& point : report.points) {

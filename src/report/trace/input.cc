@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/report.h"
 #include "report/words/json_text.h"
 #include "report/words/table.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "base/shown.h"
 #include "report/words/source_line.h"
 #include "report/words/step_facts.h"

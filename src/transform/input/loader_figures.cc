@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/simulate.h"
 #include "transform/input/loader.h"
 

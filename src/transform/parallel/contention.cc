@@ -17,7 +17,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 #include "transform/edit/edit.h"

@@ -20,7 +20,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "base/statistics.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"

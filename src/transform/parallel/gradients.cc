@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 
 namespace foretrace {

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "graph/select.h"
 #include "transform/edit/edit.h"

@@ -16,7 +16,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/generate.h"
 #include "foretrace/schedule.h"

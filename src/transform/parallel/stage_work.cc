@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 
 namespace foretrace {

@@ -19,7 +19,7 @@
 
 #include "base/align.h"
 #include "base/draws.h"
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "base/statistics.h"
 #include "foretrace/error.h"
 #include "transform/edit/edit.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "graph/select.h"
 #include "transform/edit/edit.h"

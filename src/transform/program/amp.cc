@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-#include "base/scaling.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 #include "graph/select.h"

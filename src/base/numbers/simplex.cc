@@ -1,4 +1,4 @@
-#include "price/simplex.h"
+#include "base/numbers/simplex.h"
 
 #include <algorithm>
 
@@ -15,17 +15,17 @@ bool is_less(const Corner& a, const Corner& b) { return a.cost < b.cost; }
 }  // namespace
 
 std::vector<double> least_of(const std::function<double(const std::vector<double>&)>& cost,
-                             const std::vector<double>& start, int steps) {
-  constexpr double kEdge = .25;  // Of the first simplex.
+                             const std::vector<double>& start, const SimplexSearch& search) {
   const std::size_t size = start.size();
   std::vector<Corner> corners(size + 1);
   for (std::size_t i = 0; i <= size; ++i) {
     corners[i].at = start;
-    if (i > 0) corners[i].at[i - 1] += kEdge;
+    if (i > 0) corners[i].at[i - 1] += search.edge;
     corners[i].cost = cost(corners[i].at);
   }
-  for (int step = 0; step < steps; ++step) {
+  for (int step = 0; step < search.steps; ++step) {
     std::ranges::stable_sort(corners, is_less);
+    if (corners[size].cost - corners[0].cost <= search.flat * corners[0].cost) break;
     std::vector<double> center(size, 0);
     for (std::size_t i = 0; i < size; ++i) {
       for (std::size_t k = 0; k < size; ++k)
