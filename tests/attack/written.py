@@ -91,6 +91,7 @@ INPUTS = {
     "convert": {**ANY, "--execution-trace": "et.json"},
     "diff": {"A": "trace.json", "B": "after.json"},
     "doctor": {**ANY, "--execution-trace": "et.json"},
+    "generate": {"MODEL": "trace.json", "--machine": "machine.json", "--against": "other.json", "--calibrate": "named.json"},
     "info": {**ANY, "--execution-trace": "et.json"},
     "input": {**ANY, "--synthetic": "synthetic.json", "--cached": "cached.json"},
     "memory": {**ANY, "--execution-trace": "et.json"},
@@ -98,6 +99,7 @@ INPUTS = {
     "plan show": {"--file": "schedule.csv"},
     "predict": {**ANY, "--scenario": "scenario.json", "of --scenario": "base.json", "of base": "named.json", "--ledger": "ledger.json",
                 "--machine": "machine.json", "--execution-trace": "et.json"},
+    "scale": {**ANY, "--scenario": "scenario.json", "of --scenario": "base.json", "--ledger": "ledger.json", "--machine": "machine.json"},
     "sweep": {"SCENARIO": "sweep.json", "of SCENARIO": "named.json", "--trace": "trace.json"},
     "sweep merge": {"FILES": SHARDS[0], "FILES*": SHARDS[1]},
     "validate": {"TRACE": "trace.json", "TRACE*": "after.json", "--against": "other.json"},
@@ -133,7 +135,7 @@ class Writer:
         return f"{self.command} {self.output} {self.name}"
 
     def line(self, path):
-        caches = ["--no-cache"] if self.command not in ("collective", "memory replay", "plan show", "sweep merge") else []
+        caches = ["--no-cache"] if self.command not in ("collective", "generate", "memory replay", "plan show", "sweep merge") else []
         return [str(path) if part == OUT else part for part in self.arguments] + caches
 
 
@@ -144,6 +146,10 @@ def writers():
     yield Writer("collective", "--html", "x.html", *ring, "--html", OUT)
     yield Writer("collective", "--save-calibration", "x.json", "auto", "--machine", "dgx-h100", "--ranks", "8", "--calibrate", "measured.csv",
                  "--save-calibration", OUT)
+    gradients = ("--step-time", "1ms", "--machine", "dgx-a100", "--scheme", "data_parallel:gradient_bytes=8MB")
+    yield Writer("scale", "--output", "x.txt", *gradients, "-o", OUT)
+    yield Writer("scale", "--html", "x.html", *gradients, "--html", OUT)
+    yield Writer("generate", "--output", "x.txt", "bert-large", "--machine", "dgx-a100", "-o", OUT)
     yield Writer("plan show", "--output", "x.txt", "1f1b", "-o", OUT)
     yield Writer("plan show", "--html", "x.html", "1f1b", "--html", OUT)
     yield from (Writer("convert", "OUT", f"x.{ending}", trace, OUT) for ending in (*FORMATS, "graph"))
