@@ -45,7 +45,8 @@ struct RankRun {
   Nanoseconds begin{0}, end{0};     ///< Its first pass begins, its last one ends.
   std::int32_t peak_in_flight = 0;  ///< As peaks_in_flight() counts.
   Bytes peak_activations{};
-  Bytes parameters{};  ///< Counts all stages and versions that it keeps.
+  std::int32_t versions = 1;  ///< Versions of the weights that are kept at once.
+  Bytes parameters{};         ///< Counts all stages and versions that it keeps.
   Nanoseconds span() const { return end - begin; }
 };
 

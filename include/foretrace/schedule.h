@@ -51,6 +51,11 @@ struct Action {
   friend bool operator==(const Action&, const Action&) = default;
 };
 
+/// Whether it is work on a micro-batch.
+inline bool is_pass(const Action& action) {
+  return action.kind != ActionKind::reduce && action.kind != ActionKind::update;
+}
+
 struct Schedule {
   std::string name;
   std::int32_t ranks = 0;

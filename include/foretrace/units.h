@@ -75,6 +75,10 @@ std::string to_share(double fraction, int decimals = 1);
 
 /// `value * factor`, rounded to the nearest nanosecond, saturating.
 Nanoseconds scaled(Nanoseconds value, double factor);
+/// The same for bytes.
+Bytes scaled(Bytes value, double factor);
+/// Rounded to the nearest nanosecond, for models that reckon in microseconds.
+Nanoseconds from_microseconds(double us);
 
 /// How long `amount` takes at `rate`, rounded to the nearest nanosecond, at most 1000 hours; for a
 /// rate of 0 the greatest time there is.

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "foretrace/answer/prediction.h"
+
 namespace foretrace {
 namespace {
 
@@ -37,6 +39,17 @@ std::string json_key(const Figure& figure) {
   if (is_time && !figure.name.ends_with("_ns")) return figure.name + "_ns";
   if (is_bytes && !figure.name.ends_with("_bytes")) return figure.name + "_bytes";
   return figure.name;
+}
+
+Nanoseconds total_time(const std::vector<AppliedStep>& steps, std::string_view figure) {
+  Nanoseconds sum{0};
+  for (const AppliedStep& step : steps) {
+    for (const Figure& one : step.figures) {
+      const auto* const time = std::get_if<Nanoseconds>(&one.value);
+      if (one.name == figure && time != nullptr) sum += *time;
+    }
+  }
+  return sum;
 }
 
 }  // namespace foretrace

@@ -39,6 +39,12 @@ Nanoseconds scaled(Nanoseconds value, double factor) {
   return Nanoseconds{negative ? -result : result};
 }
 
+Bytes scaled(Bytes value, double factor) {
+  return {scaled(Nanoseconds(value.count), factor).count()};
+}
+
+Nanoseconds from_microseconds(double us) { return Nanoseconds(std::llround(us * 1e3)); }
+
 Nanoseconds time_for(Bytes amount, Bandwidth rate) {
   if (amount.count == 0) return Nanoseconds{0};
   const double nanoseconds = static_cast<double>(amount.count) * 1e9 / rate.bytes_per_second;

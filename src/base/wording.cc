@@ -22,6 +22,12 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
+std::string letters_and_digits(std::string_view text) {
+  std::string kept = lower_case(text);
+  std::erase_if(kept, [](char c) { return !((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')); });
+  return kept;
+}
+
 std::string shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
   std::size_t end = most - 3;

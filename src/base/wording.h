@@ -31,6 +31,9 @@ std::string joined(const Texts& texts, std::string_view between = ", ") {
 /// With ASCII letters in lower case.
 std::string lower_case(std::string_view text);
 
+/// ASCII letters, in lower case, and digits: "All-Reduce" and "all_reduce" are one.
+std::string letters_and_digits(std::string_view text);
+
 /// At most `most` bytes of it: the begin of a longer text, up to a whole character, and "...".
 std::string shortened(std::string_view text, std::size_t most);
 

@@ -8,10 +8,6 @@
 namespace foretrace {
 namespace {
 
-bool is_pass(const Action& action) {
-  return action.kind != ActionKind::reduce && action.kind != ActionKind::update;
-}
-
 /// Activations by rank, in the order of its passes; no times are needed for it.
 Bytes peak_activations(const std::vector<Action>& order, const PipelineCosts& costs) {
   Bytes now{}, most{};
@@ -135,6 +131,7 @@ PipelineRun PipelineReplay::run(const PipelineCosts& costs) {
   for (std::size_t rank = 0; rank < impl.ranks.size(); ++rank) {
     const Impl::Own& own = impl.ranks[rank];
     RankRun& one = run.ranks.emplace_back();
+    one.versions = own.versions;
     if (own.work.empty()) continue;  // A rank without passes, as a file may have.
     for (const Impl::Work& work : own.work) one.busy += table[work.time] * work.count;
     one.begin = finish[own.first] - table[own.first_time];

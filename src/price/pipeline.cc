@@ -13,8 +13,6 @@ constexpr double kMicrosecond = 1e3;  ///< In nanoseconds.
 /// A pipeline of p stages is in its steady state after so many times p micro-batches.
 constexpr std::int64_t kFull = 2;
 
-Nanoseconds nanoseconds(double us) { return Nanoseconds(std::llround(us * kMicrosecond)); }
-
 std::string schedule_of(const Layout& layout) {
   const bool is_plain = layout.schedule == "1f1b" || layout.schedule == "interleaved";
   if (layout.virtual_stages > 1 && is_plain) return "interleaved";
@@ -32,11 +30,13 @@ PipelineCosts costs_of(const std::vector<StagePrice>& stages, const Layout& layo
     const double backward = i > 0 ? stage.send : 0;
     // Where a schedule splits the backward pass, its halves are about as long.
     const double half = stage.backward / 2;
-    StageCosts one{.forward = nanoseconds(stage.forward + (blocks ? forward : 0)),
-                   .input_gradient = nanoseconds(half + (blocks ? backward : 0)),
-                   .weight_gradient = nanoseconds(half),
-                   .recompute = nanoseconds(stage.recompute)};
-    if (!blocks) one.send_forward = nanoseconds(forward), one.send_backward = nanoseconds(backward);
+    StageCosts one{.forward = from_microseconds(stage.forward + (blocks ? forward : 0)),
+                   .input_gradient = from_microseconds(half + (blocks ? backward : 0)),
+                   .weight_gradient = from_microseconds(half),
+                   .recompute = from_microseconds(stage.recompute)};
+    if (!blocks)
+      one.send_forward = from_microseconds(forward),
+      one.send_backward = from_microseconds(backward);
     costs.stages.push_back(one);
   }
   return costs;

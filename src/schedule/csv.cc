@@ -124,8 +124,7 @@ void split_old_backward(Schedule& schedule) {
 
 std::string to_string(const Action& action) {
   std::string text = std::to_string(action.stage) + std::string(letter_of(action.kind));
-  if (action.kind != ActionKind::reduce && action.kind != ActionKind::update)
-    text += std::to_string(action.micro_batch);
+  if (is_pass(action)) text += std::to_string(action.micro_batch);
   if (action.half > 0) text += action.half == 1 ? "a" : "b";
   return text;
 }
@@ -139,7 +138,7 @@ std::string schedule_to_csv(const Schedule& schedule) {
       if (action.pipeline != 0 || action.half != 0)
         throw Error("PyTorch's CSV has no words for " + schedule.name +
                     ", whose stages are on several ranks or whose passes are halved");
-      if (action.kind == ActionKind::reduce || action.kind == ActionKind::update) continue;
+      if (!is_pass(action)) continue;
       if (!line.empty()) line += ',';
       if (!action.overlaps_next || i + 1 == order.size()) {
         line += to_string(action);

@@ -37,10 +37,6 @@ std::vector<Result> results_of(const Action& action) {
 /// A result that is held is known to its own rank first.
 enum class Known : std::uint8_t { to_none, to_its_rank, to_all };
 
-bool is_pass(const Action& action) {
-  return action.kind != ActionKind::reduce && action.kind != ActionKind::update;
-}
-
 class Inspection {
  public:
   explicit Inspection(const Schedule& schedule)

@@ -5,54 +5,11 @@
 #include "base/contains.h"
 #include "base/wording.h"
 #include "foretrace/timeline.h"
+#include "timeline/covered_time.h"
 #include "timeline/marks.h"
 
 namespace foretrace {
 namespace {
-
-/// The union of intervals, and how much of it lies before a given time.
-class Busy {
- public:
-  void add(Nanoseconds from, Nanoseconds to) {
-    if (from < to) pieces_.push_back({from, to, {}});
-  }
-
-  void finish() {
-    std::sort(pieces_.begin(), pieces_.end(),
-              [](const Piece& a, const Piece& b) { return a.from < b.from; });
-    std::vector<Piece> whole;
-    for (const Piece& piece : pieces_) {
-      if (!whole.empty() && piece.from <= whole.back().to) {
-        whole.back().to = std::max(whole.back().to, piece.to);
-      } else {
-        whole.push_back(piece);
-      }
-    }
-    Nanoseconds sum{0};
-    for (Piece& piece : whole) piece.before = std::exchange(sum, sum + (piece.to - piece.from));
-    pieces_ = std::move(whole);
-  }
-
-  Nanoseconds within(Nanoseconds from, Nanoseconds to) const {
-    return from < to ? before(to) - before(from) : 0ns;
-  }
-
- private:
-  struct Piece {
-    Nanoseconds from{}, to{};
-    Nanoseconds before{};  ///< In earlier pieces.
-  };
-
-  Nanoseconds before(Nanoseconds time) const {
-    const auto next = std::partition_point(pieces_.begin(), pieces_.end(),
-                                           [&](const Piece& piece) { return piece.from < time; });
-    if (next == pieces_.begin()) return 0ns;
-    const Piece& last = *std::prev(next);
-    return last.before + std::min(time, last.to) - last.from;
-  }
-
-  std::vector<Piece> pieces_;
-};
 
 template <class Visit>
 void each_in(const Graph& graph, const Timeline& timeline, StepWindow window, const Visit& visit) {
@@ -89,7 +46,7 @@ Loading loading_named(std::string_view name) {
 InputStalls input_stalls(const Graph& graph, const Timeline& timeline) {
   InputStalls stalls;
   const StepWindow window = step_window(graph, timeline);
-  Busy device, work;
+  CoveredTime device, work;
   each_in(graph, timeline, window, [&](TaskId id, Nanoseconds from, Nanoseconds to) {
     const TaskKind kind = graph.task(id).kind;
     if (!runs_on_device(kind)) return;

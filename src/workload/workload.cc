@@ -1,7 +1,6 @@
 #include "foretrace/workload.h"
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "base/fields/assignments.h"
@@ -39,15 +38,6 @@ const std::vector<Preset>& presets() {
 #undef PRESET
   };
   return all;
-}
-
-std::string letters_and_digits(std::string_view text) {
-  std::string kept;
-  for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)))
-      kept += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return kept;
 }
 
 std::unique_ptr<Workload> named_workload(const std::string& name) {

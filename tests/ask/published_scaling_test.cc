@@ -12,6 +12,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/files/csv_rows.h"
 #include "base/statistics.h"
 #include "foretrace/ask/scale.h"
 #include "foretrace/error.h"
@@ -21,21 +22,6 @@ namespace foretrace {
 namespace {
 
 using CsvRow = std::vector<std::string>;
-
-/// Cells may be in quotes.
-CsvRow cells_of(const std::string& line) {
-  CsvRow cells(1);
-  bool quoted = false;
-  for (const char letter : line) {
-    if (letter == '"')
-      quoted = !quoted;
-    else if (letter == ',' && !quoted)
-      cells.emplace_back();
-    else
-      cells.back() += letter;
-  }
-  return cells;
-}
 
 /// Millions of parameters, by a part of the path; the first that fits. From the papers.
 constexpr std::pair<std::string_view, double> kParameters[] = {
@@ -102,7 +88,7 @@ std::vector<PublishedSeries> published(const std::string& path) {
   std::getline(file, line);
   std::map<CsvRow, std::map<std::int64_t, double>> series;
   while (std::getline(file, line)) {
-    const CsvRow cells = cells_of(line);
+    const CsvRow cells = csv_cells(line);
     if (cells.size() < 9 || cells[8].empty()) continue;
     try {
       series[{cells[1], cells[3], cells[5], cells[6], cells[7]}][std::stoll(cells[4])] =

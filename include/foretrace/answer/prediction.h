@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "foretrace/answer/figure.h"
@@ -79,6 +80,9 @@ struct StepRates {
   std::string peak_of;             ///< "A100-SXM4-40GB"
   double samples = 0, tokens = 0;  ///< As the user says; 0: not known.
 };
+
+/// The sum of the figures of this name, which are times, over all steps; 0 if none has it.
+Nanoseconds total_time(const std::vector<AppliedStep>& steps, std::string_view figure);
 
 /// Achieved share of the peak; nothing where either is not known.
 std::optional<double> flops_utilization(const StepRates& rates, Nanoseconds step_time);

@@ -3,13 +3,12 @@
 #include "foretrace/ask/collective.h"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "ask/collective/pricing.h"
 #include "ask/collective/recorded_rows.h"
+#include "base/files/json_file.h"
 #include "base/files/new_file.h"
 #include "base/statistics.h"
 #include "base/wording.h"
@@ -56,20 +55,12 @@ RankPlaces places_for(const CollectiveQuestion& question,
   return MachinePricing(question, std::max(2U, most->nodes) * per_node, per_node, nullptr).places();
 }
 
-std::string text_of(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw Error("cannot be read");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 std::optional<Calibration> calibration_of(const CollectiveQuestion& question, Operation operation) {
   if (question.calibrate.empty()) return std::nullopt;
   if (question.machine.empty()) throw Error("--calibrate needs --machine");
   if (question.calibrate.ends_with(".json")) {
     return within(question.calibrate, [&] {
-      const auto json = nlohmann::json::parse(text_of(question.calibrate), nullptr, false);
+      const auto json = nlohmann::json::parse(read_text_file(question.calibrate), nullptr, false);
       return std::optional(Calibration(json));
     });
   }

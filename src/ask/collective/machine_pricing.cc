@@ -85,9 +85,9 @@ CollectiveRow MachinePricing::by_nccl(Operation operation, Bytes bytes) const {
     us = known->us;
     row.basis = known->is_covered ? "calibrated" : "extrapolated";
   }
-  const auto nanoseconds = [](double time) { return Nanoseconds(std::llround(time * 1e3)); };
-  finish_row(row, operation, nanoseconds(us));
-  if (known) row.lower = nanoseconds(known->lower_us), row.upper = nanoseconds(known->upper_us);
+  finish_row(row, operation, from_microseconds(us));
+  if (known)
+    row.lower = from_microseconds(known->lower_us), row.upper = from_microseconds(known->upper_us);
   return row;
 }
 

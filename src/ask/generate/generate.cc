@@ -14,12 +14,9 @@
 namespace foretrace {
 namespace {
 
-constexpr double kMicrosecond = 1e3;  ///< In nanoseconds.
 /// Rows of a table that may be fitted to: so many, or that share if it is more.
 constexpr std::size_t kLeastFitted = 5;
 constexpr double kFittedShare = .05;
-
-Nanoseconds nanoseconds(double us) { return Nanoseconds(std::llround(us * kMicrosecond)); }
 
 bool runs_out(const StepMemory& memory, const Platform& platform) {
   return memory.reserved > platform.device.memory;
@@ -53,7 +50,7 @@ void add_breakdown(const CalibratedPrice& priced, GeneratedStep& step) {
   Nanoseconds left = step.time;
   const auto add = [&](const char* name, double us) {
     if (us <= 0) return;
-    step.breakdown.emplace_back(name, nanoseconds(us * factor));
+    step.breakdown.emplace_back(name, from_microseconds(us * factor));
     left -= step.breakdown.back().second;
   };
   add("tensor and expert communication", price.tensor);
@@ -87,8 +84,8 @@ GeneratedStep answer_of(const MeasuredStep& asked, const CalibratedPrice& priced
                      .layout = layout_text(asked.layout),
                      .parameters = asked.workload->parameters(),
                      .devices = asked.layout.devices()};
-  step.time = nanoseconds(priced.us);
-  step.lower = nanoseconds(priced.lower_us), step.upper = nanoseconds(priced.upper_us);
+  step.time = from_microseconds(priced.us);
+  step.lower = from_microseconds(priced.lower_us), step.upper = from_microseconds(priced.upper_us);
   add_breakdown(priced, step);
   add_layers(asked, step);
   step.memory = priced.memory.parts;
@@ -98,11 +95,10 @@ GeneratedStep answer_of(const MeasuredStep& asked, const CalibratedPrice& priced
   const double seconds = priced.us * 1e-6;
   step.samples_per_second = static_cast<double>(asked.layout.global_batch) / seconds;
   step.tokens_per_second = step.samples_per_second * static_cast<double>(asked.workload->tokens());
-  step.utilization = priced.price.operations / seconds / static_cast<double>(step.devices) /
-                     asked.platform.device.bf16.flops_per_second;
-  if (asked.platform.device.bf16.flops_per_second <= 0)
-    step.utilization = priced.price.operations / seconds / static_cast<double>(step.devices) /
-                       asked.platform.device.fp16.flops_per_second;
+  const DeviceModel& device = asked.platform.device;
+  const double peak =
+      (device.bf16.flops_per_second > 0 ? device.bf16 : device.fp16).flops_per_second;
+  step.utilization = priced.price.operations / seconds / static_cast<double>(step.devices) / peak;
   return step;
 }
 
@@ -139,9 +135,10 @@ std::vector<MeasuredRow> fitted_rows(const GenerateQuestion& question) {
 
 GeneratedRow compared(const MeasuredRow& row, const CalibratedPrice& priced) {
   GeneratedRow compared{.number = row.number, .name = row.step.name};
-  compared.time = nanoseconds(priced.us);
-  compared.lower = nanoseconds(priced.lower_us), compared.upper = nanoseconds(priced.upper_us);
-  if (!row.out_of_memory) compared.measured = nanoseconds(row.step.us);
+  compared.time = from_microseconds(priced.us);
+  compared.lower = from_microseconds(priced.lower_us),
+  compared.upper = from_microseconds(priced.upper_us);
+  if (!row.out_of_memory) compared.measured = from_microseconds(row.step.us);
   compared.allocated = priced.memory.allocated;
   compared.measured_memory = {std::llround(row.memory_bytes)};
   compared.is_covered = priced.is_covered;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "ask/generate/table_row.h"
+#include "base/files/csv_rows.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
 
@@ -14,20 +15,6 @@ namespace {
 
 constexpr double kGibi = 1073741824.;
 constexpr std::string_view kOutOfMemory = "oom";
-
-std::vector<std::string> cells_of(std::string_view line) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (const char c : line) {
-    if (c == '"')
-      quoted = !quoted;
-    else if (c == ',' && !quoted)
-      cells.emplace_back();
-    else if (c != '\r')
-      cells.back() += c;
-  }
-  return cells;
-}
 
 struct Column {
   std::string_view name;
@@ -100,7 +87,7 @@ class Reader {
     }
     if (const auto memory = row.number("memory")) read.memory_bytes = *memory * kGibi;
     // A batch that does not divide is refused here.
-    StepPricer().price(*read.step.workload, layout, read.step.platform, Constants{});
+    pricer_.price(*read.step.workload, layout, read.step.platform, Constants{});
     return read;
   }
 
@@ -133,24 +120,8 @@ class Reader {
   const RowDefaults& defaults_;
   std::vector<std::string> heading_;
   std::map<std::string, Platform> platforms_;
+  StepPricer pricer_;
 };
-
-/// "column=text" filters by the names of the heading itself.
-bool passes(const std::vector<std::string>& heading, const std::vector<std::string>& cells,
-            const std::vector<std::string>& only) {
-  for (const std::string& one : only) {
-    const std::size_t equal = one.find('=');
-    if (equal == std::string::npos) throw Error("--only: must be COLUMN=TEXT, got '" + one + "'");
-    const auto found = std::ranges::find(heading, one.substr(0, equal));
-    if (found == heading.end())
-      throw Error("--only: there is no column '" + one.substr(0, equal) + "'" +
-                  did_you_mean(one.substr(0, equal), heading));
-    const auto place = static_cast<std::size_t>(found - heading.begin());
-    if (place >= cells.size() || cells[place].find(one.substr(equal + 1)) == std::string::npos)
-      return false;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -159,16 +130,22 @@ std::vector<MeasuredRow> read_measured_rows(const std::string& path, const RowDe
   std::ifstream file(path);
   if (!file) throw Error(path + ": cannot be read");
   std::string line;
-  std::getline(file, line);
+  const auto next_line = [&] {
+    if (!std::getline(file, line)) return false;
+    if (line.ends_with('\r')) line.pop_back();
+    return true;
+  };
+  next_line();
   if (line.starts_with("\xef\xbb\xbf")) line.erase(0, 3);
-  const std::vector<std::string> heading = cells_of(line);
   std::vector<MeasuredRow> rows;
   within(path, [&] {
+    const std::vector<std::string> heading = csv_cells(line);
+    const CsvFilter filter(heading, defaults.only);
     Reader reader(defaults, heading);
-    for (std::size_t number = 1; std::getline(file, line); ++number) {
-      std::vector<std::string> cells = cells_of(line);
-      if (!passes(heading, cells, defaults.only)) continue;
+    for (std::size_t number = 1; next_line(); ++number) {
       try {
+        std::vector<std::string> cells = csv_cells(line);
+        if (!filter.passes(cells)) continue;
         rows.push_back(reader.read(std::move(cells)));
         rows.back().number = number;
       } catch (const Error& error) {

@@ -1,4 +1,3 @@
-#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -92,15 +91,6 @@ std::string workload_text(const TableRow& row, const std::string& usual, const L
   if (!preset.empty() && !has_shape && row.has("layers")) add_dense_layers(text, row, settings);
   if (settings.empty()) return text;
   return text + (text.find(':') == std::string::npos ? ":" : ",") + settings;
-}
-
-std::string letters_and_digits(std::string_view text) {
-  std::string kept;
-  for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)))
-      kept += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return kept;
 }
 
 }  // namespace foretrace

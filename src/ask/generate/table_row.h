@@ -2,8 +2,6 @@
 
 // One row of a table of measured steps, by our names of its columns, and what it says of a step.
 
-#include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -12,15 +10,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/price.h"
 
 namespace foretrace {
 
 constexpr double kGiga = 1e9;
-
-/// In lower case.
-std::string letters_and_digits(std::string_view text);
 
 /// Cells by our names of columns; empty and "n/a" cells are not there.
 class TableRow {
@@ -37,11 +33,7 @@ class TableRow {
     const auto found = cells_.find(name);
     return found == cells_.end() ? "" : found->second;
   }
-  std::string lower(std::string_view name) const {
-    std::string value = text(name);
-    std::ranges::transform(value, value.begin(), [](unsigned char c) { return std::tolower(c); });
-    return value;
-  }
+  std::string lower(std::string_view name) const { return lower_case(text(name)); }
   std::optional<double> number(std::string_view name) const {
     if (!has(name)) return std::nullopt;
     const std::string value = text(name);

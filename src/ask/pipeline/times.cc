@@ -9,10 +9,6 @@
 namespace foretrace {
 namespace {
 
-Bytes share_of(Bytes bytes, double share) {
-  return {std::llround(static_cast<double>(bytes.count) * share)};
-}
-
 /// The numbers of "7+7+6+6".
 std::vector<double> read_layers(const std::string& text) {
   std::vector<double> layers;
@@ -112,9 +108,9 @@ PipelineCosts PipelineTimes::costs_for(const Schedule& schedule,
                             .send_backward = communication_,
                             .all_reduce = scaled(all_reduce_, share),
                             .update = scaled(update_, share),
-                            .activations = share_of(activations_, share),
-                            .activations_for_weight = share_of(activations_for_weight_, share),
-                            .parameters = share_of(parameters_, share)});
+                            .activations = scaled(activations_, share),
+                            .activations_for_weight = scaled(activations_for_weight_, share),
+                            .parameters = scaled(parameters_, share)});
   }
   if (communication_ > 0ns) {
     assumptions.push_back("sends take no time of their ranks");

@@ -201,10 +201,6 @@ void remove_waits(Graph& graph, const Lever& lever) {
   });
 }
 
-Bytes scaled_bytes(Bytes bytes, double factor) {
-  return Bytes{scaled(Nanoseconds(bytes.count), factor).count()};
-}
-
 }  // namespace
 
 bool is_driver_allocation(std::string_view call) {
@@ -348,7 +344,7 @@ void pull(Graph& graph, const Lever& lever, double factor) {
   for (const auto& [id, part] : lever.parts) {
     Task& task = graph.task(id);
     if (graph.lane(graph.lane_of(id)).discipline == Discipline::shared)
-      task.bytes = scaled_bytes(task.bytes, factor);
+      task.bytes = scaled(task.bytes, factor);
   }
   if (factor == 0 && (lever.copy_waits || lever.call_waits)) remove_waits(graph, lever);
   if (lever.host_waits && factor < 1)

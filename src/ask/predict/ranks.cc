@@ -66,18 +66,6 @@ void widen(std::int64_t recorded, std::int64_t size, const std::string& which,
   prediction.interval_source += (prediction.interval_source.empty() ? "" : "; ") + text;
 }
 
-/// How much later than the recorded worker the slowest of those that steps add is; 0: not said.
-Nanoseconds lateness_of(const Prediction& prediction) {
-  Nanoseconds late{0};
-  for (const AppliedStep& step : prediction.steps) {
-    for (const Figure& figure : step.figures) {
-      const auto* const time = std::get_if<Nanoseconds>(&figure.value);
-      if (figure.name == "lateness_per_step" && time != nullptr) late += *time;
-    }
-  }
-  return late;
-}
-
 }  // namespace
 
 void widen_for_missing_ranks(const Job& job, Prediction& prediction) {
@@ -92,7 +80,7 @@ void widen_for_added_ranks(const Scenario& scenario, Prediction& prediction) {
   for (const auto& transform : scenario.transforms) ranks *= transform->job_change().ranks;
   if (ranks <= 1 || !prediction.has_times) return;
   const std::string which = "only one of " + std::to_string(ranks) + " workers was recorded";
-  const Nanoseconds late = lateness_of(prediction);
+  const Nanoseconds late = total_time(prediction.steps, "lateness_per_step");
   if (late == 0ns) return widen(1, ranks, which, prediction);
   // Four of five published runs on several GPUs lie between these multiples of the typical
   // lateness.

@@ -5,10 +5,16 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ask/interval/ledger.h"
+#include "ask/interval/step_variation.h"
+#include "ask/job/apply.h"
 #include "ask/job/job.h"
+#include "ask/predict/baseline.h"
+#include "ask/predict/rates.h"
 #include "ask/scale/assumed_job.h"
 #include "base/numbers/scaling.h"
 #include "base/threads.h"
+#include "foretrace/ask/ledger.h"
 #include "foretrace/cluster.h"
 #include "foretrace/error.h"
 
@@ -59,16 +65,6 @@ std::string step_of(const std::string& scheme, std::int64_t gpus, const std::str
   return text;
 }
 
-Nanoseconds figure_of(const Prediction& prediction, std::string_view name) {
-  for (const AppliedStep& step : prediction.steps) {
-    for (const Figure& figure : step.figures) {
-      if (figure.name != name) continue;
-      if (const auto* const time = std::get_if<Nanoseconds>(&figure.value)) return *time;
-    }
-  }
-  return 0ns;
-}
-
 /// One question: a scheme and a count.
 struct ScaleCase {
   ScalePoint point;
@@ -77,11 +73,34 @@ struct ScaleCase {
 
 class Scaler {
  public:
-  explicit Scaler(const ScaleQuestion& question) : question_(question) {
-    if (question.trace.empty()) {
+  explicit Scaler(const ScaleQuestion& question)
+      : question_(question), donors_(question.options.reading) {
+    if (question.trace.empty())
       assumed_ = assumed_job(question.step_time, device_of(question.machine));
-      return;
-    }
+    else
+      read(question);
+    donors_.read(question.scenario);
+    baseline_ = baseline_of(inference());
+    baseline_.variation = variation_of(inference());
+    baseline_.own = own_outcomes(question.options.ledger_path);
+  }
+
+  ScaleReport run() {
+    ScaleReport report;
+    if (!assumed_) report.inputs = job_.inputs();
+    report.machine = question_.machine;
+    for (const auto& use : question_.scenario.uses) report.changes.push_back(use);
+    check_ranks(question_.scenario, inference().graph);
+    report.recorded =
+        predict_on(baseline_, inference(), question_.scenario, &donors_).predicted.step_time;
+    std::vector<ScaleCase> cases = listed();
+    on_all_cores(cases.size(), [&](std::size_t i) { answer(report.recorded, cases[i]); });
+    collect(cases, report);
+    return report;
+  }
+
+ private:
+  void read(const ScaleQuestion& question) {
     if (question.step_time != 0ns)
       throw Error("--step-time: must not be given together with a trace, which has its own");
     job_ = read_job(question.trace, {.reading = question.options.reading});
@@ -91,20 +110,6 @@ class Scaler {
                   " ranks; ask predict what their communication would take elsewhere");
   }
 
-  ScaleReport run() {
-    ScaleReport report;
-    if (!assumed_) report.inputs = job_.inputs();
-    report.machine = question_.machine;
-    for (const auto& use : question_.scenario.uses) report.changes.push_back(use);
-    const Prediction alone = predict(inference(), question_.scenario, question_.options);
-    report.recorded = alone.predicted.step_time;
-    std::vector<ScaleCase> cases = listed();
-    on_all_cores(cases.size(), [&](std::size_t i) { answer(alone, cases[i]); });
-    collect(cases, report);
-    return report;
-  }
-
- private:
   const Inference& inference() const { return assumed_ ? *assumed_ : job_.ranks.front().inference; }
 
   static std::string device_of(const std::string& machine) {
@@ -124,27 +129,28 @@ class Scaler {
     return cases;
   }
 
-  void answer(const Prediction& alone, ScaleCase& asked) const {
+  void answer(Nanoseconds alone, ScaleCase& asked) {
     ScalePoint& point = asked.point;
     const std::string step = step_of(point.scheme, point.gpus, question_.machine);
     try {
       Scenario scenario = parse_scenario(write_scenario(question_.scenario));
       add_steps(step, scenario);
-      Prediction found = predict(inference(), scenario, question_.options);
+      Edited edited = edited_by(inference().graph, scenario, {}, &donors_);
+      Prediction found = predict_edited(baseline_, inference(), scenario, edited, {});
       point.step_time = found.predicted.step_time;
       point.lower = found.lower, point.upper = found.upper;
-      point.throughput =
-          ratio(alone.predicted.step_time, point.step_time) * static_cast<double>(point.gpus);
+      point.throughput = ratio(alone, point.step_time) * static_cast<double>(point.gpus);
       point.efficiency = point.throughput / static_cast<double>(point.gpus);
-      point.transfer = figure_of(found, "transfer_per_step");
-      point.late = figure_of(found, "lateness_per_step");
-      point.exposed = scaled(point.step_time,
-                             exposed_communication(found.predicted_breakdown, point.step_time));
+      point.transfer = total_time(found.steps, "transfer_per_step");
+      point.late = total_time(found.steps, "lateness_per_step");
+      point.exposed =
+          scaled(point.step_time,
+                 exposed_communication(breakdown(edited.graph, edited.timeline), point.step_time));
       for (const MemoryPeak& peak : found.predicted_memory)
         point.peak = std::max(point.peak.value_or(Bytes{}), peak.peak_allocated);
-      if (found.predicted_rates.samples > 0)
-        point.rate =
-            found.predicted_rates.samples * 1e9 / static_cast<double>(point.step_time.count());
+      const StepRates recorded{.samples = question_.scenario.samples_per_step};
+      if (const double samples = changed_rates(recorded, scenario).samples; samples > 0)
+        point.rate = samples * 1e9 / static_cast<double>(point.step_time.count());
       point.trust = found.trust.grade();
       asked.prediction = std::move(found);
     } catch (const Error& error) {
@@ -206,6 +212,8 @@ class Scaler {
   const ScaleQuestion& question_;
   Job job_;  ///< Empty without a trace.
   std::optional<Inference> assumed_;
+  Donors donors_;
+  Baseline baseline_;
 };
 
 }  // namespace

@@ -7,16 +7,6 @@
 namespace foretrace {
 namespace {
 
-/// Letters and digits, in lower case: "All-Reduce" and "all_reduce" are one.
-std::string plain(std::string_view name) {
-  std::string plain;
-  for (const char c : name) {
-    if (c >= 'A' && c <= 'Z') plain += static_cast<char>(c - 'A' + 'a');
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) plain += c;
-  }
-  return plain;
-}
-
 constexpr std::pair<std::string_view, Operation> kOtherNames[] = {
     {"a2a", Operation::all_to_all},       {"alltoallv", Operation::all_to_all},
     {"bcast", Operation::broadcast},      {"p2p", Operation::send_receive},
@@ -40,10 +30,10 @@ std::string_view to_string(Operation operation) {
 Operation read_operation(std::string_view name) {
   const std::vector<std::string_view>& names = operation_names();
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (plain(names[i]) == plain(name)) return static_cast<Operation>(i);
+    if (letters_and_digits(names[i]) == letters_and_digits(name)) return static_cast<Operation>(i);
   }
   for (const auto& [other, operation] : kOtherNames) {
-    if (other == plain(name)) return operation;
+    if (other == letters_and_digits(name)) return operation;
   }
   throw Error("there is no collective '" + std::string(name) + "'" + did_you_mean(name, names) +
               "; must be one of " + joined(names));
@@ -60,7 +50,7 @@ std::optional<Operation> operation_recorded_as(std::string_view name) {
       {"recv", Operation::send_receive},
       {"reduce", Operation::reduce},
   };
-  const std::string recorded = plain(name);
+  const std::string recorded = letters_and_digits(name);
   for (const auto& [part, operation] : kParts) {
     if (recorded.find(part) != std::string::npos) return operation;
   }

@@ -6,25 +6,11 @@
 #include <set>
 #include <sstream>
 
-#include "base/wording.h"
+#include "base/files/csv_rows.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
 namespace {
-
-std::vector<std::string> csv_cells(const std::string& line) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (const char c : line) {
-    if (c == '"')
-      quoted = !quoted;
-    else if (c == ',' && !quoted)
-      cells.emplace_back();
-    else if (c != '\r')
-      cells.back() += c;
-  }
-  return cells;
-}
 
 template <class Number>
 bool read_number(const std::string& text, Number& value) {
@@ -34,14 +20,11 @@ bool read_number(const std::string& text, Number& value) {
 
 class CsvRows {
  public:
-  CsvRows(const std::string& heading, const RowFilter& only) : heading_(csv_cells(heading)) {
+  CsvRows(const std::string& heading, const RowFilter& only)
+      : heading_(csv_cells(heading)), filter_(heading_, only) {
+    const auto column = [&](const char* name) { return column_of(heading_, name); };
     collective_ = column("collective"), bytes_ = column("bytes"), time_ = column("time_us");
     gpus_ = column("gpus"), nodes_ = column("nodes");
-    for (const std::string& one : only) {
-      const std::size_t equal = one.find('=');
-      if (equal == std::string::npos) throw Error("--only: must be COLUMN=TEXT, got '" + one + "'");
-      filters_.emplace_back(column(one.substr(0, equal)), one.substr(equal + 1));
-    }
   }
 
   void read(const std::string& line, std::vector<MeasuredCollective>& rows) const {
@@ -49,9 +32,7 @@ class CsvRows {
     if (cells.size() != heading_.size())
       throw Error("must have " + std::to_string(heading_.size()) + " cells, has " +
                   std::to_string(cells.size()));
-    for (const auto& [place, text] : filters_) {
-      if (cells[place].find(text) == std::string::npos) return;
-    }
+    if (!filter_.passes(cells)) return;
     MeasuredCollective row;
     row.operation = read_operation(cells[collective_]);
     if (!read_number(cells[bytes_], row.bytes.count) || !read_number(cells[time_], row.us) ||
@@ -64,17 +45,9 @@ class CsvRows {
   }
 
  private:
-  std::size_t column(const std::string& name) const {
-    const auto found = std::find(heading_.begin(), heading_.end(), name);
-    if (found == heading_.end())
-      throw Error("there is no column '" + name + "'" + did_you_mean(name, heading_) +
-                  "; the columns are " + joined(heading_));
-    return static_cast<std::size_t>(found - heading_.begin());
-  }
-
   std::vector<std::string> heading_;
+  CsvFilter filter_;
   std::size_t collective_ = 0, bytes_ = 0, time_ = 0, gpus_ = 0, nodes_ = 0;
-  std::vector<std::pair<std::size_t, std::string>> filters_;
 };
 
 /// The text that nccl-tests prints: comments that list the ranks, then a line for each size.
@@ -133,6 +106,7 @@ std::vector<MeasuredCollective> read_measured(std::istream& in, Operation operat
   PerfRows perf(operation);
   while (std::getline(in, line)) {
     ++number;
+    if (line.ends_with('\r')) line.pop_back();
     within("line " + std::to_string(number), [&] {
       if (number == 1 && line.find(',') != std::string::npos && line[0] != '#')
         table = std::make_unique<CsvRows>(line, only);

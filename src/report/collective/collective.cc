@@ -9,7 +9,7 @@
 #include "foretrace/version.h"
 #include "report/collective/collective_table.h"
 #include "report/words/csv_text.h"
-#include "report/words/wrapped.h"
+#include "report/words/text_parts.h"
 
 namespace foretrace {
 namespace {
@@ -108,9 +108,7 @@ void write_collective_text(const CollectiveReport& report, std::ostream& out) {
   }
   if (!report.calibration.empty())
     out << "\ncalibration from " << shown(report.calibration) << '\n';
-  if (!report.assumptions.empty()) out << "\nassumed:\n";
-  for (const std::string& assumption : report.assumptions)
-    out << "  - " << wrapped(assumption, 4) << '\n';
+  write_list(out, "assumed:", report.assumptions);
 }
 
 void write_collective_csv(const CollectiveReport& report, std::ostream& out) {

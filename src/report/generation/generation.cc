@@ -9,6 +9,7 @@
 #include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/words/csv_text.h"
+#include "report/words/json_text.h"
 #include "report/words/text_parts.h"
 
 namespace foretrace {
@@ -69,12 +70,8 @@ nlohmann::json row_json(const GeneratedRow& row) {
                          {"measured_out_of_memory", row.ran_out}};
   const auto error = row.error();
   json["measured_ns"] = row.measured ? nlohmann::json(row.measured->count()) : nlohmann::json();
-  json["error"] = error ? nlohmann::json(*error) : nlohmann::json();
+  json["error"] = number_json(error);
   return json;
-}
-
-nlohmann::json or_null(const std::optional<double>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json();
 }
 
 nlohmann::json score_json(const GeneratedScore& score) {
@@ -83,9 +80,9 @@ nlohmann::json score_json(const GeneratedScore& score) {
           {"median", score.median},
           {"p90", score.ninetieth},
           {"in_interval", score.in_interval},
-          {"rank_correlation", or_null(score.rank_correlation)},
-          {"top1_regret", or_null(score.regret)},
-          {"memory_median", or_null(score.memory_median)},
+          {"rank_correlation", number_json(score.rank_correlation)},
+          {"top1_regret", number_json(score.regret)},
+          {"memory_median", number_json(score.memory_median)},
           {"out_of_memory",
            {{"measured", score.ran_out},
             {"found", score.found},
@@ -184,16 +181,10 @@ void write_score(const GeneratedScore& score, std::ostream& out) {
 }  // namespace
 
 nlohmann::json to_json(const GenerationReport& report) {
-  nlohmann::json rows = nlohmann::json::array(), fitted = nlohmann::json::object(),
-                 notes = nlohmann::json::array();
+  nlohmann::json rows = nlohmann::json::array(), fitted = nlohmann::json::object();
   for (const GeneratedRow& row : report.rows) rows.push_back(row_json(row));
   for (const auto& [name, value, unit] : report.constants)
     fitted[name] = {{"value", value}, {"unit", unit}};
-  for (const Note& note : report.notes.all())
-    notes.push_back({{"severity", to_string(note.severity)},
-                     {"text", note.text},
-                     {"count", note.count},
-                     {"example", note.example}});
   return {{"schema", "foretrace.generation/1"},
           {"tool", {{"version", kVersion}}},
           {"step", report.step ? step_json(*report.step) : nlohmann::json()},
@@ -203,7 +194,7 @@ nlohmann::json to_json(const GenerationReport& report) {
           {"calibration",
            report.calibration.empty() ? nlohmann::json() : nlohmann::json(report.calibration)},
           {"assumptions", report.assumptions},
-          {"notes", notes}};
+          {"notes", notes_json(report.notes)}};
 }
 
 void write_generation_text(const GenerationReport& report, std::ostream& out) {

@@ -10,7 +10,7 @@
 #include "report/page/page_charts.h"
 #include "report/page/page_shell.h"
 #include "report/pipeline/drawing.h"
-#include "report/words/wrapped.h"
+#include "report/words/text_parts.h"
 
 namespace foretrace {
 namespace {
@@ -87,9 +87,7 @@ void write_pipeline_text(const PipelineReport& report, std::ostream& out) {
   out << pipeline_heading(report) << "\n" << verdict(report) << "\n\n" << draw_pipeline(report);
   out << "\n" << pipeline_legend(report) << "\n\n";
   write_aligned(pipeline_table(report), out);
-  if (!report.assumptions.empty()) out << "\nassumed:\n";
-  for (const std::string& assumption : report.assumptions)
-    out << "  - " << wrapped(assumption, 4) << '\n';
+  write_list(out, "assumed:", report.assumptions);
 }
 
 nlohmann::json to_json(const PipelineReport& report) {

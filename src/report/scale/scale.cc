@@ -12,8 +12,7 @@
 #include "report/page/page_shell.h"
 #include "report/words/csv_text.h"
 #include "report/words/json_text.h"
-#include "report/words/table.h"
-#include "report/words/wrapped.h"
+#include "report/words/text_parts.h"
 
 namespace foretrace {
 namespace {
@@ -73,14 +72,8 @@ std::vector<std::string> refusals_of(const ScaleReport& report) {
     text += (text.empty() ? "" : ", ") + std::to_string(point.gpus);
   }
   std::vector<std::string> lines;
-  for (const auto& [why, gpus] : counts) lines.push_back(gpus + " GPUs: " + why);
+  for (const auto& [why, gpus] : counts) lines.push_back(gpus + " GPUs: " + shown(why));
   return lines;
-}
-
-void write_list(std::string_view title, const std::vector<std::string>& lines, std::ostream& out) {
-  if (lines.empty()) return;
-  out << '\n' << title << ":\n";
-  for (const std::string& line : lines) out << "  - " << wrapped(shown(line), 4) << '\n';
 }
 
 std::string plot(const ScaleReport& report) {
@@ -110,8 +103,8 @@ void write_scale_text(const ScaleReport& report, std::ostream& out) {
   write_aligned(table_of(report), out);
   out << '\n';
   for (const std::string& limit : report.limits) out << wrapped(shown(limit), 0) << '\n';
-  write_list("refused", refusals_of(report), out);
-  write_list("assumed", report.assumptions, out);
+  write_list(out, "refused:", refusals_of(report));
+  write_list(out, "assumed:", report.assumptions);
   out << "\ntrust: " << to_string(report.trust.grade()) << '\n';
 }
 
@@ -145,20 +138,16 @@ nlohmann::json to_json(const ScaleReport& report) {
                    {"exposed_ns", point.exposed.count()},
                    {"lateness_ns", point.late.count()},
                    {"trust", to_string(point.trust)}});
-      json["peak_allocated_bytes"] =
-          point.peak ? nlohmann::json(point.peak->count) : nlohmann::json();
-      json["samples_per_second"] = point.rate ? nlohmann::json(*point.rate) : nlohmann::json();
+      json["peak_allocated_bytes"] = bytes_json(point.peak);
+      json["samples_per_second"] = number_json(point.rate);
     } else {
       json["refused"] = point.refused;
     }
     points.push_back(std::move(json));
   }
-  nlohmann::json inputs = nlohmann::json::array();
-  for (const InputFile& file : report.inputs)
-    inputs.push_back({{"path", file.path}, {"format", file.format}, {"sha256", file.sha256}});
   return {{"schema", "foretrace.scale/1"},
           {"tool", {{"version", kVersion}}},
-          {"inputs", inputs},
+          {"inputs", inputs_json(report.inputs)},
           {"machine", report.machine},
           {"changes", report.changes},
           {"recorded_step_time_ns", report.recorded.count()},

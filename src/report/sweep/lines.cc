@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/files/csv_rows.h"
 #include "base/hash.h"
 #include "base/shown.h"
 #include "foretrace/answer/sweep.h"
@@ -116,26 +117,6 @@ SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
   for (const std::string& assertion : header.asserts)
     point.verdicts.push_back(verdicts.value(assertion, ""));
   return point;
-}
-
-/// Cells of a row without its line break.
-std::vector<std::string> csv_cells(std::string_view row) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    if (row[i] == '"') {
-      const bool doubled = quoted && i + 1 < row.size() && row[i + 1] == '"';
-      if (doubled) cells.back() += row[i++];
-      if (!doubled) quoted = !quoted;
-    } else if (row[i] == ',' && !quoted) {
-      cells.emplace_back();
-    } else {
-      cells.back() += row[i];
-    }
-  }
-  if (quoted) throw Error("has a cell that does not end");
-  for (std::string& cell : cells) cell = text_of_csv_cell(cell);
-  return cells;
 }
 
 /// Numbers, true and false as they are, all else as text.

@@ -15,11 +15,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
+#include "timeline/covered_time.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 
@@ -29,38 +29,12 @@ namespace {
 constexpr int kMostRounds = 4;
 constexpr double kSettled = 0.001;
 
-using Span = std::pair<Nanoseconds, Nanoseconds>;
-
-/// The time that some tasks cover, as spans in order without overlap.
-class Covered {
- public:
-  Covered(const std::vector<TaskId>& tasks, const Timeline& timeline) {
-    std::vector<Span> all;
-    for (const TaskId id : tasks)
-      all.emplace_back(timeline.start[index(id)], timeline.finish[index(id)]);
-    std::sort(all.begin(), all.end());
-    for (const Span& span : all) {
-      if (!spans_.empty() && span.first <= spans_.back().second)
-        spans_.back().second = std::max(spans_.back().second, span.second);
-      else
-        spans_.push_back(span);
-    }
-  }
-
-  /// The part of a span that is covered.
-  double share_of(Span span) const {
-    if (span.second <= span.first) return 0;
-    auto at = std::partition_point(spans_.begin(), spans_.end(),
-                                   [&](const Span& one) { return one.second <= span.first; });
-    Nanoseconds sum{0};
-    for (; at != spans_.end() && at->first < span.second; ++at)
-      sum += std::min(at->second, span.second) - std::max(at->first, span.first);
-    return ratio(sum, span.second - span.first);
-  }
-
- private:
-  std::vector<Span> spans_;
-};
+CoveredTime covered_by(const std::vector<TaskId>& tasks, const Timeline& timeline) {
+  CoveredTime covered;
+  for (const TaskId id : tasks) covered.add(timeline.start[index(id)], timeline.finish[index(id)]);
+  covered.finish();
+  return covered;
+}
 
 std::vector<TaskId> kernels_of(const Graph& graph) {
   std::vector<TaskId> kernels;
@@ -75,11 +49,12 @@ std::vector<TaskId> kernels_of(const Graph& graph) {
 /// time added.
 Nanoseconds lengthen(Graph& graph, const std::vector<TaskId>& tasks,
                      const std::vector<Nanoseconds>& idle, const Timeline& timeline,
-                     const Covered& others, double share) {
+                     const CoveredTime& others, double share) {
   Nanoseconds added{0};
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const std::size_t at = index(tasks[i]);
-    const double covered = others.share_of({timeline.start[at], timeline.finish[at]});
+    const Nanoseconds start = timeline.start[at], finish = timeline.finish[at];
+    const double covered = ratio(others.within(start, finish), finish - start);
     Nanoseconds& duration = graph.task(tasks[i]).duration;
     duration = scaled(idle[i], 1 + share * covered);
     added += duration - idle[i];
@@ -103,7 +78,8 @@ Contention contend(Graph& graph, const std::vector<TaskId>& added, const Content
   const std::vector<Nanoseconds> idle_added = durations_of(graph, added);
   Timeline timeline = simulate(graph, {.memory = false});
   for (found.rounds = 1; found.rounds <= kMostRounds; ++found.rounds) {
-    const Covered by_collectives(added, timeline), by_kernels(kernels, timeline);
+    const CoveredTime by_collectives = covered_by(added, timeline);
+    const CoveredTime by_kernels = covered_by(kernels, timeline);
     found.kernels =
         lengthen(graph, kernels, idle_kernels, timeline, by_collectives, shares.kernels);
     found.collectives =
@@ -137,7 +113,7 @@ class ContentionStep final : public Transform {
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
       const TaskId id{i};
       const Task& task = graph.task(id);
-      if (!graph.removed(id) && task.kind == TaskKind::collective && task.record == kNoRecord)
+      if (!graph.removed(id) && task.kind == TaskKind::collective && task.record == Task{}.record)
         added.push_back(id);
     }
     if (added.empty())
@@ -158,7 +134,6 @@ class ContentionStep final : public Transform {
   }
 
  private:
-  static constexpr std::uint32_t kNoRecord = 0xffffffff;
   ContentionShares shares_;
 };
 

@@ -162,10 +162,7 @@ class GradientFinder {
     for (const TaskId id : work) {
       done += graph_.task(id).duration;
       const double part = total > 0ns ? ratio(done, total) : 1;
-      const Bytes until =
-          id == work.back()
-              ? bytes
-              : Bytes{static_cast<std::int64_t>(static_cast<double>(bytes.count) * part)};
+      const Bytes until = id == work.back() ? bytes : scaled(bytes, part);
       if (until > given) pass.gradients.push_back({until - given, id});
       given = std::max(given, until);
     }

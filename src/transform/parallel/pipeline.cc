@@ -14,8 +14,9 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <optional>
 
+#include "base/fields/assignments.h"
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/generate.h"
@@ -25,6 +26,7 @@
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 #include "transform/parallel/communicator.h"
+#include "transform/parallel/gradients.h"
 #include "transform/parallel/stage_work.h"
 
 namespace foretrace {
@@ -57,14 +59,18 @@ class Pipeline final : public Transform {
 
   Effect apply(Graph& graph, const Context&) const override {
     const Timeline timeline = simulate(graph, {.memory = false});
-    const RecordedLayers recorded = recorded_layers(graph, timeline);
+    Gradients gradients;
+    if (replicas_ > 1 && gradients_ == Bytes{}) gradients = find_gradients(graph, timeline, {});
+    const RecordedLayers recorded = recorded_layers(graph, timeline, gradients.passes);
     const auto rule = make_rule();
     const Schedule schedule = within("schedule", [&] { return rule->make(); });
     const std::vector<std::size_t> begins =
         stage_begins(recorded, static_cast<std::size_t>(schedule.stages), cuts_);
     std::vector<PipelineCosts> costs;
-    for (const StepLayers& step : recorded.steps) costs.push_back(costs_of(step, begins));
-    const Memory memory = memory_of(graph);
+    Networks networks = make_networks();
+    for (const StepLayers& step : recorded.steps)
+      costs.push_back(costs_of(stages_of(step, begins), step.update, networks));
+    const Memory memory = memory_of(graph, recorded);
     Effect effect;
     const PipelineRun run = run_pipeline(schedule, costs.back());
     replace_all(graph, schedule, recorded, costs);
@@ -89,31 +95,33 @@ class Pipeline final : public Transform {
     const std::size_t colon = schedule_.find(':');
     auto rule = within("schedule", [&] { return find_schedule(schedule_.substr(0, colon)); });
     within("schedule", [&] {
-      if (colon != std::string::npos)
-        read_json(read_assignments(schedule_.substr(colon + 1), *rule), *rule);
+      if (colon != std::string::npos) read_assigned(schedule_.substr(colon + 1), *rule);
     });
     rule->stages = stages_, rule->micro_batches = micro_batches_;
     return rule;
   }
 
-  PipelineCosts costs_of(const StepLayers& step, const std::vector<std::size_t>& begins) const {
-    const std::vector<LayerWork> stages = stages_of(step, begins);
-    Nanoseconds work{0};
-    Bytes shown{};
-    for (const LayerWork& stage : stages)
-      work += stage.forward + stage.backward, shown += stage.gradients;
-    if (replicas_ > 1 && gradients_ == Bytes{} && shown == Bytes{})
-      throw Error(
-          "gradient_bytes: must be given with replicas, because this trace does not show "
-          "the gradients of layers");
-    const bool has_network = !network_.machine.empty() || network_.latency.has_value();
-    PipelineCosts costs;
-    std::optional<Communicator> neighbours, copies;
-    if (output_ > Bytes{} && (has_network || network_.bandwidth.bytes_per_second > 0))
-      neighbours.emplace(network_, stages_);
-    if (output_ > Bytes{} && !neighbours)
+  /// Between neighboring stages, and among the copies of a stage; nothing that is not needed.
+  struct Networks {
+    std::optional<Communicator> neighbors, copies;
+  };
+
+  Networks make_networks() const {
+    Networks networks;
+    const bool has_network = !network_.machine.empty() || network_.latency.has_value() ||
+                             network_.bandwidth.bytes_per_second > 0;
+    if (output_ > Bytes{} && !has_network)
       throw Error("output_bytes: needs a machine, or latency and bandwidth");
-    if (replicas_ > 1) copies.emplace(network_, replicas_);
+    if (output_ > Bytes{}) networks.neighbors.emplace(network_, stages_);
+    if (replicas_ > 1) networks.copies.emplace(network_, replicas_);
+    return networks;
+  }
+
+  PipelineCosts costs_of(const std::vector<LayerWork>& stages, Nanoseconds update,
+                         Networks& networks) const {
+    Nanoseconds work{0};
+    for (const LayerWork& stage : stages) work += stage.forward + stage.backward;
+    PipelineCosts costs;
     for (const LayerWork& stage : stages) {
       StageCosts& cost = costs.stages.emplace_back();
       cost.forward = stage.forward, cost.recompute = recompute_ ? stage.forward : 0ns;
@@ -121,32 +129,28 @@ class Pipeline final : public Transform {
       cost.weight_gradient = stage.backward / 2;
       cost.input_gradient = stage.backward - cost.weight_gradient;
       const double part = ratio(stage.forward + stage.backward, work);
-      cost.update = scaled(step.update, part);
-      if (neighbours)
-        cost.send_forward = cost.send_backward = neighbours->time(Operation::send_receive, output_);
-      const Bytes gradients = gradients_ > Bytes{} ? share(gradients_, part) : stage.gradients;
-      if (copies) cost.all_reduce = copies->time(Operation::all_reduce, gradients);
+      cost.update = scaled(update, part);
+      if (networks.neighbors)
+        cost.send_forward = cost.send_backward =
+            networks.neighbors->time(Operation::send_receive, output_);
+      const Bytes gradients = gradients_ > Bytes{} ? scaled(gradients_, part) : stage.gradients;
+      if (networks.copies)
+        cost.all_reduce = networks.copies->time(Operation::all_reduce, gradients);
       cost.activations = recompute_ ? output_ : stage.activations;
     }
     return costs;
   }
 
-  static Bytes share(Bytes bytes, double part) {
-    return {static_cast<std::int64_t>(static_cast<double>(bytes.count) * part)};
-  }
-
-  static Memory memory_of(const Graph& graph) {
+  static Memory memory_of(const Graph& graph, const RecordedLayers& recorded) {
     Memory memory;
     if (graph.allocations().empty()) return memory;
     for (const Bytes level : graph.initial_memory())
       memory.initial = std::max(memory.initial, level);
-    std::map<std::int32_t, Bytes> of_step;
-    for (const Allocation& block : graph.allocations()) {
-      if (block.use == MemoryUse::activation && block.made_by != kNoTask)
-        of_step[graph.task(block.made_by).step] += block.bytes;
+    for (const StepLayers& step : recorded.steps) {
+      Bytes sum{};
+      for (const LayerWork& layer : step.layers) sum += layer.activations;
+      memory.activations = std::max(memory.activations, sum);
     }
-    for (const auto& [step, bytes] : of_step)
-      memory.activations = std::max(memory.activations, bytes);
     const Bytes peak = peak_memory(graph);
     memory.rest = std::max(Bytes{}, peak - memory.initial - memory.activations);
     return memory;
@@ -210,7 +214,7 @@ class Pipeline final : public Transform {
         if (is_counted[stage] != 0) continue;
         is_counted[stage] = 1;
         const StageCosts& cost = costs.stages[stage];
-        levels[rank] += share(
+        levels[rank] += scaled(
             memory.initial, ratio(cost.forward + cost.input_gradient + cost.weight_gradient, work));
       }
       Allocation held{.device = static_cast<std::int32_t>(rank), .use = MemoryUse::activation};

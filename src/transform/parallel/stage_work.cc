@@ -27,7 +27,7 @@ class LayerFinder {
     }
   }
 
-  RecordedLayers find() {
+  RecordedLayers find(std::span<const BackwardPass> passes) {
     RecordedLayers found;
     found.are_recorded = numbers_.size() > 1;
     for (auto& [step, work] : work_) {
@@ -46,10 +46,7 @@ class LayerFinder {
       throw Error(
           "no step of the trace has a forward and a backward pass, whose layers stages "
           "could share");
-    if (found.are_recorded)
-      add_memory(found);
-    else
-      spread_memory(found);
+    add_memory(passes, found);
     std::ranges::sort(found.steps, {},
                       [&](const StepLayers& one) { return start(work_.at(one.step).front()); });
     return found;
@@ -108,43 +105,39 @@ class LayerFinder {
                     kPieces - 1);
   }
 
-  /// Activations in proportion to forward time.
-  void spread_memory(RecordedLayers& found) const {
-    std::map<std::int32_t, Bytes> of_step;
+  using Blocks = std::vector<std::pair<TaskId, Bytes>>;
+
+  void add_memory(std::span<const BackwardPass> passes, RecordedLayers& found) const {
+    std::map<std::int32_t, Blocks> activations, gradients;  // By step.
     for (const Allocation& block : graph_.allocations()) {
       if (block.use == MemoryUse::activation && block.made_by != kNoTask)
-        of_step[graph_.task(block.made_by).step] += block.bytes;
+        activations[graph_.task(block.made_by).step].emplace_back(block.made_by, block.bytes);
+    }
+    for (const BackwardPass& pass : passes) {
+      for (const Gradient& one : pass.gradients)
+        gradients[pass.step].emplace_back(one.ready, one.bytes);
     }
     for (StepLayers& step : found.steps) {
-      Nanoseconds total{0};
-      for (const LayerWork& layer : step.layers) total += layer.forward;
-      const auto bytes = static_cast<double>(of_step[step.step].count);
-      for (LayerWork& layer : step.layers)
-        layer.activations.count = static_cast<std::int64_t>(bytes * ratio(layer.forward, total));
+      share(activations[step.step], &LayerWork::activations, step);
+      share(gradients[step.step], &LayerWork::gradients, step);
     }
   }
 
-  void add_memory(RecordedLayers& found) const {
-    std::map<std::int32_t, StepLayers*> of_step;
-    for (StepLayers& step : found.steps) of_step[step.step] = &step;
-    const auto layer_at = [&](TaskId task) -> LayerWork* {
-      if (task == kNoTask || graph_.removed(task)) return nullptr;
-      const Task& at = graph_.task(task);
-      const auto step = of_step.find(at.step);
-      if (step == of_step.end() || at.layer < 0 || !numbers_.contains(at.layer)) return nullptr;
-      return &step->second->layers[number_of(at.layer)];
-    };
-    for (const Allocation& block : graph_.allocations()) {
-      if (block.use != MemoryUse::activation) continue;
-      if (LayerWork* const layer = layer_at(block.made_by)) layer->activations += block.bytes;
+  /// Adds blocks to the layers of their tasks; those of unknown layers in proportion to forward
+  /// time.
+  void share(const Blocks& blocks, Bytes LayerWork::*what, StepLayers& step) const {
+    Bytes unknown{};
+    for (const auto& [task, bytes] : blocks) {
+      const std::int32_t number = graph_.task(task).layer;
+      if (numbers_.size() > 1 && numbers_.contains(number))
+        step.layers[number_of(number)].*what += bytes;
+      else
+        unknown += bytes;
     }
-    for (const Access& access : graph_.accesses()) {
-      const Allocation& block = graph_.allocations()[access.allocation];
-      if (!access.writes || block.use != MemoryUse::gradient || access.task == kNoTask ||
-          graph_.task(access.task).phase != Phase::backward)
-        continue;
-      if (LayerWork* const layer = layer_at(access.task)) layer->gradients += block.bytes;
-    }
+    Nanoseconds total{0};
+    for (const LayerWork& layer : step.layers) total += layer.forward;
+    for (LayerWork& layer : step.layers)
+      layer.*what += scaled(unknown, ratio(layer.forward, total));
   }
 
   const Graph& graph_;
@@ -197,8 +190,9 @@ bool fits(const std::vector<Nanoseconds>& work, std::size_t stages, Nanoseconds 
 
 }  // namespace
 
-RecordedLayers recorded_layers(const Graph& graph, const Timeline& timeline) {
-  return LayerFinder(graph, timeline).find();
+RecordedLayers recorded_layers(const Graph& graph, const Timeline& timeline,
+                               std::span<const BackwardPass> passes) {
+  return LayerFinder(graph, timeline).find(passes);
 }
 
 std::vector<std::size_t> stage_begins(const RecordedLayers& recorded, std::size_t stages,

@@ -9,17 +9,20 @@
 // between kernels are part of it.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "foretrace/graph.h"
 #include "foretrace/timeline.h"
+#include "transform/parallel/gradients.h"
 
 namespace foretrace {
 
 struct LayerWork {
   Nanoseconds forward{0}, backward{0};
-  Bytes gradients{}, activations{};  ///< 0 where the trace does not show memory.
+  Bytes gradients{};    ///< Of the passes that were given.
+  Bytes activations{};  ///< 0 where the trace does not show memory.
 };
 
 /// One step with a forward and a backward pass.
@@ -35,8 +38,10 @@ struct RecordedLayers {
   bool are_recorded = false;
 };
 
-/// Throws Error where no step of the trace has both passes. Linear, apart from sorting.
-RecordedLayers recorded_layers(const Graph& graph, const Timeline& timeline);
+/// `passes` says which gradients there are, if they are wanted. Throws Error where no step of the
+/// trace has both passes. Linear, apart from sorting.
+RecordedLayers recorded_layers(const Graph& graph, const Timeline& timeline,
+                               std::span<const BackwardPass> passes = {});
 
 /// Where stages begin, first 0: in front of the layers that `cuts` names ("6,12,18", counted from
 /// 0), or such that the slowest stage is as fast as can be. Throws Error where there are fewer
