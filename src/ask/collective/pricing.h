@@ -2,18 +2,13 @@
 
 // Prices of one collective on one network, by the ways there are; price_collective() chooses.
 
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "foretrace/ask/collective.h"
 #include "foretrace/collective.h"
-#include "foretrace/network.h"
-#include "network/collectives/nvlink_rings.h"
-#include "network/flow/wires.h"
 #include "network/nccl/calibration.h"
-#include "network/nccl/system_of.h"
+#include "network/nccl/machine_collectives.h"
 
 namespace foretrace {
 
@@ -46,21 +41,17 @@ class MachinePricing {
                  const Calibration* calibration);
 
   CollectiveRow price(const AskedCollective& asked, Bytes bytes) const;
-  const RankPlaces& places() const { return places_; }
-  const Cluster& cluster() const { return network_->cluster(); }
-  const std::vector<std::string>& assumed() const { return assumed_; }
+  const RankPlaces& places() const { return machine_.places(); }
+  const Cluster& cluster() const { return machine_.cluster(); }
+  const std::vector<std::string>& assumed() const { return machine_.assumed(); }
 
  private:
   CollectiveRow by_nccl(Operation operation, Bytes bytes) const;
-  std::vector<RingOrder> orders_of(const std::string& algorithm) const;
   CollectiveRow on_links(const AskedCollective& asked, Bytes bytes) const;
 
   const CollectiveQuestion& question_;
-  std::unique_ptr<Network> network_;
-  RankPlaces places_;
-  NcclSystem system_;
+  MachineCollectives machine_;
   const Calibration* calibration_;
-  std::vector<std::string> assumed_;
 };
 
 /// The row without a time: bandwidths follow from finish_row().

@@ -3,6 +3,7 @@
 #include "ask/collective/pricing.h"
 #include "foretrace/error.h"
 #include "network/collectives/interleaved.h"
+#include "network/flow/wires.h"
 
 namespace foretrace {
 namespace {

@@ -1,17 +1,9 @@
 #include "transform/parallel/communicator.h"
 
-#include <cmath>
-
 #include "foretrace/error.h"
-#include "network/flow/wires.h"
-#include "network/nccl/nccl.h"
-#include "network/nccl/sends.h"
 
 namespace foretrace {
 namespace {
-
-/// Only decides into how many pieces pipelines cut the data: NCCL's hop over NVLink.
-constexpr Nanoseconds kHop = 3400ns;
 
 /// The cheapest on a uniform network, without servers of its own.
 constexpr const char* kUniform = "ring";
@@ -43,12 +35,11 @@ Communicator::Communicator(const NetworkSettings& settings, std::int64_t workers
         "network both bandwidth and latency");
   described_ = std::to_string(workers) + (workers == 1 ? " GPU" : " GPUs");
   if (!settings.machine.empty()) {
-    network_ = std::make_unique<Network>(
+    machine_ = std::make_unique<MachineCollectives>(
         within("machine", [&] { return find_cluster(settings.machine, workers); }));
-    places_ = places_of(*network_);
-    system_ = system_of(*network_, places_, assumed_);
     described_ += " of " + settings.machine.substr(0, settings.machine.find(':'));
-    if (places_.nodes > 1) described_ += ", " + std::to_string(places_.nodes) + " nodes";
+    const std::uint32_t nodes = machine_->places().nodes;
+    if (nodes > 1) described_ += ", " + std::to_string(nodes) + " nodes";
   } else {
     described_ += " over " + to_text(settings.bandwidth);
   }
@@ -61,28 +52,21 @@ Nanoseconds Communicator::time(Operation operation, Bytes bytes) {
   return found->second;
 }
 
-Nanoseconds Communicator::priced(Operation operation, Bytes bytes) const {
-  if (!network_) return on_uniform(operation, bytes);
-  if (settings_.algorithm != "auto") return on_links(operation, bytes);
-  const bool is_sent = operation == Operation::send_receive || operation == Operation::all_to_all;
-  const double us =
-      is_sent ? sends_us(operation, places_, bytes)
-              : expected_us(choose_path(operation, system_, bytes), system_, operation, bytes);
-  return Nanoseconds(std::llround(us * 1e3));
+const std::vector<std::string>& Communicator::assumed() const {
+  static const std::vector<std::string> nothing;
+  return machine_ ? machine_->assumed() : nothing;
 }
 
-Nanoseconds Communicator::on_links(Operation operation, Bytes bytes) const {
-  const auto algorithm = find_algorithm(settings_.algorithm);
-  Call call{.operation = operation, .ranks = workers_, .bytes = bytes};
-  if (settings_.algorithm == "hierarchical") call.levels = {places_.per_node, places_.nodes};
-  const double rate = places_.nodes > 1 ? places_.inter / places_.per_node : places_.intra;
-  const LinkCost cost{kHop, Bandwidth{std::max(rate, 1e-3) * 1e9}, 0};
-  check_call(settings_.algorithm, *algorithm, call, {&cost, 1});
-  if (algorithm->plan(call, {&cost, 1}).endpoints > workers_)
-    throw Error("algorithm: " + settings_.algorithm +
-                " needs servers or switches of its own, which the machine does not have; give "
-                "bandwidth and latency instead");
-  return closed_on(wires_of(*network_, 0), *algorithm, call, {&cost, 1});
+Nanoseconds Communicator::priced(Operation operation, Bytes bytes) const {
+  if (!machine_) return on_uniform(operation, bytes);
+  if (settings_.algorithm == "auto")
+    return from_microseconds(machine_->by_nccl(operation, bytes).us);
+  return within("algorithm", [&] {
+    return machine_
+        ->on_links({.algorithm = settings_.algorithm,
+                    .call = {.operation = operation, .ranks = workers_, .bytes = bytes}})
+        .time;
+  });
 }
 
 Nanoseconds Communicator::on_uniform(Operation operation, Bytes bytes) const {

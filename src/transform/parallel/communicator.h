@@ -13,8 +13,7 @@
 
 #include "foretrace/collective.h"
 #include "foretrace/fields.h"
-#include "foretrace/network.h"
-#include "network/nccl/system_of.h"
+#include "network/nccl/machine_collectives.h"
 
 namespace foretrace {
 
@@ -42,20 +41,16 @@ class Communicator {
   /// "8 GPUs of dgx-a100", "16 GPUs over 12.5 GB/s".
   const std::string& described() const { return described_; }
   /// A sentence for each fact about the machine that it does not state.
-  const std::vector<std::string>& assumed() const { return assumed_; }
+  const std::vector<std::string>& assumed() const;
 
  private:
   Nanoseconds priced(Operation operation, Bytes bytes) const;
-  Nanoseconds on_links(Operation operation, Bytes bytes) const;
   Nanoseconds on_uniform(Operation operation, Bytes bytes) const;
 
   NetworkSettings settings_;
   std::uint32_t workers_;
-  std::unique_ptr<Network> network_;
-  RankPlaces places_;
-  NcclSystem system_;
+  std::unique_ptr<MachineCollectives> machine_;  ///< None on a uniform network.
   std::string described_;
-  std::vector<std::string> assumed_;
   std::map<std::pair<Operation, std::int64_t>, Nanoseconds> known_;
 };
 

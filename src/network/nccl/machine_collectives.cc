@@ -1,0 +1,102 @@
+#include "network/nccl/machine_collectives.h"
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "network/collectives/interleaved.h"
+#include "network/collectives/on_rails.h"
+#include "network/flow/wires.h"
+#include "network/nccl/sends.h"
+
+namespace foretrace {
+namespace {
+
+/// NCCL's hop over NVLink with protocol Simple; here it only decides how pipelines cut the data.
+constexpr Nanoseconds kHopTime{3400};
+
+/// Our algorithm that sends as NCCL's does.
+std::string like_nccl(Operation operation, const std::string& chosen) {
+  if (operation == Operation::all_to_all) return "pairwise";
+  if (operation == Operation::send_receive) return "send_receive";
+  if (operation == Operation::broadcast) return "pipeline";
+  if (operation == Operation::reduce) return "tree";
+  return chosen.starts_with("Tree") || chosen.starts_with("NVLSTree") ? "double_tree" : "ring";
+}
+
+/// GB/s of the narrowest link between neighbors of an order.
+double narrowest(const Network& network, const RingOrder& order) {
+  double least = 1e300;
+  std::vector<LinkId> route;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    network.route(order[i], order[(i + 1) % order.size()], 0, route);
+    for (const LinkId link : route)
+      least = std::min(least, network.links()[link].bandwidth.bytes_per_second / 1e9);
+  }
+  return least;
+}
+
+}  // namespace
+
+MachineCollectives::MachineCollectives(Cluster cluster)
+    : network_(std::move(cluster)),
+      places_(places_of(network_)),
+      system_(system_of(network_, places_, assumed_)) {}
+
+MachineCollectives::OfNccl MachineCollectives::by_nccl(Operation operation, Bytes bytes) const {
+  if (operation == Operation::all_to_all || operation == Operation::send_receive)
+    return {"sends", sends_us(operation, places_, bytes)};
+  if (places_.ranks <= 1) return {};
+  const NcclPath path = choose_path(operation, system_, bytes);
+  return {std::string(to_string(path.algorithm)) + " " + std::string(to_string(path.protocol)),
+          expected_us(path, system_, operation, bytes)};
+}
+
+/// The orders in which channels take the devices of a node; none where there is only one way.
+std::vector<RingOrder> MachineCollectives::orders_of(const std::string& algorithm) const {
+  const bool ring = algorithm == "ring", tree = algorithm == "double_tree";
+  const bool even = places_.nodes * places_.per_node == places_.ranks && places_.per_node > 1;
+  if (!even || (!ring && (!tree || places_.nodes == 1))) return {};
+  std::vector<RingOrder> orders = nvlink_rings(network_, places_.per_node);
+  // One order does for what NICs bring, unless its NVLinks are narrower.
+  const double g = places_.per_node;
+  const double most = narrowest(network_, orders.front()) * g / (g - 1);
+  if (tree || (places_.nodes > 1 && most >= places_.inter)) orders.resize(1);
+  return orders;
+}
+
+MachineCollectives::OnLinks MachineCollectives::on_links(Run run) const {
+  Call& call = run.call;
+  if (run.algorithm == "auto")
+    run.algorithm = like_nccl(call.operation, by_nccl(call.operation, call.bytes).choice);
+  if (run.algorithm == "hierarchical" && call.levels.empty())
+    call.levels = {places_.per_node, places_.nodes};
+  const auto algorithm = find_algorithm(run.algorithm);
+  const double rate = places_.nodes > 1 ? places_.inter / places_.per_node : places_.intra;
+  const LinkCost cost{kHopTime, Bandwidth{std::max(rate, 1e-3) * 1e9}, 0};
+  check_call(run.algorithm, *algorithm, call, {&cost, 1});
+  if (algorithm->plan(call, {&cost, 1}).endpoints > call.ranks)
+    throw Error(run.algorithm +
+                " needs servers or switches of its own, which the machine does not have; ask for a "
+                "uniform network");
+  const Wires wires = wires_of(network_, run.routing);
+  const auto time_of = [&](const Algorithm& one, const Call& whole) {
+    return run.flows ? flow_on(wires, one, whole, {&cost, 1}).time
+                     : closed_on(wires, one, whole, {&cost, 1});
+  };
+  if (run.groups > 1) {
+    Call all = call;
+    all.ranks *= run.groups;
+    const std::uint32_t active = run.flows ? run.groups : 1;
+    return {run.algorithm, time_of(Interleaved(*algorithm, call, run.groups, active), all)};
+  }
+  const std::vector<RingOrder> orders = orders_of(run.algorithm);
+  if (orders.empty()) return {run.algorithm, time_of(*algorithm, call)};
+  const bool tree = run.algorithm == "double_tree";
+  const std::size_t channels = orders.size() * (places_.nodes > 1 ? places_.per_node : 1);
+  if (channels > 1) run.algorithm += " x " + std::to_string(channels);
+  if (tree) call.levels = {places_.per_node, places_.nodes};
+  const OnRails rails(*algorithm, orders, tree ? OnRails::Kind::tree : OnRails::Kind::ring);
+  return {run.algorithm, time_of(rails, call)};
+}
+
+}  // namespace foretrace
