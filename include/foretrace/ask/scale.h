@@ -4,6 +4,7 @@
 // count. Each point is a prediction with the scheme behind all other changes.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,10 @@
 namespace foretrace {
 
 struct ScaleQuestion {
-  std::string trace;                 ///< Empty: only `step_time` is known.
-  Nanoseconds step_time{0};          ///< Time of a step on one GPU, without a trace.
+  std::string trace;         ///< Empty: only `step_time` is known.
+  Nanoseconds step_time{0};  ///< Time of a step on one GPU, without a trace.
+  /// Of it the update, which nothing overlaps; 2 % if not known.
+  std::optional<Nanoseconds> update_time = {};
   Scenario scenario = {};            ///< Changes before the job is scaled.
   std::string machine;               ///< For find_cluster(); empty: the schemes name a network.
   std::vector<std::int64_t> gpus;    ///< Ascending.

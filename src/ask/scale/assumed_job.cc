@@ -8,20 +8,25 @@ namespace foretrace {
 namespace {
 
 /// Enough steps for a median, and pieces for buckets to begin anywhere.
-constexpr int kSteps = 4, kPieces = 200;
+constexpr int kSteps = 4, kPieces = 400;
 /// The update reads and writes weights, gradients and the state of the optimizer: a few percent of
 /// the steps at hand. Chosen.
 constexpr double kUpdate = 0.02;
 
 }  // namespace
 
-Inference assumed_job(Nanoseconds step_time, const std::string& device) {
+Inference assumed_job(Nanoseconds step_time, std::optional<Nanoseconds> update_time,
+                      const std::string& device) {
   if (step_time <= 0ns) throw Error("--step-time: must be above 0, got " + to_text(step_time));
+  if (update_time && (*update_time < 0ns || *update_time >= step_time))
+    throw Error("--update-time: must be less than the step, which takes " + to_text(step_time) +
+                ", got " + to_text(*update_time));
   Inference job;
   Graph& graph = job.graph;
   const LaneId stream = graph.add_lane({.name = "stream", .kind = LaneKind::stream, .device = 0});
   graph.device_names() = {device.empty() ? std::string() : find_device(device).name};
-  const Nanoseconds update = scaled(step_time, kUpdate), passes = step_time - update;
+  const Nanoseconds update = update_time.value_or(scaled(step_time, kUpdate));
+  const Nanoseconds passes = step_time - update;
   const auto add = [&](std::string_view name, Phase phase, int step, Nanoseconds time) {
     graph.append(stream, {.duration = time,
                           .name = graph.names().intern(name),
@@ -45,8 +50,10 @@ Inference assumed_job(Nanoseconds step_time, const std::string& device) {
   graph.unexplained().window = job.recorded.length;
   settle_steps(graph, job.recorded);
   job.assumptions = {
-      "no trace was given: the forward pass takes a third of the step, the backward pass the rest, "
-      "and gradients become ready evenly over it"};
+      "no trace was given: the update takes " + to_text(update) +
+      (update_time ? "" : " (2 % of the step, a guess; --update-time states it)") +
+      ", the forward pass a third of the rest, the backward pass two thirds, and gradients become "
+      "ready evenly over it"};
   return job;
 }
 

@@ -76,7 +76,7 @@ class Scaler {
   explicit Scaler(const ScaleQuestion& question)
       : question_(question), donors_(question.options.reading) {
     if (question.trace.empty())
-      assumed_ = assumed_job(question.step_time, device_of(question.machine));
+      assumed_ = assumed_job(question.step_time, question.update_time, device_of(question.machine));
     else
       read(question);
     donors_.read(question.scenario);
@@ -101,8 +101,9 @@ class Scaler {
 
  private:
   void read(const ScaleQuestion& question) {
-    if (question.step_time != 0ns)
-      throw Error("--step-time: must not be given together with a trace, which has its own");
+    if (question.step_time != 0ns || question.update_time)
+      throw Error(std::string(question.update_time ? "--update-time" : "--step-time") +
+                  ": must not be given together with a trace, which has its own");
     job_ = read_job(question.trace, {.reading = question.options.reading});
     if (job_.ranks.size() > 1)
       throw Error(question.trace + ": must be the trace of a job on one GPU, got " +

@@ -12,7 +12,7 @@ namespace {
 
 struct ScaleCommand {
   ScaleQuestion question;
-  std::string scenario_path, step_time, counts = "1..64";
+  std::string scenario_path, step_time, update_time, counts = "1..64";
   std::vector<std::string> steps;
   double samples_per_step = 0;
   bool quiet = false;
@@ -24,6 +24,10 @@ struct ScaleCommand {
     command.add_option("TRACE", question.trace, "The trace of a job on one GPU");
     command
         .add_option("--step-time", step_time, "Without a trace: how long a step takes on one GPU")
+        ->type_name("TIME");
+    command
+        .add_option("--update-time", update_time,
+                    "Without a trace: how long the optimizer's part of the step takes")
         ->type_name("TIME");
     command
         .add_option("--machine", question.machine,
@@ -73,6 +77,8 @@ struct ScaleCommand {
           "gradient_bytes");
     if (!step_time.empty())
       question.step_time = within("--step-time", [&] { return parse_time(step_time); });
+    if (!update_time.empty())
+      question.update_time = within("--update-time", [&] { return parse_time(update_time); });
     question.gpus = within("--gpus", [&] { return read_counts(counts); });
     question.options.reading = reading.options();
     const ScaleReport report = [&] {
