@@ -59,5 +59,26 @@ TEST(Network, BothNetworksMustBeGiven) {
   }
 }
 
+TEST(Network, AllWaitForASlowLink) {
+  Graph graph = communicating();
+  on_network(graph,
+             "from.bandwidth=1GB/s,from.latency=0us,bandwidth=1GB/s,latency=0us,slow_link=0.25");
+  EXPECT_EQ(graph.task(graph.first(LaneId{1})).duration, 32us);
+}
+
+TEST(Network, OnAMachineASlowLinkCostsUpToWhatItLost) {
+  for (const char* const how : {"auto", "ring"}) {
+    Graph graph = communicating();
+    graph.collectives().front().bytes = Bytes{1 << 30};
+    graph.collectives().front().group_size = 32;
+    const std::string algorithm = std::string(",algorithm=") + how;
+    on_network(graph, "from.machine=dgx-a100,machine=dgx-a100,slow_link=0.5" + algorithm +
+                          ",from.algorithm=" + how);
+    const Nanoseconds duration = graph.task(graph.first(LaneId{1})).duration;
+    EXPECT_GT(duration, 14us) << how;
+    EXPECT_LE(duration, 16us) << how;
+  }
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -37,10 +37,15 @@ double narrowest(const Network& network, const RingOrder& order) {
 
 }  // namespace
 
-MachineCollectives::MachineCollectives(Cluster cluster)
+MachineCollectives::MachineCollectives(Cluster cluster, double slow_link)
     : network_(std::move(cluster)),
       places_(places_of(network_)),
-      system_(system_of(network_, places_, assumed_)) {}
+      system_(system_of(network_, places_, assumed_)),
+      slow_link_(slow_link) {
+  const bool is_across = places_.nodes > 1;
+  (is_across ? places_.inter : places_.intra) *= slow_link;
+  (is_across ? system_.channel_inter : system_.channel_intra) *= slow_link;
+}
 
 MachineCollectives::OfNccl MachineCollectives::by_nccl(Operation operation, Bytes bytes) const {
   if (operation == Operation::all_to_all || operation == Operation::send_receive)
@@ -64,6 +69,16 @@ std::vector<RingOrder> MachineCollectives::orders_of(const std::string& algorith
   return orders;
 }
 
+/// The narrowest link that the last rank sends to the first one on.
+void MachineCollectives::slow_down(Wires& wires) const {
+  if (slow_link_ == 1 || places_.ranks < 2) return;
+  std::vector<std::uint32_t> route;
+  wires.route(places_.ranks - 1, 0, route);
+  const auto narrowest = std::ranges::min_element(
+      route, {}, [&](std::uint32_t link) { return wires.capacities[link].bytes_per_second; });
+  if (narrowest != route.end()) wires.capacities[*narrowest].bytes_per_second *= slow_link_;
+}
+
 MachineCollectives::OnLinks MachineCollectives::on_links(Run run) const {
   Call& call = run.call;
   if (run.algorithm == "auto")
@@ -78,7 +93,8 @@ MachineCollectives::OnLinks MachineCollectives::on_links(Run run) const {
     throw Error(run.algorithm +
                 " needs servers or switches of its own, which the machine does not have; ask for a "
                 "uniform network");
-  const Wires wires = wires_of(network_, run.routing);
+  Wires wires = wires_of(network_, run.routing);
+  slow_down(wires);
   const auto time_of = [&](const Algorithm& one, const Call& whole) {
     return run.flows ? flow_on(wires, one, whole, {&cost, 1}).time
                      : closed_on(wires, one, whole, {&cost, 1});

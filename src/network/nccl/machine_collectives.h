@@ -10,14 +10,17 @@
 #include "foretrace/collective.h"
 #include "foretrace/network.h"
 #include "network/collectives/nvlink_rings.h"
+#include "network/flow/wires.h"
 #include "network/nccl/system_of.h"
 
 namespace foretrace {
 
 class MachineCollectives {
  public:
-  /// One rank on each device of the cluster's placement.
-  explicit MachineCollectives(Cluster cluster);
+  /// One rank on each device of the cluster's placement. Of one link between nodes, or from a
+  /// device where there is one node, only the share `slow_link` of the bandwidth is left. NCCL
+  /// gives each channel as much to send, so that all wait for the one on that link.
+  explicit MachineCollectives(Cluster cluster, double slow_link = 1);
 
   struct OfNccl {
     std::string choice;  ///< "Ring Simple"; "sends" where NCCL has no collective of its own.
@@ -48,11 +51,13 @@ class MachineCollectives {
 
  private:
   std::vector<RingOrder> orders_of(const std::string& algorithm) const;
+  void slow_down(Wires& wires) const;
 
   Network network_;
   RankPlaces places_;
   std::vector<std::string> assumed_;
   NcclSystem system_;
+  double slow_link_;
 };
 
 }  // namespace foretrace

@@ -21,6 +21,10 @@ void NetworkSettings::describe(Fields& fields) {
   fields.text("algorithm", algorithm,
               "How collectives are run: \"auto\" is NCCL's choice, ring on a uniform network; or "
               "a name from `foretrace list collectives`");
+  fields.number("slow_link", slow_link,
+                "The share of its bandwidth that one link still has, between nodes or, of one "
+                "node, from a GPU; 1: all links are well",
+                1e-6, 1);
   fields.integer("servers", servers, "Hosts that only serve, for parameter_server", 0, 65'536);
 }
 
@@ -36,7 +40,8 @@ Communicator::Communicator(const NetworkSettings& settings, std::int64_t workers
   described_ = std::to_string(workers) + (workers == 1 ? " GPU" : " GPUs");
   if (!settings.machine.empty()) {
     machine_ = std::make_unique<MachineCollectives>(
-        within("machine", [&] { return find_cluster(settings.machine, workers); }));
+        within("machine", [&] { return find_cluster(settings.machine, workers); }),
+        settings.slow_link);
     described_ += " of " + settings.machine.substr(0, settings.machine.find(':'));
     const std::uint32_t nodes = machine_->places().nodes;
     if (nodes > 1) described_ += ", " + std::to_string(nodes) + " nodes";
@@ -78,7 +83,9 @@ Nanoseconds Communicator::on_uniform(Operation operation, Bytes bytes) const {
                   .ranks = workers_,
                   .bytes = bytes,
                   .servers = static_cast<std::uint32_t>(settings_.servers)};
-  const LinkCost cost{*settings_.latency, settings_.bandwidth, 0};
+  // Rounds are as long as their slowest link takes.
+  const Bandwidth slowest{settings_.bandwidth.bytes_per_second * settings_.slow_link};
+  const LinkCost cost{*settings_.latency, slowest, 0};
   check_call(name, *algorithm, call, {&cost, 1});
   return algorithm->closed(call, {&cost, 1});
 }

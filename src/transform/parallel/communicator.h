@@ -23,6 +23,7 @@ struct NetworkSettings {
   Bandwidth bandwidth{};  ///< 0: not given.
   std::optional<Nanoseconds> latency;
   std::int64_t servers = 0;
+  double slow_link = 1;
 
   void describe(Fields& fields);
 };

@@ -72,7 +72,7 @@ class DataParallel final : public Transform {
   }
 
   Effect apply(Graph& graph, const Context& context) const override {
-    refuse_data_parallel(graph);
+    refuse_communication(graph);
     if (gpus_ == 1) return nobody();
     const Timeline timeline = simulate(graph, {.memory = false});
     const Gradients found = find_gradients(graph, timeline, gradient_bytes_);
@@ -112,16 +112,6 @@ class DataParallel final : public Transform {
     Effect effect;
     effect.summary = "one GPU has nobody to exchange gradients with";
     return effect;
-  }
-
-  static void refuse_data_parallel(const Graph& graph) {
-    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-      const TaskId id{i};
-      if (graph.removed(id) || graph.task(id).kind != TaskKind::collective) continue;
-      throw Error("the recorded job has communicated already (" + std::string(graph.name(id)) +
-                  "); give the trace of a job on one GPU, or remove its communication first: "
-                  "remove:where.kind=collective");
-    }
   }
 
   std::vector<Bucket> buckets_of(const BackwardPass& pass) const {

@@ -180,6 +180,16 @@ Gradients find_gradients(const Graph& graph, const Timeline& timeline, Bytes giv
   return GradientFinder(graph, timeline).find(given);
 }
 
+void refuse_communication(const Graph& graph) {
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId id{i};
+    if (graph.removed(id) || graph.task(id).kind != TaskKind::collective) continue;
+    throw Error("the recorded job has communicated already (" + std::string(graph.name(id)) +
+                "); give the trace of a job on one GPU, or remove its communication first: "
+                "remove:where.kind=collective");
+  }
+}
+
 Bytes total_bytes(const BackwardPass& pass) {
   Bytes sum{};
   for (const Gradient& one : pass.gradients) sum += one.bytes;

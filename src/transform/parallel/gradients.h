@@ -37,6 +37,9 @@ struct Gradients {
 /// the trace tells no backward pass, or no sizes and none is given. Linear, apart from sorting.
 Gradients find_gradients(const Graph& graph, const Timeline& timeline, Bytes given);
 
+/// Throws Error where the job communicates: gradients of one that does cannot be sent anew.
+void refuse_communication(const Graph& graph);
+
 Bytes total_bytes(const BackwardPass& pass);
 
 }  // namespace foretrace

@@ -1,0 +1,207 @@
+// Gradients in the order in which the next step needs them (A. Jayarajan et al., Priority-based
+// Parameter Propagation, MLSys 2019; ByteScheduler, SOSP 2019):
+//
+//     stream  |B3 B2 B1|F1..F2 F3|    F1 begins once gradient 1 is there, not once all are
+//     network |  333221133|           a slice of 3 is as long as gradients 2 and 1 have to wait
+//
+// Each gradient is cut into slices. The network sends a slice of the front layers first, and the
+// forward pass of a layer waits for its own gradient alone. Servers update the parameters: the
+// workers' updates vanish, unless `server_update` is false; then they run in front of the forward
+// pass and wait for nothing.
+//
+// What a layer's gradient is needed for comes from the layers of the trace; where these are
+// unknown, forward passes need parameters in the reverse order of time in which backward passes
+// make them.
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "base/numbers/scaling.h"
+#include "foretrace/error.h"
+#include "foretrace/simulate.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+#include "transform/parallel/communicator.h"
+#include "transform/parallel/contention.h"
+#include "transform/parallel/gradients.h"
+
+namespace foretrace {
+namespace {
+
+/// 50,000 parameters in fp32, as in the paper.
+constexpr Bytes kSlice{200'000};
+
+/// The forward pass of a step: its device tasks in order of time.
+struct ForwardPass {
+  std::vector<TaskId> tasks;
+  std::map<std::int32_t, TaskId> first_of_layer;
+};
+
+class PriorityPropagation final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.integer("gpus", gpus_, "Workers in all, each on a GPU of its own", 2, 1'000'000);
+    network_.describe(fields);
+    fields.bytes("slice", slice_, "Gradients are cut into slices of so many bytes", Bytes{1});
+    fields.flag("priority", priority_,
+                "Slices of the front layers are sent first; otherwise in the order in which they "
+                "are ready");
+    fields.flag("server_update", server_update_,
+                "Servers update the parameters, and workers do not");
+    fields.number("kernel_contention", contention_.kernels,
+                  "Kernels take this share longer while gradients are sent; see `contention`", 0,
+                  100);
+    fields.number("collective_contention", contention_.collectives,
+                  "Transfers take this share longer while kernels run; see `contention`", 0, 100);
+    fields.bytes("gradient_bytes", gradient_bytes_,
+                 "All gradients of a step; 0B: from the trace, which must show memory");
+  }
+
+  Effect apply(Graph& graph, const Context&) const override {
+    refuse_communication(graph);
+    const Timeline timeline = simulate(graph, {.memory = false});
+    const Gradients found = find_gradients(graph, timeline, gradient_bytes_);
+    Communicator communicator(network_, gpus_);
+    const std::map<std::int32_t, ForwardPass> forward = forward_passes(graph, timeline);
+    Effect effect;
+    if (server_update_) drop_updates(graph, effect);
+    std::vector<TaskId> sent;
+    Nanoseconds transfer{0};
+    for (const BackwardPass& pass : found.passes) {
+      const auto next = forward.upper_bound(pass.step);
+      for (const Gradient& one : pass.gradients) {
+        const TaskId needed =
+            next == forward.end() ? kNoTask : reader_of(one, pass, next->second, graph, timeline);
+        sent.push_back(send(graph, communicator, pass, one, needed, next));
+        transfer += graph.task(sent.back()).duration;
+      }
+    }
+    prioritize(graph, sent, communicator);
+    effect.changed += sent.size() + contend(graph, sent, contention_).changed;
+    describe_effect(found, transfer, communicator, effect);
+    return effect;
+  }
+
+  JobChange job_change() const override {
+    return {.samples = static_cast<double>(gpus_),
+            .tokens = static_cast<double>(gpus_),
+            .ranks = gpus_};
+  }
+
+ private:
+  using Forwards = std::map<std::int32_t, ForwardPass>;
+
+  static Forwards forward_passes(const Graph& graph, const Timeline& timeline) {
+    Forwards passes;
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      const TaskId id{i};
+      const Task& task = graph.task(id);
+      if (!graph.removed(id) && runs_on_device(task.kind) && task.phase == Phase::forward &&
+          task.step >= 0)
+        passes[task.step].tasks.push_back(id);
+    }
+    for (auto& [step, pass] : passes) {
+      std::ranges::stable_sort(pass.tasks, {},
+                               [&](TaskId id) { return timeline.start[index(id)]; });
+      for (const TaskId id : pass.tasks) {
+        if (graph.task(id).layer >= 0) pass.first_of_layer.try_emplace(graph.task(id).layer, id);
+      }
+    }
+    return passes;
+  }
+
+  /// The first forward task that needs the parameter of a gradient.
+  static TaskId reader_of(const Gradient& gradient, const BackwardPass& pass,
+                          const ForwardPass& next, const Graph& graph, const Timeline& timeline) {
+    const std::int32_t layer = graph.task(gradient.ready).layer;
+    const auto known = next.first_of_layer.find(layer);
+    if (known != next.first_of_layer.end()) return known->second;
+    const Nanoseconds begin = timeline.finish[index(pass.gradients.front().ready)];
+    const Nanoseconds end = timeline.finish[index(pass.last)];
+    const double left = ratio(end - timeline.finish[index(gradient.ready)], end - begin);
+    const auto place = static_cast<std::size_t>(left * static_cast<double>(next.tasks.size()));
+    return next.tasks[std::min(place, next.tasks.size() - 1)];
+  }
+
+  TaskId send(Graph& graph, Communicator& communicator, const BackwardPass& pass,
+              const Gradient& gradient, TaskId needed, Forwards::const_iterator next) const {
+    Task task{.bytes = gradient.bytes, .step = pass.step, .phase = Phase::backward};
+    task.kind = TaskKind::collective;
+    task.name = graph.names().intern("gradient in slices");
+    task.duration = communicator.time(Operation::all_reduce, gradient.bytes);
+    if (needed != kNoTask) {
+      const std::vector<TaskId>& tasks = next->second.tasks;
+      const auto place = std::ranges::find(tasks, needed) - tasks.begin();
+      task.priority = priority_ ? -static_cast<std::int32_t>(place) : 0;
+    }
+    const TaskId sent =
+        graph.append(lane_named(graph, "parameter slices", graph.lane_of(pass.last)), task);
+    graph.add({.before = gradient.ready,
+               .after = sent,
+               .provenance = Provenance::assumed,
+               .why = Rule::collective_input});
+    if (needed != kNoTask)
+      graph.add({.before = sent,
+                 .after = needed,
+                 .provenance = Provenance::assumed,
+                 .why = Rule::update_after_collectives});
+    return sent;
+  }
+
+  void prioritize(Graph& graph, const std::vector<TaskId>& sent, Communicator& communicator) const {
+    if (sent.empty()) return;
+    Lane& lane = graph.lane(graph.lane_of(sent.front()));
+    lane.discipline = Discipline::priority;
+    lane.slice = std::max(Nanoseconds(1), communicator.time(Operation::all_reduce, slice_));
+  }
+
+  static void drop_updates(Graph& graph, Effect& effect) {
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      const TaskId id{i};
+      Task& task = graph.task(id);
+      if (graph.removed(id) || task.phase != Phase::update || task.kind != TaskKind::kernel)
+        continue;
+      task.duration = 0ns;
+      ++effect.changed;
+    }
+  }
+
+  void describe_effect(const Gradients& found, Nanoseconds transfer,
+                       const Communicator& communicator, Effect& effect) const {
+    const auto steps = static_cast<std::int64_t>(found.passes.size());
+    Bytes largest{};
+    for (const BackwardPass& pass : found.passes) largest = std::max(largest, total_bytes(pass));
+    effect.summary = to_text(largest) + " of gradients a step in slices of " + to_text(slice_) +
+                     " among " + communicator.described();
+    effect.figures = {{"gradient_bytes", largest}, {"transfer_per_step", transfer / steps}};
+    effect.assumptions = communicator.assumed();
+    effect.assumptions.emplace_back(
+        "a slice takes its part of the time of its whole gradient; slices are preempted for more "
+        "urgent ones at no cost");
+  }
+
+  std::int64_t gpus_ = 8;
+  NetworkSettings network_;
+  Bytes slice_ = kSlice, gradient_bytes_{};
+  bool priority_ = true, server_update_ = true;
+  ContentionShares contention_;
+};
+
+}  // namespace
+
+TransformEntry p3_entry() {
+  return {
+      .make = made<PriorityPropagation>,
+      .assumes =
+          "Each worker trains as the recorded one on a batch of its own. Gradients are cut into "
+          "slices, of which the network sends those of the front layers first; the next step's "
+          "forward pass of a layer waits for the gradient of that layer alone. Servers update "
+          "the parameters (P3, MLSys 2019). Transfers take what the network's model says of an "
+          "all-reduce of the gradient, or of the chosen algorithm. Published measurements "
+          "were within 16 % of such a prediction (the Daydream paper, ATC'20).",
+      .worth = {.why_not = "how many GPUs on which network is your question: "
+                           "p3:gpus=8,bandwidth=1.25GB/s,latency=10us"}};
+}
+
+}  // namespace foretrace
