@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the tables of scenarios: in README.md what each scenario asks, what it asserts, and what comes of it; in ci/README.md the
-metrics of `check`.
+"""Writes the tables of scenarios: in README.md and daydream/README.md what each scenario asks, what it asserts, and what comes of it;
+in ci/README.md the metrics of `check`.
 
     scripts/example_tables.py            says whether the tables are as they would be written; exit status 1 if not
     scripts/example_tables.py --write    shows them and asks whether to write them, between the two comments that mark their places;
@@ -9,6 +9,7 @@ metrics of `check`.
 The program is $FORETRACE, or build/foretrace."""
 
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -52,15 +53,15 @@ def row(path):
     return f"| `{path.name}` | {scenario['$comment']} | {times} | {change(peak(before), peak(after))} | {demands(scenario)} |"
 
 
-def examples():
+def examples(folder):
     """Those that `predict` answers; sweeps are many questions in one."""
-    paths = sorted(path for path in FOLDER.glob("*.json") if path.name != "scenario.schema.json")
+    paths = sorted(path for path in folder.glob("*.json") if path.name != "scenario.schema.json")
     return [path for path in paths if not {"sweep", "matrix"} & set(json.loads(path.read_text()))]
 
 
-def table_of_examples():
+def table_of_examples(folder):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        rows = list(pool.map(row, examples()))
+        rows = list(pool.map(row, examples(folder)))
     return "\n".join(["| file | what it shows | step | peak | asserts |", "|---|---|---|---|---|", *rows])
 
 
@@ -80,7 +81,8 @@ def with_table(readme, name, table):
 
 
 def main():
-    tables = {FOLDER / "README.md": ("examples", table_of_examples), FOLDER / "ci" / "README.md": ("metrics", table_of_metrics)}
+    tables = {folder / "README.md": ("examples", functools.partial(table_of_examples, folder)) for folder in (FOLDER, FOLDER / "daydream")}
+    tables[FOLDER / "ci" / "README.md"] = ("metrics", table_of_metrics)
     written = {readme: with_table(readme, *table) for readme, table in tables.items()}
     if sys.argv[1:2] == ["--write"]:
         return 0 if keep.keep(written, "--yes" in sys.argv) else 1

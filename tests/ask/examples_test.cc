@@ -19,11 +19,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kFolders[] = {FORETRACE_SOURCE_DIR "/scenarios",
+                                    FORETRACE_SOURCE_DIR "/scenarios/daydream"};
+
 std::vector<fs::path> examples() {
   std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(FORETRACE_SOURCE_DIR "/scenarios")) {
-    const fs::path& path = entry.path();
-    if (path.extension() == ".json" && path.stem().extension() != ".schema") found.push_back(path);
+  for (const char* const folder : kFolders) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const fs::path& path = entry.path();
+      if (path.extension() == ".json" && path.stem().extension() != ".schema")
+        found.push_back(path);
+    }
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -124,28 +130,33 @@ TEST(Examples, EachSaysWhatItTeaches) {
     SCOPED_TRACE(path.filename());
     const nlohmann::json json = nlohmann::json::parse(text_of(path));
     EXPECT_GE(json.value("$comment", "").size(), 40U);
-    EXPECT_EQ(json.value("$schema", ""), "scenario.schema.json");
+    const fs::path schema = path.parent_path() / json.value("$schema", "");
+    EXPECT_TRUE(fs::equivalent(schema, FORETRACE_SOURCE_DIR "/scenarios/scenario.schema.json"));
   }
 }
 
-TEST(Examples, EachIsInTheListAndNothingElseIs) {
-  std::vector<std::string> listed = listed_in(text_of(FORETRACE_SOURCE_DIR "/scenarios/README.md"));
-  std::erase_if(listed, [](const std::string& name) {
-    return !name.ends_with(".json") || name.ends_with(".schema.json") ||
-           name.find(' ') != name.npos;
-  });
-  const std::vector<fs::path> all = examples();
-  for (const fs::path& path : all) {
-    const std::string name = path.filename().string();
-    EXPECT_TRUE(std::any_of(listed.begin(), listed.end(),
-                            [&](const std::string& one) { return is_named(name, one); }))
-        << name << " is not in scenarios/README.md";
-  }
-  for (const std::string& one : listed) {
-    EXPECT_TRUE(
-        std::any_of(all.begin(), all.end(),
-                    [&](const fs::path& path) { return is_named(path.filename().string(), one); }))
-        << "scenarios/README.md lists " << one << ", which is not there";
+TEST(Examples, EachIsInTheListOfItsFolderAndNothingElseIs) {
+  for (const fs::path folder : kFolders) {
+    std::vector<std::string> listed = listed_in(text_of(folder / "README.md"));
+    std::erase_if(listed, [](const std::string& name) {
+      return !name.ends_with(".json") || name.ends_with(".schema.json") ||
+             name.find(' ') != name.npos;
+    });
+    std::vector<fs::path> all = examples();
+    std::erase_if(all, [&](const fs::path& path) { return path.parent_path() != folder; });
+    EXPECT_FALSE(all.empty());
+    for (const fs::path& path : all) {
+      const std::string name = path.filename().string();
+      EXPECT_TRUE(std::any_of(listed.begin(), listed.end(),
+                              [&](const std::string& one) { return is_named(name, one); }))
+          << path << " is not in the README.md of its folder";
+    }
+    for (const std::string& one : listed) {
+      EXPECT_TRUE(std::any_of(
+          all.begin(), all.end(),
+          [&](const fs::path& path) { return is_named(path.filename().string(), one); }))
+          << folder << " lists " << one << ", which is not there";
+    }
   }
 }
 

@@ -1,0 +1,297 @@
+// Other buckets for gradients that are sent already, whether the trace recorded them or a step in
+// front added them:
+//
+//     stream   |F4 3 2 1|            stream   |F4 3 2 1|       4: the work that makes the last
+//     network     |aa|bb|      ->    network   |  |cccc|          gradient of the first bucket
+//
+// The buckets of a step are one row of bytes. A new bucket is ready with the work that makes its
+// last byte: for the end of an old bucket what that waited for, and in between the backward work at
+// that share of the time. Its transfer takes what the old ones took for its bytes, times
+//
+//     model(new size) / sum of model(old size) x the share of each that is in it
+//
+// so that buckets that stay as they are keep their time exactly. An end near an old one is that.
+//
+//     An old collective that ends no new bucket takes no time, and what waited for it waits for the
+//     new bucket that has its last byte.
+//
+// Ignored: the host's work for more or fewer buckets, and ranks of which only one is there.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/numbers/scaling.h"
+#include "foretrace/error.h"
+#include "foretrace/simulate.h"
+#include "graph/select.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+#include "transform/parallel/communicator.h"
+
+namespace foretrace {
+namespace {
+
+/// A new bucket ends with an old one where that is not further away, as a share of its size:
+/// frameworks close a bucket with a whole parameter.
+constexpr double kNear = 0.25;
+
+/// One bucket as it is sent now.
+struct Sent {
+  TaskId task = kNoTask;
+  Bytes bytes{};
+  Bytes end{};  ///< Of the bytes of the step, from the first bucket on.
+  TaskId ready = kNoTask;
+  Operation operation = Operation::all_reduce;
+  std::int32_t ranks = 0;
+};
+
+/// Those of one step and process group, in the order of their lane.
+using Row = std::vector<Sent>;
+
+class BucketSize final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.bytes("bucket", bucket_, "Gradients of so many bytes are sent together", Bytes{1});
+    fields.bytes("first_bucket", first_bucket_,
+                 "The same for the bucket that is ready first; 0B: as it is now");
+    network_.describe(fields);
+    fields.integer("ranks", ranks_,
+                   "Ranks of a collective that does not tell how many it has; 0: it is left alone",
+                   0, 1'000'000);
+    fields.object("where", where_, "The collectives that send gradients");
+  }
+
+  Effect apply(Graph& graph, const Context&) const override {
+    const Timeline timeline = simulate(graph, {.memory = false});
+    const std::vector<Row> rows = rows_of(graph, timeline);
+    std::map<std::int32_t, Communicator> networks;
+    const auto model = [&](const Sent& like, Bytes bytes) {
+      Communicator& network = networks.try_emplace(like.ranks, network_, like.ranks).first->second;
+      return network.time(like.operation, bytes);
+    };
+    Effect effect;
+    std::size_t before = 0, after = 0;
+    for (const Row& row : rows) {
+      const std::vector<Bytes> ends = new_ends(row);
+      before += row.size(), after += ends.size();
+      if (!is_same(row, ends)) effect.changed += regroup(graph, timeline, row, ends, model);
+    }
+    effect.summary = counted(before, "bucket") + " become " + std::to_string(after);
+    effect.figures = {
+        {"buckets_before", static_cast<double>(before) / static_cast<double>(rows.size())},
+        {"buckets_after", static_cast<double>(after) / static_cast<double>(rows.size())}};
+    for (const auto& [ranks, network] : networks) effect.assumptions = network.assumed();
+    effect.assumptions.emplace_back(
+        "the host needs no more and no less time for other buckets, and other ranks are ready when "
+        "this one is");
+    return effect;
+  }
+
+ private:
+  std::vector<Row> rows_of(const Graph& graph, const Timeline& timeline) const {
+    std::vector<char> chosen(graph.task_count(), 0);
+    for (const TaskId id : where_.select_some(graph)) chosen[index(id)] = 1;
+    std::map<std::pair<std::int32_t, LaneId>, Row> rows;
+    const auto add = [&](TaskId id, Operation operation, std::int32_t ranks, Bytes bytes) {
+      if (chosen[index(id)] == 0 || graph.removed(id) || bytes <= Bytes{}) return;
+      if (operation != Operation::all_reduce || graph.task(id).phase == Phase::forward) return;
+      chosen[index(id)] = 0;
+      rows[{graph.task(id).step, graph.lane_of(id)}].push_back(
+          {.task = id, .bytes = bytes, .operation = operation, .ranks = ranks});
+    };
+    for (const RecordedCollective& one : graph.collectives()) {
+      const auto operation = operation_recorded_as(graph.names()[one.operation]);
+      const std::int32_t ranks =
+          one.group_size > 0 ? one.group_size : static_cast<std::int32_t>(ranks_);
+      if (operation && ranks > 1) add(one.task, *operation, ranks, one.bytes);
+    }
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {  // Those that a step has added.
+      const TaskId id{i};
+      if (chosen[i] == 0 || graph.task(id).record != Task{}.record || ranks_ < 2) continue;
+      const auto operation = operation_recorded_as(graph.name(id));
+      if (operation) add(id, *operation, static_cast<std::int32_t>(ranks_), graph.task(id).bytes);
+    }
+    if (rows.empty())
+      throw Error(
+          "no collective of the backward pass is an all-reduce whose size and number of ranks are "
+          "known (for added ones give \"ranks\"; the reduce-scatters of FSDP follow its units, not "
+          "buckets)");
+    std::vector<Row> found;
+    for (auto& [key, row] : rows) {
+      std::ranges::stable_sort(row, {}, [&](const Sent& one) { return start(timeline, one.task); });
+      Bytes sum{};
+      for (Sent& one : row) {
+        one.end = sum += one.bytes;
+        one.ready = ready_of(graph, timeline, one.task);
+      }
+      found.push_back(std::move(row));
+    }
+    return found;
+  }
+
+  static Nanoseconds start(const Timeline& timeline, TaskId task) {
+    return timeline.start[index(task)];
+  }
+  static Nanoseconds finish(const Timeline& timeline, TaskId task) {
+    return timeline.finish[index(task)];
+  }
+
+  /// The device work that a collective waits for; of several the last.
+  static TaskId ready_of(const Graph& graph, const Timeline& timeline, TaskId task) {
+    TaskId last = kNoTask;
+    graph.each_wait(task, [&](const Dependency& wait) {
+      if (!runs_on_device(graph.task(wait.before).kind)) return;
+      if (last == kNoTask || finish(timeline, wait.before) > finish(timeline, last))
+        last = wait.before;
+    });
+    return last;
+  }
+
+  std::vector<Bytes> new_ends(const Row& row) const {
+    std::vector<Bytes> ends;
+    const Bytes all = row.back().end;
+    for (Bytes begin{}; begin < all;) {
+      const bool first = ends.empty();
+      const Bytes size = !first                     ? bucket_
+                         : first_bucket_ == Bytes{} ? std::min(row.front().bytes, bucket_)
+                                                    : first_bucket_;
+      Bytes end = std::min(begin + size, all), nearest = end;
+      std::int64_t least = scaled(size, kNear).count + 1;
+      for (const Sent& one : row) {
+        const std::int64_t off = std::abs(one.end.count - end.count);
+        if (one.end > begin && off < least) nearest = one.end, least = off;
+      }
+      ends.push_back(nearest);
+      begin = nearest;
+    }
+    return ends;
+  }
+
+  static bool is_same(const Row& row, const std::vector<Bytes>& ends) {
+    return std::ranges::equal(row, ends, {}, [](const Sent& one) { return one.end; });
+  }
+
+  /// One transfer for each new bucket. Returns how many tasks changed.
+  template <class Model>
+  static std::size_t regroup(Graph& graph, const Timeline& timeline, const Row& row,
+                             const std::vector<Bytes>& ends, const Model& model) {
+    std::vector<Nanoseconds> durations;
+    for (const Sent& one : row) durations.push_back(graph.task(one.task).duration);
+    std::vector<TaskId> senders;  // By old bucket: the task that ends its last byte.
+    std::size_t old = 0, waiting = 0;
+    Bytes begin{};
+    for (const Bytes end : ends) {
+      while (row[old].end < end) graph.task(row[old++].task).duration = 0ns;
+      const Nanoseconds time = time_of(row, durations, begin, end, model);
+      TaskId sender = row[old].task;
+      if (row[old].end != end) {
+        Task task = graph.task(sender);
+        task.gap = 0ns;
+        sender = graph.insert_before(row[old].task, task);
+        if (const TaskId ready = ready_at(graph, timeline, row, old, end); ready != kNoTask)
+          graph.add({.before = ready,
+                     .after = sender,
+                     .provenance = Provenance::assumed,
+                     .why = Rule::collective_input});
+      }
+      graph.task(sender).duration = time;
+      graph.task(sender).bytes = end - begin;
+      for (; waiting < row.size() && row[waiting].end <= end; ++waiting) senders.push_back(sender);
+      if (row[old].end == end) ++old;
+      begin = end;
+    }
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (senders[i] != row[i].task) wait_instead(graph, timeline, row[i], senders[i]);
+    }
+    return row.size() + ends.size();
+  }
+
+  /// What waited for an old bucket waits for `sender` too, work that is in line behind it and work
+  /// that only found the device full aside.
+  static void wait_instead(Graph& graph, const Timeline& timeline, const Sent& old, TaskId sender) {
+    std::vector<Dependency> waits;
+    graph.each_dependent(old.task, [&](const Dependency& one) { waits.push_back(one); });
+    for (Dependency wait : waits) {
+      if (wait.anchor == Anchor::start || wait.after == sender || wait.why == Rule::device_full)
+        continue;
+      if (index(sender) < timeline.start.size() &&
+          start(timeline, wait.after) < start(timeline, sender))
+        throw Error("bucket: " + std::string(graph.name(wait.after)) +
+                    " uses a bucket before the next one is ready, so that they cannot be sent "
+                    "together; at most " +
+                    to_text(old.bytes) + " can");
+      wait.before = sender;
+      graph.add(wait);
+    }
+  }
+
+  template <class Model>
+  static Nanoseconds time_of(const Row& row, const std::vector<Nanoseconds>& durations, Bytes begin,
+                             Bytes end, const Model& model) {
+    double recorded = 0, modelled = 0;
+    const Sent* largest = &row.front();
+    Bytes most{};
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const Bytes from = std::max(begin, row[i].end - row[i].bytes), to = std::min(end, row[i].end);
+      if (to <= from) continue;
+      if (to - from > most) largest = &row[i], most = to - from;
+      const double share =
+          static_cast<double>((to - from).count) / static_cast<double>(row[i].bytes.count);
+      recorded += share * static_cast<double>(durations[i].count());
+      modelled += share * static_cast<double>(model(row[i], row[i].bytes).count());
+    }
+    const double now = static_cast<double>(model(*largest, end - begin).count());
+    return Nanoseconds(std::llround(modelled > 0 ? recorded * now / modelled : recorded));
+  }
+
+  /// The backward work that makes the byte in front of `end`, which lies within the old bucket.
+  static TaskId ready_at(const Graph& graph, const Timeline& timeline, const Row& row,
+                         std::size_t old, Bytes end) {
+    const TaskId last = row[old].ready;
+    if (last == kNoTask) return kNoTask;
+    const TaskId before = old == 0 ? kNoTask : row[old - 1].ready;
+    const Nanoseconds to = finish(timeline, last);
+    Nanoseconds from{0};
+    if (before != kNoTask) {
+      from = finish(timeline, before);
+    } else {  // The pass begins with the first backward work on the lane.
+      TaskId first = last;
+      for (TaskId id = last; id != kNoTask && graph.task(id).phase == graph.task(last).phase;
+           id = graph.previous(id))
+        first = id;
+      from = start(timeline, first);
+    }
+    const Bytes begin = row[old].end - row[old].bytes;
+    const Nanoseconds until =
+        from + scaled(to - from, static_cast<double>((end - begin).count) /
+                                     static_cast<double>(row[old].bytes.count));
+    TaskId found = last;
+    for (TaskId id = last; id != kNoTask && finish(timeline, id) >= until; id = graph.previous(id))
+      found = id;
+    return found;
+  }
+
+  Bytes bucket_{25 << 20}, first_bucket_{};
+  NetworkSettings network_;
+  std::int64_t ranks_ = 0;
+  Selector where_{"collective"};
+};
+
+}  // namespace
+
+TransformEntry bucket_size_entry() {
+  return {.make = made<BucketSize>,
+          .assumes =
+              "The gradients that the job sends already, in all-reduces, are cut "
+              "into other buckets. A bucket is ready with the backward work that makes its last "
+              "byte, found between the work that the buckets waited for so far by the share of "
+              "its bytes. Its transfer takes what those bytes took, times what the network's model "
+              "says of the new size against the old. Buckets that stay the same keep their time.",
+          .worth = {.why_not = "which network the job runs on is not in a trace: "
+                               "bucket_size:bucket=100MB,machine=dgx-a100"}};
+}
+
+}  // namespace foretrace
