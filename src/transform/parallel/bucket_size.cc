@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "base/numbers/scaling.h"
@@ -30,6 +29,7 @@
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 #include "transform/parallel/communicator.h"
+#include "transform/parallel/sent_gradients.h"
 
 namespace foretrace {
 namespace {
@@ -38,19 +38,6 @@ namespace {
 /// frameworks close a bucket with a whole parameter.
 constexpr double kNear = 0.25;
 
-/// One bucket as it is sent now.
-struct Sent {
-  TaskId task = kNoTask;
-  Bytes bytes{};
-  Bytes end{};  ///< Of the bytes of the step, from the first bucket on.
-  TaskId ready = kNoTask;
-  Operation operation = Operation::all_reduce;
-  std::int32_t ranks = 0;
-};
-
-/// Those of one step and process group, in the order of their lane.
-using Row = std::vector<Sent>;
-
 class BucketSize final : public Transform {
  public:
   void describe(Fields& fields) override {
@@ -58,23 +45,20 @@ class BucketSize final : public Transform {
     fields.bytes("first_bucket", first_bucket_,
                  "The same for the bucket that is ready first; 0B: as it is now");
     network_.describe(fields);
-    fields.integer("ranks", ranks_,
-                   "Ranks of a collective that does not tell how many it has; 0: it is left alone",
-                   0, 1'000'000);
-    fields.object("where", where_, "The collectives that send gradients");
+    describe_sent_gradients(fields, ranks_, where_);
   }
 
   Effect apply(Graph& graph, const Context&) const override {
     const Timeline timeline = simulate(graph, {.memory = false});
-    const std::vector<Row> rows = rows_of(graph, timeline);
+    const std::vector<SentGradients> rows = sent_gradients(graph, timeline, where_, ranks_);
     std::map<std::int32_t, Communicator> networks;
-    const auto model = [&](const Sent& like, Bytes bytes) {
+    const auto model = [&](const SentBucket& like, Bytes bytes) {
       Communicator& network = networks.try_emplace(like.ranks, network_, like.ranks).first->second;
       return network.time(like.operation, bytes);
     };
     Effect effect;
     std::size_t before = 0, after = 0;
-    for (const Row& row : rows) {
+    for (const SentGradients& row : rows) {
       const std::vector<Bytes> ends = new_ends(row);
       before += row.size(), after += ends.size();
       if (!is_same(row, ends)) effect.changed += regroup(graph, timeline, row, ends, model);
@@ -91,47 +75,6 @@ class BucketSize final : public Transform {
   }
 
  private:
-  std::vector<Row> rows_of(const Graph& graph, const Timeline& timeline) const {
-    std::vector<char> chosen(graph.task_count(), 0);
-    for (const TaskId id : where_.select_some(graph)) chosen[index(id)] = 1;
-    std::map<std::pair<std::int32_t, LaneId>, Row> rows;
-    const auto add = [&](TaskId id, Operation operation, std::int32_t ranks, Bytes bytes) {
-      if (chosen[index(id)] == 0 || graph.removed(id) || bytes <= Bytes{}) return;
-      if (operation != Operation::all_reduce || graph.task(id).phase == Phase::forward) return;
-      chosen[index(id)] = 0;
-      rows[{graph.task(id).step, graph.lane_of(id)}].push_back(
-          {.task = id, .bytes = bytes, .operation = operation, .ranks = ranks});
-    };
-    for (const RecordedCollective& one : graph.collectives()) {
-      const auto operation = operation_recorded_as(graph.names()[one.operation]);
-      const std::int32_t ranks =
-          one.group_size > 0 ? one.group_size : static_cast<std::int32_t>(ranks_);
-      if (operation && ranks > 1) add(one.task, *operation, ranks, one.bytes);
-    }
-    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {  // Those that a step has added.
-      const TaskId id{i};
-      if (chosen[i] == 0 || graph.task(id).record != Task{}.record || ranks_ < 2) continue;
-      const auto operation = operation_recorded_as(graph.name(id));
-      if (operation) add(id, *operation, static_cast<std::int32_t>(ranks_), graph.task(id).bytes);
-    }
-    if (rows.empty())
-      throw Error(
-          "no collective of the backward pass is an all-reduce whose size and number of ranks are "
-          "known (for added ones give \"ranks\"; the reduce-scatters of FSDP follow its units, not "
-          "buckets)");
-    std::vector<Row> found;
-    for (auto& [key, row] : rows) {
-      std::ranges::stable_sort(row, {}, [&](const Sent& one) { return start(timeline, one.task); });
-      Bytes sum{};
-      for (Sent& one : row) {
-        one.end = sum += one.bytes;
-        one.ready = ready_of(graph, timeline, one.task);
-      }
-      found.push_back(std::move(row));
-    }
-    return found;
-  }
-
   static Nanoseconds start(const Timeline& timeline, TaskId task) {
     return timeline.start[index(task)];
   }
@@ -139,18 +82,7 @@ class BucketSize final : public Transform {
     return timeline.finish[index(task)];
   }
 
-  /// The device work that a collective waits for; of several the last.
-  static TaskId ready_of(const Graph& graph, const Timeline& timeline, TaskId task) {
-    TaskId last = kNoTask;
-    graph.each_wait(task, [&](const Dependency& wait) {
-      if (!runs_on_device(graph.task(wait.before).kind)) return;
-      if (last == kNoTask || finish(timeline, wait.before) > finish(timeline, last))
-        last = wait.before;
-    });
-    return last;
-  }
-
-  std::vector<Bytes> new_ends(const Row& row) const {
+  std::vector<Bytes> new_ends(const SentGradients& row) const {
     std::vector<Bytes> ends;
     const Bytes all = row.back().end;
     for (Bytes begin{}; begin < all;) {
@@ -160,7 +92,7 @@ class BucketSize final : public Transform {
                                                     : first_bucket_;
       Bytes end = std::min(begin + size, all), nearest = end;
       std::int64_t least = scaled(size, kNear).count + 1;
-      for (const Sent& one : row) {
+      for (const SentBucket& one : row) {
         const std::int64_t off = std::abs(one.end.count - end.count);
         if (one.end > begin && off < least) nearest = one.end, least = off;
       }
@@ -170,16 +102,16 @@ class BucketSize final : public Transform {
     return ends;
   }
 
-  static bool is_same(const Row& row, const std::vector<Bytes>& ends) {
-    return std::ranges::equal(row, ends, {}, [](const Sent& one) { return one.end; });
+  static bool is_same(const SentGradients& row, const std::vector<Bytes>& ends) {
+    return std::ranges::equal(row, ends, {}, [](const SentBucket& one) { return one.end; });
   }
 
   /// One transfer for each new bucket. Returns how many tasks changed.
   template <class Model>
-  static std::size_t regroup(Graph& graph, const Timeline& timeline, const Row& row,
+  static std::size_t regroup(Graph& graph, const Timeline& timeline, const SentGradients& row,
                              const std::vector<Bytes>& ends, const Model& model) {
     std::vector<Nanoseconds> durations;
-    for (const Sent& one : row) durations.push_back(graph.task(one.task).duration);
+    for (const SentBucket& one : row) durations.push_back(graph.task(one.task).duration);
     std::vector<TaskId> senders;  // By old bucket: the task that ends its last byte.
     std::size_t old = 0, waiting = 0;
     Bytes begin{};
@@ -211,7 +143,8 @@ class BucketSize final : public Transform {
 
   /// What waited for an old bucket waits for `sender` too, work that is in line behind it and work
   /// that only found the device full aside.
-  static void wait_instead(Graph& graph, const Timeline& timeline, const Sent& old, TaskId sender) {
+  static void wait_instead(Graph& graph, const Timeline& timeline, const SentBucket& old,
+                           TaskId sender) {
     std::vector<Dependency> waits;
     graph.each_dependent(old.task, [&](const Dependency& one) { waits.push_back(one); });
     for (Dependency wait : waits) {
@@ -229,10 +162,10 @@ class BucketSize final : public Transform {
   }
 
   template <class Model>
-  static Nanoseconds time_of(const Row& row, const std::vector<Nanoseconds>& durations, Bytes begin,
-                             Bytes end, const Model& model) {
+  static Nanoseconds time_of(const SentGradients& row, const std::vector<Nanoseconds>& durations,
+                             Bytes begin, Bytes end, const Model& model) {
     double recorded = 0, modelled = 0;
-    const Sent* largest = &row.front();
+    const SentBucket* largest = &row.front();
     Bytes most{};
     for (std::size_t i = 0; i < row.size(); ++i) {
       const Bytes from = std::max(begin, row[i].end - row[i].bytes), to = std::min(end, row[i].end);
@@ -248,7 +181,7 @@ class BucketSize final : public Transform {
   }
 
   /// The backward work that makes the byte in front of `end`, which lies within the old bucket.
-  static TaskId ready_at(const Graph& graph, const Timeline& timeline, const Row& row,
+  static TaskId ready_at(const Graph& graph, const Timeline& timeline, const SentGradients& row,
                          std::size_t old, Bytes end) {
     const TaskId last = row[old].ready;
     if (last == kNoTask) return kNoTask;

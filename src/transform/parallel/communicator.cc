@@ -28,6 +28,10 @@ void NetworkSettings::describe(Fields& fields) {
   fields.integer("servers", servers, "Hosts that only serve, for parameter_server", 0, 65'536);
 }
 
+bool NetworkSettings::is_given() const {
+  return !machine.empty() || latency || bandwidth.bytes_per_second > 0;
+}
+
 Communicator::Communicator(const NetworkSettings& settings, std::int64_t workers)
     : settings_(settings), workers_(static_cast<std::uint32_t>(workers)) {
   const bool is_uniform = settings.bandwidth.bytes_per_second > 0 || settings.latency;

@@ -26,6 +26,8 @@ struct NetworkSettings {
   double slow_link = 1;
 
   void describe(Fields& fields);
+  /// Whether the settings name a machine, or any part of a uniform network.
+  bool is_given() const;
 };
 
 /// Prices of collectives among so many workers, one on each device. Not for several threads at

@@ -30,6 +30,7 @@
 #include "transform/parallel/communicator.h"
 #include "transform/parallel/contention.h"
 #include "transform/parallel/gradients.h"
+#include "transform/parallel/memory_rate.h"
 
 namespace foretrace {
 namespace {
@@ -80,7 +81,7 @@ class DataParallel final : public Transform {
     Effect effect;
     Exchange exchange{.graph = graph,
                       .communicator = communicator,
-                      .memory = copies_ ? memory_bandwidth(graph, context) : Bandwidth{},
+                      .memory = copies_ ? memory_rate(graph, context, "copies") : Bandwidth{},
                       .effect = effect};
     for (const BackwardPass& pass : found.passes) send(pass, late_of(pass, timeline), exchange);
     hold_buckets(graph, exchange.totals.largest);
@@ -125,17 +126,6 @@ class DataParallel final : public Transform {
     }
     if (open.bytes > Bytes{}) buckets.push_back(open);
     return buckets;
-  }
-
-  Bandwidth memory_bandwidth(const Graph& graph, const Context& context) const {
-    if (context.machine != nullptr) return context.machine->memory_bandwidth;
-    for (const std::string& name : graph.device_names()) {
-      if (const DeviceModel* const device = device_recorded_as(name))
-        return device->memory_bandwidth;
-    }
-    throw Error(
-        "copies: the trace does not say which device it was recorded on; give --machine, "
-        "or copies=false");
   }
 
   /// How much later than a typical worker the slowest is ready, and when in the pass.
@@ -200,6 +190,10 @@ class DataParallel final : public Transform {
     task.duration = communicator.time(Operation::all_reduce, bucket.bytes);
     const LaneId lane = lane_named(graph, "data parallel", graph.lane_of(pass.last));
     const TaskId sent = graph.append(lane, task);
+    graph.collectives().push_back({.task = sent,
+                                   .operation = graph.names().intern("all_reduce"),
+                                   .group_size = static_cast<std::int32_t>(gpus_),
+                                   .bytes = bucket.bytes});
     const auto wait_for = [&](TaskId before, Nanoseconds lag) {
       graph.add({.before = before,
                  .after = sent,

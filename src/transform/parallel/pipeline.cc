@@ -108,9 +108,7 @@ class Pipeline final : public Transform {
 
   Networks make_networks() const {
     Networks networks;
-    const bool has_network = !network_.machine.empty() || network_.latency.has_value() ||
-                             network_.bandwidth.bytes_per_second > 0;
-    if (output_ > Bytes{} && !has_network)
+    if (output_ > Bytes{} && !network_.is_given())
       throw Error("output_bytes: needs a machine, or latency and bandwidth");
     if (output_ > Bytes{}) networks.neighbors.emplace(network_, stages_);
     if (replicas_ > 1) networks.copies.emplace(network_, replicas_);

@@ -1,0 +1,94 @@
+// Workers that train alone for several steps and then average their parameters (S. Stich, Local
+// SGD, ICLR 2019). Every step takes its part of an average:
+//
+//     network  |aa|bb|cc|   ->   |      dd|      d: all of a, b and c together, divided by the
+//     steps
+//
+// The average is taken behind the update of one step in `every`, and nothing hides it. A replay has
+// few steps, so each gets that share of it in front of its update, which takes as long.
+
+#include <map>
+#include <vector>
+
+#include "base/numbers/scaling.h"
+#include "foretrace/error.h"
+#include "foretrace/simulate.h"
+#include "transform/edit/edit.h"
+#include "transform/edit/registered.h"
+#include "transform/parallel/communicator.h"
+#include "transform/parallel/sent_gradients.h"
+
+namespace foretrace {
+namespace {
+
+class LocalSgd final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.integer("every", every_, "Parameters are averaged once in so many steps", 1, 1'000'000);
+    network_.describe(fields);
+    describe_sent_gradients(fields, ranks_, where_);
+  }
+
+  Effect apply(Graph& graph, const Context&) const override {
+    const Timeline timeline = simulate(graph, {.memory = false});
+    std::map<std::int32_t, Communicator> networks;
+    Effect effect;
+    Nanoseconds before{0}, after{0};
+    if (every_ == 1) {
+      effect.summary = "parameters are averaged in every step, which gradients are already";
+      return effect;
+    }
+    for (const SentGradients& row : sent_gradients(graph, timeline, where_, ranks_)) {
+      Nanoseconds sum{0};
+      for (const SentBucket& bucket : row) {
+        sum += graph.task(bucket.task).duration;
+        graph.task(bucket.task).duration = 0ns;
+      }
+      before += sum;
+      Nanoseconds whole = sum;
+      if (network_.is_given()) {
+        const std::int32_t ranks = row.front().ranks;
+        Communicator& network = networks.try_emplace(ranks, network_, ranks).first->second;
+        whole = scaled(sum, merged_share(row, network));
+      }
+      graph.task(row.back().task).duration = whole / every_;
+      after += whole / every_;
+      effect.changed += row.size();
+    }
+    effect.summary = "transfers take " + to_text(after) + " instead of " + to_text(before) +
+                     " in all, as parameters are averaged once in " + std::to_string(every_) +
+                     " steps";
+    effect.figures = {{"transfer_before", before}, {"transfer_after", after}};
+    for (const auto& [ranks, network] : networks) effect.assumptions = network.assumed();
+    effect.assumptions.emplace_back(
+        "each step takes its part of one average, which nothing hides; the loss falls as fast per "
+        "step as before, which it need not");
+    return effect;
+  }
+
+ private:
+  /// One transfer of all buckets together against one for each.
+  static double merged_share(const SentGradients& row, Communicator& network) {
+    Nanoseconds apart{0};
+    for (const SentBucket& bucket : row) apart += network.time(bucket.operation, bucket.bytes);
+    return ratio(network.time(Operation::all_reduce, row.back().end), apart);
+  }
+
+  std::int64_t every_ = 8, ranks_ = 0;
+  NetworkSettings network_;
+  Selector where_{"collective"};
+};
+
+}  // namespace
+
+TransformEntry local_sgd_entry() {
+  return {.make = made<LocalSgd>,
+          .assumes =
+              "Workers train alone and average their parameters once in \"every\" steps. The "
+              "all-reduces of gradients vanish; an average of as many bytes is added to each step "
+              "with its share of the time, and no computation hides it. Accuracy is not modelled.",
+          .worth = {.why_not = "how often parameters have to be averaged is your question: "
+                               "local_sgd:every=8"}};
+}
+
+}  // namespace foretrace
