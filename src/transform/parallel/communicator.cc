@@ -32,7 +32,22 @@ bool NetworkSettings::is_given() const {
   return !machine.empty() || latency || bandwidth.bytes_per_second > 0;
 }
 
-Communicator::Communicator(const NetworkSettings& settings, std::int64_t workers)
+namespace {
+
+Cluster every(const std::string& machine, std::int64_t workers, std::int64_t stride) {
+  Cluster cluster = find_cluster(machine, workers * stride);
+  if (stride == 1) return cluster;
+  std::vector<std::uint32_t> chosen;
+  for (std::size_t i = 0; i < cluster.placement.size(); i += static_cast<std::size_t>(stride))
+    chosen.push_back(cluster.placement[i]);
+  cluster.placement = std::move(chosen);
+  return cluster;
+}
+
+}  // namespace
+
+Communicator::Communicator(const NetworkSettings& settings, std::int64_t workers,
+                           std::int64_t stride)
     : settings_(settings), workers_(static_cast<std::uint32_t>(workers)) {
   const bool is_uniform = settings.bandwidth.bytes_per_second > 0 || settings.latency;
   if (!settings.machine.empty() && is_uniform)
@@ -44,7 +59,7 @@ Communicator::Communicator(const NetworkSettings& settings, std::int64_t workers
   described_ = std::to_string(workers) + (workers == 1 ? " GPU" : " GPUs");
   if (!settings.machine.empty()) {
     machine_ = std::make_unique<MachineCollectives>(
-        within("machine", [&] { return find_cluster(settings.machine, workers); }),
+        within("machine", [&] { return every(settings.machine, workers, stride); }),
         settings.slow_link);
     described_ += " of " + settings.machine.substr(0, settings.machine.find(':'));
     const std::uint32_t nodes = machine_->places().nodes;

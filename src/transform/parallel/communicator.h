@@ -36,11 +36,13 @@ class Communicator {
  public:
   /// Throws Error where the settings name no network, one without so many devices, or an algorithm
   /// that cannot serve them.
-  Communicator(const NetworkSettings& settings, std::int64_t workers);
+  /// `stride`: each worker has so many devices, of which the first takes part.
+  Communicator(const NetworkSettings& settings, std::int64_t workers, std::int64_t stride = 1);
 
   /// Bytes as nccl-tests counts them: the whole buffer. 0 for a single worker.
   Nanoseconds time(Operation operation, Bytes bytes);
 
+  std::int64_t workers() const { return workers_; }
   /// "8 GPUs of dgx-a100", "16 GPUs over 12.5 GB/s".
   const std::string& described() const { return described_; }
   /// A sentence for each fact about the machine that it does not state.

@@ -1,0 +1,98 @@
+#pragma once
+
+// Gradients of a job on one GPU, exchanged with other workers bucket by bucket while the backward
+// pass goes on: what data_parallel, zero and p3 share.
+//
+//     stream   |FFFF|B4 B3 c B2 B1 c|CU|       c: gradients into a bucket, C: out of all of them
+//     network            |RRRR|  |RR|          R: all-reduce or reduce-scatter of a bucket, once
+//     its
+//                                                 last gradient is ready; the update waits
+
+#include <string>
+#include <vector>
+
+#include "foretrace/collective.h"
+#include "foretrace/fields.h"
+#include "foretrace/graph.h"
+#include "foretrace/timeline.h"
+#include "foretrace/transform.h"
+#include "transform/parallel/communicator.h"
+#include "transform/parallel/contention.h"
+#include "transform/parallel/gradients.h"
+
+namespace foretrace {
+
+struct ExchangeSettings {
+  Bytes bucket{25 << 20}, first_bucket{1 << 20};
+  bool overlap = true, copies = true;
+  ContentionShares contention;
+  Nanoseconds lateness{};
+  double lateness_share = 0;
+
+  ExchangeSettings();
+  void describe(Fields& fields);
+};
+
+/// How much later than a typical worker the slowest is ready, in the passes of a step: half way
+/// through them by half of it.
+class Lateness {
+ public:
+  Lateness(const BackwardPass& pass, const Timeline& timeline, const ExchangeSettings& settings,
+           std::int64_t workers);
+  Nanoseconds at(TaskId task) const;
+  Nanoseconds most() const { return most_; }
+
+ private:
+  const Timeline& timeline_;
+  Nanoseconds begin_{0}, end_{0}, most_{0};
+};
+
+class GradientExchange {
+ public:
+  struct Totals {
+    std::size_t buckets = 0;
+    Nanoseconds transfer{0}, copies{0}, late{0};
+    Bytes largest{};  ///< Gradients of one step.
+    std::vector<TaskId> sent = {};
+  };
+
+  /// `timeline` is that of the graph before any exchange. Everything outlives this.
+  GradientExchange(Graph& graph, const Timeline& timeline, Communicator& communicator,
+                   const ExchangeSettings& settings, std::int64_t workers);
+  /// Without this nothing is copied into and out of buckets.
+  void copy_with(Bandwidth memory) { memory_ = memory; }
+
+  /// Sends the gradients of a step; its update waits for them. Returns the last transfer, which is
+  /// none where there are no gradients.
+  TaskId send(const BackwardPass& pass, Operation operation);
+  /// Appends a transfer of a step to a lane, and counts it.
+  TaskId transfer(const BackwardPass& pass, const char* lane, const std::string& name,
+                  Operation operation, Bytes bytes, Communicator& by);
+
+  const Totals& totals() const { return totals_; }
+  std::size_t changed() const { return changed_; }
+  /// The figures of transfers, copies and lateness per step.
+  std::vector<Figure> figures(std::size_t steps) const;
+
+ private:
+  struct Bucket {
+    Bytes bytes{};
+    TaskId ready = kNoTask;
+  };
+  std::vector<Bucket> buckets_of(const BackwardPass& pass) const;
+  Nanoseconds copy_time(Bytes bytes) const;
+  TaskId send_bucket(const BackwardPass& pass, const Bucket& bucket, const Lateness& late,
+                     Operation operation);
+  TaskId copied_back(const BackwardPass& pass);
+
+  Graph& graph_;
+  const Timeline& timeline_;
+  Communicator& communicator_;
+  const ExchangeSettings& settings_;
+  std::int64_t workers_;
+  Bandwidth memory_{};
+  Totals totals_;
+  std::size_t changed_ = 0;
+};
+
+}  // namespace foretrace
