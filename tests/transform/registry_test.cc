@@ -126,7 +126,11 @@ TEST(Transforms, LeaveAGraphThatReplays) {
     if (entry.name == "op_fusion") step += ":pattern=[u,v]";
     if (entry.name == "data_parallel")
       step += ":bandwidth=1GB/s,latency=1us,gradient_bytes=1MB,copies=false";
-    if (entry.name == "contention" || entry.name == "network") continue;  // Need communication.
+    if (entry.name == "p3")
+      step += ":bandwidth=1GB/s,latency=1us,gradient_bytes=1MB,server_update=false";
+    constexpr std::string_view kNeedCommunication[] = {"bucket_size", "compress", "contention",
+                                                       "local_sgd", "network"};
+    if (std::ranges::find(kNeedCommunication, entry.name) != std::end(kNeedCommunication)) continue;
     SCOPED_TRACE(step);
     Graph graph = parse_graph(kTraining);
     const auto transform = read_transform_text(step);

@@ -2,6 +2,7 @@
 
 #include "foretrace/answer/figure.h"
 #include "foretrace/error.h"
+#include "foretrace/simulate.h"
 #include "foretrace/timeline.h"
 #include "foretrace/transform.h"
 #include "support/simulated.h"
@@ -93,6 +94,88 @@ TEST(Zero, SaysWhatIsWrong) {
       "optimizer_bytes: must be at most the 1 GB in use when the recording began, got 2GB");
   EXPECT_EQ(simulated("s: A 1\n", R"({"use": "zero", "stage": 4})"),
             "stage: must be at most 3, got 4");
+}
+
+/// Two layers of 4 kB each, and the forward pass of the next step. Between two workers at 1 GB/s, a
+/// reduce-scatter or an all-gather of 4 kB takes 2 us.
+constexpr auto kTwoSteps = R"(
+    stream: E 3 {phase=forward step=0 layer=0}, F 3 {phase=forward step=0 layer=1}, C 4 {phase=backward step=0 layer=1}, B 4 {phase=backward step=0 layer=0}, U 2 {phase=update step=0}, G 3 {phase=forward step=1 layer=0}
+    @step one
+    @step two
+    @alloc 4kB use=gradient: C .. U writes C reads U
+    @alloc 4kB use=gradient: B .. U writes B reads U
+)";
+
+std::string sharded(const std::string& more) {
+  return R"({"use": "zero", "workers": 2, "bandwidth": "1GB/s", "latency": "0us",
+             "lateness": "0us", "lateness_share": 0, "kernel_contention": 0, "collective_contention": 0, )" +
+         more + "}";
+}
+
+TEST(Zero, WithANetworkStageTwoScattersGradientsAndGathersParameters) {
+  // The update takes half as long.
+  EXPECT_EQ(simulated(kTwoSteps, sharded(R"("stage": 2, "bucket": "4kB", "first_bucket": "4kB")")),
+            R"(
+stream             |EEEFFFCCCCBBBB..U....GGG|
+data parallel      |..........rr..rr........|
+sharded parameters |.................aaaa...|
+)");
+}
+
+TEST(Zero, WithANetworkStageThreeGathersUnitsAheadOfTheirPasses) {
+  // The second unit is gathered while the first one runs, and again for the backward pass.
+  EXPECT_EQ(simulated(kTwoSteps, sharded(R"("stage": 3)")), R"(
+stream             |..EEEFFFCCCCBBBB..UGGG|
+sharded parameters |aaaa.aa.aa............|
+sharded gradients  |............rr..rr....|
+)");
+}
+
+TEST(Zero, TheFasterTheNetworkTheMoreOnlyTheSmallerUpdateIsLeft) {
+  Graph graph = parse_graph(kTwoSteps);
+  read_transform_text(
+      "zero:stage=3,workers=2,bandwidth=1000000GB/s,latency=0us,lateness=0us,lateness_share=0,"
+      "kernel_contention=0,collective_contention=0")
+      ->apply(graph, {});
+  EXPECT_EQ(simulate(graph).length, 18us);
+}
+
+/// 8 workers, 1 GB of parameters and of gradients: section 10.1 of the definitions, as DDP's 1.75.
+TEST(Zero, BytesOnTheWireAreThoseOfTheStage) {
+  const std::pair<const char*, double> stages[] = {{"stage=1", 1.75e9},
+                                                   {"stage=2", 1.75e9},
+                                                   {"stage=3", 2.625e9},
+                                                   {"stage=3,reshard=false", 1.75e9}};
+  for (const auto& [stage, bytes] : stages) {
+    Graph graph = parse_graph(std::string("@memory 3GB device=0\n") + kTwoSteps);
+    const Effect effect = read_transform_text("zero:" + std::string(stage) +
+                                              ",workers=8,bandwidth=1GB/s,latency=0us,"
+                                              "parameter_bytes=1GB,gradient_bytes=1GB")
+                              ->apply(graph, {});
+    EXPECT_NEAR(figure(effect, "wire_bytes_per_step"), bytes, 1) << stage;
+  }
+}
+
+TEST(Zero, CopiesOfAShardSumTheirParts) {
+  // Two copies of two workers: each bucket of 4 kB is scattered, then half of it summed in 2 us.
+  EXPECT_EQ(
+      simulated(
+          kTwoSteps,
+          R"({"use": "zero", "stage": 3, "workers": 4, "shard": 2, "bandwidth": "1GB/s", "latency": "0us",
+             "lateness": "0us", "lateness_share": 0, "kernel_contention": 0, "collective_contention": 0})"),
+      R"(
+stream             |..EEEFFFCCCCBBBB....UGGG|
+sharded parameters |aaaa.aa.aa..............|
+sharded gradients  |............rr..rr......|
+among copies       |..............aa..aa....|
+)");
+}
+
+TEST(Zero, AShardDividesTheWorkers) {
+  Graph graph = parse_graph(kTwoSteps);
+  EXPECT_THROW(read_transform_text("zero:stage=3,workers=8,shard=3,bandwidth=1GB/s,latency=0us")
+                   ->apply(graph, {}),
+               Error);
 }
 
 }  // namespace

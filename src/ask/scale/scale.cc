@@ -17,6 +17,8 @@
 #include "foretrace/ask/ledger.h"
 #include "foretrace/cluster.h"
 #include "foretrace/error.h"
+#include "foretrace/fields.h"
+#include "foretrace/transform.h"
 
 namespace foretrace {
 namespace {
@@ -52,13 +54,22 @@ std::vector<std::int64_t> range_in(std::string_view text, std::size_t dots) {
   return counts;
 }
 
+/// How a scheme calls the count; a step that takes none says so itself.
+std::string count_setting(const std::string& scheme) {
+  const std::string_view name = std::string_view(scheme).substr(0, scheme.find(':'));
+  const auto entry = std::ranges::find(transforms(), name, &TransformEntry::name);
+  const bool has_workers =
+      entry != transforms().end() && write_json(*entry->make()).contains("workers");
+  return has_workers ? "workers" : "gpus";
+}
+
 /// The scheme as a step, with count and machine; a network that it names stays.
 std::string step_of(const std::string& scheme, std::int64_t gpus, const std::string& machine) {
   std::string text = scheme;
   const auto set = [&](const std::string& setting) {
     text += (text.find(':') == std::string::npos ? ":" : ",") + setting;
   };
-  set("gpus=" + std::to_string(gpus));
+  set(count_setting(scheme) + "=" + std::to_string(gpus));
   const bool has_network = scheme.find("machine=") != std::string::npos ||
                            scheme.find("bandwidth=") != std::string::npos;
   if (!machine.empty() && !has_network) set("machine=\"" + machine + "\"");

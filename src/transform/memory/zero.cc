@@ -4,8 +4,8 @@
 //
 //     stage 1:  P + G + O/N        stage 2:  P + (G+O)/N        stage 3:  (P+G+O)/N + largest layer
 //
-// Mixed precision with Adam takes 2 + 2 + 12 bytes for each parameter. Memory only: the exchange
-// between workers and the smaller update are not modelled.
+// Mixed precision with Adam takes 2 + 2 + 12 bytes for each parameter. Where the settings name a
+// network, the exchange between workers and the smaller update are added (parallel/sharded.h).
 
 #include <algorithm>
 #include <map>
@@ -14,6 +14,7 @@
 #include "transform/edit/allocation_selector.h"
 #include "transform/edit/registered.h"
 #include "transform/memory/memory_view.h"
+#include "transform/parallel/sharded.h"
 
 namespace foretrace {
 namespace {
@@ -34,18 +35,54 @@ class Zero final : public Transform {
     fields.bytes("layer_bytes", layer_,
                  "For stage 3: parameters of the largest layer, which is gathered while it runs; "
                  "0B: from the trace");
+    traffic_.describe(fields);
   }
 
-  Effect apply(Graph& graph, const Context&) const override {
+  Effect apply(Graph& graph, const Context& context) const override {
+    // First, as the sizes of gradients are those that each worker makes.
+    Effect traffic;
+    if (has_traffic()) {
+      ShardedTraffic settings = traffic_;
+      settings.stage = stage_, settings.workers = workers_;
+      traffic = add_sharded_traffic(graph, context, settings, parameters_, gradients_);
+    }
+    Effect effect = divide_memory(graph);
+    if (!has_traffic()) return effect;
+    effect.summary += "; " + traffic.summary;
+    effect.changed += traffic.changed;
+    effect.figures.insert(effect.figures.end(), traffic.figures.begin(), traffic.figures.end());
+    effect.assumptions.insert(effect.assumptions.end(), traffic.assumptions.begin(),
+                              traffic.assumptions.end());
+    return effect;
+  }
+
+  JobChange job_change() const override {
+    if (!has_traffic()) return {};
+    return {.samples = static_cast<double>(workers_),
+            .tokens = static_cast<double>(workers_),
+            .ranks = workers_};
+  }
+
+ private:
+  bool has_traffic() const { return traffic_.network.is_given(); }
+
+  Effect divide_memory(Graph& graph) const {
     const MemoryView view(graph);
     const Bytes peak = peak_memory(graph, view.timeline);
     std::vector<Kind> kinds = {{MemoryUse::optimizer_state, "optimizer_bytes", optimizer_},
                                {MemoryUse::gradient, "gradient_bytes", gradients_},
                                {MemoryUse::parameter, "parameter_bytes", parameters_}};
     for (Kind& kind : kinds) measure(graph, kind);
-    check(kinds);
-    const Bytes gathered = stage_ == 3 ? gathered_bytes(view) : Bytes{};
     Effect effect;
+    if (has_traffic() && !shows_any(kinds)) {
+      effect.summary = "memory is not divided, as the trace does not show what would be";
+      return effect;
+    }
+    check(kinds);
+    // The unit that runs, and those that are gathered ahead of it.
+    const std::int64_t gathered_at_once = has_traffic() ? traffic_.prefetch + 1 : 1;
+    const Bytes gathered =
+        stage_ == 3 ? Bytes{gathered_bytes(view).count * gathered_at_once} : Bytes{};
     Bytes before{}, after{};
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       before += kinds[i].bytes;
@@ -73,7 +110,6 @@ class Zero final : public Transform {
     return effect;
   }
 
- private:
   struct Kind {
     MemoryUse use;
     std::string_view setting;
@@ -109,10 +145,15 @@ class Zero final : public Transform {
     kind.bytes = std::max(lasting, passing);
   }
 
-  void check(const std::vector<Kind>& kinds) const {
+  bool shows_any(const std::vector<Kind>& kinds) const {
     for (std::size_t i = 0; i < static_cast<std::size_t>(stage_); ++i) {
-      if (kinds[i].bytes > Bytes{}) return;
+      if (kinds[i].bytes > Bytes{}) return true;
     }
+    return false;
+  }
+
+  void check(const std::vector<Kind>& kinds) const {
+    if (shows_any(kinds)) return;
     throw Error(std::string(kinds[0].setting) +
                 ": must be given, because this trace does not show which memory stage " +
                 std::to_string(stage_) + " divides");
@@ -171,9 +212,10 @@ class Zero final : public Transform {
   }
 
   void say_what_holds(const std::vector<Kind>& kinds, Bytes gathered, Effect& effect) const {
-    effect.assumptions.push_back(
-        "memory only: the exchange between workers and the smaller update of each keep the "
-        "recorded time");
+    if (!has_traffic())
+      effect.assumptions.push_back(
+          "memory only: the exchange between workers and the smaller update of each keep the "
+          "recorded time; name a machine, or bandwidth and latency, to add them");
     if (stage_ == 3) {
       effect.assumptions.push_back(
           gathered > Bytes{}
@@ -191,6 +233,7 @@ class Zero final : public Transform {
   std::int64_t stage_ = 1;
   std::int64_t workers_ = 8;
   Bytes parameters_{}, gradients_{}, optimizer_{}, layer_{};
+  ShardedTraffic traffic_;
 };
 
 }  // namespace
@@ -200,9 +243,12 @@ TransformEntry zero_entry() {
           .assumes =
               "Each of the data-parallel workers keeps its part of the optimizer state, from stage "
               "2 on also of the gradients, and in stage 3 also of the parameters, of which one "
-              "layer at a time is gathered (Rajbhandari et al., SC'20). Memory only: communication "
-              "and the smaller update are not modelled. The use of memory must be known from the "
-              "trace or given.",
+              "layer at a time is gathered (Rajbhandari et al., SC'20). The use of memory must be "
+              "known from the trace or given. With a machine, or bandwidth and latency, the step "
+              "also gets the traffic: reduce-scatters of gradients beside the backward pass, an "
+              "all-gather of the parameters behind the update, and in stage 3 all-gathers of each "
+              "unit ahead of its passes; kernels of the update take their part of the time. "
+              "Without, it is memory only.",
           .worth = {.goal = Goal::memory, .tries = {"zero:stage=1,workers=8"}, .holds = {"state"}}};
 }
 

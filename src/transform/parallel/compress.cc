@@ -190,7 +190,7 @@ TransformEntry compress_entry() {
           "and write the gradient at the bandwidth of memory, before the transfer on the stream "
           "of the backward pass, and behind it. Transfers scale with the network's model, or "
           "with the bytes. Accuracy is not modelled.",
-      .worth = {.tries = {"compress:method=fp16"}}};
+      .worth = {.goal = Goal::time, .tries = {"compress:method=fp16"}, .holds = {"gradients"}}};
 }
 
 }  // namespace foretrace

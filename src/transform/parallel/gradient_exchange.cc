@@ -88,8 +88,7 @@ TaskId GradientExchange::send(const BackwardPass& pass, Operation operation) {
   const Lateness late(pass, timeline_, settings_, workers_);
   TaskId sent = kNoTask;
   for (const Bucket& bucket : buckets_of(pass)) sent = send_bucket(pass, bucket, late, operation);
-  totals_.late += late.most();
-  totals_.largest = std::max(totals_.largest, total_bytes(pass));
+  count_step(pass, late);
   for (std::size_t i = 0; i < pass.readers.size() && sent != kNoTask; ++i) {
     const TaskId reader = i == 0 ? copied_back(pass) : pass.readers[i];
     graph_.add({.before = sent,
@@ -143,7 +142,31 @@ TaskId GradientExchange::send_bucket(const BackwardPass& pass, const Bucket& buc
   wait_for(ready, late.at(bucket.ready));
   if (!settings_.overlap) wait_for(pass.last, late.most());
   ++totals_.buckets;
-  return sent;
+  return replicated(pass, sent, bucket.bytes);
+}
+
+TaskId GradientExchange::send_unit(const BackwardPass& pass, const char* lane, Bytes bytes) {
+  last_unit_ = transfer(pass, lane, "reduce_scatter of a unit", Operation::reduce_scatter, bytes,
+                        communicator_);
+  ++totals_.buckets;
+  return replicated(pass, last_unit_, bytes);
+}
+
+/// The part of a worker summed over the copies.
+TaskId GradientExchange::replicated(const BackwardPass& pass, TaskId sent, Bytes bytes) {
+  if (among_ == nullptr) return sent;
+  const TaskId summed = transfer(pass, "among copies", "all_reduce of a part",
+                                 Operation::all_reduce, {bytes.count / parts_}, *among_);
+  graph_.add({.before = sent,
+              .after = summed,
+              .provenance = Provenance::assumed,
+              .why = Rule::collective_input});
+  return summed;
+}
+
+void GradientExchange::count_step(const BackwardPass& pass, const Lateness& late) {
+  totals_.late += late.most();
+  totals_.largest = std::max(totals_.largest, total_bytes(pass));
 }
 
 /// The first reader of gradients, or the copy out of buckets in front of it.

@@ -62,12 +62,22 @@ class GradientExchange {
   /// Without this nothing is copied into and out of buckets.
   void copy_with(Bandwidth memory) { memory_ = memory; }
 
+  /// Each bucket is then summed over copies of the workers too, of its bytes one part of `parts`.
+  void replicate_with(Communicator& among, std::int64_t parts) { among_ = &among, parts_ = parts; }
+
   /// Sends the gradients of a step; its update waits for them. Returns the last transfer, which is
   /// none where there are no gradients.
   TaskId send(const BackwardPass& pass, Operation operation);
   /// Appends a transfer of a step to a lane, and counts it.
   TaskId transfer(const BackwardPass& pass, const char* lane, const std::string& name,
                   Operation operation, Bytes bytes, Communicator& by);
+
+  /// Sends gradients that lie beside each other, and need no bucket. Returns the last transfer;
+  /// last_unit() is the one that waits for the gradients.
+  TaskId send_unit(const BackwardPass& pass, const char* lane, Bytes bytes);
+  TaskId last_unit() const { return last_unit_; }
+  /// Counts a step whose gradients send_unit() has sent.
+  void count_step(const BackwardPass& pass, const Lateness& late);
 
   const Totals& totals() const { return totals_; }
   std::size_t changed() const { return changed_; }
@@ -83,6 +93,7 @@ class GradientExchange {
   Nanoseconds copy_time(Bytes bytes) const;
   TaskId send_bucket(const BackwardPass& pass, const Bucket& bucket, const Lateness& late,
                      Operation operation);
+  TaskId replicated(const BackwardPass& pass, TaskId sent, Bytes bytes);
   TaskId copied_back(const BackwardPass& pass);
 
   Graph& graph_;
@@ -91,6 +102,9 @@ class GradientExchange {
   const ExchangeSettings& settings_;
   std::int64_t workers_;
   Bandwidth memory_{};
+  Communicator* among_ = nullptr;
+  std::int64_t parts_ = 1;
+  TaskId last_unit_ = kNoTask;
   Totals totals_;
   std::size_t changed_ = 0;
 };

@@ -1,0 +1,306 @@
+#include "transform/parallel/sharded.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/numbers/scaling.h"
+#include "foretrace/error.h"
+#include "foretrace/simulate.h"
+#include "transform/parallel/memory_rate.h"
+
+namespace foretrace {
+namespace {
+
+/// Where the trace tells no layers: as many units as the models at hand have layers. Chosen.
+constexpr std::size_t kUnits = 24;
+
+/// The tasks of a unit in one pass.
+struct Span {
+  TaskId first = kNoTask, last = kNoTask;
+};
+
+/// The device work of one step, by unit.
+struct StepUnits {
+  std::vector<Span> forward, backward;
+  std::vector<Bytes> gradients;
+  TaskId last_update = kNoTask;
+};
+
+class Sharding {
+ public:
+  Sharding(Graph& graph, const Context& context, const ShardedTraffic& settings, Bytes gradients)
+      : graph_(graph),
+        settings_(settings),
+        timeline_(simulate(graph, {.memory = false})),
+        found_(find_gradients(graph, timeline_, gradients)),
+        within_(settings.network, settings.divided_by()),
+        exchange_(graph, timeline_, within_, settings.exchange, settings.workers) {
+    const std::int64_t copies = settings.workers / settings.divided_by();
+    if (copies > 1) {
+      among_.emplace(settings.network, copies, settings.divided_by());
+      exchange_.replicate_with(*among_, settings.divided_by());
+    }
+    // Stage 3 has no buckets: a unit's gradients lie beside each other.
+    if (settings.exchange.copies && settings.stage < 3)
+      exchange_.copy_with(memory_rate(graph, context, "copies"));
+    find_steps();
+  }
+
+  void add(Bytes parameters, Effect& effect) {
+    for (const BackwardPass& pass : found_.passes)
+      gradients_ = std::max(gradients_, total_bytes(pass));
+    const bool has_parameters = parameters > Bytes{};
+    if (!has_parameters) parameters = gradients_;
+    shorten_updates();
+    TaskId updated = kNoTask;  // Parameters of the step in front are there.
+    for (const BackwardPass& pass : found_.passes) {
+      if (settings_.stage < 3)
+        add_gather_behind(pass, parameters);
+      else
+        add_units(pass, parameters, updated);
+      updated = steps_[pass.step].last_update;
+    }
+    effect.changed += exchange_.changed();
+    effect.changed +=
+        contend(graph_, exchange_.totals().sent, settings_.exchange.contention).changed;
+    describe(parameters, has_parameters, effect);
+  }
+
+ private:
+  Nanoseconds start(TaskId task) const { return timeline_.start[index(task)]; }
+  Nanoseconds finish(TaskId task) const { return timeline_.finish[index(task)]; }
+
+  void find_steps() {
+    std::map<std::int32_t, std::vector<TaskId>> work;
+    std::set<std::int32_t> layers;
+    for (std::uint32_t i = 0; i < graph_.task_count(); ++i) {
+      const TaskId id{i};
+      const Task& task = graph_.task(id);
+      if (graph_.removed(id) || !runs_on_device(task.kind)) continue;
+      if (task.phase == Phase::update) {
+        TaskId& last = steps_[task.step].last_update;
+        if (last == kNoTask || finish(id) > finish(last)) last = id;
+      }
+      if (task.phase != Phase::forward && task.phase != Phase::backward) continue;
+      work[task.step].push_back(id);
+      if (task.layer >= 0) layers.insert(task.layer);
+    }
+    const bool by_layer = settings_.units == 0 && layers.size() > 1;
+    const std::size_t units = by_layer              ? layers.size()
+                              : settings_.units > 0 ? static_cast<std::size_t>(settings_.units)
+                                                    : kUnits;
+    for (auto& [step, tasks] : work) {
+      std::ranges::stable_sort(tasks, {}, [&](TaskId id) { return start(id); });
+      StepUnits& into = steps_[step];
+      into.forward.resize(units), into.backward.resize(units), into.gradients.resize(units);
+      if (by_layer)
+        divide_by_layer(tasks, {layers.begin(), layers.end()}, into);
+      else
+        divide_by_time(tasks, into);
+    }
+    for (const BackwardPass& pass : found_.passes) {
+      StepUnits& into = steps_[pass.step];
+      for (const Gradient& one : pass.gradients) into.gradients[unit_[one.ready]] += one.bytes;
+    }
+  }
+
+  void put(TaskId task, std::size_t unit, StepUnits& into) {
+    Span& span =
+        graph_.task(task).phase == Phase::forward ? into.forward[unit] : into.backward[unit];
+    if (span.first == kNoTask) span.first = task;
+    if (span.last == kNoTask || finish(task) > finish(span.last)) span.last = task;
+    unit_[task] = unit;
+  }
+
+  void divide_by_layer(const std::vector<TaskId>& tasks, const std::vector<std::int32_t>& layers,
+                       StepUnits& into) {
+    std::size_t unit = 0;  // Work of no layer belongs to the one in front.
+    for (const TaskId id : tasks) {
+      const std::int32_t layer = graph_.task(id).layer;
+      if (layer >= 0)
+        unit = static_cast<std::size_t>(std::ranges::lower_bound(layers, layer) - layers.begin());
+      put(id, unit, into);
+    }
+  }
+
+  void divide_by_time(const std::vector<TaskId>& tasks, StepUnits& into) {
+    for (const Phase phase : {Phase::forward, Phase::backward}) {
+      Nanoseconds total{0}, done{0};
+      for (const TaskId id : tasks)
+        if (graph_.task(id).phase == phase) total += graph_.task(id).duration;
+      const std::size_t units = into.forward.size();
+      for (const TaskId id : tasks) {
+        if (graph_.task(id).phase != phase) continue;
+        const auto piece = std::min(
+            units - 1, static_cast<std::size_t>(ratio(done, total) * static_cast<double>(units)));
+        put(id, phase == Phase::forward ? piece : units - 1 - piece, into);
+        done += graph_.task(id).duration;
+      }
+    }
+  }
+
+  /// Only device work: the host still launches as many kernels.
+  void shorten_updates() {
+    const double share = 1 / static_cast<double>(settings_.divided_by());
+    for (std::uint32_t i = 0; i < graph_.task_count(); ++i) {
+      Task& task = graph_.task(TaskId{i});
+      if (!graph_.removed(TaskId{i}) && task.phase == Phase::update &&
+          task.kind == TaskKind::kernel)
+        task.duration = scaled(task.duration, share);
+    }
+  }
+
+  void wait(TaskId before, TaskId after, Anchor anchor = Anchor::finish, Nanoseconds lag = 0ns) {
+    if (before == kNoTask || after == kNoTask) return;
+    graph_.add({.before = before,
+                .after = after,
+                .lag = lag,
+                .anchor = anchor,
+                .provenance = Provenance::assumed,
+                .why = Rule::collective_input});
+  }
+
+  void add_gather_behind(const BackwardPass& pass, Bytes parameters) {
+    exchange_.send(pass, Operation::reduce_scatter);
+    const TaskId gather =
+        exchange_.transfer(pass, "sharded parameters", "all_gather of the parameters",
+                           Operation::all_gather, parameters, within_);
+    const TaskId update = steps_[pass.step].last_update;
+    wait(update == kNoTask ? pass.last : update, gather);
+    const auto next = steps_.upper_bound(pass.step);
+    if (next == steps_.end()) return;
+    for (const Span& unit : next->second.forward) {
+      if (unit.first == kNoTask) continue;
+      wait(gather, unit.first);
+      break;
+    }
+  }
+
+  /// Gathers of one pass. `order`: its units in order of time. The first ones may begin with
+  /// `begins`, once `ready` has finished.
+  void gather(const BackwardPass& pass, const std::vector<Span>& units,
+              const std::vector<Bytes>& bytes, TaskId begins, TaskId ready) {
+    std::vector<std::size_t> order;
+    for (std::size_t unit = 0; unit < units.size(); ++unit)
+      if (units[unit].first != kNoTask) order.push_back(unit);
+    std::ranges::stable_sort(order, {}, [&](std::size_t unit) { return start(units[unit].first); });
+    const auto depth = static_cast<std::size_t>(settings_.prefetch);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const TaskId gathered = exchange_.transfer(pass, "sharded parameters", "all_gather of a unit",
+                                                 Operation::all_gather, bytes[order[i]], within_);
+      if (i >= depth)
+        wait(units[order[i - depth]].first, gathered, Anchor::start);
+      else
+        wait(begins, gathered, Anchor::start), wait(ready, gathered);
+      wait(gathered, units[order[i]].first);
+    }
+  }
+
+  void add_units(const BackwardPass& pass, Bytes parameters, TaskId updated) {
+    const StepUnits& step = steps_[pass.step];
+    const Lateness late(pass, timeline_, settings_.exchange, settings_.workers);
+    const Bytes all = total_bytes(pass);
+    std::vector<Bytes> bytes;
+    for (const Bytes one : step.gradients)
+      bytes.push_back(
+          scaled(parameters, static_cast<double>(one.count) /
+                                 static_cast<double>(std::max<std::int64_t>(1, all.count))));
+    gather(pass, step.forward, bytes, kNoTask, updated);
+    TaskId last_forward = kNoTask;
+    for (const Span& unit : step.forward) {
+      if (unit.first != kNoTask &&
+          (last_forward == kNoTask || start(unit.first) > start(last_forward)))
+        last_forward = unit.first;
+    }
+    if (settings_.reshard) gather(pass, step.backward, bytes, last_forward, kNoTask);
+    std::vector<std::size_t> order;
+    for (std::size_t unit = 0; unit < step.backward.size(); ++unit)
+      if (step.backward[unit].last != kNoTask) order.push_back(unit);
+    std::ranges::stable_sort(order, {},
+                             [&](std::size_t unit) { return finish(step.backward[unit].last); });
+    TaskId sent = kNoTask;
+    for (const std::size_t unit : order) {
+      if (step.gradients[unit] == Bytes{}) continue;
+      const TaskId ready = step.backward[unit].last;
+      sent = exchange_.send_unit(pass, "sharded gradients", step.gradients[unit]);
+      wait(ready, exchange_.last_unit(), Anchor::finish, late.at(ready));
+    }
+    exchange_.count_step(pass, late);
+    for (const TaskId reader : pass.readers) wait(sent, reader);
+  }
+
+  void describe(Bytes parameters, bool has_parameters, Effect& effect) const {
+    const auto steps = static_cast<std::int64_t>(found_.passes.size());
+    const auto s = static_cast<double>(settings_.divided_by());
+    const auto copies = static_cast<double>(settings_.workers) / s;
+    const double gathers = settings_.stage == 3 && settings_.reshard ? 2 : 1;
+    const auto g = static_cast<double>(gradients_.count), p = static_cast<double>(parameters.count);
+    const double wire =
+        (s - 1) / s * (gathers * p + g) + (copies > 1 ? 2 * (copies - 1) / copies * g / s : 0);
+    effect.summary = to_text(exchange_.totals().transfer / steps) + " of transfers a step among " +
+                     within_.described();
+    effect.figures.push_back({"wire_bytes_per_step", Bytes{static_cast<std::int64_t>(wire)}});
+    for (const Figure& figure : exchange_.figures(found_.passes.size()))
+      if (figure.name != "gradient_bytes") effect.figures.push_back(figure);
+    for (const std::string& one : within_.assumed()) effect.assumptions.push_back(one);
+    if (!has_parameters)
+      effect.assumptions.emplace_back("parameters take as many bytes as gradients");
+    if (!found_.are_recorded)
+      effect.assumptions.emplace_back(
+          "gradients become ready evenly over the time of the backward pass, as the trace does not "
+          "show which kernel makes which");
+    effect.assumptions.emplace_back(
+        "kernels of the update take their part of the time, the host launches as many; workers are "
+        "late as published runs were");
+  }
+
+  Graph& graph_;
+  const ShardedTraffic& settings_;
+  Timeline timeline_;
+  Gradients found_;
+  Communicator within_;
+  std::optional<Communicator> among_;
+  GradientExchange exchange_;
+  std::map<std::int32_t, StepUnits> steps_;
+  std::map<TaskId, std::size_t> unit_;
+  Bytes gradients_{};
+};
+
+}  // namespace
+
+ShardedTraffic::ShardedTraffic() { exchange.copies = false; }
+
+void ShardedTraffic::describe(Fields& fields) {
+  network.describe(fields);
+  exchange.describe(fields);
+  fields.integer("shard", shard,
+                 "With a network: workers that divide one copy among them, beside others that do "
+                 "the same (hybrid sharding); 0: all of them",
+                 0, 1'000'000);
+  fields.integer("units", units,
+                 "For stage 3: units that are gathered one by one; 0: the recorded layers", 0,
+                 100'000);
+  fields.integer("prefetch", prefetch,
+                 "For stage 3: units that are gathered ahead of the one that runs", 1, 1000);
+  fields.flag("reshard", reshard,
+              "For stage 3: parameters are dropped behind the forward pass and gathered again");
+}
+
+Effect add_sharded_traffic(Graph& graph, const Context& context, const ShardedTraffic& settings,
+                           Bytes parameters, Bytes gradients) {
+  refuse_communication(graph);
+  if (settings.shard > 0 && settings.workers % settings.shard != 0)
+    throw Error("shard: must divide the " + std::to_string(settings.workers) + " workers, got " +
+                std::to_string(settings.shard));
+  Effect effect;
+  if (settings.workers == 1)
+    effect.summary = "one worker has nobody to exchange with";
+  else
+    Sharding(graph, context, settings, gradients).add(parameters, effect);
+  return effect;
+}
+
+}  // namespace foretrace
