@@ -36,6 +36,8 @@ struct Context {
   const Graph* donor = nullptr;
   /// The graphs of the other ranks of the job, as recorded.
   std::span<const Graph* const> other_ranks = {};
+  /// GPUs that steps in front made of each recorded one, which are neighbors on their machine.
+  std::int64_t gpus_per_worker = 1;
 };
 
 /// A task that gets another duration, and the numbers that decide it; their meaning is up to the

@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <set>
 
 #include "foretrace/error.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -20,16 +18,6 @@ std::string refusal_of_generate(const GenerateQuestion& question) {
     return error.what();
   }
 }
-
-/// A table of measured steps that lives as long as the object.
-class StepTable {
- public:
-  explicit StepTable(const std::string& text) : path(testing::TempDir() + "steps.csv") {
-    std::ofstream(path) << text;
-  }
-  ~StepTable() { std::remove(path.c_str()); }
-  const std::string path;
-};
 
 TEST(Generate, AnswersWithPartsThatSum) {
   const GenerationReport report =
@@ -48,15 +36,15 @@ TEST(Generate, AnswersWithPartsThatSum) {
 }
 
 TEST(Generate, ReadsDescriptions) {
-  const std::string path = testing::TempDir() + "model.json";
-  std::ofstream(path) << R"({"use": "llama3-8b", "layers": 12, "sequence": 4096})";
+  const Folder folder;
+  const std::string path =
+      folder.write("model.json", R"({"use": "llama3-8b", "layers": 12, "sequence": 4096})");
   const GenerationReport report = generate_step({.model = path, .machine = "dgx-h100"});
   EXPECT_NEAR(report.step->parameters, 3.67e9, .01e9);
-  std::ofstream(path) << R"({"use": "llama3-8b", "layer": 12})";
+  folder.write("model.json", R"({"use": "llama3-8b", "layer": 12})");
   EXPECT_NE(refusal_of_generate({.model = path, .machine = "dgx-h100"})
                 .find("(did you mean \"layers\"?)"),
             std::string::npos);
-  std::remove(path.c_str());
 }
 
 TEST(Generate, PricesEverySchedule) {
@@ -83,13 +71,15 @@ TEST(Generate, RefusesWhatDoesNotFit) {
 }
 
 TEST(Generate, ReadsTablesAsTheyArePublished) {
-  const StepTable table(
+  const Folder folder;
+  const std::string table = folder.write(
+      "steps.csv",
       "\xef\xbb\xbfmodel,gpu,gpus,tp,pp,micro_batch,global_batch,precision,recompute,iteration_ms\n"
       "Llama 3.1 8B,H100-SXM,8,2,1,1,32,bf16,full,900\n"
       "Llama 3.1 8B,H100-SXM,8,1,1,64,512,bf16,False,OOM\n"
       "Llama 3.1 8B,H100-SXM,8,1,1,1,32,float8,full,\n"
       "A model nobody knows,H100-SXM,8,1,1,1,32,bf16,full,900\n");
-  const GenerationReport report = generate_step({.layout = "zero=1", .against = table.path});
+  const GenerationReport report = generate_step({.layout = "zero=1", .against = table});
   ASSERT_EQ(report.rows.size(), 2U);
   EXPECT_EQ(report.rows[0].name, "llama3-8b tp2 dp4 mb1 gb32");
   EXPECT_EQ(report.rows[0].measured, Nanoseconds(900'000'000));
@@ -104,8 +94,9 @@ TEST(Generate, JudgesNoRowThatItWasFittedTo) {
   for (const int batch : {8, 16, 32, 64, 128, 256, 512})
     text += "Llama 3.1 8B,H100-SXM,8,8,1,1," + std::to_string(batch) + "," +
             std::to_string(100 * batch) + "\n";
-  const StepTable table(text);
-  const GenerationReport report = generate_step({.against = table.path, .calibrate = table.path});
+  const Folder folder;
+  const std::string table = folder.write("steps.csv", text);
+  const GenerationReport report = generate_step({.against = table, .calibrate = table});
   std::size_t fitted = 0;
   for (const GeneratedRow& row : report.rows) fitted += row.was_fitted;
   EXPECT_EQ(fitted, 5U);

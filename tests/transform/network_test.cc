@@ -43,8 +43,16 @@ TEST(Network, TheSameNetworkChangesNoDuration) {
   EXPECT_EQ(graph.task(graph.first(LaneId{1})).duration, 8us);
 }
 
-TEST(Network, ATraceWithoutCommunicationIsRefused) {
+TEST(Network, AChangeThatNothingCrossesIsWarnedOf) {
   Graph graph = parse_graph("stream: B 4 {phase=backward}");
+  const Effect effect = on_network(graph, "from.machine=dgx-a100,machine=dgx-h100");
+  EXPECT_EQ(effect.changed, 0U);
+  ASSERT_EQ(effect.notes.all().size(), 1U);
+  EXPECT_EQ(effect.notes.all().front().severity, Severity::warning);
+}
+
+TEST(Network, CollectivesOfUnknownSizeAreRefused) {
+  Graph graph = parse_graph("nccl: c:collective 8");
   EXPECT_THROW(on_network(graph, "from.machine=dgx-a100,machine=dgx-h100"), Error);
 }
 

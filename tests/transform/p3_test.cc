@@ -17,7 +17,7 @@ constexpr auto kThreeLayers = R"(
 )";
 
 std::string p3(const std::string& more) {
-  return R"({"use": "p3", "gpus": 2, "bandwidth": "1GB/s", "latency": "0us", "slice": "1B",
+  return R"({"use": "p3", "gpus": 2, "bandwidth": "1GB/s", "latency": "0us", "slice": "4B",
              "kernel_contention": 0, "collective_contention": 0)" +
          more + "}";
 }

@@ -2,7 +2,7 @@
 
 #include "foretrace/simulate.h"
 #include "support/simulated.h"
-#include "transform/parallel/stage_work.h"
+#include "transform/model/stage_work.h"
 
 namespace foretrace {
 namespace {

@@ -128,6 +128,11 @@ TEST(Transforms, LeaveAGraphThatReplays) {
       step += ":bandwidth=1GB/s,latency=1us,gradient_bytes=1MB,copies=false";
     if (entry.name == "p3")
       step += ":bandwidth=1GB/s,latency=1us,gradient_bytes=1MB,server_update=false";
+    if (entry.name == "tensor_parallel")
+      step += ":bandwidth=1GB/s,latency=1us,activation_bytes=1MB";
+    if (entry.name == "context_parallel") step += ":bandwidth=1GB/s,latency=1us,kv_bytes=1MB";
+    if (entry.name == "expert_parallel")
+      step += ":bandwidth=1GB/s,latency=1us,token_bytes=1MB,experts=8";
     constexpr std::string_view kNeedCommunication[] = {"bucket_size", "compress", "contention",
                                                        "local_sgd", "network"};
     if (std::ranges::find(kNeedCommunication, entry.name) != std::end(kNeedCommunication)) continue;

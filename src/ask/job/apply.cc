@@ -46,19 +46,23 @@ class Application {
  private:
   Effect effect_of(Transform& transform) {
     const std::string donor = transform.donor();
-    Context context{.machine = machine_ ? &*machine_ : nullptr, .other_ranks = other_ranks_};
+    Context context{.machine = machine_ ? &*machine_ : nullptr,
+                    .other_ranks = other_ranks_,
+                    .gpus_per_worker = gpus_per_worker_};
     if (!donor.empty() && donors_ != nullptr)
       context.donor = &donors_->graph_for(graph_, donor, applied.notes);
     Effect done = apply_checked(transform, graph_, context);
     check_length(graph_);
-    if (const std::string device = transform.job_change().device; !device.empty())
-      machine_ = find_device(device);
+    const JobChange change = transform.job_change();
+    if (!change.device.empty()) machine_ = find_device(change.device);
+    gpus_per_worker_ *= change.ranks;
     return done;
   }
 
   Graph& graph_;
   Donors* donors_;
   std::span<const Graph* const> other_ranks_;
+  std::int64_t gpus_per_worker_ = 1;
   std::optional<DeviceModel> machine_;  ///< Where the work runs after the steps so far.
 };
 

@@ -37,12 +37,13 @@ double narrowest(const Network& network, const RingOrder& order) {
 
 }  // namespace
 
-MachineCollectives::MachineCollectives(Cluster cluster, double slow_link)
+MachineCollectives::MachineCollectives(Cluster cluster, double slow_link, std::uint32_t groups)
     : network_(std::move(cluster)),
-      places_(places_of(network_)),
+      places_(places_of(network_, groups)),
       system_(system_of(network_, places_, assumed_)),
       slow_link_(slow_link) {
   const bool is_across = places_.nodes > 1;
+  if (is_across && groups > 1) nic_share_ = places_.inter / places_of(network_).inter;
   (is_across ? places_.inter : places_.intra) *= slow_link;
   (is_across ? system_.channel_inter : system_.channel_intra) *= slow_link;
 }
@@ -79,6 +80,18 @@ void MachineCollectives::slow_down(Wires& wires) const {
   if (narrowest != route.end()) wires.capacities[*narrowest].bytes_per_second *= slow_link_;
 }
 
+void MachineCollectives::share_nics(Wires& wires) const {
+  if (nic_share_ == 1) return;
+  const std::vector<ClusterNode>& nodes = cluster().nodes;
+  for (LinkId link = 0; link < network_.links().size(); ++link) {
+    const ClusterLink& one = network_.links()[link];
+    const bool is_of_nic =
+        nodes[one.from].kind == NodeKind::nic || nodes[one.to].kind == NodeKind::nic;
+    if (is_of_nic && one.kind == LinkKind::network)
+      wires.capacities[link].bytes_per_second *= nic_share_;
+  }
+}
+
 MachineCollectives::OnLinks MachineCollectives::on_links(Run run) const {
   Call& call = run.call;
   if (run.algorithm == "auto")
@@ -95,6 +108,7 @@ MachineCollectives::OnLinks MachineCollectives::on_links(Run run) const {
                 "uniform network");
   Wires wires = wires_of(network_, run.routing);
   slow_down(wires);
+  share_nics(wires);
   const auto time_of = [&](const Algorithm& one, const Call& whole) {
     return run.flows ? flow_on(wires, one, whole, {&cost, 1}).time
                      : closed_on(wires, one, whole, {&cost, 1});

@@ -19,8 +19,9 @@ class MachineCollectives {
  public:
   /// One rank on each device of the cluster's placement. Of one link between nodes, or from a
   /// device where there is one node, only the share `slow_link` of the bandwidth is left. NCCL
-  /// gives each channel as much to send, so that all wait for the one on that link.
-  explicit MachineCollectives(Cluster cluster, double slow_link = 1);
+  /// gives each channel as much to send, so that all wait for the one on that link. `groups`: so
+  /// many like this one, on other devices of the same nodes, share the NICs all the time.
+  explicit MachineCollectives(Cluster cluster, double slow_link = 1, std::uint32_t groups = 1);
 
   struct OfNccl {
     std::string choice;  ///< "Ring Simple"; "sends" where NCCL has no collective of its own.
@@ -52,12 +53,14 @@ class MachineCollectives {
  private:
   std::vector<RingOrder> orders_of(const std::string& algorithm) const;
   void slow_down(Wires& wires) const;
+  void share_nics(Wires& wires) const;
 
   Network network_;
   RankPlaces places_;
   std::vector<std::string> assumed_;
   NcclSystem system_;
   double slow_link_;
+  double nic_share_ = 1;  ///< The part of the NICs that other groups leave.
 };
 
 }  // namespace foretrace

@@ -62,7 +62,7 @@ void measure_node(const Network& network, const std::vector<std::uint32_t>& rank
 
 /// Sets the NICs that the ranks of a node use, and their bandwidth; where it has none, as if each
 /// rank had one that gets `share`.
-void measure_nics(const Network& network, double share, RankPlaces& places) {
+void measure_nics(const Network& network, double share, std::uint32_t groups, RankPlaces& places) {
   const Cluster& cluster = network.cluster();
   double nics = 0, sum = 0;
   const std::int32_t host = network.host_of(0);
@@ -73,7 +73,7 @@ void measure_nics(const Network& network, double share, RankPlaces& places) {
     sum += link.bandwidth.bytes_per_second;
   }
   places.nics = places.per_node;
-  places.inter = share * places.per_node;
+  places.inter = share * places.per_node / groups;
   if (nics == 0) return;
   if (cluster.facts.nic_bandwidth) sum = cluster.facts.nic_bandwidth->bytes_per_second;
   const double hosts_per_node =
@@ -81,8 +81,8 @@ void measure_nics(const Network& network, double share, RankPlaces& places) {
                         std::max(1, cluster.facts.devices_per_host));
   nics *= hosts_per_node;
   sum *= hosts_per_node;
-  const double used = std::min(nics, static_cast<double>(places.per_node));
-  places.nics = static_cast<std::uint32_t>(used);
+  const double used = std::min(nics / groups, static_cast<double>(places.per_node));
+  places.nics = std::max(1U, static_cast<std::uint32_t>(used));
   places.inter = sum * used / nics / kGiga;
 }
 
@@ -103,7 +103,7 @@ bool copies_through_host(const Network& network, const RankPlaces& places) {
 
 }  // namespace
 
-RankPlaces places_of(const Network& network) {
+RankPlaces places_of(const Network& network, std::uint32_t groups) {
   RankPlaces places;
   places.ranks = network.ranks();
   std::map<std::int32_t, std::vector<std::uint32_t>> nodes;
@@ -116,7 +116,7 @@ RankPlaces places_of(const Network& network) {
   if (places.nodes == 1) return places;
   std::vector<std::uint32_t> firsts;  // Also says where there is no route.
   for (const auto& [node, ranks] : nodes) firsts.push_back(ranks.front());
-  measure_nics(network, ring_share(network, firsts), places);
+  measure_nics(network, ring_share(network, firsts), groups, places);
   return places;
 }
 

@@ -20,7 +20,8 @@ struct RankPlaces {
   LinkKind kind = LinkKind::nvlink;  ///< Within the node: NVLink, or PCIe.
 };
 
-RankPlaces places_of(const Network& network);
+/// `groups`: so many like these ranks share the NICs of each node, all at the same time.
+RankPlaces places_of(const Network& network, std::uint32_t groups = 1);
 
 /// Appends to `assumed` a sentence for each fact that the machine does not state.
 NcclSystem system_of(const Network& network, const RankPlaces& places,

@@ -29,6 +29,7 @@
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 #include "transform/parallel/communicator.h"
+#include "transform/parallel/gradients.h"
 #include "transform/parallel/sent_gradients.h"
 
 namespace foretrace {
@@ -41,7 +42,8 @@ constexpr double kNear = 0.25;
 class BucketSize final : public Transform {
  public:
   void describe(Fields& fields) override {
-    fields.bytes("bucket", bucket_, "Gradients of so many bytes are sent together", Bytes{1});
+    fields.bytes("bucket", bucket_, "Gradients of so many bytes are sent together",
+                 kGradientElement);
     fields.bytes("first_bucket", first_bucket_,
                  "The same for the bucket that is ready first; 0B: as it is now");
     network_.describe(fields);

@@ -1,12 +1,27 @@
 #include "transform/parallel/communicator.h"
 
+#include <algorithm>
+
 #include "foretrace/error.h"
 
 namespace foretrace {
 namespace {
 
-/// The cheapest on a uniform network, without servers of its own.
-constexpr const char* kUniform = "ring";
+/// On a uniform network, without servers of its own.
+const char* usual_algorithm(Operation operation) {
+  switch (operation) {
+    case Operation::all_to_all:
+      return "pairwise";
+    case Operation::send_receive:
+      return "send_receive";
+    case Operation::broadcast:
+      return "pipeline";
+    case Operation::reduce:
+      return "tree";
+    default:
+      return "ring";
+  }
+}
 
 }  // namespace
 
@@ -44,6 +59,13 @@ Cluster every(const std::string& machine, std::int64_t workers, std::int64_t str
   return cluster;
 }
 
+/// Groups of workers that lie side by side, each on every so many-th device.
+std::uint32_t groups_on_node(const HostFacts& facts, std::int64_t stride) {
+  const std::int64_t devices =
+      std::max({1, facts.devices_per_host, facts.devices_per_nvlink_domain});
+  return static_cast<std::uint32_t>(std::min(stride, devices));
+}
+
 }  // namespace
 
 Communicator::Communicator(const NetworkSettings& settings, std::int64_t workers,
@@ -58,9 +80,9 @@ Communicator::Communicator(const NetworkSettings& settings, std::int64_t workers
         "network both bandwidth and latency");
   described_ = std::to_string(workers) + (workers == 1 ? " GPU" : " GPUs");
   if (!settings.machine.empty()) {
-    machine_ = std::make_unique<MachineCollectives>(
-        within("machine", [&] { return every(settings.machine, workers, stride); }),
-        settings.slow_link);
+    Cluster cluster = within("machine", [&] { return every(settings.machine, workers, stride); });
+    const std::uint32_t groups = groups_on_node(cluster.facts, stride);
+    machine_ = std::make_unique<MachineCollectives>(std::move(cluster), settings.slow_link, groups);
     described_ += " of " + settings.machine.substr(0, settings.machine.find(':'));
     const std::uint32_t nodes = machine_->places().nodes;
     if (nodes > 1) described_ += ", " + std::to_string(nodes) + " nodes";
@@ -95,8 +117,7 @@ Nanoseconds Communicator::priced(Operation operation, Bytes bytes) const {
 
 Nanoseconds Communicator::on_uniform(Operation operation, Bytes bytes) const {
   std::string name = settings_.algorithm;
-  if (name == "auto") name = kUniform;
-  if (operation == Operation::send_receive) name = "send_receive";
+  if (name == "auto") name = usual_algorithm(operation);
   const auto algorithm = find_algorithm(name);
   const Call call{.operation = operation,
                   .ranks = workers_,

@@ -36,7 +36,8 @@ class Communicator {
  public:
   /// Throws Error where the settings name no network, one without so many devices, or an algorithm
   /// that cannot serve them.
-  /// `stride`: each worker has so many devices, of which the first takes part.
+  /// `stride`: each worker has so many devices, of which the first takes part; the others do the
+  /// same among themselves, over the same NICs.
   Communicator(const NetworkSettings& settings, std::int64_t workers, std::int64_t stride = 1);
 
   /// Bytes as nccl-tests counts them: the whole buffer. 0 for a single worker.

@@ -42,7 +42,7 @@ class DataParallel final : public Transform {
     if (gpus_ == 1) return nobody();
     const Timeline timeline = simulate(graph, {.memory = false});
     const Gradients found = find_gradients(graph, timeline, gradient_bytes_);
-    Communicator communicator(network_, gpus_);
+    Communicator communicator(network_, gpus_, context.gpus_per_worker);
     GradientExchange exchange(graph, timeline, communicator, exchange_, gpus_);
     if (exchange_.copies) exchange.copy_with(memory_rate(graph, context, "copies"));
     for (const BackwardPass& pass : found.passes) exchange.send(pass, Operation::all_reduce);

@@ -9,9 +9,6 @@
 namespace foretrace {
 namespace {
 
-/// Least size of an element: a gradient in fp8.
-constexpr Bytes kLeastBucket{1};
-
 /// How late workers are. Fitted to six of 130 published throughputs on 4 to 16 GPUs (DGX-1V, DGX-2,
 /// DGX A100; NVIDIA's DeepLearningExamples) against those of one; without it predictions for the
 /// others are 6 % off in the median, with it 3 %.
@@ -23,9 +20,9 @@ constexpr double kLatenessShare = 0.012;
 ExchangeSettings::ExchangeSettings() : lateness(kLateness), lateness_share(kLatenessShare) {}
 
 void ExchangeSettings::describe(Fields& fields) {
-  fields.bytes("bucket", bucket, "Gradients of so many bytes are sent together", kLeastBucket);
+  fields.bytes("bucket", bucket, "Gradients of so many bytes are sent together", kGradientElement);
   fields.bytes("first_bucket", first_bucket,
-               "The same for the bucket that is ready first; at most `bucket`", kLeastBucket);
+               "The same for the bucket that is ready first; at most `bucket`", kGradientElement);
   fields.flag("overlap", overlap, "Buckets are sent while the backward pass goes on, not after it");
   fields.flag("copies", copies,
               "Gradients are copied into buckets and back, as DistributedDataParallel does "

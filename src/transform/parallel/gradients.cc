@@ -88,7 +88,8 @@ class GradientFinder {
 
   TaskId next_work(TaskId task) const {
     do task = graph_.next(task);
-    while (task != kNoTask && !runs_on_device(graph_.task(task).kind));
+    while (task != kNoTask &&
+           (!runs_on_device(graph_.task(task).kind) || is_between_peers(graph_.task(task).kind)));
     return task;
   }
 
@@ -180,10 +181,23 @@ Gradients find_gradients(const Graph& graph, const Timeline& timeline, Bytes giv
   return GradientFinder(graph, timeline).find(given);
 }
 
+namespace {
+
+bool runs_kernels(const Graph& graph, LaneId lane) {
+  for (TaskId id = graph.first(lane); id != kNoTask; id = graph.next(id))
+    if (graph.task(id).kind == TaskKind::kernel) return true;
+  return false;
+}
+
+}  // namespace
+
 void refuse_communication(const Graph& graph) {
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const TaskId id{i};
-    if (graph.removed(id) || graph.task(id).kind != TaskKind::collective) continue;
+    const Task& task = graph.task(id);
+    if (graph.removed(id) || task.kind != TaskKind::collective) continue;
+    // A step in front may have put it between the kernels of the passes, as tensor_parallel does.
+    if (task.record == Task{}.record && runs_kernels(graph, graph.lane_of(id))) continue;
     throw Error("the recorded job has communicated already (" + std::string(graph.name(id)) +
                 "); give the trace of a job on one GPU, or remove its communication first: "
                 "remove:where.kind=collective");

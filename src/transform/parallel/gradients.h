@@ -12,6 +12,9 @@
 
 namespace foretrace {
 
+/// An element in fp32. Nothing smaller is sent by itself.
+inline constexpr Bytes kGradientElement{4};
+
 struct Gradient {
   Bytes bytes{};
   TaskId ready = kNoTask;  ///< The last device task of the pass that writes it.
@@ -37,7 +40,7 @@ struct Gradients {
 /// the trace tells no backward pass, or no sizes and none is given. Linear, apart from sorting.
 Gradients find_gradients(const Graph& graph, const Timeline& timeline, Bytes given);
 
-/// Throws Error where the job communicates: gradients of one that does cannot be sent anew.
+/// Throws Error where the job communicates as recorded, or sends gradients already.
 void refuse_communication(const Graph& graph);
 
 Bytes total_bytes(const BackwardPass& pass);

@@ -34,6 +34,7 @@ class NetworkStep final : public Transform {
   }
 
   Effect apply(Graph& graph, const Context&) const override {
+    if (!communicates(graph)) return nothing_crosses();
     Effect effect;
     std::map<std::int32_t, Pair> networks;
     std::vector<char> chosen(graph.task_count(), 0);
@@ -60,9 +61,9 @@ class NetworkStep final : public Transform {
       ++effect.changed;
     }
     if (effect.changed == 0)
-      throw Error(unknown > 0 ? "no collective of the trace tells its operation, size and number "
-                                "of ranks; record with record_shapes=True"
-                              : "nothing in the trace crosses a network: it has no collectives");
+      throw Error(
+          "no collective of the trace tells its operation, size and number of ranks; record with "
+          "record_shapes=True");
     note_count(effect, Severity::warning,
                "collectives whose operation, size or number of ranks is unknown keep their time",
                unknown);
@@ -78,6 +79,22 @@ class NetworkStep final : public Transform {
   }
 
  private:
+  static bool communicates(const Graph& graph) {
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i)
+      if (graph.task(TaskId{i}).kind == TaskKind::collective && !graph.removed(TaskId{i}))
+        return true;
+    return false;
+  }
+
+  static Effect nothing_crosses() {
+    Effect effect;
+    effect.summary = "no collective crosses the network";
+    effect.notes.add(Severity::warning,
+                     "nothing in the trace crosses a network, so another one changes nothing; "
+                     "data_parallel adds what more GPUs would send");
+    return effect;
+  }
+
   /// The settings as an object of their own.
   struct From final : Described {
     NetworkSettings settings;

@@ -43,7 +43,8 @@ class PriorityPropagation final : public Transform {
   void describe(Fields& fields) override {
     fields.integer("gpus", gpus_, "Workers in all, each on a GPU of its own", 2, 1'000'000);
     network_.describe(fields);
-    fields.bytes("slice", slice_, "Gradients are cut into slices of so many bytes", Bytes{1});
+    fields.bytes("slice", slice_, "Gradients are cut into slices of so many bytes",
+                 kGradientElement);
     fields.flag("priority", priority_,
                 "Slices of the front layers are sent first; otherwise in the order in which they "
                 "are ready");
@@ -58,11 +59,11 @@ class PriorityPropagation final : public Transform {
                  "All gradients of a step; 0B: from the trace, which must show memory");
   }
 
-  Effect apply(Graph& graph, const Context&) const override {
+  Effect apply(Graph& graph, const Context& context) const override {
     refuse_communication(graph);
     const Timeline timeline = simulate(graph, {.memory = false});
     const Gradients found = find_gradients(graph, timeline, gradient_bytes_);
-    Communicator communicator(network_, gpus_);
+    Communicator communicator(network_, gpus_, context.gpus_per_worker);
     const Forwards forward = forward_passes(graph, timeline);
     const Nanoseconds slice_time = communicator.time(Operation::all_reduce, slice_);
     Effect effect;

@@ -1,33 +1,17 @@
 #include "transform/parallel/sharded.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 #include "transform/parallel/memory_rate.h"
+#include "transform/parallel/step_units.h"
 
 namespace foretrace {
 namespace {
-
-/// Where the trace tells no layers: as many units as the models at hand have layers. Chosen.
-constexpr std::size_t kUnits = 24;
-
-/// The tasks of a unit in one pass.
-struct Span {
-  TaskId first = kNoTask, last = kNoTask;
-};
-
-/// The device work of one step, by unit.
-struct StepUnits {
-  std::vector<Span> forward, backward;
-  std::vector<Bytes> gradients;
-  TaskId last_update = kNoTask;
-};
 
 class Sharding {
  public:
@@ -36,17 +20,17 @@ class Sharding {
         settings_(settings),
         timeline_(simulate(graph, {.memory = false})),
         found_(find_gradients(graph, timeline_, gradients)),
-        within_(settings.network, settings.divided_by()),
-        exchange_(graph, timeline_, within_, settings.exchange, settings.workers) {
+        within_(settings.network, settings.divided_by(), context.gpus_per_worker),
+        exchange_(graph, timeline_, within_, settings.exchange, settings.workers),
+        units_(units_of_steps(graph, timeline_, static_cast<std::size_t>(settings.units))) {
     const std::int64_t copies = settings.workers / settings.divided_by();
     if (copies > 1) {
-      among_.emplace(settings.network, copies, settings.divided_by());
+      among_.emplace(settings.network, copies, settings.divided_by() * context.gpus_per_worker);
       exchange_.replicate_with(*among_, settings.divided_by());
     }
     // Stage 3 has no buckets: a unit's gradients lie beside each other.
     if (settings.exchange.copies && settings.stage < 3)
       exchange_.copy_with(memory_rate(graph, context, "copies"));
-    find_steps();
   }
 
   void add(Bytes parameters, Effect& effect) {
@@ -61,7 +45,7 @@ class Sharding {
         add_gather_behind(pass, parameters);
       else
         add_units(pass, parameters, updated);
-      updated = steps_[pass.step].last_update;
+      updated = units_.steps[pass.step].last_update;
     }
     effect.changed += exchange_.changed();
     effect.changed +=
@@ -73,73 +57,11 @@ class Sharding {
   Nanoseconds start(TaskId task) const { return timeline_.start[index(task)]; }
   Nanoseconds finish(TaskId task) const { return timeline_.finish[index(task)]; }
 
-  void find_steps() {
-    std::map<std::int32_t, std::vector<TaskId>> work;
-    std::set<std::int32_t> layers;
-    for (std::uint32_t i = 0; i < graph_.task_count(); ++i) {
-      const TaskId id{i};
-      const Task& task = graph_.task(id);
-      if (graph_.removed(id) || !runs_on_device(task.kind)) continue;
-      if (task.phase == Phase::update) {
-        TaskId& last = steps_[task.step].last_update;
-        if (last == kNoTask || finish(id) > finish(last)) last = id;
-      }
-      if (task.phase != Phase::forward && task.phase != Phase::backward) continue;
-      work[task.step].push_back(id);
-      if (task.layer >= 0) layers.insert(task.layer);
-    }
-    const bool by_layer = settings_.units == 0 && layers.size() > 1;
-    const std::size_t units = by_layer              ? layers.size()
-                              : settings_.units > 0 ? static_cast<std::size_t>(settings_.units)
-                                                    : kUnits;
-    for (auto& [step, tasks] : work) {
-      std::ranges::stable_sort(tasks, {}, [&](TaskId id) { return start(id); });
-      StepUnits& into = steps_[step];
-      into.forward.resize(units), into.backward.resize(units), into.gradients.resize(units);
-      if (by_layer)
-        divide_by_layer(tasks, {layers.begin(), layers.end()}, into);
-      else
-        divide_by_time(tasks, into);
-    }
-    for (const BackwardPass& pass : found_.passes) {
-      StepUnits& into = steps_[pass.step];
-      for (const Gradient& one : pass.gradients) into.gradients[unit_[one.ready]] += one.bytes;
-    }
-  }
-
-  void put(TaskId task, std::size_t unit, StepUnits& into) {
-    Span& span =
-        graph_.task(task).phase == Phase::forward ? into.forward[unit] : into.backward[unit];
-    if (span.first == kNoTask) span.first = task;
-    if (span.last == kNoTask || finish(task) > finish(span.last)) span.last = task;
-    unit_[task] = unit;
-  }
-
-  void divide_by_layer(const std::vector<TaskId>& tasks, const std::vector<std::int32_t>& layers,
-                       StepUnits& into) {
-    std::size_t unit = 0;  // Work of no layer belongs to the one in front.
-    for (const TaskId id : tasks) {
-      const std::int32_t layer = graph_.task(id).layer;
-      if (layer >= 0)
-        unit = static_cast<std::size_t>(std::ranges::lower_bound(layers, layer) - layers.begin());
-      put(id, unit, into);
-    }
-  }
-
-  void divide_by_time(const std::vector<TaskId>& tasks, StepUnits& into) {
-    for (const Phase phase : {Phase::forward, Phase::backward}) {
-      Nanoseconds total{0}, done{0};
-      for (const TaskId id : tasks)
-        if (graph_.task(id).phase == phase) total += graph_.task(id).duration;
-      const std::size_t units = into.forward.size();
-      for (const TaskId id : tasks) {
-        if (graph_.task(id).phase != phase) continue;
-        const auto piece = std::min(
-            units - 1, static_cast<std::size_t>(ratio(done, total) * static_cast<double>(units)));
-        put(id, phase == Phase::forward ? piece : units - 1 - piece, into);
-        done += graph_.task(id).duration;
-      }
-    }
+  /// Gradients of each unit in a step.
+  std::vector<Bytes> gradients_of(const BackwardPass& pass) const {
+    std::vector<Bytes> bytes(units_.steps.at(pass.step).backward.size());
+    for (const Gradient& one : pass.gradients) bytes[units_.unit.at(one.ready)] += one.bytes;
+    return bytes;
   }
 
   /// Only device work: the host still launches as many kernels.
@@ -168,52 +90,54 @@ class Sharding {
     const TaskId gather =
         exchange_.transfer(pass, "sharded parameters", "all_gather of the parameters",
                            Operation::all_gather, parameters, within_);
-    const TaskId update = steps_[pass.step].last_update;
+    const TaskId update = units_.steps[pass.step].last_update;
     wait(update == kNoTask ? pass.last : update, gather);
-    const auto next = steps_.upper_bound(pass.step);
-    if (next == steps_.end()) return;
-    for (const Span& unit : next->second.forward) {
-      if (unit.first == kNoTask) continue;
-      wait(gather, unit.first);
+    const auto next = units_.steps.upper_bound(pass.step);
+    if (next == units_.steps.end()) return;
+    for (const UnitWork& unit : next->second.forward) {
+      if (unit.first() == kNoTask) continue;
+      wait(gather, unit.first());
       break;
     }
   }
 
   /// Gathers of one pass. `order`: its units in order of time. The first ones may begin with
   /// `begins`, once `ready` has finished.
-  void gather(const BackwardPass& pass, const std::vector<Span>& units,
+  void gather(const BackwardPass& pass, const std::vector<UnitWork>& units,
               const std::vector<Bytes>& bytes, TaskId begins, TaskId ready) {
     std::vector<std::size_t> order;
     for (std::size_t unit = 0; unit < units.size(); ++unit)
-      if (units[unit].first != kNoTask) order.push_back(unit);
-    std::ranges::stable_sort(order, {}, [&](std::size_t unit) { return start(units[unit].first); });
+      if (units[unit].first() != kNoTask) order.push_back(unit);
+    std::ranges::stable_sort(order, {},
+                             [&](std::size_t unit) { return start(units[unit].first()); });
     const auto depth = static_cast<std::size_t>(settings_.prefetch);
     for (std::size_t i = 0; i < order.size(); ++i) {
       const TaskId gathered = exchange_.transfer(pass, "sharded parameters", "all_gather of a unit",
                                                  Operation::all_gather, bytes[order[i]], within_);
       if (i >= depth)
-        wait(units[order[i - depth]].first, gathered, Anchor::start);
+        wait(units[order[i - depth]].first(), gathered, Anchor::start);
       else
         wait(begins, gathered, Anchor::start), wait(ready, gathered);
-      wait(gathered, units[order[i]].first);
+      wait(gathered, units[order[i]].first());
     }
   }
 
   void add_units(const BackwardPass& pass, Bytes parameters, TaskId updated) {
-    const StepUnits& step = steps_[pass.step];
+    const StepUnits& step = units_.steps[pass.step];
+    const std::vector<Bytes> gradients = gradients_of(pass);
     const Lateness late(pass, timeline_, settings_.exchange, settings_.workers);
     const Bytes all = total_bytes(pass);
     std::vector<Bytes> bytes;
-    for (const Bytes one : step.gradients)
+    for (const Bytes one : gradients)
       bytes.push_back(
           scaled(parameters, static_cast<double>(one.count) /
                                  static_cast<double>(std::max<std::int64_t>(1, all.count))));
     gather(pass, step.forward, bytes, kNoTask, updated);
     TaskId last_forward = kNoTask;
-    for (const Span& unit : step.forward) {
-      if (unit.first != kNoTask &&
-          (last_forward == kNoTask || start(unit.first) > start(last_forward)))
-        last_forward = unit.first;
+    for (const UnitWork& unit : step.forward) {
+      if (unit.first() != kNoTask &&
+          (last_forward == kNoTask || start(unit.first()) > start(last_forward)))
+        last_forward = unit.first();
     }
     if (settings_.reshard) gather(pass, step.backward, bytes, last_forward, kNoTask);
     std::vector<std::size_t> order;
@@ -223,9 +147,9 @@ class Sharding {
                              [&](std::size_t unit) { return finish(step.backward[unit].last); });
     TaskId sent = kNoTask;
     for (const std::size_t unit : order) {
-      if (step.gradients[unit] == Bytes{}) continue;
+      if (gradients[unit] == Bytes{}) continue;
       const TaskId ready = step.backward[unit].last;
-      sent = exchange_.send_unit(pass, "sharded gradients", step.gradients[unit]);
+      sent = exchange_.send_unit(pass, "sharded gradients", gradients[unit]);
       wait(ready, exchange_.last_unit(), Anchor::finish, late.at(ready));
     }
     exchange_.count_step(pass, late);
@@ -264,8 +188,7 @@ class Sharding {
   Communicator within_;
   std::optional<Communicator> among_;
   GradientExchange exchange_;
-  std::map<std::int32_t, StepUnits> steps_;
-  std::map<TaskId, std::size_t> unit_;
+  UnitsOfSteps units_;
   Bytes gradients_{};
 };
 

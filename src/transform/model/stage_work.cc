@@ -1,4 +1,4 @@
-#include "transform/parallel/stage_work.h"
+#include "transform/model/stage_work.h"
 
 #include <algorithm>
 #include <charconv>

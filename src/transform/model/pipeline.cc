@@ -25,9 +25,9 @@
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
+#include "transform/model/stage_work.h"
 #include "transform/parallel/communicator.h"
 #include "transform/parallel/gradients.h"
-#include "transform/parallel/stage_work.h"
 
 namespace foretrace {
 namespace {
@@ -57,7 +57,7 @@ class Pipeline final : public Transform {
                 "pass");
   }
 
-  Effect apply(Graph& graph, const Context&) const override {
+  Effect apply(Graph& graph, const Context& context) const override {
     const Timeline timeline = simulate(graph, {.memory = false});
     Gradients gradients;
     if (replicas_ > 1 && gradients_ == Bytes{}) gradients = find_gradients(graph, timeline, {});
@@ -67,7 +67,7 @@ class Pipeline final : public Transform {
     const std::vector<std::size_t> begins =
         stage_begins(recorded, static_cast<std::size_t>(schedule.stages), cuts_);
     std::vector<PipelineCosts> costs;
-    Networks networks = make_networks();
+    Networks networks = make_networks(context.gpus_per_worker);
     for (const StepLayers& step : recorded.steps)
       costs.push_back(costs_of(stages_of(step, begins), step.update, networks));
     const Memory memory = memory_of(graph, recorded);
@@ -101,17 +101,19 @@ class Pipeline final : public Transform {
     return rule;
   }
 
-  /// Between neighboring stages, and among the copies of a stage; nothing that is not needed.
+  /// Between neighboring stages, which all copies of a stage lie between, and among these copies;
+  /// nothing that is not needed.
   struct Networks {
     std::optional<Communicator> neighbors, copies;
   };
 
-  Networks make_networks() const {
+  Networks make_networks(std::int64_t gpus_per_worker) const {
     Networks networks;
     if (output_ > Bytes{} && !network_.is_given())
       throw Error("output_bytes: needs a machine, or latency and bandwidth");
-    if (output_ > Bytes{}) networks.neighbors.emplace(network_, stages_);
-    if (replicas_ > 1) networks.copies.emplace(network_, replicas_);
+    if (output_ > Bytes{})
+      networks.neighbors.emplace(network_, stages_, replicas_ * gpus_per_worker);
+    if (replicas_ > 1) networks.copies.emplace(network_, replicas_, gpus_per_worker);
     return networks;
   }
 

@@ -1,0 +1,180 @@
+// One GPU's job whose products several GPUs share (Megatron-LM, Optimus, Tesseract, 3-D).
+//
+//     stream   |Q A P|1 2|     ->     |q a p|12|c|       products take their part; a collective
+//                                                        behind each block, which the next waits
+//                                                        for
+//
+// A block of a transformer has four linear layers, with h the hidden size and 12 h^2 weights:
+// h -> 3h, h -> h, h -> 4h, 4h -> h. Their inputs are 7, their outputs 9 times the block's.
+//
+// Ignored: that smaller products use a device less well, beyond what BatchWork knows of it, and
+// collectives that overlap with products.
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "foretrace/error.h"
+#include "foretrace/machine.h"
+#include "transform/edit/device_change.h"
+#include "transform/edit/registered.h"
+#include "transform/model/divided_model.h"
+#include "transform/model/tensor_scheme.h"
+#include "transform/parallel/communicator.h"
+#include "transform/parallel/gradients.h"
+
+namespace foretrace {
+namespace {
+
+/// Inputs and outputs of the linear layers of a block, in units of the block's own output.
+constexpr std::int64_t kInputs = 7, kOutputs = 9;
+/// Outputs that are summed in each pass: behind attention and behind the other two layers.
+constexpr std::int64_t kReduced = 2;
+
+/// Communicators of the groups of a scheme: their sizes, and how far apart the members are.
+class Networks {
+ public:
+  /// `apart`: GPUs that each member stands for already.
+  Networks(const NetworkSettings& settings, std::int64_t apart)
+      : settings_(settings), apart_(apart) {}
+
+  Communicator& among(std::int64_t ranks, std::int64_t stride) {
+    return known_.try_emplace({ranks, stride}, settings_, ranks, stride * apart_).first->second;
+  }
+  std::vector<std::string> assumed() const {
+    return known_.empty() ? std::vector<std::string>{} : known_.begin()->second.assumed();
+  }
+
+ private:
+  const NetworkSettings& settings_;
+  std::int64_t apart_;
+  std::map<std::pair<std::int64_t, std::int64_t>, Communicator> known_;
+};
+
+class TensorParallel final : public Transform {
+ public:
+  void describe(Fields& fields) override {
+    fields.integer("gpus", gpus_, "GPUs that share each layer", 2, 65'536);
+    fields.choice("scheme", scheme_, {"1d", "2d", "2.5d", "3d"},
+                  "1d: Megatron-LM; 2d: Optimus; 2.5d: Tesseract; 3d: a cube of GPUs");
+    fields.integer("depth", depth_, "For 2.5d: layers of a square of GPUs", 1, 65'536);
+    fields.flag("sequence_parallel", sequence_parallel_,
+                "For 1d: what lies between the products is divided along the sequence; each "
+                "all-reduce becomes a reduce-scatter and an all-gather");
+    network_.describe(fields);
+    fields.integer("blocks", blocks_,
+                   "Transformer blocks of the model; 0: as many as the trace tells layers", 0,
+                   100'000);
+    fields.bytes("activation_bytes", activation_,
+                 "Output of a block: samples x positions x hidden size x bytes of an element");
+    fields.bytes(
+        "weight_bytes", weights_,
+        "Weights of a block, 12 x hidden size squared x bytes of an element; 1d sends none");
+    fields.integer("heads", heads_, "Attention heads, which the GPUs must divide; 0: not known", 0,
+                   100'000);
+  }
+
+  Effect apply(Graph& graph, const Context& context) const override {
+    refuse_communication(graph);
+    check_sizes();
+    const TensorScheme scheme(scheme_, gpus_, depth_);
+    DividedModel model(graph, blocks_);
+    const double part = 1 / static_cast<double>(gpus_);
+    const bool divides_all = sequence_parallel_ || !scheme.is_one_dimensional();
+    KernelClasses classes(graph);
+    model.divide_kernels(part, [&](const Task& task) {
+      return divides_all || classes.of(task.name).bound == Boundness::compute;
+    });
+    const BlockTensors block{.inputs = {activation_.count * kInputs},
+                             .weights = weights_,
+                             .outputs = {activation_.count * kOutputs},
+                             .reduced = activation_};
+    Networks networks(network_, context.gpus_per_worker);
+    const int pairs = scheme.is_one_dimensional() ? kReduced : 1;
+    for (const Phase phase : {Phase::forward, Phase::backward}) {
+      const auto transfers =
+          phase == Phase::forward ? scheme.forward(block) : scheme.backward(block);
+      Nanoseconds time{0};
+      for (const SchemeTransfer& one : transfers) time += pairs * time_of(one, networks);
+      model.add_behind_blocks(phase, "collectives of a block", time, activation_);
+    }
+    for (const MemoryUse use :
+         {MemoryUse::parameter, MemoryUse::gradient, MemoryUse::optimizer_state})
+      model.divide_memory(use, scheme.parameter_parts());
+    model.divide_levels(scheme.parameter_parts());
+    model.divide_memory(MemoryUse::activation,
+                        sequence_parallel_ ? gpus_ : scheme.activation_parts());
+    return effect_of(model, networks);
+  }
+
+  JobChange job_change() const override { return {.ranks = gpus_}; }
+
+ private:
+  void check_sizes() const {
+    if (activation_ == Bytes{})
+      throw Error(
+          "activation_bytes: must be given (samples x positions x hidden size x bytes of an "
+          "element), because the trace does not tell shapes");
+    if (scheme_ != "1d" && weights_ == Bytes{})
+      throw Error("weight_bytes: must be given for " + scheme_ + ", which sends weights too");
+    if (scheme_ != "1d" && sequence_parallel_)
+      throw Error("sequence_parallel: only 1d leaves work between products whole");
+    if (heads_ > 0 && heads_ % gpus_ != 0)
+      throw Error("gpus: must divide the " + std::to_string(heads_) + " heads, got " +
+                  std::to_string(gpus_));
+  }
+
+  Nanoseconds time_of(const SchemeTransfer& one, Networks& networks) const {
+    if (one.ranks <= 1) return 0ns;
+    Communicator& network = networks.among(one.ranks, one.stride);
+    if (one.operation != Operation::all_reduce || !sequence_parallel_)
+      return one.times * network.time(one.operation, one.bytes);
+    return network.time(Operation::reduce_scatter, one.bytes) +
+           network.time(Operation::all_gather, one.bytes);
+  }
+
+  Effect effect_of(const DividedModel& model, const Networks& networks) const {
+    Effect effect;
+    effect.changed = model.changed();
+    effect.summary = std::to_string(gpus_) + " GPUs share each of " +
+                     std::to_string(model.blocks()) + " blocks (" + scheme_ + "), for " +
+                     to_text(model.transfer_per_step()) + " of collectives a step";
+    effect.figures = {{"transfer_per_step", model.transfer_per_step()},
+                      {"blocks", static_cast<double>(model.blocks())}};
+    effect.assumptions = networks.assumed();
+    effect.assumptions.emplace_back(
+        "products take their part of the time, but not less than the shortest kernel; collectives "
+        "do not overlap with them, and the GPUs that share a layer are neighbors on the machine");
+    effect.assumptions.emplace_back(
+        "the host launches as many kernels as before, and what was in memory when the recording "
+        "began is parameters and their states");
+    return effect;
+  }
+
+  std::int64_t gpus_ = 8, depth_ = 2, blocks_ = 0, heads_ = 0;
+  std::string scheme_ = "1d";
+  bool sequence_parallel_ = false;
+  NetworkSettings network_;
+  Bytes activation_{}, weights_{};
+};
+
+}  // namespace
+
+TransformEntry tensor_parallel_entry() {
+  return {
+      .make = made<TensorParallel>,
+      .assumes =
+          "Several GPUs share the matrix products of every block. Products take their part of "
+          "the time; what lies between them stays whole in 1d, unless sequence_parallel divides "
+          "it, and is divided in the other schemes. Behind each block of each pass come the "
+          "collectives of the scheme (two all-reduces of the activations in 1d), as the "
+          "network's model prices them; the next block waits for them. Parameters, gradients "
+          "and optimizer state are divided, activations except in plain 1d. Sizes must be "
+          "given, because traces do not tell the shapes of a model.",
+      .worth = {.why_not = "how many GPUs share a layer, and the sizes of the model, are yours "
+                           "to say: tensor_parallel:gpus=8,machine=dgx-a100,"
+                           "activation_bytes=64MB"}};
+}
+
+}  // namespace foretrace

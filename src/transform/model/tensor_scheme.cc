@@ -1,0 +1,89 @@
+#include "transform/model/tensor_scheme.h"
+
+#include <cmath>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+/// The whole root of that degree, or 0.
+std::int64_t root(std::int64_t value, int degree) {
+  const auto near = std::llround(std::pow(static_cast<double>(value), 1. / degree));
+  std::int64_t power = 1;
+  for (int i = 0; i < degree; ++i) power *= near;
+  return power == value ? near : 0;
+}
+
+Bytes part(Bytes bytes, std::int64_t parts) { return {(bytes.count + parts - 1) / parts}; }
+
+}  // namespace
+
+TensorScheme::TensorScheme(const std::string& name, std::int64_t devices, std::int64_t depth)
+    : dimensions_(name), devices_(devices) {
+  const auto refuse = [&](const std::string& what) {
+    throw Error("gpus: " + name + " needs " + what + ", got " + std::to_string(devices));
+  };
+  if (name == "2d" && (side_ = root(devices, 2)) == 0) refuse("a square (4, 9, 16, 36, 64 ...)");
+  if (name == "3d" && (side_ = root(devices, 3)) == 0) refuse("a cube (8, 27, 64, 125 ...)");
+  if (name != "2.5d") return;
+  depth_ = depth;
+  side_ = devices % depth == 0 ? root(devices / depth, 2) : 0;
+  if (side_ == 0)
+    refuse("depth times a square (" + std::to_string(4 * depth) + ", " +
+           std::to_string(16 * depth) + " ... for depth " + std::to_string(depth) + ")");
+}
+
+/// SUMMA in 2-D and 2.5-D, so many times: q steps, in each a tile of the inputs along the rows of
+/// the square and a tile of the weights along its columns.
+std::vector<SchemeTransfer> TensorScheme::broadcasts(const BlockTensors& block,
+                                                     std::int64_t times) const {
+  const std::int64_t tiles = side_ * side_;
+  return {{Operation::broadcast, side_, part(block.inputs, depth_ * tiles), times * side_},
+          {Operation::broadcast, side_, part(block.weights, tiles), times * side_, side_}};
+}
+
+std::vector<SchemeTransfer> TensorScheme::forward(const BlockTensors& block) const {
+  if (dimensions_ == "1d") return {{Operation::all_reduce, devices_, block.reduced}};
+  if (dimensions_ != "3d") return broadcasts(block, 1);
+  const std::int64_t face = side_ * side_;
+  return {{Operation::all_gather, side_, part(block.inputs, face)},
+          {Operation::all_gather, side_, part(block.weights, face), 1, side_},
+          {Operation::reduce_scatter, side_, part(block.outputs, face), 1, face}};
+}
+
+std::vector<SchemeTransfer> TensorScheme::backward(const BlockTensors& block) const {
+  if (dimensions_ == "1d") return forward(block);
+  if (dimensions_ == "3d") {
+    const std::int64_t face = side_ * side_;
+    return {{Operation::all_gather, side_, part(block.outputs, face), 1, face},
+            {Operation::reduce_scatter, side_, part(block.inputs, face)},
+            {Operation::reduce_scatter, side_, part(block.weights, face), 1, side_}};
+  }
+  std::vector<SchemeTransfer> transfers = broadcasts(block, 2);
+  if (depth_ > 1)
+    transfers.push_back(
+        {Operation::all_reduce, depth_, part(block.weights, side_ * side_), 1, side_ * side_});
+  return transfers;
+}
+
+std::int64_t TensorScheme::parameter_parts() const {
+  return dimensions_ == "2.5d" ? side_ * side_ : devices_;
+}
+
+std::int64_t TensorScheme::activation_parts() const { return is_one_dimensional() ? 1 : devices_; }
+
+double bandwidth_term(const std::vector<SchemeTransfer>& transfers) {
+  double sum = 0;
+  for (const SchemeTransfer& one : transfers) {
+    const auto others = static_cast<double>(one.ranks - 1);
+    const double share = one.operation == Operation::broadcast
+                             ? others
+                             : others / static_cast<double>(one.ranks) *
+                                   (one.operation == Operation::all_reduce ? 2 : 1);
+    sum += static_cast<double>(one.bytes.count * one.times) * share;
+  }
+  return sum;
+}
+
+}  // namespace foretrace
