@@ -102,7 +102,9 @@ enum class Premise { any_job, single_precision };
 struct Worth {
   Goal goal = Goal::none;
   /// Settings to try, in order of effort: the first that is about as good as the best is advised.
-  /// "<device>" stands for the built-in devices above the recorded one.
+  /// "<device>" stands for the built-in devices above the recorded one, "<network>" for the machine
+  /// that the job communicates on, and "<algorithm>" for how its kernels say they do; without such
+  /// a machine these are not tried, for the reason in `why_not`.
   std::vector<std::string_view> tries = {};
   double samples = 1;  ///< In a step, for each one recorded.
   /// The work that it applies to. Two that apply to the same work do not add up: one of them is

@@ -242,16 +242,17 @@ PYBIND11_MODULE(_foretrace, module) {
                           stop] { return sweep_rows(asked, how, options, output, shard, *stop); },
                          [stop] { *stop = true; });
   });
-  module.def("advise",
-             [](std::string trace, How how, std::string until, std::string vary, std::size_t top) {
-               AdviceQuestion question;
-               question.until = until;
-               question.vary = vary;
-               question.top = top;
-               return interruptible([trace, how, question] {
-                 return text_of(to_json(advise(trace, question, how.options())));
-               });
-             });
+  module.def("advise", [](std::string trace, How how, std::string until, std::string vary,
+                          std::size_t top, std::string network) {
+    AdviceQuestion question;
+    question.until = until;
+    question.vary = vary;
+    question.top = top;
+    question.network = network;
+    return interruptible([trace, how, question] {
+      return text_of(to_json(advise(trace, question, how.options())));
+    });
+  });
   module.def("diff", [](std::string before, std::string after, How how) {
     return interruptible(
         [before, after, how] { return text_of(to_json(diff(before, after, how.reading()))); });

@@ -407,5 +407,78 @@ TEST(Advise, RefusesMemorySnapshots) {
   }
 }
 
+/// Four steps on one A100 with a gradient of so many bytes; each takes 40 ms.
+Inference steps_with_gradients(const std::string& bytes) {
+  std::string text, gpu = "gpu: ", blocks;
+  for (int i = 0; i < 4; ++i) {
+    const std::string number = std::to_string(i), step = " step=" + number + "}";
+    text += "@step ProfilerStep#" + number + "\n";
+    gpu += std::string(i == 0 ? "" : ", ") + "f" + number + "=fwd 10000 {phase=forward" + step +
+           ", b" + number + "=bwd 29000 {phase=backward" + step + ", u" + number +
+           "=opt 1000 {phase=update" + step;
+    blocks += "@alloc " + bytes + " use=gradient: b" + number + " .. u" + number + " writes b" +
+              number + " reads u" + number + "\n";
+  }
+  Inference inference = recorded_as(text + gpu + "\n" + blocks);
+  inference.graph.device_names() = {"NVIDIA A100-SXM4-80GB"};
+  return inference;
+}
+
+TEST(Advise, MoreGpusPayAsLongAsTheirGradientsAreSmall) {
+  const MoreGpus none = advise(steps_with_gradients("4MB"), {}).more_gpus;
+  EXPECT_TRUE(none.network.empty());
+  const MoreGpus small = advise(steps_with_gradients("4MB"), {.network = "dgx-a100"}).more_gpus;
+  ASSERT_EQ(small.points.size(), 10U) << small.refused;
+  EXPECT_EQ(small.points.back().gpus, 1024);
+  for (const MoreGpus::Point& point : small.points) {
+    EXPECT_GT(point.each_added, .5) << point.gpus;
+    EXPECT_LE(point.times_as_fast, static_cast<double>(point.gpus)) << point.gpus;
+  }
+  // All that one host can send takes far longer than the step.
+  const MoreGpus large = advise(steps_with_gradients("4GB"), {.network = "aws-p3"}).more_gpus;
+  ASSERT_EQ(large.points.size(), 10U);
+  EXPECT_EQ(large.points[3].gpus, 16);
+  EXPECT_LT(large.points[3].each_added, 0);
+}
+
+TEST(Advise, WithoutGradientsItSaysHowToAsk) {
+  const MoreGpus more =
+      advise(recorded_as(waiting_steps(1, 50)), {.network = "dgx-a100"}).more_gpus;
+  EXPECT_TRUE(more.points.empty());
+  EXPECT_FALSE(more.refused.empty());
+  EXPECT_EQ(refusal({.network = "no-such"}).substr(0, 9), "--network");
+}
+
+/// Forty all-reduces of 100 kB behind one backward pass, which take as long as a latency does.
+TEST(Advise, ManySmallBucketsAreJoinedOnTheNetworkThatIsGiven) {
+  std::string text, gpu = "gpu: ", nccl = "nccl: ", waits;
+  for (int i = 0; i < 4; ++i) {
+    const std::string number = std::to_string(i), step = " step=" + number + "}";
+    text += "@step ProfilerStep#" + number + "\n";
+    gpu += std::string(i == 0 ? "" : ", ") + "b" + number + "=bwd 900 {phase=backward" + step +
+           ", u" + number + "=opt 100 {phase=update" + step;
+    for (int k = 0; k < 40; ++k) {
+      const std::string name = "c" + number + "_" + std::to_string(k);
+      nccl +=
+          std::string(i + k == 0 ? "" : ", ") + name + "=all:collective 25 {phase=backward" + step;
+      waits += "b" + number + " -> " + name + "\n" + name + " -> u" + number + "\n";
+    }
+  }
+  Inference inference = recorded_as(text + gpu + "\n" + nccl + "\n" + waits);
+  Graph& graph = inference.graph;
+  const NameId reduce = graph.names().intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    if (graph.task(TaskId{i}).kind == TaskKind::collective)
+      graph.collectives().push_back(
+          {.task = TaskId{i}, .operation = reduce, .group_size = 16, .bytes = Bytes{100'000}});
+  }
+  EXPECT_EQ(named(advise(inference, {}), "bucket_size"), nullptr);
+  const Advice advice = advise(inference, {.network = "dgx-a100"});
+  const Suggestion* buckets = named(advice, "bucket_size");
+  ASSERT_NE(buckets, nullptr);
+  EXPECT_TRUE(buckets->recommended) << buckets->why_not;
+  EXPECT_LT(buckets->step_time, advice.step_time * 3 / 4);
+}
+
 }  // namespace
 }  // namespace foretrace

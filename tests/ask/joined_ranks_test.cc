@@ -13,6 +13,7 @@
 #include "foretrace/ask/diff.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/ask/predict.h"
+#include "foretrace/error.h"
 #include "support/corpus.h"
 #include "support/folder.h"
 
@@ -225,11 +226,23 @@ TEST(JoinedRanks, ManyRanksFoldToTheRecordedOnes) {
   EXPECT_EQ(many.predicted.step_time, two.predicted.step_time);
   ASSERT_EQ(many.ranks.size(), 2U);
   EXPECT_EQ(many.ranks[0].alike, 511U);
-  const Prediction late = predict(path, with("straggler:rank=7,pause=20ms"), {.world_size = 64});
-  const Prediction exact =
-      predict(path, with("straggler:rank=7,pause=20ms"), {.world_size = 64, .exact = true});
+  const auto late_on_a_slow_link = [] {
+    Scenario scenario = with("straggler:rank=7,pause=20ms");
+    add_steps("network:from.machine=dgx-a100,machine=dgx-a100,slow_link=0.01,where.rank=6",
+              scenario);
+    return scenario;
+  };
+  const Prediction late = predict(path, late_on_a_slow_link(), {.world_size = 64});
+  const Prediction exact = predict(path, late_on_a_slow_link(), {.world_size = 64, .exact = true});
   EXPECT_EQ(late.predicted.step_time, exact.predicted.step_time);
+  EXPECT_GT(late.predicted.step_time, many.predicted.step_time);
   EXPECT_EQ(late.ranks.size(), 4U);  // The straggler, the rank that waits for it, and the others.
+  try {
+    predict(path, {}, {.world_size = 1});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("which of them go"), std::string::npos);
+  }
   EXPECT_EQ(exact.ranks.size(), 64U);
 }
 

@@ -83,6 +83,23 @@ TEST(Scale, WhatCannotBeAskedIsSaidOnce) {
   EXPECT_NE(report.points[1].refused.find("16"), std::string::npos) << report.points[1].refused;
 }
 
+TEST(Scale, WorkersOfSeveralGpusAreCountedByTheirGpus) {
+  ScaleQuestion asked = question("data_parallel:gradient_bytes=500MB");
+  asked.machine = "dgx-a100";
+  add_steps("tensor_parallel:gpus=8,machine=dgx-a100,activation_bytes=1MB", asked.scenario);
+  asked.gpus = {8, 64};
+  const ScaleReport report = scale(asked);
+  EXPECT_EQ(report.gpus_per_worker, 8);
+  EXPECT_NEAR(report.points[0].throughput, 1, 1e-9);
+  EXPECT_LT(report.points[1].throughput, 8);
+  EXPECT_GT(report.points[1].throughput, 4);
+  EXPECT_NEAR(report.points[1].efficiency, report.points[1].throughput / 8, 1e-9);
+  // One NIC for each of the eight groups of a host; over NVLink it would take 4 ms.
+  EXPECT_GT(report.points[1].transfer - report.points[0].transfer, 20ms);
+  asked.gpus = {12};
+  EXPECT_THROW(scale(asked), Error);
+}
+
 TEST(Scale, AllFormsHaveAllPoints) {
   ScaleQuestion asked = question("data_parallel:gradient_bytes=500MB");
   asked.machine = "dgx-a100";

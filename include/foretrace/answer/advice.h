@@ -131,6 +131,18 @@ struct SpeedUp {
   std::optional<double> needed;       ///< So many times as fast reaches the target.
 };
 
+/// A job on one GPU with as many workers as data_parallel adds to it.
+struct MoreGpus {
+  struct Point {
+    std::int64_t gpus = 1;
+    double times_as_fast = 1;
+    double each_added = 1;  ///< What each GPU beyond the point before brings, of one alone.
+  };
+  std::string network;        ///< As it was asked about; empty: it was not.
+  std::vector<Point> points;  ///< In ascending order of GPUs, twice as many from one to the next.
+  std::string refused;        ///< Why there are none.
+};
+
 struct AdviceTarget {
   std::string text;  ///< "step_time <= 100ms"
   Nanoseconds step_time{0};
@@ -163,6 +175,7 @@ struct Advice {
   /// Causes to look into before any change of the program's kernels or launches: a rank that the
   /// others wait for, driver calls that allocate, loading. The greatest comes first.
   std::vector<std::string> first;
+  MoreGpus more_gpus;
   Trust trust;
   Notes notes;
 

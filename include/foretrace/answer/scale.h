@@ -18,8 +18,8 @@ struct ScalePoint {
   std::string scheme;  ///< A step with its settings: "data_parallel:bucket=50MB".
   std::int64_t gpus = 1;
   Nanoseconds step_time{0}, lower{0}, upper{0};
-  double throughput = 1;       ///< Against one GPU.
-  double efficiency = 1;       ///< Throughput of each GPU: throughput / gpus.
+  double throughput = 1;  ///< Against one worker: the recorded GPU, or those that changes made it.
+  double efficiency = 1;  ///< Throughput of each worker, against one alone.
   Nanoseconds transfer{0};     ///< Communication of a step, overlapped or not.
   Nanoseconds exposed{0};      ///< Time of a step in which only communication runs.
   Nanoseconds late{0};         ///< How much later than the recorded worker the slowest is.
@@ -33,7 +33,8 @@ struct ScaleReport {
   std::vector<InputFile> inputs;
   std::string machine;
   std::vector<std::string> changes;  ///< Steps before the job is scaled.
-  Nanoseconds recorded{0};           ///< Step time on one GPU, after these changes.
+  std::int64_t gpus_per_worker = 1;  ///< That these changes put the recorded GPU's work on.
+  Nanoseconds recorded{0};           ///< Step time of one worker, after these changes.
   std::vector<ScalePoint> points;    ///< By scheme, then by count.
   std::vector<std::string> limits;   ///< For each scheme a sentence: what stops the scaling.
   std::vector<std::string> assumptions;

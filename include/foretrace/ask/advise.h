@@ -14,13 +14,17 @@
 namespace foretrace {
 
 struct AdviceQuestion {
-  std::vector<std::string> only, skip;  ///< Transforms; `only` empty: all that are worth trying.
-  std::string machine;  ///< Name or path of a device that the job is moved to first.
-  std::string until;    ///< "step_time <= 100ms", "throughput >= 4000"; empty: no target.
-  double samples = 0;   ///< Samples in a recorded step, for throughput.
+  std::vector<std::string> only = {},
+                           skip = {};  ///< Transforms; `only` empty: all that are worth trying.
+  std::string machine = {};            ///< Name or path of a device that the job is moved to first.
+  /// Name or path for find_cluster(): the machine over whose network the job communicates, or would
+  /// on more GPUs. Without it buckets, algorithms and more GPUs are not tried.
+  std::string network = {};
+  std::string until = {};  ///< "step_time <= 100ms", "throughput >= 4000"; empty: no target.
+  double samples = 0;      ///< Samples in a recorded step, for throughput.
   /// With a target: one speed-up ("link.bandwidth"), or a setting with values
   /// ("loader.workers=1..32"); everything else is left out.
-  std::string vary;
+  std::string vary = {};
   std::size_t top = 5;
 };
 

@@ -8,6 +8,7 @@
 #include "ask/advise/advised_job.h"
 #include "ask/advise/bounds.h"
 #include "ask/advise/joint_advice.h"
+#include "ask/advise/more_gpus.h"
 #include "ask/advise/straggler.h"
 #include "ask/advise/suggestions.h"
 #include "ask/advise/target.h"
@@ -17,6 +18,7 @@
 #include "ask/many/vary.h"
 #include "ask/predict/lever.h"
 #include "foretrace/answer/memory_peak.h"
+#include "foretrace/cluster.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "foretrace/simulate.h"
@@ -57,6 +59,8 @@ void check_question(const AdviceQuestion& question) {
     throw Error("--vary: needs --until, which gives the target");
   if (!question.until.empty())
     within("--until", [&] { return read_target(question.until, question.samples); });
+  if (!question.network.empty())
+    within("--network", [&] { return find_cluster(question.network, 1); });
   if (!question.vary.empty() && !is_setting(question.vary))
     within("--vary", [&] { refuse_bare_setting(question.vary); });
   if (is_setting(question.vary)) {
@@ -202,13 +206,14 @@ Advice advise_on(const Inference& inference, const RankOfJob& place, const Advic
   advice.speed_ups = speed_ups_of(inference.graph, levers, job.now(), target);
   if (!question.vary.empty()) return advice;
   advice.ladder = ladder_of(inference.graph, job.now());
-  Suggestions suggestions = suggestions_for(job, question.only, question.skip);
+  Suggestions suggestions = suggestions_for(job, question);
   sharpen_intervals(job, suggestions.made, question.top);
   advice.suggestions = std::move(suggestions.made);
   advice.not_applicable = std::move(suggestions.not_applicable);
   advice.no_advice = std::move(suggestions.no_advice);
   advice.joint = joint_advice(job, advice.suggestions);
   add_causes(job, advice);
+  if (!question.network.empty()) advice.more_gpus = more_gpus(job, question.network);
   return advice;
 }
 

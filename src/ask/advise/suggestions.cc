@@ -17,7 +17,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::string_view kDevice = "<device>";
+constexpr std::string_view kDevice = "<device>", kNetwork = "<network>", kAlgorithm = "<algorithm>";
 
 std::string_view to_string(Goal goal) {
   constexpr std::string_view kNames[] = {"none", "time", "throughput", "memory", "device"};
@@ -79,9 +79,35 @@ std::vector<std::string> devices_above(const Graph& graph) {
   return names;
 }
 
-std::vector<std::string> tries_of(const Worth& worth, const Graph& graph) {
+/// How most of the recorded collectives say that they were run: NCCL puts it into its kernels'
+/// names.
+std::string recorded_algorithm(const Graph& graph) {
+  std::size_t trees = 0;
+  for (const RecordedCollective& one : graph.collectives()) {
+    const std::string_view name = graph.name(one.task);
+    trees += name.find("TREE") != name.npos || name.find("Tree") != name.npos;
+  }
+  return 2 * trees > graph.collectives().size() ? "double_tree" : "ring";
+}
+
+void fill(std::string& text, std::string_view place, const std::string& with) {
+  for (std::size_t at = text.find(place); at != text.npos; at = text.find(place, at + with.size()))
+    text.replace(at, place.size(), with);
+}
+
+/// Throws Error, with the reason, where a network is needed that is not known.
+std::vector<std::string> tries_of(const Worth& worth, const Graph& graph,
+                                  const std::string& network) {
   std::vector<std::string> tries;
   for (const std::string_view text : worth.tries) {
+    if (text.find(kNetwork) != text.npos) {
+      if (network.empty()) throw Error(std::string(worth.why_not));
+      std::string filled(text);
+      fill(filled, kNetwork, network);
+      fill(filled, kAlgorithm, recorded_algorithm(graph));
+      tries.push_back(std::move(filled));
+      continue;
+    }
     const std::size_t at = text.find(kDevice);
     if (at == text.npos) {
       tries.emplace_back(text);
@@ -281,12 +307,12 @@ std::string missing(Premise premise, const Graph& graph) {
 }
 
 /// The transforms to try; the others are listed with the reason.
-std::vector<Outcome> to_try(const AdvisedJob& job, const std::vector<std::string>& only,
-                            const std::vector<std::string>& skip, Suggestions& all) {
+std::vector<Outcome> to_try(const AdvisedJob& job, const AdviceQuestion& question,
+                            Suggestions& all) {
   std::vector<Outcome> tries;
   for (const TransformEntry& entry : transforms()) {
     const std::string name(entry.name);
-    if (has(skip, name) || (!only.empty() && !has(only, name))) continue;
+    if (has(question.skip, name) || (!question.only.empty() && !has(question.only, name))) continue;
     if (entry.worth.goal == Goal::none) {
       all.no_advice.push_back({name, std::string(entry.worth.why_not)});
       continue;
@@ -296,7 +322,7 @@ std::vector<Outcome> to_try(const AdvisedJob& job, const std::vector<std::string
       continue;
     }
     try {
-      for (std::string& use : tries_of(entry.worth, job.inference.graph))
+      for (std::string& use : tries_of(entry.worth, job.inference.graph, question.network))
         tries.push_back({.transform = &entry, .use = std::move(use), .refused = {}});
     } catch (const Error& error) {
       all.not_applicable.push_back({name, error.what()});
@@ -389,12 +415,11 @@ void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& made, std::size
   put_in_order(job, made);
 }
 
-Suggestions suggestions_for(const AdvisedJob& job, const std::vector<std::string>& only,
-                            const std::vector<std::string>& skip) {
-  check_names(only, "--only");
-  check_names(skip, "--skip");
+Suggestions suggestions_for(const AdvisedJob& job, const AdviceQuestion& question) {
+  check_names(question.only, "--only");
+  check_names(question.skip, "--skip");
   Suggestions all;
-  std::vector<Outcome> tries = to_try(job, only, skip, all);
+  std::vector<Outcome> tries = to_try(job, question, all);
   const std::vector<std::span<Outcome>> transforms = by_transform(tries);
   std::vector<std::vector<Suggestion>> made(transforms.size());
   on_all_cores(transforms.size(), [&](std::size_t i) { made[i] = answered(job, transforms[i]); });

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ask/advise/advised_job.h"
+#include "foretrace/ask/advise.h"
 #include "foretrace/transform.h"
 
 namespace foretrace {
@@ -16,9 +17,8 @@ struct Suggestions {
   std::vector<NotTried> not_applicable, no_advice;
 };
 
-/// `only` empty: all. Throws Error for a name that no transform has.
-Suggestions suggestions_for(const AdvisedJob& job, const std::vector<std::string>& only,
-                            const std::vector<std::string>& skip);
+/// Throws Error for a name that no transform has.
+Suggestions suggestions_for(const AdvisedJob& job, const AdviceQuestion& question);
 
 /// Gives the first `most` suggestions recommended for time the intervals of `predict`, by replays
 /// with the work of other steps; that is too slow for everything that was tried.

@@ -113,7 +113,11 @@ void set_assumptions(Job& job) {
 void repeat(Job& job, std::int32_t size) {
   const std::size_t recorded = job.ranks.size(), wanted = static_cast<std::size_t>(size);
   const bool is_whole = job.ranks.back().number == static_cast<std::int32_t>(recorded) - 1;
-  if (!is_whole || wanted < recorded || wanted % recorded != 0)
+  if (wanted < recorded)
+    throw Error("--ranks: must not be fewer than the " + std::to_string(recorded) +
+                " recorded ranks, as nothing says which of them go, got " + std::to_string(size) +
+                "; for a part of the job give the files of the ranks that stay");
+  if (!is_whole || wanted % recorded != 0)
     throw Error("--ranks: must be a multiple of the " + std::to_string(recorded) +
                 " recorded ranks, which are numbered from 0, got " + std::to_string(size));
   const std::vector<Meeting> once = job.join.meetings;

@@ -91,6 +91,7 @@ class Scaler {
     else
       read(question);
     donors_.read(question.scenario);
+    for (const auto& one : question.scenario.transforms) gpus_before_ *= one->job_change().ranks;
     baseline_ = baseline_of(inference());
     baseline_.variation = variation_of(inference());
     baseline_.own = own_outcomes(question.options.ledger_path);
@@ -100,6 +101,7 @@ class Scaler {
     ScaleReport report;
     if (!assumed_) report.inputs = job_.inputs();
     report.machine = question_.machine;
+    report.gpus_per_worker = gpus_before_;
     for (const auto& use : question_.scenario.uses) report.changes.push_back(use);
     check_ranks(question_.scenario, inference().graph);
     report.recorded =
@@ -141,18 +143,31 @@ class Scaler {
     return cases;
   }
 
+  /// As many as a scheme distributes, each on the GPUs that the changes in front gave it.
+  std::int64_t workers_of(std::int64_t gpus) const {
+    if (gpus % gpus_before_ == 0) return gpus / gpus_before_;
+    throw Error("--gpus: must be whole groups of the " + std::to_string(gpus_before_) +
+                " GPUs that --with puts one worker on, got " + std::to_string(gpus));
+  }
+
   void answer(Nanoseconds alone, ScaleCase& asked) {
     ScalePoint& point = asked.point;
-    const std::string step = step_of(point.scheme, point.gpus, question_.machine);
+    std::string step = point.scheme;
     try {
+      step = step_of(point.scheme, workers_of(point.gpus), question_.machine);
       Scenario scenario = parse_scenario(write_scenario(question_.scenario));
+      const std::size_t changes = scenario.transforms.size();
       add_steps(step, scenario);
       Edited edited = edited_by(inference().graph, scenario, {}, &donors_);
       Prediction found = predict_edited(baseline_, inference(), scenario, edited, {});
       point.step_time = found.predicted.step_time;
       point.lower = found.lower, point.upper = found.upper;
-      point.throughput = ratio(alone, point.step_time) * static_cast<double>(point.gpus);
-      point.efficiency = point.throughput / static_cast<double>(point.gpus);
+      double samples = 1;
+      for (std::size_t i = changes; i < scenario.transforms.size(); ++i)
+        samples *= scenario.transforms[i]->job_change().samples;
+      point.throughput = ratio(alone, point.step_time) * samples;
+      point.efficiency =
+          point.throughput * static_cast<double>(gpus_before_) / static_cast<double>(point.gpus);
       point.transfer = total_time(found.steps, "transfer_per_step");
       point.late = total_time(found.steps, "lateness_per_step");
       point.exposed =
@@ -160,9 +175,10 @@ class Scaler {
                  exposed_communication(breakdown(edited.graph, edited.timeline), point.step_time));
       for (const MemoryPeak& peak : found.predicted_memory)
         point.peak = std::max(point.peak.value_or(Bytes{}), peak.peak_allocated);
-      const StepRates recorded{.samples = question_.scenario.samples_per_step};
-      if (const double samples = changed_rates(recorded, scenario).samples; samples > 0)
-        point.rate = samples * 1e9 / static_cast<double>(point.step_time.count());
+      StepRates recorded;
+      recorded.samples = question_.scenario.samples_per_step;
+      if (const double all = changed_rates(recorded, scenario).samples; all > 0)
+        point.rate = all * 1e9 / static_cast<double>(point.step_time.count());
       point.trust = found.trust.grade();
       asked.prediction = std::move(found);
     } catch (const Error& error) {
@@ -224,6 +240,7 @@ class Scaler {
   const ScaleQuestion& question_;
   Job job_;  ///< Empty without a trace.
   std::optional<Inference> assumed_;
+  std::int64_t gpus_before_ = 1;  ///< On which the changes put the recorded worker.
   Donors donors_;
   Baseline baseline_;
 };

@@ -28,6 +28,12 @@ struct AdviseCommand {
                     "Advise for the job on this device: a built-in name or a JSON file")
         ->type_name("NAME|FILE");
     command
+        .add_option("--network", question.network,
+                    "The machine over whose network the job communicates, or would on more GPUs: a "
+                    "name from `foretrace list machines` or a file; buckets, algorithms and more "
+                    "GPUs are tried with it")
+        ->type_name("NAME|FILE");
+    command
         .add_option("--until", question.until,
                     "Find how fast each part must be to reach a target, such as \"step_time <= "
                     "100ms\" or \"throughput >= 4000\"")

@@ -188,11 +188,12 @@ def sweep(scenario, trace=None, intervals=False, memory=True, jobs=0, output=Non
     return [_json.loads(row) for row in rows]
 
 
-def advise(trace, until="", vary="", top=5, cache=True, max_unpacked=0):
+def advise(trace, until="", vary="", top=5, network="", cache=True, max_unpacked=0):
     """What bounds the job, what would help by how much, and, with `until` such as "step_time <= 100ms", how much faster its
-    parts would have to be."""
+    parts would have to be. With `network`, the machine that it communicates on, also other buckets, algorithms and more GPUs."""
     how = _how(cache=cache, max_unpacked=max_unpacked)
-    return _json.loads(_foretrace.advise(_path(trace, "trace"), how, _text(until, "until"), _text(vary, "vary"), _count(top, "top")))
+    return _json.loads(_foretrace.advise(_path(trace, "trace"), how, _text(until, "until"), _text(vary, "vary"), _count(top, "top"),
+                                          _text(network, "network")))
 
 
 def diff(before, after, cache=True, max_unpacked=0):

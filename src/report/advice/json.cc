@@ -132,6 +132,19 @@ Json now_json(const Advice& advice) {
           {"peak_reserved_bytes", bytes_json(advice.reserved)}};
 }
 
+Json more_gpus_json(const MoreGpus& more) {
+  Json points = Json::array();
+  for (const MoreGpus::Point& point : more.points)
+    points.push_back({{"gpus", point.gpus},
+                      {"times_as_fast", point.times_as_fast},
+                      {"each_added", point.each_added}});
+  Json object = {{"network", more.network},
+                 {"answer", more_gpus_sentence(more)},
+                 {"points", std::move(points)}};
+  if (!more.refused.empty()) object["refused"] = more.refused;
+  return object;
+}
+
 std::string joined_uses(const JointAdvice& joint) {
   std::string uses;
   for (const std::string& use : joint.uses) uses += (uses.empty() ? "" : " + ") + use;
@@ -160,6 +173,7 @@ Json to_json(const Advice& advice) {
     object["verdict"]["at_best"] = verdict.best;
   }
   if (!advice.machine.empty()) object["machine"] = advice.machine;
+  if (!advice.more_gpus.network.empty()) object["more_gpus"] = more_gpus_json(advice.more_gpus);
   for (const char* list : {"ladder", "suggestions", "speed_ups"}) object[list] = Json::array();
   for (const Rung& rung : advice.ladder) object["ladder"].push_back(rung_json(rung));
   for (const Suggestion& one : advice.suggestions)

@@ -25,6 +25,7 @@ std::string advice_lead(const Advice& advice) {
   if (advice.ladder.empty()) return html;
   add("Would help: ", verdict.help, "");
   add("At best: ", verdict.best, "");
+  add("More GPUs: ", more_gpus_sentence(advice.more_gpus), "");
   return html;
 }
 

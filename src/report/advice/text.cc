@@ -31,6 +31,8 @@ void write_heads(const Advice& advice, std::ostream& out) {
   if (advice.ladder.empty()) return;
   write_head(out, "Would help", verdict.help);
   write_head(out, "At best", verdict.best);
+  if (const std::string more = more_gpus_sentence(advice.more_gpus); !more.empty())
+    write_head(out, "More GPUs", more);
 }
 
 std::string now_sentence(const Advice& advice) {
@@ -177,6 +179,8 @@ void write_advice_markdown(const Advice& advice, std::ostream& out) {
     out << "**Would help:** " << markdown_text(verdict.help) << "\n\n**At best:** "
         << markdown_text(verdict.best) << "\n\n";
   }
+  if (const std::string more = more_gpus_sentence(advice.more_gpus); !more.empty())
+    out << "**More GPUs:** " << markdown_text(more) << "\n\n";
   out << "Now " << markdown_text(now_sentence(advice)) << ".\n";
   if (advice.target) out << "\nTarget: " << markdown_text(target_sentence(advice)) << "\n";
   if (advice.curve) {

@@ -101,7 +101,31 @@ std::string range_text(const Suggestion& one) {
   return to_text(one.lower) + " to " + to_text(one.upper);
 }
 
+/// An added GPU pays while it brings this share of what one alone does. Chosen.
+constexpr double kPays = 0.5;
+
 }  // namespace
+
+std::string more_gpus_sentence(const MoreGpus& more) {
+  if (more.network.empty()) return {};
+  if (more.points.empty()) return "not shown: " + more.refused;
+  const auto text_of = [](const MoreGpus::Point& point) {
+    return std::to_string(point.gpus) + " train " + times_text(point.times_as_fast) + " as fast";
+  };
+  const MoreGpus::Point* last = nullptr;
+  for (const MoreGpus::Point& point : more.points) {
+    if (point.each_added < kPays) {
+      const std::string brings = "each of the GPUs up to " + std::to_string(point.gpus) +
+                                 " brings " + to_share(std::max(0., point.each_added)) +
+                                 " of one alone";
+      if (last == nullptr) return "more do not pay: " + brings;
+      return text_of(*last) + ", on " + more.network + "; beyond that more do not pay: " + brings;
+    }
+    last = &point;
+  }
+  return text_of(*last) + ", on " + more.network + "; each added one brings " +
+         to_share(last->each_added) + " of one alone";
+}
 
 std::string_view to_string(PathPart part) {
   switch (part) {

@@ -16,6 +16,10 @@ struct AdviceVerdict {
 };
 AdviceVerdict advice_verdict(const Advice& advice);
 
+/// Up to how many GPUs each added one still brings half of what one alone does; empty if nobody
+/// asked.
+std::string more_gpus_sentence(const MoreGpus& more);
+
 /// "kernels 45 %, host work 31 %", parts below a hundredth left out.
 std::string path_text(const PathShares& path);
 

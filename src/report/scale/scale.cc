@@ -32,7 +32,10 @@ bool has_rate(const ScaleReport& report) {
 }
 
 std::string heading(const ScaleReport& report) {
-  std::string text = to_text(report.recorded) + " a step on one GPU";
+  std::string text =
+      to_text(report.recorded) + " a step on " +
+      (report.gpus_per_worker == 1 ? std::string("one GPU")
+                                   : std::to_string(report.gpus_per_worker) + " GPUs");
   for (const std::string& change : report.changes) text += ", " + change;
   if (!report.machine.empty()) text += "; on more of " + report.machine;
   return text;
@@ -150,6 +153,7 @@ nlohmann::json to_json(const ScaleReport& report) {
           {"inputs", inputs_json(report.inputs)},
           {"machine", report.machine},
           {"changes", report.changes},
+          {"gpus_per_worker", report.gpus_per_worker},
           {"recorded_step_time_ns", report.recorded.count()},
           {"points", points},
           {"limits", report.limits},

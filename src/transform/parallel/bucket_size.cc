@@ -225,8 +225,13 @@ TransformEntry bucket_size_entry() {
               "byte, found between the work that the buckets waited for so far by the share of "
               "its bytes. Its transfer takes what those bytes took, times what the network's model "
               "says of the new size against the old. Buckets that stay the same keep their time.",
-          .worth = {.why_not = "which network the job runs on is not in a trace: "
-                               "bucket_size:bucket=100MB,machine=dgx-a100"}};
+          .worth = {.goal = Goal::time,
+                    .tries = {"bucket_size:bucket=50MiB,machine=<network>",
+                              "bucket_size:bucket=100MiB,machine=<network>",
+                              "bucket_size:bucket=400MiB,machine=<network>",
+                              "bucket_size:bucket=10MiB,machine=<network>"},
+                    .holds = {"buckets"},
+                    .why_not = "which network the job runs on is not in a trace: give --network"}};
 }
 
 }  // namespace foretrace

@@ -114,14 +114,24 @@ class NetworkStep final : public Transform {
 }  // namespace
 
 TransformEntry network_entry() {
-  return {.make = made<NetworkStep>,
-          .assumes =
-              "Every recorded collective is scaled by the time that the model (NCCL's own on a "
-              "machine, closed forms on a uniform network) gives for its operation, size and ranks "
-              "on the new network, divided by the time on the recorded one. The kernels stay. "
-              "Settings under \"from\" describe the network of the recording.",
-          .worth = {.why_not = "which network is your question: "
-                               "network:from.machine=dgx-a100,machine=dgx-h100"}};
+  return {
+      .make = made<NetworkStep>,
+      .assumes =
+          "Every recorded collective is scaled by the time that the model (NCCL's own on a "
+          "machine, closed forms on a uniform network) gives for its operation, size and ranks "
+          "on the new network, divided by the time on the recorded one. The kernels stay. "
+          "Settings under \"from\" describe the network of the recording.",
+      .worth = {.goal = Goal::time,
+                .tries = {"network:from.machine=<network>,from.algorithm=<algorithm>,machine="
+                          "<network>,algorithm=double_tree",
+                          "network:from.machine=<network>,from.algorithm=<algorithm>,machine="
+                          "<network>,algorithm=ring",
+                          "network:from.machine=<network>,from.algorithm=<algorithm>,machine="
+                          "<network>,algorithm=hierarchical"},
+                .holds = {"algorithm"},
+                .why_not = "which network the job runs on is not in a trace: give --network to try "
+                           "other algorithms; another network is your question: "
+                           "network:from.machine=dgx-a100,machine=dgx-h100"}};
 }
 
 }  // namespace foretrace
