@@ -18,7 +18,7 @@ constexpr auto kThreeLayers = R"(
 
 std::string p3(const std::string& more) {
   return R"({"use": "p3", "gpus": 2, "bandwidth": "1GB/s", "latency": "0us", "slice": "4B",
-             "kernel_contention": 0, "collective_contention": 0)" +
+             "lateness": "0us", "lateness_share": 0, "kernel_contention": 0, "collective_contention": 0)" +
          more + "}";
 }
 
@@ -40,6 +40,14 @@ TEST(PriorityPropagation, ALongSliceKeepsUrgentOnesWaiting) {
   EXPECT_EQ(simulated(kThreeLayers, p3(R"(, "slice": "6kB")")), R"(
 stream           |CCBBAA...fgh|
 parameter slices |..gggggggg..|
+)");
+}
+
+TEST(PriorityPropagation, EverybodyWaitsForTheSlowestWorker) {
+  // Of two workers the later one is 0.56 deviations behind the mean when its passes end.
+  EXPECT_EQ(simulated(kThreeLayers, p3(R"(, "priority": false, "lateness": "3.54us")")), R"(
+stream           |CCBBAA.....fgh|
+parameter slices |...gggggggg...|
 )");
 }
 

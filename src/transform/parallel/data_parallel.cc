@@ -49,7 +49,7 @@ class DataParallel final : public Transform {
     hold_buckets(graph, exchange.totals().largest);
     Effect effect;
     effect.changed = exchange.changed();
-    effect.changed += contend(graph, exchange.totals().sent, exchange_.contention).changed;
+    effect.changed += contend(graph, exchange.totals().sent, exchange_.workers.contention).changed;
     describe_effect(found, exchange, communicator, effect);
     return effect;
   }

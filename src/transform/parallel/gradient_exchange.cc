@@ -17,7 +17,7 @@ constexpr double kLatenessShare = 0.012;
 
 }  // namespace
 
-ExchangeSettings::ExchangeSettings() : lateness(kLateness), lateness_share(kLatenessShare) {}
+WorkerSettings::WorkerSettings() : lateness(kLateness), lateness_share(kLatenessShare) {}
 
 void ExchangeSettings::describe(Fields& fields) {
   fields.bytes("bucket", bucket, "Gradients of so many bytes are sent together", kGradientElement);
@@ -27,6 +27,10 @@ void ExchangeSettings::describe(Fields& fields) {
   fields.flag("copies", copies,
               "Gradients are copied into buckets and back, as DistributedDataParallel does "
               "without gradient_as_bucket_view");
+  workers.describe(fields);
+}
+
+void WorkerSettings::describe(Fields& fields) {
   fields.number("kernel_contention", contention.kernels,
                 "Kernels take this share longer while gradients are sent; see `contention`", 0,
                 100);
@@ -41,7 +45,7 @@ void ExchangeSettings::describe(Fields& fields) {
 }
 
 Lateness::Lateness(const BackwardPass& pass, const Timeline& timeline,
-                   const ExchangeSettings& settings, std::int64_t workers)
+                   const WorkerSettings& settings, std::int64_t workers)
     : timeline_(timeline),
       begin_(timeline.start[index(pass.first)]),
       end_(timeline.finish[index(pass.last)]) {
@@ -82,7 +86,7 @@ Nanoseconds GradientExchange::copy_time(Bytes bytes) const {
 }
 
 TaskId GradientExchange::send(const BackwardPass& pass, Operation operation) {
-  const Lateness late(pass, timeline_, settings_, workers_);
+  const Lateness late(pass, timeline_, settings_.workers, workers_);
   TaskId sent = kNoTask;
   for (const Bucket& bucket : buckets_of(pass)) sent = send_bucket(pass, bucket, late, operation);
   count_step(pass, late);

@@ -22,14 +22,21 @@
 
 namespace foretrace {
 
-struct ExchangeSettings {
-  Bytes bucket{25 << 20}, first_bucket{1 << 20};
-  bool overlap = true, copies = true;
+/// How late workers are, and how much kernels and transfers slow each other down.
+struct WorkerSettings {
   ContentionShares contention;
   Nanoseconds lateness{};
   double lateness_share = 0;
 
-  ExchangeSettings();
+  WorkerSettings();
+  void describe(Fields& fields);
+};
+
+struct ExchangeSettings {
+  Bytes bucket{25 << 20}, first_bucket{1 << 20};
+  bool overlap = true, copies = true;
+  WorkerSettings workers;
+
   void describe(Fields& fields);
 };
 
@@ -37,7 +44,7 @@ struct ExchangeSettings {
 /// through them by half of it.
 class Lateness {
  public:
-  Lateness(const BackwardPass& pass, const Timeline& timeline, const ExchangeSettings& settings,
+  Lateness(const BackwardPass& pass, const Timeline& timeline, const WorkerSettings& settings,
            std::int64_t workers);
   Nanoseconds at(TaskId task) const;
   Nanoseconds most() const { return most_; }

@@ -9,6 +9,8 @@
 // workers' updates vanish, unless `server_update` is false; then they run in front of the forward
 // pass and wait for nothing.
 //
+// Workers are late as in data_parallel.cc.
+//
 // What a layer's gradient is needed for comes from the layers of the trace; where these are
 // unknown, forward passes need parameters in the reverse order of time in which backward passes
 // make them.
@@ -23,8 +25,7 @@
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 #include "transform/parallel/communicator.h"
-#include "transform/parallel/contention.h"
-#include "transform/parallel/gradients.h"
+#include "transform/parallel/gradient_exchange.h"
 
 namespace foretrace {
 namespace {
@@ -50,11 +51,7 @@ class PriorityPropagation final : public Transform {
                 "are ready");
     fields.flag("server_update", server_update_,
                 "Servers update the parameters, and workers do not");
-    fields.number("kernel_contention", contention_.kernels,
-                  "Kernels take this share longer while gradients are sent; see `contention`", 0,
-                  100);
-    fields.number("collective_contention", contention_.collectives,
-                  "Transfers take this share longer while kernels run; see `contention`", 0, 100);
+    workers_.describe(fields);
     fields.bytes("gradient_bytes", gradient_bytes_,
                  "All gradients of a step; 0B: from the trace, which must show memory");
   }
@@ -69,21 +66,23 @@ class PriorityPropagation final : public Transform {
     Effect effect;
     if (server_update_) drop_updates(graph, effect);
     std::vector<TaskId> sent;
-    Nanoseconds transfer{0};
+    Nanoseconds transfer{0}, lateness{0};
     for (const BackwardPass& pass : found.passes) {
+      const Lateness late(pass, timeline, workers_, gpus_);
+      lateness += late.most();
       const auto next = forward.upper_bound(pass.step);
       const Bytes total = total_bytes(pass);
       const Nanoseconds whole = communicator.time(Operation::all_reduce, total);
       for (const Gradient& one : pass.gradients) {
         const TaskId needed =
             next == forward.end() ? kNoTask : reader_of(one, pass, next->second, graph, timeline);
-        sent.push_back(send(graph, {pass, total, whole, slice_time}, one, needed, next));
+        sent.push_back(send(graph, {pass, total, whole, slice_time, late}, one, needed, next));
         transfer += graph.task(sent.back()).duration;
       }
     }
     prioritize(graph, sent, slice_time);
-    effect.changed += sent.size() + contend(graph, sent, contention_).changed;
-    describe_effect(found, transfer, communicator, effect);
+    effect.changed += sent.size() + contend(graph, sent, workers_.contention).changed;
+    describe_effect(found, transfer, lateness, communicator, effect);
     return effect;
   }
 
@@ -133,6 +132,7 @@ class PriorityPropagation final : public Transform {
     const BackwardPass& pass;
     Bytes total;
     Nanoseconds whole, slice;
+    const Lateness& late;
   };
 
   /// Slices follow each other, so that a gradient takes its part of the time of all of them. Only
@@ -157,6 +157,7 @@ class PriorityPropagation final : public Transform {
         graph.append(lane_named(graph, "parameter slices", graph.lane_of(pass.last)), task);
     graph.add({.before = gradient.ready,
                .after = sent,
+               .lag = traffic.late.at(gradient.ready),
                .provenance = Provenance::assumed,
                .why = Rule::collective_input});
     if (needed != kNoTask)
@@ -186,26 +187,27 @@ class PriorityPropagation final : public Transform {
     }
   }
 
-  void describe_effect(const Gradients& found, Nanoseconds transfer,
+  void describe_effect(const Gradients& found, Nanoseconds transfer, Nanoseconds lateness,
                        const Communicator& communicator, Effect& effect) const {
     const auto steps = static_cast<std::int64_t>(found.passes.size());
     Bytes largest{};
     for (const BackwardPass& pass : found.passes) largest = std::max(largest, total_bytes(pass));
     effect.summary = to_text(largest) + " of gradients a step in slices of " + to_text(slice_) +
                      " among " + communicator.described();
-    effect.figures = {{"gradient_bytes", largest}, {"transfer_per_step", transfer / steps}};
+    effect.figures = {{"gradient_bytes", largest},
+                      {"transfer_per_step", transfer / steps},
+                      {"lateness_per_step", lateness / steps}};
     effect.assumptions = communicator.assumed();
     effect.assumptions.emplace_back(
         "slices follow each other without gaps, and a more urgent one waits for the slice under "
-        "way "
-        "at most");
+        "way at most; workers are late as published runs were");
   }
 
   std::int64_t gpus_ = 8;
   NetworkSettings network_;
   Bytes slice_ = kSlice, gradient_bytes_{};
   bool priority_ = true, server_update_ = true;
-  ContentionShares contention_;
+  WorkerSettings workers_;
 };
 
 }  // namespace

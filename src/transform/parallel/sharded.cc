@@ -49,7 +49,7 @@ class Sharding {
     }
     effect.changed += exchange_.changed();
     effect.changed +=
-        contend(graph_, exchange_.totals().sent, settings_.exchange.contention).changed;
+        contend(graph_, exchange_.totals().sent, settings_.exchange.workers.contention).changed;
     describe(parameters, has_parameters, effect);
   }
 
@@ -125,7 +125,7 @@ class Sharding {
   void add_units(const BackwardPass& pass, Bytes parameters, TaskId updated) {
     const StepUnits& step = units_.steps[pass.step];
     const std::vector<Bytes> gradients = gradients_of(pass);
-    const Lateness late(pass, timeline_, settings_.exchange, settings_.workers);
+    const Lateness late(pass, timeline_, settings_.exchange.workers, settings_.workers);
     const Bytes all = total_bytes(pass);
     std::vector<Bytes> bytes;
     for (const Bytes one : gradients)
