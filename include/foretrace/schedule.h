@@ -79,6 +79,8 @@ class ScheduleRule : public Described {
   /// Throws Error, beginning with the setting, where the rule does not serve these settings. The
   /// schedule is legal.
   virtual Schedule make() const = 0;
+  /// Whether all ranks end a batch before the next one begins.
+  virtual bool flushes() const { return true; }
 
  protected:
   virtual void describe_more(Fields&) {}

@@ -1,6 +1,6 @@
 // Memory of a device, in mixed precision with Adam:
 //
-//     weights      2 bytes a parameter (4 in single precision)
+//     weights      2 bytes a parameter (4 in single precision) and version that is kept
 //     gradients    2 in fp16, 4 otherwise (Megatron's main gradients)
 //     optimizer    12: a copy, momentum and variance of 4 bytes each
 //     activations  what a layer keeps, times micro-batches in flight
@@ -46,12 +46,6 @@ std::int64_t kept_micro_batches(const Layout& layout) {
   return layout.schedule == "gpipe" ? m : std::min(m, kEnough * p + m % p);
 }
 
-/// A rank: the parts of the model that it has, and how many of their passes are in flight at most.
-struct RankPlan {
-  std::set<std::size_t> parts;
-  double in_flight = 1;
-};
-
 StepMemory of_rank(const LayerTable& table, const std::vector<StageRows>& stages,
                    const Layout& layout, const RankPlan& rank) {
   double parameters = 0, experts = 0, kept = 0, logits = 0, working = 0, largest = 0;
@@ -87,7 +81,7 @@ StepMemory of_rank(const LayerTable& table, const std::vector<StageRows>& stages
   const auto add = [&](std::string name, double bytes) {
     if (bytes > 0) need.parts.emplace_back(std::move(name), Bytes{std::llround(bytes)});
   };
-  add("weights", sharded(single ? 4 : 2, 3));
+  add("weights", rank.versions * sharded(single ? 4 : 2, 3));
   if (!layout.lora) {
     add("gradients", sharded(single ? 4 : gradient_bytes(layout), 2));
     if (!layout.host_optimizer) add("optimizer state", sharded(single ? 8 : kOptimizerBytes, 1));
@@ -114,15 +108,7 @@ StepMemory memory_need(const LayerTable& table, const std::vector<StageRows>& st
     for (std::size_t part = 0; part < stages.size(); ++part) ranks[0].parts.insert(part);
   } else {
     const Schedule schedule = schedule_for(layout, kept_micro_batches(layout));
-    const std::vector<std::int32_t> peaks = peaks_in_flight(schedule);
-    ranks.resize(schedule.orders.size());
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      ranks[rank].in_flight = peaks[rank];
-      for (const Action& action : schedule.orders[rank]) {
-        if (action.kind == ActionKind::forward)
-          ranks[rank].parts.insert(static_cast<std::size_t>(action.stage));
-      }
-    }
+    ranks = rank_plans(schedule);
   }
   StepMemory most;
   for (const RankPlan& rank : ranks) {

@@ -1,5 +1,6 @@
 #include "price/pipeline.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -44,6 +45,20 @@ PipelineCosts costs_of(const std::vector<StagePrice>& stages, const Layout& layo
 
 }  // namespace
 
+std::vector<RankPlan> rank_plans(const Schedule& schedule) {
+  const std::vector<std::int32_t> peaks = peaks_in_flight(schedule);
+  const std::vector<std::int32_t> versions = versions_kept(schedule);
+  std::vector<RankPlan> ranks(schedule.orders.size());
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    ranks[rank].in_flight = peaks[rank], ranks[rank].versions = versions[rank];
+    for (const Action& action : schedule.orders[rank]) {
+      if (action.kind == ActionKind::forward)
+        ranks[rank].parts.insert(static_cast<std::size_t>(action.stage));
+    }
+  }
+  return ranks;
+}
+
 Schedule schedule_for(const Layout& layout, std::int64_t micro_batches) {
   const std::string name = schedule_of(layout);
   auto rule = find_schedule(name);
@@ -62,13 +77,45 @@ double Pipelines::us(const std::vector<StagePrice>& costs, const Layout& layout)
   }
   const PipelineCosts given = costs_of(costs, layout);
   const std::int64_t few = kFull * p + m % p;
-  if (m <= few + p) return replayed(given, layout, m);
-  const double first = replayed(given, layout, few), second = replayed(given, layout, few + p);
-  return second + (second - first) / static_cast<double>(p) * static_cast<double>(m - few - p);
+  const bool flushes = find_schedule(schedule_of(layout))->flushes();
+  if (m < p && !flushes) schedule_for(layout, m);  // Says whether it can be.
+  if (m <= few + p && flushes) return replayed(given, layout, m).us;
+  const Replayed first = replayed(given, layout, few), second = replayed(given, layout, few + p);
+  const double one_more =
+      (second.us - first.us) / static_cast<double>(second.micro_batches - first.micro_batches);
+  if (!flushes) return one_more * static_cast<double>(m);
+  return second.us + one_more * static_cast<double>(m - few - p);
 }
 
-double Pipelines::replayed(const PipelineCosts& costs, const Layout& layout,
-                           std::int64_t micro_batches) {
+const Pipelines::Updates& Pipelines::updates(const Layout& layout) {
+  const std::int64_t m = layout.micro_batches(), p = layout.pipeline;
+  const auto key = std::make_tuple(schedule_of(layout), p, layout.virtual_stages, m);
+  const auto [found, is_new] = updates_.try_emplace(key);
+  Updates& updates = found->second;
+  if (!is_new) return updates;
+  const auto parts = static_cast<std::size_t>(p * layout.virtual_stages);
+  updates.copies.assign(parts, 1);
+  if (p == 1) {
+    updates.ranks.resize(1);
+    for (std::size_t part = 0; part < parts; ++part) updates.ranks[0].parts.insert(part);
+    return updates;
+  }
+  updates.beside_passes = !find_schedule(schedule_of(layout))->flushes();
+  const Schedule schedule =
+      schedule_for(layout, updates.beside_passes ? m : std::min(m, kFull * p + m % p));
+  updates.ranks = rank_plans(schedule);
+  updates.copies.assign(static_cast<std::size_t>(schedule.stages), 0);
+  for (const RankPlan& rank : updates.ranks)
+    for (const std::size_t part : rank.parts) ++updates.copies[part];
+  if (!updates.beside_passes) return updates;
+  const auto is_update = [](const Action& action) { return action.kind == ActionKind::update; };
+  const auto all = std::ranges::count_if(schedule.orders.front(), is_update);
+  updates.per_batch = static_cast<double>(all * m) / static_cast<double>(schedule.micro_batches);
+  return updates;
+}
+
+Pipelines::Replayed Pipelines::replayed(const PipelineCosts& costs, const Layout& layout,
+                                        std::int64_t micro_batches) {
   const auto key =
       std::make_tuple(schedule_of(layout), layout.pipeline, layout.virtual_stages, micro_batches);
   auto found = kept_.find(key);
@@ -84,7 +131,8 @@ double Pipelines::replayed(const PipelineCosts& costs, const Layout& layout,
   Compiled& compiled = found->second;
   if (!compiled.replay || !compiled.replay->serves(costs))
     compiled.replay = std::make_unique<PipelineReplay>(compiled.schedule, costs);
-  return static_cast<double>(compiled.replay->run(costs).makespan.count()) / kMicrosecond;
+  return {static_cast<double>(compiled.replay->run(costs).makespan.count()) / kMicrosecond,
+          compiled.schedule.micro_batches};
 }
 
 }  // namespace foretrace

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -14,22 +15,45 @@ namespace foretrace {
 /// The schedule of a layout. Throws Error where it does not serve it.
 Schedule schedule_for(const Layout& layout, std::int64_t micro_batches);
 
+/// What one rank of a pipeline does: the parts of the model that it has, how many of their passes
+/// are in flight at most, and the versions of their weights that it keeps.
+struct RankPlan {
+  std::set<std::size_t> parts;
+  double in_flight = 1;
+  std::int32_t versions = 1;
+};
+std::vector<RankPlan> rank_plans(const Schedule& schedule);
+
 /// Pipelines by replay of their schedules. A schedule is compiled once and kept.
 class Pipelines {
  public:
   /// From the first forward to the last backward, in microseconds. `costs` has pipeline x
   /// virtual_stages parts. With many micro-batches, two replays with few of them give what one
-  /// more takes once the pipeline is full.
+  /// more takes once the pipeline is full; without a flush it is full all the time.
   double us(const std::vector<StagePrice>& costs, const Layout& layout);
+
+  /// How gradients are summed.
+  struct Updates {
+    std::vector<RankPlan> ranks;
+    std::vector<std::int64_t> copies;  ///< By part of the model, the ranks of a pipeline with it.
+    double per_batch = 1;              ///< Times that each part is updated in a batch.
+    bool beside_passes = false;        ///< Those of the next batch go on meanwhile.
+  };
+  const Updates& updates(const Layout& layout);
 
  private:
   struct Compiled {
     std::unique_ptr<PipelineReplay> replay;
     Schedule schedule;
   };
-  double replayed(const PipelineCosts& costs, const Layout& layout, std::int64_t micro_batches);
+  struct Replayed {
+    double us = 0;
+    std::int64_t micro_batches = 0;  ///< Of all batches in the schedule.
+  };
+  Replayed replayed(const PipelineCosts& costs, const Layout& layout, std::int64_t micro_batches);
 
   std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>, Compiled> kept_;
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>, Updates> updates_;
 };
 
 }  // namespace foretrace

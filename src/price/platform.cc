@@ -53,6 +53,8 @@ Platform find_platform(const std::string& machine) {
   platform.within = {places.intra * kGiga};
   platform.across = {places.nodes > 1 ? places.inter * kGiga / static_cast<double>(places.per_node)
                                       : places.intra * kGiga};
+  // With one device a node nothing stays within it.
+  if (platform.per_node == 1) platform.within = platform.across;
   return platform;
 }
 

@@ -147,29 +147,36 @@ class TrainingStep {
   void add_update(const std::vector<StageRows>& stages, const std::vector<StagePrice>& costs,
                   StepPrice& price) const {
     if (layout_.lora) return;
-    const auto devices = static_cast<std::size_t>(layout_.pipeline);
-    for (std::size_t device = 0; device < devices; ++device) {
+    const Pipelines::Updates& updates = pipelines_.updates(layout_);
+    for (const RankPlan& rank : updates.ranks) {
       double parameters = 0, experts = 0, backward = 0;
-      for (std::size_t i = device; i < stages.size(); i += devices) {
+      std::int64_t copies = 1;
+      for (const std::size_t i : rank.parts) {
         parameters += parameters_of(table_, stages[i]) - experts_of(table_, stages[i]);
         experts += experts_of(table_, stages[i]);
         backward += costs[i].backward + costs[i].recompute;
+        copies = updates.copies[i];
       }
       const double shards = layout_.zero >= 1 ? static_cast<double>(layout_.data) : 1;
-      double gradients = gradient_us(parameters, experts);
-      if (layout_.overlaps_gradients)
+      double gradients = updates.per_batch * gradient_us(parameters, experts, copies);
+      if (updates.beside_passes)
+        gradients = std::max(0., gradients - price.step);
+      else if (layout_.overlaps_gradients)
         gradients = std::max(gradients - backward, kLastBucket * gradients);
-      const double optimizer = rates_.moved(constants_.optimizer * (parameters + experts) / shards);
+      const double optimizer =
+          updates.per_batch * rates_.moved(constants_.optimizer * (parameters + experts) / shards);
       price.gradients = std::max(price.gradients, gradients);
       price.optimizer = std::max(price.optimizer, optimizer);
     }
     price.step += price.gradients + price.optimizer;
   }
 
-  /// With sharded weights, gradients were summed with each micro-batch.
-  double gradient_us(double parameters, double experts) const {
+  /// With sharded weights, gradients were summed with each micro-batch. `pipelines`: so many have a
+  /// copy of the weights.
+  double gradient_us(double parameters, double experts, std::int64_t pipelines) const {
     if (layout_.zero >= 3) return 0;
-    const std::int64_t ranks = layout_.data * layout_.context, stride = layout_.tensor;
+    const std::int64_t ranks = layout_.data * layout_.context * pipelines;
+    const std::int64_t stride = layout_.tensor;
     const double bytes = gradient_bytes(layout_);
     double us = rates_.all_reduce(ranks, stride, parameters * bytes);
     const std::int64_t copies = std::max<std::int64_t>(1, ranks / layout_.expert);

@@ -33,6 +33,8 @@ class Pipedream final : public ScheduleRule {
     }
     return schedule;
   }
+
+  bool flushes() const override { return false; }
 };
 
 }  // namespace

@@ -42,6 +42,8 @@ class PipedreamTwoBw final : public ScheduleRule {
     return schedule;
   }
 
+  bool flushes() const override { return false; }
+
  protected:
   void describe_more(Fields& fields) override {
     fields.integer("batches", batches_, "Batches that follow each other without a flush", 1,

@@ -257,7 +257,7 @@ TEST(PublishedScaling, LatencyAndOverlapDecideTheBestBucket) {
       double low = 0, high = gpus.alone;
       for (int i = 0; i < 12; ++i) {
         gpus.update = (low + high) / 2;
-        const double found = gpus.step("copies=false,bucket=1B,first_bucket=1B");
+        const double found = gpus.step("copies=false,bucket=4B,first_bucket=4B");
         (found < measured ? low : high) = gpus.update;
       }
       std::printf("update: %.0f ms\n", gpus.update);

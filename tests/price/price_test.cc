@@ -10,6 +10,7 @@
 #include "price/pipeline.h"
 #include "price/rates.h"
 #include "price/stages.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -50,6 +51,57 @@ TEST(Price, PartsOfAStepSumToIt) {
               price.step, 1e-6 * price.step);
   EXPECT_GT(price.bubble, 0);
   EXPECT_GT(price.tensor, 0);
+}
+
+TEST(Price, WithoutAFlushThePipelineIsFullAllTheTime) {
+  Layout layout;
+  layout.pipeline = 8, layout.global_batch = 16;
+  const StepPrice flushed = price_with(kSmallModel, layout);
+  layout.schedule = "pipedream_2bw";
+  const StepPrice full = price_with(kSmallModel, layout);
+  layout.global_batch = 32;
+  const StepPrice twice = price_with(kSmallModel, layout);
+  // 16 micro-batches in 16 rather than 23 slots of the longest stage.
+  const double flushed_slots = flushed.step - flushed.gradients - flushed.optimizer - flushed.other;
+  const double full_slots = full.step - full.gradients - full.optimizer - full.other;
+  EXPECT_LT(full_slots, .8 * flushed_slots);
+  const double twice_slots = twice.step - twice.gradients - twice.optimizer - twice.other;
+  EXPECT_NEAR(twice_slots, 2 * full_slots, 1e-3 * twice_slots);
+}
+
+TEST(Price, GradientsAreSummedWithEachUpdateOfPipedream) {
+  Layout layout;
+  layout.pipeline = 4, layout.data = 16, layout.global_batch = 16 * 16;
+  layout.schedule = "pipedream_2bw";
+  const StepPrice once = price_with(kSmallModel, layout);
+  layout.schedule = "pipedream";
+  const StepPrice each = price_with(kSmallModel, layout);
+  EXPECT_NEAR(each.optimizer, 16 * once.optimizer, 1e-6 * each.optimizer);
+  EXPECT_GT(each.gradients, once.gradients);
+}
+
+TEST(Price, ARankHoldsAllVersionsOfItsWeights) {
+  const auto weights = [](const std::string& schedule) {
+    Layout layout;
+    layout.pipeline = 4, layout.global_batch = 16, layout.schedule = schedule;
+    for (const auto& [name, bytes] : StepPricer().memory(*find_workload(kSmallModel), layout).parts)
+      if (name == "weights") return static_cast<double>(bytes.count);
+    return 0.;
+  };
+  EXPECT_NEAR(weights("pipedream_2bw"), 2 * weights("1f1b"), 1e-6 * weights("1f1b"));
+  EXPECT_GT(weights("pipedream"), 2.5 * weights("1f1b"));
+}
+
+TEST(Price, HostsOfOneDeviceSendOverTheirNetwork) {
+  Layout layout;
+  layout.data = 8, layout.global_batch = 64;
+  const Folder folder;
+  const std::string machine = folder.write(
+      "boxes.json", R"({"device": "a100-sxm4-80gb", "hosts": 8, "host": {"devices": ["gpu"]},
+                        "network": {"use": "switch", "bandwidth": "10GB/s", "latency": "1us"}})");
+  const StepPrice price = price_with(kSmallModel, layout, machine);
+  EXPECT_GT(price.step, price_with(kSmallModel, layout).step);
+  EXPECT_LT(price.step, 1e9);
 }
 
 TEST(Price, AStepComputesNoFasterThanItsDevices) {
