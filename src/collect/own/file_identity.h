@@ -16,6 +16,11 @@ struct FileIdentity {
     if (descriptor < 0 || ::fstat(descriptor, &found) != 0) return {};
     return {true, found.st_dev, found.st_ino};
   }
+  static FileIdentity at(const char* path) {
+    struct stat found {};
+    if (::lstat(path, &found) != 0) return {};
+    return {true, found.st_dev, found.st_ino};
+  }
   /// False if either is not known.
   bool is(const FileIdentity& other) const {
     return known && other.known && device == other.device && inode == other.inode;

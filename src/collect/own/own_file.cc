@@ -10,6 +10,13 @@
 
 namespace foretrace::collect {
 
+namespace {
+
+/// A program that closes all numbers comes across each of them once.
+constexpr int kTries = 16;
+
+}  // namespace
+
 /// Low numbers are given out again at once; nobody comes across one near the limit.
 int OwnFile::move_up(int descriptor) const {
   constexpr rlim_t kHigh = 4096;
@@ -40,21 +47,25 @@ bool OwnFile::holds() {
   if (FileIdentity::of(descriptor_).is(identity_)) return true;
   // The program's own file may be at that number: forget it, without closing it.
   descriptor_ = -1;
-  const int file = ::open(path_, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (file >= 0 && FileIdentity::of(file).is(identity_)) {
+  // A program that closes all numbers closes those that it comes across while this opens them.
+  for (int i = 0; i < kTries && FileIdentity::at(path_).is(identity_); ++i) {
+    const int file = ::open(path_, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (file < 0) break;
+    if (!FileIdentity::of(file).is(identity_)) continue;
     descriptor_ = move_up(file);
     return true;
   }
-  if (file >= 0) ::close(file);
   is_gone_ = true;
   return false;
 }
 
 int OwnFile::write_at(const char* bytes, std::size_t size, std::uint64_t offset) {
+  int closed = 0;
   while (size > 0) {
     if (!holds()) return EBADF;
     const ssize_t written = ::pwrite(descriptor_, bytes, size, static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EBADF && ++closed < kTries) continue;
     if (written <= 0) return written < 0 ? errno : ENOSPC;
     bytes += written;
     size -= static_cast<std::size_t>(written);
