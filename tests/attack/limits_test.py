@@ -28,6 +28,8 @@ MB = 1 << 20
 GB = 1 << 30
 ADDRESSES = 6 * GB
 UNPACKS = "unpacks to more than"
+# Of CPU time, where what is not stopped takes minutes. Several times what any of them needs on a quiet machine.
+SOON = 20
 
 
 class Outcome:
@@ -144,7 +146,7 @@ class Attack(unittest.TestCase):
         self.assertEqual(list(self.temporary.iterdir()), [], "temporary files are left")
         return outcome
 
-    def expect_refused(self, path, *words, seconds=5, memory=2 * GB, command="info", **options):
+    def expect_refused(self, path, *words, seconds=SOON, memory=2 * GB, command="info", **options):
         """With exit code 3, in one sentence that names the file, and soon."""
         outcome = self.foretrace(command, path, **options)
         self.assertEqual(outcome.code, 3, outcome.err)
@@ -175,7 +177,7 @@ class Compressed(Attack):
         snapshot = b"\x80\x02}(" + event_of(b"segments", b"]") + event_of(b"device_traces", b"](" + history + b"e") + b"u."
         outcome = self.foretrace("info", self.write("x.pickle", snapshot))
         self.assertIn(outcome.code, (0, 3), outcome.err)
-        self.assertLess(outcome.seconds, 8)
+        self.assertLess(outcome.seconds, SOON)
         self.assertLess(outcome.bytes, 2 * GB)
 
     def test_events(self):
@@ -187,7 +189,7 @@ class Compressed(Attack):
         start = b'{"traceEvents":['
         self.expect_refused(self.write("x.json.zst", zstandard(start, 100 * GB)), UNPACKS)
         blanks = bz2.compress(b" " * (8 * MB))
-        self.expect_refused(self.write("x.json.bz2", bz2.compress(start) + blanks * 1000), UNPACKS, seconds=15)
+        self.expect_refused(self.write("x.json.bz2", bz2.compress(start) + blanks * 1000), UNPACKS)
         blanks = lzma.compress(b" " * (32 * MB), preset=0)
         self.expect_refused(self.write("x.json.xz", lzma.compress(start) + blanks * 1000), UNPACKS)
 
@@ -215,7 +217,7 @@ class Databases(Attack):
         outcome = self.foretrace("info", bomb, "--max-unpacked", "100TiB")
         self.assertEqual(outcome.code, 3)
         self.assertIn("of disk", outcome.err)
-        self.assertLess(outcome.seconds, 2)
+        self.assertLess(outcome.seconds, SOON)
 
     def test_whoever_is_killed_leaves_nothing(self):
         bomb = self.write("x.sqlite.gz", gzipped((database(pages=0), 1), (b"\0" * MB, 10_000)))
@@ -236,7 +238,7 @@ class Archives(Attack):
         members = tar([(f"rank{i}.json", content) for i in range(2000)])
         outcome = self.foretrace("info", self.write("x.tar.gz", gzip.compress(members, 1)), "--format", "json")
         self.assertEqual(outcome.code, 0, outcome.err)
-        self.assertLess(outcome.seconds, 5)
+        self.assertLess(outcome.seconds, SOON)
 
     def test_bombs_in_members(self):
         start = b'{"traceEvents":['
@@ -251,12 +253,12 @@ class Archives(Attack):
         }
         for name, content in bombs.items():
             with self.subTest(name):
-                self.expect_refused(self.write(name, content), seconds=8)
+                self.expect_refused(self.write(name, content))
 
     def test_holes(self):
         hole = {386: b"%011o\0" % 0, 398: b"%011o\0" % 512, 483: b"\x80" + (1 << 42).to_bytes(11, "big")}
         bomb = tar_header("a.json", 512, b"S", hole) + b'{"traceEvents":['.ljust(512) + b"\0" * 1024
-        self.expect_refused(self.write("holes.tar", bomb), seconds=8)
+        self.expect_refused(self.write("holes.tar", bomb))
 
     def test_names_links_and_lies(self):
         good = tar([("good.json", kineto(event()))])[:1024]
@@ -278,7 +280,7 @@ class Archives(Attack):
             outcome = self.foretrace("info", path)
             self.assertIn(outcome.code, (0, 3), outcome.err)
             self.assertLess(outcome.bytes, GB)
-            self.assertLess(outcome.seconds, 2)
+            self.assertLess(outcome.seconds, SOON)
         self.assertFalse(outside.exists())
 
     def test_archives_in_archives(self):
@@ -331,7 +333,7 @@ class Patterns(Attack):
             outcome = self.foretrace("predict", path, "--with", f"scale:where.name=/{pattern}/,factor=0.5")
             self.assertEqual(outcome.code, 2, outcome.err)
             self.assertIn("no task matches", outcome.err)
-            self.assertLess(outcome.seconds, 1)
+            self.assertLess(outcome.seconds, SOON)
 
     def test_what_is_no_pattern(self):
         path = self.write("x.json", kineto(event()))
