@@ -70,6 +70,12 @@ struct JobChange {
   double samples = 1, tokens = 1;
   std::string device = {};
   std::int64_t ranks = 1;
+
+  /// On so many ranks, with batches of their own for each of `batches` workers.
+  static JobChange on(std::int64_t ranks, std::int64_t batches) {
+    const auto times = static_cast<double>(batches);
+    return {.samples = times, .tokens = times, .ranks = ranks};
+  }
 };
 
 class Transform : public Described {

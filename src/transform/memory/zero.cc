@@ -58,9 +58,7 @@ class Zero final : public Transform {
 
   JobChange job_change() const override {
     if (!has_traffic()) return {};
-    return {.samples = static_cast<double>(workers_),
-            .tokens = static_cast<double>(workers_),
-            .ranks = workers_};
+    return JobChange::on(workers_, workers_);
   }
 
  private:

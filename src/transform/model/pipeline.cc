@@ -80,9 +80,7 @@ class Pipeline final : public Transform {
   }
 
   JobChange job_change() const override {
-    return {.samples = static_cast<double>(micro_batches_ * replicas_),
-            .tokens = static_cast<double>(micro_batches_ * replicas_),
-            .ranks = stages_ * replicas_};
+    return JobChange::on(stages_ * replicas_, micro_batches_ * replicas_);
   }
 
  private:

@@ -54,11 +54,7 @@ class DataParallel final : public Transform {
     return effect;
   }
 
-  JobChange job_change() const override {
-    return {.samples = static_cast<double>(gpus_),
-            .tokens = static_cast<double>(gpus_),
-            .ranks = gpus_};
-  }
+  JobChange job_change() const override { return JobChange::on(gpus_, gpus_); }
 
  private:
   static Effect nobody() {

@@ -86,11 +86,7 @@ class PriorityPropagation final : public Transform {
     return effect;
   }
 
-  JobChange job_change() const override {
-    return {.samples = static_cast<double>(gpus_),
-            .tokens = static_cast<double>(gpus_),
-            .ranks = gpus_};
-  }
+  JobChange job_change() const override { return JobChange::on(gpus_, gpus_); }
 
  private:
   using Forwards = std::map<std::int32_t, ForwardPass>;
