@@ -1,228 +1,43 @@
-#include <algorithm>
-#include <cmath>
-#include <deque>
-#include <queue>
-
-#include "foretrace/error.h"
 #include "network/flow/flows.h"
+#include "network/flow/rounds.h"
 #include "network/flow/wires.h"
 
 namespace foretrace {
 namespace {
 
-/// How many messages of each round have not arrived yet, by endpoint. Rounds that all have behind
-/// them are dropped.
-class Missing {
+class FlowCarrier final : public Carrier {
  public:
-  Missing(const Algorithm& algorithm, const Call& call, const Plan& plan)
-      : algorithm_(algorithm), call_(call), plan_(plan), whole_(plan.endpoints) {}
+  explicit FlowCarrier(const Wires& wires) : wires_(wires), flows_(wires.capacities) {}
 
-  /// Whether all that was sent to `rank` in rounds up to `round` has arrived.
-  bool has_all(std::uint32_t rank, std::uint32_t round) {
-    whole_[rank] = std::max(whole_[rank], dropped_);
-    while (whole_[rank] <= round && row(whole_[rank]).left[rank] == 0) ++whole_[rank];
-    return whole_[rank] > round;
-  }
-
-  void arrived(std::uint32_t rank, std::uint32_t round) {
-    Row& one = row(round);
-    --one.left[rank];
-    --one.all;
-    while (!rows_.empty() && rows_.front().all == 0) rows_.pop_front(), ++dropped_;
-  }
-
-  std::size_t bytes() const { return (rows_.size() + 1) * plan_.endpoints * sizeof(std::uint32_t); }
-
- private:
-  struct Row {
-    std::vector<std::uint32_t> left;
-    std::uint64_t all = 0;
-  };
-
-  Row& row(std::uint32_t round) {
-    while (dropped_ + rows_.size() <= round) add_row();
-    return rows_[round - dropped_];
-  }
-
-  void add_row() {
-    const auto round = static_cast<std::uint32_t>(dropped_ + rows_.size());
-    Row& added = rows_.emplace_back();
-    added.left.resize(plan_.endpoints);
-    for (std::uint32_t rank = 0; rank < plan_.endpoints; ++rank) {
-      messages_.clear();
-      algorithm_.sends(call_, plan_, rank, round, messages_);
-      for (const Message& message : messages_) ++added.left[message.to];
-      added.all += messages_.size();
-    }
-  }
-
-  const Algorithm& algorithm_;
-  const Call& call_;
-  const Plan& plan_;
-  std::vector<std::uint32_t> whole_;
-  std::deque<Row> rows_;
-  std::uint32_t dropped_ = 0;
-  std::vector<Message> messages_;
-};
-
-struct UnderWay {
-  std::uint32_t from = 0, to = 0, round = 0;
-  Nanoseconds latency{0}, reduce{0};
-  bool streams = false;
-};
-
-struct Arrival {
-  Nanoseconds at;
-  std::uint32_t to, round;
-  std::uint32_t from;  ///< Its round is done with this; kNobody if it went on before.
-  bool operator>(const Arrival& other) const {
-    return at != other.at ? at > other.at : to != other.to ? to > other.to : from > other.from;
-  }
-};
-
-constexpr std::uint32_t kNobody = ~std::uint32_t{0};
-
-class FlowRun {
- public:
-  FlowRun(const Wires& wires, const Algorithm& algorithm, const Call& call, LinkCosts costs)
-      : wires_(wires),
-        algorithm_(algorithm),
-        call_(call),
-        costs_(costs),
-        plan_(algorithm.plan(call, costs)),
-        flows_(wires.capacities),
-        missing_(algorithm, call, plan_),
-        round_(plan_.endpoints),
-        sending_(plan_.endpoints) {}
-
-  Expansion run() {
-    for (std::uint32_t rank = 0; rank < plan_.endpoints; ++rank) go_on(rank);
-    while (step()) continue;
-    expansion_.time = now_;
-    expansion_.state = Bytes{static_cast<std::int64_t>(most_state_)};
-    return expansion_;
-  }
-
- private:
-  /// The next moment at which something ends or arrives; false when there is none.
-  bool step() {
-    const std::optional<Nanoseconds> next = flows_.next();
-    if (!next && arrivals_.empty()) return false;
-    now_ = arrivals_.empty() ? *next
-           : next            ? std::min(*next, arrivals_.top().at)
-                             : arrivals_.top().at;
-    most_state_ = std::max(most_state_, flows_.active() * sizeof(UnderWay) + missing_.bytes() +
-                                            (round_.size() + sending_.size()) * 4);
-    ended_.clear();
-    flows_.take_ended(now_, ended_);
-    for (const FlowId flow : ended_) leave(under_way_[flow]);
-    woken_.clear();
-    while (!arrivals_.empty() && arrivals_.top().at == now_) arrive();
-    for (const std::uint32_t rank : woken_) go_on(rank);
-    return true;
-  }
-
-  void leave(const UnderWay& message) {
-    const Nanoseconds at = now_ + message.latency;
-    if (message.streams && --sending_[message.from] == 0)
-      arrivals_.push({now_, message.from, kNobody, kNobody});
-    arrivals_.push(
-        {at + message.reduce, message.to, message.round, message.streams ? kNobody : message.from});
-  }
-
-  void arrive() {
-    const Arrival arrival = arrivals_.top();
-    arrivals_.pop();
-    if (arrival.round != kNobody && plan_.lag > 0) missing_.arrived(arrival.to, arrival.round);
-    if (arrival.round != kNobody && plan_.lag == 0) ++received_of(arrival);
-    woken_.push_back(arrival.to);
-    if (arrival.from == kNobody) return;
-    if (--sending_[arrival.from] == 0) woken_.push_back(arrival.from);
-  }
-
-  std::uint32_t& received_of(const Arrival& arrival) {
-    if (received_.empty()) count_first_phase();
-    return arrival.round < plan_.second_phase ? received_[arrival.to] : later_;
-  }
-
-  /// Counts what each endpoint gets before the second phase.
-  void count_first_phase() {
-    received_.assign(plan_.endpoints, 0);
-    expected_.assign(plan_.endpoints, 0);
-    if (plan_.second_phase >= plan_.rounds) return;
-    std::vector<Message> messages;
-    for (std::uint32_t round = 0; round < plan_.second_phase; ++round) {
-      for (std::uint32_t rank = 0; rank < plan_.endpoints; ++rank)
-        algorithm_.sends(call_, plan_, rank, round, messages);
-      for (const Message& message : messages) ++expected_[message.to];
-      messages.clear();
-    }
-  }
-
-  bool may_start(std::uint32_t rank) {
-    const std::uint32_t round = round_[rank];
-    if (plan_.lag > 0) {
-      const bool is_source = plan_.switches_from < plan_.endpoints && rank < plan_.switches_from;
-      return is_source || round < plan_.lag || missing_.has_all(rank, round - plan_.lag);
-    }
-    if (round < plan_.second_phase) return true;
-    if (received_.empty()) count_first_phase();
-    return received_[rank] >= expected_[rank];
-  }
-
-  void go_on(std::uint32_t rank) {
-    while (sending_[rank] == 0 && round_[rank] < plan_.rounds && may_start(rank)) {
-      messages_.clear();
-      const std::uint32_t round = round_[rank]++;
-      algorithm_.sends(call_, plan_, rank, round, messages_);
-      for (const Message& message : messages_) send(rank, round, message);
-    }
-  }
-
-  void send(std::uint32_t from, std::uint32_t round, const Message& message) {
+  std::uint32_t begin(std::uint32_t from, const Message& message, Nanoseconds now) override {
     const Nanoseconds latency = wires_.route(from, message.to, route_);
-    const LinkCost& cost = costs_[std::min<std::size_t>(message.level, costs_.size() - 1)];
-    const FlowId flow = flows_.begin(route_, message.bytes, 0, now_);
-    if (flow >= under_way_.size()) under_way_.resize(flow + 1);
-    const double reduce = message.reduces ? cost.reduce_ns_per_byte : 0;
-    under_way_[flow] = {
-        from,
-        message.to,
-        round,
-        latency,
-        Nanoseconds(std::llround(static_cast<double>(message.bytes.count) * reduce)),
-        message.streams};
-    ++sending_[from];
-    ++expansion_.messages;
-    expansion_.moved += message.bytes;
+    const FlowId flow = flows_.begin(route_, message.bytes, 0, now);
+    if (flow >= latency_.size()) latency_.resize(flow + 1);
+    latency_[flow] = latency;
+    return flow;
   }
+  std::optional<Nanoseconds> next(Nanoseconds) override { return flows_.next(); }
+  void take(Nanoseconds now, std::vector<std::uint32_t>& left,
+            std::vector<std::uint32_t>& arrived) override {
+    flows_.take_ended(now, arrived);
+    left = arrived;
+  }
+  Nanoseconds latency(std::uint32_t flow) const override { return latency_[flow]; }
+  std::size_t active() const override { return flows_.active(); }
 
+ private:
   const Wires& wires_;
-  const Algorithm& algorithm_;
-  const Call& call_;
-  LinkCosts costs_;
-  Plan plan_;
   Flows flows_;
-  Missing missing_;
-  std::vector<std::uint32_t> round_;    ///< The next to start.
-  std::vector<std::uint32_t> sending_;  ///< Messages of the round before that are under way.
-  std::vector<std::uint32_t> received_, expected_;  ///< Before the second phase.
-  std::uint32_t later_ = 0;
-  std::vector<UnderWay> under_way_;  ///< By flow.
-  std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
-  std::vector<FlowId> ended_;
-  std::vector<std::uint32_t> woken_, route_;
-  std::vector<Message> messages_;
-  Nanoseconds now_{0};
-  std::size_t most_state_ = 0;
-  Expansion expansion_;
+  std::vector<Nanoseconds> latency_;  ///< By flow.
+  std::vector<std::uint32_t> route_;
 };
 
 }  // namespace
 
 Expansion flow_on(const Wires& wires, const Algorithm& algorithm, const Call& call,
                   LinkCosts costs) {
-  return FlowRun(wires, algorithm, call, costs).run();
+  FlowCarrier carrier(wires);
+  return run_rounds(carrier, algorithm, call, costs);
 }
 
 }  // namespace foretrace

@@ -1,0 +1,31 @@
+#pragma once
+
+// A collective whose messages are packets, and how long its messages took.
+
+#include "network/flow/rounds.h"
+#include "network/packet/packets.h"
+
+namespace foretrace {
+
+struct PacketRun {
+  Expansion expansion;
+  PacketCounts counts;
+  /// How long messages took.
+  Nanoseconds mean{0}, median{0}, p99{0};
+};
+
+/// The share of each message that may be missing: a message that is added up loses a part of
+/// `loss`, others of `pull_loss`, so that what is lost on all hops of a tensor stays within both.
+/// Throws Error where settings contradict each other.
+PacketRun packet_on(const PacketPaths& paths, const PacketSettings& settings,
+                    const Algorithm& algorithm, const Call& call, LinkCosts costs);
+
+/// Messages that begin at given times, until nothing is under way.
+struct TimedMessage {
+  PacketMessage message;
+  Nanoseconds at{0};
+};
+PacketRun run_messages(const PacketPaths& paths, const PacketSettings& settings,
+                       const std::vector<TimedMessage>& messages);
+
+}  // namespace foretrace

@@ -1,0 +1,114 @@
+#pragma once
+
+// The queues in front of links, and what a switch does with a packet that meets a long one:
+//
+//     packet --> room for it?  --> its queue long? --> [0|1|2|3|4|5|6|7] --> link
+//                   | no              | yes               strict priority
+//                   v                 v
+//            drop, or cut its     mark it; an unimportant
+//            payload ("trim")     one is dropped (K_low)
+//
+// Memory belongs to a switch: its ports share it. Links of hosts have room for everything.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/draws.h"
+#include "network/packet/packet.h"
+#include "network/packet/paths.h"
+#include "network/packet/settings.h"
+
+namespace foretrace {
+
+/// What became of packets, on all links.
+struct PacketCounts {
+  std::uint64_t sent = 0, arrived = 0, dropped = 0, lost = 0;  ///< `lost`: by bad links.
+  std::uint64_t trimmed = 0, marked = 0, hops = 0, timeouts = 0;
+  std::uint64_t in_trains = 0;  ///< Packets that advanced in trains, without an event each.
+  Bytes dropped_important{}, dropped_unimportant{};  ///< With those of bad links.
+  Bytes sent_again{};
+  Bytes missing_important{}, missing_unimportant{};  ///< Never delivered, as they may.
+  Bytes deepest{};                                   ///< The longest queue of a port in a switch.
+  Bytes fullest{};                                   ///< The most that a switch held.
+};
+
+class Ports {
+ public:
+  Ports(const PacketPaths& paths, const PacketSettings& settings, bool by_remaining,
+        PacketPool& packets, EventHeap& events);
+
+  /// A packet comes to the link that it is to take. False where it is dropped: the caller's again.
+  bool offer(std::uint32_t id, std::uint32_t link, Picoseconds now);
+  /// Packets that had to make room for others since the last call.
+  std::vector<std::uint32_t>& evicted() { return evicted_; }
+  /// The link has become free.
+  void serve(std::uint32_t link, Picoseconds now);
+  /// Whether a bad link loses the packet that it carries.
+  bool loses(std::uint32_t link);
+
+  /// For trains: puts a packet where offer() would have it, behind what is there.
+  void place(std::uint32_t id, std::uint32_t link, Picoseconds busy_until);
+  void keep_busy(std::uint32_t link, Picoseconds until);
+
+  bool is_idle(std::uint32_t link, Picoseconds now) const {
+    return ports_[link].free <= now && ports_[link].waiting == 0;
+  }
+  bool is_bad(std::uint32_t link) const { return ports_[link].is_bad; }
+  /// The round trip of messages over it, for pFabric's buffers.
+  void expect(std::uint32_t link, Picoseconds round_trip);
+
+  Picoseconds time_on(std::uint32_t link, std::uint32_t bytes) const {
+    const Port& port = ports_[link];
+    if (bytes == whole_packet_) return port.whole_time;
+    return time_of(port, bytes);
+  }
+  Picoseconds latency(std::uint32_t link) const { return ports_[link].latency; }
+  double rate(std::uint32_t link) const { return ports_[link].rate; }
+  PacketCounts& counts() { return counts_; }
+
+ private:
+  static constexpr std::size_t kQueues = 8;
+
+  struct Port {
+    double rate = 0;  ///< Bytes per second.
+    Picoseconds latency = 0, whole_time = 0;
+    Picoseconds free = 0;
+    Picoseconds round_trip = 0;
+    std::uint32_t memory = PacketLink::kLossless;
+    std::uint32_t waiting = 0;  ///< Packets.
+    bool is_waking = false, is_bad = false;
+    std::uint8_t used = 0;  ///< A bit for each queue with packets.
+    std::int64_t bytes = 0, mark_at = 0;
+    double average = 0;
+    std::array<std::uint32_t, kQueues> head{}, tail{};
+    std::array<std::int64_t, kQueues> queued{};
+    std::vector<std::uint32_t> shortest;  ///< pFabric: in the order of arrival.
+  };
+
+  static Picoseconds time_of(const Port& port, std::uint32_t bytes);
+  void start(std::uint32_t id, std::uint32_t link, Picoseconds now);
+  void push(Port& port, std::uint32_t id);
+  std::uint32_t pop(Port& port);
+  std::uint32_t pop_shortest(Port& port);
+  bool admit(Port& port, std::uint32_t id);
+  bool admit_by_remaining(Port& port, std::uint32_t id);
+  bool drops_early(Port& port, Packet& packet);
+  bool cut(const Port& port, Packet& packet);
+  void take_out(Port& port, const Packet& packet);
+  void drop(const Packet& packet);
+
+  PacketPool& packets_;
+  EventHeap& events_;
+  std::uint32_t whole_packet_;
+  bool by_remaining_, trims_, is_red_;
+  std::int64_t buffer_, port_limit_, drop_at_, header_room_;
+  double link_loss_;
+  Draws draws_;
+  std::vector<Port> ports_;
+  std::vector<std::int64_t> held_;  ///< Bytes, by switch.
+  std::vector<std::uint32_t> evicted_;
+  PacketCounts counts_;
+};
+
+}  // namespace foretrace

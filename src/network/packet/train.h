@@ -1,0 +1,70 @@
+#pragma once
+
+// The packets of a message that has its links to itself: when each is where, without an event for
+// each. Packets of one size through empty links in a row: packet k starts on link h at
+//
+//     max(begun + k M_h, entered(k)) + P_h
+//
+//     P_h         transmission and latency of the links before h
+//     M_h         the longest transmission up to h, so that each is M_h behind the one before
+//     entered(k)  with W packets in the window: when packet k - W is acknowledged
+//
+// The last packet may be shorter; it leaves each link no earlier than the one before it.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "network/packet/packet.h"
+#include "network/packet/ports.h"
+
+namespace foretrace {
+
+class Train {
+ public:
+  struct Shape {
+    std::uint32_t packets = 0, whole = 0, last = 0;  ///< Bytes on the wire.
+    std::uint32_t window = 0, first_path = 0;
+  };
+  /// All paths take as long. REQUIRES: fits().
+  Train(const Ports& ports, std::span<const std::span<const std::uint32_t>> paths,
+        const Shape& shape, Picoseconds begun);
+
+  /// Whether no packet of it has to wait for another one of a sprayed message, and the window is
+  /// wide enough.
+  bool fits() const { return fits_; }
+
+  Picoseconds enters(std::uint32_t k) const;
+  Picoseconds starts(std::uint32_t k, std::size_t hop) const;
+  Picoseconds leaves(std::uint32_t k, std::size_t hop) const;  ///< Its last bit.
+  Picoseconds arrives(std::uint32_t k) const;
+  Picoseconds acknowledged(std::uint32_t k) const { return arrives(k) + back_; }
+  /// How many have arrived, or are acknowledged, by then; at most all but the last.
+  std::uint32_t acknowledged_by(Picoseconds now) const;
+
+  std::size_t hops() const { return hops_; }
+  Picoseconds round_trip() const { return whole_time_ + back_; }
+  Picoseconds back() const { return back_; }
+  Picoseconds slowest() const { return slowest_; }
+
+ private:
+  struct Hop {
+    std::uint32_t link;
+    Picoseconds time, last_time, latency;
+    Picoseconds before, last_before;  ///< P_h
+    Picoseconds slowest;              ///< M_h
+  };
+  const Hop& hop_of(std::uint32_t k, std::size_t hop) const {
+    return hops_of_[(k + shape_.first_path) % paths_ * hops_ + hop];
+  }
+  Picoseconds last_starts(std::size_t hop) const;
+
+  Shape shape_;
+  std::uint32_t paths_;
+  std::size_t hops_;
+  Picoseconds begun_, back_ = 0, whole_time_ = 0, slowest_ = 0;
+  bool fits_ = true;
+  std::vector<Hop> hops_of_;  ///< Path by path.
+};
+
+}  // namespace foretrace

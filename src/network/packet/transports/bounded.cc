@@ -1,0 +1,59 @@
+// Bounded loss (DLCP; MLT): the receiver says STOP once 1 - p of the bytes are there. The sender
+// sends every packet once, and a PROBE behind them; unless STOP comes, the BITMAP of what is
+// missing does, and that is sent again, now as important, with the next PROBE behind it. Any order
+// will do, so that spraying costs nothing. Windows follow marks as DCTCP's do; losses of
+// unimportant packets say nothing about the network, as the switch drops them on purpose.
+//
+//     sender    1 2 3 4 5 6 PROBE          3 PROBE
+//     receiver    1 2 . 4 . 6 BITMAP           3 STOP      p = 1/6: 5 may be missing
+//
+// Ours, as no source that we could read states it: a PROBE takes each path and waits in the queues
+// of the data, so that nothing it asks for is still under way; like all acknowledgements it takes
+// no bandwidth and is not lost; one is also sent when nothing is heard for two round trips; a
+// packet that more later ones than there are paths, and at least three, have overtaken leaves the
+// window.
+
+#include <algorithm>
+
+#include "network/packet/transport.h"
+
+namespace foretrace {
+namespace {
+
+constexpr Picoseconds kSilence = 2;  ///< Round trips.
+
+class Bounded final : public Transport {
+ public:
+  Traits traits() const override { return {.is_marked = true, .bounds_loss = true}; }
+
+  void acknowledged(Sending& sending, bool marked) const override {
+    sending.timeouts = 0;
+    follow_marks(sending, marked);
+    sending.find_gaps(std::max(kDuplicates, sending.paths),
+                      [&](std::uint32_t seq) { sending.settle(seq); });
+  }
+
+  /// Sent again only when the message would be incomplete without it.
+  void came_cut(Sending& sending, std::uint32_t seq) const override {
+    sending.settle(seq);
+    ++sending.cut;
+    const std::int64_t missing = std::int64_t{sending.cut} * sending.slice;
+    if (missing > sending.bytes - sending.needed) sending.send_again(seq);
+  }
+
+  void silent(Sending& sending) const override {
+    ++sending.timeouts;
+    sending.wants_probe = true;
+  }
+  Picoseconds patience(const Sending& sending) const override {
+    return backed_off(sending, kSilence * sending.round_trip);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_bounded_transport(const PacketSettings&) {
+  return std::make_unique<Bounded>();
+}
+
+}  // namespace foretrace

@@ -1,0 +1,42 @@
+// pFabric (Alizadeh et al., SIGCOMM 2013): switches have small buffers, twice the bandwidth-delay
+// product, and serve the message with the least left; a full one drops a packet of that with the
+// most. Hosts send a full window from the start, and repair losses only by timeouts of three round
+// trips, after which they begin with one packet.
+//
+// Left out: the probes that replace data after five timeouts in a row; a window of one packet takes
+// their place.
+
+#include <algorithm>
+
+#include "network/packet/transport.h"
+
+namespace foretrace {
+namespace {
+
+constexpr Picoseconds kPatience = 3;  ///< Round trips.
+
+class Pfabric final : public Transport {
+ public:
+  Traits traits() const override { return {.by_remaining = true}; }
+
+  void acknowledged(Sending& sending, bool) const override {
+    sending.timeouts = 0;
+    sending.window = std::min(sending.window + 1, sending.full_window);
+  }
+  void came_cut(Sending& sending, std::uint32_t seq) const override { sending.send_again(seq); }
+  void silent(Sending& sending) const override {
+    restart_window(sending);
+    sending.send_all_again();
+  }
+  Picoseconds patience(const Sending& sending) const override {
+    return kPatience * sending.round_trip;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_pfabric_transport(const PacketSettings&) {
+  return std::make_unique<Pfabric>();
+}
+
+}  // namespace foretrace

@@ -1,0 +1,45 @@
+// As TCP with selective acknowledgements (RFC 5681, 6675): additive increase, half the window when
+// a packet is lost, which three later ones tell, or a timeout of at least 10 ms, doubled each time.
+//
+// Assumed: connections are open and warm, so that a message begins with a full window, a round trip
+// of packets; acknowledgements take no bandwidth and are not lost.
+
+#include "network/packet/transport.h"
+
+namespace foretrace {
+namespace {
+
+class Reliable final : public Transport {
+ public:
+  explicit Reliable(const PacketSettings& settings) : timeout_(settings.timeout.count() * 1000) {}
+
+  Traits traits() const override { return {}; }
+
+  void acknowledged(Sending& sending, bool) const override {
+    sending.timeouts = 0;
+    grow_window(sending);
+    repair_gaps(sending);
+  }
+  void came_cut(Sending& sending, std::uint32_t seq) const override {
+    shrink_window(sending, .5);
+    sending.send_again(seq);
+  }
+  void silent(Sending& sending) const override {
+    restart_window(sending);
+    sending.send_all_again();
+  }
+  Picoseconds patience(const Sending& sending) const override {
+    return backed_off(sending, timeout_);
+  }
+
+ private:
+  Picoseconds timeout_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_reliable_transport(const PacketSettings& settings) {
+  return std::make_unique<Reliable>(settings);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,360 @@
+// Packets: nothing is lost track of, queues keep within their memory, what is alone takes what its
+// links take, and transports do what they are for.
+
+#include "network/packet/packets.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/draws.h"
+#include "base/threads.h"
+#include "foretrace/error.h"
+#include "network/flow/wires.h"
+#include "network/packet/packet_on.h"
+#include "network/packet/transport.h"
+
+namespace foretrace {
+namespace {
+
+constexpr LinkCost kCable{2us, Bandwidth{12.5e9}, 0};
+
+PacketSettings sent_by(const char* transport) {
+  PacketSettings settings;
+  settings.transport = transport;
+  settings.slice = {1500};
+  return settings;
+}
+
+/// All at once, to endpoint 0.
+std::vector<TimedMessage> incast(std::uint32_t senders, std::int64_t bytes, double loss = 0) {
+  std::vector<TimedMessage> messages;
+  for (std::uint32_t i = 1; i <= senders; ++i) {
+    messages.push_back(
+        {{.from = i, .to = 0, .bytes = {bytes}, .loss = loss, .unimportant = loss > 0 ? .5 : 0}});
+  }
+  return messages;
+}
+
+PacketRun run_incast(const PacketSettings& settings, std::uint32_t senders, std::int64_t bytes,
+                     double loss = 0) {
+  return run_messages(uniform_paths(senders + 1, kCable), settings, incast(senders, bytes, loss));
+}
+
+/// Messages of all sizes among some endpoints, at all times.
+std::vector<TimedMessage> random_messages(std::uint64_t seed, std::uint32_t endpoints, int count,
+                                          std::uint64_t gap_ns) {
+  Draws draws(seed);
+  std::vector<TimedMessage> messages;
+  Nanoseconds at{0};
+  for (int i = 0; i < count; ++i) {
+    const auto from = static_cast<std::uint32_t>(draws.below(endpoints));
+    const auto to = static_cast<std::uint32_t>(draws.below(endpoints));
+    at += Nanoseconds(static_cast<std::int64_t>(draws.below(gap_ns)));
+    const auto bytes = static_cast<std::int64_t>(draws.below(1U << draws.below(19)));
+    messages.push_back({{.from = from,
+                         .to = to,
+                         .bytes = {bytes},
+                         .queue = static_cast<std::uint8_t>(draws.below(8)),
+                         .loss = draws.uniform() * .1,
+                         .unimportant = draws.uniform()},
+                        at});
+  }
+  return messages;
+}
+
+Network two_tiers() {
+  return Network(
+      find_cluster("fat_tree:hosts=16,ports=4,spines=2,bandwidth=12.5GB/s,latency=500ns"));
+}
+
+TEST(Packets, AreAllDeliveredOrDroppedWhateverHappens) {
+  const Network network = two_tiers();
+  const PacketPaths paths = paths_of(network, 1);
+  for (const TransportEntry& transport : transports()) {
+    for (const char* queue : {"drop_tail", "red", "trim"}) {
+      for (const bool spray : {false, true}) {
+        PacketSettings settings = sent_by("reliable");
+        settings.transport = transport.name;
+        settings.queue = queue;
+        settings.spray = spray;
+        settings.link_loss = .01;
+        settings.port_buffer = {40'000};
+        settings.buffer = {100'000};
+        settings.timeout = 200us;
+        for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+          const auto messages = random_messages(seed, 16, 300, 500);
+          const PacketRun run = run_messages(paths, settings, messages);
+          SCOPED_TRACE(std::string(transport.name) + " " + queue + (spray ? " sprayed " : " ") +
+                       std::to_string(seed));
+          EXPECT_EQ(run.counts.sent, run.counts.arrived + run.counts.dropped + run.counts.lost);
+          EXPECT_LE(run.counts.deepest, settings.port_buffer);
+          EXPECT_LE(run.counts.fullest, settings.buffer);
+          EXPECT_GT(run.counts.dropped + run.counts.trimmed, 0U);
+        }
+      }
+    }
+  }
+}
+
+TEST(Packets, EachMessageArrivesOnce) {
+  const Network network = two_tiers();
+  const PacketPaths paths = paths_of(network, 1);
+  for (const TransportEntry& transport : transports()) {
+    PacketSettings settings = sent_by("reliable");
+    settings.transport = transport.name;
+    settings.port_buffer = {30'000};
+    settings.timeout = 200us;
+    Packets packets(paths, settings);
+    const auto messages = random_messages(7, 16, 300, 500);
+    for (const TimedMessage& one : messages) packets.begin(one.message, one.at);
+    EXPECT_EQ(packets.active(), messages.size());
+    std::vector<MessageId> left, arrived;
+    while (const auto next = packets.next(Nanoseconds::max())) packets.take(*next, left, arrived);
+    EXPECT_EQ(left.size(), messages.size()) << transport.name;
+    EXPECT_EQ(arrived.size(), messages.size()) << transport.name;
+    EXPECT_EQ(packets.active(), 0U);
+  }
+}
+
+TEST(Packets, AloneTakeTheTimeOfTheirLinks) {
+  // 100 packets of 120 ns behind each other, and one more on the second link; 2 us of latency.
+  const PacketRun run = run_incast(sent_by("reliable"), 1, 150'000);
+  EXPECT_EQ(run.expansion.time, 101 * 120ns + 2us);
+  EXPECT_EQ(run.counts.in_trains, 100U);
+}
+
+TEST(Packets, LosslessTrafficIsTheSameInTrainsAndOneByOne) {
+  const Network network = two_tiers();
+  const PacketPaths paths = paths_of(network, 1);
+  for (const char* transport : {"reliable", "pfabric", "bounded"}) {
+    for (const bool spray : {false, true}) {
+      std::uint64_t in_trains = 0;
+      for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        PacketSettings settings = sent_by(transport);
+        settings.spray = spray;
+        // Few enough that they rarely meet, and some do.
+        std::vector<TimedMessage> messages = random_messages(seed, 16, 40, 30'000);
+        for (TimedMessage& one : messages) one.message.queue = 0, one.message.loss = 0;
+        const PacketRun trains = run_messages(paths, settings, messages);
+        settings.trains = false;
+        const PacketRun single = run_messages(paths, settings, messages);
+        SCOPED_TRACE(std::string(transport) + (spray ? " sprayed " : " ") + std::to_string(seed));
+        EXPECT_NEAR(static_cast<double>(trains.mean.count()),
+                    static_cast<double>(single.mean.count()),
+                    static_cast<double>(single.mean.count()) * .01);
+        EXPECT_EQ(trains.median, single.median);
+        in_trains += trains.counts.in_trains;
+        EXPECT_EQ(single.counts.in_trains, 0U);
+      }
+      EXPECT_GT(in_trains, 0U);
+    }
+  }
+}
+
+TEST(Packets, ATrainThatIsMetGoesOnAsPackets) {
+  const PacketPaths paths = uniform_paths(3, kCable);
+  for (const std::int64_t at : {0, 1, 120, 2'119, 2'121, 5'000, 12'000, 13'999}) {
+    const std::vector<TimedMessage> messages = {
+        {{.from = 1, .to = 0, .bytes = {150'700}}, 0ns},
+        {{.from = 2, .to = 0, .bytes = {30'100}}, Nanoseconds(at)}};
+    PacketSettings settings = sent_by("reliable");
+    const PacketRun trains = run_messages(paths, settings, messages);
+    settings.trains = false;
+    const PacketRun single = run_messages(paths, settings, messages);
+    EXPECT_EQ(trains.expansion.time, single.expansion.time) << at;
+    EXPECT_EQ(trains.mean, single.mean) << at;
+    EXPECT_EQ(trains.counts.sent, single.counts.sent) << at;
+  }
+}
+
+TEST(Packets, CollectivesOnAnIdleNetworkTakeAsLongAsFlows) {
+  for (const char* name : {"ring", "halving_doubling", "pairwise", "tree"}) {
+    const auto algorithm = find_algorithm(name);
+    const Call call{.operation = std::string(name) == "pairwise" ? Operation::all_to_all
+                                                                 : Operation::all_reduce,
+                    .ranks = 8,
+                    .bytes = {80'000'000}};
+    const auto flows =
+        flow_on(uniform_wires(8, kCable), *algorithm, call, {&kCable, 1}).time.count();
+    const auto packets =
+        packet_on(uniform_paths(8, kCable), sent_by("reliable"), *algorithm, call, {&kCable, 1})
+            .expansion.time.count();
+    // A packet is stored at the switch before it goes on: 120 ns a round.
+    EXPECT_NEAR(static_cast<double>(packets) / static_cast<double>(flows), 1, .002) << name;
+  }
+}
+
+TEST(Packets, UrgentOnesGoFirst) {
+  const PacketPaths paths = uniform_paths(3, kCable);
+  std::vector<TimedMessage> messages = {
+      {{.from = 1, .to = 0, .bytes = {1'500'000}, .queue = 7}, 0ns},
+      {{.from = 2, .to = 0, .bytes = {150'000}, .queue = 0}, 20us}};
+  const PacketRun first = run_messages(paths, sent_by("reliable"), messages);
+  messages[1].message.queue = 7;
+  const PacketRun equal = run_messages(paths, sent_by("reliable"), messages);
+  EXPECT_LT(first.mean, equal.mean);
+  EXPECT_EQ(first.expansion.time, equal.expansion.time);
+  // Alone it takes 14.12 us, and waits for one packet under way.
+  EXPECT_LE(first.median, 14'120ns + 240ns);
+}
+
+TEST(Packets, AQueueBeyondItsThresholdIsMarkedOrDropped) {
+  PacketSettings settings = sent_by("dctcp");
+  EXPECT_EQ(settings.mark_threshold(Bandwidth{1.25e9}), Bytes{97'500});
+  EXPECT_EQ(settings.mark_threshold(Bandwidth{12.5e9}), Bytes{975'000});
+  EXPECT_GT(run_incast(settings, 64, 300'000).counts.marked, 0U);
+  settings.transport = "reliable";
+  EXPECT_EQ(run_incast(settings, 64, 300'000).counts.marked, 0U);
+  settings.mark_at = {30'000};
+  settings.queue = "red";
+  EXPECT_GT(run_incast(settings, 64, 300'000).counts.dropped, 0U);
+}
+
+TEST(Packets, TrimmingLosesNoTimeToTimeouts) {
+  PacketSettings settings = sent_by("dctcp");
+  settings.port_buffer = {400'000};
+  const PacketRun dropped = run_incast(settings, 16, 150'000);
+  settings.queue = "trim";
+  const PacketRun trimmed = run_incast(settings, 16, 150'000);
+  EXPECT_GT(dropped.expansion.time, 10ms);
+  EXPECT_LT(trimmed.expansion.time, 2ms);
+  EXPECT_GT(trimmed.counts.trimmed, 0U);
+  EXPECT_EQ(trimmed.counts.timeouts, 0U);
+}
+
+TEST(Packets, SprayedMessagesShareAllPathsEvenly) {
+  const Network network(find_cluster(
+      "fat_tree:hosts=8,ports=4,spines=4,oversubscription=1,bandwidth=12.5GB/s,latency=500ns"));
+  // Four hosts of one leaf to four of another: ECMP has some share a path and leaves another idle.
+  std::vector<TimedMessage> messages;
+  for (std::uint32_t i = 0; i < 4; ++i)
+    messages.push_back({{.from = i, .to = 4 + i, .bytes = {1'500'000}}, 0ns});
+  Nanoseconds worst{0};
+  PacketSettings settings = sent_by("bounded");
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    const PacketPaths paths = paths_of(network, seed);
+    settings.spray = false;
+    const Nanoseconds hashed = run_messages(paths, settings, messages).expansion.time;
+    settings.spray = true;
+    const Nanoseconds sprayed = run_messages(paths, settings, messages).expansion.time;
+    EXPECT_NEAR(static_cast<double>(sprayed.count()), 122'500, 2'000);
+    EXPECT_GE(hashed, sprayed - 1us);
+    worst = std::max(worst, hashed);
+  }
+  EXPECT_GT(worst, 200us);
+}
+
+/// DLCP-1: a tail loss costs a least timeout, however few bytes are sent.
+TEST(Dlcp, CompressionLeavesTheTailOfReliableTransportsAsItIs) {
+  PacketSettings settings = sent_by("reliable");
+  settings.port_buffer = {64'000};
+  const auto tail = [&](std::int64_t bytes) {
+    return static_cast<double>(run_incast(settings, 8, bytes).p99.count());
+  };
+  const double whole = tail(320'000), compressed = tail(20'000);
+  std::printf("incast of 8, p99: %.2f ms of 320 kB, %.2f ms of 20 kB\n", whole / 1e6,
+              compressed / 1e6);
+  EXPECT_GT(compressed, 10e6);
+  EXPECT_NEAR(compressed / whole, 1, .1);
+  // Bounded loss has no timeouts to wait for.
+  settings.transport = "bounded";
+  EXPECT_LT(static_cast<double>(run_incast(settings, 8, 20'000, .01).p99.count()), compressed / 10);
+}
+
+/// DLCP-2.
+TEST(Dlcp, WithoutLossItTakesWhatReliableDoesWithoutLimitToBuffers) {
+  for (const std::uint32_t senders : {1U, 3U, 16U, 64U}) {
+    PacketSettings settings = sent_by("reliable");
+    settings.buffer = {0};
+    const PacketRun reliable = run_incast(settings, senders, 700'001);
+    settings.transport = "bounded";
+    const PacketRun bounded = run_incast(settings, senders, 700'001);
+    EXPECT_EQ(bounded.counts.dropped, 0U);
+    EXPECT_LE(std::abs((bounded.expansion.time - reliable.expansion.time).count()),
+              1e-9 * static_cast<double>(reliable.expansion.time.count()))
+        << senders;
+    EXPECT_EQ(bounded.mean, reliable.mean);
+  }
+}
+
+TEST(Dlcp, TimeFallsWithAdmittedLossDownToTheBytesThatRemain) {
+  for (const std::int64_t port : {0, 225'000}) {
+    for (const std::uint32_t senders : {4U, 16U, 48U}) {
+      PacketSettings settings = sent_by("bounded");
+      settings.port_buffer = {port};
+      Nanoseconds before = 1h;
+      for (const double loss : {0.001, .005, .01, .02, .035, .1}) {
+        const std::int64_t bytes = 3'000'000;
+        const Nanoseconds time = run_incast(settings, senders, bytes, loss).expansion.time;
+        // Which packets collide changes too: by less than 1 in 200.
+        EXPECT_LE(time, scaled(before, 1.005)) << port << " " << senders << " " << loss;
+        const double least = (1 - loss) * static_cast<double>(bytes) * senders / 12.5;
+        EXPECT_GE(static_cast<double>(time.count()), least);
+        before = time;
+      }
+    }
+  }
+}
+
+TEST(Dlcp, GrayFailureHurtsReliableTransportsOnly) {
+  // Forty tensors, one after the other, into a host with a bad cable.
+  const auto time = [](const char* transport, double link_loss) {
+    PacketSettings settings = sent_by(transport);
+    settings.link_loss = link_loss;
+    double sum = 0;
+    for (settings.seed = 0; settings.seed < 40; ++settings.seed)
+      sum += static_cast<double>(run_incast(settings, 8, 300'000, .02).expansion.time.count());
+    return sum;
+  };
+  for (const double loss : {1e-4, 1e-3, 1e-2}) {
+    const double bounded = time("bounded", loss) / time("bounded", 0);
+    const double reliable = time("reliable", loss) / time("reliable", 0);
+    std::printf("random loss of %.2f %%: bounded %.3f, reliable %.3f times as long\n", loss * 100,
+                bounded, reliable);
+    EXPECT_NEAR(bounded, 1, .03);
+    EXPECT_GT(reliable, loss < 1e-3 ? 1 : 1.1);
+  }
+}
+
+TEST(Packets, AreTheSameOnAnyNumberOfThreads) {
+  const Network network = two_tiers();
+  const PacketPaths paths = paths_of(network, 1);
+  const auto run = [&](std::size_t threads) {
+    std::vector<std::int64_t> found(8);
+    on_threads(threads, found.size(), [&](std::size_t, std::size_t i) {
+      const Network own = two_tiers();
+      PacketSettings settings = sent_by(i % 2 == 0 ? "bounded" : "dctcp");
+      settings.port_buffer = {60'000};
+      settings.link_loss = .001;
+      const PacketRun one =
+          run_messages(paths_of(own, 1), settings, random_messages(i, 16, 200, 500));
+      found[i] = one.mean.count() * 31 + one.expansion.time.count() +
+                 static_cast<std::int64_t>(one.counts.hops);
+    });
+    return found;
+  };
+  EXPECT_EQ(run(1), run(4));
+}
+
+TEST(PacketSettings, RefuseThresholdsAboveTheBuffer) {
+  PacketSettings settings = sent_by("dctcp");
+  settings.port_buffer = {100'000};
+  settings.mark_at = {200'000};
+  try {
+    settings.check();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "mark_at: must be at most the buffer of a port, 100kB, got 200kB");
+  }
+  settings.mark_at = {50'000};
+  settings.drop_at = {17'000'000};
+  EXPECT_THROW(settings.check(), Error);
+  settings.drop_at = {0};
+  settings.check();
+  settings.transport = "dtcp";
+  EXPECT_THROW(settings.check(), Error);
+}
+
+}  // namespace
+}  // namespace foretrace
