@@ -152,14 +152,55 @@ TEST(Collective, SaysWhatItCannotAnswer) {
   EXPECT_EQ(refusal(uniform("rinng", 6)).substr(0, 70),
             "there is no collective or algorithm 'rinng' (did you mean \"ring\"?); mu");
   question = uniform("all_reduce", 6);
-  question.fidelity = "packet";
-  EXPECT_EQ(refusal(question), "--fidelity: must be closed or flow, got 'packet'");
+  question.fidelity = "fluid";
+  EXPECT_EQ(refusal(question), "--fidelity: must be closed, flow or packet, got 'fluid'");
   question = uniform("all_reduce", 6);
   question.groups = 4;
   EXPECT_EQ(refusal(question), "--groups: must divide the 6 ranks, got 4");
   EXPECT_NE(refusal(machine("auto", "dgx-h10", 8)).find("dgx-h100"), std::string::npos);
   EXPECT_NE(refusal(machine("auto", "dgx-h100:hosts=1", 16)), "");
   EXPECT_NE(refusal(machine("parameter_server", "dgx-h100", 16)), "");
+}
+
+TEST(Collective, PacketsTellWhatBecameOfMessages) {
+  CollectiveQuestion question = uniform("parameter_server", 16);
+  question.sizes = {Bytes{400'000}};
+  question.servers = 1;
+  question.fidelity = "packet";
+  question.packets = "transport=dctcp,port_buffer=225kB,slice=1500B";
+  const CollectiveRow dctcp = price_collective(question).rows.at(0);
+  EXPECT_EQ(dctcp.basis, "packets");
+  EXPECT_GT(dctcp.packets->timeouts, 0U);
+  EXPECT_GT(dctcp.packets->p99, 10ms);
+  EXPECT_EQ(dctcp.packets->dropped_unimportant, Bytes{});
+  question.packets = "transport=bounded,port_buffer=225kB,slice=1500B,loss=0.01";
+  const CollectiveReport bounded = price_collective(question);
+  EXPECT_GT(bounded.rows.at(0).packets->dropped_unimportant, Bytes{});
+  EXPECT_LT(bounded.rows.at(0).time, dctcp.time);
+  EXPECT_EQ(bounded.assumptions.size(), 2U);
+  question.packets += ",pull_loss=0.1";
+  EXPECT_EQ(price_collective(question).assumptions.size(), 3U);
+}
+
+TEST(Collective, PacketsOfAMachineTakeAboutAsLongAsItsFlows) {
+  CollectiveQuestion question = machine("all_reduce", "dgx-a100", 16);
+  question.fidelity = "flow";
+  const auto flow = static_cast<double>(price_collective(question).rows.at(0).time.count());
+  question.fidelity = "packet";
+  const auto packets = static_cast<double>(price_collective(question).rows.at(0).time.count());
+  EXPECT_NEAR(packets / flow, 1, .15);
+}
+
+TEST(Collective, SettingsOfPacketsAreChecked) {
+  CollectiveQuestion question = uniform("ring", 4);
+  question.packets = "transport=dctcp";
+  EXPECT_EQ(refusal(question), "--packets needs --fidelity packet");
+  question.fidelity = "packets";
+  EXPECT_EQ(refusal(question), "--fidelity: must be closed, flow or packet, got 'packets'");
+  question.fidelity = "packet";
+  question.packets = "drop_at=17MB";
+  EXPECT_EQ(refusal(question),
+            "--packets: drop_at: must be at most the buffer of a port, 16MB, got 17MB");
 }
 
 }  // namespace

@@ -12,6 +12,15 @@
 
 namespace foretrace {
 
+/// What became of a collective's messages as packets. A message is lost where it may be.
+struct PacketFigures {
+  std::string transport;
+  Nanoseconds mean{0}, median{0}, p99{0};  ///< Completion times of messages.
+  Bytes dropped_important{}, dropped_unimportant{}, sent_again{}, missing{};
+  Bytes deepest_queue{};
+  std::uint64_t timeouts = 0;
+};
+
 struct CollectiveRow {
   std::string operation;
   std::uint32_t ranks = 0, nodes = 1;
@@ -23,9 +32,10 @@ struct CollectiveRow {
   Nanoseconds lower{0}, upper{0};
   double algorithm_bandwidth = 0;  ///< Bytes per second.
   double bus_bandwidth = 0;
-  /// "closed form" or "flow", with " without NVLS" where NCCL would reduce in the NVSwitch; "NCCL's
-  /// model", "calibrated", "extrapolated".
+  /// "closed form", "flow" or "packets", with " without NVLS" where NCCL would reduce in the
+  /// NVSwitch; "NCCL's model", "calibrated", "extrapolated".
   std::string basis;
+  std::optional<PacketFigures> packets = {};
   std::optional<Nanoseconds> measured;  ///< Median of the rows with the same shape and size.
 
   /// (time - measured) / measured.
@@ -41,7 +51,7 @@ struct CollectiveError {
 
 struct CollectiveReport {
   std::string machine;   ///< With where its figures are from; or "uniform network".
-  std::string fidelity;  ///< "closed" or "flow"
+  std::string fidelity;  ///< "closed", "flow" or "packet"
   std::uint32_t groups = 1;
   std::vector<CollectiveRow> rows;
   std::vector<CollectiveError> errors;  ///< Empty without --against.

@@ -23,6 +23,7 @@ struct CollectiveQuestion {
   std::optional<Bandwidth> bandwidth;
   std::vector<Bytes> sizes;
   std::string fidelity = "closed";
+  std::string packets;      ///< Settings of the packet network: "transport=dctcp,spray=true".
   std::int64_t groups = 1;  ///< Communicators that run it at the same time, interleaved.
   std::int64_t servers = 0;
   std::vector<std::uint32_t> levels;

@@ -142,8 +142,10 @@ void add_errors(CollectiveReport& report) {
 }
 
 void check(const CollectiveQuestion& question) {
-  if (question.fidelity != "closed" && question.fidelity != "flow")
-    throw Error("--fidelity: must be closed or flow, got '" + question.fidelity + "'");
+  if (question.fidelity != "closed" && question.fidelity != "flow" && question.fidelity != "packet")
+    throw Error("--fidelity: must be closed, flow or packet, got '" + question.fidelity + "'");
+  if (!question.packets.empty() && question.fidelity != "packet")
+    throw Error("--packets needs --fidelity packet");
   if (question.groups < 1 || (question.ranks > 0 && question.ranks % question.groups != 0))
     throw Error("--groups: must divide the " + std::to_string(question.ranks) + " ranks, got " +
                 std::to_string(question.groups));
@@ -164,6 +166,21 @@ std::string source_of(const Cluster& cluster) {
   return cluster.source.empty() ? cluster.name : cluster.name + " (" + cluster.source + ")";
 }
 
+void say_packets(CollectiveReport& report, const CollectiveQuestion& question) {
+  const PacketSettings settings = *packets_of(question);
+  report.assumptions.push_back(
+      "connections are open and begin with a full window; acknowledgements take latency, no "
+      "bandwidth, and are not lost; packets wait in switches, and in hosts, which lose none");
+  if (settings.transport == "bounded")
+    report.assumptions.push_back(
+        "which packets matter least, " + to_share(settings.unimportant) +
+        " of them, is an assumed share, as the magnitudes of gradients are not known");
+  if (settings.loss > kMostTolerated || settings.pull_loss > kMostTolerated)
+    report.assumptions.push_back(
+        "models have tolerated 0.6 to 3.5 % of loss without more epochs "
+        "(DLCP, MLT); beyond that training takes longer");
+}
+
 void say_basis(CollectiveReport& report, const CollectiveQuestion& question,
                const std::optional<Calibration>& calibration) {
   if (calibration) {
@@ -175,6 +192,7 @@ void say_basis(CollectiveReport& report, const CollectiveQuestion& question,
     report.assumptions.push_back(
         "closed forms do not see that " + std::to_string(report.groups) +
         " groups share links: from alone to one after the other; --fidelity flow resolves it");
+  if (report.fidelity == "packet") say_packets(report, question);
   if (question.machine.empty()) return;
   const bool nccl = std::any_of(report.rows.begin(), report.rows.end(),
                                 [](const auto& row) { return row.basis == "NCCL's model"; });

@@ -51,13 +51,14 @@ CollectiveRow MachinePricing::by_nccl(Operation operation, Bytes bytes) const {
 CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes) const {
   const auto groups = static_cast<std::uint32_t>(question_.groups);
   const bool flows = question_.fidelity == "flow";
+  const std::optional<PacketSettings> packets = packets_of(question_);
   const Call call{.operation = asked.operation,
                   .ranks = places().ranks / groups,
                   .bytes = bytes,
                   .levels = question_.levels,
                   .servers = static_cast<std::uint32_t>(question_.servers)};
   CollectiveRow row = row_of(asked.operation, call.ranks, places().nodes, bytes);
-  row.basis = flows ? "flow" : "closed form";
+  row.basis = packets ? "packets" : flows ? "flow" : "closed form";
   if (asked.algorithm == "auto" &&
       machine_.by_nccl(asked.operation, bytes).choice.starts_with("NVLS "))
     row.basis += " without NVLS";
@@ -66,14 +67,16 @@ CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes
                          .call = call,
                          .groups = groups,
                          .flows = flows,
+                         .packets = packets ? &*packets : nullptr,
                          .routing = static_cast<std::uint64_t>(question_.seed)});
   row.algorithm = ran.algorithm;
+  if (ran.packets) row.packets = figures_of(*packets, *ran.packets);
   finish_row(row, asked.operation, ran.time);
   return row;
 }
 
 CollectiveRow MachinePricing::price(const AskedCollective& asked, Bytes bytes) const {
-  const bool flows = question_.fidelity == "flow";
+  const bool flows = question_.fidelity != "closed";
   CollectiveRow row = flows || asked.algorithm != "auto" || question_.groups > 1
                           ? on_links(asked, bytes)
                           : by_nccl(asked.operation, bytes);

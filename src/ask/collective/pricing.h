@@ -2,6 +2,7 @@
 
 // Prices of one collective on one network, by the ways there are; price_collective() chooses.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "foretrace/collective.h"
 #include "network/nccl/calibration.h"
 #include "network/nccl/machine_collectives.h"
+#include "network/packet/packet_on.h"
 
 namespace foretrace {
 
@@ -28,7 +30,7 @@ class UniformPricing {
   CollectiveRow price(const AskedCollective& asked, Bytes bytes) const;
 
  private:
-  Nanoseconds time_of(const Algorithm& algorithm, const Call& call) const;
+  Nanoseconds time_of(const Algorithm& algorithm, const Call& call, CollectiveRow& row) const;
   const CollectiveQuestion& question_;
   LinkCost cost_;
 };
@@ -53,6 +55,10 @@ class MachinePricing {
   MachineCollectives machine_;
   const Calibration* calibration_;
 };
+
+/// The settings of the question's packets; nothing for other fidelities.
+std::optional<PacketSettings> packets_of(const CollectiveQuestion& question);
+PacketFigures figures_of(const PacketSettings& settings, const PacketRun& run);
 
 /// The row without a time: bandwidths follow from finish_row().
 CollectiveRow row_of(Operation operation, std::uint32_t ranks, std::uint32_t nodes, Bytes bytes);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ask/collective/pricing.h"
+#include "base/fields/assignments.h"
 #include "foretrace/error.h"
 #include "network/collectives/interleaved.h"
 #include "network/flow/wires.h"
@@ -14,6 +15,11 @@ Call call_of(const CollectiveQuestion& question, Operation operation, Bytes byte
           .bytes = bytes,
           .levels = question.levels,
           .servers = static_cast<std::uint32_t>(question.servers)};
+}
+
+std::string basis_of(const CollectiveQuestion& question) {
+  if (question.fidelity == "packet") return "packets";
+  return question.fidelity == "flow" ? "flow" : "closed form";
 }
 
 bool needs_servers(std::string_view name) {
@@ -49,8 +55,37 @@ UniformPricing::UniformPricing(const CollectiveQuestion& question) : question_(q
   cost_ = {*question.latency, *question.bandwidth, 0};
 }
 
-Nanoseconds UniformPricing::time_of(const Algorithm& algorithm, const Call& call) const {
+std::optional<PacketSettings> packets_of(const CollectiveQuestion& question) {
+  if (question.fidelity != "packet") return std::nullopt;
+  PacketOptions options;
+  within("--packets", [&] { read_assigned(question.packets, options); });
+  options.settings.seed = question.seed;
+  return options.settings;
+}
+
+PacketFigures figures_of(const PacketSettings& settings, const PacketRun& run) {
+  return {.transport = settings.transport,
+          .mean = run.mean,
+          .median = run.median,
+          .p99 = run.p99,
+          .dropped_important = run.counts.dropped_important,
+          .dropped_unimportant = run.counts.dropped_unimportant,
+          .sent_again = run.counts.sent_again,
+          .missing = run.counts.missing_important + run.counts.missing_unimportant,
+          .deepest_queue = run.counts.deepest,
+          .timeouts = run.counts.timeouts};
+}
+
+Nanoseconds UniformPricing::time_of(const Algorithm& algorithm, const Call& call,
+                                    CollectiveRow& row) const {
   const LinkCosts costs(&cost_, 1);
+  if (const auto settings = packets_of(question_)) {
+    const Plan plan = algorithm.plan(call, costs);
+    const PacketPaths paths = uniform_paths(plan.endpoints, cost_, plan.switches_from);
+    const PacketRun run = packet_on(paths, *settings, algorithm, call, costs);
+    row.packets = figures_of(*settings, run);
+    return run.expansion.time;
+  }
   if (question_.fidelity != "flow") return algorithm.closed(call, costs);
   const Plan plan = algorithm.plan(call, costs);
   return flow_on(uniform_wires(plan.endpoints, cost_, plan.switches_from), algorithm, call, costs)
@@ -71,12 +106,12 @@ CollectiveRow UniformPricing::price(const AskedCollective& asked, Bytes bytes) c
   }
   const auto algorithm = find_algorithm(name);
   check_call(name, *algorithm, call, {&cost_, 1});
-  if (question_.fidelity == "flow" && name == "byteps")
+  if (question_.fidelity != "closed" && name == "byteps")
     throw Error("byteps has no flows, as what each server does when is not published; ask closed");
   CollectiveRow row = row_of(asked.operation, call.ranks, 1, bytes);
   row.algorithm = name;
-  row.basis = question_.fidelity == "flow" ? "flow" : "closed form";
-  finish_row(row, asked.operation, time_of(*algorithm, call));
+  row.basis = basis_of(question_);
+  finish_row(row, asked.operation, time_of(*algorithm, call, row));
   return row;
 }
 

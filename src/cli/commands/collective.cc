@@ -1,10 +1,12 @@
 #include "foretrace/ask/collective.h"
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/options/options.h"
 #include "foretrace/error.h"
 #include "foretrace/report.h"
+#include "network/packet/settings.h"
 
 namespace foretrace {
 namespace {
@@ -28,9 +30,16 @@ struct CollectiveCommand {
                        "Price this one instead of what NCCL would choose");
     command.add_option("--operation", question.operation, "Where NAME is an algorithm");
     command
-        .add_option("--fidelity", question.fidelity,
-                    "closed: formulas; flow: every message, with links shared max-min fairly")
-        ->type_name("closed|flow");
+        .add_option(
+            "--fidelity", question.fidelity,
+            "closed: formulas; flow: every message, with links shared max-min fairly; packet: "
+            "queues, drops and transports")
+        ->type_name("closed|flow|packet");
+    command
+        .add_option("--packets", question.packets,
+                    "Settings of --fidelity packet: transport=dctcp,spray=true")
+        ->type_name("SETTINGS");
+    command.footer(packet_help());
     command.add_option("--groups", question.groups,
                        "Communicators that run it at the same time, interleaved by rank");
     command
@@ -74,6 +83,14 @@ struct CollectiveCommand {
         ->delimiter(',');
     names_output(command.add_option("--save-calibration", question.save_calibration,
                                     "Keep the calibration in a file"));
+  }
+
+  static std::string packet_help() {
+    std::ostringstream text;
+    text << "Settings of packets:\n";
+    PacketOptions options;
+    write_help(options, text);
+    return text.str();
   }
 
   void run(Session& session) {

@@ -4,6 +4,7 @@
 // algorithms runs on the machine's links.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "network/collectives/nvlink_rings.h"
 #include "network/flow/wires.h"
 #include "network/nccl/system_of.h"
+#include "network/packet/packet_on.h"
 
 namespace foretrace {
 
@@ -33,14 +35,16 @@ class MachineCollectives {
   struct Run {
     /// A name, or "auto" for the algorithm that sends as NCCL's choice does.
     std::string algorithm = "auto";
-    Call call = {};             ///< Of each group. Levels of "hierarchical" may be missing.
-    std::uint32_t groups = 1;   ///< Interleaved ones, all on the machine at the same time.
-    bool flows = false;         ///< Messages share links as flows; otherwise closed form.
-    std::uint64_t routing = 0;  ///< Seed of ECMP.
+    Call call = {};            ///< Of each group. Levels of "hierarchical" may be missing.
+    std::uint32_t groups = 1;  ///< Interleaved ones, all on the machine at the same time.
+    bool flows = false;        ///< Messages share links as flows; otherwise closed form.
+    const PacketSettings* packets = nullptr;  ///< Not null: messages are packets.
+    std::uint64_t routing = 0;                ///< Seed of ECMP.
   };
   struct OnLinks {
     std::string algorithm;  ///< The name, and how many channels: "ring x 8".
     Nanoseconds time{0};
+    std::optional<PacketRun> packets = {};
   };
   /// Throws Error where the algorithm cannot serve the call, or needs servers of its own.
   OnLinks on_links(Run run) const;

@@ -47,6 +47,16 @@ void PacketSettings::describe(Fields& fields) {
   fields.integer("seed", seed, "Chooses equal paths, and the packets that are lost at random", 0);
 }
 
+void PacketOptions::describe(Fields& fields) {
+  settings.describe(fields);
+  fields.number("loss", settings.loss,
+                "With bounded: the share of a tensor that may be missing when gradients are added "
+                "up",
+                0, 1);
+  fields.number("pull_loss", settings.pull_loss,
+                "The same on the way back from where they are added", 0, 1);
+}
+
 void PacketSettings::check() const {
   find_transport(transport);
   if (slice.count < 256 || slice.count > 65'536)

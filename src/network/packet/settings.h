@@ -48,6 +48,13 @@ struct PacketSettings {
   }
 };
 
+/// The settings of a collective by itself: with the loss that its messages may have.
+struct PacketOptions final : Described {
+  PacketSettings settings;
+  void describe(Fields& fields) override;
+  void check() const override { settings.check(); }
+};
+
 /// Loss that models tolerated with the same number of epochs and the same accuracy: from the most
 /// sensitive to the least of more than ten (DLCP; MLT, Table 1), and with more epochs.
 constexpr double kLeastTolerated = 0.006, kMostTolerated = 0.035;

@@ -18,6 +18,13 @@ constexpr double kGiga = 1e9;
 
 bool compares(const CollectiveReport& report) { return !report.errors.empty(); }
 
+bool has_packets(const CollectiveReport& report) {
+  for (const CollectiveRow& row : report.rows) {
+    if (row.packets) return true;
+  }
+  return false;
+}
+
 bool has_interval(const CollectiveReport& report) {
   for (const CollectiveRow& row : report.rows) {
     if (row.lower != row.upper) return true;
@@ -44,6 +51,19 @@ nlohmann::json row_json(const CollectiveRow& row) {
                          {"busbw_bytes_per_second", row.bus_bandwidth},
                          {"basis", row.basis}};
   json["measured_ns"] = row.measured ? nlohmann::json(row.measured->count()) : nlohmann::json();
+  if (row.packets) {
+    const PacketFigures& packets = *row.packets;
+    json["packets"] = {{"transport", packets.transport},
+                       {"message_mean_ns", packets.mean.count()},
+                       {"message_p50_ns", packets.median.count()},
+                       {"message_p99_ns", packets.p99.count()},
+                       {"dropped_important_bytes", packets.dropped_important.count},
+                       {"dropped_unimportant_bytes", packets.dropped_unimportant.count},
+                       {"sent_again_bytes", packets.sent_again.count},
+                       {"missing_bytes", packets.missing.count},
+                       {"deepest_queue_bytes", packets.deepest_queue.count},
+                       {"timeouts", packets.timeouts}};
+  }
   const std::optional<double> error = row.error();
   json["error"] = error ? nlohmann::json(*error) : nlohmann::json();
   return json;
@@ -81,6 +101,25 @@ Table collective_table(const CollectiveReport& report) {
   return table;
 }
 
+Table packet_table(const CollectiveReport& report) {
+  Table table{
+      .heading = {"messages of", "sent by", "mean us", "p50 us", "p99 us", "dropped important",
+                  "unimportant", "sent again", "missing", "deepest queue", "timeouts"},
+      .rows = {},
+      .left = {1}};
+  for (const CollectiveRow& row : report.rows) {
+    if (!row.packets) continue;
+    const PacketFigures& packets = *row.packets;
+    table.rows.push_back({std::to_string(row.bytes.count), packets.transport,
+                          microseconds(packets.mean), microseconds(packets.median),
+                          microseconds(packets.p99), to_text(packets.dropped_important),
+                          to_text(packets.dropped_unimportant), to_text(packets.sent_again),
+                          to_text(packets.missing), to_text(packets.deepest_queue),
+                          std::to_string(packets.timeouts)});
+  }
+  return table;
+}
+
 Table collective_error_table(const CollectiveReport& report) {
   Table table{.heading = {"compared with measured times", "sizes", "median error", "worst"},
               .rows = {},
@@ -102,6 +141,10 @@ std::string collective_heading(const CollectiveReport& report) {
 void write_collective_text(const CollectiveReport& report, std::ostream& out) {
   out << wrapped(collective_heading(report), 0) << "\n\n";
   write_aligned(collective_table(report), out);
+  if (has_packets(report)) {
+    out << '\n';
+    write_aligned(packet_table(report), out);
+  }
   if (compares(report)) {
     out << '\n';
     write_aligned(collective_error_table(report), out);
@@ -113,7 +156,11 @@ void write_collective_text(const CollectiveReport& report, std::ostream& out) {
 
 void write_collective_csv(const CollectiveReport& report, std::ostream& out) {
   out << "collective,ranks,nodes,bytes,algorithm,time_ns,lower_ns,upper_ns,algbw_gbps,busbw_gbps,"
-         "basis,measured_ns,error\n";
+         "basis,measured_ns,error";
+  if (has_packets(report))
+    out << ",transport,message_mean_ns,message_p50_ns,message_p99_ns,dropped_important_bytes,"
+           "dropped_unimportant_bytes,sent_again_bytes,missing_bytes,deepest_queue_bytes,timeouts";
+  out << '\n';
   for (const CollectiveRow& row : report.rows) {
     const std::optional<double> error = row.error();
     out << row.operation << ',' << row.ranks << ',' << row.nodes << ',' << row.bytes.count << ','
@@ -121,7 +168,14 @@ void write_collective_csv(const CollectiveReport& report, std::ostream& out) {
         << row.upper.count() << ',' << to_text(row.algorithm_bandwidth / kGiga) << ','
         << to_text(row.bus_bandwidth / kGiga) << ',' << csv_text(row.basis) << ','
         << (row.measured ? std::to_string(row.measured->count()) : "") << ','
-        << (error ? to_text(*error) : "") << '\n';
+        << (error ? to_text(*error) : "");
+    if (const auto& packets = row.packets)
+      out << ',' << packets->transport << ',' << packets->mean.count() << ','
+          << packets->median.count() << ',' << packets->p99.count() << ','
+          << packets->dropped_important.count << ',' << packets->dropped_unimportant.count << ','
+          << packets->sent_again.count << ',' << packets->missing.count << ','
+          << packets->deepest_queue.count << ',' << packets->timeouts;
+    out << '\n';
   }
 }
 

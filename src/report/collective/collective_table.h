@@ -8,6 +8,8 @@
 namespace foretrace {
 
 Table collective_table(const CollectiveReport& report);
+/// Of rows that were worked out as packets.
+Table packet_table(const CollectiveReport& report);
 Table collective_error_table(const CollectiveReport& report);
 /// "all_reduce on dgx-h100"
 std::string collective_heading(const CollectiveReport& report);
