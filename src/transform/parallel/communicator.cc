@@ -107,18 +107,41 @@ Nanoseconds Communicator::priced(Operation operation, Bytes bytes) const {
   if (!machine_) return on_uniform(operation, bytes);
   if (settings_.algorithm == "auto")
     return from_microseconds(machine_->by_nccl(operation, bytes).us);
+  return on_machine(operation, bytes, nullptr).time;
+}
+
+MachineCollectives::OnLinks Communicator::on_machine(Operation operation, Bytes bytes,
+                                                     const PacketSettings* packets) const {
   return within("algorithm", [&] {
-    return machine_
-        ->on_links({.algorithm = settings_.algorithm,
-                    .call = {.operation = operation, .ranks = workers_, .bytes = bytes}})
-        .time;
+    return machine_->on_links({.algorithm = settings_.algorithm,
+                               .call = {.operation = operation, .ranks = workers_, .bytes = bytes},
+                               .packets = packets});
   });
 }
 
+PacketRun Communicator::as_packets(Operation operation, Bytes bytes,
+                                   const PacketSettings& packets) const {
+  if (machine_) return *on_machine(operation, bytes, &packets).packets;
+  const Uniform uniform = uniform_call(operation, bytes);
+  const LinkCosts costs(&uniform.cost, 1);
+  const Plan plan = uniform.algorithm->plan(uniform.call, costs);
+  return packet_on(uniform_paths(plan.endpoints, uniform.cost, plan.switches_from), packets,
+                   *uniform.algorithm, uniform.call, costs);
+}
+
+Nanoseconds Communicator::on_links(Operation operation, Bytes bytes) const {
+  return machine_ ? on_machine(operation, bytes, nullptr).time : on_uniform(operation, bytes);
+}
+
 Nanoseconds Communicator::on_uniform(Operation operation, Bytes bytes) const {
+  const Uniform uniform = uniform_call(operation, bytes);
+  return uniform.algorithm->closed(uniform.call, {&uniform.cost, 1});
+}
+
+Communicator::Uniform Communicator::uniform_call(Operation operation, Bytes bytes) const {
   std::string name = settings_.algorithm;
   if (name == "auto") name = usual_algorithm(operation);
-  const auto algorithm = find_algorithm(name);
+  auto algorithm = find_algorithm(name);
   const Call call{.operation = operation,
                   .ranks = workers_,
                   .bytes = bytes,
@@ -127,7 +150,7 @@ Nanoseconds Communicator::on_uniform(Operation operation, Bytes bytes) const {
   const Bandwidth slowest{settings_.bandwidth.bytes_per_second * settings_.slow_link};
   const LinkCost cost{*settings_.latency, slowest, 0};
   check_call(name, *algorithm, call, {&cost, 1});
-  return algorithm->closed(call, {&cost, 1});
+  return {std::move(algorithm), call, cost};
 }
 
 }  // namespace foretrace

@@ -43,6 +43,12 @@ class Communicator {
   /// Bytes as nccl-tests counts them: the whole buffer. 0 for a single worker.
   Nanoseconds time(Operation operation, Bytes bytes);
 
+  /// The same as packets, and what became of them. Throws Error where settings contradict each
+  /// other.
+  PacketRun as_packets(Operation operation, Bytes bytes, const PacketSettings& packets) const;
+  /// The closed form of what as_packets() sends, on the same links.
+  Nanoseconds on_links(Operation operation, Bytes bytes) const;
+
   std::int64_t workers() const { return workers_; }
   /// "8 GPUs of dgx-a100", "16 GPUs over 12.5 GB/s".
   const std::string& described() const { return described_; }
@@ -52,6 +58,15 @@ class Communicator {
  private:
   Nanoseconds priced(Operation operation, Bytes bytes) const;
   Nanoseconds on_uniform(Operation operation, Bytes bytes) const;
+  MachineCollectives::OnLinks on_machine(Operation operation, Bytes bytes,
+                                         const PacketSettings* packets) const;
+
+  struct Uniform {
+    std::unique_ptr<Algorithm> algorithm;
+    Call call;
+    LinkCost cost;
+  };
+  Uniform uniform_call(Operation operation, Bytes bytes) const;
 
   NetworkSettings settings_;
   std::uint32_t workers_;

@@ -151,6 +151,11 @@ class PriorityPropagation final : public Transform {
     }
     const TaskId sent =
         graph.append(lane_named(graph, "parameter slices", graph.lane_of(pass.last)), task);
+    graph.collectives().push_back(
+        {.task = sent,
+         .operation = graph.names().intern(std::string(to_string(Operation::all_reduce))),
+         .group_size = static_cast<std::int32_t>(gpus_),
+         .bytes = gradient.bytes});
     graph.add({.before = gradient.ready,
                .after = sent,
                .lag = traffic.late.at(gradient.ready),
