@@ -80,7 +80,8 @@ class Fields {
 /// (with the nearest known one) or a bad value.
 void read_json(const nlohmann::json& json, Described& object);
 
-/// Whether a text is a path where a name is possible as well: it has a slash, or ends in ".json".
+/// Whether a text is a path where a name is possible as well: it has a slash in front of any colon,
+/// or ends in ".json".
 bool is_path(std::string_view name_or_path);
 
 /// Makes the paths in settings of a file in `folder` relative to the working directory. Settings

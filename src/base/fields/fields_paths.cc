@@ -31,7 +31,9 @@ class Rebaser final : public Fields {
 }  // namespace
 
 bool is_path(std::string_view name_or_path) {
-  return name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".json");
+  // Not in settings behind a name: "switch:bandwidth=25GB/s".
+  const std::string_view name = name_or_path.substr(0, name_or_path.find(':'));
+  return name.find('/') != std::string_view::npos || name_or_path.ends_with(".json");
 }
 
 void rebase_paths(nlohmann::json& settings, Described& object, const std::string& folder) {
