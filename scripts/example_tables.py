@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of scenarios: in README.md and daydream/README.md what each scenario asks, what it asserts, and what comes of it;
+"""Writes the tables of scenarios: in README.md, daydream/README.md and packets/README.md what each scenario asks, what it asserts, and what comes of it;
 in ci/README.md the metrics of `check`.
 
     scripts/example_tables.py            says whether the tables are as they would be written; exit status 1 if not
@@ -81,7 +81,7 @@ def with_table(readme, name, table):
 
 
 def main():
-    tables = {folder / "README.md": ("examples", functools.partial(table_of_examples, folder)) for folder in (FOLDER, FOLDER / "daydream")}
+    tables = {folder / "README.md": ("examples", functools.partial(table_of_examples, folder)) for folder in (FOLDER, FOLDER / "daydream", FOLDER / "packets")}
     tables[FOLDER / "ci" / "README.md"] = ("metrics", table_of_metrics)
     written = {readme: with_table(readme, *table) for readme, table in tables.items()}
     if sys.argv[1:2] == ["--write"]:

@@ -20,7 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFolders[] = {FORETRACE_SOURCE_DIR "/scenarios",
-                                    FORETRACE_SOURCE_DIR "/scenarios/daydream"};
+                                    FORETRACE_SOURCE_DIR "/scenarios/daydream",
+                                    FORETRACE_SOURCE_DIR "/scenarios/packets"};
 
 std::vector<fs::path> examples() {
   std::vector<fs::path> found;

@@ -1,0 +1,102 @@
+// Packets: how many hops a second where they compete, and how long large networks take.
+//
+//     packet_bench [hosts]      144 by default; prints one line for each case
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "network/packet/packet_on.h"
+
+namespace foretrace {
+namespace {
+
+constexpr LinkCost kCable{2us, Bandwidth{12.5e9}, 0};
+
+template <class Run>
+void time_case(const std::string& name, const Run& run) {
+  const auto begin = std::chrono::steady_clock::now();
+  const PacketRun ran = run();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const PacketCounts& counts = ran.counts;
+  std::printf("%-34s %8.3f s %8.2f M hops, %5.1f %% in trains %8.2f M hops/s\n", name.c_str(),
+              seconds, static_cast<double>(counts.hops) / 1e6,
+              100 * static_cast<double>(counts.in_trains) /
+                  static_cast<double>(counts.sent > 0 ? counts.sent : 1),
+              static_cast<double>(counts.hops) / 1e6 / seconds);
+}
+
+PacketSettings by(const std::string& transport) {
+  PacketSettings settings;
+  settings.transport = transport;
+  settings.slice = {1500};
+  settings.loss = .01;
+  settings.pull_loss = .005;
+  return settings;
+}
+
+PacketRun incast(const std::string& transport) {
+  std::vector<TimedMessage> messages;
+  for (std::uint32_t i = 1; i <= 64; ++i) {
+    messages.push_back(
+        {{.from = i, .to = 0, .bytes = {3'000'000}, .loss = .01, .unimportant = .5}, 0ns});
+  }
+  return run_messages(uniform_paths(65, kCable), by(transport), messages);
+}
+
+/// All-reduce of ResNet-50's gradients, with the parameters spread over all hosts.
+PacketRun servers(std::uint32_t hosts, const std::string& transport) {
+  const Network network(
+      find_cluster("fat_tree:hosts=" + std::to_string(hosts) +
+                   ",ports=16,spines=4,leaves=9,bandwidth=12.5GB/s,latency=500ns"));
+  const auto algorithm = find_algorithm("colocated");
+  PacketSettings settings = by(transport);
+  settings.slice = {9000};
+  settings.spray = transport == "bounded";
+  return packet_on(paths_of(network, 1), settings, *algorithm,
+                   {.ranks = hosts, .bytes = {102'000'000}}, {&kCable, 1});
+}
+
+/// An all-reduce of so many ranks on rails, where few links queue.
+PacketRun rails(std::uint32_t ranks) {
+  const Network network(find_cluster("dgx-h100", ranks));
+  const auto algorithm = find_algorithm("halving_doubling");
+  PacketSettings settings = by("reliable");
+  settings.slice = {9000};
+  return packet_on(paths_of(network, 1), settings, *algorithm,
+                   {.ranks = ranks, .bytes = {16'000'000}}, {&kCable, 1});
+}
+
+/// Each rank to the same one of the next host: every message has its links to itself.
+PacketRun neighbors(std::uint32_t ranks) {
+  const Network network(find_cluster("dgx-h100", ranks));
+  std::vector<TimedMessage> messages;
+  for (std::uint32_t i = 0; i < ranks; ++i) {
+    messages.push_back({{.from = i, .to = (i + 8) % ranks, .bytes = {100'000'000}}, 0ns});
+  }
+  // One rank in 200 meets another at its NIC.
+  for (std::uint32_t i = 0; i < ranks; i += 200)
+    messages.push_back({{.from = i, .to = (i + 16) % ranks, .bytes = {10'000'000}}, 50us});
+  PacketSettings settings = by("reliable");
+  settings.slice = {9000};
+  return run_messages(paths_of(network, 1), settings, messages);
+}
+
+}  // namespace
+}  // namespace foretrace
+
+int main(int argc, char** argv) {
+  using namespace foretrace;
+  const auto hosts = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 144);
+  for (const char* transport : {"reliable", "dctcp", "pfabric", "bounded"})
+    time_case(std::string("incast of 64, ") + transport, [&] { return incast(transport); });
+  for (const char* transport : {"dctcp", "bounded"}) {
+    time_case(std::to_string(hosts) + " hosts with servers, " + transport,
+              [&] { return servers(hosts, transport); });
+  }
+  const std::uint32_t many = hosts == 144 ? 16'384 : hosts;
+  time_case(std::to_string(many) + " ranks, neighbors", [&] { return neighbors(many); });
+  if (hosts == 144) time_case("2,048 ranks, halving and doubling", [&] { return rails(2048); });
+}
