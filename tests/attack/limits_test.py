@@ -305,7 +305,7 @@ class Numbers(Attack):
             for command in (["info", path], ["predict", path], ["memory", path]):
                 outcome = self.foretrace(*command)
                 self.assertIn(outcome.code, attacked.HONEST, outcome.err)
-                self.assertNotIn("-2", outcome.out)
+                self.assertNotIn("-2", outcome.out.replace(str(path), ""))
             self.assertIn("impossible sizes", self.foretrace("info", path).out)
 
     def test_threads_and_streams_at_the_end_of_the_numbers(self):
