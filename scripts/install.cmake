@@ -1,7 +1,7 @@
 # What is installed beside the program: the library for find_package(foretrace), manuals, completion, samples; and the packages.
 
 # The library. Programs link foretrace::foretrace, which is all modules up to the one that answers questions.
-set(library_modules base trace machine network schedule workload graph timeline simulate generate price answer allocator render import export infer transform report scenario ask)
+set(library_modules base trace machine network schedule workload graph timeline simulate generate price answer plan allocator render import export infer transform report scenario ask)
 set(library_targets ${library_modules})
 list(TRANSFORM library_targets PREPEND foretrace_)
 add_library(foretrace_library INTERFACE)

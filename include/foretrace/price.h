@@ -47,6 +47,9 @@ struct Layout final : Described {
   std::int64_t micro_batches() const { return global_batch / (data * micro_batch); }
 };
 
+/// The settings that differ from their defaults: "tp=8,pp=12".
+std::string layout_text(Layout layout);
+
 /// The machine as a step sees it.
 struct Platform {
   std::string name;
@@ -111,6 +114,9 @@ struct StepPrice {
   double operations = 0;  ///< The model on all samples, forward and backward, nothing twice.
 };
 
+/// The time of a pipeline: by replay, or a bound that needs none.
+enum class PipelineTime : std::uint8_t { replayed, at_least };
+
 /// Prices steps. Keeps the pipelines that it compiled: one object is for one thread.
 class StepPricer {
  public:
@@ -119,11 +125,12 @@ class StepPricer {
   StepPricer& operator=(StepPricer&&) noexcept;
   ~StepPricer();
 
-  /// Throws Error where the layout does not fit the model or the platform.
+  /// Throws Error where the layout does not fit the model or the platform. With `at_least` the step
+  /// takes no longer than with `replayed`, and only its bubble differs.
   StepPrice price(const Workload& workload, const Layout& layout, const Platform& platform,
-                  const Constants& constants);
+                  const Constants& constants, PipelineTime time = PipelineTime::replayed);
   /// The device that needs most.
-  static StepMemory memory(const Workload& workload, const Layout& layout);
+  StepMemory memory(const Workload& workload, const Layout& layout);
 
  private:
   struct Impl;

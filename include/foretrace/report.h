@@ -19,6 +19,7 @@
 #include "foretrace/answer/memory.h"
 #include "foretrace/answer/pairs.h"
 #include "foretrace/answer/pipeline.h"
+#include "foretrace/answer/plan.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/answer/prediction_page.h"
 #include "foretrace/answer/scale.h"
@@ -138,6 +139,13 @@ nlohmann::json to_json(const GenerationReport& report);
 void write_generation_text(const GenerationReport& report, std::ostream& out);
 /// One line for each measured row, or for the step.
 void write_generation_csv(const GenerationReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.plan/1".
+nlohmann::json to_json(const PlanReport& report);
+void write_plan_text(const PlanReport& report, std::ostream& out);
+void write_plan_markdown(const PlanReport& report, std::ostream& out);
+/// One line for each ranked layout, then for each of the front.
+void write_plan_csv(const PlanReport& report, std::ostream& out);
 
 /// "foretrace.input/1". Durations are of a step.
 nlohmann::json to_json(const InputReport& report);

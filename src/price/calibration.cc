@@ -104,10 +104,18 @@ void StepCalibration::fit_residuals(const std::vector<double>& residuals) {
   weights_ = solved_backward(triangle_, solved_forward(triangle_, residuals));
 }
 
-CalibratedPrice StepCalibration::price(const MeasuredStep& step) {
-  CalibratedPrice answer{.price =
-                             pricer_.price(*step.workload, step.layout, step.platform, constants_)};
-  answer.memory = StepPricer::memory(*step.workload, step.layout);
+StepCalibration StepCalibration::clone() const {
+  StepCalibration clone;
+  clone.constants_ = constants_;
+  clone.shapes_ = shapes_, clone.triangle_ = triangle_, clone.weights_ = weights_;
+  clone.signal_ = signal_, clone.noise_ = noise_;
+  return clone;
+}
+
+CalibratedPrice StepCalibration::price(const MeasuredStep& step, PipelineTime time) {
+  CalibratedPrice answer{
+      .price = pricer_.price(*step.workload, step.layout, step.platform, constants_, time)};
+  answer.memory = memory(step);
   const std::vector<double> shape = shape_of(step);
   double residual = 0;
   std::vector<double> like;

@@ -56,7 +56,12 @@ class StepCalibration {
   /// Throws Error where a step cannot be priced.
   explicit StepCalibration(const std::vector<MeasuredStep>& steps);
 
-  CalibratedPrice price(const MeasuredStep& step);
+  CalibratedPrice price(const MeasuredStep& step, PipelineTime time = PipelineTime::replayed);
+  StepMemory memory(const MeasuredStep& step) {
+    return pricer_.memory(*step.workload, step.layout);
+  }
+  /// Prices the same; for another thread.
+  StepCalibration clone() const;
   const Constants& fitted() const { return constants_; }
   std::size_t rows() const { return shapes_.size(); }
 

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
 #include "foretrace/price.h"
@@ -46,6 +46,18 @@ void Layout::check() const {
   if (virtual_stages > 1 && micro_batches() % pipeline != 0)
     throw Error("global_batch: interleaved stages need micro-batches in multiples of pp, " +
                 std::to_string(pipeline) + ", got " + std::to_string(micro_batches()));
+}
+
+std::string layout_text(Layout layout) {
+  Layout usual;
+  const nlohmann::json settings = write_json(layout), defaults = write_json(usual);
+  std::string text;
+  for (const auto& [name, value] : settings.items()) {
+    if (value == defaults[name]) continue;
+    text += (text.empty() ? "" : ",") + name + "=" +
+            (value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return text;
 }
 
 }  // namespace foretrace

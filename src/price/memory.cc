@@ -10,10 +10,9 @@
 #include "price/memory.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <set>
-
-#include "price/pipeline.h"
+#include <utility>
 
 namespace foretrace {
 namespace {
@@ -39,17 +38,12 @@ Bytes kept_of(const LayerRow& row, const Layout& layout) {
   return {};
 }
 
-/// Enough for the peak of a schedule that has one; GPipe keeps all.
-std::int64_t kept_micro_batches(const Layout& layout) {
-  constexpr std::int64_t kEnough = 4;  // Times the stages.
-  const std::int64_t m = layout.micro_batches(), p = layout.pipeline;
-  return layout.schedule == "gpipe" ? m : std::min(m, kEnough * p + m % p);
-}
+using Parts = std::array<std::pair<const char*, double>, 7>;
 
-StepMemory of_rank(const LayerTable& table, const std::vector<StageRows>& stages,
-                   const Layout& layout, const RankPlan& rank) {
+Parts of_rank(const LayerTable& table, const std::vector<StageRows>& stages, const Layout& layout,
+              const RankPlan& rank) {
   double parameters = 0, experts = 0, kept = 0, logits = 0, working = 0, largest = 0;
-  for (const std::size_t i : rank.parts) {
+  for (const auto& [i, share] : rank.parts) {
     parameters += parameters_of(table, stages[i]) - experts_of(table, stages[i]);
     experts += experts_of(table, stages[i]);
     for (const auto& [row, count] : stages[i]) {
@@ -77,45 +71,45 @@ StepMemory of_rank(const LayerTable& table, const std::vector<StageRows>& stages
     return each * (parameters / shards + experts / expert_shards);
   };
   const bool single = layout.precision == "fp32" || layout.precision == "tf32";
-  StepMemory need;
-  const auto add = [&](std::string name, double bytes) {
-    if (bytes > 0) need.parts.emplace_back(std::move(name), Bytes{std::llround(bytes)});
-  };
-  add("weights", rank.versions * sharded(single ? 4 : 2, 3));
-  if (!layout.lora) {
-    add("gradients", sharded(single ? 4 : gradient_bytes(layout), 2));
-    if (!layout.host_optimizer) add("optimizer state", sharded(single ? 8 : kOptimizerBytes, 1));
+  const double in_flight = layout.schedule == "gpipe" && layout.pipeline > 1
+                               ? static_cast<double>(layout.micro_batches())
+                               : rank.in_flight;
+  const double activations = kept / static_cast<double>(rank.parts.size()) * in_flight;
+  const double state = layout.host_optimizer ? 0 : sharded(single ? 8 : kOptimizerBytes, 1);
+  return {{{"weights", rank.versions * sharded(single ? 4 : 2, 3)},
+           {"gradients", layout.lora ? 0 : sharded(single ? 4 : gradient_bytes(layout), 2)},
+           {"optimizer state", layout.lora ? 0 : state},
+           {"activations", layout.host_checkpoints ? 0 : activations},
+           {"logits", logits},
+           {"layer at work", std::max(0., working - logits)},
+           {"gradient of the largest matrix", largest * kMadeBytes}}};
+}
+
+double sum_of(const Parts& parts) {
+  double sum = 0;
+  for (const auto& [name, bytes] : parts) sum += bytes;
+  return sum;
+}
+
+}  // namespace
+
+StepMemory memory_need(const LayerTable& table, const std::vector<StageRows>& stages,
+                       const Layout& layout, const PipelineShape& shape) {
+  Parts most{};
+  for (const RankPlan& rank : shape.ranks) {
+    const Parts parts = of_rank(table, stages, layout, rank);
+    if (sum_of(parts) > sum_of(most)) most = parts;
   }
-  if (!layout.host_checkpoints)
-    add("activations", kept / static_cast<double>(rank.parts.size()) * rank.in_flight);
-  add("logits", logits);
-  add("layer at work", std::max(0., working - logits));
-  add("gradient of the largest matrix", largest * kMadeBytes);
+  StepMemory need;
+  for (const auto& [name, bytes] : most) {
+    if (bytes > 0) need.parts.emplace_back(name, Bytes{std::llround(bytes)});
+  }
   std::ranges::stable_sort(need.parts,
                            [](const auto& a, const auto& b) { return a.second > b.second; });
   for (const auto& [name, bytes] : need.parts) need.allocated += bytes;
   need.reserved.count = std::llround(
       static_cast<double>(need.allocated.count) * (1 + kFragmentation) + kContextBytes);
   return need;
-}
-
-}  // namespace
-
-StepMemory memory_need(const LayerTable& table, const std::vector<StageRows>& stages,
-                       const Layout& layout) {
-  std::vector<RankPlan> ranks(1);
-  if (layout.pipeline == 1) {
-    for (std::size_t part = 0; part < stages.size(); ++part) ranks[0].parts.insert(part);
-  } else {
-    const Schedule schedule = schedule_for(layout, kept_micro_batches(layout));
-    ranks = rank_plans(schedule);
-  }
-  StepMemory most;
-  for (const RankPlan& rank : ranks) {
-    StepMemory need = of_rank(table, stages, layout, rank);
-    if (need.allocated > most.allocated) most = std::move(need);
-  }
-  return most;
 }
 
 }  // namespace foretrace

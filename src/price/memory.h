@@ -1,12 +1,13 @@
 #pragma once
 
 #include "foretrace/price.h"
+#include "price/pipeline.h"
 #include "price/stages.h"
 
 namespace foretrace {
 
 /// The memory of the device that needs most.
 StepMemory memory_need(const LayerTable& table, const std::vector<StageRows>& stages,
-                       const Layout& layout);
+                       const Layout& layout, const PipelineShape& shape);
 
 }  // namespace foretrace

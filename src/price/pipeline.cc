@@ -13,6 +13,30 @@ namespace {
 constexpr double kMicrosecond = 1e3;  ///< In nanoseconds.
 /// A pipeline of p stages is in its steady state after so many times p micro-batches.
 constexpr std::int64_t kFull = 2;
+/// Times are rounded to nanoseconds before a replay.
+constexpr double kRounding = 1 - 1e-5;
+
+/// Enough for the peak of a schedule that has one; GPipe's is known without.
+std::int64_t kept_micro_batches(const Layout& layout) {
+  constexpr std::int64_t kEnough = 4;  // Times the stages.
+  const std::int64_t m = layout.micro_batches(), p = layout.pipeline;
+  return std::min(m, kEnough * p + m % p);
+}
+
+PipelineShape without_pipeline(const Layout& layout) {
+  PipelineShape shape;
+  shape.ranks.resize(1);
+  for (std::int64_t part = 0; part < layout.virtual_stages; ++part)
+    shape.ranks[0].parts.emplace(part, 1.);
+  return shape;
+}
+
+void check_stages(const Schedule& schedule, std::int64_t parts, const Layout& layout) {
+  if (schedule.stages != parts)
+    throw Error("virtual_stages: " + layout.schedule + " needs " +
+                std::to_string(schedule.stages / schedule.ranks) + ", got " +
+                std::to_string(layout.virtual_stages));
+}
 
 std::string schedule_of(const Layout& layout) {
   const bool is_plain = layout.schedule == "1f1b" || layout.schedule == "interleaved";
@@ -51,9 +75,11 @@ std::vector<RankPlan> rank_plans(const Schedule& schedule) {
   std::vector<RankPlan> ranks(schedule.orders.size());
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     ranks[rank].in_flight = peaks[rank], ranks[rank].versions = versions[rank];
+    const double each = 1 / static_cast<double>(schedule.micro_batches);
     for (const Action& action : schedule.orders[rank]) {
       if (action.kind == ActionKind::forward)
-        ranks[rank].parts.insert(static_cast<std::size_t>(action.stage));
+        ranks[rank].parts[static_cast<std::size_t>(action.stage)] +=
+            action.half == 0 ? each : each / 2;
     }
   }
   return ranks;
@@ -66,6 +92,57 @@ Schedule schedule_for(const Layout& layout, std::int64_t micro_batches) {
   if (name == "interleaved")
     read_assigned("chunks=" + std::to_string(layout.virtual_stages), *rule);
   return rule->make();
+}
+
+const PipelineShape& Pipelines::shape(const Layout& layout) {
+  const std::int64_t parts = layout.pipeline * layout.virtual_stages;
+  const Key key{schedule_of(layout), layout.pipeline, layout.virtual_stages,
+                layout.pipeline == 1 ? 1 : kept_micro_batches(layout)};
+  auto found = shapes_.find(key);
+  if (found == shapes_.end()) {
+    PipelineShape shape = without_pipeline(layout);
+    if (layout.pipeline > 1) {
+      const Schedule schedule = schedule_for(layout, std::get<3>(key));
+      check_stages(schedule, parts, layout);
+      shape.ranks = rank_plans(schedule);
+      shape.splits_backward = schedule.splits_backward;
+      shape.fills_and_drains = find_schedule(std::get<0>(key))->flushes();
+      for (const std::vector<Action>& order : schedule.orders) {
+        for (const Action& action : order)
+          shape.fills_and_drains = shape.fills_and_drains && action.pipeline == 0;
+      }
+    }
+    found = shapes_.emplace(key, std::move(shape)).first;
+  }
+  return found->second;
+}
+
+double Pipelines::at_least(const std::vector<StagePrice>& costs, const Layout& layout) {
+  const auto m = static_cast<double>(layout.micro_batches());
+  const PipelineShape& known = shape(layout);
+  const bool blocks = layout.virtual_stages == 1 && layout.pipeline > 1;
+  const auto passes = [&](std::size_t part) {
+    const StagePrice& cost = costs[part];
+    const double sends = (part + 1 < costs.size() ? cost.send : 0) + (part > 0 ? cost.send : 0);
+    return cost.forward + cost.backward + cost.recompute + (blocks ? sends : 0);
+  };
+  double most = 0;
+  for (const RankPlan& rank : known.ranks) {
+    double work = 0;
+    for (const auto& [part, share] : rank.parts) work += m * share * passes(part);
+    const std::size_t before =
+        known.fills_and_drains && !rank.parts.empty() ? rank.parts.begin()->first : 0;
+    for (std::size_t part = 0; part < before; ++part) {
+      const StagePrice& cost = costs[part];
+      work += cost.forward + cost.send;
+      // Weight gradients of their own may be all that is left when the last backward pass is on
+      // its way.
+      if (!known.splits_backward)
+        work += cost.backward + cost.recompute + (blocks && part == 0 ? 0 : cost.send);
+    }
+    most = std::max(most, work);
+  }
+  return most * kRounding;
 }
 
 double Pipelines::us(const std::vector<StagePrice>& costs, const Layout& layout) {
@@ -89,7 +166,7 @@ double Pipelines::us(const std::vector<StagePrice>& costs, const Layout& layout)
 
 const Pipelines::Updates& Pipelines::updates(const Layout& layout) {
   const std::int64_t m = layout.micro_batches(), p = layout.pipeline;
-  const auto key = std::make_tuple(schedule_of(layout), p, layout.virtual_stages, m);
+  const Key key{schedule_of(layout), p, layout.virtual_stages, m};
   const auto [found, is_new] = updates_.try_emplace(key);
   Updates& updates = found->second;
   if (!is_new) return updates;
@@ -97,7 +174,7 @@ const Pipelines::Updates& Pipelines::updates(const Layout& layout) {
   updates.copies.assign(parts, 1);
   if (p == 1) {
     updates.ranks.resize(1);
-    for (std::size_t part = 0; part < parts; ++part) updates.ranks[0].parts.insert(part);
+    for (std::size_t part = 0; part < parts; ++part) updates.ranks[0].parts.emplace(part, 1.);
     return updates;
   }
   updates.beside_passes = !find_schedule(schedule_of(layout))->flushes();
@@ -106,7 +183,7 @@ const Pipelines::Updates& Pipelines::updates(const Layout& layout) {
   updates.ranks = rank_plans(schedule);
   updates.copies.assign(static_cast<std::size_t>(schedule.stages), 0);
   for (const RankPlan& rank : updates.ranks)
-    for (const std::size_t part : rank.parts) ++updates.copies[part];
+    for (const auto& [part, share] : rank.parts) ++updates.copies[part];
   if (!updates.beside_passes) return updates;
   const auto is_update = [](const Action& action) { return action.kind == ActionKind::update; };
   const auto all = std::ranges::count_if(schedule.orders.front(), is_update);
@@ -116,15 +193,11 @@ const Pipelines::Updates& Pipelines::updates(const Layout& layout) {
 
 Pipelines::Replayed Pipelines::replayed(const PipelineCosts& costs, const Layout& layout,
                                         std::int64_t micro_batches) {
-  const auto key =
-      std::make_tuple(schedule_of(layout), layout.pipeline, layout.virtual_stages, micro_batches);
+  const Key key{schedule_of(layout), layout.pipeline, layout.virtual_stages, micro_batches};
   auto found = kept_.find(key);
   if (found == kept_.end()) {
     Schedule schedule = schedule_for(layout, micro_batches);
-    if (static_cast<std::size_t>(schedule.stages) != costs.stages.size())
-      throw Error("virtual_stages: " + layout.schedule + " needs " +
-                  std::to_string(schedule.stages / schedule.ranks) + ", got " +
-                  std::to_string(layout.virtual_stages));
+    check_stages(schedule, static_cast<std::int64_t>(costs.stages.size()), layout);
     Compiled compiled{nullptr, std::move(schedule)};
     found = kept_.emplace(key, std::move(compiled)).first;
   }

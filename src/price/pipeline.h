@@ -2,9 +2,9 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "foretrace/generate.h"
@@ -15,18 +15,34 @@ namespace foretrace {
 /// The schedule of a layout. Throws Error where it does not serve it.
 Schedule schedule_for(const Layout& layout, std::int64_t micro_batches);
 
-/// What one rank of a pipeline does: the parts of the model that it has, how many of their passes
-/// are in flight at most, and the versions of their weights that it keeps.
+/// What one rank of a pipeline does: the parts of the model that it has, and the share of
+/// micro-batches of each; how many of their passes are in flight at most; and the versions of their
+/// weights that it keeps.
 struct RankPlan {
-  std::set<std::size_t> parts;
+  std::map<std::size_t, double> parts;
   double in_flight = 1;
   std::int32_t versions = 1;
 };
 std::vector<RankPlan> rank_plans(const Schedule& schedule);
 
+/// What ranks of a pipeline run, without times.
+struct PipelineShape {
+  std::vector<RankPlan> ranks;
+  bool splits_backward = false;
+  /// All micro-batches go down the ranks, and the pipeline runs empty with each batch.
+  bool fills_and_drains = true;
+};
+
 /// Pipelines by replay of their schedules. A schedule is compiled once and kept.
 class Pipelines {
  public:
+  /// Valid as long as the object. Throws Error where the schedule does not serve the layout.
+  const PipelineShape& shape(const Layout& layout);
+
+  /// No more than us(), without a replay: the work of each rank, what has to run before its first
+  /// pass, and behind its last.
+  double at_least(const std::vector<StagePrice>& costs, const Layout& layout);
+
   /// From the first forward to the last backward, in microseconds. `costs` has pipeline x
   /// virtual_stages parts. With many micro-batches, two replays with few of them give what one
   /// more takes once the pipeline is full; without a flush it is full all the time.
@@ -52,8 +68,10 @@ class Pipelines {
   };
   Replayed replayed(const PipelineCosts& costs, const Layout& layout, std::int64_t micro_batches);
 
-  std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>, Compiled> kept_;
-  std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>, Updates> updates_;
+  using Key = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>;
+  std::map<Key, Compiled> kept_;
+  std::map<Key, PipelineShape> shapes_;
+  std::map<Key, Updates> updates_;
 };
 
 }  // namespace foretrace

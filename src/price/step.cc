@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "foretrace/error.h"
 #include "price/memory.h"
@@ -40,12 +41,12 @@ class TrainingStep {
         recompute_(recompute_of(layout)),
         table_(workload.layers(slice_of(layout))) {}
 
-  StepPrice price() {
+  StepPrice price(PipelineTime time) {
     const std::vector<StageRows> stages = split_stages(table_, layout_);
     StepPrice price;
     std::vector<StagePrice> costs;
     for (const StageRows& stage : stages) costs.push_back(cost_of(stage));
-    add_pipeline(costs, price);
+    add_pipeline(costs, time, price);
     add_update(stages, costs, price);
     price.other = constants_.fixed;
     price.step += price.other;
@@ -102,13 +103,21 @@ class TrainingStep {
     return std::max(0., gather - rates_.attention(row.attention_operations));
   }
 
-  StagePrice cost_of(const StageRows& stage) const {
+  /// Stages share their layers.
+  const StagePrice& cost_of_row(std::size_t row) {
+    if (layer_costs_.empty()) layer_costs_.resize(table_.size());
+    if (!layer_costs_[row]) layer_costs_[row] = layer_cost(table_[row]);
+    return *layer_costs_[row];
+  }
+
+  StagePrice cost_of(const StageRows& stage) {
     StagePrice sum;
     for (const auto& [row, count] : stage) {
-      const StagePrice one = layer_cost(table_[row]);
+      const StagePrice& one = cost_of_row(row);
       sum.forward += count * one.forward, sum.backward += count * one.backward;
       sum.recompute += count * one.recompute, sum.tensor_part += count * one.tensor_part;
     }
+    if (layout_.zero == 2 && !layout_.lora) scatter_gradients(stage, sum);
     if (layout_.zero >= 3) gather_weights(stage, sum);
     if (layout_.pipeline > 1) {
       const double bytes =
@@ -118,22 +127,31 @@ class TrainingStep {
     return sum;
   }
 
+  /// Sharded gradients have no room to add up whole: each micro-batch scatters its own, beside the
+  /// backward pass of the layers before.
+  void scatter_gradients(const StageRows& stage, StagePrice& cost) const {
+    const double bytes = gradient_bytes(layout_) * parameters_of(table_, stage);
+    const double scatter = rates_.all_gather(layout_.data * layout_.context, layout_.tensor, bytes);
+    const double hides = layout_.overlaps_gradients ? cost.backward + cost.recompute : 0;
+    cost.backward += std::max(0., scatter - hides) + scatter / std::max(1., layers_of(stage));
+  }
+
   /// Sharded weights are gathered before each pass, and gradients scattered behind it; both run
   /// beside the layers before and after.
   void gather_weights(const StageRows& stage, StagePrice& cost) const {
     const double bytes = kWeightBytes * parameters_of(table_, stage);
-    const std::int64_t stride = layout_.tensor * layout_.context;
-    const double gather = rates_.all_gather(layout_.data, stride, bytes);
+    const double gather = rates_.all_gather(layout_.data * layout_.context, layout_.tensor, bytes);
     const double layers = std::max(1., layers_of(stage));
     cost.forward = std::max(cost.forward, gather) + gather / layers;
     cost.backward =
         std::max(cost.backward + cost.recompute, 2 * gather) - cost.recompute + gather / layers;
   }
 
-  void add_pipeline(const std::vector<StagePrice>& costs, StepPrice& price) {
+  void add_pipeline(const std::vector<StagePrice>& costs, PipelineTime time, StepPrice& price) {
     const auto m = static_cast<double>(layout_.micro_batches());
     const auto stages = static_cast<double>(layout_.pipeline);
-    price.step = pipelines_.us(costs, layout_);
+    price.step = time == PipelineTime::replayed ? pipelines_.us(costs, layout_)
+                                                : pipelines_.at_least(costs, layout_);
     for (const StagePrice& cost : costs) {
       price.compute += m / stages * (cost.forward + cost.backward + cost.recompute);
       price.tensor += m / stages * cost.tensor_part;
@@ -151,7 +169,7 @@ class TrainingStep {
     for (const RankPlan& rank : updates.ranks) {
       double parameters = 0, experts = 0, backward = 0;
       std::int64_t copies = 1;
-      for (const std::size_t i : rank.parts) {
+      for (const auto& [i, share] : rank.parts) {
         parameters += parameters_of(table_, stages[i]) - experts_of(table_, stages[i]);
         experts += experts_of(table_, stages[i]);
         backward += costs[i].backward + costs[i].recompute;
@@ -171,12 +189,14 @@ class TrainingStep {
     price.step += price.gradients + price.optimizer;
   }
 
-  /// With sharded weights, gradients were summed with each micro-batch. `pipelines`: so many have a
-  /// copy of the weights.
+  /// Sharded gradients were summed with each micro-batch; what is left is to gather the weights.
+  /// `pipelines`: so many have a copy of the weights.
   double gradient_us(double parameters, double experts, std::int64_t pipelines) const {
     if (layout_.zero >= 3) return 0;
     const std::int64_t ranks = layout_.data * layout_.context * pipelines;
     const std::int64_t stride = layout_.tensor;
+    if (layout_.zero == 2)
+      return rates_.all_gather(ranks, stride, (parameters + experts) * kWeightBytes);
     const double bytes = gradient_bytes(layout_);
     double us = rates_.all_reduce(ranks, stride, parameters * bytes);
     const std::int64_t copies = std::max<std::int64_t>(1, ranks / layout_.expert);
@@ -196,6 +216,7 @@ class TrainingStep {
   Rates rates_;
   Recompute recompute_;
   LayerTable table_;
+  std::vector<std::optional<StagePrice>> layer_costs_;
 };
 
 }  // namespace
@@ -210,14 +231,15 @@ StepPricer& StepPricer::operator=(StepPricer&&) noexcept = default;
 StepPricer::~StepPricer() = default;
 
 StepPrice StepPricer::price(const Workload& workload, const Layout& layout,
-                            const Platform& platform, const Constants& constants) {
+                            const Platform& platform, const Constants& constants,
+                            PipelineTime time) {
   layout.check();
-  return TrainingStep(workload, layout, platform, constants, impl_->pipelines).price();
+  return TrainingStep(workload, layout, platform, constants, impl_->pipelines).price(time);
 }
 
 StepMemory StepPricer::memory(const Workload& workload, const Layout& layout) {
   const LayerTable table = workload.layers(slice_of(layout));
-  return memory_need(table, split_stages(table, layout), layout);
+  return memory_need(table, split_stages(table, layout), layout, impl_->pipelines.shape(layout));
 }
 
 }  // namespace foretrace

@@ -96,6 +96,7 @@ INPUTS = {
     "input": {**ANY, "--synthetic": "synthetic.json", "--cached": "cached.json"},
     "memory": {**ANY, "--execution-trace": "et.json"},
     "memory replay": {"FILE": "program.txt"},
+    "plan": {"MODEL": "trace.json", "--machine": "machine.json", "--prices": "other.json", "--measured": "after.json", "--calibrate": "named.json"},
     "plan show": {"--file": "schedule.csv"},
     "predict": {**ANY, "--scenario": "scenario.json", "of --scenario": "base.json", "of base": "named.json", "--ledger": "ledger.json",
                 "--machine": "machine.json", "--execution-trace": "et.json"},
@@ -135,7 +136,7 @@ class Writer:
         return f"{self.command} {self.output} {self.name}"
 
     def line(self, path):
-        caches = ["--no-cache"] if self.command not in ("collective", "generate", "memory replay", "plan show", "sweep merge") else []
+        caches = ["--no-cache"] if self.command not in ("collective", "generate", "memory replay", "plan", "plan show", "sweep merge") else []
         return [str(path) if part == OUT else part for part in self.arguments] + caches
 
 
@@ -150,6 +151,7 @@ def writers():
     yield Writer("scale", "--output", "x.txt", *gradients, "-o", OUT)
     yield Writer("scale", "--html", "x.html", *gradients, "--html", OUT)
     yield Writer("generate", "--output", "x.txt", "bert-large", "--machine", "dgx-a100", "-o", OUT)
+    yield Writer("plan", "--output", "x.txt", "mpt-125m", "--machine", "dgx-a100", "--gpus", "2", "--global-batch", "4", "-o", OUT)
     yield Writer("plan show", "--output", "x.txt", "1f1b", "-o", OUT)
     yield Writer("plan show", "--html", "x.html", "1f1b", "--html", OUT)
     yield from (Writer("convert", "OUT", f"x.{ending}", trace, OUT) for ending in (*FORMATS, "graph"))

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ask/generate/measured_rows.h"
+#include "ask/generate/calibrated.h"
 #include "base/fields/assignments.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -29,18 +29,6 @@ std::string largest_parts(const StepMemory& memory) {
     if (parts.size() < kNamed) parts.push_back(name + " " + to_text(bytes));
   }
   return joined(parts);
-}
-
-std::string layout_text(Layout layout) {
-  Layout usual;
-  const nlohmann::json settings = write_json(layout), defaults = write_json(usual);
-  std::string text;
-  for (const auto& [name, value] : settings.items()) {
-    if (value == defaults[name]) continue;
-    text += (text.empty() ? "" : ",") + name + "=" +
-            (value.is_string() ? value.get<std::string>() : value.dump());
-  }
-  return text;
 }
 
 /// Parts that sum to the time: what the process adds is spread over all.
@@ -180,24 +168,31 @@ void answer_one(const GenerateQuestion& question, StepCalibration& calibration,
 
 }  // namespace
 
+CalibratedSteps calibrated(const GenerateQuestion& question,
+                           std::vector<std::string>& assumptions) {
+  CalibratedSteps found;
+  if (question.calibrate.empty()) {
+    assumptions.emplace_back(
+        "constants are those of published steps of Megatron-LM on A100; fit them to a few measured "
+        "steps of yours with --calibrate");
+    return found;
+  }
+  std::vector<MeasuredStep> steps;
+  for (const MeasuredRow& row : fitted_rows(question))
+    steps.push_back(row.step), found.rows.insert(row.number);
+  found.calibration = StepCalibration(steps);
+  return found;
+}
+
 GenerationReport generate_step(const GenerateQuestion& question) {
   if (question.model.empty() && question.against.empty())
     throw Error("MODEL: must be given, or --against a table that names models");
   GenerationReport report{.calibration = question.calibrate};
-  StepCalibration calibration;
-  std::set<std::size_t> fitted;
+  auto [calibration, fitted] = calibrated(question, report.assumptions);
   if (!question.calibrate.empty()) {
-    const std::vector<MeasuredRow> rows = fitted_rows(question);
-    std::vector<MeasuredStep> steps;
-    for (const MeasuredRow& row : rows) steps.push_back(row.step), fitted.insert(row.number);
-    calibration = StepCalibration(steps);
     for (const ConstantEntry& constant : constants())
       report.constants.emplace_back(constant.name, calibration.fitted().*constant.value,
                                     constant.unit);
-  } else {
-    report.assumptions.push_back(
-        "constants are those of published steps of Megatron-LM on A100; fit them to a few measured "
-        "steps of yours with --calibrate");
   }
   if (!question.against.empty())
     compare(question, fitted, calibration, report);

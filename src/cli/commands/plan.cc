@@ -1,12 +1,91 @@
+#include "foretrace/ask/plan.h"
+
 #include <nlohmann/json.hpp>
 
 #include "cli/options/options.h"
+#include "cli/options/progress.h"
 #include "foretrace/ask/pipeline.h"
+#include "foretrace/ask/scale.h"
 #include "foretrace/error.h"
 #include "foretrace/report.h"
 
 namespace foretrace {
 namespace {
+
+struct PlanCommand {
+  PlanQuestion question;
+  std::string gpus, memory;
+  bool quiet = false;
+  FormatOption format{{"text", "json", "csv", "markdown"}, "text"};
+  OutputOption output;
+  CLI::App* app = nullptr;
+
+  void add_to(CLI::App& command) {
+    app = &command;
+    command.require_subcommand(0, 1);
+    command.footer(
+        "Layouts are all that the model, the batch and the memory allow: data, tensor, pipeline, "
+        "context and expert parallel ranks, micro-batch, schedule, recomputation, ZeRO and "
+        "sequence parallelism.\n"
+        "  foretrace plan gpt3-175b --machine dgx-a100 --gpus 1024 --global-batch 1536");
+    command.add_option("MODEL", question.model,
+                       "A built-in model with settings (llama3-70b:sequence=4096), or the path of "
+                       "a description; `foretrace list models`");
+    command.add_option("--machine", question.machine,
+                       "A built-in machine, or the path of one; `foretrace list machines`");
+    command.add_option("--gpus", gpus, "Counts to choose from: 64, or 8..1024, or 8,24,64")
+        ->type_name("COUNTS");
+    command.add_option("--global-batch", question.global_batch, "Samples of a step, on all GPUs")
+        ->type_name("SAMPLES");
+    command.add_option("--memory", memory, "What a device may use; by default all it has")
+        ->type_name("SIZE");
+    command
+        .add_option("--layout", question.layout,
+                    "Your own layout, as for generate: it is always in the answer, and its "
+                    "precision and the like hold for all")
+        ->type_name("SETTINGS");
+    command.add_option("--fix", question.fix, "Settings that all layouts have: tp=8,schedule=1f1b")
+        ->type_name("SETTINGS");
+    command
+        .add_option("--prices", question.prices,
+                    "What GPUs cost: JSON, {\"prices\": {\"h100\": \"2.5 USD/h\"}}")
+        ->type_name("FILE");
+    command
+        .add_option("--measured", question.measured,
+                    "Say first which of these measured runs are reproduced: CSV as for generate")
+        ->type_name("FILE");
+    command
+        .add_option("--calibrate", question.calibrate, "Fit to measured steps, as generate does")
+        ->type_name("FILE");
+    command.add_option("--calibrate-rows", question.calibrate_rows,
+                       "How many of its rows to fit to; 0: all; by default 5 %, at least 5");
+    command.add_option("--only", question.only, "Rows of tables whose column holds a text")
+        ->type_name("COLUMN=TEXT");
+    command.add_option("--top", question.top, "How many layouts to rank")
+        ->type_name("NUMBER")
+        ->check(CLI::Range(1, 1000));
+    command.add_flag("--quiet", quiet, "Show no progress");
+    format.add_to(command);
+    output.add_to(command);
+  }
+
+  void run(Session& session) {
+    if (!app->get_subcommands().empty()) return;  // It has answered.
+    format.check();
+    if (!gpus.empty()) question.gpus = within("--gpus", [&] { return read_counts(gpus); });
+    if (!memory.empty()) question.memory = within("--memory", [&] { return parse_bytes(memory); });
+    const PlanReport report = [&] {
+      const Progress progress("planning " + question.model, quiet);
+      return plan(question);
+    }();
+    output.write(session, [&](std::ostream& out) {
+      if (format.chosen == "json") return print_json(to_json(report), out);
+      if (format.chosen == "csv") return write_plan_csv(report, out);
+      if (format.chosen == "markdown") return write_plan_markdown(report, out);
+      write_plan_text(report, out);
+    });
+  }
+};
 
 struct PlanShowCommand {
   PipelineQuestion question;
@@ -63,7 +142,7 @@ struct PlanShowCommand {
 }  // namespace
 
 void add_plan(CLI::App& command, Session& session) {
-  command.require_subcommand(1);
+  add_command<PlanCommand>(command, session);
   add_command<PlanShowCommand>(
       *command.add_subcommand("show", "Draw a pipeline schedule, and what it costs"), session);
 }

@@ -1,0 +1,27 @@
+#pragma once
+
+// The layouts of a space, each in a few bytes: a space may have millions.
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace foretrace {
+
+struct Candidate {
+  std::int32_t tensor = 1, pipeline = 1, data = 1, context = 1, expert = 1;
+  std::int32_t virtual_stages = 1, micro_batch = 1;
+  std::int8_t schedule = 0, recompute = 0, zero = 0;
+  bool sequence_parallel = false, embedding_is_layer = false;
+
+  std::int64_t devices() const { return std::int64_t{1} * tensor * pipeline * data * context; }
+};
+
+/// Sets what is searched; all else stays.
+void set_layout(const Candidate& candidate, Layout& layout);
+
+/// In the order of all_layouts(). Throws Error if there are none.
+std::vector<Candidate> candidates_of(const PlanSpace& space);
+
+}  // namespace foretrace

@@ -1,0 +1,182 @@
+#include "foretrace/ask/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "foretrace/ask/generate.h"
+#include "foretrace/error.h"
+#include "foretrace/report.h"
+#include "support/folder.h"
+
+namespace foretrace {
+namespace {
+
+PlanQuestion small_question() {
+  PlanQuestion question{.model = "mpt-1b", .machine = "dgx-h100"};
+  question.gpus = {8}, question.global_batch = 64, question.top = 3;
+  return question;
+}
+
+std::string refusal_of(const PlanQuestion& question) {
+  try {
+    plan(question);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(Plan, RanksWhatItAlwaysShows) {
+  PlanQuestion question = small_question();
+  question.layout = "tp=8,micro_batch=1,global_batch=64";
+  const PlanReport report = plan(question);
+  ASSERT_EQ(report.ranked.size(), 5U);
+  EXPECT_TRUE(
+      std::ranges::is_sorted(report.ranked.begin(), report.ranked.begin() + 3, {}, &PlanRow::time));
+  EXPECT_EQ(report.ranked[3].role, "plain data parallelism");
+  EXPECT_EQ(report.ranked[4].role, "yours");
+  EXPECT_EQ(report.ranked[4].loss, "kernels");  // Small products.
+  for (const PlanRow& row : report.ranked) {
+    EXPECT_LT(row.lower, row.time);
+    EXPECT_EQ(row.bubble + row.network + row.kernels, row.time);
+  }
+  std::size_t shown = 3, lost = 0;
+  for (const auto& [loss, count] : report.losses) lost += count;
+  for (const PlanRow& row : report.front) {
+    shown += std::ranges::none_of(report.ranked.begin(), report.ranked.begin() + 3,
+                                  [&](const PlanRow& other) { return other.layout == row.layout; });
+  }
+  EXPECT_EQ(shown + lost, report.layouts);
+}
+
+TEST(Plan, AgreesWithGenerate) {
+  const PlanReport report = plan(small_question());
+  const GenerationReport one =
+      generate_step({.model = "mpt-1b", .machine = "dgx-h100", .layout = report.ranked[0].layout});
+  EXPECT_EQ(one.step->time, report.ranked[0].time);
+  EXPECT_EQ(one.step->reserved, report.ranked[0].reserved);
+}
+
+TEST(Plan, CountsThePriceOfGpus) {
+  const Folder folder;
+  PlanQuestion question = small_question();
+  question.gpus = {4, 8};
+  question.prices =
+      folder.write("prices.json", R"({"prices": {"h": "1 EUR/h", "h100": "3.6 EUR/h"}})");
+  const PlanReport report = plan(question);
+  EXPECT_EQ(report.currency, "EUR");
+  const PlanRow& row = report.ranked[0];
+  EXPECT_NEAR(*row.cost, static_cast<double>(row.time.count()) * 1e-9 * 8, 1e-6);
+  EXPECT_TRUE(std::ranges::any_of(report.front, [](const PlanRow& one) { return one.gpus == 4; }));
+  question.prices =
+      folder.write("others.json", R"({"prices": {"a100": "3 EUR/h", "v100": "1 EUR/h"}})");
+  EXPECT_EQ(refusal_of(question),
+            question.prices + ": prices: must have one of h100-sxm5-80gb, got a100, v100");
+  question.prices = folder.write("unitless.json", R"({"prices": {"h100": "3"}})");
+  EXPECT_EQ(refusal_of(question),
+            question.prices +
+                ": prices: h100: must be the price of a GPU for an hour, such "
+                "as \"2.5 USD/h\", got \"3\"");
+}
+
+TEST(Plan, SaysWhatIsMissing) {
+  PlanQuestion question = small_question();
+  question.global_batch = 0;
+  EXPECT_EQ(refusal_of(question),
+            "--global-batch: must be given, the samples of a step on all GPUs together");
+  question = small_question();
+  question.gpus.clear();
+  EXPECT_EQ(refusal_of(question), "--gpus: must be given, such as 64 or 8..1024");
+  question = small_question();
+  question.memory = Bytes{1'000'000};
+  EXPECT_EQ(refusal_of(question),
+            "--memory: must hold the weights of one layer, 34.6 MB, got 1 MB");
+  question = small_question();
+  question.fix = "tp=5";
+  EXPECT_EQ(refusal_of(question), "no layout is left: tp must be one of 1, 2, 4, 8, got 5");
+}
+
+TEST(Plan, SaysFirstWhatItReproduces) {
+  const Folder folder;
+  PlanQuestion question = small_question();
+  question.measured = folder.write("runs.csv",
+                                   "gpus,tp,pp,micro_batch,global_batch,iteration_ms\n"
+                                   "8,1,1,1,64,1000\n"
+                                   "8,1,1,64,512,OOM\n"
+                                   "8,8,1,1,64,1\n");
+  const PlanReport report = plan(question);
+  ASSERT_TRUE(report.measured);
+  ASSERT_EQ(report.measured->rows.size(), 3U);
+  EXPECT_TRUE(is_reproduced(report.measured->rows[1]));
+  EXPECT_FALSE(is_reproduced(report.measured->rows[2]));
+  std::ostringstream text;
+  write_plan_text(report, text);
+  EXPECT_LT(text.str().find("3 measured runs reproduced"), text.str().find("mpt-1b on dgx-h100"));
+  const nlohmann::json json = to_json(report);
+  EXPECT_EQ(json["schema"], "foretrace.plan/1");
+  EXPECT_EQ(json["ranked"].size(), 4U);
+}
+
+/// Groups of measured layouts of one model on as many GPUs: is the layout that is predicted to be
+/// the fastest one of the fastest?
+TEST(Plan, RegretOnMeasuredGroups) {
+  if (std::getenv("FORETRACE_CORPUS") == nullptr) GTEST_SKIP() << "needs FORETRACE_CORPUS";
+  const std::string folder = std::string(std::getenv("FORETRACE_CORPUS")) + "/../data/";
+  const char* megatron = "precision=fp16,recompute=full,overlap=false,fused_attention=false";
+  const char* bloom = "zero=1,overlap=false,fused_attention=false";
+  struct Source {
+    const char *table, *only, *layout;
+  };
+  std::size_t groups = 0, close = 0, misfits = 0;
+  for (const Source& source : {Source{"vtrain/single_node.csv", "", megatron},
+                               Source{"vtrain/multi_node.csv", "", megatron},
+                               Source{"measured/training.csv", "source=bigscience", bloom},
+                               Source{"measured/training.csv", "source=ccl-bench", "zero=1"},
+                               Source{"measured/training.csv", "source=llm-foundry", "zero=3"}}) {
+    GenerateQuestion question{.machine = source.only[0] == '\0' ? "dgx-a100" : "",
+                              .layout = source.layout};
+    question.against = question.calibrate = folder + source.table;
+    if (source.only[0] != '\0') question.only = {source.only};
+    std::map<std::string, std::vector<GeneratedRow>> by_group;
+    for (const GeneratedRow& row : generate_step(question).rows) {
+      std::string key = row.name.substr(0, row.name.find(' '));
+      std::int64_t devices = 1;
+      std::istringstream words(row.name);
+      for (std::string word; words >> word;) {
+        for (const char* name : {"tp", "pp", "dp", "cp"}) {
+          if (word.starts_with(name)) devices *= std::atoll(word.c_str() + 2);
+        }
+        if (word.starts_with("gb")) key += " " + word;
+      }
+      if (!row.was_fitted) by_group[key + " on " + std::to_string(devices)].push_back(row);
+    }
+    for (const auto& [name, rows] : by_group) {
+      if (rows.size() < 2) continue;
+      const GeneratedRow *predicted = nullptr, *best = nullptr;
+      for (const GeneratedRow& row : rows) {
+        if (!row.runs_out && (predicted == nullptr || row.time < predicted->time)) predicted = &row;
+        if (row.measured && (best == nullptr || *row.measured < *best->measured)) best = &row;
+      }
+      if (predicted == nullptr || best == nullptr) continue;
+      ++groups;
+      if (!predicted->measured) {
+        ++misfits;
+        continue;
+      }
+      const double regret = static_cast<double>(predicted->measured->count()) /
+                                static_cast<double>(best->measured->count()) -
+                            1;
+      close += regret <= .03;
+    }
+  }
+  EXPECT_EQ(misfits, 0U);
+  EXPECT_GE(close * 10, groups * 8);
+}
+
+}  // namespace
+}  // namespace foretrace
