@@ -6,7 +6,7 @@
 #     scripts/setup.sh develop    for all presets: sanitizers, fuzzing, clang-tidy, clang-format
 set -eu
 
-packages="g++ cmake ninja-build make nlohmann-json3-dev libcli11-dev libboost-graph-dev zlib1g-dev libzstd-dev libisal-dev libsqlite3-dev libarchive-dev libre2-dev libssl-dev libxxhash-dev libexpat1-dev libyaml-dev"
+packages="g++ cmake ninja-build make nlohmann-json3-dev libcli11-dev libboost-graph-dev zlib1g-dev libzstd-dev libisal-dev libsqlite3-dev libarchive-dev libre2-dev libssl-dev libxxhash-dev libexpat1-dev libyaml-dev libglpk-dev"
 tests="python3 python3-dev pybind11-dev libgtest-dev"
 optional="python3-pandas python3-yaml protobuf-compiler chromium chromium-driver slurm-wlm munge openmpi-bin libns3-dev man-db file dpkg-dev"
 case "${1:-product}" in

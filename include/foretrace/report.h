@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "foretrace/answer/advice.h"
+#include "foretrace/answer/allocation.h"
 #include "foretrace/answer/check.h"
 #include "foretrace/answer/collective.h"
 #include "foretrace/answer/diagnosis.h"
@@ -146,6 +147,12 @@ void write_plan_text(const PlanReport& report, std::ostream& out);
 void write_plan_markdown(const PlanReport& report, std::ostream& out);
 /// One line for each ranked layout, then for each of the front.
 void write_plan_csv(const PlanReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.allocation/1".
+nlohmann::json to_json(const AllocationReport& report);
+void write_allocation_text(const AllocationReport& report, std::ostream& out);
+/// One line for each job of a decision.
+void write_allocation_csv(const AllocationReport& report, std::ostream& out);
 
 /// "foretrace.input/1". Durations are of a step.
 nlohmann::json to_json(const InputReport& report);

@@ -108,6 +108,7 @@ MISTAKES = [
     Case("advise", "{a}", "--only", named(3)), Case("doctor", "{damaged}"),
     Case("plan", named(3), "--machine", "dgx-h100"), Case("plan", "mpt-1b", "--machine", "dgx-h100", "--gpus", "4", "--global-batch", "8", "--fix", named(3)),
     Case("plan", "mpt-1b", "--machine", "dgx-h100", "--gpus", "4", "--global-batch", "8", "--prices", "{broken}"),
+    Case("plan", "allocate", "{broken}", "--nodes", "8"), Case("plan", "allocate", "{broken}", "--sacct", "{broken}"),
     Case("plan", "show", named(3)), Case("plan", "show", "1f1b:" + named(3)), Case("plan", "show", "--file", "{broken}"),
     Case("scale", "{a}", "--scheme", named(3)), Case("scale", "--step-time", named(3)), Case("scale", "{a}", "--gpus", named(2)),
     Case("generate", named(3), "--machine", "dgx-a100"), Case("generate", "gpt3-175b", "--machine", "dgx-a100", "--layout", named(3)),

@@ -59,6 +59,7 @@ def make_inputs(folder):
     (folder / "machine.json").write_text("{}\n")
     (folder / "et.json").write_text("{}\n")
     (folder / "measured.csv").write_text("gpus,nodes,collective,bytes,time_us\n8,1,all_reduce,1048576,30\n")
+    (folder / "jobs.json").write_text('{"jobs": [{"rates": {"1": 2, "4": 7}}]}')
     (folder / "schedule.csv").write_text("0F0,0B0\n")
     (folder / "program.txt").write_text("malloc a 12MiB\nfree a\n")
     write_json(folder / "base.json", {"version": 1, "trace": "named.json"})
@@ -97,6 +98,7 @@ INPUTS = {
     "memory": {**ANY, "--execution-trace": "et.json"},
     "memory replay": {"FILE": "program.txt"},
     "plan": {"MODEL": "trace.json", "--machine": "machine.json", "--prices": "other.json", "--measured": "after.json", "--calibrate": "named.json"},
+    "plan allocate": {"JOBS": "trace.json", "--events": "other.json", "--sacct": "after.json", "--swf": "named.json"},
     "plan show": {"--file": "schedule.csv"},
     "predict": {**ANY, "--scenario": "scenario.json", "of --scenario": "base.json", "of base": "named.json", "--ledger": "ledger.json",
                 "--machine": "machine.json", "--execution-trace": "et.json"},
@@ -136,7 +138,7 @@ class Writer:
         return f"{self.command} {self.output} {self.name}"
 
     def line(self, path):
-        caches = ["--no-cache"] if self.command not in ("collective", "generate", "memory replay", "plan", "plan show", "sweep merge") else []
+        caches = ["--no-cache"] if self.command not in ("collective", "generate", "memory replay", "plan", "plan allocate", "plan show", "sweep merge") else []
         return [str(path) if part == OUT else part for part in self.arguments] + caches
 
 
@@ -152,6 +154,7 @@ def writers():
     yield Writer("scale", "--html", "x.html", *gradients, "--html", OUT)
     yield Writer("generate", "--output", "x.txt", "bert-large", "--machine", "dgx-a100", "-o", OUT)
     yield Writer("plan", "--output", "x.txt", "mpt-125m", "--machine", "dgx-a100", "--gpus", "2", "--global-batch", "4", "-o", OUT)
+    yield Writer("plan allocate", "--output", "x.txt", "jobs.json", "--nodes", "4", "-o", OUT)
     yield Writer("plan show", "--output", "x.txt", "1f1b", "-o", OUT)
     yield Writer("plan show", "--html", "x.html", "1f1b", "--html", OUT)
     yield from (Writer("convert", "OUT", f"x.{ending}", trace, OUT) for ending in (*FORMATS, "graph"))

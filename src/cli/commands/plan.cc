@@ -4,6 +4,7 @@
 
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
+#include "foretrace/ask/allocate.h"
 #include "foretrace/ask/pipeline.h"
 #include "foretrace/ask/scale.h"
 #include "foretrace/error.h"
@@ -87,6 +88,65 @@ struct PlanCommand {
   }
 };
 
+struct PlanAllocateCommand {
+  AllocateQuestion question;
+  std::int64_t nodes = -1;
+  std::string ahead = "120s";
+  FormatOption format{{"text", "json", "csv"}, "text"};
+  OutputOption output;
+
+  void add_to(CLI::App& command) {
+    command.footer(
+        "JOBS is JSON: {\"jobs\": [{\"name\": \"a\", \"count\": 10, \"least\": 1, \"most\": 64, "
+        "\"up\": \"18s\", \"down\": \"12s\", \"samples\": 1e8, \"rates\": {\"1\": 2831, \"8\": "
+        "20379}}]}, also with nodes (that it has), arrival, every, value and deadline; rates are "
+        "samples a second by nodes, or come from model, machine and global_batch.\n"
+        "  foretrace plan allocate jobs.json --nodes 8\n"
+        "  sacct -P -o JobID,Start,End,NodeList > log; foretrace plan allocate jobs.json --sacct "
+        "log");
+    command.add_option("JOBS", question.jobs, "The elastic jobs: a JSON file")->required();
+    command.add_option("--nodes", nodes, "Idle nodes, for one decision")
+        ->check(CLI::Range(0, 1'000'000));
+    command
+        .add_option("--events", question.events,
+                    "Replay nodes that come and go: CSV, time_s,joined,left")
+        ->type_name("FILE");
+    command
+        .add_option("--sacct", question.sacct,
+                    "Replay the nodes that jobs of Slurm left idle: sacct -P with JobID, Start, "
+                    "End and NodeList")
+        ->type_name("FILE");
+    command.add_option("--swf", question.swf, "The same, in Standard Workload Format")
+        ->type_name("FILE");
+    command
+        .add_option("--objective", question.objective,
+                    "throughput, speedup (over one node), deadline or price")
+        ->type_name("WORD");
+    command
+        .add_option("--solver", question.solver,
+                    "knapsack (exact), milp (the same by glpk) or equal (equal shares)")
+        ->type_name("WORD");
+    command.add_option("--ahead", ahead, "How long a decision has to pay off")->type_name("TIME");
+    command.add_option("--at-once", question.at_once, "Jobs that may run at once in a replay")
+        ->type_name("NUMBER")
+        ->check(CLI::Range(1, 100'000));
+    format.add_to(command);
+    output.add_to(command);
+  }
+
+  void run(Session& session) {
+    format.check();
+    if (nodes >= 0) question.nodes = nodes;
+    question.ahead = within("--ahead", [&] { return parse_time(ahead); });
+    const AllocationReport report = allocate(question);
+    output.write(session, [&](std::ostream& out) {
+      if (format.chosen == "json") return print_json(to_json(report), out);
+      if (format.chosen == "csv") return write_allocation_csv(report, out);
+      write_allocation_text(report, out);
+    });
+  }
+};
+
 struct PlanShowCommand {
   PipelineQuestion question;
   FormatOption format{{"text", "json", "csv"}, "text"};
@@ -143,6 +203,9 @@ struct PlanShowCommand {
 
 void add_plan(CLI::App& command, Session& session) {
   add_command<PlanCommand>(command, session);
+  add_command<PlanAllocateCommand>(
+      *command.add_subcommand("allocate", "Give idle nodes to elastic jobs, now or over a log"),
+      session);
   add_command<PlanShowCommand>(
       *command.add_subcommand("show", "Draw a pipeline schedule, and what it costs"), session);
 }

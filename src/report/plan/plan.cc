@@ -147,11 +147,6 @@ nlohmann::json rows_json(const std::vector<PlanRow>& rows) {
 
 }  // namespace
 
-bool is_reproduced(const GeneratedRow& row) {
-  if (row.ran_out || row.runs_out) return row.ran_out == row.runs_out;
-  return row.measured && row.lower <= *row.measured && *row.measured <= row.upper;
-}
-
 nlohmann::json to_json(const PlanReport& report) {
   nlohmann::json launches = nlohmann::json::array(), lost = nlohmann::json::object();
   for (const PlanReport::Launch& launch : report.launches)

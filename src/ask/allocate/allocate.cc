@@ -1,0 +1,223 @@
+#include "foretrace/ask/allocate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/files/json_file.h"
+#include "base/wording.h"
+#include "foretrace/error.h"
+#include "plan/allocate.h"
+#include "plan/plan.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kMostJobs = 1'000'000;
+
+/// A job as its file describes it.
+class JobSettings final : public Described {
+ public:
+  void describe(Fields& fields) override {
+    fields.text("name", name, "What the answer calls it");
+    fields.integer("count", count, "So many alike", 1, kMostJobs);
+    fields.time("arrival", arrival, "When the first may start, from the begin of the log", 0ns);
+    fields.time("every", every, "From one of them to the next", 0ns);
+    fields.integer("nodes", nodes, "That it has now", 0);
+    fields.integer("least", least, "Nodes", 1);
+    fields.integer("most", most, "Nodes", 1);
+    fields.time("up", up, "How long more nodes stop it", 0ns);
+    fields.time("down", down, "How long fewer nodes stop it", 0ns);
+    fields.number("samples", samples, "That it has to do; 0: without end", 0);
+    fields.number("value", value, "Of a sample, for the objective price", 0);
+    fields.time("deadline", deadline, "From the begin of the log; 0: none", 0ns);
+    fields.name_or_path("model", model, "A described model, instead of rates");
+    fields.name_or_path("machine", machine, "The machine whose nodes these are");
+    fields.integer("global_batch", global_batch, "Samples of a step of the model", 0);
+  }
+  void check() const override {
+    if (most < least)
+      throw Error("most: must be at least least, " + std::to_string(least) + ", got " +
+                  std::to_string(most));
+  }
+
+  std::string name = "job", model, machine;
+  std::int64_t count = 1, nodes = 0, least = 1, most = 64, global_batch = 0;
+  Nanoseconds arrival{0}, every{0}, up{0}, down{0}, deadline{0};
+  double samples = 0, value = 0;
+};
+
+enum Speed : std::uint8_t { point, slow, fast };
+
+/// Of the point and both ends of the interval.
+struct Rates {
+  RateCurve curves[3];
+};
+
+/// A job on 1, 2, 4, ... nodes, each with its fastest layout; nothing where none fits.
+Rates predicted_rates(const JobSettings& job) {
+  PlanSpace space;
+  space.step.name = job.model;
+  space.step.workload = find_workload(job.model);
+  space.step.platform = find_platform(job.machine);
+  space.step.layout.global_batch = job.global_batch;
+  if (space.step.platform.device.bf16.flops_per_second <= 0) space.step.layout.precision = "fp16";
+  space.shown = 1;
+  Rates rates;
+  std::string refused;
+  for (std::int64_t nodes = 1;; nodes = std::min(2 * nodes, job.most)) {
+    space.gpus = {nodes * space.step.platform.per_node};
+    try {
+      const CalibratedPrice price = plan_layouts(space, {}).best.front().price;
+      const double samples = static_cast<double>(job.global_batch) * 1e6;
+      const double us[] = {price.us, price.upper_us, price.lower_us};
+      for (const Speed speed : {point, slow, fast})
+        rates.curves[speed].points.emplace_back(static_cast<double>(nodes), samples / us[speed]);
+    } catch (const Error& error) {
+      refused = error.what();
+    }
+    if (nodes == job.most) break;
+  }
+  if (rates.curves[point].points.empty()) throw Error("model: " + refused);
+  return rates;
+}
+
+Rates read_rates(const nlohmann::json& json, std::int64_t& most, bool has_most) {
+  Rates rates;
+  if (!json.is_object() || json.empty())
+    throw Error("must be samples a second by nodes, {\"1\": 100, \"2\": 190}");
+  for (const auto& [text, rate] : json.items()) {
+    const double nodes = std::strtod(text.c_str(), nullptr);
+    if (!(nodes >= 1) || !rate.is_number() || rate.get<double>() < 0)
+      throw Error("must be samples a second by nodes, got \"" + text + "\": " + rate.dump());
+    rates.curves[point].points.emplace_back(nodes, rate.get<double>());
+  }
+  std::ranges::sort(rates.curves[point].points);
+  if (!has_most) most = std::llround(rates.curves[point].points.back().first);
+  return rates;
+}
+
+struct Jobs {
+  std::vector<ElasticJob> jobs;
+  std::vector<RateCurve> slow, fast;  ///< Of predicted ones; else empty.
+  std::vector<std::int64_t> nodes;
+  bool is_predicted = false;
+};
+
+void add_jobs(nlohmann::json json, Jobs& jobs) {
+  if (!json.is_object()) throw Error("must be an object");
+  const nlohmann::json rates_json = json.value("rates", nlohmann::json());
+  const bool has_most = json.contains("most");
+  json.erase("rates");
+  JobSettings settings;
+  read_json(json, settings);
+  if (settings.model.empty() == rates_json.is_null())
+    throw Error("must have rates, or a model with machine and global_batch, and not both");
+  if (!settings.model.empty() && (settings.machine.empty() || settings.global_batch < 1))
+    throw Error("must have machine and global_batch beside its model");
+  const Rates rates =
+      settings.model.empty()
+          ? within("rates", [&] { return read_rates(rates_json, settings.most, has_most); })
+          : predicted_rates(settings);
+  for (std::int64_t i = 0; i < settings.count; ++i) {
+    ElasticJob& job = jobs.jobs.emplace_back();
+    job.name = settings.name + (settings.count > 1 ? " " + std::to_string(i + 1) : "");
+    job.least = settings.least, job.most = settings.most;
+    job.up = in_seconds(settings.up), job.down = in_seconds(settings.down);
+    job.rates = rates.curves[point];
+    job.samples = settings.samples, job.value = settings.value;
+    job.arrival = settings.arrival + i * settings.every, job.deadline = settings.deadline;
+    const bool is_predicted = !rates.curves[slow].points.empty();
+    jobs.slow.push_back(rates.curves[is_predicted ? slow : point]);
+    jobs.fast.push_back(rates.curves[is_predicted ? fast : point]);
+    jobs.nodes.push_back(settings.nodes);
+    jobs.is_predicted = jobs.is_predicted || is_predicted;
+  }
+}
+
+Jobs read_jobs(const std::string& path) {
+  const nlohmann::json json = read_json_file(path);
+  Jobs jobs;
+  within(path, [&] {
+    const auto list = json.is_object() ? json.find("jobs") : json.end();
+    if (!json.is_object() || list == json.end() || !list->is_array() || list->empty())
+      throw Error("must be {\"jobs\": [...]}");
+    for (std::size_t i = 0; i < list->size(); ++i)
+      within("jobs[" + std::to_string(i) + "]", [&] { add_jobs((*list)[i], jobs); });
+  });
+  return jobs;
+}
+
+Allocate solver_named(const std::string& name) {
+  if (name == "knapsack") return allocate_by_knapsack;
+  if (name == "milp") return allocate_by_milp;
+  if (name == "equal") return allocate_equally;
+  throw Error("--solver: must be knapsack, milp or equal, got " + name);
+}
+
+NodeLog log_of(const AllocateQuestion& question) {
+  if (!question.events.empty()) return read_node_events(question.events);
+  return question.sacct.empty() ? read_swf(question.swf) : read_sacct(question.sacct);
+}
+
+void decide_once(const AllocateQuestion& question, const Jobs& jobs, AllocationReport& report) {
+  AllocationProblem problem;
+  problem.nodes = *question.nodes, problem.ahead = in_seconds(question.ahead);
+  std::int64_t held = 0;
+  for (std::size_t j = 0; j < jobs.jobs.size(); ++j) {
+    problem.jobs.push_back({&jobs.jobs[j], jobs.nodes[j]});
+    held += jobs.nodes[j];
+    problem.curves.push_back(objective_curve(problem.jobs[j], question.objective, 0ns));
+  }
+  if (held > problem.nodes)
+    throw Error("--nodes: must be at least those that jobs have now, " + std::to_string(held) +
+                ", got " + std::to_string(problem.nodes));
+  const NodeShares answer = solver_named(question.solver)(problem);
+  report.value = answer.value, report.nodes = problem.nodes;
+  for (std::size_t j = 0; j < jobs.jobs.size(); ++j) {
+    const auto nodes = static_cast<double>(answer.nodes[j]);
+    report.jobs.push_back(
+        {jobs.jobs[j].name, jobs.nodes[j], answer.nodes[j], jobs.jobs[j].rates.at(nodes)});
+  }
+}
+
+}  // namespace
+
+AllocationReport allocate(const AllocateQuestion& question) {
+  if (question.jobs.empty()) throw Error("plan allocate: which JOBS?");
+  if (std::ranges::find(kObjectives, question.objective) == std::end(kObjectives))
+    throw Error("--objective: must be one of " + joined(kObjectives) + ", got " +
+                question.objective);
+  const int logs = !question.events.empty() + !question.sacct.empty() + !question.swf.empty();
+  if (logs + question.nodes.has_value() != 1)
+    throw Error("plan allocate: must have --nodes, or one log: --events, --sacct or --swf");
+  Jobs jobs = read_jobs(question.jobs);
+  AllocationReport report{
+      .objective = question.objective, .solver = question.solver, .ahead = question.ahead};
+  if (question.nodes) {
+    decide_once(question, jobs, report);
+  } else {
+    const NodeLog log = log_of(question);
+    report.nodes = log.nodes;
+    const AllocationPolicy policy{solver_named(question.solver), question.objective,
+                                  in_seconds(question.ahead), question.at_once};
+    report.replay = replay_allocation(jobs.jobs, log, policy);
+    if (jobs.is_predicted) {
+      const auto with = [&](const std::vector<RateCurve>& curves) {
+        for (std::size_t j = 0; j < curves.size(); ++j) jobs.jobs[j].rates = curves[j];
+        return replay_allocation(jobs.jobs, log, policy);
+      };
+      report.slow = with(jobs.slow), report.fast = with(jobs.fast);
+    }
+    report.assumptions.emplace_back(
+        "efficiency compares with as many jobs as ran on average, sharing the mean of the idle "
+        "nodes equally and without changes");
+  }
+  if (jobs.is_predicted)
+    report.assumptions.emplace_back(
+        "rates of described models are those of their fastest layouts, on 1, 2, 4, ... nodes");
+  return report;
+}
+
+}  // namespace foretrace

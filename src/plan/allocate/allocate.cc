@@ -1,0 +1,146 @@
+#include "plan/allocate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+RateCurve scaled_curve(RateCurve curve, double factor) {
+  for (auto& [nodes, rate] : curve.points) rate *= factor;
+  return curve;
+}
+
+/// With a corner where it reaches 1.
+RateCurve capped_curve(const RateCurve& curve) {
+  RateCurve capped;
+  double before_nodes = 0, before = 0;
+  for (const auto& [nodes, rate] : curve.points) {
+    if (before < 1 && rate > 1)
+      capped.points.emplace_back(
+          before_nodes + (nodes - before_nodes) * (1 - before) / (rate - before), 1.);
+    capped.points.emplace_back(nodes, std::min(rate, 1.));
+    before_nodes = nodes, before = rate;
+  }
+  return capped;
+}
+
+}  // namespace
+
+double RateCurve::at(double nodes) const {
+  double before_nodes = 0, before = 0;
+  for (const auto& [end, rate] : points) {
+    if (nodes <= end)
+      return before + (rate - before) * (nodes - before_nodes) / (end - before_nodes);
+    before_nodes = end, before = rate;
+  }
+  return before;
+}
+
+RateCurve objective_curve(const JobNow& now, std::string_view objective, Nanoseconds time) {
+  const ElasticJob& job = *now.job;
+  if (objective == "throughput") return job.rates;
+  if (objective == "price") {
+    if (!std::isfinite(job.value) || job.value <= 0)
+      throw Error("objective: price needs a value of job " + job.name);
+    return scaled_curve(job.rates, job.value);
+  }
+  if (objective == "speedup") {
+    const double one = job.rates.at(1);
+    if (one <= 0)
+      throw Error("objective: speedup must be bounded; job " + job.name +
+                  " does nothing on one node");
+    return scaled_curve(job.rates, 1 / one);
+  }
+  if (job.deadline <= 0ns || job.samples <= 0)
+    throw Error("objective: deadline needs a deadline and samples of job " + job.name);
+  // What is late already counts by the rate that one second would need.
+  const double left = std::max(1., in_seconds(job.deadline - time));
+  const double needed = std::max(1e-9, job.samples - now.done) / left;
+  return capped_curve(scaled_curve(job.rates, 1 / needed));
+}
+
+namespace {
+
+double current_rate(const AllocationProblem& problem, std::size_t j) {
+  const JobNow& now = problem.jobs[j];
+  return now.nodes >= now.job->least ? problem.curves[j].at(static_cast<double>(now.nodes)) : 0;
+}
+
+double value_of(const AllocationProblem& problem, std::size_t j, std::int64_t nodes) {
+  const JobNow& now = problem.jobs[j];
+  const double stop = nodes > now.nodes ? now.job->up : nodes < now.nodes ? now.job->down : 0;
+  return problem.ahead * problem.curves[j].at(static_cast<double>(nodes)) -
+         stop * current_rate(problem, j);
+}
+
+double value_of(const AllocationProblem& problem, const std::vector<std::int64_t>& nodes) {
+  double sum = 0;
+  for (std::size_t j = 0; j < nodes.size(); ++j) sum += value_of(problem, j, nodes[j]);
+  return sum;
+}
+
+}  // namespace
+
+NodeShares allocate_by_knapsack(const AllocationProblem& problem) {
+  const auto budget = static_cast<std::size_t>(problem.nodes);
+  // By nodes spent on the jobs so far: value, and minus the nodes that change hands.
+  using Worth = std::pair<double, std::int64_t>;
+  std::vector<Worth> best(budget + 1, {0, 0}), next(budget + 1);
+  std::vector<std::vector<std::int64_t>> chosen(problem.jobs.size());
+  for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+    const JobNow& now = problem.jobs[j];
+    const std::int64_t most = std::min(now.job->most, problem.nodes);
+    std::vector<std::pair<std::int64_t, Worth>> choices;
+    for (std::int64_t n = 0; n <= most;
+         n = n == 0 ? std::max<std::int64_t>(1, now.job->least) : n + 1)
+      choices.push_back({n, {value_of(problem, j, n), -std::abs(n - now.nodes)}});
+    chosen[j].assign(budget + 1, 0);
+    for (std::size_t b = 0; b <= budget; ++b) {
+      Worth most_worth{kNone, 0};
+      for (const auto& [n, worth] : choices) {
+        if (static_cast<std::size_t>(n) > b) break;
+        const Worth& rest = best[b - static_cast<std::size_t>(n)];
+        const Worth sum{rest.first + worth.first, rest.second + worth.second};
+        if (sum > most_worth) most_worth = sum, chosen[j][b] = n;
+      }
+      next[b] = most_worth;
+    }
+    std::swap(best, next);
+  }
+  NodeShares answer{.nodes = std::vector<std::int64_t>(problem.jobs.size())};
+  std::size_t left = budget;
+  for (std::size_t j = problem.jobs.size(); j-- > 0;) {
+    answer.nodes[j] = chosen[j][left];
+    left -= static_cast<std::size_t>(answer.nodes[j]);
+  }
+  answer.value = value_of(problem, answer.nodes);
+  return answer;
+}
+
+NodeShares allocate_equally(const AllocationProblem& problem) {
+  NodeShares answer{.nodes = std::vector<std::int64_t>(problem.jobs.size())};
+  if (problem.jobs.empty()) return answer;
+  std::int64_t left = problem.nodes;
+  const std::int64_t share = problem.nodes / static_cast<std::int64_t>(problem.jobs.size());
+  for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
+    const ElasticJob& job = *problem.jobs[j].job;
+    const std::int64_t wanted = std::clamp(share, job.least, job.most);
+    answer.nodes[j] = wanted <= left ? wanted : 0;
+    left -= answer.nodes[j];
+  }
+  for (std::size_t j = 0; j < problem.jobs.size() && left > 0; ++j) {
+    if (answer.nodes[j] == 0) continue;
+    const std::int64_t more = std::min(left, problem.jobs[j].job->most - answer.nodes[j]);
+    answer.nodes[j] += more, left -= more;
+  }
+  answer.value = value_of(problem, answer.nodes);
+  return answer;
+}
+
+}  // namespace foretrace

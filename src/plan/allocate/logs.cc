@@ -1,0 +1,284 @@
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "base/files/csv_rows.h"
+#include "foretrace/error.h"
+#include "plan/allocate.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int32_t kMostNodes = 10'000'000;
+constexpr Nanoseconds kForever = Nanoseconds::max();
+
+/// A job on a node.
+struct Busy {
+  std::int32_t node = 0;
+  Nanoseconds begin{0}, end{0};
+  std::size_t line = 0;
+};
+
+class Lines {
+ public:
+  explicit Lines(const std::string& path) : file_(path), path_(path) {
+    if (!file_) throw Error(path + ": cannot be read");
+  }
+  bool next() {
+    if (!std::getline(file_, text)) return false;
+    if (text.ends_with('\r')) text.pop_back();
+    ++number;
+    return true;
+  }
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw Error(path_ + ": line " + std::to_string(number) + ": " + why);
+  }
+  std::string text;
+  std::size_t number = 0;
+
+ private:
+  std::ifstream file_;
+  std::string path_;
+};
+
+/// Names of nodes by their first appearance.
+class NodeNames {
+ public:
+  std::int32_t id(const std::string& name) {
+    return ids_.try_emplace(name, static_cast<std::int32_t>(ids_.size())).first->second;
+  }
+  std::int32_t count() const { return static_cast<std::int32_t>(ids_.size()); }
+
+ private:
+  std::map<std::string, std::int32_t> ids_;
+};
+
+std::optional<double> number_in(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
+  return value;
+}
+
+Nanoseconds from_seconds(double value) {
+  constexpr double kMost = 1e9;  // 31 years.
+  return Nanoseconds(std::llround(std::clamp(value, -kMost, kMost) * 1e9));
+}
+
+/// Events between the first and the last change: nodes that no job is on are idle.
+NodeLog idle_of(std::int32_t nodes, std::vector<Busy> busy, const std::string& path) {
+  if (busy.empty()) throw Error(path + ": must have a job that ran on a node");
+  std::ranges::sort(busy, {}, [](const Busy& one) { return std::tuple(one.node, one.begin); });
+  Nanoseconds first = kForever, last{0};
+  std::map<Nanoseconds, NodeEvent> events;
+  for (std::size_t i = 0; i < busy.size(); ++i) {
+    const Busy& one = busy[i];
+    if (i > 0 && busy[i - 1].node == one.node && one.begin < busy[i - 1].end)
+      throw Error(path + ": lines " + std::to_string(std::min(busy[i - 1].line, one.line)) +
+                  " and " + std::to_string(std::max(busy[i - 1].line, one.line)) +
+                  " overlap: two jobs on one node");
+    first = std::min(first, one.begin);
+    last = std::max({last, one.begin, one.end == kForever ? one.begin : one.end});
+    const bool goes_on = i > 0 && busy[i - 1].node == one.node && one.begin == busy[i - 1].end;
+    if (!goes_on) events[one.begin].left.push_back(one.node);
+    const bool is_followed =
+        i + 1 < busy.size() && busy[i + 1].node == one.node && busy[i + 1].begin == one.end;
+    if (one.end != kForever && !is_followed) events[one.end].joined.push_back(one.node);
+  }
+  std::vector<std::int32_t>& start = events[first].joined;
+  const std::set<std::int32_t> taken(events[first].left.begin(), events[first].left.end());
+  for (std::int32_t node = 0; node < nodes; ++node) {
+    if (!taken.contains(node)) start.push_back(node);
+  }
+  events[last];
+  NodeLog log{.nodes = nodes, .events = {}};
+  for (auto& [time, event] : events) {
+    event.time = time - first;
+    log.events.push_back(std::move(event));
+  }
+  return log;
+}
+
+/// "2021-02-10T20:21:15"; nothing for words such as Unknown.
+std::optional<Nanoseconds> time_in(const std::string& text) {
+  std::istringstream in(text);
+  int parts[6] = {};
+  const char separators[] = "--T::";
+  for (int i = 0; i < 6; ++i) {
+    if (!(in >> parts[i])) return std::nullopt;
+    parts[i] = std::abs(parts[i]);
+    if (i < 5 && in.get() != separators[i]) return std::nullopt;
+  }
+  using namespace std::chrono;
+  const year_month_day date{year(parts[0]), month(static_cast<unsigned>(parts[1])),
+                            day(static_cast<unsigned>(parts[2]))};
+  if (!date.ok()) return std::nullopt;
+  return sys_days(date).time_since_epoch() + hours(parts[3]) + minutes(parts[4]) +
+         std::chrono::seconds(parts[5]);
+}
+
+/// "nid[001-003,7],login1" -> nid001, nid002, nid003, nid7, login1.
+std::vector<std::string> expanded(const std::string& list) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t bracket = list.find('[', at), comma = list.find(',', at);
+    if (bracket == std::string::npos || comma < bracket) {
+      names.push_back(list.substr(at, comma == std::string::npos ? comma : comma - at));
+      at = comma == std::string::npos ? list.size() : comma + 1;
+      continue;
+    }
+    const std::size_t close = list.find(']', bracket);
+    if (close == std::string::npos) throw Error("must close its bracket, got " + list);
+    std::istringstream ranges(list.substr(bracket + 1, close - bracket - 1));
+    for (std::string range; std::getline(ranges, range, ',');) {
+      const std::size_t dash = range.find('-');
+      const std::string from = range.substr(0, dash);
+      const auto begin = number_in(from);
+      const auto end = dash == std::string::npos ? begin : number_in(range.substr(dash + 1));
+      if (!begin || !end || *end < *begin || *end - *begin > kMostNodes)
+        throw Error("must have numbers in brackets, got " + list);
+      for (double i = *begin; i <= *end; ++i) {
+        std::string digits = std::to_string(static_cast<std::int64_t>(i));
+        if (digits.size() < from.size()) digits.insert(0, from.size() - digits.size(), '0');
+        names.push_back(list.substr(at, bracket - at) + digits);
+      }
+    }
+    at = close + 1 < list.size() && list[close + 1] == ',' ? close + 2 : close + 1;
+  }
+  return names;
+}
+
+std::vector<std::string> split(const std::string& line, char separator) {
+  std::vector<std::string> cells;
+  std::istringstream in(line);
+  for (std::string cell; std::getline(in, cell, separator);) {
+    if (separator != ' ' || !cell.empty()) cells.push_back(cell);
+  }
+  return cells;
+}
+
+}  // namespace
+
+NodeLog read_node_events(const std::string& path) {
+  Lines lines(path);
+  if (!lines.next() ||
+      csv_cells(lines.text) != std::vector<std::string>{"time_s", "joined", "left"})
+    throw Error(path + ": must begin with time_s,joined,left");
+  NodeLog log;
+  NodeNames names;
+  while (lines.next()) {
+    const std::vector<std::string> cells = csv_cells(lines.text);
+    const auto time = cells.size() == 3 ? number_in(cells[0]) : std::nullopt;
+    if (!time) lines.refuse("must be a time in seconds, nodes that joined and nodes that left");
+    NodeEvent event{.time = from_seconds(*time)};
+    if (!log.events.empty() && event.time < log.events.back().time)
+      lines.refuse("must not be before the line above");
+    for (const std::string& name : split(cells[1], ' ')) event.joined.push_back(names.id(name));
+    for (const std::string& name : split(cells[2], ' ')) event.left.push_back(names.id(name));
+    log.events.push_back(std::move(event));
+  }
+  log.nodes = names.count();
+  if (log.nodes == 0) throw Error(path + ": must have a node");
+  return log;
+}
+
+NodeLog read_sacct(const std::string& path) {
+  Lines lines(path);
+  if (!lines.next()) throw Error(path + ": is empty");
+  const std::vector<std::string> heading = split(lines.text, '|');
+  const auto column = [&](const std::string& name) {
+    return within(path, [&] { return column_of(heading, name); });
+  };
+  const std::size_t id = column("JobID"), start = column("Start"), end = column("End");
+  const std::size_t list = column("NodeList");
+  NodeNames names;
+  std::vector<Busy> busy;
+  while (lines.next()) {
+    const std::vector<std::string> cells = split(lines.text, '|');
+    if (cells.size() <= std::max({id, start, end, list})) lines.refuse("must have all columns");
+    // Steps run inside of their jobs.
+    if (cells[id].find('.') != std::string::npos) continue;
+    const auto begin = time_in(cells[start]);
+    if (!begin || cells[list] == "None assigned") continue;  // Never ran.
+    const Nanoseconds stop = time_in(cells[end]).value_or(kForever);
+    if (stop < *begin) lines.refuse("must not end before it starts");
+    if (stop == *begin) continue;
+    try {
+      for (const std::string& name : expanded(cells[list]))
+        busy.push_back({names.id(name), *begin, stop, lines.number});
+    } catch (const Error& error) {
+      lines.refuse(std::string("NodeList ") + error.what());
+    }
+  }
+  return idle_of(names.count(), std::move(busy), path);
+}
+
+NodeLog read_swf(const std::string& path) {
+  Lines lines(path);
+  double most_nodes = 0, most_processors = 0;
+  struct Row {
+    Nanoseconds begin, end;
+    double processors;
+    std::size_t line;
+  };
+  std::vector<Row> rows;
+  while (lines.next()) {
+    if (lines.text.starts_with(';')) {
+      for (const auto& [name, value] : {std::pair<const char*, double*>{"MaxNodes:", &most_nodes},
+                                        {"MaxProcs:", &most_processors}}) {
+        const std::size_t at = lines.text.find(name);
+        if (at != std::string::npos)
+          *value = std::atof(lines.text.c_str() + at + std::string_view(name).size());
+      }
+      continue;
+    }
+    std::istringstream in(lines.text);
+    double job = 0, submit = 0, wait = 0, run = 0, processors = 0;
+    if (lines.text.find_first_not_of(" \t") == std::string::npos) continue;
+    if (!(in >> job >> submit >> wait >> run >> processors))
+      lines.refuse("must be numbers: job, submit, wait, run, processors, ...");
+    if (run <= 0 || processors <= 0) continue;  // Cancelled, or unknown.
+    const Nanoseconds begin = from_seconds(submit + std::max(0., wait));
+    rows.push_back({begin, begin + from_seconds(run), processors, lines.number});
+  }
+  const double per_node =
+      most_nodes > 0 && most_processors > most_nodes ? most_processors / most_nodes : 1;
+  double all = most_nodes > 0 ? most_nodes : most_processors;
+  if (all < 1 || all > kMostNodes)
+    throw Error(path + ": must say how many nodes there are: ; MaxNodes: 128");
+  std::ranges::stable_sort(rows, {}, &Row::begin);
+  std::set<std::int32_t> free;
+  for (std::int32_t node = 0; node < static_cast<std::int32_t>(all); ++node) free.insert(node);
+  std::vector<Busy> busy;
+  std::multimap<Nanoseconds, std::size_t> ends;  // Places in `busy`.
+  for (const Row& row : rows) {
+    while (!ends.empty() && ends.begin()->first <= row.begin) {
+      free.insert(busy[ends.begin()->second].node);
+      ends.erase(ends.begin());
+    }
+    const double wanted = std::ceil(row.processors / per_node);
+    if (wanted > static_cast<double>(free.size())) {
+      std::string others = "no other";
+      if (!ends.empty()) others = "line " + std::to_string(busy[ends.begin()->second].line);
+      throw Error(path + ": line " + std::to_string(row.line) + " overlaps with " + others +
+                  ": it needs " + std::to_string(static_cast<std::int64_t>(wanted)) + " nodes, " +
+                  std::to_string(free.size()) + " are free");
+    }
+    for (double i = 0; i < wanted; ++i) {
+      ends.emplace(row.end, busy.size());
+      busy.push_back({*free.begin(), row.begin, row.end, row.line});
+      free.erase(free.begin());
+    }
+  }
+  return idle_of(static_cast<std::int32_t>(all), std::move(busy), path);
+}
+
+}  // namespace foretrace
