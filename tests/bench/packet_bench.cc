@@ -88,5 +88,4 @@ int main(int argc, char** argv) {
   }
   const std::uint32_t many = hosts == 144 ? 16'384 : hosts;
   time_case(std::to_string(many) + " ranks, neighbors", [&] { return neighbors(many); });
-  if (hosts == 144) time_case("2,048 ranks, halving and doubling", [&] { return rails(2048); });
 }
