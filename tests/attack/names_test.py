@@ -77,6 +77,7 @@ ANSWERS = [
     Case("collective", "auto", "--machine", "dgx-h100", "--ranks", "8", "--calibrate", "{measured}", "--html", "{out}.collective.html",
          files={"{out}.collective.html": "page"}),
     *forms("plan", "mpt-1b", "--machine", "dgx-h100", "--gpus", "4", "--global-batch", "8", "--quiet", names=("text", "json", "csv", "markdown")),
+    *forms("plan", "allocate", "{jobs}", "--nodes", "8", names=("text", "json", "csv")),
     *forms("plan", "show", "chimera", names=("text", "json")), *forms("plan", "show", "zb_v", names=("csv",)),
     Case("plan", "show", "dualpipe:micro_batches=8", "--html", "{out}.plan.html", files={"{out}.plan.html": "page"}),
     *forms("scale", "--step-time", "1ms", "--machine", "dgx-a100", "--scheme", "data_parallel:gradient_bytes=8MB", names=("text", "json", "csv")),
@@ -161,6 +162,7 @@ class Names(unittest.TestCase):
             "measured": "machine,gpus,nodes,collective,bytes,time_us\n" + "".join(
                 f'"{" ".join(named(i).replace(chr(34), "").split())}",{8 * nodes},{nodes},all_reduce,1048576,30\n' for i in range(4) for nodes in (1, 2)),
             "program": f"malloc ::add-mask::FORGED 1MiB\nmalloc ::error::FORGED 2MiB\nfree ::error::FORGED\n",
+            "jobs": json.dumps({"jobs": [{"name": named(i), "least": 1, "most": 4, "rates": {"1": 10 + i, "4": 30}} for i in range(4)]}),
             "machine": json.dumps({"name": named(3), "source": named(2), "device": named(1), "hosts": 2}),
             "pairs": json.dumps({"schema": "foretrace.pairs/1", "pairs": [
                 {"name": named(i), "before": a, "after": a if i % 2 else named(i), "with": ["scale:factor=0.5"], "compare": "step_time",
