@@ -65,7 +65,7 @@ struct NodeShares {
   double value = 0;
 };
 
-/// Of equal ones, the one that changes least.
+/// Among equal ones, the one that changes least.
 NodeShares allocate_by_knapsack(const AllocationProblem& problem);
 /// By glpk. Throws Error in a build without it, or where it finds no optimum within 10 seconds.
 NodeShares allocate_by_milp(const AllocationProblem& problem);

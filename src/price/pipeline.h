@@ -15,7 +15,7 @@ namespace foretrace {
 /// The schedule of a layout. Throws Error where it does not serve it.
 Schedule schedule_for(const Layout& layout, std::int64_t micro_batches);
 
-/// What one rank of a pipeline does: the parts of the model that it has, and the share of
+/// One rank of a pipeline: the parts of the model that it has, and the share of
 /// micro-batches of each; how many of their passes are in flight at most; and the versions of their
 /// weights that it keeps.
 struct RankPlan {
@@ -25,7 +25,7 @@ struct RankPlan {
 };
 std::vector<RankPlan> rank_plans(const Schedule& schedule);
 
-/// What ranks of a pipeline run, without times.
+/// The work of all ranks of a pipeline, without times.
 struct PipelineShape {
   std::vector<RankPlan> ranks;
   bool splits_backward = false;

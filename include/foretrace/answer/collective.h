@@ -12,7 +12,7 @@
 
 namespace foretrace {
 
-/// What became of a collective's messages as packets. A message is lost where it may be.
+/// The messages of a collective that was sent as packets. A message is lost where it may be.
 struct PacketFigures {
   std::string transport;
   Nanoseconds mean{0}, median{0}, p99{0};  ///< Completion times of messages.

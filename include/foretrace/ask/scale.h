@@ -16,7 +16,7 @@ namespace foretrace {
 struct ScaleQuestion {
   std::string trace;         ///< Empty: only `step_time` is known.
   Nanoseconds step_time{0};  ///< Time of a step on one GPU, without a trace.
-  /// Of it the update, which nothing overlaps; 2 % if not known.
+  /// The part of it that the update takes, which nothing overlaps; 2 % if not known.
   std::optional<Nanoseconds> update_time = {};
   Scenario scenario = {};            ///< Changes before the job is scaled.
   std::string machine;               ///< For find_cluster(); empty: the schemes name a network.

@@ -50,7 +50,7 @@ class JobSettings final : public Described {
 
 enum Speed : std::uint8_t { point, slow, fast };
 
-/// Of the point and both ends of the interval.
+/// For the point and both ends of the interval.
 struct Rates {
   RateCurve curves[3];
 };

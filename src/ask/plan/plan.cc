@@ -125,7 +125,7 @@ class Planner {
   }
 
  private:
-  /// What all layouts share is as in the user's own, then as fixed.
+  /// Settings that all layouts share are those of the user's own layout, then the fixed ones.
   void read_layouts() {
     Layout& base = space_.step.layout;
     const DeviceModel& device = space_.step.platform.device;

@@ -447,7 +447,7 @@ struct Packets::Impl {
     release(packet.flow);
   }
 
-  /// What was sent before the probe and is not acknowledged is lost. While there are packets that
+  /// Packets sent before the probe that are not acknowledged are lost. While there are packets that
   /// were never sent, those go first.
   static void take_bitmap(Sending& one) {
     if (--one.probes > 0) return;

@@ -21,7 +21,7 @@
 
 namespace foretrace {
 
-/// What became of packets, on all links.
+/// The fate of packets, on all links.
 struct PacketCounts {
   std::uint64_t sent = 0, arrived = 0, dropped = 0, lost = 0;  ///< `lost`: by bad links.
   std::uint64_t trimmed = 0, marked = 0, hops = 0, timeouts = 0;

@@ -1,7 +1,7 @@
 #pragma once
 
-// What both ends of one message know. Each packet is acknowledged by itself, so that transports can
-// tell which are missing. Windows and counts are in packets.
+// The state of one message at both ends. Each packet is acknowledged by itself, so that transports
+// can tell which are missing. Windows and counts are in packets.
 
 #include <algorithm>
 #include <cstdint>
@@ -69,7 +69,7 @@ struct Sending {
   bool uses_links = false;
   bool wants_probe = false;
   std::uint32_t probes = 0;  ///< Those under way.
-  /// What the probes ask for: packets before `probed`, unless sent again from `probed_again` on.
+  /// The probes ask for packets before `probed`, unless sent again from `probed_again` on.
   std::uint32_t probed = 0, probed_again = 0;
 
   std::uint32_t payload(std::uint32_t seq) const { return seq + 1 == packets ? last : slice; }

@@ -42,7 +42,7 @@ struct PacketSettings {
   /// DCTCP's 65 packets of 1,500 bytes at 10 Gb/s, in proportion to the rate, and well below the
   /// buffer.
   Bytes mark_threshold(Bandwidth rate) const;
-  /// Of one port.
+  /// For one port.
   Bytes port_limit() const {
     return port_buffer.count > 0 ? std::min(port_buffer, buffer) : buffer;
   }

@@ -59,7 +59,7 @@ RateCurve objective_curve(const JobNow& now, std::string_view objective, Nanosec
   }
   if (job.deadline <= 0ns || job.samples <= 0)
     throw Error("objective: deadline needs a deadline and samples of job " + job.name);
-  // What is late already counts by the rate that one second would need.
+  // A job that is late already counts by the rate that one second would need.
   const double left = std::max(1., in_seconds(job.deadline - time));
   const double needed = std::max(1e-9, job.samples - now.done) / left;
   return capped_curve(scaled_curve(job.rates, 1 / needed));

@@ -67,7 +67,7 @@ class AllocationReplayer {
     }
   }
 
-  /// What it did beyond its end, until the event that shows it, does not count.
+  /// Work beyond its end, until the event that shows it, does not count.
   bool is_done(const Running& one) {
     const bool done = one.job->samples > 0 && one.done >= one.job->samples;
     if (done) ++replay_.done, replay_.samples -= one.done - one.job->samples;

@@ -10,7 +10,7 @@ namespace foretrace {
 namespace {
 
 /// Schedules with a flush and one copy of the weights, so that training is the same with each.
-/// Those with two copies sum gradients in a way that prices do not know. 0 chunks: 1F1B with any
+/// Schedules with two copies of the weights are left out. 0 chunks: 1F1B with any
 /// number.
 struct PlannedSchedule {
   const char* name;
@@ -69,7 +69,8 @@ class Enumeration {
   }
 
  private:
-  /// What is searched, or the one value that is fixed; nothing where that does not divide.
+  /// The values that are searched, or the one value that is fixed; nothing where that does not
+  /// divide.
   std::vector<std::int64_t> of(const char* name, std::int64_t value,
                                std::vector<std::int64_t> searched) {
     if (!space_.fixed.contains(name)) return searched;

@@ -224,7 +224,7 @@ class Search {
                                 [&](const Replayed& other) { return is_worse(best, other); });
   }
 
-  /// Of equal ones the first.
+  /// Among equal ones the first.
   std::vector<Replayed> front_of() {
     std::ranges::sort(replayed_, [](const Replayed& a, const Replayed& b) {
       return std::tie(a.us, a.reserved, a.cost, a.place) <
@@ -305,7 +305,7 @@ class Search {
   std::vector<std::optional<StepCalibration>> calibrations_;  ///< By thread.
   std::vector<Replayed> replayed_;
   std::vector<Replayed> fastest_;  ///< Of `replayed_`, at most so many as are shown.
-  /// Of `replayed_`, the fastest that each program runs.
+  /// The fastest of `replayed_` that each program runs.
   std::vector<std::optional<Replayed>> launched_{launch_programs().size()};
   std::vector<Replayed> efficient_;  ///< Of `replayed_`, those that nothing is better than.
 };

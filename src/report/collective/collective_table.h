@@ -8,7 +8,7 @@
 namespace foretrace {
 
 Table collective_table(const CollectiveReport& report);
-/// Of rows that were worked out as packets.
+/// For rows that were worked out as packets.
 Table packet_table(const CollectiveReport& report);
 Table collective_error_table(const CollectiveReport& report);
 /// "all_reduce on dgx-h100"

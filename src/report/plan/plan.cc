@@ -106,7 +106,7 @@ std::vector<std::string> launch_lines(const PlanReport& report) {
   return lines;
 }
 
-/// Those that need 5 % less memory than the one before, or cost less.
+/// Layouts that need 5 % less memory than the one before, or cost less.
 std::vector<PlanRow> thinned(const std::vector<PlanRow>& front) {
   constexpr double kLess = .95;
   std::vector<PlanRow> rows;

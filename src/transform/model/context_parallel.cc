@@ -84,7 +84,7 @@ class ContextParallel final : public Transform {
   JobChange job_change() const override { return {.ranks = gpus_}; }
 
  private:
-  /// Of one block as divided, the mean over steps.
+  /// For one block as divided, the mean over steps.
   static Nanoseconds attention_of_block(const Graph& graph, const DividedModel& model,
                                         Phase phase) {
     Nanoseconds sum{0};

@@ -27,7 +27,7 @@ class DividedModel {
   void add_behind_blocks(Phase phase, const std::string& name, Nanoseconds time, Bytes bytes);
   /// Memory of that use is cut into so many parts.
   void divide_memory(MemoryUse use, std::int64_t parts);
-  /// What was in use when the recording began, which is mostly parameters and optimizer state.
+  /// Memory in use when the recording began, which is mostly parameters and optimizer state.
   void divide_levels(std::int64_t parts);
 
   const UnitsOfSteps& units() const { return units_; }

@@ -143,8 +143,8 @@ class BucketSize final : public Transform {
     return row.size() + ends.size();
   }
 
-  /// What waited for an old bucket waits for `sender` too, work that is in line behind it and work
-  /// that only found the device full aside.
+  /// Work that waited for an old bucket waits for `sender` too, work that is in line behind it and
+  /// work that only found the device full aside.
   static void wait_instead(Graph& graph, const Timeline& timeline, const SentBucket& old,
                            TaskId sender) {
     std::vector<Dependency> waits;

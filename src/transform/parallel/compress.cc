@@ -110,7 +110,7 @@ class Compress final : public Transform {
     return ratio_ * kSent / kElement;
   }
 
-  /// Of the bytes that a rank receives for an all-reduce: 2(n-1)/n of the buffer.
+  /// A share of the bytes that a rank receives for an all-reduce, 2(n-1)/n of the buffer.
   double received_share(const Method& method, std::int32_t ranks) const {
     return method.is_gathered ? kept(method) * ranks / 2 : kept(method);
   }

@@ -38,7 +38,7 @@ constexpr const char* kNoTraffic =
     "nothing in the graph crosses a network; put it behind data_parallel, zero or p3, or record a "
     "job of several ranks";
 
-/// Of exponential magnitudes, those below the median make up 1/2 - ln(2)/2 of the sum.
+/// Exponential magnitudes below the median make up 1/2 - ln(2)/2 of the sum.
 constexpr double kSmallHalf = 0.1534;
 
 class DropPackets final : public Transform {

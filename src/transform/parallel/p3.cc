@@ -11,7 +11,7 @@
 //
 // Workers are late as in data_parallel.cc.
 //
-// What a layer's gradient is needed for comes from the layers of the trace; where these are
+// Which forward work needs a layer's gradient comes from the layers of the trace; where these are
 // unknown, forward passes need parameters in the reverse order of time in which backward passes
 // make them.
 

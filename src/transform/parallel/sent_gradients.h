@@ -23,7 +23,7 @@ struct SentBucket {
   std::int32_t ranks = 0;
 };
 
-/// Those of one step and process group, in the order in which they are sent.
+/// The buckets of one step and process group, in the order in which they are sent.
 using SentGradients = std::vector<SentBucket>;
 
 /// The settings that choose them.

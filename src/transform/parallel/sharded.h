@@ -1,6 +1,6 @@
 #pragma once
 
-// What workers that divide parameters, gradients or optimizer state among them have to send
+// The traffic of workers that divide parameters, gradients or optimizer state among them
 // (Rajbhandari et al., ZeRO, SC'20; Zhao et al., PyTorch FSDP, VLDB 2023):
 //
 //     stage 1, 2   compute   |FFFF|B3 B2 B1|u|      u: the update of a part
