@@ -358,20 +358,20 @@ Gains gains_of(std::int64_t bytes, std::int64_t port_buffer, int jobs) {
 }
 
 TEST(Dlcp, TailsOfManyHostsAreShorterThanDctcps) {
-  struct Case {
+  struct HostsCase {
     const char* name;
     std::int64_t bytes, port_buffer;
     int jobs;
   };
   // 225 kB: what pFabric's simulation gives DCTCP's ports (recalled). 2.25 MB: that for the rate.
-  constexpr Case kCases[] = {{"12 jobs, 1 MB, 225 kB a port", 1'000'000, 225'000, 12},
-                             {"1 job, 200 kB, 2.25 MB a port", 200'000, 2'250'000, 1},
-                             {"4 jobs, 1 MB, 800 kB a port", 1'000'000, 800'000, 4},
-                             {"12 jobs, 1 MB, 16 MB shared", 1'000'000, 0, 12}};
+  constexpr HostsCase kCases[] = {{"12 jobs, 1 MB, 225 kB a port", 1'000'000, 225'000, 12},
+                                  {"1 job, 200 kB, 2.25 MB a port", 200'000, 2'250'000, 1},
+                                  {"4 jobs, 1 MB, 800 kB a port", 1'000'000, 800'000, 4},
+                                  {"12 jobs, 1 MB, 16 MB shared", 1'000'000, 0, 12}};
   std::printf(
       "completion times of bounded; published: -43.1 %% mean and -91.8 %% p99 against DCTCP, "
       "-35.5 %% and -88.6 %% against pFabric\n");
-  for (const Case& one : kCases) {
+  for (const HostsCase& one : kCases) {
     const Gains gains = gains_of(one.bytes, one.port_buffer, one.jobs);
     std::printf(
         "  %-30s mean %5.1f %%, p99 %5.1f %% against DCTCP; %5.1f %%, %5.1f %% against "

@@ -57,8 +57,7 @@ class Packets {
   std::size_t active() const;
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<class PacketEngine> engine_;
 };
 
 }  // namespace foretrace

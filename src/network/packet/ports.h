@@ -64,8 +64,8 @@ class Ports {
     return time_of(port, bytes);
   }
   Picoseconds latency(std::uint32_t link) const { return ports_[link].latency; }
-  double rate(std::uint32_t link) const { return ports_[link].rate; }
   PacketCounts& counts() { return counts_; }
+  const PacketCounts& counts() const { return counts_; }
 
  private:
   static constexpr std::size_t kQueues = 8;

@@ -33,7 +33,7 @@ struct Sending {
   double unimportant = 0;   ///< Share of its packets.
 
   // Its paths.
-  std::uint32_t routes = 0;  ///< Of the pair; see Packets.
+  std::uint32_t pair = 0;  ///< See PairPaths.
   std::uint32_t paths = 1, first_path = 0;
   Picoseconds round_trip = 0;  ///< Without waiting in queues.
   Picoseconds back = 0;        ///< How long an acknowledgement takes.
@@ -102,6 +102,20 @@ struct Sending {
     }
     looked_at = next;
     recover = next;
+  }
+  /// The answer to a probe is there, and with the last of them the BITMAP: packets sent before the
+  /// probes that are not acknowledged are lost. While there are packets that were never sent, those
+  /// go first.
+  void take_bitmap() {
+    if (--probes > 0) return;
+    PacketSet later;
+    later.reset(packets);
+    for (std::uint32_t i = probed_again; i < again.size(); ++i) later.add(again[i]);
+    for (std::uint32_t seq = base; seq < probed; ++seq) {
+      if (acknowledged.has(seq) || later.has(seq)) continue;
+      settle(seq);
+      if (next == packets) again.push_back(seq);
+    }
   }
 };
 

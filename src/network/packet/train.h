@@ -44,8 +44,6 @@ class Train {
 
   std::size_t hops() const { return hops_; }
   Picoseconds round_trip() const { return whole_time_ + back_; }
-  Picoseconds back() const { return back_; }
-  Picoseconds slowest() const { return slowest_; }
 
  private:
   struct Hop {

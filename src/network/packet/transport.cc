@@ -1,6 +1,7 @@
 #include "network/packet/transport.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -9,6 +10,7 @@ namespace foretrace {
 namespace {
 
 constexpr double kDctcpGain = 1.0 / 16;  ///< g, as in the paper.
+constexpr double kSmoothing = 0.125;     ///< Of round trips, as in TCP (RFC 6298).
 constexpr double kLeastWindow = 1;
 constexpr std::uint32_t kMostDoublings = 6;  ///< Assumed.
 
@@ -31,6 +33,35 @@ const TransportEntry& find_transport(std::string_view name) {
   }
   throw Error("transport: must be one of " + joined(names) + ", got '" + std::string(name) + "'" +
               did_you_mean(name, names));
+}
+
+void Transport::silent(Sending& sending) const {
+  restart_window(sending);
+  sending.send_all_again();
+}
+
+Picoseconds TimedTransport::patience(const Sending& sending) const {
+  return backed_off(sending, timeout_);
+}
+
+void take_acknowledgement(const Transport& transport, Sending& sending, const Packet& packet,
+                          Picoseconds now) {
+  const std::uint32_t seq = packet.seq;
+  sending.settle(seq);
+  if (packet.has(Packet::trimmed)) {
+    if (!sending.acknowledged.has(seq)) transport.came_cut(sending, seq);
+    return;
+  }
+  if (sending.acknowledged.has(seq)) return;
+  sending.acknowledged.add(seq);
+  sending.highest = std::max(sending.highest, seq + 1);
+  while (sending.base < sending.packets && sending.acknowledged.has(sending.base)) ++sending.base;
+  if (!packet.has(Packet::again)) {
+    const Picoseconds took = now - packet.sent;
+    const auto change = static_cast<double>(took - sending.smoothed) * kSmoothing;
+    sending.smoothed = sending.smoothed == 0 ? took : sending.smoothed + std::llround(change);
+  }
+  transport.acknowledged(sending, packet.has(Packet::marked));
 }
 
 void grow_window(Sending& sending) {

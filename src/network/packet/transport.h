@@ -28,9 +28,21 @@ class Transport {
   virtual void acknowledged(Sending& sending, bool marked) const = 0;
   /// A packet came without payload.
   virtual void came_cut(Sending& sending, std::uint32_t seq) const = 0;
-  /// Nothing was heard for patience(). What is missing goes to `sending.again`.
-  virtual void silent(Sending& sending) const = 0;
+  /// Nothing was heard for patience(): by default all that is missing is sent again, with one
+  /// packet at first.
+  virtual void silent(Sending& sending) const;
   virtual Picoseconds patience(const Sending& sending) const = 0;
+};
+
+/// Waits as TCP does: the timeout of the settings at least, doubled each time.
+class TimedTransport : public Transport {
+ public:
+  explicit TimedTransport(const PacketSettings& settings)
+      : timeout_(settings.timeout.count() * 1000) {}
+  Picoseconds patience(const Sending& sending) const override;
+
+ private:
+  Picoseconds timeout_;
 };
 
 struct TransportEntry {
@@ -41,6 +53,11 @@ struct TransportEntry {
 const std::vector<TransportEntry>& transports();
 /// Throws Error with the list and the nearest.
 const TransportEntry& find_transport(std::string_view name);
+
+/// The sender hears of a packet: counts it, learns the round trip, and asks the transport what
+/// follows.
+void take_acknowledgement(const Transport& transport, Sending& sending, const Packet& packet,
+                          Picoseconds now);
 
 /// Additive increase, and halving when packets are lost (Reno), which several transports build on.
 void grow_window(Sending& sending);

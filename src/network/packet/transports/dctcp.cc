@@ -6,9 +6,9 @@
 namespace foretrace {
 namespace {
 
-class Dctcp final : public Transport {
+class Dctcp final : public TimedTransport {
  public:
-  explicit Dctcp(const PacketSettings& settings) : timeout_(settings.timeout.count() * 1000) {}
+  using TimedTransport::TimedTransport;
 
   Traits traits() const override { return {.is_marked = true}; }
 
@@ -21,16 +21,6 @@ class Dctcp final : public Transport {
     follow_marks(sending, true);
     sending.send_again(seq);
   }
-  void silent(Sending& sending) const override {
-    restart_window(sending);
-    sending.send_all_again();
-  }
-  Picoseconds patience(const Sending& sending) const override {
-    return backed_off(sending, timeout_);
-  }
-
- private:
-  Picoseconds timeout_;
 };
 
 }  // namespace

@@ -24,10 +24,6 @@ class Pfabric final : public Transport {
     sending.window = std::min(sending.window + 1, sending.full_window);
   }
   void came_cut(Sending& sending, std::uint32_t seq) const override { sending.send_again(seq); }
-  void silent(Sending& sending) const override {
-    restart_window(sending);
-    sending.send_all_again();
-  }
   Picoseconds patience(const Sending& sending) const override {
     return kPatience * sending.round_trip;
   }

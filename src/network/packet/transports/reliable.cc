@@ -9,9 +9,9 @@
 namespace foretrace {
 namespace {
 
-class Reliable final : public Transport {
+class Reliable final : public TimedTransport {
  public:
-  explicit Reliable(const PacketSettings& settings) : timeout_(settings.timeout.count() * 1000) {}
+  using TimedTransport::TimedTransport;
 
   Traits traits() const override { return {}; }
 
@@ -24,16 +24,6 @@ class Reliable final : public Transport {
     shrink_window(sending, .5);
     sending.send_again(seq);
   }
-  void silent(Sending& sending) const override {
-    restart_window(sending);
-    sending.send_all_again();
-  }
-  Picoseconds patience(const Sending& sending) const override {
-    return backed_off(sending, timeout_);
-  }
-
- private:
-  Picoseconds timeout_;
 };
 
 }  // namespace
