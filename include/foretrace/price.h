@@ -81,6 +81,8 @@ struct Constants {
   double fixed = 5000;          ///< The cost of a step whatever it computes; us.
   double send = 50;             ///< Start of a send between stages; us.
   double optimizer = 30;        ///< Moved for each parameter that a device updates; bytes.
+  double accumulate = 8;  ///< Moved for each parameter and micro-batch, to add its gradient to a
+                          ///< sum in 4 bytes; bytes. Without a fused kernel it is 12.
   double misaligned = 8;  ///< A matrix product with a size that is no multiple of 8: from BLOOM's
                           ///< search, 128 heads of 108; times.
   double ragged = 1.25;   ///< The same, of 64: from BLOOM's search, 14400 over 8 ranks; times.
@@ -106,6 +108,9 @@ struct StepMemory {
   Bytes allocated{};
   Bytes reserved{};  ///< With what the allocator loses, the context and communication buffers.
 };
+
+/// Whether it is more than a device has.
+bool runs_out(const StepMemory& memory, const Platform& platform);
 
 /// Microseconds.
 struct StepPrice {

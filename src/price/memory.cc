@@ -112,4 +112,8 @@ StepMemory memory_need(const LayerTable& table, const std::vector<StageRows>& st
   return need;
 }
 
+bool runs_out(const StepMemory& memory, const Platform& platform) {
+  return memory.reserved > platform.device.memory;
+}
+
 }  // namespace foretrace

@@ -23,19 +23,33 @@ std::int64_t kept_micro_batches(const Layout& layout) {
   return std::min(m, kEnough * p + m % p);
 }
 
-PipelineShape without_pipeline(const Layout& layout) {
+PipelineShape without_pipeline(std::int64_t parts) {
   PipelineShape shape;
   shape.ranks.resize(1);
-  for (std::int64_t part = 0; part < layout.virtual_stages; ++part)
-    shape.ranks[0].parts.emplace(part, 1.);
+  shape.copies.assign(static_cast<std::size_t>(parts), 1);
+  for (std::int64_t part = 0; part < parts; ++part) shape.ranks[0].parts.emplace(part, 1.);
   return shape;
 }
 
-void check_stages(const Schedule& schedule, std::int64_t parts, const Layout& layout) {
-  if (schedule.stages != parts)
-    throw Error("virtual_stages: " + layout.schedule + " needs " +
-                std::to_string(schedule.stages / schedule.ranks) + ", got " +
-                std::to_string(layout.virtual_stages));
+/// `micro_batches`: of one batch.
+PipelineShape pipeline_shape(const Schedule& schedule, std::int64_t micro_batches, bool flushes) {
+  PipelineShape shape{.ranks = rank_plans(schedule),
+                      .splits_backward = schedule.splits_backward,
+                      .flushes = flushes,
+                      .fills_and_drains = flushes};
+  for (const std::vector<Action>& order : schedule.orders) {
+    for (const Action& action : order)
+      shape.fills_and_drains = shape.fills_and_drains && action.pipeline == 0;
+  }
+  shape.copies.assign(static_cast<std::size_t>(schedule.stages), 0);
+  for (const RankPlan& rank : shape.ranks)
+    for (const auto& [part, share] : rank.parts) ++shape.copies[part];
+  if (flushes) return shape;
+  const auto is_update = [](const Action& action) { return action.kind == ActionKind::update; };
+  const auto all = std::ranges::count_if(schedule.orders.front(), is_update);
+  shape.updates =
+      static_cast<double>(all * micro_batches) / static_cast<double>(schedule.micro_batches);
+  return shape;
 }
 
 std::string schedule_of(const Layout& layout) {
@@ -91,27 +105,23 @@ Schedule schedule_for(const Layout& layout, std::int64_t micro_batches) {
   rule->stages = layout.pipeline, rule->micro_batches = micro_batches;
   if (name == "interleaved")
     read_assigned("chunks=" + std::to_string(layout.virtual_stages), *rule);
-  return rule->make();
+  Schedule schedule = rule->make();
+  if (schedule.stages != layout.pipeline * layout.virtual_stages)
+    throw Error("virtual_stages: " + layout.schedule + " needs " +
+                std::to_string(schedule.stages / schedule.ranks) + ", got " +
+                std::to_string(layout.virtual_stages));
+  return schedule;
 }
 
 const PipelineShape& Pipelines::shape(const Layout& layout) {
-  const std::int64_t parts = layout.pipeline * layout.virtual_stages;
-  const Key key{schedule_of(layout), layout.pipeline, layout.virtual_stages,
-                layout.pipeline == 1 ? 1 : kept_micro_batches(layout)};
+  const bool is_alone = layout.pipeline == 1;
+  const bool flushes = is_alone || find_schedule(schedule_of(layout))->flushes();
+  const std::int64_t m = flushes ? kept_micro_batches(layout) : layout.micro_batches();
+  const Key key{schedule_of(layout), layout.pipeline, layout.virtual_stages, is_alone ? 1 : m};
   auto found = shapes_.find(key);
   if (found == shapes_.end()) {
-    PipelineShape shape = without_pipeline(layout);
-    if (layout.pipeline > 1) {
-      const Schedule schedule = schedule_for(layout, std::get<3>(key));
-      check_stages(schedule, parts, layout);
-      shape.ranks = rank_plans(schedule);
-      shape.splits_backward = schedule.splits_backward;
-      shape.fills_and_drains = find_schedule(std::get<0>(key))->flushes();
-      for (const std::vector<Action>& order : schedule.orders) {
-        for (const Action& action : order)
-          shape.fills_and_drains = shape.fills_and_drains && action.pipeline == 0;
-      }
-    }
+    PipelineShape shape = is_alone ? without_pipeline(layout.virtual_stages)
+                                   : pipeline_shape(schedule_for(layout, m), m, flushes);
     found = shapes_.emplace(key, std::move(shape)).first;
   }
   return found->second;
@@ -154,8 +164,7 @@ double Pipelines::us(const std::vector<StagePrice>& costs, const Layout& layout)
   }
   const PipelineCosts given = costs_of(costs, layout);
   const std::int64_t few = kFull * p + m % p;
-  const bool flushes = find_schedule(schedule_of(layout))->flushes();
-  if (m < p && !flushes) schedule_for(layout, m);  // Says whether it can be.
+  const bool flushes = shape(layout).flushes;
   if (m <= few + p && flushes) return replayed(given, layout, m).us;
   const Replayed first = replayed(given, layout, few), second = replayed(given, layout, few + p);
   const double one_more =
@@ -164,41 +173,12 @@ double Pipelines::us(const std::vector<StagePrice>& costs, const Layout& layout)
   return second.us + one_more * static_cast<double>(m - few - p);
 }
 
-const Pipelines::Updates& Pipelines::updates(const Layout& layout) {
-  const std::int64_t m = layout.micro_batches(), p = layout.pipeline;
-  const Key key{schedule_of(layout), p, layout.virtual_stages, m};
-  const auto [found, is_new] = updates_.try_emplace(key);
-  Updates& updates = found->second;
-  if (!is_new) return updates;
-  const auto parts = static_cast<std::size_t>(p * layout.virtual_stages);
-  updates.copies.assign(parts, 1);
-  if (p == 1) {
-    updates.ranks.resize(1);
-    for (std::size_t part = 0; part < parts; ++part) updates.ranks[0].parts.emplace(part, 1.);
-    return updates;
-  }
-  updates.beside_passes = !find_schedule(schedule_of(layout))->flushes();
-  const Schedule schedule =
-      schedule_for(layout, updates.beside_passes ? m : std::min(m, kFull * p + m % p));
-  updates.ranks = rank_plans(schedule);
-  updates.copies.assign(static_cast<std::size_t>(schedule.stages), 0);
-  for (const RankPlan& rank : updates.ranks)
-    for (const auto& [part, share] : rank.parts) ++updates.copies[part];
-  if (!updates.beside_passes) return updates;
-  const auto is_update = [](const Action& action) { return action.kind == ActionKind::update; };
-  const auto all = std::ranges::count_if(schedule.orders.front(), is_update);
-  updates.per_batch = static_cast<double>(all * m) / static_cast<double>(schedule.micro_batches);
-  return updates;
-}
-
 Pipelines::Replayed Pipelines::replayed(const PipelineCosts& costs, const Layout& layout,
                                         std::int64_t micro_batches) {
   const Key key{schedule_of(layout), layout.pipeline, layout.virtual_stages, micro_batches};
   auto found = kept_.find(key);
   if (found == kept_.end()) {
-    Schedule schedule = schedule_for(layout, micro_batches);
-    check_stages(schedule, static_cast<std::int64_t>(costs.stages.size()), layout);
-    Compiled compiled{nullptr, std::move(schedule)};
+    Compiled compiled{nullptr, schedule_for(layout, micro_batches)};
     found = kept_.emplace(key, std::move(compiled)).first;
   }
   Compiled& compiled = found->second;

@@ -29,8 +29,11 @@ std::vector<RankPlan> rank_plans(const Schedule& schedule);
 struct PipelineShape {
   std::vector<RankPlan> ranks;
   bool splits_backward = false;
-  /// All micro-batches go down the ranks, and the pipeline runs empty with each batch.
-  bool fills_and_drains = true;
+  bool flushes =
+      true;  ///< The pipeline runs empty with each batch; else updates run beside passes.
+  bool fills_and_drains = true;      ///< It flushes, and all micro-batches go down the ranks.
+  std::vector<std::int64_t> copies;  ///< By part of the model, the ranks of a pipeline with it.
+  double updates = 1;                ///< Times that each part is updated in a batch.
 };
 
 /// Pipelines by replay of their schedules. A schedule is compiled once and kept.
@@ -48,15 +51,6 @@ class Pipelines {
   /// more takes once the pipeline is full; without a flush it is full all the time.
   double us(const std::vector<StagePrice>& costs, const Layout& layout);
 
-  /// How gradients are summed.
-  struct Updates {
-    std::vector<RankPlan> ranks;
-    std::vector<std::int64_t> copies;  ///< By part of the model, the ranks of a pipeline with it.
-    double per_batch = 1;              ///< Times that each part is updated in a batch.
-    bool beside_passes = false;        ///< Those of the next batch go on meanwhile.
-  };
-  const Updates& updates(const Layout& layout);
-
  private:
   struct Compiled {
     std::unique_ptr<PipelineReplay> replay;
@@ -71,7 +65,6 @@ class Pipelines {
   using Key = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>;
   std::map<Key, Compiled> kept_;
   std::map<Key, PipelineShape> shapes_;
-  std::map<Key, Updates> updates_;
 };
 
 }  // namespace foretrace

@@ -66,6 +66,7 @@ class TrainingStep {
     for (const Gemm& gemm : row.gemms) scores += gemm.has_weights ? 0 : rates_.forward(gemm);
     forward += attention + rates_.moved(row.moved_bytes);
     backward += kAttentionBackward * attention + rates_.moved(row.moved_back_bytes);
+    backward += accumulation(row);
     const double exchange = static_cast<double>(row.exchanges) * exchange_us(row);
     const double route = 2 * rates_.all_to_all(layout_.expert, layout_.tensor,
                                                static_cast<double>(row.routed.count));
@@ -84,6 +85,12 @@ class TrainingStep {
     if (recompute_ == Recompute::selective && is_block) cost.recompute = scores + attention;
     cost.tensor_part = communication * (2 + (recompute_ == Recompute::full && is_block ? 1 : 0));
     return cost;
+  }
+
+  /// Every micro-batch adds its gradients to the sum, however small it is.
+  double accumulation(const LayerRow& row) const {
+    if (layout_.lora || layout_.micro_batches() == 1) return 0;
+    return rates_.moved(constants_.accumulate * (row.parameters + row.expert_parameters));
   }
 
   /// A sum over tensor parallel ranks; with sequence parallelism its two halves, each on its own.
@@ -165,24 +172,23 @@ class TrainingStep {
   void add_update(const std::vector<StageRows>& stages, const std::vector<StagePrice>& costs,
                   StepPrice& price) const {
     if (layout_.lora) return;
-    const Pipelines::Updates& updates = pipelines_.updates(layout_);
-    for (const RankPlan& rank : updates.ranks) {
+    const PipelineShape& shape = pipelines_.shape(layout_);
+    for (const RankPlan& rank : shape.ranks) {
       double parameters = 0, experts = 0, backward = 0;
       std::int64_t copies = 1;
       for (const auto& [i, share] : rank.parts) {
         parameters += parameters_of(table_, stages[i]) - experts_of(table_, stages[i]);
         experts += experts_of(table_, stages[i]);
         backward += costs[i].backward + costs[i].recompute;
-        copies = updates.copies[i];
+        copies = shape.copies[i];
       }
       const double shards = layout_.zero >= 1 ? static_cast<double>(layout_.data) : 1;
-      double gradients = updates.per_batch * gradient_us(parameters, experts, copies);
-      if (updates.beside_passes)
-        gradients = std::max(0., gradients - price.step);
-      else if (layout_.overlaps_gradients)
-        gradients = std::max(gradients - backward, kLastBucket * gradients);
+      double gradients = shape.updates * gradient_us(parameters, experts, copies);
+      if (layout_.overlaps_gradients)
+        gradients = shape.flushes ? std::max(gradients - backward, kLastBucket * gradients)
+                                  : std::max(0., gradients - price.step);
       const double optimizer =
-          updates.per_batch * rates_.moved(constants_.optimizer * (parameters + experts) / shards);
+          shape.updates * rates_.moved(constants_.optimizer * (parameters + experts) / shards);
       price.gradients = std::max(price.gradients, gradients);
       price.optimizer = std::max(price.optimizer, optimizer);
     }

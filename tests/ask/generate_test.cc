@@ -89,6 +89,24 @@ TEST(Generate, ReadsTablesAsTheyArePublished) {
   EXPECT_EQ(report.notes.count("rows of measured steps were left out"), 2);
 }
 
+TEST(Generate, FillsInWhatRowsLeaveOut) {
+  const Folder folder;
+  const std::string table = folder.write(
+      "steps.csv",
+      "model,layers,hidden,gpu,gpus,tp,pp,dp,vpp,micro_batch,global_batch,variant,iteration_ms\n"
+      "GPT 182B,78,13824,A100-80GB,384,8,6,8,,4,2048,,120000\n"   // Heads of 144, 96 of them.
+      "GPT 182B,78,13824,A100-80GB,384,8,12,8,,4,2048,,120000\n"  // 768 GPUs.
+      "Llama 3.1 405B,,,H100-SXM,512,8,8,8,,32,256,Interleaved 1F1B,32000\n");
+  const GenerationReport report = generate_step({.layout = "zero=1", .against = table});
+  ASSERT_EQ(report.rows.size(), 2U);
+  EXPECT_NE(report.rows[0].name.find("layers=78,hidden=13824,heads=96"), std::string::npos)
+      << report.rows[0].name;
+  EXPECT_EQ(report.rows[1].name, "llama3-405b tp8 pp8 dp8 vp2 mb4 gb256");
+  ASSERT_EQ(report.notes.count("rows of measured steps were left out"), 1);
+  EXPECT_NE(report.notes.all().front().example.find("tp x pp x dp x cp, 768, got 384"),
+            std::string::npos);
+}
+
 TEST(Generate, JudgesNoRowThatItWasFittedTo) {
   std::string text = "model,gpu,gpus,tp,pp,micro_batch,global_batch,iteration_ms\n";
   for (const int batch : {8, 16, 32, 64, 128, 256, 512})

@@ -56,6 +56,32 @@ TEST(Price, PartsOfAStepSumToIt) {
   EXPECT_GT(price.tensor, 0);
 }
 
+TEST(Price, EveryMicroBatchAddsItsGradientsToTheSum) {
+  const auto compute = [](std::int64_t batch, double bytes) {
+    Layout layout;
+    layout.global_batch = batch;
+    Constants constants;
+    constants.accumulate = bytes;
+    const auto model = find_workload(kSmallModel);
+    return StepPricer().price(*model, layout, find_platform("dgx-a100"), constants).compute;
+  };
+  // 24 x 12 x 2048^2 parameters and two tables; one micro-batch has nothing to add to.
+  const double each = (compute(2, 8) - compute(2, 0)) / 2;
+  EXPECT_NEAR(each,
+              8 * (24 * 12 * 2048. * 2048 + 2 * 51200. * 2048) / (2.039e6 * Constants{}.moved), 60);
+  EXPECT_NEAR(compute(4, 8) - compute(4, 0), 4 * each, 1);
+  EXPECT_EQ(compute(1, 8), compute(1, 0));
+}
+
+TEST(Price, SumsBesidePassesOnlyWhereTheyMayOverlap) {
+  Layout layout;
+  layout.pipeline = 4, layout.data = 16, layout.global_batch = 64;
+  layout.schedule = "pipedream_2bw";
+  const double beside = price_with(kSmallModel, layout).gradients;
+  layout.overlaps_gradients = false;
+  EXPECT_GT(price_with(kSmallModel, layout).gradients, beside);
+}
+
 TEST(Price, WithoutAFlushThePipelineIsFullAllTheTime) {
   Layout layout;
   layout.pipeline = 8, layout.global_batch = 16;

@@ -18,10 +18,6 @@ namespace {
 constexpr std::size_t kLeastFitted = 5;
 constexpr double kFittedShare = .05;
 
-bool runs_out(const StepMemory& memory, const Platform& platform) {
-  return memory.reserved > platform.device.memory;
-}
-
 std::string largest_parts(const StepMemory& memory) {
   constexpr std::size_t kNamed = 3;
   std::vector<std::string> parts;

@@ -42,6 +42,8 @@ void read_zero(const TableRow& row, Layout& layout) {
   if (text == "n") layout.zero = 0;
   if (text == "shard_grad_op") layout.zero = 2;
   if (text == "full_shard" || text == "fsdp2") layout.zero = 3;
+  // PyTorch's second FSDP is torchtitan's, whose tensor parallel ranks share the sequence.
+  if (text == "fsdp2") layout.sequence_parallel = true;
   if (text.starts_with("fsdp ") && text != "fsdp 0") layout.zero = 3;
   if (text.size() == 1 && std::isdigit(static_cast<unsigned char>(text[0])))
     layout.zero = std::min(3, text[0] - '0');
@@ -67,6 +69,9 @@ void read_layout(const TableRow& row, Layout& layout) {
   row.read("cp", layout.context), row.read("ep", layout.expert);
   row.read("virtual_stages", layout.virtual_stages);
   layout.virtual_stages = std::max<std::int64_t>(1, layout.virtual_stages);
+  constexpr std::int64_t kUsualChunks = 2;
+  if (!row.has("virtual_stages") && row.lower("variant").find("interleaved") != std::string::npos)
+    layout.virtual_stages = kUsualChunks;
   row.read("micro_batch", layout.micro_batch);
   std::int64_t gpus = 0;
   row.read("gpus", gpus);
@@ -81,6 +86,9 @@ void read_layout(const TableRow& row, Layout& layout) {
   std::int64_t accumulation = 1;
   row.read("accumulation", accumulation);
   share_devices(row, gpus, accumulation, layout);
+  if (gpus > 0 && row.has("dp") && row.has("pp") && layout.devices() != gpus)
+    throw Error("gpus: must be tp x pp x dp x cp, " + std::to_string(layout.devices()) + ", got " +
+                std::to_string(gpus));
   layout.global_batch = layout.data * layout.micro_batch * std::max<std::int64_t>(1, accumulation);
   row.read("global_batch", layout.global_batch);
   if (!row.has("global_batch") && !row.has("accumulation"))
@@ -91,10 +99,13 @@ void read_layout(const TableRow& row, Layout& layout) {
   // Published batches are rounded; so many whole micro-batches ran.
   const std::int64_t step = layout.data * layout.micro_batch;
   layout.global_batch = std::max(step, (layout.global_batch + step / 2) / step * step);
+  // A pipeline of one micro-batch: the column is the batch of a replica, which torchtitan cuts into
+  // as many as there are stages.
+  if (layout.pipeline > 1 && layout.micro_batches() == 1)
+    layout.micro_batch =
+        layout.micro_batch % layout.pipeline == 0 ? layout.micro_batch / layout.pipeline : 1;
   if (layout.virtual_stages > 1 && layout.micro_batches() % layout.pipeline != 0)
     layout.virtual_stages = 1;
-  // A pipeline of one micro-batch: the column is the batch of a replica, cut into samples.
-  if (layout.pipeline > 1 && layout.micro_batches() == 1) layout.micro_batch = 1;
   layout.precision = precision_of(row, layout.precision);
   read_recompute(row, layout);
   read_variant(row, layout);

@@ -20,6 +20,18 @@ std::string inferred_shape(double parameters, const Layout& layout) {
          ",heads=" + to_text(hidden / kAspect);
 }
 
+/// Heads that nobody states: about 128 wide, a multiple of 8, and divided among tensor parallel
+/// ranks.
+double inferred_heads(std::int64_t hidden, const Layout& layout) {
+  constexpr std::int64_t kUsualWidth = 128, kStep = 8;
+  std::int64_t best = kStep;
+  for (std::int64_t width = kStep; width <= 2 * kUsualWidth; width += kStep) {
+    const bool fits = hidden % (width * layout.tensor) == 0;
+    if (fits && std::abs(width - kUsualWidth) < std::abs(best - kUsualWidth)) best = width;
+  }
+  return static_cast<double>(hidden / best);
+}
+
 /// The usual vocabulary that is nearest to what the stated parameters leave for its table: GPT-2's,
 /// padded, or BLOOM's.
 void add_vocabulary(const TableRow& row, std::string& settings) {
@@ -61,7 +73,8 @@ std::string preset_of(const std::string& model, const Layout& layout) {
 std::string workload_text(const TableRow& row, const std::string& usual, const Layout& layout) {
   const std::string model = row.text("model");
   const std::string preset = preset_of(model, layout);
-  const bool has_shape = row.has("layers") && row.has("hidden") && row.has("heads");
+  const bool has_shape =
+      row.has("layers") && row.has("hidden") && (row.has("heads") || preset.empty());
   std::string text;
   if (!preset.empty() && !has_shape)
     text = preset;
@@ -72,8 +85,7 @@ std::string workload_text(const TableRow& row, const std::string& usual, const L
   else if (model.starts_with("Llama-3.1-8B"))
     text = "llama3-8b";
   else
-    throw Error("model: must be one that is known or have layers, hidden and heads, got '" + model +
-                "'");
+    throw Error("model: must be one that is known or have layers and hidden, got '" + model + "'");
   std::string settings;
   const auto add = [&](std::string_view column, std::string_view setting) {
     if (const auto value = row.number(column))
@@ -82,6 +94,8 @@ std::string workload_text(const TableRow& row, const std::string& usual, const L
   if (text.find(':') == std::string::npos || has_shape) {
     add("layers", "layers");
     if (has_shape) add("hidden", "hidden"), add("heads", "heads");
+    if (has_shape && !row.has("heads"))
+      settings += ",heads=" + to_text(inferred_heads(std::llround(*row.number("hidden")), layout));
   }
   add("sequence", "sequence");
   if (const auto length = row.number("sequence");
