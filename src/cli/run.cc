@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/shown.h"
+#include "cli/options/brief.h"
 #include "cli/options/command.h"
 #include "foretrace/error.h"
 #include "foretrace/version.h"
@@ -152,7 +153,8 @@ const std::vector<CommandEntry>& commands() {
   return entries;
 }
 
-int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
+        const std::string& root) {
   CLI::App app(
       "Foretrace predicts from one trace how long a training job would take after a change.",
       "foretrace");
@@ -160,10 +162,13 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   Session session{app, out};
+  session.files.stay_in(root);
   for (const CommandEntry& entry : commands()) {
     CLI::App* command = app.add_subcommand(std::string(entry.name), std::string(entry.summary));
     entry.add(*command, session);
+    add_brief(*command, session.is_brief);
   }
+  const BriefOn head_of_out(out, session.is_brief);
   // No name in a trace can repaint a terminal or pass commands to a build server, wherever it is
   // printed.
   const ShownOn wall_of_out(out), wall_of_err(err);

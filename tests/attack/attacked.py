@@ -13,4 +13,4 @@ HONEST = {0, 1, 2, 3, 4}
 def run(*arguments, timeout=120, **options):
     """The finished process, with its output as bytes."""
     command = [FORETRACE, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout, check=False, **options)
+    return subprocess.run(command, capture_output=True, input=options.pop("input", b""), timeout=timeout, check=False, **options)

@@ -23,11 +23,16 @@ OWN_COMMANDS = (r"::(error|warning|notice) (file=[^,:]*,)?(line=\d+,)?title=[^,:
 
 
 class Case:
-    """One call: in which form stdout is, and files that it writes, each with its form. `{name}` in arguments is a made file."""
+    """One call: in which form stdout is, and files that it writes, each with its form. `{name}` in arguments and `messages` is a made file."""
 
-    def __init__(self, *arguments, form="text", files=(), own=(), env=None):
-        self.arguments = arguments
+    def __init__(self, *arguments, form="text", files=(), own=(), env=None, messages=()):
+        self.arguments, self.messages = arguments, messages
         self.form, self.files, self.own, self.env = form, dict(files), own, env or {}
+
+
+def tool_calls(*calls):
+    """Messages to `mcp`: tools with their arguments."""
+    return [{"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": {"name": name, "arguments": arguments}} for i, (name, arguments) in enumerate(calls)]
 
 
 def forms(command, *arguments, names):
@@ -89,6 +94,10 @@ ANSWERS = [
     Case("help"), Case("help", "check"), Case("help", "--man"), Case("list"),
     Case("schema", "scenario", form="json"), Case("schema", "prediction", form="json"), Case("schema", "machine", form="json"),
     *forms("list", "machines", "{machine}", names=TEXT_JSON),
+    Case("info", "{a}", "--brief"), Case("advise", "{a}", "--brief"),
+    Case("mcp", "--root", "{folder}", form="jsonl", messages=tool_calls(
+        ("open_job", {"trace": "{a}"}), ("explain_step", {"trace": "{a}"}), ("advise", {"trace": "{ranks}"}), ("memory", {"trace": "{a}"}),
+        ("diff", {"before": "{a}", "after": "{b}"}), ("predict", {"trace": "{a}", "steps": [named(3)]}), (named(2), {}), ("list_transforms", {"name": named(3)}))),
 ]
 
 # Texts of the command line and of files come back in what is said about them.
@@ -119,8 +128,8 @@ MISTAKES = [
 ]
 
 
-def run(*arguments, env=None):
-    return attacked.run(*arguments, env={**os.environ, **(env or {})})
+def run(*arguments, env=None, input=b""):
+    return attacked.run(*arguments, env={**os.environ, **(env or {})}, input=input)
 
 
 class Names(unittest.TestCase):
@@ -182,7 +191,8 @@ class Names(unittest.TestCase):
         arguments = [self.filled(argument) for argument in case.arguments]
         cached = ["--no-cache"] if arguments[0] in CACHING and arguments[1:2] not in (["replay"], ["merge"]) else []
         cut = arguments.index("--") if "--" in arguments else len(arguments)
-        done = run(*arguments[:cut], *cached, *arguments[cut:], env={name: self.filled(value) for name, value in case.env.items()})
+        messages = "".join(self.filled(json.dumps(message)) + "\n" for message in case.messages).encode(errors="surrogateescape")
+        done = run(*arguments[:cut], *cached, *arguments[cut:], input=messages, env={name: self.filled(value) for name, value in case.env.items()})
         self.assertIn(done.returncode, attacked.HONEST | {127}, f"{case.arguments}: {done.stderr}")
         faults = hostile.faults_of_bytes(done.stderr) + hostile.faults_of_lines(done.stderr)
         if done.stderr and done.returncode in (2, 3) and done.stderr.count(b"\n") != 1:

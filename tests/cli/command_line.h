@@ -22,14 +22,15 @@ struct Outcome {
 };
 
 /// Runs `arguments` as a shell reads them, in the folder of the sources; `before` goes before the
-/// program. Without a cache, and without anything of the caller's environment that could change the
-/// answer.
-inline Outcome foretrace_run(const std::string& arguments, const std::string& before = "") {
+/// program, and `input` to its standard input. Without a cache, and without anything of the
+/// caller's environment that could change the answer.
+inline Outcome foretrace_run(const std::string& arguments, const std::string& before = "",
+                             const std::string& input = "") {
   const Folder folder;
-  const std::string command = "cd '" FORETRACE_SOURCE_DIR "' && XDG_CACHE_HOME='" +
-                              (folder / "cache") + "' " + before + " '" +
-                              tested_program(FORETRACE_BINARY) + "' " + arguments + " >'" +
-                              (folder / "out") + "' 2>'" + (folder / "err") + "' </dev/null";
+  const std::string command =
+      "cd '" FORETRACE_SOURCE_DIR "' && XDG_CACHE_HOME='" + (folder / "cache") + "' " + before +
+      " '" + tested_program(FORETRACE_BINARY) + "' " + arguments + " >'" + (folder / "out") +
+      "' 2>'" + (folder / "err") + "' <'" + folder.write("in", input) + "'";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents_of(folder / "out"),
           contents_of(folder / "err")};

@@ -28,6 +28,7 @@ struct Session {
   std::ostream& out;
   int exit_code = kAnswered;
   CommandFiles files{};
+  bool is_brief = false;
 };
 
 struct CommandEntry {
@@ -46,7 +47,9 @@ const std::vector<CommandEntry>& commands();
 #include "cli/commands.def"
 #undef COMMAND
 
-/// The program. Never throws; an error is one line on stderr.
-int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
+/// The program. Never throws; an error is one line on stderr. With a `root`, no file outside that
+/// folder is opened, and none is written.
+int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
+        const std::string& root = "");
 
 }  // namespace foretrace

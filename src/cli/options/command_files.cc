@@ -119,6 +119,18 @@ std::vector<std::string> texts_in_json(const std::string& path) {
               path + "'");
 }
 
+/// Through links, whether or not there is such a file.
+bool is_within(const std::string& path, const fs::path& root) {
+  std::error_code error;
+  const fs::path place = fs::weakly_canonical(fs::absolute(path), error);
+  return !error && std::ranges::mismatch(root, place).in1 == root.end();
+}
+
+[[noreturn]] void refuse_outside(const std::string& option, const std::string& path,
+                                 const std::string& root) {
+  throw Error(option + ": must be in " + root + ", got '" + path + "'");
+}
+
 }  // namespace
 
 CLI::Option* names_output(CLI::Option* option) { return option->type_name(std::string(kOutput)); }
@@ -163,6 +175,12 @@ class CommandFiles::Inputs {
              input.path);
     if (holds_trace(input.path))
       refuse(output, "one of the traces in the folder of " + input.option, input.path);
+  }
+
+  void check_root(const fs::path& root) const {
+    for (const auto& [place, input] : files_) {
+      if (!is_within(input.path, root)) refuse_outside(input.option, input.path, root.string());
+    }
   }
 
   /// Traces that are written into the folder that is read would be read the next time.
@@ -234,7 +252,25 @@ void CommandFiles::read_command_line(const CLI::App& command) {
       if (!path.empty()) (is_output ? outputs_ : inputs_).push_back({name, path});
     }
   }
+  if (!root_.empty()) check_root();
   check(0);
+}
+
+void CommandFiles::check_root() const {
+  if (!outputs_.empty()) throw Error(outputs_.front().option + ": must not write a file here");
+  const fs::path root = fs::canonical(root_);
+  Inputs inputs;
+  for (const NamedFile& input : inputs_) {
+    const bool is_trace = is_one_of(input.option, kTraces);
+    for (const std::string& path : possible_paths(input.path)) {
+      // A setting such as /gemm/ is a pattern, unless there is such a folder.
+      const bool may_be_path = is_trace || is_file(path) || is_folder(path);
+      if (may_be_path && !is_within(path, root)) refuse_outside(input.option, path, root_);
+    }
+    inputs.add(input);
+  }
+  inputs.add_what_json_names();
+  inputs.check_root(root);
 }
 
 void CommandFiles::add_outputs(const std::vector<NamedFile>& outputs) {

@@ -39,13 +39,20 @@ class CommandFiles {
   /// one no more. Throws as well, before any of them is written.
   void add_outputs(const std::vector<NamedFile>& outputs);
 
+  /// From now on the command line may name no output, and no file outside of this folder; nothing
+  /// with an empty one.
+  void stay_in(const std::string& root) { root_ = root; }
+
  private:
   class Inputs;
+
+  void check_root() const;
 
   /// The outputs from number `first` on.
   void check(std::size_t first) const;
 
   std::vector<NamedFile> inputs_, outputs_;
+  std::string root_;
 };
 
 }  // namespace foretrace

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/options/brief.h"
 #include "cli/options/command.h"
 #include "cli/options/part.h"
 #include "foretrace/import.h"
@@ -23,6 +24,7 @@ void add_command(CLI::App& command, Session& session) {
   const auto added = std::make_shared<Command>();
   added->add_to(command);
   command.callback([added, &command, &session] {
+    check_brief(command, session.is_brief);
     session.files.read_command_line(command);
     added->run(session);
   });

@@ -212,6 +212,8 @@ void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps,
   Table table;
   table.left = {0, 1};
   auto& rows = table.rows;
+  if (steps != nullptr)
+    rows.push_back({"step time", to_text(steps->step_time) + ": " + step_facts(*steps)});
   rows.push_back({"format", trace.format});
   rows.push_back({"rank", std::to_string(trace.rank) + " of " + std::to_string(trace.world_size)});
   rows.push_back({"recorded", recorded_text(trace, census)});
@@ -231,8 +233,6 @@ void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps,
   add_tensor_row(trace, census, rows);
   add_allocator_rows(trace, rows);
   rows.push_back({"steps", steps_text(trace, census)});
-  if (steps != nullptr)
-    rows.push_back({"step time", to_text(steps->step_time) + ": " + step_facts(*steps)});
   if (among != nullptr) rows.push_back({"among ranks", among_text(*among)});
   write_aligned(table, out);
   write_heaviest(trace, census, out);

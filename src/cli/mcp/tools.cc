@@ -1,0 +1,177 @@
+#include "cli/mcp/tools.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::string_view kTraceHelp =
+    "Path of a trace, or of a folder with the traces of all ranks of one job";
+constexpr std::string_view kStepsHelp =
+    "What to change, one transform with its settings each, such as \"loader:workers=4\"; see "
+    "list_transforms";
+
+CommandLine command_line(std::string_view name, const CommandLine& options,
+                         const std::vector<std::string>& files) {
+  CommandLine line = {std::string(name), "--quiet"};
+  line.insert(line.end(), options.begin(), options.end());
+  line.emplace_back("--");
+  line.insert(line.end(), files.begin(), files.end());
+  return line;
+}
+
+/// A tool about one trace.
+class TraceTool : public Tool {
+ public:
+  void describe(Fields& fields) override { fields.text("trace", trace, kTraceHelp); }
+  std::vector<std::string> required() const override { return {"trace"}; }
+
+ protected:
+  CommandLine command(std::string_view name, const CommandLine& options = {}) const {
+    return command_line(name, options, {trace});
+  }
+
+  std::string trace;
+};
+
+class StepsTool : public TraceTool {
+ public:
+  void describe(Fields& fields) override {
+    TraceTool::describe(fields);
+    fields.texts("steps", steps, kStepsHelp);
+    fields.name_or_path("machine", machine, "Another device to predict for, such as h100-sxm");
+  }
+
+ protected:
+  CommandLine predict(CommandLine options = {}) const {
+    for (const std::string& step : steps) options.push_back("--with=" + step);
+    if (!machine.empty()) options.push_back("--machine=" + machine);
+    return command("predict", options);
+  }
+
+  std::vector<std::string> steps;
+  std::string machine;
+};
+
+class ListTransforms final : public Tool {
+ public:
+  void describe(Fields& fields) override {
+    fields.text("name", name, "Explain this one, with all settings; empty: list all");
+  }
+  std::vector<CommandLine> command_lines() const override {
+    if (name.empty()) return {{"list", "transforms"}};
+    return {{"help", "--", name}};
+  }
+
+ private:
+  std::string name;
+};
+
+class OpenJob final : public TraceTool {
+ public:
+  std::vector<CommandLine> command_lines() const override {
+    return {command("predict", {"--brief"}), command("doctor")};
+  }
+};
+
+class Predict final : public StepsTool {
+ public:
+  void describe(Fields& fields) override {
+    StepsTool::describe(fields);
+    fields.text("memory_limit", memory_limit, "Device memory to fit into, such as 16GB");
+  }
+  std::vector<CommandLine> command_lines() const override {
+    if (memory_limit.empty()) return {predict()};
+    return {predict({"--memory-limit=" + memory_limit})};
+  }
+
+ private:
+  std::string memory_limit;
+};
+
+class Vary final : public StepsTool {
+ public:
+  void describe(Fields& fields) override {
+    StepsTool::describe(fields);
+    fields.text("setting", setting, "What to vary, such as loader.workers=0..16 or amp.matmul=2,3");
+    fields.text("until", until, "Find the last value for which this holds: step_time <= 50ms");
+  }
+  std::vector<std::string> required() const override { return {"trace", "setting"}; }
+  std::vector<CommandLine> command_lines() const override {
+    CommandLine options = {"--vary=" + setting};
+    if (!until.empty()) options.push_back("--until=" + until);
+    return {predict(options)};
+  }
+
+ private:
+  std::string setting, until;
+};
+
+class ExplainStep final : public StepsTool {
+ public:
+  std::vector<CommandLine> command_lines() const override { return {predict({"--explain"})}; }
+};
+
+class Advise final : public TraceTool {
+ public:
+  void describe(Fields& fields) override {
+    TraceTool::describe(fields);
+    fields.flag("all", all, "Also ceilings, and what is not advised and why");
+  }
+  std::vector<CommandLine> command_lines() const override {
+    if (!all) return {command("advise")};
+    return {command("advise", {"--all"})};
+  }
+
+ private:
+  bool all = false;
+};
+
+class Diff final : public Tool {
+ public:
+  void describe(Fields& fields) override {
+    fields.text("before", before, kTraceHelp);
+    fields.text("after", after, "A later recording of the same job");
+  }
+  std::vector<std::string> required() const override { return {"before", "after"}; }
+  std::vector<CommandLine> command_lines() const override {
+    return {command_line("diff", {}, {before, after})};
+  }
+
+ private:
+  std::string before, after;
+};
+
+class MemoryUse final : public TraceTool {
+ public:
+  std::vector<CommandLine> command_lines() const override { return {command("memory")}; }
+};
+
+template <class Made>
+std::unique_ptr<Tool> made() {
+  return std::make_unique<Made>();
+}
+
+}  // namespace
+
+const std::vector<ToolEntry>& tools() {
+  static const std::vector<ToolEntry> all = {
+      {"list_transforms", "The changes that can be predicted; one of them with its settings",
+       &made<ListTransforms>},
+      {"open_job", "Step time of a recorded job, how well it replays, and what its trace lacks",
+       &made<OpenJob>},
+      {"predict", "Step time after changes, with an interval, what it rests on and assumes",
+       &made<Predict>},
+      {"advise", "What limits a job, which changes would help, and how sure that is",
+       &made<Advise>},
+      {"diff", "What changed between two recordings of a job, and the cost of each change",
+       &made<Diff>},
+      {"vary", "Step times for several values of one setting", &made<Vary>},
+      {"explain_step",
+       "What the critical path of a step works on and waits for, as recorded or "
+       "after changes",
+       &made<ExplainStep>},
+      {"memory", "What device memory is used for at its peak", &made<MemoryUse>},
+  };
+  return all;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,192 @@
+// Agents ask as people at a shell do: a conversation with the real program.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/command_line.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kLoaded = "resnet18-v100-loader0.pt.trace.json.gz";
+
+Json request(int id, const std::string& method, const Json& params = Json::object()) {
+  return {{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", params}};
+}
+
+Json tool_call(int id, const std::string& name, const Json& arguments) {
+  return request(id, "tools/call", {{"name", name}, {"arguments", arguments}});
+}
+
+/// What the server of the recordings says to these lines.
+std::vector<Json> answers_to(const std::vector<std::string>& lines,
+                             const std::string& root = "traces") {
+  std::string input;
+  for (const std::string& line : lines) input += line + "\n";
+  const Outcome outcome = foretrace_run("mcp --root '" + root + "'", "", input);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::vector<Json> answers;
+  std::istringstream out(outcome.out);
+  for (std::string line; std::getline(out, line);) answers.push_back(Json::parse(line));
+  return answers;
+}
+
+std::vector<Json> answers_to_messages(const std::vector<Json>& messages,
+                                      const std::string& root = "traces") {
+  std::vector<std::string> lines;
+  for (const Json& message : messages) lines.push_back(message.dump());
+  return answers_to(lines, root);
+}
+
+std::string text_of(const Json& answer) {
+  return answer.at("result").at("content").at(0).at("text").get<std::string>();
+}
+
+TEST(Mcp, AnswersTenQuestionsInARow) {
+  const std::vector<Json> answers = answers_to_messages({
+      request(1, "initialize", {{"protocolVersion", "2024-11-05"}}),
+      {{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}},
+      request(2, "tools/list"),
+      tool_call(3, "list_transforms", Json::object()),
+      tool_call(4, "list_transforms", {{"name", "loader"}}),
+      tool_call(5, "open_job", {{"trace", kLoaded}}),
+      tool_call(6, "advise", {{"trace", kLoaded}}),
+      tool_call(7, "predict", {{"trace", kLoaded}, {"steps", {"loader:workers=4"}}}),
+      tool_call(8, "vary",
+                {{"trace", kLoaded}, {"steps", {"loader"}}, {"setting", "loader.workers=0..8"}}),
+      tool_call(9, "diff",
+                {{"before", kLoaded}, {"after", "resnet18-v100-loader4.pt.trace.json.gz"}}),
+      tool_call(10, "explain_step", {{"trace", kLoaded}}),
+      tool_call(11, "memory", {{"trace", "gpt-a100-gpu-bound.pt.trace.json.gz"}}),
+      request(12, "ping"),
+  });
+  ASSERT_EQ(answers.size(), 12U);  // None to the notification.
+  EXPECT_EQ(answers[0]["result"]["protocolVersion"], "2024-11-05");
+  for (std::size_t i = 2; i < 11; ++i) {
+    EXPECT_EQ(answers[i]["id"], i + 1);
+    EXPECT_FALSE(answers[i]["result"]["isError"].get<bool>()) << answers[i];
+    EXPECT_LT(text_of(answers[i]).size(), 8'200U);
+  }
+  EXPECT_NE(text_of(answers[4]).find("85.35 ms a step"), std::string::npos);
+  EXPECT_NE(text_of(answers[5]).find("loader:workers=2"), std::string::npos);
+  for (const char* part : {"85.35 ms -> 48.91 ms", "between ", "Based on", "Assumes"})
+    EXPECT_NE(text_of(answers[6]).find(part), std::string::npos) << part;
+}
+
+TEST(Mcp, SchemasAreThoseOfTheSettings) {
+  const Json listed = answers_to_messages({request(1, "tools/list")}).at(0)["result"]["tools"];
+  ASSERT_EQ(listed.size(), 8U);
+  for (const Json& tool : listed) {
+    EXPECT_EQ(tool["inputSchema"]["type"], "object") << tool;
+    EXPECT_FALSE(tool["description"].get<std::string>().empty());
+  }
+  const auto vary =
+      std::ranges::find_if(listed, [](const Json& tool) { return tool["name"] == "vary"; });
+  EXPECT_EQ((*vary)["inputSchema"]["required"], Json({"trace", "setting"}));
+  EXPECT_EQ((*vary)["inputSchema"]["properties"]["steps"]["type"], "array");
+}
+
+TEST(Mcp, OpensNothingOutsideOfItsRoot) {
+  const Folder folder;
+  const std::string inside = folder / "inside";
+  std::filesystem::create_directories(inside + "/ranks");
+  folder.write("secret.json", "{\"traceEvents\": []}");
+  std::filesystem::create_symlink("../secret.json", inside + "/link.json");
+  std::filesystem::create_symlink("../../secret.json", inside + "/ranks/rank0.json");
+  std::vector<Json> messages;
+  for (const std::string& path :
+       {std::string("../secret.json"), std::string("link.json"), std::string("ranks"),
+        folder / "secret.json", std::string("/etc/hostname"), std::string("..")})
+    messages.push_back(tool_call(1, "open_job", {{"trace", path}}));
+  messages.push_back(
+      tool_call(1, "predict", {{"trace", "none.json"}, {"machine", "../secret.json"}}));
+  messages.push_back(tool_call(
+      1, "predict", {{"trace", "none.json"}, {"steps", {"replace:donor=../secret.json"}}}));
+  messages.push_back(tool_call(1, "diff", {{"before", "none.json"}, {"after", "../secret.json"}}));
+  for (const Json& answer : answers_to_messages(messages, inside)) {
+    EXPECT_TRUE(answer["result"]["isError"].get<bool>());
+    EXPECT_NE(text_of(answer).find(": must be in "), std::string::npos) << answer;
+  }
+}
+
+TEST(Mcp, TakesNoTextForAnOption) {
+  const Folder folder;
+  for (const Json& answer :
+       answers_to_messages({tool_call(1, "open_job", {{"trace", "--output=" + (folder / "x")}}),
+                            tool_call(2, "list_transforms", {{"name", "--man"}}),
+                            tool_call(3, "memory", {{"trace", "replay"}})}))
+    EXPECT_TRUE(answer["result"]["isError"].get<bool>()) << answer;
+  EXPECT_FALSE(std::filesystem::exists(folder / "x"));
+}
+
+TEST(Mcp, GoesOnAfterMessagesThatItCannotRead) {
+  const std::vector<Json> answers = answers_to({
+      "not json",
+      R"({"jsonrpc": "2.0", "id": 1)",
+      "[]",
+      R"({"jsonrpc": "1.0", "id": 1, "method": "ping"})",
+      R"({"jsonrpc": "2.0", "id": {}, "method": "ping"})",
+      R"({"jsonrpc": "2.0", "id": 1, "method": 7})",
+      R"({"jsonrpc": "2.0", "id": 1, "method": "no/such"})",
+      R"({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []})",
+      R"({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "format_disk"}})",
+      "\xff\xfe",
+      std::string(3 << 20, '['),
+      "",
+      R"({"jsonrpc": "2.0", "id": "last", "method": "ping"})",
+  });
+  const std::vector<int> codes = {-32700, -32700, -32600, -32600, -32600, -32600,
+                                  -32601, -32602, -32602, -32700, -32600};
+  ASSERT_EQ(answers.size(), codes.size() + 1);
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    EXPECT_EQ(answers[i]["error"]["code"], codes[i]) << i << ": " << answers[i];
+  EXPECT_EQ(answers.back()["id"], "last");
+  EXPECT_TRUE(answers.back().contains("result"));
+}
+
+TEST(Mcp, SaysWhichSettingIsWrong) {
+  const std::vector<Json> answers = answers_to_messages({
+      tool_call(1, "advise", {{"trase", "x"}}),
+      tool_call(2, "advise", Json::object()),
+      tool_call(3, "predict", {{"trace", kLoaded}, {"steps", {"loder"}}}),
+  });
+  EXPECT_NE(text_of(answers[0]).find("did you mean \"trace\""), std::string::npos);
+  EXPECT_EQ(text_of(answers[1]), "trace: must be given");
+  EXPECT_NE(text_of(answers[2]).find("loader"), std::string::npos) << answers[2];
+}
+
+/// Every command that answers in lines, with what it needs.
+TEST(Brief, IsAtMostFiveLines) {
+  const std::string trace = std::string("traces/") + kLoaded;
+  const std::string gpt = "traces/gpt-a100-gpu-bound.pt.trace.json.gz";
+  for (const std::string& command :
+       {"predict " + trace + " --with amp", "advise " + trace, "info " + gpt, "doctor " + trace,
+        "memory " + gpt, "input " + trace, "diff " + trace + " " + trace, "validate " + trace,
+        std::string("list transforms"), std::string("plan show 1f1b"),
+        std::string("collective auto --machine dgx-h100 --ranks 8"),
+        std::string("generate gpt3-175b --machine dgx-a100 --layout "
+                    "tp=8,pp=8,dp=16,global_batch=3072,recompute=full")}) {
+    const Outcome outcome = foretrace_run(command + " --brief");
+    EXPECT_EQ(outcome.exit_code, 0) << command << outcome.err;
+    const auto lines = std::count(outcome.out.begin(), outcome.out.end(), '\n');
+    EXPECT_GE(lines, 1) << command;
+    EXPECT_LE(lines, 5) << command;
+    EXPECT_TRUE(foretrace_run(command).out.starts_with(outcome.out)) << command;
+  }
+  EXPECT_NE(foretrace_run("info " + gpt + " --brief").out.find("150 ms"), std::string::npos);
+}
+
+TEST(Brief, IsOfText) {
+  const Outcome outcome =
+      foretrace_run(std::string("advise traces/") + kLoaded + " --brief --format json");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err, "foretrace: --brief: goes with --format text, got json\n");
+}
+
+}  // namespace
+}  // namespace foretrace
