@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "ask/many/held_job.h"
 #include "ask/many/sweep_file.h"
 #include "base/files/new_file.h"
 #include "foretrace/ask/advise.h"
@@ -86,9 +87,13 @@ Scenario scenario_of(const Asked& asked) {
   return scenario;
 }
 
-std::string predict_text(const Asked& asked, const How& how) {
+/// nullptr for a job that is read for this question alone.
+using Held = std::shared_ptr<const HeldJob>;
+
+std::string predict_text(const Asked& asked, const How& how, const Held& held) {
   const Scenario scenario = scenario_of(asked);
-  const Prediction prediction = predict(scenario.trace, scenario, how.options());
+  const Prediction prediction = held ? held->predict(scenario, how.options())
+                                     : predict(scenario.trace, scenario, how.options());
   Json answer = to_json(prediction);
   Json& asserts = answer["asserts_that_do_not_hold"] = Json::array();
   for (const CheckedAssert& one : check_asserts(scenario, prediction)) {
@@ -99,9 +104,10 @@ std::string predict_text(const Asked& asked, const How& how) {
   return text_of(answer);
 }
 
-std::string vary_text(const Asked& asked, const How& how, const Vary& question) {
+std::string vary_text(const Asked& asked, const How& how, const Vary& question, const Held& held) {
   const Scenario scenario = scenario_of(asked);
-  return text_of(to_json(vary(scenario.trace, scenario, question, how.options())));
+  return text_of(to_json(held ? held->vary(scenario, question, how.options())
+                              : vary(scenario.trace, scenario, question, how.options())));
 }
 
 /// The gate, with limits such as "step_time:5%" in place of those of the baseline.
@@ -224,15 +230,20 @@ PYBIND11_MODULE(_foretrace, module) {
       .def_readwrite("window", &How::window);
 
   // The call may end before the calculation does, so all that it needs is copied.
-  module.def("predict", [](Asked asked, How how) {
-    return interruptible([asked, how] { return predict_text(asked, how); });
+  py::class_<HeldJob, std::shared_ptr<HeldJob>>(module, "HeldJob");
+  module.def("hold", [](std::string trace, How how) {
+    return interruptible(
+        [trace, how] { return std::make_shared<HeldJob>(trace, how.reading(), how.ranks); });
   });
-  module.def("vary",
-             [](Asked asked, How how, std::string setting, std::string values, std::string until) {
-               return interruptible([asked, how, question = Vary{setting, values, until}] {
-                 return vary_text(asked, how, question);
-               });
-             });
+  module.def("predict", [](Asked asked, How how, std::shared_ptr<HeldJob> held) {
+    return interruptible([asked, how, held] { return predict_text(asked, how, held); });
+  });
+  module.def("vary", [](Asked asked, How how, std::string setting, std::string values,
+                        std::string until, std::shared_ptr<HeldJob> held) {
+    return interruptible([asked, how, held, question = Vary{setting, values, until}] {
+      return vary_text(asked, how, question, held);
+    });
+  });
   module.def("sweep", [](Asked asked, How how, bool intervals, bool memory, unsigned jobs,
                          std::string path, std::string shard, bool fresh) {
     const auto stop = std::make_shared<std::atomic<bool>>(false);

@@ -13,6 +13,7 @@
 #include "ask/predict/baseline.h"
 #include "ask/predict/explain.h"
 #include "ask/predict/finish.h"
+#include "ask/predict/predict_job.h"
 #include "ask/predict/ranks.h"
 #include "ask/predict/trust.h"
 #include "base/threads.h"
@@ -178,17 +179,22 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
 
 }  // namespace
 
+Prediction predict(const Job& job, const std::vector<InputFile>& inputs, const Scenario& scenario,
+                   const PredictOptions& options) {
+  check_ranks(scenario, job);
+  Answer answer = slowest(job, scenario, options);
+  answer.prediction.inputs = inputs;
+  finish(answer, options);
+  return std::move(answer.prediction);
+}
+
 Prediction predict(const std::string& trace_path, const Scenario& scenario,
                    const PredictOptions& options) {
   const Job job = read_job(trace_path, {.reading = options.reading,
                                         .keep_traces = !options.perfetto_path.empty(),
                                         .joining = Joining::required,
                                         .world_size = options.world_size});
-  check_ranks(scenario, job);
-  Answer answer = slowest(job, scenario, options);
-  answer.prediction.inputs = job.inputs();
-  finish(answer, options);
-  return std::move(answer.prediction);
+  return predict(job, job.inputs(), scenario, options);
 }
 
 Prediction predict(const Inference& inference, const Scenario& scenario,

@@ -6,7 +6,8 @@
     answer["predicted"]["step_time_ns"], answer["speedup"]
 
 Answers are the dictionaries that the command line prints with --format json (`foretrace schema
-prediction` describes them): times are integer nanoseconds, sizes bytes. Errors of a scenario, and
+prediction` describes them): times are integer nanoseconds, sizes bytes. A notebook shows those of
+predict(), vary(), advise() and diff() as small tables and figures, and plot() draws them. Errors of a scenario, and
 arguments of a wrong type, are foretrace.Error, those of a trace foretrace.TraceError; both are
 ValueErrors with one line of text.
 
@@ -22,10 +23,12 @@ import tempfile as _tempfile
 
 from . import _foretrace
 from ._foretrace import Error, TraceError
+from .answers import Answer
+from .profiling import LightningCallback, TrainerCallback, profile
 
 __version__ = _foretrace.version
-__all__ = ["Error", "TraceError", "advise", "bless", "check", "dataframe", "diff", "doctor", "info", "input", "memory", "predict", "sweep",
-           "transforms", "validate", "vary", "verify"]
+__all__ = ["Answer", "Error", "Job", "LightningCallback", "TraceError", "TrainerCallback", "advise", "bless", "check", "dataframe", "diff", "doctor",
+           "info", "input", "job", "memory", "predict", "profile", "sweep", "transforms", "validate", "vary", "verify"]
 
 _atexit.register(_foretrace.finish_abandoned)
 
@@ -151,8 +154,12 @@ def predict(trace, *steps, scenario=None, machine=None, memory=None, samples_per
     how        cache (True, False, or the folder that copies of traces are kept in), strict, html, perfetto, ledger, execution_trace,
                max_unpacked (in bytes), steps, window, ranks, exact: as the options of the same names
     """
+    return _predict(None, trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step, _how(**how))
+
+
+def _predict(held, trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step, how):
     asked = _asked(trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step)
-    return _json.loads(_foretrace.predict(asked, _how(**how)))
+    return Answer(_json.loads(_foretrace.predict(asked, how, held)))
 
 
 def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, memory=None, **how):
@@ -161,13 +168,46 @@ def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, 
     values     "1,2,4", "0..16", "0..1/20", or a list
     until      an assertion such as "peak_reserved <= 16GB": ranges are searched for where it ceases to hold
     """
+    return _vary(None, trace, steps, setting, values, until, scenario, machine, memory, _how(**how))
+
+
+def _vary(held, trace, steps, setting, values, until, scenario, machine, memory, how):
     if not isinstance(values, str):
         try:
             values = ",".join(str(value) for value in values)
         except TypeError:
             raise Error(f"values: must be a text or a list, got {values!r}") from None
     asked = _asked(trace, steps, scenario, machine, memory)
-    return _json.loads(_foretrace.vary(asked, _how(**how), _text(setting, "setting"), values, _text(until, "until")))
+    return Answer(_json.loads(_foretrace.vary(asked, how, _text(setting, "setting"), values, _text(until, "until"), held)))
+
+
+class Job:
+    """A job that stays in memory for many questions; see job()."""
+
+    def __init__(self, trace, ranks=0, **reading):
+        how = _how(ranks=ranks, **reading)
+        self.trace = _path(trace, "trace")
+        self._held = _foretrace.hold(self.trace, how)
+
+    def __repr__(self):
+        return f"foretrace.job({self.trace!r})"
+
+    def predict(self, *steps, scenario=None, machine=None, memory=None, samples_per_step=0, tokens_per_step=0, **how):
+        """As foretrace.predict() of this job; `how` may have strict, html, perfetto, ledger and exact."""
+        return _predict(self._held, self.trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step, _how(**how))
+
+    def vary(self, *steps, setting, values, until="", scenario=None, machine=None, memory=None, **how):
+        """As foretrace.vary() of this job."""
+        return _vary(self._held, self.trace, steps, setting, values, until, scenario, machine, memory, _how(**how))
+
+
+def job(trace, ranks=0, **reading):
+    """The job in `trace`, read once and kept in memory: job("run/").predict("amp") then takes only as long as the replay.
+
+    ranks     ranks of the whole job, as in predict()
+    reading   cache, execution_trace, max_unpacked, steps, window
+    """
+    return Job(trace, ranks, **reading)
 
 
 def sweep(scenario, trace=None, intervals=False, memory=True, jobs=0, output=None, shard="", fresh=False, cache=True, max_unpacked=0):
@@ -192,14 +232,14 @@ def advise(trace, until="", vary="", top=5, network="", cache=True, max_unpacked
     """What bounds the job, what would help by how much, and, with `until` such as "step_time <= 100ms", how much faster its
     parts would have to be. With `network`, the machine that it communicates on, also other buckets, algorithms and more GPUs."""
     how = _how(cache=cache, max_unpacked=max_unpacked)
-    return _json.loads(_foretrace.advise(_path(trace, "trace"), how, _text(until, "until"), _text(vary, "vary"), _count(top, "top"),
-                                          _text(network, "network")))
+    return Answer(_json.loads(_foretrace.advise(_path(trace, "trace"), how, _text(until, "until"), _text(vary, "vary"), _count(top, "top"),
+                                                _text(network, "network"))))
 
 
 def diff(before, after, cache=True, max_unpacked=0):
     """What changed between two recordings of a job, and what each change did to the step time."""
     how = _how(cache=cache, max_unpacked=max_unpacked)
-    return _json.loads(_foretrace.diff(_path(before, "before"), _path(after, "after"), how))
+    return Answer(_json.loads(_foretrace.diff(_path(before, "before"), _path(after, "after"), how)))
 
 
 def verify(prediction, measured, trace=None, ledger=None, cache=True, max_unpacked=0):

@@ -1,0 +1,35 @@
+#include "ask/many/held_job.h"
+
+#include <utility>
+
+#include "ask/many/vary.h"
+#include "ask/predict/predict_job.h"
+
+namespace foretrace {
+
+HeldJob::HeldJob(const std::string& path, const ImportOptions& reading, std::int32_t world_size)
+    : reading_(reading),
+      world_size_(world_size),
+      job_(read_job(path, {.reading = reading,
+                           .keep_traces = true,
+                           .joining = Joining::required,
+                           .world_size = world_size})),
+      inputs_(job_.inputs()) {}
+
+PredictOptions HeldJob::as_read(PredictOptions options) const {
+  options.reading = reading_;
+  options.world_size = world_size_;
+  return options;
+}
+
+Prediction HeldJob::predict(const Scenario& scenario, PredictOptions options) const {
+  return foretrace::predict(job_, inputs_, scenario, as_read(std::move(options)));
+}
+
+Curve HeldJob::vary(const Scenario& scenario, const Vary& question, PredictOptions options) const {
+  Curve curve = foretrace::vary(job_, scenario, question, as_read(std::move(options)));
+  curve.header.inputs = inputs_;
+  return curve;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,32 @@
+#pragma once
+
+// A job that stays in memory for many questions: it is read, inferred and joined once.
+
+#include <string>
+#include <vector>
+
+#include "ask/job/job.h"
+#include "foretrace/ask/predict.h"
+
+namespace foretrace {
+
+/// May be asked by several threads at once.
+class HeldJob {
+ public:
+  /// Throws TraceError.
+  HeldJob(const std::string& path, const ImportOptions& reading, std::int32_t world_size = 0);
+
+  /// As the functions of these names, which read the job for each question.
+  Prediction predict(const Scenario& scenario, PredictOptions options) const;
+  Curve vary(const Scenario& scenario, const Vary& question, PredictOptions options) const;
+
+ private:
+  PredictOptions as_read(PredictOptions options) const;
+
+  ImportOptions reading_;
+  std::int32_t world_size_;
+  Job job_;
+  std::vector<InputFile> inputs_;
+};
+
+}  // namespace foretrace

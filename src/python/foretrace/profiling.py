@@ -1,0 +1,170 @@
+"""Recording a training loop with PyTorch's profiler, as predictions need it.
+
+    with foretrace.profile("run/", steps=6) as steps:
+        for batch in loader:
+            train(batch)
+            steps.step()
+"""
+
+import os as _os
+import pathlib as _pathlib
+import sys as _sys
+
+from ._foretrace import Error
+
+_LEAST_STEPS = 3  # To tell warm-up, steady state and variation apart.
+
+
+def _rank():
+    """Of this process in its job: as the framework knows it, or its launcher."""
+    import torch
+
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank()
+    for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"):
+        if _os.environ.get(name, "").isdigit():
+            return int(_os.environ[name])
+    return 0
+
+
+class profile:  # A context manager is called as functions are.
+    """Records `steps` steps of a loop, behind `wait` steps that are left alone and `warmup` steps that are thrown away.
+
+    folder    gets rank0.pt.trace.json.gz and so on, a file for each rank; the folder is the job that all questions take
+    steps     at least 3, so that warm-up, steady state and variation can be told apart
+    memory    also what is allocated; stack: also names of modules, which slows down the host
+    snapshot  also a memory snapshot with the source lines that allocated
+
+    Call step() behind every step. Once enough steps are recorded nothing more is, and the loop may go on.
+    """
+
+    def __init__(self, folder, steps=6, wait=5, warmup=2, memory=True, stack=False, snapshot=False):
+        for name, value, least in (("steps", steps, _LEAST_STEPS), ("wait", wait, 0), ("warmup", warmup, 1)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise Error(f"{name}: must be a whole number, at least {least}, got {value!r}")
+        try:
+            import torch.profiler
+        except ImportError:
+            raise Error("profile: needs PyTorch, which cannot be imported here") from None
+        self._torch = torch
+        self.folder = _pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.path = None  # Of the trace, once it is written.
+        self._steps, self._before, self._seen = steps, wait + warmup, 0
+        activities = [torch.profiler.ProfilerActivity.CPU]
+        if torch.cuda.is_available():
+            activities.append(torch.profiler.ProfilerActivity.CUDA)
+        self._snapshot = snapshot and torch.cuda.is_available()
+        self._profiler = torch.profiler.profile(
+            activities=activities, schedule=torch.profiler.schedule(wait=wait, warmup=warmup, active=steps, repeat=1), record_shapes=True,
+            profile_memory=memory, with_stack=stack, on_trace_ready=self._write, **self._waits())
+
+    def _waits(self):
+        """Which stream waited for which: from PyTorch 2.1 on."""
+        try:
+            from torch._C._profiler import _ExperimentalConfig
+
+            return {"experimental_config": _ExperimentalConfig(enable_cuda_sync_events=True)}
+        except (ImportError, TypeError):
+            return {}
+
+    def _write(self, profiler):
+        path = self.folder / f"rank{_rank()}.pt.trace.json.gz"
+        profiler.export_chrome_trace(str(path))
+        if self._snapshot:
+            self._torch.cuda.memory._dump_snapshot(str(self.folder / f"rank{_rank()}.snapshot.pickle"))
+            self._torch.cuda.memory._record_memory_history(enabled=None)
+        self.path = path
+
+    def step(self):
+        """Ends a step."""
+        self._seen += 1
+        if self._snapshot and self._seen == self._before:
+            self._torch.cuda.memory._record_memory_history()
+        if self.path is None:
+            self._profiler.step()
+
+    def __enter__(self):
+        self._profiler.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self._profiler.__exit__(*error)
+        if error[0] is not None:
+            return
+        recorded = min(self._steps, self._seen - self._before)
+        if recorded < _LEAST_STEPS:
+            if self.path is not None:
+                self.path.unlink()
+            raise Error(f"profile: the loop ended after {self._seen} steps, and {self._before + self._steps} are needed; record fewer "
+                        "(steps=, wait=, warmup=), and call step() behind each")
+        if _rank() == 0:
+            where = self.folder
+            print(f"foretrace: recorded {recorded} steps to {self.path}; next: foretrace doctor {where}, foretrace advise {where}", file=_sys.stderr)
+
+
+class _Recording:
+    """What both callbacks do: profile() around the steps of somebody else's loop."""
+
+    def _begin(self, folder, settings):
+        self._wanted, self._recording = (folder, settings), None
+
+    def _start(self):
+        folder, settings = self._wanted
+        self._recording = profile(folder, **settings).__enter__()
+
+    def _step(self):
+        if self._recording is not None:
+            self._recording.step()
+
+    def _end(self):
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.__exit__(None, None, None)
+
+
+def LightningCallback(folder, **settings):
+    """A callback for Lightning's Trainer that records as profile(folder, **settings) does."""
+    try:
+        from lightning.pytorch.callbacks import Callback
+    except ImportError:
+        try:
+            from pytorch_lightning.callbacks import Callback
+        except ImportError:
+            raise Error("LightningCallback: needs Lightning, which cannot be imported here") from None
+
+    class Recorder(_Recording, Callback):
+        def on_train_start(self, trainer, pl_module):
+            self._start()
+
+        def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+            self._step()
+
+        def on_train_end(self, trainer, pl_module):
+            self._end()
+
+    recorder = Recorder()
+    recorder._begin(folder, settings)
+    return recorder
+
+
+def TrainerCallback(folder, **settings):
+    """A callback for Hugging Face's Trainer that records as profile(folder, **settings) does."""
+    try:
+        from transformers import TrainerCallback as Callback
+    except ImportError:
+        raise Error("TrainerCallback: needs transformers, which cannot be imported here") from None
+
+    class Recorder(_Recording, Callback):
+        def on_train_begin(self, args, state, control, **others):
+            self._start()
+
+        def on_step_end(self, args, state, control, **others):
+            self._step()
+
+        def on_train_end(self, args, state, control, **others):
+            self._end()
+
+    recorder = Recorder()
+    recorder._begin(folder, settings)
+    return recorder
