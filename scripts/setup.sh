@@ -3,19 +3,22 @@
 #     scripts/setup.sh            to build the product
 #     scripts/setup.sh tests      to build and run the tests as well, the Python module among them
 #     scripts/setup.sh all        also for tests that are skipped otherwise (see tests/README.md), and for cpack
+#     scripts/setup.sh release    for scripts/release.py, which links the program statically
 #     scripts/setup.sh develop    for all presets: sanitizers, fuzzing, clang-tidy, clang-format
 set -eu
 
 packages="g++ cmake ninja-build make nlohmann-json3-dev libcli11-dev libboost-graph-dev zlib1g-dev libzstd-dev libisal-dev libsqlite3-dev libarchive-dev libre2-dev libssl-dev libxxhash-dev libexpat1-dev libyaml-dev libglpk-dev"
 tests="python3 python3-dev pybind11-dev libgtest-dev"
 optional="python3-pandas python3-matplotlib python3-torch python3-setuptools python3-wheel python3-pip python3-venv python3-yaml protobuf-compiler chromium chromium-driver slurm-wlm munge openmpi-bin libns3-dev man-db file dpkg-dev"
+static="libacl1-dev libattr1-dev liblz4-dev liblzma-dev libbz2-dev libxml2-dev libicu-dev nettle-dev libgmp-dev libltdl-dev libsuitesparse-dev"
 case "${1:-product}" in
   product) ;;
   tests) packages="$packages $tests" ;;
   all) packages="$packages $tests $optional" ;;
+  release) packages="$packages $static" ;;
   develop) packages="$packages $tests $optional clang clang-tidy clang-format ccache git" ;;
   *)
-    echo "usage: scripts/setup.sh [product|tests|all|develop]" >&2
+    echo "usage: scripts/setup.sh [product|tests|all|release|develop]" >&2
     exit 2
     ;;
 esac
