@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "foretrace/trace.h"
+#include "trace/rank_view.h"
 
 namespace foretrace {
 
@@ -41,6 +42,10 @@ std::vector<std::string_view> endings_of(const ExporterEntry& exporter);
 /// Writes the format selected by the ending of the path. Throws Error with all endings if none
 /// fits.
 void export_trace(const Trace& trace, const std::string& path);
+
+/// Writes several ranks as one picture; as JSON where the ending selects no format. False, and
+/// nothing is written, where the format has one rank a file. Throws Error as export_trace() does.
+bool export_ranks(const Trace& trace, const RankView& view, const std::string& path);
 
 struct Anonymization {
   std::string salt{};               ///< Equal salts give equal replacements.

@@ -5,7 +5,8 @@ namespace foretrace {
 
 const std::vector<ExporterEntry>& exporters() {
   static const std::vector<ExporterEntry> entries = {
-#define EXPORTER(name, endings, summary) {#name, endings, summary, export_##name},
+#define EXPORTER(name, endings, summary) \
+  {#name, endings, summary, static_cast<decltype(ExporterEntry::write)>(export_##name)},
 #include "export/exporters.def"
 #undef EXPORTER
   };
@@ -47,6 +48,18 @@ std::string all_endings() {
 void export_trace(const Trace& trace, const std::string& path) {
   if (const ExporterEntry* entry = exporter_for(path)) return entry->write(trace, path);
   throw Error("'" + path + "' must end in one of " + all_endings());
+}
+
+bool export_ranks(const Trace& trace, const RankView& view, const std::string& path) {
+  const ExporterEntry* entry = exporter_for(path);
+  if (entry == nullptr) entry = exporter_for(".json");
+  if (entry->name == "kineto")
+    export_kineto(trace, path, &view);
+  else if (entry->name == "perfetto")
+    export_perfetto(trace, path, &view);
+  else
+    return false;
+  return true;
 }
 
 }  // namespace foretrace

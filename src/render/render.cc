@@ -118,16 +118,19 @@ DeviceKind kind_of(TaskKind kind) {
 
 class Rendering {
  public:
-  Rendering(const Graph& graph, const Timeline& timeline, const Trace* recorded)
+  Rendering(const Graph& graph, const Timeline& timeline, const Trace* recorded,
+            std::vector<std::uint32_t>* record_of)
       : graph_(graph),
         timeline_(timeline),
         recorded_(recorded),
+        record_of_(record_of),
         places_(graph, trace_),
         names_(graph.names().size()),
         correlation_(graph.task_count(), 0) {}
 
   Trace run() {
     describe_machine();
+    if (record_of_ != nullptr) record_of_->assign(graph_.task_count(), kNone);
     if (recorded_ != nullptr) {
       trace_.names = recorded_->names.clone();
       trace_.op_details = recorded_->op_details;
@@ -231,6 +234,8 @@ class Rendering {
     if (record.kind == DeviceKind::kernel) record.bytes = 0;
     record.pinned_host =
         record.kind == DeviceKind::copy && contains(trace_.names[record.name], "Pinned");
+    if (record_of_ != nullptr)
+      (*record_of_)[index(id)] = static_cast<std::uint32_t>(trace_.devices.size());
     trace_.devices.push_back(record);
   }
 
@@ -299,6 +304,7 @@ class Rendering {
   const Graph& graph_;
   const Timeline& timeline_;
   const Trace* recorded_;
+  std::vector<std::uint32_t>* record_of_;  ///< nullptr if not wanted.
   Trace trace_;
   Places places_;
   std::vector<NameId> names_;               ///< By name of the graph.
@@ -308,8 +314,9 @@ class Rendering {
 
 }  // namespace
 
-Trace render(const Graph& graph, const Timeline& timeline, const Trace* recorded) {
-  return Rendering(graph, timeline, recorded).run();
+Trace render(const Graph& graph, const Timeline& timeline, const Trace* recorded,
+             std::vector<std::uint32_t>* record_of) {
+  return Rendering(graph, timeline, recorded, record_of).run();
 }
 
 }  // namespace foretrace

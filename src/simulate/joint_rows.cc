@@ -96,6 +96,12 @@ std::size_t JointRows::task_count() const {
   return count;
 }
 
+bool JointRows::is_overlapped(std::size_t rank, const std::vector<char>& rows) const {
+  return std::ranges::any_of(ranks_[rank].rows.before, [&](std::uint32_t before) {
+    return (before & Rows::kTail) != 0 && rows[before & ~Rows::kFlags] != 0;
+  });
+}
+
 std::vector<EightTimes> JointRows::replay_eight(std::span<const RankSets> sets) const {
   thread_local std::vector<EightScratch> scratch;
   if (scratch.size() < ranks_.size()) scratch.resize(ranks_.size());

@@ -39,6 +39,9 @@ class JointRows {
     return ranks_[rank].rows.duration;
   }
 
+  /// Whether a task of the rank waits for only a share of one of these rows.
+  bool is_overlapped(std::size_t rank, const std::vector<char>& rows) const;
+
   /// One rank in eight replays: its durations by row, and where to write times of its probes.
   struct RankSets {
     EightDurations durations;

@@ -10,8 +10,8 @@
 
 #include "ask/advise/confidence.h"
 #include "ask/advise/joint_advice.h"
-#include "ask/advise/straggler.h"
 #include "ask/job/step_cost.h"
+#include "ask/predict/straggler.h"
 #include "ask/recorded.h"
 #include "foretrace/error.h"
 #include "support/corpus.h"

@@ -15,6 +15,7 @@
 #include "scenario/plan.h"
 #include "support/corpus.h"
 #include "support/random_steps.h"
+#include "support/ranks.h"
 
 namespace foretrace {
 namespace {
@@ -252,6 +253,32 @@ TEST(Sweep, AnswersTogetherWhatItAnswersAlone) {
   EXPECT_GT(together, 500U);
 }
 
+/// Three ranks that meet twice, each with work of its own.
+std::vector<Inference> three_ranks() {
+  std::vector<Inference> ranks;
+  ranks.push_back(rank_of({"gpu: A 300, c:collective 800, k 50, d:collective 500", 0, 3}));
+  ranks.push_back(rank_of({"gpu: A 700, c:collective 400, k 350, d:collective 200", 1, 3}));
+  ranks.push_back(rank_of({"gpu: A 500, c:collective 600, k 400, d:collective 150", 2, 3}));
+  return ranks;
+}
+
+TEST(Sweep, AnswersOfRanksThatMeetAreThoseOfEachAlone) {
+  for (
+      const char* transforms :
+      {R"([{"use": "scale", "where": {"name": "A"}}, {"use": "scale", "where": {"name": "k"}}])",
+       R"([{"use": "scale", "where": {"rank": 1}}, {"use": "scale", "where": {"kind": "collective"}}])",
+       R"([{"use": "scale", "where": {"name": "c"}}, {"use": "scale"}])"}) {
+    const Json scenario = {
+        {"transforms", Json::parse(transforms)},
+        {"sweep",
+         {{"transforms[0].factor", {0.1, 0.5, 1, 3}}, {"transforms[1].factor", {0.2, 1, 2}}}}};
+    const Sweep fast(scenario, three_ranks());
+    const Sweep slow(scenario, three_ranks(), {.share_structures = false});
+    EXPECT_EQ(lines(fast), lines(slow)) << transforms;
+    EXPECT_EQ(fast.answered_together(), 12U) << transforms;
+  }
+}
+
 TEST(Sweep, HasTheSameAnswersOnAnyNumberOfThreads) {
   const auto on = [&](unsigned jobs, bool share = true) {
     std::mt19937 same(19);
@@ -356,6 +383,22 @@ TEST(Corpus, AnswersTogetherWhatItAnswersAlone) {
     }
   }
   EXPECT_GT(compared, 5);
+}
+
+TEST(Corpus, AnswersJobsOfRanksTogetherAsItAnswersThemAlone) {
+  const char* corpus = std::getenv("FORETRACE_CORPUS");
+  if (corpus == nullptr) GTEST_SKIP() << kNoCorpus;
+  for (const char* job : {"megatron-tp2", "torchrec-forward-straggler"}) {
+    for (const char* where :
+         {R"({"kind": "collective"})", R"({"rank": 1})", R"({"kind": "device"})"}) {
+      const Json scenario = {{"trace", (std::filesystem::path(corpus) / job).string()},
+                             {"transforms", {{{"use", "scale"}, {"where", Json::parse(where)}}}},
+                             {"sweep", {{"scale.factor", {0.25, 0.9, 1, 3}}}}};
+      const Sweep fast(scenario), slow(scenario, SweepOptions{.share_structures = false});
+      EXPECT_EQ(lines(fast), lines(slow)) << job << ' ' << where;
+      EXPECT_EQ(fast.answered_together(), 4U) << job << ' ' << where;
+    }
+  }
 }
 
 }  // namespace

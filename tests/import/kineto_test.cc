@@ -128,6 +128,19 @@ kernel "ncclDevKernel" 0/20 0+2000 correlation=3 _allgather_base 10->20 Float gr
 )");
 }
 
+// PyTorch numbers the collectives of the group, and says who is at the other end of a message.
+TEST(Kineto, AMessageIsBetweenTwoRanksOfItsGroup) {
+  EXPECT_EQ(recorded(R"({"distributedInfo": {"rank": 2, "world_size": 4}, "traceEvents": [
+    {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_SendRecv", "pid": 0, "tid": 20, "ts": 1, "dur": 2,
+     "args": {"stream": 20, "correlation": 3, "Collective name": "send", "In msg nelems": 10,
+              "Out msg nelems": 10, "Group size": 4, "dtype": "Float", "Process Group Name": "0",
+              "Process Group Ranks": "[0, 1, 2, 3]", "Rank": 1, "Dst Rank": 1, "Seq": 4}}
+  ]})"),
+            R"(
+kernel "ncclDevKernel_SendRecv" 0/20 0+2000 correlation=3 send 10->10 Float group=0/2 [1, 2]
+)");
+}
+
 TEST(Kineto, TakesTheSizeOfACopyFromItsCallOnRocm) {
   EXPECT_EQ(recorded(R"([
     {"ph": "X", "cat": "cuda_runtime", "name": "hipMemcpyWithStream", "pid": 1, "tid": 1, "ts": 1, "dur": 2,

@@ -114,6 +114,112 @@ TEST(Ranks, RecordedGroupsAndNumbersDecide) {
   }
 }
 
+/// The collectives of a rank are of these groups, in their order.
+Inference in_groups(const RankText& text, const std::vector<std::string>& groups) {
+  Inference rank = rank_of(text);
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    rank.graph.collectives()[i].members = rank.graph.names().intern(groups[i]);
+  return rank;
+}
+
+/// "0 1" for each meeting: the members by their numbers, in order of the meetings.
+std::vector<std::string> members_of(const RankJoin& join, const std::vector<Inference>& ranks) {
+  std::vector<std::string> all;
+  for (const Meeting& meeting : join.meetings) {
+    std::vector<std::int32_t> numbers;
+    for (const MeetingMember& one : meeting.members)
+      numbers.push_back(join.world.empty() ? ranks[one.rank].rank.number
+                                           : join.world[one.rank].number);
+    std::sort(numbers.begin(), numbers.end());
+    std::string& text = all.emplace_back();
+    for (const std::int32_t number : numbers)
+      text += (text.empty() ? "" : " ") + std::to_string(number);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// Three stages: activations go down, gradients up. The one in the middle does not send and receive
+// in the order of its neighbors.
+TEST(Ranks, MessagesHaveTwoEndsAndAnOrderForEachDirection) {
+  const std::string up = "[0, 1]", down = "[1, 2]";
+  std::vector<Inference> all;
+  all.push_back(
+      in_groups({"gpu: send:collective 5, A 10, send:collective 5, B 35, recv:collective 5", 0, 3},
+                {up, up, up}));
+  all.push_back(
+      in_groups({"gpu: recv:collective 5, send:collective 5, C 10, recv:collective 5, D 5,"
+                 "recv:collective 5, E 20, send:collective 5",
+                 1, 3},
+                {up, down, up, down, up}));
+  all.push_back(
+      in_groups({"gpu: F 5, recv:collective 5, G 15, send:collective 5", 2, 3}, {down, down}));
+  const RankJoin join = joined(all);
+  EXPECT_EQ(members_of(join, all), (std::vector<std::string>{"0 1", "0 1", "0 1", "1 2", "1 2"}));
+  std::vector<std::string> groups;
+  for (const Meeting& meeting : join.meetings) groups.push_back(meeting.group);
+  EXPECT_EQ(std::count(groups.begin(), groups.end(), "messages from rank 0 to rank 1"), 2);
+  EXPECT_EQ(std::count(groups.begin(), groups.end(), "messages from rank 1 to rank 0"), 1);
+  for (const RankMeetings& rank : join.ranks) EXPECT_EQ(rank.unmatched, 0U);
+}
+
+RankJoin joined_as(const std::vector<Inference>& ranks, std::int32_t world_size) {
+  std::vector<const Inference*> all;
+  for (const Inference& rank : ranks) all.push_back(&rank);
+  return join_ranks(all, rank_labels(ranks), world_size);
+}
+
+// Tensor groups of neighbors, data groups of every other rank; one rank of each place was recorded.
+TEST(Ranks, ARecordedRankStandsForOthersByItsPlaceInTheGroups) {
+  std::vector<Inference> all;
+  all.push_back(
+      in_groups({"gpu: t:collective 5, A 4, d:collective 5", 0, 8}, {"[0, 1]", "[0, 2, 4, 6]"}));
+  all.push_back(
+      in_groups({"gpu: t:collective 5, A 4, d:collective 5", 5, 8}, {"[4, 5]", "[1, 3, 5, 7]"}));
+  EXPECT_EQ(error_of(all).find("rank 0: it shares no collective with another rank"), 0U);
+  const RankJoin join = joined_as(all, 8);
+  ASSERT_EQ(join.world.size(), 8U);
+  for (const RankJoin::WorldRank& rank : join.world)
+    EXPECT_EQ(rank.recorded, rank.number % 2 == 0 ? 0U : 1U) << rank.number;
+  EXPECT_EQ(members_of(join, all),
+            (std::vector<std::string>{"0 1", "0 2 4 6", "1 3 5 7", "2 3", "4 5", "6 7"}));
+  for (const RankMeetings& rank : join.ranks) EXPECT_EQ(rank.matched, 2U);
+}
+
+// Of a pipeline of two stages with two replicas each, one replica was recorded.
+TEST(Ranks, StagesThatWereNotRecordedSendToEachOther) {
+  std::vector<Inference> all;
+  all.push_back(
+      in_groups({"gpu: send:collective 5, A 4, d:collective 5", 0, 4}, {"[0, 2]", "[0, 1]"}));
+  all.push_back(
+      in_groups({"gpu: recv:collective 5, A 4, d:collective 5", 2, 4}, {"[0, 2]", "[2, 3]"}));
+  const RankJoin join = joined_as(all, 4);
+  EXPECT_EQ(members_of(join, all), (std::vector<std::string>{"0 1", "0 2", "1 3", "2 3"}));
+  for (const RankJoin::WorldRank& rank : join.world)
+    EXPECT_EQ(all[rank.recorded].rank.number, rank.number / 2 * 2);
+}
+
+TEST(Ranks, AJobMustFitTheRecordedGroups) {
+  std::vector<Inference> all;
+  all.push_back(in_groups({"gpu: t:collective 5", 0, 4}, {"[0, 1]"}));
+  all.push_back(in_groups({"gpu: t:collective 5", 3, 4}, {"[2, 3]"}));
+  const auto refused = [&](std::int32_t size) -> std::string {
+    try {
+      joined_as(all, size);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(refused(2),
+            "--ranks: must not be fewer than the 4 ranks up to the last recorded one, as nothing "
+            "says which of them go, got 2; for a part of the job give the files of the ranks that "
+            "stay");
+  EXPECT_EQ(refused(7),
+            "--ranks: must be a multiple of the 2 ranks among which ranks 0, 1 lie, got 7");
+  EXPECT_EQ(refused(6), "");
+}
+
 TEST(Ranks, TheOrderOfRanksDoesNotMatter) {
   const RankText early{"gpu: A 300, c:collective 800, B 100, d:collective 300", 0};
   const RankText late{"gpu: A 700, c:collective 400, B 300, d:collective 100", 1, 2, 0us, 3ms};
@@ -135,7 +241,8 @@ TEST(Ranks, WhatCannotBeOneJobIsRefused) {
             "rank 1: it is of a job of 4 ranks, but rank 0 is of one of 2; give ranks of one job");
   EXPECT_EQ(error_of(ranks({{kOne, 0}, {"gpu: A 3", 1}})),
             "rank 0: it shares no collective with another rank; give ranks of one job, or the file "
-            "of one rank");
+            "of one rank, or the size of the job (--ranks) for ranks of groups that were recorded "
+            "in part");
   EXPECT_EQ(error_of(ranks({{"gpu: a:collective 8, b:collective 8, c:collective 8", 0},
                             {"gpu: a:collective 8, x:collective 8, y:collective 8", 1}})),
             "rank 1: its 3 collectives of all ranks do not follow in the order of the 3 of rank 0, "

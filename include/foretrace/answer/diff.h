@@ -119,6 +119,9 @@ struct DiffReport {
 
 /// The rank with the longest step after the change.
 const Diff& slowest_of(const DiffReport& report);
+/// The rank to look into: where the others wait less or more for a rank, and that is most of the
+/// change of their step, it is that one; otherwise the slowest.
+const Diff& decisive_rank(const DiffReport& report);
 /// "B takes 38.2 ms longer a step (+12.1 %): 31 ms of it are 12 new cudaStreamSynchronize from
 /// train.py:88".
 std::string diff_verdict(const Diff& diff);

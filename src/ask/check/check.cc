@@ -8,6 +8,7 @@
 #include "ask/check/job/changes.h"
 #include "ask/check/job/figures.h"
 #include "ask/check/judge.h"
+#include "ask/check/late_cause.h"
 #include "ask/check/observation.h"
 #include "ask/check/same_job.h"
 #include "ask/check/undecided.h"
@@ -283,6 +284,7 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
                              .before = baseline.summary,
                              .after = now.summary,
                              .figures = report.figures});
+  name_late_rank(job, rank.source->number, report);
   for (CheckCause& cause : report.causes) {
     cause.file = file_in_sources(cause.file, options.source_root);
     if (options.structure_only) cause.local = 0ns, cause.effect.reset();

@@ -19,6 +19,7 @@ std::vector<ExaminedTrace> examine_traces(const std::string& path, const ImportO
     one.trace = std::move(*rank.trace);
   }
   all.front().trace.notes = job.ranks.front().import_notes;
+  note_ranks(job, all.front().trace.notes);
   return all;
 }
 

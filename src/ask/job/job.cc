@@ -66,8 +66,9 @@ std::vector<std::string> labels_of(const Job& job) {
 std::vector<std::map<TaskId, Nanoseconds>> waits_of(const Job& job) {
   std::vector<std::map<TaskId, Nanoseconds>> waits(job.ranks.size());
   for (const Meeting& meeting : job.join.meetings) {
-    for (const MeetingMember& member : meeting.members)
-      waits[member.rank].emplace(member.task, member.skew);
+    for (const MeetingMember& member : meeting.members) {
+      if (member.rank < waits.size()) waits[member.rank].emplace(member.task, member.skew);
+    }
   }
   return waits;
 }
@@ -108,35 +109,18 @@ void set_assumptions(Job& job) {
   }
 }
 
-/// Repeats the recorded ranks until there are `size`: their groups are those of other ranks, as
-/// many places further on.
-void repeat(Job& job, std::int32_t size) {
-  const std::size_t recorded = job.ranks.size(), wanted = static_cast<std::size_t>(size);
-  const bool is_whole = job.ranks.back().number == static_cast<std::int32_t>(recorded) - 1;
-  if (wanted < recorded)
-    throw Error("--ranks: must not be fewer than the " + std::to_string(recorded) +
-                " recorded ranks, as nothing says which of them go, got " + std::to_string(size) +
-                "; for a part of the job give the files of the ranks that stay");
-  if (!is_whole || wanted % recorded != 0)
-    throw Error("--ranks: must be a multiple of the " + std::to_string(recorded) +
-                " recorded ranks, which are numbered from 0, got " + std::to_string(size));
-  const std::vector<Meeting> once = job.join.meetings;
-  for (std::size_t first = recorded; first < wanted; first += recorded) {
-    for (std::uint32_t i = 0; i < recorded; ++i) {
-      job.world.push_back({static_cast<std::int32_t>(first + i), i, false});
-      if (!job.join.clocks.empty()) job.join.clocks.push_back(job.join.clocks[i]);
-    }
-    for (Meeting meeting : once) {
-      for (MeetingMember& member : meeting.members)
-        member.rank += static_cast<std::uint32_t>(first);
-      job.join.meetings.push_back(std::move(meeting));
-    }
-  }
-}
-
 void list_world(Job& job) {
   for (std::uint32_t i = 0; i < job.ranks.size(); ++i)
     job.world.push_back({job.ranks[i].number, i, true});
+}
+
+/// The recorded ranks stand for the others that are wanted.
+void take_world(Job& job) {
+  for (std::size_t i = job.ranks.size(); i < job.join.world.size(); ++i) {
+    const RankJoin::WorldRank& rank = job.join.world[i];
+    job.world.push_back({rank.number, rank.recorded, false});
+    job.join.clocks.push_back(job.join.clocks[rank.recorded]);
+  }
 }
 
 /// Recorded waits go forward in time, and so in no cycle, unless clocks are off.
@@ -152,8 +136,12 @@ bool has_cycle(const Job& job) {
 
 void join(Job& job, const JobOptions& options) {
   if (job.has_snapshots()) return;
-  if (job.ranks.size() > 1) {
-    job.join = join_ranks(inferences_of(job), labels_of(job));
+  const bool is_joined = job.ranks.size() > 1;
+  if (is_joined || options.world_size > 0) {
+    job.join = join_ranks(inferences_of(job), labels_of(job), options.world_size);
+    take_world(job);
+  }
+  if (is_joined) {
     if (has_cycle(job)) {
       job.join.meetings.clear();
       for (RankMeetings& rank : job.join.ranks) rank = {};
@@ -167,7 +155,6 @@ void join(Job& job, const JobOptions& options) {
     else
       explain_waits(job);
   }
-  if (options.world_size > 0) repeat(job, options.world_size);
 }
 
 void try_to_join(Job& job, const JobOptions& options) {
@@ -268,12 +255,16 @@ JointReplay replay(const Job& job, std::span<const Graph* const> graphs,
     });
     return replay;
   }
+  return simulate_jointly(joined_graphs(job, graphs), job.join.meetings, options);
+}
+
+std::vector<JoinedGraph> joined_graphs(const Job& job, std::span<const Graph* const> graphs) {
   Nanoseconds first = job.join.clocks.front().offset;
   for (const RankClock& clock : job.join.clocks) first = std::min(first, clock.offset);
   std::vector<JoinedGraph> ranks;
   for (std::size_t i = 0; i < graphs.size(); ++i)
     ranks.push_back({graphs[i], job.join.clocks[i].offset - first});
-  return simulate_jointly(ranks, job.join.meetings, options);
+  return ranks;
 }
 
 void keep_waits(const Job& job, std::size_t rank, const Timeline& replayed, Graph& graph) {

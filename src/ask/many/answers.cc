@@ -140,22 +140,18 @@ void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
   try {
     shared.parsed = parse_scenario(shared.scenario);
     if (retiming_tail(shared.parsed) > shared.shape->tail) return;
-    if (shared.job->job.is_joined()) return;  // A structure is that of one rank.
     check_ranks(shared.parsed, shared.job->job);
     donors_.read(shared.parsed);
-    for (const Rank& rank : shared.job->job.ranks) {
-      shared.ranks.push_back(std::make_unique<SweepStructure>(
-          rank.inference, shared.parsed, shared.shape->tail, donors_, questions_.wanted()));
-    }
-    shared.usable = true;
+    shared.structure = std::make_unique<const SweepStructure>(
+        shared.job->job, shared.parsed, shared.shape->tail, donors_, questions_.wanted());
   } catch (const Error&) {
-    shared.ranks.clear();  // Each question then reports the error itself.
+    return;  // Each question then reports the error itself.
   }
 }
 
 bool SweepAnswers::add_tail(const SharedStructure& shared, const Asked& asked,
                             std::vector<std::unique_ptr<Transform>>& made,
-                            SweepStructure::Question& question) const {
+                            SweepQuestion& question) const {
   const std::vector<SweepAxis>& axes =
       questions_.plan.combinations()[questions_.plan.combination_of(asked.number)].axes;
   Json scenario = {{"transforms", shared.scenario.at("transforms")}};
@@ -180,7 +176,7 @@ bool SweepAnswers::add_tail(const SharedStructure& shared, const Asked& asked,
 void SweepAnswers::together(const SharedStructure& shared, std::span<Asked* const> questions,
                             SweepScratch& scratch) const {
   std::vector<std::unique_ptr<Transform>> made;
-  std::vector<SweepStructure::Question> asked;
+  std::vector<SweepQuestion> asked;
   bool all_retime = true;
   for (const Asked* one : questions)
     all_retime = add_tail(shared, *one, made, asked.emplace_back()) && all_retime;
@@ -188,24 +184,23 @@ void SweepAnswers::together(const SharedStructure& shared, std::span<Asked* cons
     for (Asked* one : questions) answer_alone(*one);
     return;
   }
-  std::vector<Answers> ranks;
-  for (const auto& rank : shared.ranks) ranks.push_back(rank->answers(asked, scratch));
-  for (std::size_t i = 0; i < questions.size(); ++i) join(shared, ranks, i, *questions[i]);
+  const auto answers = shared.structure->answers(asked, scratch);
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    if (answers[i])
+      take(shared, *answers[i], *questions[i]);
+    else
+      answer_alone(*questions[i]);
+  }
 }
 
-void SweepAnswers::join(const SharedStructure& shared, const std::vector<Answers>& ranks,
-                        std::size_t place, Asked& asked) const {
-  Slowest slowest;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (!ranks[rank][place]) return answer_alone(asked);
-    slowest.consider(rank, ranks[rank][place]->step_time);
-  }
+void SweepAnswers::take(const SharedStructure& shared, const SweepStructure::Answer& found,
+                        Asked& asked) const {
+  const RankStructure::Answer& answer = found.of_rank;
   Prediction prediction;
-  prediction.predicted.step_time = slowest.most();
-  const SweepStructure::Answer& answer = *ranks[slowest.rank()][place];
+  prediction.predicted.step_time = answer.step_time;
   prediction.steps = answer.steps;
   if (questions_.options.weighs_changes) {
-    const Baseline& baseline = shared.job->baselines[slowest.rank()];
+    const Baseline& baseline = shared.job->baselines[found.rank];
     static_cast<RecordedRun&>(prediction) = baseline.prediction;
     prediction.notes = baseline.prediction.notes;
     prediction.predicted_open = answer.open;
@@ -230,7 +225,7 @@ void SweepAnswers::answer(const SweepTask& task, std::vector<Asked>& block,
     const std::size_t end = std::min(begin + SweepScratch::kSets, task.places.size());
     std::vector<Asked*> questions;
     for (std::size_t i = begin; i < end; ++i) questions.push_back(&block[task.places[i]]);
-    if (shared.usable) {
+    if (shared.structure) {
       together(shared, questions, scratch);
     } else {
       for (Asked* one : questions) answer_alone(*one);

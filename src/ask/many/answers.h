@@ -23,12 +23,11 @@ namespace foretrace {
 /// State shared by questions with one structure.
 struct SharedStructure {
   std::once_flag made;
-  bool usable = false;
   const SharedShape* shape = nullptr;
   const SweptJob* job = nullptr;
-  nlohmann::json scenario;  ///< Scenario of one of the questions.
-  Scenario parsed;          ///< The same.
-  std::vector<std::unique_ptr<SweepStructure>> ranks;
+  nlohmann::json scenario;                          ///< Scenario of one of the questions.
+  Scenario parsed;                                  ///< The same.
+  std::unique_ptr<const SweepStructure> structure;  ///< None where it is of no use.
 };
 
 /// A question that is being answered.
@@ -69,14 +68,11 @@ class SweepAnswers {
   void make(SharedStructure& shared, const Asked& asked) const;
   /// The retiming transforms of a question; false if one of them does not only retime after all.
   bool add_tail(const SharedStructure& shared, const Asked& asked,
-                std::vector<std::unique_ptr<Transform>>& made,
-                SweepStructure::Question& question) const;
+                std::vector<std::unique_ptr<Transform>>& made, SweepQuestion& question) const;
   /// At most SweepScratch::kSets questions.
   void together(const SharedStructure& shared, std::span<Asked* const> questions,
                 SweepScratch& scratch) const;
-  using Answers = std::vector<std::optional<SweepStructure::Answer>>;
-  /// `ranks`: the answers of each rank to all questions; this one is at `place`.
-  void join(const SharedStructure& shared, const std::vector<Answers>& ranks, std::size_t place,
+  void take(const SharedStructure& shared, const SweepStructure::Answer& answer,
             Asked& asked) const;
 
   const SweepQuestions& questions_;

@@ -27,6 +27,9 @@ struct Answer {
   const Graph* recorded = nullptr;  ///< Belongs to the rank that the answer is about.
   const Trace* trace = nullptr;     ///< Belongs to the same rank, if it is known.
   std::vector<Answer> others = {};  ///< The other ranks, if their timelines are wanted.
+  /// Where the ranks meet; nullptr where they do not.
+  const Job* job = nullptr;
+  std::uint32_t place = 0;  ///< Of the rank, among those of the world.
 };
 
 /// The part that is common to all what-ifs. Throws TraceError where no step takes any time.

@@ -1,8 +1,12 @@
 #include "ask/predict/finish.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <vector>
 
+#include "ask/job/job.h"
 #include "ask/predict/prediction_html.h"
 #include "ask/predict/trust.h"
 #include "foretrace/error.h"
@@ -44,6 +48,36 @@ void write_timelines(const Answer& answer, const std::string& folder) {
   for (const Answer& other : answer.others) write_timeline(other, path_of(other.prediction.rank));
 }
 
+/// All ranks on one clock, with arrows to those that are waited for. False where the format has one
+/// rank a file.
+bool write_ranks(const Answer& answer, const std::string& path) {
+  if (answer.job == nullptr || answer.others.empty()) return false;
+  std::vector<const Answer*> all{&answer};
+  for (const Answer& other : answer.others) all.push_back(&other);
+  std::ranges::sort(all, {}, [](const Answer* one) { return one->prediction.rank; });
+  std::vector<const Graph*> graphs(answer.job->world.size());
+  std::map<std::uint32_t, std::size_t> drawn;  // By place in the world.
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    graphs[all[i]->place] = &all[i]->graph;
+    drawn.emplace(all[i]->place, i);
+  }
+  const std::vector<JoinedGraph> begins = joined_graphs(*answer.job, graphs);
+  std::vector<RankTimeline> ranks;
+  for (const Answer* one : all)
+    ranks.push_back(
+        {&one->graph, &one->timeline, one->trace, one->prediction.rank, begins[one->place].begins});
+  std::vector<std::vector<RankTask>> meetings;
+  for (const Meeting& meeting : answer.job->join.meetings) {
+    std::vector<RankTask>& members = meetings.emplace_back();
+    for (const MeetingMember& one : meeting.members) {
+      const auto place = drawn.find(one.rank);
+      if (place != drawn.end()) members.push_back({place->second, one.task});
+    }
+  }
+  const RenderedRanks rendered = render_ranks(ranks, meetings);
+  return export_ranks(rendered.trace, rendered.view, path);
+}
+
 void refuse_poor(const Trust& trust) {
   if (trust.grade() == Grade::poor)
     throw TraceError("refused because of --strict: trust is " + trust_warning(trust));
@@ -62,7 +96,7 @@ void finish(const Answer& answer, const PredictOptions& options) {
   }
   if (wants_file_for_each_rank(options))
     write_timelines(answer, options.perfetto_path);
-  else if (!options.perfetto_path.empty())
+  else if (!options.perfetto_path.empty() && !write_ranks(answer, options.perfetto_path))
     write_timeline(answer, options.perfetto_path);
   if (!options.html_path.empty()) {
     const bool is_what_if = !answer.prediction.steps.empty();

@@ -9,6 +9,7 @@
 #include "ask/job/chosen_rank.h"
 #include "ask/job/job.h"
 #include "ask/job/memory_peaks.h"
+#include "ask/job/rank_facts.h"
 #include "ask/predict/answer.h"
 #include "ask/predict/baseline.h"
 #include "ask/predict/explain.h"
@@ -106,6 +107,7 @@ std::vector<Answer> others_of(const Job& job, std::size_t shown, std::vector<Ans
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (i == shown || !answers[i].recorded || !job.world[i].is_recorded) continue;
     answers[i].prediction.rank = job.world[i].number;
+    answers[i].place = static_cast<std::uint32_t>(i);
     others.push_back(std::move(answers[i]));
   }
   return others;
@@ -165,6 +167,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   if (edits(scenario)) prediction.trust.reasons.push_back(ranks_joined(job));
   if (const auto missing = ranks_missing(job)) prediction.trust.reasons.push_back(*missing);
   add_warnings(job, job.world[shown].recorded, prediction.notes);
+  note_ranks(job, prediction.notes);
   std::string text =
       job.is_joined() ? "ranks wait for each other" : "each rank was predicted alone";
   text += "; the answer is the slowest, " + rank_text(prediction, job.world.size());
@@ -173,7 +176,10 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
             std::to_string(job.world[recorded_slowest.rank()].number) + " with " +
             to_text(recorded.baseline.step_time);
   prediction.notes.add(Severity::info, text, all);
-  if (wants_file_for_each_rank(options)) worst.others = others_of(job, shown, answers);
+  if (options.perfetto_path.empty()) return std::move(worst);
+  worst.place = static_cast<std::uint32_t>(shown);
+  worst.others = others_of(job, shown, answers);
+  if (job.is_joined()) worst.job = &job;
   return std::move(worst);
 }
 

@@ -66,7 +66,8 @@ struct PredictCommand {
     format.add_to(command);
     perfetto.add_to(command, "--perfetto",
                     "Also write the predicted timeline: as .pftrace for ui.perfetto.dev, or as "
-                    "JSON (.gz compresses either); FOLDER/ gets a file for each rank");
+                    "JSON (.gz compresses either), with all ranks and whom each waits for; FOLDER/ "
+                    "gets a file for each rank");
     html.add_to(command, "--html",
                 "Also write the answer as one HTML page with timelines, the critical path and "
                 "memory, before and after");
@@ -76,9 +77,10 @@ struct PredictCommand {
                     "narrows the interval")
         ->type_name("FILE");
     command
-        .add_option("--ranks", world_size,
-                    "Ranks of the whole job: the recorded ones are repeated, with the groups that "
-                    "they form, until there are so many")
+        .add_option(
+            "--ranks", world_size,
+            "Ranks of the whole job: the recorded ones stand for the others by their places in "
+            "the groups, which are repeated until there are so many")
         ->type_name("COUNT")
         ->check(CLI::Range(1, 1 << 20));
     command.add_flag("--exact", exact,

@@ -12,4 +12,8 @@ namespace foretrace {
 #include "export/exporters.def"
 #undef EXPORTER
 
+// With what a picture of several ranks has beside records.
+void export_kineto(const Trace& trace, const std::string& path, const RankView* view);
+void export_perfetto(const Trace& trace, const std::string& path, const RankView* view);
+
 }  // namespace foretrace

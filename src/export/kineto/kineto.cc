@@ -71,8 +71,9 @@ class Launches {
 
 class KinetoExport {
  public:
-  KinetoExport(const Trace& trace, std::int64_t shift_ns, KinetoFile& file)
+  KinetoExport(const Trace& trace, std::int64_t shift_ns, KinetoFile& file, const RankView* view)
       : trace_(trace),
+        view_(view),
         shift_ns_(shift_ns),
         file_(file),
         tracks_(trace),
@@ -80,7 +81,7 @@ class KinetoExport {
         names_(trace.names) {}
 
   void write() {
-    write_track_names(trace_, tracks_, file_);
+    write_track_names(trace_, tracks_, view_, file_);
     for (const HostRecord& record : trace_.hosts) write(record);
     for (std::size_t i = 0; i < trace_.devices.size(); ++i)
       write(trace_.devices[i], tracks_.device(i));
@@ -90,9 +91,23 @@ class KinetoExport {
       file_.arrow(record.is_end, record.id, track_of(record.thread), time(record.time_ns),
                   "fwdbwd");
     }
+    if (view_ != nullptr) write_waits();
   }
 
  private:
+  /// From a rank that waits in a collective to the one that enters last.
+  void write_waits() {
+    std::int64_t id = 0;
+    for (const RankView::Wait& wait : view_->waits) {
+      ++id;
+      for (const bool is_end : {false, true}) {
+        const std::uint32_t record = is_end ? wait.to : wait.from;
+        file_.arrow(is_end, id, tracks_.device(record), time(trace_.devices[record].start_ns),
+                    "waits for rank");
+      }
+    }
+  }
+
   void write(const HostRecord& record) {
     arguments_.clear();
     arguments_.add_unless(0U, "External id", record.external);
@@ -213,6 +228,7 @@ class KinetoExport {
   }
 
   const Trace& trace_;
+  const RankView* view_;  ///< nullptr for one rank.
   std::int64_t shift_ns_;
   KinetoFile& file_;
   KinetoTracks tracks_;
@@ -224,6 +240,10 @@ class KinetoExport {
 }  // namespace
 
 void export_kineto(const Trace& trace, const std::string& path) {
+  export_kineto(trace, path, nullptr);
+}
+
+void export_kineto(const Trace& trace, const std::string& path, const RankView* view) {
   if (!trace.has_times) {
     throw Error("a Kineto trace needs times, but this trace (" + trace.format +
                 ") has only the order of operators");
@@ -238,7 +258,7 @@ void export_kineto(const Trace& trace, const std::string& path) {
   const std::int64_t shift_ns = trace.tick_ns == 1 ? 1001 : 1000;
   KinetoFile file(path);
   write_kineto_header(trace, trace.origin_ns - shift_ns, file);
-  KinetoExport(trace, shift_ns, file).write();
+  KinetoExport(trace, shift_ns, file, view).write();
   file.close();
 }
 

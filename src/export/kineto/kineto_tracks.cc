@@ -49,8 +49,8 @@ Track row_of(Track track, std::uint8_t row) {
 
 class TrackNames {
  public:
-  TrackNames(const Trace& trace, const KinetoTracks& tracks, KinetoFile& file)
-      : trace_(trace), tracks_(tracks), file_(file) {
+  TrackNames(const Trace& trace, const KinetoTracks& tracks, const RankView* view, KinetoFile& file)
+      : trace_(trace), tracks_(tracks), view_(view), file_(file) {
     for (const Thread& thread : trace.threads) {
       threads_.insert({thread.process, thread.id});
       processes_.insert(thread.process);
@@ -61,7 +61,7 @@ class TrackNames {
 
   void write() {
     for (const std::int64_t process : processes_)
-      write_process(process, "process " + std::to_string(process), "CPU", process);
+      write_process(process, name_of_process(process), "CPU", position_of_process(process));
     for (const Thread& thread : trace_.threads) {
       if (!thread.name.empty())
         file_.name_thread({thread.process, thread.id}, thread.name, thread.id);
@@ -71,8 +71,7 @@ class TrackNames {
     for (const std::int64_t device : devices) {
       // A process may have the number of a device.
       if (processes_.count(device) > 0) continue;
-      write_process(device, label_of(device), "GPU " + std::to_string(device),
-                    kDevicesLast + device);
+      write_device(device);
     }
     for (const Stream& stream : trace_.streams)
       name({stream.device, stream.id}, "stream " + std::to_string(stream.id), stream.id);
@@ -90,6 +89,27 @@ class TrackNames {
       file_.describe("process_name", track, "name", json_string(name));
     file_.describe("process_labels", track, "labels", json_string(label));
     file_.describe("process_sort_index", track, "sort_index", std::to_string(position));
+  }
+
+  std::string name_of_process(std::int64_t process) const {
+    return view_ ? view_->processes.at(process) : "process " + std::to_string(process);
+  }
+
+  /// Each rank's process is in front of its devices.
+  std::int64_t position_of_process(std::int64_t process) const {
+    if (view_ == nullptr) return process;
+    const std::string& rank = view_->processes.at(process);
+    for (const auto& [device, name] : view_->devices) {
+      if (name.starts_with(rank + ",")) return 2 * device;
+    }
+    return kDevicesLast;
+  }
+
+  void write_device(std::int64_t device) {
+    if (view_ != nullptr)
+      return write_process(device, view_->devices.at(static_cast<std::int32_t>(device)),
+                           label_of(device), 2 * device + 1);
+    write_process(device, label_of(device), "GPU " + std::to_string(device), kDevicesLast + device);
   }
 
   void name(Track track, const std::string& label, std::int64_t position) {
@@ -113,6 +133,7 @@ class TrackNames {
 
   const Trace& trace_;
   const KinetoTracks& tracks_;
+  const RankView* view_;  ///< nullptr for one rank.
   KinetoFile& file_;
   std::set<Track> threads_, named_;
   std::set<std::int64_t> processes_, nameless_;
@@ -141,8 +162,9 @@ std::int32_t device_of(const Trace& trace, const SyncRecord& record) {
   return known == kNone ? 0 : trace.streams[known].device;
 }
 
-void write_track_names(const Trace& trace, const KinetoTracks& tracks, KinetoFile& file) {
-  TrackNames(trace, tracks, file).write();
+void write_track_names(const Trace& trace, const KinetoTracks& tracks, const RankView* view,
+                       KinetoFile& file) {
+  TrackNames(trace, tracks, view, file).write();
 }
 
 }  // namespace foretrace

@@ -5,6 +5,7 @@
 
 #include "export/kineto/kineto_file.h"
 #include "foretrace/trace.h"
+#include "trace/rank_view.h"
 
 namespace foretrace {
 
@@ -29,6 +30,7 @@ std::int32_t device_of(const Trace& trace, const SyncRecord& record);
 
 /// The names of processes, threads and streams, and the order in which viewers show them: threads,
 /// then devices.
-void write_track_names(const Trace& trace, const KinetoTracks& tracks, KinetoFile& file);
+void write_track_names(const Trace& trace, const KinetoTracks& tracks, const RankView* view,
+                       KinetoFile& file);
 
 }  // namespace foretrace

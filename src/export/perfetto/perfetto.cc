@@ -4,7 +4,8 @@
 //     process         threads       ops, ranges, frames and calls
 //     GPU 0           stream 7      kernels, copies and fills; ranges and waits beside them
 //                     memory        allocated and reserved bytes, as counters
-//     flows           from calls to what they launched, from forward ops to their backward
+//     flows           from calls to what they launched, from forward ops to their backward, from
+//                     ranks that wait in a collective to the one that enters last
 //
 // The arguments of a slice contain all fields of its record, under the names of PyTorch's profiler,
 // so that reading the file back gives the records again.
@@ -52,7 +53,8 @@ bool fits(std::int64_t id) { return id >= 0 && id <= std::numeric_limits<std::in
 
 class PerfettoExport {
  public:
-  PerfettoExport(const Trace& trace, PerfettoPackets& out) : trace_(trace), out_(out) {}
+  PerfettoExport(const Trace& trace, PerfettoPackets& out, const RankView* view)
+      : trace_(trace), out_(out), view_(view) {}
 
   void write() {
     out_.begin(trace_.origin_ns);
@@ -63,6 +65,7 @@ class PerfettoExport {
     lay_out_syncs();
     lay_out_moments();
     link_launches();
+    link_waits();
     std::stable_sort(moments_.begin(), moments_.end(),
                      [](const Moment& a, const Moment& b) { return a.time_ns < b.time_ns; });
     write_head();
@@ -101,7 +104,8 @@ class PerfettoExport {
       const Thread& thread = trace_.threads[i];
       const auto [known, added] =
           processes.try_emplace(thread.process, track_id(Of::process, processes.size()));
-      const std::string label = "process " + std::to_string(thread.process);
+      const std::string label =
+          view_ ? view_->processes.at(thread.process) : "process " + std::to_string(thread.process);
       if (added && fits(thread.process)) out_.process(known->second, thread.process, label);
       if (added && !fits(thread.process)) out_.group(known->second, label, 0, 0);
       const std::uint64_t track = track_id(Of::thread, i);
@@ -120,6 +124,7 @@ class PerfettoExport {
     for (auto& [device, track] : devices_) {
       track = track_id(Of::device, count++);
       std::string label = device < 0 ? "memory of the host" : "GPU " + std::to_string(device);
+      if (view_ != nullptr && device >= 0) label = view_->devices.at(device);
       for (const Device& known : trace_.properties) {
         if (known.ordinal == device && !known.name.empty()) label += " (" + known.name + ")";
       }
@@ -229,6 +234,15 @@ class PerfettoExport {
     }
   }
 
+  void link_waits() {
+    if (view_ == nullptr) return;
+    std::uint64_t id = kFirstWait;
+    for (const RankView::Wait& wait : view_->waits) {
+      waits_[wait.from].emplace_back(++id, false);
+      waits_[wait.to].emplace_back(id, true);
+    }
+  }
+
   void write(const Moment& moment) {
     const auto type = moment.what == Moment::What::end ? TrackEventType::slice_end
                       : moment.what == Moment::What::memory || moment.what == Moment::What::link
@@ -269,6 +283,9 @@ class PerfettoExport {
     describe_device(trace_, record, out_);
     if (record.correlation != 0 && record.kind != DeviceKind::annotation)
       out_.flow(std::uint64_t{number} + 1, true);
+    const auto waits = waits_.find(number);
+    if (waits == waits_.end()) return;
+    for (const auto& [id, ends] : waits->second) out_.flow(id, ends);
   }
 
   void describe(const LinkRecord& record) {
@@ -290,23 +307,32 @@ class PerfettoExport {
     }
   }
 
+  static constexpr std::uint64_t kFirstWait = std::uint64_t{1} << 62U;  ///< Number of a flow.
+
   const Trace& trace_;
   PerfettoPackets& out_;
+  const RankView* view_;                           ///< nullptr for one rank.
   std::map<std::int32_t, std::uint64_t> devices_;  ///< Their tracks.
   std::vector<Moment> moments_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> launched_;  ///< By correlation.
+  /// By device record: flows from collectives that wait to those of the rank that enters last.
+  std::unordered_map<std::uint32_t, std::vector<std::pair<std::uint64_t, bool>>> waits_;
 };
 
 }  // namespace
 
 void export_perfetto(const Trace& trace, const std::string& path) {
+  export_perfetto(trace, path, nullptr);
+}
+
+void export_perfetto(const Trace& trace, const std::string& path, const RankView* view) {
   if (!trace.has_times) {
     throw Error("a Perfetto trace needs times, but this trace (" + trace.format +
                 ") has only the order of operators");
   }
   if (trace.record_count() == 0) throw Error("this trace contains nothing to show");
   PerfettoPackets packets(path);
-  PerfettoExport(trace, packets).write();
+  PerfettoExport(trace, packets, view).write();
   packets.close();
 }
 

@@ -111,8 +111,10 @@ std::uint32_t collective_details(KinetoTrace& to, const KinetoEvent& event) {
   details.out_elements = event.integer(Field::out_elements, 0);
   details.group_size = to_int32(event.integer(Field::group_size, 0));
   details.sequence = event.integer(Field::collective_sequence, -1);
+  const auto number = static_cast<std::uint32_t>(to.trace.collectives.size());
   to.trace.collectives.push_back(details);
-  return static_cast<std::uint32_t>(to.trace.collectives.size() - 1);
+  if (event.has(Field::peer)) to.messages.emplace_back(number, event.integer(Field::peer, -1));
+  return number;
 }
 
 }  // namespace

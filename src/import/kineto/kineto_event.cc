@@ -59,6 +59,8 @@ constexpr WordTable<Field> kArgKeys{
     {"Process Group ID", Field::group},
     {"Process Group Ranks", Field::ranks},
     {"Seq", Field::collective_sequence},
+    {"Src Rank", Field::peer},
+    {"Dst Rank", Field::peer},
 };
 
 /// A key and its colon.

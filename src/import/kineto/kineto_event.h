@@ -70,6 +70,7 @@ enum class Field : std::uint8_t {
   group,
   ranks,
   collective_sequence,
+  peer,
   count
 };
 constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::count);

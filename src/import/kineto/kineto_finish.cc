@@ -81,6 +81,21 @@ std::int64_t shared_correlations(const Trace& trace) {
   return shared;
 }
 
+/// A message is between two ranks, whatever group they are of. PyTorch numbers the collectives of
+/// the group, but not its messages.
+void name_ends_of_messages(KinetoTrace& to) {
+  for (const auto& [number, peer] : to.messages) {
+    CollectiveDetails& details = to.trace.collectives[number];
+    const std::int64_t own = to.trace.rank;
+    if (!to.trace.rank_is_known || peer < 0 || peer == own) continue;
+    const std::string ends = "[" + std::to_string(std::min(own, peer)) + ", " +
+                             std::to_string(std::max(own, peer)) + "]";
+    details.ranks = to.trace.names.intern(ends);
+    details.group_size = 2;
+    details.sequence = -1;
+  }
+}
+
 }  // namespace
 
 void KinetoRecords::finish(std::int64_t base_ns) {
@@ -91,6 +106,7 @@ void KinetoRecords::finish(std::int64_t base_ns) {
   fill_copy_sizes(call_bytes_, trace.devices);
   to_.count_at(Odd::shared_correlation, -1, shared_correlations(trace));
   to_.lanes.finish();
+  name_ends_of_messages(to_);
   trace.tick_ns = to_.whole_us() && useful_ > 0 ? 1000 : 1;
   to_.write_notes();
 }

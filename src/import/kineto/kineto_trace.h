@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "foretrace/trace.h"
 #include "import/common/intern_cache.h"
@@ -64,6 +65,8 @@ class KinetoTrace {
 
   Trace& trace;
   KinetoLanes lanes;
+  /// Collectives of Trace that are messages, and the rank at the other end.
+  std::vector<std::pair<std::uint32_t, std::int64_t>> messages;
 
  private:
   InternCache intern_;

@@ -24,12 +24,13 @@ bool has_equal_parts(const std::string& operation) {
   return true;
 }
 
+bool sends(std::string_view operation) { return operation == "send" || operation == "isend"; }
+bool receives(std::string_view operation) { return operation == "recv" || operation == "irecv"; }
+
 /// A message is a send on one side and a receive on the other.
 std::string common_operation(std::string_view recorded) {
   std::string operation = lower_case(recorded);
-  if (operation == "send" || operation == "recv" || operation == "isend" || operation == "irecv")
-    return "send and receive";
-  return operation;
+  return sends(operation) || receives(operation) ? "send and receive" : operation;
 }
 
 std::vector<std::int32_t> members_in(std::string_view text) {
@@ -49,16 +50,8 @@ std::vector<std::int32_t> members_in(std::string_view text) {
   return members;
 }
 
-std::string words_for(const std::vector<std::int32_t>& members) {
-  constexpr std::size_t kMostListed = 8;
-  std::string text = "ranks ";
-  for (std::size_t i = 0; i < std::min(members.size(), kMostListed); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(members[i]);
-  if (members.size() > kMostListed) text += " ... (" + std::to_string(members.size()) + " ranks)";
-  return text;
-}
-
-/// The members, the name of the group, and for a group that was not recorded the stream.
+/// The members, and the name of the group. Then the stream for a group that was not recorded, and
+/// for messages which of two members they go to, from 1 on: each direction has an order of its own.
 using GroupKey = std::tuple<std::vector<std::int32_t>, std::string, std::uint32_t>;
 
 class Grouping {
@@ -92,12 +85,28 @@ class Grouping {
         continue;
       }
       if (members.size() == 1) continue;
-      RankGroup& group = groups_[{members, name, 0}];
+      const std::uint32_t end = end_of_message(from, one, members);
+      RankGroup& group = groups_[{members, name, end}];
       check_size(group, members, name, one, rank);
+      if (end > 0) {
+        group.receiver = members[end - 1];
+        group.name = "messages from rank " + std::to_string(members[2 - end]) + " to rank " +
+                     std::to_string(group.receiver);
+      }
       if (group.lines.empty() || group.lines.back().rank != rank) group.lines.push_back({rank, {}});
       group.lines.back().all.push_back(found);
     }
     for (auto& [lane, line] : unnamed) unnamed_[rank].push_back(std::move(line));
+  }
+
+  /// Which of the two members gets it, from 1 on; 0 if it is no message between two known ranks.
+  static std::uint32_t end_of_message(const Inference& from, const RecordedCollective& one,
+                                      const std::vector<std::int32_t>& members) {
+    const std::string operation = lower_case(from.graph.names()[one.operation]);
+    if (members.size() != 2 || (!sends(operation) && !receives(operation))) return 0;
+    if (std::ranges::find(members, from.rank.number) == members.end()) return 0;
+    const bool is_first = from.rank.number == members[0];
+    return is_first == sends(operation) ? 2 : 1;
   }
 
   static Occurrence occurrence(const Inference& from, std::uint32_t number) {
@@ -123,6 +132,7 @@ class Grouping {
     if (group.size == 0) {
       group.size = size;
       group.name = members.empty() ? "group \"" + name + "\"" : words_for(members);
+      group.members = members;
     }
     if (size == group.size || size == 0) return;
     throw TraceError(labels_[rank] + ": its group of " + group.name + " has " +
@@ -194,6 +204,15 @@ class Grouping {
 };
 
 }  // namespace
+
+std::string words_for(const std::vector<std::int32_t>& members) {
+  constexpr std::size_t kMostListed = 8;
+  std::string text = "ranks ";
+  for (std::size_t i = 0; i < std::min(members.size(), kMostListed); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(members[i]);
+  if (members.size() > kMostListed) text += " ... (" + std::to_string(members.size()) + " ranks)";
+  return text;
+}
 
 std::vector<RankGroup> groups_of(std::span<const Inference* const> ranks,
                                  std::span<const std::string> labels) {

@@ -29,7 +29,9 @@ struct GroupLine {
 struct RankGroup {
   std::string name;  ///< In words: "ranks 0, 1".
   std::int64_t size = 0;
-  std::vector<GroupLine> lines;  ///< By rank; those with none are left out.
+  std::vector<std::int32_t> members;  ///< Numbers of ranks, sorted; empty where not recorded.
+  std::int32_t receiver = -1;         ///< Number of the rank that messages go to; -1: collectives.
+  std::vector<GroupLine> lines;       ///< By rank; those with none are left out.
 };
 
 /// Groups that only one of the ranks recorded are among them. Without recorded groups all ranks
@@ -37,6 +39,9 @@ struct RankGroup {
 /// members disagree on the size of a group.
 std::vector<RankGroup> groups_of(std::span<const Inference* const> ranks,
                                  std::span<const std::string> labels);
+
+/// In words: "ranks 0, 1".
+std::string words_for(const std::vector<std::int32_t>& members);
 
 /// In words: "allreduce of 6144 float".
 std::string described(const Inference& rank, const Occurrence& one);

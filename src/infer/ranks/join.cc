@@ -8,6 +8,7 @@
 #include "infer/ranks/clocks.h"
 #include "infer/ranks/groups.h"
 #include "infer/ranks/match.h"
+#include "infer/ranks/world.h"
 
 namespace foretrace {
 namespace {
@@ -52,7 +53,41 @@ void check_shared(std::span<const Inference* const> ranks, std::span<const std::
   const auto first = std::find_if(ranks.begin(), ranks.end(), has_collectives) - ranks.begin();
   throw TraceError(labels[static_cast<std::size_t>(first)] +
                    ": it shares no collective with another rank; give ranks of one job, or the "
-                   "file of one rank");
+                   "file of one rank, or the size of the job (--ranks) for ranks of groups that "
+                   "were recorded in part");
+}
+
+/// Ranks that meet no other recorded one are compared with those that they stand beside for others.
+std::vector<RankClock> clocks_with(std::span<const Inference* const> ranks,
+                                   const std::vector<Match>& matches,
+                                   const std::vector<Match>& patterns) {
+  std::vector<RankClock> clocks = clocks_of(ranks, matches);
+  const auto is_alone = [](const RankClock& clock) { return clock.common == 0; };
+  if (patterns.empty() || std::none_of(clocks.begin() + 1, clocks.end(), is_alone)) return clocks;
+  std::vector<Match> all = matches;
+  all.insert(all.end(), patterns.begin(), patterns.end());
+  return clocks_of(ranks, all);
+}
+
+/// Leaves out the ranks whose ends are those of other collectives.
+void drop_strangers(std::span<const std::string> labels, std::vector<Match>& matches,
+                    RankJoin& join) {
+  const auto is_strange = [&](const Match::Member& one) {
+    return join.clocks[one.rank].residual > kMostResidual;
+  };
+  std::set<std::uint32_t> strange;
+  for (Match& match : matches) {
+    for (const Match::Member& one : match.members) {
+      if (is_strange(one)) strange.insert(one.rank);
+    }
+    std::erase_if(match.members, is_strange);
+  }
+  std::erase_if(matches, [](const Match& match) { return match.members.size() < 2; });
+  for (const std::uint32_t rank : strange)
+    join.notes.add(Severity::warning,
+                   "the collectives of a rank do not end when those of the others do; it is "
+                   "replayed alone",
+                   labels[rank] + ": " + to_text(join.clocks[rank].residual) + " off");
 }
 
 class Splitter {
@@ -73,7 +108,7 @@ class Splitter {
     const auto last = std::max_element(starts.begin(), starts.end());
     for (std::size_t i = 0; i < match.members.size(); ++i)
       meeting.members.push_back(member(match.members[i], starts[i], *last));
-    note_last(match, starts, static_cast<std::size_t>(last - starts.begin()));
+    note_last(match, starts, *last);
     meetings_.emplace_back(*last, std::move(meeting));
   }
 
@@ -96,7 +131,7 @@ class Splitter {
   MeetingMember member(const Match::Member& one, Nanoseconds start, Nanoseconds last) {
     const TaskId task = task_of(one);
     const Timeline& recorded = ranks_[one.rank]->recorded;
-    MeetingMember found{.rank = one.rank,
+    MeetingMember found{.rank = one.stands_for,
                         .task = task,
                         .skew = {},
                         .recorded = recorded.finish[index(task)] - recorded.start[index(task)]};
@@ -105,6 +140,7 @@ class Splitter {
     found.left_early = left + together < last;
     if (left < last && !found.left_early) ++join_.crossed;
     found.skew = found.left_early ? 0ns : std::clamp(last - start, 0ns, found.recorded);
+    if (one.stands_for != one.rank) return found;
     RankMeetings& sums = join_.ranks[one.rank];
     ++sums.matched;
     sums.waits += found.skew;
@@ -112,14 +148,20 @@ class Splitter {
     return found;
   }
 
-  void note_last(const Match& match, const std::vector<Nanoseconds>& starts, std::size_t last) {
+  /// Ranks that one recorded rank stands for enter with it.
+  void note_last(const Match& match, const std::vector<Nanoseconds>& starts, Nanoseconds last) {
     Nanoseconds before = Nanoseconds::min();
+    const Match::Member* late = nullptr;
     for (std::size_t i = 0; i < starts.size(); ++i) {
-      if (i != last) before = std::max(before, starts[i]);
+      const Match::Member& one = match.members[i];
+      const bool is_late = starts[i] == last && one.stands_for == one.rank;
+      if (is_late && late == nullptr) late = &one;
+      if (starts[i] < last) before = std::max(before, starts[i]);
     }
-    RankMeetings& sums = join_.ranks[match.members[last].rank];
+    if (late == nullptr || before == Nanoseconds::min()) return;
+    RankMeetings& sums = join_.ranks[late->rank];
     ++sums.times_last;
-    sums.keeps_waiting += starts[last] - before;
+    sums.keeps_waiting += last - before;
   }
 
   std::span<const Inference* const> ranks_;
@@ -130,31 +172,30 @@ class Splitter {
 
 }  // namespace
 
-RankJoin join_ranks(std::span<const Inference* const> ranks, std::span<const std::string> labels) {
+RankJoin join_ranks(std::span<const Inference* const> ranks, std::span<const std::string> labels,
+                    std::int32_t world_size) {
   CHECK(ranks.size() == labels.size());
   check_numbers(ranks, labels);
   RankJoin join;
   join.clocks.resize(ranks.size());
   join.ranks.resize(ranks.size());
-  if (std::none_of(ranks.begin(), ranks.end(), has_collectives)) return join;
-  const std::vector<RankGroup> groups = groups_of(ranks, labels);
+  const bool meet = std::any_of(ranks.begin(), ranks.end(), has_collectives) &&
+                    (ranks.size() > 1 || world_size > 1);
+  std::vector<RankGroup> groups;
+  if (meet) groups = groups_of(ranks, labels);
   std::vector<Match> matches = matches_in(groups, ranks, labels, join.notes);
-  check_shared(ranks, labels, matches);
-  join.clocks = clocks_of(ranks, matches);
-  const auto is_strange = [&](const Match::Member& one) {
-    return join.clocks[one.rank].residual > kMostResidual;
-  };
-  for (Match& match : matches) std::erase_if(match.members, is_strange);
-  std::erase_if(matches, [](const Match& match) { return match.members.size() < 2; });
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (join.clocks[i].residual <= kMostResidual) continue;
-    join.notes.add(Severity::warning,
-                   "the collectives of a rank do not end when those of the others do; it is "
-                   "replayed alone",
-                   labels[i] + ": " + to_text(join.clocks[i].residual) + " off");
-  }
+  World world;
+  if (world_size > 0) world = world_of(groups, ranks, labels, world_size, join.notes);
+  for (std::size_t i = 0; i < world.like.size(); ++i)
+    join.world.push_back({world.numbers[i], world.like[i]});
+  if (!meet) return join;
+  if (ranks.size() > 1 && world.matches.empty()) check_shared(ranks, labels, matches);
+  join.clocks = clocks_with(ranks, matches, world.patterns);
+  drop_strangers(labels, matches, join);
+  std::erase_if(matches, [&](const Match& one) { return world.completed.contains(one.group); });
   Splitter splitter(ranks, groups, join);
   for (const Match& match : matches) splitter.add(match);
+  for (const Match& match : world.matches) splitter.add(match);
   splitter.finish();
   for (std::size_t i = 0; i < ranks.size(); ++i)
     join.ranks[i].unmatched = ranks[i]->graph.collectives().size() - join.ranks[i].matched;

@@ -56,12 +56,22 @@ struct RankJoin {
   /// Members that were recorded to leave just before the last entered, which only clocks explain.
   std::size_t crossed = 0;
   Notes notes;
+  /// The job that was asked for: the recorded ranks, then others in order of their numbers. Members
+  /// of meetings are of it.
+  struct WorldRank {
+    std::int32_t number = 0;
+    std::uint32_t recorded = 0;  ///< The recorded rank that stands for it.
+  };
+  std::vector<WorldRank> world;
 };
 
 /// `labels` name the ranks in errors: "rank 1 (run/rank1.json)". Empty if no rank recorded a
 /// collective. Throws TraceError if the recordings cannot be of one job: the same rank twice, a
 /// rank beyond the size of the job, sizes that differ, collectives that do not fit together.
-/// Linear in the collectives, apart from sorting.
-RankJoin join_ranks(std::span<const Inference* const> ranks, std::span<const std::string> labels);
+/// Linear in the collectives, apart from sorting. A `world_size` beside 0 is that of the whole job:
+/// recorded ranks stand for the others by their places in the groups. Throws Error if it does not
+/// fit these.
+RankJoin join_ranks(std::span<const Inference* const> ranks, std::span<const std::string> labels,
+                    std::int32_t world_size = 0);
 
 }  // namespace foretrace

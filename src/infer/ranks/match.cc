@@ -49,7 +49,9 @@ class Matcher {
 
   void by_number(const RankGroup& group) {
     for (const GroupLine& line : group.lines) {
-      for (const Occurrence& one : line.all) by_place_[one.sequence].push_back({line.rank, one});
+      for (const Occurrence& one : line.all) {
+        by_place_[one.sequence].push_back({line.rank, one, line.rank});
+      }
     }
     for (auto& [number, members] : by_place_) {
       const auto odd = std::find_if(members.begin(), members.end(), [&](const Match::Member& one) {
@@ -75,7 +77,8 @@ class Matcher {
       const std::vector<std::int64_t> places = places_of(line, reference, differs);
       if (places.empty()) refuse(group, line, reference, differs);
       for (std::size_t i = 0; i < places.size(); ++i) {
-        if (places[i] != kUnplaced) by_place_[places[i]].push_back({line.rank, line.all[i]});
+        if (places[i] != kUnplaced)
+          by_place_[places[i]].push_back({line.rank, line.all[i], line.rank});
       }
     }
   }

@@ -20,6 +20,7 @@ struct Match {
   struct Member {
     std::uint32_t rank = 0;
     Occurrence what;
+    std::uint32_t stands_for = 0;  ///< Rank of the world; a recorded one stands for itself.
   };
   std::vector<Member> members;
 };

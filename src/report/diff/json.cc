@@ -107,6 +107,7 @@ nlohmann::json to_json(const DiffReport& report) {
             {"after", {{"inputs", inputs_json(report.after)}}},
             {"ranks", Json::array()},
             {"slowest_rank", slowest_of(report).rank},
+            {"decisive_rank", decisive_rank(report).rank},
             {"notes", notes_json(report.notes)}};
   for (const Diff& diff : report.ranks) json["ranks"].push_back(diff_json(diff));
   return json;

@@ -32,13 +32,15 @@ std::vector<Table> diff_tables(const DiffReport& report, const Diff& diff) {
 
 std::string rank_text(const DiffReport& report, const Diff& diff) {
   if (report.ranks.size() < 2) return "";
-  return "rank " + std::to_string(diff.rank) + ", the slowest: ";
+  const bool is_slowest = &diff == &slowest_of(report);
+  return "rank " + std::to_string(diff.rank) +
+         (is_slowest ? ", the slowest: " : ", which the others wait for: ");
 }
 
 }  // namespace
 
 void write_diff_text(const DiffReport& report, std::ostream& out) {
-  const Diff& diff = slowest_of(report);
+  const Diff& diff = decisive_rank(report);
   if (const std::string warning = trust_warning(diff.trust); !warning.empty())
     out << "Trust     " << wrapped(warning, 10) << '\n';
   out << "What      " << wrapped(rank_text(report, diff) + diff_verdict(diff), 10) << '\n';
@@ -58,7 +60,7 @@ void write_diff_text(const DiffReport& report, std::ostream& out) {
 }
 
 void write_diff_markdown(const DiffReport& report, std::ostream& out) {
-  const Diff& diff = slowest_of(report);
+  const Diff& diff = decisive_rank(report);
   out << markdown_trust(trust_warning(diff.trust));
   out << "**" << markdown_text(rank_text(report, diff) + diff_verdict(diff)) << "**\n\n";
   if (diff.has_times) out << "Step time " << step_change(diff) << ". ";

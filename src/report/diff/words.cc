@@ -302,6 +302,29 @@ const Diff& slowest_of(const DiffReport& report) {
       [](const Diff& a, const Diff& b) { return a.after.step_time < b.after.step_time; });
 }
 
+namespace {
+
+/// How much more or less the others wait for it in a step.
+Nanoseconds change_of_lateness(const Diff& diff) {
+  if (!diff.among_before || !diff.among_after) return 0ns;
+  const auto late = [](const RankFacts& facts, const DiffSideReport& side) {
+    return facts.keeps_waiting / static_cast<std::int64_t>(std::max<std::size_t>(side.steps, 1));
+  };
+  return std::chrono::abs(late(*diff.among_after, diff.after) -
+                          late(*diff.among_before, diff.before));
+}
+
+}  // namespace
+
+const Diff& decisive_rank(const DiffReport& report) {
+  const Diff& slowest = slowest_of(report);
+  const Diff& late = *std::max_element(
+      report.ranks.begin(), report.ranks.end(),
+      [](const Diff& a, const Diff& b) { return change_of_lateness(a) < change_of_lateness(b); });
+  const Nanoseconds change = std::chrono::abs(slowest.after.step_time - slowest.before.step_time);
+  return change > 0ns && 2 * change_of_lateness(late) > change ? late : slowest;
+}
+
 std::string step_change(const Diff& diff) {
   return to_text(diff.before.step_time) + " -> " + to_text(diff.after.step_time) + " (" +
          change_text(diff.before.step_time, diff.after.step_time) + ")";

@@ -1,4 +1,4 @@
-#include "ask/advise/straggler.h"
+#include "ask/predict/straggler.h"
 
 #include <vector>
 
@@ -30,32 +30,47 @@ std::string longest_piece(const Graph& graph, Nanoseconds step) {
          std::string(graph.name(longest)) + "\"";
 }
 
-std::string straggler_text(const RankTimes& rank, const Straggler& found, const Graph& graph) {
-  return "rank " + std::to_string(rank.rank) + " is the straggler: it works " + to_text(rank.own) +
-         " a step" + longest_piece(graph, rank.step) + "; the others work " +
-         to_text(found.others_own) + " and wait " + to_text(found.others_wait) +
-         " for it (what the job would take without that: foretrace predict --with "
-         "straggler:remove=true)";
+std::vector<RankTimes> times_of_ranks(const Job& job) {
+  std::vector<RankTimes> all;
+  for (const Rank& rank : job.ranks) all.push_back(times_of(rank));
+  return all;
+}
+
+std::optional<LateRank> late_rank(const Job& job, const std::vector<RankTimes>& all) {
+  const auto found = straggler_among(all);
+  if (!found) return {};
+  const RankTimes& rank = all[found->rank];
+  const Graph& graph = job.ranks[found->rank].inference.graph;
+  return LateRank{found->rank, rank.rank, found->others_wait,
+                  "it works " + to_text(rank.own) + " a step" + longest_piece(graph, rank.step) +
+                      "; the others work " + to_text(found->others_own) + " and wait " +
+                      to_text(found->others_wait) + " for it"};
 }
 
 }  // namespace
 
+std::optional<LateRank> late_rank(const Job& job) {
+  if (job.ranks.size() == 1) return {};
+  return late_rank(job, times_of_ranks(job));
+}
+
 RankChoice rank_to_advise(const Job& job, Notes& notes) {
   if (job.ranks.size() == 1) return {};
-  std::vector<RankTimes> all;
+  const std::vector<RankTimes> all = times_of_ranks(job);
   Slowest slowest;
   std::string listed;
-  for (const Rank& rank : job.ranks) {
-    all.push_back(times_of(rank));
-    slowest.consider(all.size() - 1, all.back().step);
-    listed += (listed.empty() ? "rank " : ", rank ") + std::to_string(rank.number) + ": " +
-              to_text(all.back().step);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    slowest.consider(i, all[i].step);
+    listed += (listed.empty() ? "rank " : ", rank ") + std::to_string(all[i].rank) + ": " +
+              to_text(all[i].step);
   }
   RankChoice choice{.rank = slowest.rank(), .straggler = {}};
-  if (const auto found = straggler_among(all)) {
+  if (const auto found = late_rank(job, all)) {
     choice.rank = found->rank;
-    choice.straggler =
-        straggler_text(all[found->rank], *found, job.ranks[found->rank].inference.graph);
+    choice.straggler = "rank " + std::to_string(found->number) +
+                       " is the straggler: " + found->text +
+                       " (what the job would take without that: foretrace predict --with "
+                       "straggler:remove=true)";
   }
   notes.add(Severity::info,
             std::string("the advice is for the ") +

@@ -6,11 +6,25 @@
 //     rank 0   work |~~~ waits in a collective ~~~|      its own time is short, its step is not
 //     rank 1   work ....................... work  |T|    the straggler: its own time is its step
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "ask/job/job.h"
 
 namespace foretrace {
+
+struct LateRank {
+  std::size_t rank = 0;        ///< Into the ranks of the job.
+  std::int32_t number = 0;     ///< Of the rank.
+  Nanoseconds others_wait{0};  ///< A step, in the median of the others.
+  /// "it works 1.2 s a step, 1 s of it in one piece of host work, "load"; the others work 220 ms
+  /// and wait 990 ms for it"
+  std::string text;
+};
+/// Nothing where no rank clearly keeps the others waiting. Waits for other ranks are open time; see
+/// JobOptions.
+std::optional<LateRank> late_rank(const Job& job);
 
 struct RankChoice {
   std::size_t rank = 0;   ///< Into the ranks of the job.

@@ -1,0 +1,268 @@
+#include "infer/ranks/world.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "foretrace/error.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+/// How groups lie among the ranks: `size` ranks at a distance of `stride`. A message has a size of
+/// 0 and goes to the rank at a distance of `stride`, or comes from there.
+struct Layout {
+  std::int32_t stride = 1, size = 0;
+  bool sends = false;
+  std::int32_t number = 0;  ///< Among groups of a rank that lie alike.
+
+  bool is_message() const { return size == 0; }
+  std::int32_t place_of(std::int32_t rank) const {
+    return is_message() ? rank / std::abs(stride) : rank / stride % size;
+  }
+  /// The ranks that `rank` forms such a group with, itself included.
+  std::vector<std::int32_t> members_with(std::int32_t rank) const {
+    if (is_message()) return {std::min(rank, rank + stride), std::max(rank, rank + stride)};
+    std::vector<std::int32_t> members;
+    for (std::int32_t i = 0; i < size; ++i) members.push_back(rank + (i - place_of(rank)) * stride);
+    return members;
+  }
+  /// The same group as another member sees it.
+  Layout seen_from(std::int32_t own, std::int32_t other) const {
+    if (!is_message() || own == other) return *this;
+    return {-stride, size, !sends, number};
+  }
+  /// Messages first, then groups of neighbors: the order in which places count.
+  friend auto operator<=>(const Layout& a, const Layout& b) {
+    const auto key = [](const Layout& one) {
+      return std::tuple(!one.is_message(), one.stride, one.size, one.sends, one.number);
+    };
+    return key(a) <=> key(b);
+  }
+};
+
+/// Nothing where the members do not lie evenly.
+std::optional<Layout> layout_of(const std::vector<std::int32_t>& members) {
+  const std::int32_t stride = members[1] - members[0];
+  const Layout found{stride, static_cast<std::int32_t>(members.size())};
+  if (stride < 1 || found.members_with(members[0]) != members) return {};
+  return found;
+}
+
+class WorldFinder {
+ public:
+  WorldFinder(std::vector<RankGroup>& groups, std::span<const Inference* const> ranks,
+              std::span<const std::string> labels, std::int32_t size, Notes& notes)
+      : groups_(groups),
+        ranks_(ranks),
+        labels_(labels),
+        size_(size),
+        notes_(notes),
+        lines_(ranks.size()) {}
+
+  World find() {
+    check_size();
+    for (std::uint32_t i = 0; i < groups_.size(); ++i) lay_out(i);
+    list_ranks();
+    for (std::uint32_t i = 0; i < world_.numbers.size(); ++i) meet(i);
+    return std::move(world_);
+  }
+
+ private:
+  std::int32_t number_of(std::uint32_t rank) const { return ranks_[rank]->rank.number; }
+
+  bool is_whole() const {
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      if (number_of(i) != static_cast<std::int32_t>(i)) return false;
+    }
+    return true;
+  }
+
+  void check_size() const {
+    const auto recorded = static_cast<std::int32_t>(ranks_.size());
+    std::int32_t greatest = 0;
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) greatest = std::max(greatest, number_of(i));
+    if (size_ < recorded || size_ <= greatest)
+      throw Error("--ranks: must not be fewer than the " + std::to_string(greatest + 1) +
+                  " ranks up to the last recorded one, as nothing says which of them go, got " +
+                  std::to_string(size_) +
+                  "; for a part of the job give the files of the ranks that stay");
+    if (is_whole()) check_multiple(recorded, "recorded ranks, which are numbered from 0");
+  }
+
+  void check_multiple(std::int32_t of, const std::string& what) const {
+    if (size_ % of == 0) return;
+    throw Error("--ranks: must be a multiple of the " + std::to_string(of) + ' ' + what + ", got " +
+                std::to_string(size_));
+  }
+
+  /// Without recorded members a group has all ranks, as far as they were recorded; none if it is
+  /// said to have another size.
+  std::vector<std::int32_t> members_of(const RankGroup& group) const {
+    if (!group.members.empty()) return group.members;
+    std::vector<std::int32_t> all;
+    const bool repeats = is_whole() && ranks_.size() > 1;
+    const auto count = repeats ? static_cast<std::int32_t>(ranks_.size()) : size_;
+    if (group.size > 0 && group.size != count) return {};
+    for (std::int32_t i = 0; i < count; ++i) all.push_back(i);
+    return all;
+  }
+
+  void lay_out(std::uint32_t number) {
+    const RankGroup& group = groups_[number];
+    const std::vector<std::int32_t> members = members_of(group);
+    for (const GroupLine& line : group.lines) {
+      const std::int32_t own = number_of(line.rank);
+      std::optional<Layout> layout;
+      if (group.receiver >= 0)
+        layout = {members[0] == own ? members[1] - own : members[0] - own, 0,
+                  own != group.receiver};
+      else if (members.size() > 1)
+        layout = layout_of(members);
+      if (!layout) {
+        notes_.add(Severity::info,
+                   "groups that do not lie evenly among the ranks: their collectives keep the time "
+                   "they took on ranks that were not recorded",
+                   group.name);
+        return;
+      }
+      group_of_.emplace(&line, number);
+      if (!layout->is_message() && size_ != ranks_.front()->rank.world_size)
+        check_multiple(layout->stride * layout->size, "ranks among which " + group.name + " lie");
+      while (!lines_[line.rank].try_emplace(*layout, &line).second) ++layout->number;
+    }
+  }
+
+  void list_ranks() {
+    std::map<std::int32_t, std::uint32_t> recorded;
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      recorded.emplace(number_of(i), i);
+      add_rank(number_of(i), i);
+    }
+    for (std::int32_t number = 0; number < size_; ++number) {
+      if (!recorded.contains(number)) add_rank(number, most_alike(number));
+    }
+  }
+
+  void add_rank(std::int32_t number, std::uint32_t like) {
+    index_.emplace(number, static_cast<std::uint32_t>(world_.like.size()));
+    world_.like.push_back(like);
+    world_.numbers.push_back(number);
+  }
+
+  /// The recorded rank that has most of its places in groups, those that count most first.
+  std::uint32_t most_alike(std::int32_t number) const {
+    if (is_whole())
+      return static_cast<std::uint32_t>(static_cast<std::size_t>(number) % ranks_.size());
+    using Unlike = std::pair<std::vector<char>, std::int32_t>;
+    std::optional<Unlike> least;
+    std::uint32_t best = 0;
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      Unlike unlike{{}, std::abs(number - number_of(i))};
+      for (const auto& [layout, line] : lines_[i])
+        unlike.first.push_back(layout.place_of(number) != layout.place_of(number_of(i)) ? 1 : 0);
+      if (least && *least <= unlike) continue;
+      least = std::move(unlike);
+      best = i;
+    }
+    return best;
+  }
+
+  bool is_recorded(std::uint32_t rank) const { return rank < ranks_.size(); }
+
+  /// Adds the collectives of the groups in which this rank is the first.
+  void meet(std::uint32_t rank) {
+    const std::int32_t number = world_.numbers[rank];
+    for (const auto& [layout, line] : lines_[world_.like[rank]]) {
+      std::vector<std::uint32_t> members;
+      for (const std::int32_t one : layout.members_with(number)) {
+        const auto found = index_.find(one);
+        if (found == index_.end()) continue;
+        const Layout theirs = layout.seen_from(number, one);
+        if (lines_[world_.like[found->second]].contains(theirs)) members.push_back(found->second);
+      }
+      if (members.size() < 2 || std::ranges::min(members) != rank) continue;
+      if (std::ranges::all_of(members, [&](std::uint32_t one) { return is_recorded(one); }))
+        continue;
+      add_group(layout, number, members);
+    }
+  }
+
+  void add_group(const Layout& layout, std::int32_t number,
+                 const std::vector<std::uint32_t>& members) {
+    RankGroup group;
+    group.size = std::ssize(members);
+    std::map<std::uint32_t, const GroupLine*> lines;  // By recorded rank.
+    for (const std::uint32_t one : members) {
+      const std::uint32_t like = world_.like[one];
+      lines[like] = lines_[like].at(layout.seen_from(number, world_.numbers[one]));
+      if (is_recorded(one)) world_.completed.insert(group_of_.at(lines[like]));
+      group.members.push_back(world_.numbers[one]);
+    }
+    group.name = words_for(group.members);
+    const auto place = static_cast<std::uint32_t>(groups_.size());
+    groups_.push_back(std::move(group));
+    for (const Match& pattern : pattern_of(lines)) {
+      Match match = pattern;
+      match.group = place;
+      match.members.clear();
+      for (const std::uint32_t one : members) {
+        for (const Match::Member& like : pattern.members) {
+          if (like.rank == world_.like[one]) match.members.push_back({like.rank, like.what, one});
+        }
+      }
+      if (match.members.size() > 1) world_.matches.push_back(std::move(match));
+    }
+  }
+
+  /// The collectives of lines that are taken to be of one group. A rank alone meets its like.
+  const std::vector<Match>& pattern_of(const std::map<std::uint32_t, const GroupLine*>& lines) {
+    std::vector<const GroupLine*> key;
+    for (const auto& [rank, line] : lines) key.push_back(line);
+    const auto [found, is_new] = patterns_.try_emplace(key);
+    if (!is_new) return found->second;
+    if (key.size() == 1) {
+      for (const Occurrence& one : key.front()->all)
+        found->second.push_back(
+            {.sequence = one.sequence, .members = {{key.front()->rank, one, key.front()->rank}}});
+      return found->second;
+    }
+    RankGroup together;
+    together.name = "ranks that stand for others";
+    for (const GroupLine* line : key) together.lines.push_back(*line);
+    try {
+      found->second = matches_in({together}, ranks_, labels_, notes_);
+    } catch (const TraceError& error) {
+      notes_.add(Severity::warning,
+                 "ranks that stand for others in one group run other collectives; they keep the "
+                 "time they took",
+                 error.what());
+    }
+    world_.patterns.insert(world_.patterns.end(), found->second.begin(), found->second.end());
+    return found->second;
+  }
+
+  std::vector<RankGroup>& groups_;
+  std::span<const Inference* const> ranks_;
+  std::span<const std::string> labels_;
+  std::int32_t size_;
+  Notes& notes_;
+  std::vector<std::map<Layout, const GroupLine*>> lines_;  ///< By recorded rank.
+  std::map<const GroupLine*, std::uint32_t> group_of_;
+  std::map<std::int32_t, std::uint32_t> index_;  ///< Into the world, by number.
+  std::map<std::vector<const GroupLine*>, std::vector<Match>> patterns_;
+  World world_;
+};
+
+}  // namespace
+
+World world_of(std::vector<RankGroup>& groups, std::span<const Inference* const> ranks,
+               std::span<const std::string> labels, std::int32_t size, Notes& notes) {
+  return WorldFinder(groups, ranks, labels, size, notes).find();
+}
+
+}  // namespace foretrace::infer_detail

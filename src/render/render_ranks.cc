@@ -1,0 +1,147 @@
+// Several ranks as one trace, on one clock: each rank has a process and devices of its own.
+
+#include <algorithm>
+
+#include "foretrace/error.h"
+#include "foretrace/render.h"
+#include "trace/each_name.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kFirstProcess = 100'000;  ///< No device has such a number.
+constexpr std::int32_t kDevicesOfRank = 16;
+
+/// Appends ranks to one trace.
+class Together {
+ public:
+  void add(const RankTimeline& rank) {
+    std::vector<std::uint32_t> record_of;
+    Trace trace = render(*rank.graph, *rank.timeline, rank.recorded, &record_of);
+    if (records_.empty()) take_head(trace);
+    rename(trace);
+    add_places(trace, rank);
+    const auto shift = [&](std::int64_t& time) { time += rank.begins.count(); };
+    const auto first_device = static_cast<std::uint32_t>(all_.devices.size());
+    for (HostRecord& record : trace.hosts) {
+      shift(record.start_ns), record.thread = thread(record.thread);
+      renumber(record.correlation);
+      if (record.details != kNone) record.details += first_details_;
+    }
+    for (DeviceRecord& record : trace.devices) {
+      shift(record.start_ns), renumber(record.correlation);
+      record.stream = static_cast<std::uint16_t>(record.stream + first_stream_);
+    }
+    for (SyncRecord& record : trace.syncs) {
+      shift(record.start_ns), renumber(record.correlation);
+      if (record.stream != kNone) record.stream += static_cast<std::uint32_t>(first_stream_);
+    }
+    for (MemoryRecord& record : trace.memory) {
+      shift(record.time_ns), record.thread = thread(record.thread);
+      if (record.device >= 0) record.device = static_cast<std::int16_t>(device(record.device));
+    }
+    append(trace.hosts, all_.hosts), append(trace.devices, all_.devices);
+    append(trace.syncs, all_.syncs), append(trace.memory, all_.memory);
+    append(trace.op_details, all_.op_details);
+    last_correlation_ = greatest_;
+    for (std::uint32_t& record : record_of) {
+      if (record != kNone) record += first_device;
+    }
+    records_.push_back(std::move(record_of));
+  }
+
+  Trace take() { return std::move(all_); }
+  RankView take_view() { return std::move(view_); }
+
+  /// Those that wait, and whom for.
+  void add_waits(const std::vector<RankTask>& members) {
+    std::vector<std::uint32_t> met;
+    for (const RankTask& one : members) {
+      const std::uint32_t record = records_[one.rank][index(one.task)];
+      if (record != kNone) met.push_back(record);
+    }
+    if (met.size() < 2) return;
+    const auto starts = [&](std::uint32_t record) { return all_.devices[record].start_ns; };
+    const std::uint32_t last = *std::ranges::max_element(met, {}, starts);
+    for (const std::uint32_t record : met) {
+      if (starts(record) < starts(last)) view_.waits.push_back({record, last});
+    }
+  }
+
+ private:
+  void take_head(const Trace& trace) {
+    all_.format = trace.format;
+    all_.origin_ns = trace.origin_ns, all_.tick_ns = 1;
+    all_.metadata = trace.metadata;
+    all_.metadata.erase("distributedInfo");
+  }
+
+  void rename(Trace& trace) {
+    std::vector<NameId> known(trace.names.size());
+    each_name(trace, [&](NameId& name) {
+      if (name == NameId{}) return;
+      NameId& here = known[static_cast<std::size_t>(name)];
+      if (here == NameId{}) here = all_.names.intern(trace.names[name]);
+      name = here;
+    });
+  }
+
+  void add_places(const Trace& trace, const RankTimeline& rank) {
+    number_ = static_cast<std::int32_t>(records_.size());
+    first_thread_ = all_.threads.size(), first_stream_ = all_.streams.size();
+    first_details_ = static_cast<std::uint32_t>(all_.op_details.size());
+    const std::string name = "rank " + std::to_string(rank.rank);
+    for (Thread thread : trace.threads) {
+      thread.process = kFirstProcess + number_;
+      view_.processes[thread.process] = name;
+      all_.threads.push_back(std::move(thread));
+    }
+    for (Stream stream : trace.streams) {
+      view_.devices[device(stream.device)] = name + ", GPU " + std::to_string(stream.device);
+      stream.device = device(stream.device);
+      all_.streams.push_back(stream);
+    }
+    for (Device known : trace.properties) {
+      known.ordinal = device(known.ordinal);
+      if (view_.devices.contains(known.ordinal)) all_.properties.push_back(std::move(known));
+    }
+    constexpr std::size_t kMost = 0xffff;
+    if (all_.threads.size() > kMost || all_.streams.size() > kMost)
+      throw Error("too many ranks for one file; give a folder, as in out/");
+  }
+
+  std::int32_t device(std::int32_t own) const { return kDevicesOfRank * number_ + own; }
+  std::uint16_t thread(std::uint16_t own) const {
+    return static_cast<std::uint16_t>(own + first_thread_);
+  }
+  void renumber(std::uint32_t& correlation) {
+    if (correlation == 0) return;
+    correlation += last_correlation_;
+    greatest_ = std::max(greatest_, correlation);
+  }
+  template <class Records>
+  static void append(const Records& from, Records& to) {
+    to.insert(to.end(), from.begin(), from.end());
+  }
+
+  Trace all_;
+  RankView view_;
+  std::vector<std::vector<std::uint32_t>> records_;  ///< By rank and task.
+  std::int32_t number_ = 0;
+  std::size_t first_thread_ = 0, first_stream_ = 0;
+  std::uint32_t first_details_ = 0, last_correlation_ = 0, greatest_ = 0;
+};
+
+}  // namespace
+
+RenderedRanks render_ranks(const std::vector<RankTimeline>& ranks,
+                           const std::vector<std::vector<RankTask>>& meetings) {
+  Together together;
+  for (const RankTimeline& rank : ranks) together.add(rank);
+  // Ends of waits are found by the records of all ranks.
+  for (const std::vector<RankTask>& members : meetings) together.add_waits(members);
+  RankView view = together.take_view();
+  return {together.take(), std::move(view)};
+}
+
+}  // namespace foretrace
