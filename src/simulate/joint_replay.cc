@@ -51,11 +51,13 @@ void JointGraph::reserve(const std::vector<Meeting>& meetings) {
 void JointGraph::begin_later(std::uint32_t first_lane, Nanoseconds begins) {
   const auto end = static_cast<std::uint32_t>(graph_.lane_count());
   const LaneId lane = graph_.add_lane({.name = "(begin)", .kind = LaneKind::origin});
-  const TaskId begin = graph_.append(lane, {.duration = begins, .kind = TaskKind::marker});
+  const TaskId begin = graph_.append(lane, {.duration = begins,
+                                            .name = graph_.names().intern("start of its recording"),
+                                            .kind = TaskKind::marker});
   for (std::uint32_t i = first_lane; i < end; ++i) {
     const bool in_line = graph_.lane(LaneId{i}).discipline == Discipline::fifo;
     for (TaskId task = graph_.first(LaneId{i}); task != kNoTask; task = graph_.next(task)) {
-      graph_.add({.before = begin, .after = task});
+      graph_.add({.before = begin, .after = task, .why = Rule::recorded_start});
       if (in_line) break;
     }
   }

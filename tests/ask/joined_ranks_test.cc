@@ -10,6 +10,7 @@
 #include "ask/predict/baseline.h"
 #include "base/numbers/scaling.h"
 #include "base/statistics.h"
+#include "foretrace/ask/check.h"
 #include "foretrace/ask/diff.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/ask/predict.h"
@@ -178,11 +179,54 @@ TEST(JoinedRanks, CorpusDiffSaysWhomTheOthersWaitFor) {
     else
       EXPECT_GT(rank.among_before->waits, 5 * rank.among_after->waits);
   }
+  const Diff& decisive = decisive_rank(report);
+  EXPECT_EQ(decisive.rank, 2);
+  EXPECT_NE(diff_verdict(decisive).find("host work of # running sparse arch takes less"),
+            std::string::npos)
+      << diff_verdict(decisive);
   const std::vector<Note>& notes = report.notes.all();
   EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const Note& note) {
     return note.text.starts_with("A: the other ranks wait ") &&
            note.text.find(" for rank 2, which enters ") != std::string::npos;
   }));
+}
+
+TEST(JoinedRanks, CorpusCheckNamesTheRankThatTheOthersWaitForAsTheCause) {
+  if (corpus_path("").empty()) GTEST_SKIP() << kNoCorpus;
+  const Folder folder;
+  const std::string late = folder_of(folder, "torchrec-straggler", "straggler");
+  const std::string even = folder_of(folder, "torchrec-straggler", "nosleep");
+  const CheckReport report = check(late, {}, bless(even, {}, {}), {});
+  ASSERT_FALSE(report.causes.empty());
+  EXPECT_TRUE(report.causes[0].what.starts_with("the other ranks wait for rank 2: it works "))
+      << report.causes[0].what;
+  EXPECT_GT(report.causes[0].effect.value_or(0ns), 900ms);
+  for (const CheckCause& cause : report.causes)
+    EXPECT_EQ(cause.what.find("SendRecv slower"), std::string::npos) << cause.what;
+}
+
+// Each of three steps of four ranks of the job that ran without its straggler.
+TEST(JoinedRanks, CorpusIntervalsHoldWhatWasMeasuredWithoutTheStraggler) {
+  if (corpus_path("").empty()) GTEST_SKIP() << kNoCorpus;
+  const Folder folder;
+  const Job measured = read_job(folder_of(folder, "torchrec-straggler", "nosleep"));
+  const Prediction predicted = predict(folder_of(folder, "torchrec-straggler", "straggler"),
+                                       with("straggler:rank=2,remove=true"));
+  std::size_t inside = 0, all = 0;
+  for (const PredictedRank& rank : predicted.ranks) {
+    const Inference& truth = measured.ranks[static_cast<std::size_t>(rank.number)].inference;
+    const std::vector<Nanoseconds> each = step_times(truth.graph, truth.recorded).each;
+    ASSERT_EQ(each.size(), rank.predicted_steps.size());
+    for (std::size_t step = 0; step < each.size(); ++step, ++all) {
+      const double point = ratio(rank.predicted_steps[step], predicted.predicted.step_time);
+      inside += each[step] >= scaled(predicted.lower, point) &&
+                        each[step] <= scaled(predicted.upper, point)
+                    ? 1
+                    : 0;
+    }
+  }
+  EXPECT_EQ(all, 12U);
+  EXPECT_GE(inside, 9U);
 }
 
 TEST(JoinedRanks, CorpusTimelinesOfAllRanksReadBackAsTheJob) {

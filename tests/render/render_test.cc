@@ -276,5 +276,38 @@ TEST_F(Render, AFolderThatIsNotThereIsAnError) {
   EXPECT_THROW(export_trace(render(graph, simulate(graph)), "/nowhere/at/all.json"), Error);
 }
 
+// Rank 1 begins 5 us later and enters last: rank 0 waits for it.
+TEST_F(Render, DrawsAllRanksOnOneClockWithArrowsToTheLast) {
+  std::vector<Graph> graphs;
+  std::vector<Timeline> timelines;
+  for (const char* text : {"gpu: A 10, c:collective 50", "gpu: A 30, c:collective 25"}) {
+    graphs.push_back(parse_graph(text));
+    timelines.push_back(simulate(graphs.back()));
+  }
+  const RenderedRanks both = render_ranks(
+      {{&graphs[0], &timelines[0], nullptr, 0, 0us}, {&graphs[1], &timelines[1], nullptr, 7, 5us}},
+      {{{0, TaskId{1}}, {1, TaskId{1}}}});
+  ASSERT_EQ(both.trace.devices.size(), 4U);
+  EXPECT_EQ(both.trace.devices[2].start_ns, 5000);
+  ASSERT_EQ(both.view.waits.size(), 1U);
+  EXPECT_EQ(both.view.waits[0].from, 1U);
+  EXPECT_EQ(both.view.waits[0].to, 3U);
+  ASSERT_TRUE(export_ranks(both.trace, both.view, path("all.json")));
+  std::map<std::string, int> names;
+  std::vector<double> ends;
+  const json document = json::parse(std::ifstream(path("all.json")));
+  for (const json& event : document.at("traceEvents")) {
+    if (event.value("name", "") == "process_name") ++names[event.at("args").at("name")];
+    if (event.value("cat", "") == "waits for rank") ends.push_back(event.at("ts"));
+  }
+  EXPECT_EQ(names["rank 0, GPU 0"], 1);
+  EXPECT_EQ(names["rank 7, GPU 0"], 1);
+  ASSERT_EQ(ends.size(), 2U);
+  EXPECT_DOUBLE_EQ(ends[1] - ends[0], 25);
+  ASSERT_TRUE(export_ranks(both.trace, both.view, path("all.pftrace")));
+  EXPECT_EQ(import_trace(path("all.pftrace")).devices.size(), 4U);
+  EXPECT_FALSE(export_ranks(both.trace, both.view, path("all.ftrace")));
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -70,9 +70,7 @@ Kin kin_of(const Graph& graph, const Timeline& timeline, TaskId task) {
   Kin kin;
   kin.name = without_number(graph, graph.task(task).name);
   kin.lane = graph.lane_of(task);
-  // A rank that begins later than the first waits for nothing but its begin.
-  kin.first =
-      reason.before == kNoTask || graph.lane(graph.lane_of(reason.before)).kind == LaneKind::origin;
+  kin.first = reason.before == kNoTask;
   if (kin.first) return kin;
   const std::optional<Dependency> wait = dependency_of(graph, timeline, task);
   kin.provenance = wait ? static_cast<std::uint8_t>(wait->provenance) : kInLine;

@@ -113,6 +113,9 @@ std::vector<Answer> others_of(const Job& job, std::size_t shown, std::vector<Ans
   return others;
 }
 
+/// A note lists the times of so many ranks.
+constexpr std::size_t kMostListed = 8;
+
 /// The rank with the longest predicted step, as the others wait for it, compared with the rank that
 /// had the longest step before.
 Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& options) {
@@ -137,9 +140,13 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
     row[i] = ranks.size();
     ranks.push_back(rank_described(job, i, prediction));
     steps.push_back(prediction.steps);
-    all += (i == 0 ? "rank " : ", rank ") + std::to_string(job.world[i].number) + ": ";
-    if (edits(scenario)) all += to_text(prediction.baseline.step_time) + " -> ";
-    all += to_text(prediction.predicted.step_time);
+    if (ranks.size() <= kMostListed) {
+      all += (i == 0 ? "rank " : ", rank ") + std::to_string(job.world[i].number) + ": ";
+      if (edits(scenario)) all += to_text(prediction.baseline.step_time) + " -> ";
+      all += to_text(prediction.predicted.step_time);
+    } else if (ranks.size() == kMostListed + 1) {
+      all += " ...";
+    }
     if (recorded_slowest.consider(i, prediction.baseline.step_time)) recorded = prediction;
     fullest.consider(i, prediction);
     predicted_slowest.consider(i, prediction.predicted.step_time);

@@ -1,5 +1,9 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/shown.h"
 #include "foretrace/report.h"
@@ -40,7 +44,39 @@ void write_rank(const Diagnosis& diagnosis, std::ostream& out) {
         << replay.tasks << (replay.tasks == 1 ? " task" : " tasks") << " pinned and "
         << to_fixed(share, 2) << " % of the time unexplained\n";
   }
-  for (const Finding& finding : diagnosis.findings) write_finding(finding, out);
+}
+
+/// Findings of several ranks that differ in their numbers at most.
+struct SharedFinding {
+  Finding first;
+  std::vector<std::int32_t> ranks;
+};
+
+/// Those of fewest ranks first, among those of equal severity.
+std::vector<SharedFinding> shared_findings(const std::vector<Diagnosis>& ranks) {
+  std::vector<SharedFinding> all;
+  for (const Diagnosis& diagnosis : ranks) {
+    for (const Finding& finding : diagnosis.findings) {
+      const auto same = std::ranges::find_if(all, [&](const SharedFinding& one) {
+        return one.first.severity == finding.severity && one.first.cost == finding.cost &&
+               one.first.fix == finding.fix && one.ranks.back() != diagnosis.rank;
+      });
+      if (same == all.end())
+        all.push_back({finding, {diagnosis.rank}});
+      else
+        same->ranks.push_back(diagnosis.rank);
+    }
+  }
+  std::ranges::stable_sort(all, {}, [](const SharedFinding& one) {
+    return std::pair(one.first.severity != Severity::warning, one.ranks.size());
+  });
+  for (SharedFinding& one : all) {
+    one.first.what.insert(0, "rank " + std::to_string(one.ranks.front()) + ": ");
+    if (one.ranks.size() == 1) continue;
+    const std::size_t others = one.ranks.size() - 1;
+    one.first.what += "; alike on " + counted(static_cast<std::int64_t>(others), "other rank");
+  }
+  return all;
 }
 
 Json rank_json(const Diagnosis& diagnosis) {
@@ -69,10 +105,12 @@ Json rank_json(const Diagnosis& diagnosis) {
 }  // namespace
 
 void write_diagnosis(const std::vector<Diagnosis>& ranks, std::ostream& out) {
-  for (const Diagnosis& diagnosis : ranks) {
-    if (&diagnosis != &ranks.front()) out << '\n';
-    write_rank(diagnosis, out);
+  for (const Diagnosis& diagnosis : ranks) write_rank(diagnosis, out);
+  if (ranks.size() == 1) {
+    for (const Finding& finding : ranks.front().findings) write_finding(finding, out);
+    return;
   }
+  for (const SharedFinding& one : shared_findings(ranks)) write_finding(one.first, out);
 }
 
 Json to_json(const std::vector<Diagnosis>& ranks) {
