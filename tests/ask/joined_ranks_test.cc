@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "ask/job/apply.h"
 #include "ask/job/job.h"
 #include "ask/predict/baseline.h"
 #include "base/numbers/scaling.h"
@@ -212,6 +213,13 @@ TEST(JoinedRanks, CorpusIntervalsHoldWhatWasMeasuredWithoutTheStraggler) {
   const Job measured = read_job(folder_of(folder, "torchrec-straggler", "nosleep"));
   const Prediction predicted = predict(folder_of(folder, "torchrec-straggler", "straggler"),
                                        with("straggler:rank=2,remove=true"));
+  // Without a rank named, the steps of the slowest do not change.
+  const Prediction any = predict(folder.path() + "/straggler", with("straggler:remove=true"));
+  EXPECT_EQ(any.predicted.step_time, predicted.predicted.step_time);
+  ASSERT_EQ(any.steps.size(), 1U);
+  EXPECT_FALSE(any.steps[0].changed_nothing);
+  EXPECT_TRUE(any.steps[0].summary.starts_with("rank 2: 2.9")) << any.steps[0].summary;
+  EXPECT_EQ(any.notes.count(kChangedNothing), 0);
   std::size_t inside = 0, all = 0;
   for (const PredictedRank& rank : predicted.ranks) {
     const Inference& truth = measured.ranks[static_cast<std::size_t>(rank.number)].inference;

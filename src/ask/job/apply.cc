@@ -31,8 +31,7 @@ class Application {
     Effect effect = within(use, [&] { return effect_of(transform); });
     applied.changed += effect.changed;
     applied.steps.push_back({use, effect.summary, effect.changed == 0, std::move(effect.figures)});
-    if (effect.changed == 0)
-      applied.notes.add(Severity::warning, "a step of the scenario changed nothing", use);
+    if (effect.changed == 0) applied.notes.add(Severity::warning, kChangedNothing, use);
     for (const std::string& assumption : effect.assumptions) {
       std::vector<std::string>& known = applied.assumptions;
       if (std::find(known.begin(), known.end(), assumption) == known.end())

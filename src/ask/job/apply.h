@@ -46,6 +46,8 @@ struct Applied {
 
 /// The summary of a step that was not meant for the graph.
 inline constexpr std::string_view kNamesAnotherRank = "names another rank";
+/// The note on a step without effect.
+inline constexpr std::string_view kChangedNothing = "a step of the scenario changed nothing";
 
 /// Whether the scenario changes the graph.
 bool edits(const Scenario& scenario);

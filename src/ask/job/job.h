@@ -80,8 +80,8 @@ struct JobOptions {
   Joining joining = Joining::none;
   /// A rank of them will be looked at alone: its waits for others are open time.
   bool keeps_waits_open = false;
-  /// Ranks of the whole job; 0: as many as were recorded. The recorded ones are repeated, with the
-  /// groups that they form, in the order of their numbers.
+  /// Ranks of the whole job; 0: as many as were recorded. The recorded ones stand for the others,
+  /// by their places in the groups; see join_ranks().
   std::int32_t world_size = 0;
 };
 

@@ -124,13 +124,28 @@ PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction&
 }
 
 void tell_steps_of(std::int32_t rank, const std::vector<AppliedStep>& its_steps,
-                   std::vector<AppliedStep>& steps) {
-  for (std::size_t i = 0; i < std::min(steps.size(), its_steps.size()); ++i) {
-    if (steps[i].summary != kNamesAnotherRank || its_steps[i].summary == kNamesAnotherRank)
-      continue;
-    steps[i] = its_steps[i];
-    steps[i].summary.insert(0, "rank " + std::to_string(rank) + ": ");
+                   Prediction& prediction) {
+  const auto has_effect = [](const AppliedStep& step) {
+    return step.summary != kNamesAnotherRank && !step.changed_nothing;
+  };
+  for (std::size_t i = 0; i < std::min(prediction.steps.size(), its_steps.size()); ++i) {
+    AppliedStep& step = prediction.steps[i];
+    const bool is_first = step.summary == kNamesAnotherRank;
+    if (has_effect(step) || its_steps[i].summary == kNamesAnotherRank) continue;
+    if (!is_first && !has_effect(its_steps[i])) continue;
+    step = its_steps[i];
+    step.summary.insert(0, "rank " + std::to_string(rank) + ": ");
   }
+}
+
+void drop_notes_on_effects(Prediction& prediction) {
+  const bool all_changed = std::ranges::none_of(prediction.steps, &AppliedStep::changed_nothing);
+  Notes notes;
+  for (const Note& note : prediction.notes.all()) {
+    if (!all_changed || note.text != kChangedNothing)
+      notes.add(note.severity, note.text, note.example, note.count);
+  }
+  prediction.notes = std::move(notes);
 }
 
 std::string rank_text(const Prediction& prediction, std::size_t all) {

@@ -27,9 +27,12 @@ void widen_for_added_ranks(const Scenario& scenario, Prediction& prediction);
 /// One rank of the world, as a prediction of it tells; it is like no other yet.
 PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction& prediction);
 
-/// Fills in what steps that are not meant for the rank shown did to another: "rank 2: 3 pauses".
+/// Fills in what steps that left the rank shown as it was did to another: "rank 2: 3 pauses".
 void tell_steps_of(std::int32_t rank, const std::vector<AppliedStep>& its_steps,
-                   std::vector<AppliedStep>& steps);
+                   Prediction& prediction);
+
+/// Takes back that a step changed nothing, where it changed another rank.
+void drop_notes_on_effects(Prediction& prediction);
 
 /// "rank 5 of 64, and 31 like it": the one that is shown, of `all`.
 std::string rank_text(const Prediction& prediction, std::size_t all);
