@@ -213,9 +213,9 @@ TEST(JoinedRanks, CorpusIntervalsHoldWhatWasMeasuredWithoutTheStraggler) {
   const Job measured = read_job(folder_of(folder, "torchrec-straggler", "nosleep"));
   const Prediction predicted = predict(folder_of(folder, "torchrec-straggler", "straggler"),
                                        with("straggler:rank=2,remove=true"));
-  // Without a rank named, the steps of the slowest do not change.
+  // Without a rank named, the tasks of the slowest hardly change.
   const Prediction any = predict(folder.path() + "/straggler", with("straggler:remove=true"));
-  EXPECT_EQ(any.predicted.step_time, predicted.predicted.step_time);
+  EXPECT_NEAR(ratio(any.predicted.step_time, predicted.predicted.step_time), 1, 0.01);
   ASSERT_EQ(any.steps.size(), 1U);
   EXPECT_FALSE(any.steps[0].changed_nothing);
   EXPECT_TRUE(any.steps[0].summary.starts_with("rank 2: 2.9")) << any.steps[0].summary;

@@ -123,6 +123,16 @@ PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction&
   return found;
 }
 
+namespace {
+
+/// Whether a step did much more to one rank than to another, as its first figure has it.
+bool outdoes(const AppliedStep& one, const AppliedStep& other) {
+  if (one.figures.empty() || other.figures.empty()) return false;
+  return magnitude(one.figures.front()) > 2 * magnitude(other.figures.front());
+}
+
+}  // namespace
+
 void tell_steps_of(std::int32_t rank, const std::vector<AppliedStep>& its_steps,
                    Prediction& prediction) {
   const auto has_effect = [](const AppliedStep& step) {
@@ -131,8 +141,9 @@ void tell_steps_of(std::int32_t rank, const std::vector<AppliedStep>& its_steps,
   for (std::size_t i = 0; i < std::min(prediction.steps.size(), its_steps.size()); ++i) {
     AppliedStep& step = prediction.steps[i];
     const bool is_first = step.summary == kNamesAnotherRank;
-    if (has_effect(step) || its_steps[i].summary == kNamesAnotherRank) continue;
-    if (!is_first && !has_effect(its_steps[i])) continue;
+    if (its_steps[i].summary == kNamesAnotherRank) continue;
+    if (has_effect(step) ? !outdoes(its_steps[i], step) : !is_first && !has_effect(its_steps[i]))
+      continue;
     step = its_steps[i];
     step.summary.insert(0, "rank " + std::to_string(rank) + ": ");
   }

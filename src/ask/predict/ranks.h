@@ -27,7 +27,8 @@ void widen_for_added_ranks(const Scenario& scenario, Prediction& prediction);
 /// One rank of the world, as a prediction of it tells; it is like no other yet.
 PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction& prediction);
 
-/// Fills in what steps that left the rank shown as it was did to another: "rank 2: 3 pauses".
+/// Fills in what steps did to another rank, if they left the rank shown as it was, or nearly:
+/// "rank 2: 3 pauses".
 void tell_steps_of(std::int32_t rank, const std::vector<AppliedStep>& its_steps,
                    Prediction& prediction);
 
