@@ -259,11 +259,13 @@ JointReplay replay(const Job& job, std::span<const Graph* const> graphs,
 }
 
 std::vector<JoinedGraph> joined_graphs(const Job& job, std::span<const Graph* const> graphs) {
+  std::vector<JoinedGraph> ranks;
+  for (const Graph* graph : graphs) ranks.push_back({graph});
+  if (!job.is_joined()) return ranks;
   Nanoseconds first = job.join.clocks.front().offset;
   for (const RankClock& clock : job.join.clocks) first = std::min(first, clock.offset);
-  std::vector<JoinedGraph> ranks;
-  for (std::size_t i = 0; i < graphs.size(); ++i)
-    ranks.push_back({graphs[i], job.join.clocks[i].offset - first});
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    ranks[i].begins = job.join.clocks[i].offset - first;
   return ranks;
 }
 

@@ -99,7 +99,7 @@ Job job_of(std::vector<Inference> ranks);
 /// their own, or an edited clone of it. Throws as simulate() does.
 JointReplay replay(const Job& job, std::span<const Graph* const> graphs,
                    const JointOptions& options = {});
-/// The same graphs, each with the time at which its rank begins. REQUIRES: job.is_joined().
+/// The same graphs, each with the time at which its rank begins; 0 where ranks do not meet.
 std::vector<JoinedGraph> joined_graphs(const Job& job, std::span<const Graph* const> graphs);
 /// The graphs as recorded, by rank of the world.
 std::vector<const Graph*> graphs_of(const Job& job);

@@ -210,19 +210,15 @@ SweepStructure::SweepStructure(const Job& job, const Scenario& scenario, std::si
     if (wanted.memory && !edited.allocations().empty())
       throw Error("peaks of memory follow the order in which tasks happen to run");
   }
-  if (job.is_joined()) {
-    join(job);
-  } else {
-    for (RankStructure& rank : ranks_)
-      rank.number_rows(compiled_.emplace_back(rank.edited()).order());
-  }
+  compile(job);
   for (RankStructure& rank : ranks_) rank.keep_for(wanted);
 }
 
-void SweepStructure::join(const Job& job) {
+void SweepStructure::compile(const Job& job) {
   std::vector<const Graph*> graphs;
   for (const RankStructure& rank : ranks_) graphs.push_back(&rank.edited());
-  rows_ = JointRows::of(joined_graphs(job, graphs), job.join.meetings);
+  rows_ = JointRows::of(joined_graphs(job, graphs), job.join.meetings,
+                        job.is_joined() ? RowOrder::kept : RowOrder::near);
   if (!rows_) throw Error("the ranks cannot be replayed part by part");
   members_.resize(ranks_.size());
   for (const Meeting& meeting : job.join.meetings) {
@@ -262,12 +258,7 @@ std::vector<std::optional<SweepStructure::Answer>> SweepStructure::answers(
   }
   std::vector<std::optional<Answer>> found(questions.size());
   if (asked.empty()) return found;
-  std::vector<Answers> ranks;
-  if (rows_) {
-    ranks = together(asked, scratch);
-  } else {
-    for (std::size_t i = 0; i < ranks_.size(); ++i) ranks.push_back(alone(i, asked, scratch));
-  }
+  std::vector<Answers> ranks = replayed(asked, scratch);
   for (std::size_t i = 0; i < asked.size(); ++i) {
     Slowest slowest;
     bool has_all = true;
@@ -280,28 +271,7 @@ std::vector<std::optional<SweepStructure::Answer>> SweepStructure::answers(
   return found;
 }
 
-SweepStructure::Answers SweepStructure::alone(std::size_t rank, std::span<const std::size_t> asked,
-                                              SweepScratch& scratch) const {
-  const SweepScratch::Rank& own = scratch.ranks_[rank];
-  std::vector<std::span<const Nanoseconds>> sets;
-  for (const std::size_t i : asked) sets.emplace_back(own.sets[i]);
-  const std::span<const TaskId> probes = ranks_[rank].probes();
-  const Compiled::Replays replays = compiled_[rank].replay_all(sets, probes);
-  Answers answers;
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    const auto of_set = [&](const std::vector<Nanoseconds>& times) {
-      return std::span(times).subspan(i * probes.size(), probes.size());
-    };
-    answers.push_back(ranks_[rank].answer({.starts = of_set(replays.starts),
-                                           .finishes = of_set(replays.finishes),
-                                           .work = {},
-                                           .length = replays.lengths[i]},
-                                          sets[i], own.idle[asked[i]], {}));
-  }
-  return answers;
-}
-
-std::vector<SweepStructure::Answers> SweepStructure::together(std::span<const std::size_t> asked,
+std::vector<SweepStructure::Answers> SweepStructure::replayed(std::span<const std::size_t> asked,
                                                               SweepScratch& scratch) const {
   constexpr std::size_t kSets = SweepScratch::kSets;
   static_assert(kSets == kSetsAtOnce);

@@ -164,14 +164,13 @@ class SweepStructure {
   };
   using Answers = std::vector<std::optional<RankStructure::Answer>>;
 
-  void join(const Job& job);
-  Answers alone(std::size_t rank, std::span<const std::size_t> asked, SweepScratch& scratch) const;
-  std::vector<Answers> together(std::span<const std::size_t> asked, SweepScratch& scratch) const;
+  void compile(const Job& job);
+  /// By rank, the answers to each.
+  std::vector<Answers> replayed(std::span<const std::size_t> asked, SweepScratch& scratch) const;
 
   std::uint64_t id_;
   std::vector<RankStructure> ranks_;
-  std::vector<Compiled> compiled_;            ///< By rank, where ranks do not meet.
-  std::optional<JointRows> rows_;             ///< Otherwise.
+  std::optional<JointRows> rows_;
   std::vector<std::vector<Member>> members_;  ///< By rank.
   std::vector<std::vector<Probe>> sorted_;    ///< By rank: its probes, and its members.
 };
