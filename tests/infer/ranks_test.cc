@@ -186,6 +186,18 @@ TEST(Ranks, ARecordedRankStandsForOthersByItsPlaceInTheGroups) {
   for (const RankMeetings& rank : join.ranks) EXPECT_EQ(rank.matched, 2U);
 }
 
+// Ranks 0 and 2 of 4 meet in one group; what makes rank 2 late makes no other rank late.
+TEST(Ranks, ALateRankStandsForNobodyIfAnotherOfItsPlaceCan) {
+  const std::vector<Inference> all =
+      ranks({{"gpu: A 100, c:collective 900", 0, 4}, {"gpu: A 990, c:collective 10", 2, 4}});
+  const RankJoin join = joined_as(all, 4);
+  ASSERT_EQ(join.world.size(), 4U);
+  for (const RankJoin::WorldRank& rank : join.world)
+    EXPECT_EQ(rank.recorded, rank.number == 2 ? 1U : 0U) << rank.number;
+  ASSERT_EQ(join.meetings.size(), 1U);
+  EXPECT_EQ(parts_of(join.meetings[0]), "890+10 890+10 0+10 890+10");
+}
+
 // Of a pipeline of two stages with two replicas each, one replica was recorded.
 TEST(Ranks, StagesThatWereNotRecordedSendToEachOther) {
   std::vector<Inference> all;

@@ -154,17 +154,37 @@ class WorldFinder {
     world_.numbers.push_back(number);
   }
 
+  Nanoseconds time_in_collectives(std::uint32_t rank) const {
+    Nanoseconds sum{0};
+    for (const RecordedCollective& one : ranks_[rank]->graph.collectives())
+      sum += ranks_[rank]->recorded.finish[index(one.task)] -
+             ranks_[rank]->recorded.start[index(one.task)];
+    return sum;
+  }
+
+  /// A rank that hardly waits while others do is the one that they wait for. That is its own
+  /// affair, and not that of its place.
+  bool is_late(std::uint32_t rank) const {
+    constexpr std::int64_t kHardly = 4;
+    const Nanoseconds own = time_in_collectives(rank);
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+      if (time_in_collectives(i) > kHardly * own) return true;
+    }
+    return false;
+  }
+
   /// The recorded rank that has most of its places in groups, those that count most first.
   std::uint32_t most_alike(std::int32_t number) const {
     if (is_whole())
       return static_cast<std::uint32_t>(static_cast<std::size_t>(number) % ranks_.size());
-    using Unlike = std::pair<std::vector<char>, std::int32_t>;
+    using Unlike = std::tuple<std::vector<char>, bool, std::int32_t>;
     std::optional<Unlike> least;
     std::uint32_t best = 0;
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
-      Unlike unlike{{}, std::abs(number - number_of(i))};
+      std::vector<char> elsewhere;
       for (const auto& [layout, line] : lines_[i])
-        unlike.first.push_back(layout.place_of(number) != layout.place_of(number_of(i)) ? 1 : 0);
+        elsewhere.push_back(layout.place_of(number) != layout.place_of(number_of(i)) ? 1 : 0);
+      Unlike unlike{std::move(elsewhere), is_late(i), std::abs(number - number_of(i))};
       if (least && *least <= unlike) continue;
       least = std::move(unlike);
       best = i;
