@@ -31,9 +31,9 @@ struct PipelineShape {
   bool splits_backward = false;
   bool flushes =
       true;  ///< The pipeline runs empty with each batch; else updates run beside passes.
-  bool fills_and_drains = true;      ///< It flushes, and all micro-batches go down the ranks.
-  std::vector<std::int64_t> copies;  ///< By part of the model, the ranks of a pipeline with it.
-  double updates = 1;                ///< Times that each part is updated in a batch.
+  bool fills_and_drains = true;        ///< It flushes, and all micro-batches go down the ranks.
+  std::vector<std::int64_t> copies{};  ///< By part of the model, the ranks of a pipeline with it.
+  double updates = 1;                  ///< Times that each part is updated in a batch.
 };
 
 /// Pipelines by replay of their schedules. A schedule is compiled once and kept.

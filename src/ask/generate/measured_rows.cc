@@ -85,6 +85,7 @@ class Reader {
       if (!time || *time <= 0) throw Error("has no time");
       read.step.us = *time * 1e3;
     }
+    read.says_recompute = row.has("recompute") || layout.recompute != "none";
     if (const auto memory = row.number("memory")) read.memory_bytes = *memory * kGibi;
     // A batch that does not divide is refused here.
     pricer_.price(*read.step.workload, layout, read.step.platform, Constants{});
@@ -148,6 +149,10 @@ std::vector<MeasuredRow> read_measured_rows(const std::string& path, const RowDe
         if (!filter.passes(cells)) continue;
         rows.push_back(reader.read(std::move(cells)));
         rows.back().number = number;
+        if (!rows.back().says_recompute)
+          notes.add(Severity::info,
+                    "rows do not say what they recompute: nothing, as far as memory is predicted",
+                    "row " + std::to_string(number));
       } catch (const Error& error) {
         notes.add(Severity::warning, kLeftOut,
                   "row " + std::to_string(number) + ": " + error.what());

@@ -19,6 +19,7 @@ struct MeasuredRow {
   std::string group;  ///< Model and number of devices: rows that compete.
   bool out_of_memory = false;
   double memory_bytes = 0;  ///< 0 where it was not measured.
+  bool says_recompute = false;
 };
 
 struct RowDefaults {
