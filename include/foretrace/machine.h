@@ -26,6 +26,9 @@ class DeviceModel final : public Described {
   Nanoseconds launch_latency{
       0};  ///< From the end of a launch call to the start of the kernel on an idle stream.
   std::string source;  ///< Where the figures are from, or that they are recalled.
+
+  /// Of training in mixed precision: bf16, or fp16 where the device has no bf16.
+  const char* usual_precision() const { return bf16.flops_per_second > 0 ? "bf16" : "fp16"; }
 };
 
 /// Names of built-in devices, sorted.

@@ -40,6 +40,12 @@ bool AdvisedJob::matters(Nanoseconds gain) const {
   return static_cast<double>(gain.count()) > noise * static_cast<double>(now().count());
 }
 
+std::string without_place(std::string reason, const std::string& use) {
+  const std::string place = use + ": ";
+  if (reason.starts_with(place)) reason.erase(0, place.size());
+  return reason;
+}
+
 double spread_of_steps(const StepTimes& measured) {
   const std::vector<Nanoseconds>& steps = measured.counted;
   if (steps.size() < 2 || measured.step_time <= 0ns) return 0;

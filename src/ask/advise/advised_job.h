@@ -37,6 +37,9 @@ AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own
 /// The scenario that --with these would ask for.
 Scenario scenario_with(const std::vector<std::string>& uses);
 
+/// A reason without the transform's name, which is shown beside it.
+std::string without_place(std::string reason, const std::string& use);
+
 /// Applies a scenario to the rank and to the others of its job, and replays them: it waits for
 /// them. Throws Error if one of the transforms cannot be applied.
 Edited edited_by(const AdvisedJob& job, const Scenario& scenario, const SimulateOptions& options);

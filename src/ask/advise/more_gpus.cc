@@ -29,8 +29,7 @@ MoreGpus more_gpus(const AdvisedJob& job, const std::string& network) {
     try {
       times[i] = step_time_with(job, {step});
     } catch (const Error& error) {
-      refused[i] = error.what();
-      if (refused[i].starts_with(step + ": ")) refused[i].erase(0, step.size() + 2);
+      refused[i] = without_place(error.what(), step);
     }
   });
   MoreGpus::Point before;

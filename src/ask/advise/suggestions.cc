@@ -200,13 +200,6 @@ void conclude(const AdvisedJob& job, const Ceilings& ceilings, Suggestion& made)
   made.confidence = confidence_of(job, made);
 }
 
-/// The reason without the transform's name, which is shown beside it.
-std::string without_place(std::string text, const std::string& use) {
-  const std::string place = use + ": ";
-  if (text.starts_with(place)) text.erase(0, place.size());
-  return text;
-}
-
 /// Runs one try; the error of an impossible one becomes its reason.
 template <class Run>
 void attempt(Outcome& outcome, const Run& run) {

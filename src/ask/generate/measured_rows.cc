@@ -69,8 +69,7 @@ class Reader {
     layout = defaults_.layout;
     read_layout(row, layout);
     read.step.platform = platform_of(row);
-    if (layout.precision == "bf16" && read.step.platform.device.bf16.flops_per_second <= 0)
-      layout.precision = "fp16";
+    if (layout.precision == "bf16") layout.precision = read.step.platform.device.usual_precision();
     const std::string text = workload_text(row, defaults_.workload, layout);
     read.step.workload = find_workload(text);
     const std::int64_t layers = read.step.workload->layer_count();
