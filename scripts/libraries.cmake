@@ -9,7 +9,7 @@ foreach(library zstd archive re2 crypto xxhash expat yaml)
   endif()
 endforeach()
 # These make a program that can do more, or does it faster.
-foreach(library isal glpk)
+foreach(library isal glpk muparser)
   string(TOUPPER ${library} NAME)
   find_library(${NAME}_LIBRARY ${library})
   mark_as_advanced(${NAME}_LIBRARY)

@@ -48,16 +48,24 @@ struct JobNow {
 };
 
 /// O_j by an objective: throughput (samples), speedup (over one node), price (value of samples),
-/// deadline (share of the rate that the deadline needs, at most 1). Throws Error where it is not
-/// bounded, or lacks what it needs.
-RateCurve objective_curve(const JobNow& now, std::string_view objective, Nanoseconds time);
+/// deadline (share of the rate that the deadline needs, at most 1), or by a formula of
+/// kObjectiveNames at each number of nodes. Throws Error where it is not bounded, or lacks what it
+/// needs.
+RateCurve objective_curve(const JobNow& now, const std::string& objective, Nanoseconds time);
 inline constexpr std::string_view kObjectives[] = {"throughput", "speedup", "deadline", "price"};
+/// A formula may mention the nodes, the samples a second on them and on one node, the job's value
+/// and samples, those done, and the seconds to its deadline (0 without one).
+inline const std::vector<std::string> kObjectiveNames = {"nodes",   "rate", "one", "value",
+                                                         "samples", "done", "left"};
 
 struct AllocationProblem {
   std::vector<JobNow> jobs;
   std::vector<RateCurve> curves;  ///< By job, in the unit of the objective.
   std::int64_t nodes = 0;
   double ahead = 120;  ///< Seconds.
+
+  /// Of a job on the nodes that it has; 0 below its least.
+  double current_rate(std::size_t j) const;
 };
 
 struct NodeShares {

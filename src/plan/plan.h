@@ -33,11 +33,21 @@ struct PlanSpace {
   double gpu_hour = 0;             ///< Price of a GPU for an hour; 0 is unknown.
   std::size_t shown = 10;          ///< How many of the fastest to rank.
   std::size_t threads = 0;         ///< 0: idle cores. The answer is the same with any number.
+
+  Bytes limit() const;  ///< Memory of a device that layouts may use.
 };
 
 /// Why a layout is slower than the best: where most of the difference is.
 enum class Loss : std::uint8_t { none, memory, bubble, network, kernels };
 std::string_view to_string(Loss loss);
+
+/// Microseconds of a step by what may make it lose; their sum is its time.
+struct PriceParts {
+  double bubble = 0, network = 0, kernels = 0;
+};
+PriceParts parts_of(const CalibratedPrice& priced);
+/// Where most of the difference to a faster one is.
+Loss loss_of(const PriceParts& parts, const PriceParts& best);
 
 struct PlannedLayout {
   Layout layout{};
@@ -74,6 +84,10 @@ struct PlanOutcome {
 /// Throws Error where no layout is left, with the constraint that took the last one. A name of
 /// `fixed` must be that of a searched setting.
 PlanOutcome plan_layouts(const PlanSpace& space, const StepCalibration& calibration);
+
+/// Data parallelism alone, by count of GPUs: as PlanOutcome::plain.
+std::vector<PlannedLayout> plain_layouts(const PlanSpace& space,
+                                         const StepCalibration& calibration);
 
 /// Prices one layout, and compares it with the best of an outcome.
 PlannedLayout planned_layout(const PlanSpace& space, const Layout& layout,

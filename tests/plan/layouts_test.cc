@@ -168,7 +168,7 @@ TEST(PlanLayouts, SaysWhatTookTheLast) {
   PlanSpace space = space_of("llama3-8b", {8}, 64, "dgx-h100");
   space.memory = Bytes{10'000'000'000};
   EXPECT_EQ(refusal_of_plan(space),
-            "no layout is left: memory took the last 8961 of them; "
+            "no layout is left: memory took the last 10257 of them; "
             "global_batch=64,recompute=full,sequence_parallel=true,tp=8 needs least, 22.33 GB of "
             "10 GB");
   space.memory = Bytes{10'000'000};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/numbers/expression.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -42,8 +43,31 @@ double RateCurve::at(double nodes) const {
   return before;
 }
 
-RateCurve objective_curve(const JobNow& now, std::string_view objective, Nanoseconds time) {
+namespace {
+
+RateCurve formula_curve(const JobNow& now, const std::string& formula, Nanoseconds time) {
+  constexpr std::int64_t kMostPoints = 4096;
   const ElasticJob& job = *now.job;
+  const double left = job.deadline > 0ns ? in_seconds(job.deadline - time) : 0;
+  Expression expression(formula, kObjectiveNames);
+  RateCurve curve;
+  const std::int64_t step = 1 + job.most / kMostPoints;
+  for (std::int64_t n = step; n < job.most + step; n += step) {
+    const auto nodes = static_cast<double>(std::min(n, job.most));
+    const double values[] = {
+        nodes, job.rates.at(nodes), job.rates.at(1), job.value, job.samples, now.done, left};
+    curve.points.emplace_back(
+        nodes, within("objective of job " + job.name, [&] { return expression.at(values); }));
+  }
+  return curve;
+}
+
+}  // namespace
+
+RateCurve objective_curve(const JobNow& now, const std::string& objective, Nanoseconds time) {
+  const ElasticJob& job = *now.job;
+  if (std::ranges::find(kObjectives, objective) == std::end(kObjectives))
+    return formula_curve(now, objective, time);
   if (objective == "throughput") return job.rates;
   if (objective == "price") {
     if (!std::isfinite(job.value) || job.value <= 0)
@@ -65,18 +89,18 @@ RateCurve objective_curve(const JobNow& now, std::string_view objective, Nanosec
   return capped_curve(scaled_curve(job.rates, 1 / needed));
 }
 
-namespace {
-
-double current_rate(const AllocationProblem& problem, std::size_t j) {
-  const JobNow& now = problem.jobs[j];
-  return now.nodes >= now.job->least ? problem.curves[j].at(static_cast<double>(now.nodes)) : 0;
+double AllocationProblem::current_rate(std::size_t j) const {
+  const JobNow& now = jobs[j];
+  return now.nodes >= now.job->least ? curves[j].at(static_cast<double>(now.nodes)) : 0;
 }
+
+namespace {
 
 double value_of(const AllocationProblem& problem, std::size_t j, std::int64_t nodes) {
   const JobNow& now = problem.jobs[j];
   const double stop = nodes > now.nodes ? now.job->up : nodes < now.nodes ? now.job->down : 0;
   return problem.ahead * problem.curves[j].at(static_cast<double>(nodes)) -
-         stop * current_rate(problem, j);
+         stop * problem.current_rate(j);
 }
 
 double value_of(const AllocationProblem& problem, const std::vector<std::int64_t>& nodes) {

@@ -9,19 +9,21 @@
 namespace foretrace {
 namespace {
 
-/// Schedules with a flush and one copy of the weights, so that training is the same with each.
-/// Schedules with two copies of the weights are left out. 0 chunks: 1F1B with any
-/// number.
+/// Schedules with a flush, so that training is the same with each. 0 chunks: 1F1B with any number.
+/// Schedules that go both ways need an even number of stages, and DualPipe twice as many
+/// micro-batches, an even number.
 struct PlannedSchedule {
   const char* name;
   std::int64_t chunks;
+  bool goes_both_ways = false;
 };
 constexpr std::array kPlannedSchedules = {
-    PlannedSchedule{"1f1b", 1},      PlannedSchedule{"interleaved", 0},
-    PlannedSchedule{"gpipe", 1},     PlannedSchedule{"zb_h1", 1},
-    PlannedSchedule{"zb_h2", 1},     PlannedSchedule{"zb_v", 2},
-    PlannedSchedule{"v_half", 2},    PlannedSchedule{"v_min", 2},
-    PlannedSchedule{"dualpipe_v", 2}};
+    PlannedSchedule{"1f1b", 1},          PlannedSchedule{"interleaved", 0},
+    PlannedSchedule{"gpipe", 1},         PlannedSchedule{"zb_h1", 1},
+    PlannedSchedule{"zb_h2", 1},         PlannedSchedule{"zb_v", 2},
+    PlannedSchedule{"v_half", 2},        PlannedSchedule{"v_min", 2},
+    PlannedSchedule{"dualpipe_v", 2},    PlannedSchedule{"chimera", 1, true},
+    PlannedSchedule{"dualpipe", 1, true}};
 constexpr std::array kRecomputes = {"none", "selective", "full"};
 constexpr std::array kSearched = {"tp",
                                   "pp",
@@ -140,11 +142,15 @@ class Enumeration {
   void add_schedules(Candidate one, std::int64_t micro_batches) {
     const std::int64_t stages = one.pipeline;
     for (std::size_t i = 0; i < kPlannedSchedules.size(); ++i) {
-      const auto& [name, chunks] = kPlannedSchedules[i];
+      const auto& [name, chunks, goes_both_ways] = kPlannedSchedules[i];
       const bool is_any = chunks == 0;
       if (stages == 1 && i > 0) break;
       if (space_.fixed.contains("schedule") && stages > 1 && base_.schedule != name &&
           !(is_any && base_.schedule == "1f1b"))
+        continue;
+      if (goes_both_ways && stages % 2 != 0) continue;
+      if (name == std::string_view("dualpipe") &&
+          (micro_batches % 2 != 0 || micro_batches < 2 * stages))
         continue;
       one.schedule = static_cast<std::int8_t>(i);
       const std::int64_t most = is_any ? layers_ / stages : chunks;

@@ -1,0 +1,67 @@
+#include "plan/layouts/refusal.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "foretrace/error.h"
+#include "plan/layouts/priced.h"
+
+namespace foretrace {
+namespace {
+
+Layout layout_of(const PlanSpace& space, const Candidate& candidate) {
+  Layout layout = space.step.layout;
+  set_layout(candidate, layout);
+  return layout;
+}
+
+std::string refusal_of(const PlanSpace& space, const Layout& layout,
+                       const StepCalibration& calibration) {
+  try {
+    StepCalibration own = calibration.clone();
+    priced_layout(space, layout, own);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "the schedules serve none";
+}
+
+/// Whatever is sharded, the weights of a layer are there as a whole while it runs.
+void check_layer(const PlanSpace& space, const std::vector<Candidate>& candidates) {
+  constexpr double kWeight = 2;
+  double least = std::numeric_limits<double>::max();
+  for (const Candidate& candidate : candidates) {
+    double largest = 0;
+    for (const LayerRow& row : space.step.workload->layers({.tensor = candidate.tensor,
+                               .context = candidate.context,
+                               .expert = candidate.expert}))
+      largest = std::max(largest, kWeight * (row.parameters + row.expert_parameters));
+    least = std::min(least, largest);
+  }
+  const Bytes layer{static_cast<std::int64_t>(least)};
+  if (layer > space.limit())
+    throw Error("--memory: must hold the weights of one layer, " + to_text(layer) + ", got " +
+                to_text(space.limit()));
+}
+
+}  // namespace
+
+void refuse_space(const PlanSpace& space, const std::vector<Candidate>& candidates,
+                  const std::vector<Bound>& bounds, const StepCalibration& calibration) {
+  std::size_t smallest = candidates.size(), count = 0;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    if (!bounds[i].is_served) continue;
+    ++count;
+    if (smallest == candidates.size() || bounds[i].reserved < bounds[smallest].reserved)
+      smallest = i;
+  }
+  if (count == 0)
+    throw Error("no layout is left: " +
+                refusal_of(space, layout_of(space, candidates.front()), calibration));
+  check_layer(space, candidates);
+  throw Error("no layout is left: memory took the last " + std::to_string(count) + " of them; " +
+              layout_text(layout_of(space, candidates[smallest])) + " needs least, " +
+              to_text(Bytes{bounds[smallest].reserved}) + " of " + to_text(space.limit()));
+}
+
+}  // namespace foretrace

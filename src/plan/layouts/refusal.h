@@ -1,0 +1,17 @@
+#pragma once
+
+// What a search says where no layout is left.
+
+#include <vector>
+
+#include "plan/layouts/candidates.h"
+#include "plan/layouts/ranking.h"
+
+namespace foretrace {
+
+/// Throws Error with the constraint that took the last one. `bounds` are by candidate.
+[[noreturn]] void refuse_space(const PlanSpace& space, const std::vector<Candidate>& candidates,
+                               const std::vector<Bound>& bounds,
+                               const StepCalibration& calibration);
+
+}  // namespace foretrace

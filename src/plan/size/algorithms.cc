@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <tuple>
+
+#include "plan/program/integer_program.h"
+#include "plan/size.h"
+
+namespace foretrace {
+namespace {
+
+/// A choice for the first layers.
+struct Partial {
+  Nanoseconds time{0};
+  Bytes memory{};
+  std::size_t algorithm = 0, before = 0;  ///< Of the last layer; among those of the layers before.
+};
+
+/// Of the least memory first; each takes less time than those before it.
+std::vector<Partial> undominated(std::vector<Partial> all) {
+  std::ranges::sort(all, [](const Partial& a, const Partial& b) {
+    return std::tie(a.memory, a.time, a.before, a.algorithm) <
+           std::tie(b.memory, b.time, b.before, b.algorithm);
+  });
+  std::vector<Partial> kept;
+  for (const Partial& one : all) {
+    if (kept.empty() || one.time < kept.back().time) kept.push_back(one);
+  }
+  return kept;
+}
+
+ChosenAlgorithms chosen_of(const std::vector<LayerChoices>& layers,
+                           std::vector<std::size_t> chosen) {
+  ChosenAlgorithms answer{.chosen = std::move(chosen)};
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const LayerAlgorithm& one = layers[i].algorithms[answer.chosen[i]];
+    answer.time += one.time, answer.memory += one.memory;
+  }
+  return answer;
+}
+
+Bytes least_memory(const std::vector<LayerChoices>& layers) {
+  Bytes sum{};
+  for (const LayerChoices& layer : layers)
+    sum += std::ranges::min(layer.algorithms, {}, &LayerAlgorithm::memory).memory;
+  return sum;
+}
+
+}  // namespace
+
+std::optional<ChosenAlgorithms> choose_algorithms(const std::vector<LayerChoices>& layers,
+                                                  Bytes bound) {
+  std::vector<std::vector<Partial>> fronts = {{Partial{}}};
+  Bytes rest = least_memory(layers);
+  for (const LayerChoices& layer : layers) {
+    rest -= std::ranges::min(layer.algorithms, {}, &LayerAlgorithm::memory).memory;
+    std::vector<Partial> next;
+    for (std::size_t before = 0; before < fronts.back().size(); ++before) {
+      const Partial& one = fronts.back()[before];
+      for (std::size_t i = 0; i < layer.algorithms.size(); ++i) {
+        const LayerAlgorithm& algorithm = layer.algorithms[i];
+        const Bytes memory = one.memory + algorithm.memory;
+        if (memory + rest <= bound) next.push_back({one.time + algorithm.time, memory, i, before});
+      }
+    }
+    if (next.empty()) return std::nullopt;
+    fronts.push_back(undominated(std::move(next)));
+  }
+  std::vector<std::size_t> chosen(layers.size());
+  std::size_t at = fronts.back().size() - 1;
+  for (std::size_t i = layers.size(); i-- > 0;) {
+    const Partial& one = fronts[i + 1][at];
+    chosen[i] = one.algorithm, at = one.before;
+  }
+  return chosen_of(layers, std::move(chosen));
+}
+
+std::optional<ChosenAlgorithms> choose_algorithms_by_milp(const std::vector<LayerChoices>& layers,
+                                                          Bytes bound) {
+  // Milliseconds and megabytes keep the numbers of the program near 1.
+  constexpr double kMillisecond = 1e6, kMega = 1e6;
+  IntegerProgram program("exact");
+  if (least_memory(layers) > bound) return std::nullopt;
+  IntegerProgram::Terms memory;
+  for (const LayerChoices& layer : layers) {
+    IntegerProgram::Terms one;
+    for (const LayerAlgorithm& algorithm : layer.algorithms) {
+      const int taken = program.add(IntegerProgram::Kind::binary, 1,
+                                    -static_cast<double>(algorithm.time.count()) / kMillisecond);
+      one.emplace_back(taken, 1.);
+      memory.emplace_back(taken, static_cast<double>(algorithm.memory.count) / kMega);
+    }
+    program.require(one, 1, 1);
+  }
+  program.require(memory, -IntegerProgram::kInfinite, static_cast<double>(bound.count) / kMega);
+  const IntegerProgram::Solution solution = program.maximize();
+  std::vector<std::size_t> chosen;
+  std::size_t at = 0;
+  for (const LayerChoices& layer : layers) {
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < layer.algorithms.size(); ++i, ++at) {
+      if (solution.values[at] > .5) taken = i;
+    }
+    chosen.push_back(taken);
+  }
+  return chosen_of(layers, std::move(chosen));
+}
+
+}  // namespace foretrace

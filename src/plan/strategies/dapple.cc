@@ -1,0 +1,182 @@
+// DAPPLE (Fan et al. 2021; the formula of its released planner): stages of consecutive layers that
+// share a micro-batch among their replicas, M micro-batches, a flush. With t the slowest stage,
+// stage i from 0, c_i its input and gradient of it, AR_i the sum of its gradients:
+//
+//     L = t (M - 1) + sum_i t_i + sum_i c_i + max_i(AR_i - i t, 0)
+//
+// The least L of all partitions: for a limit on t, stages are added from the last to the first, and
+// only the ends that no other is better than are kept. L(limit) = limit (M - 1) + F(limit), where F
+// falls as the limit grows: limits are bisected, and ranges left out that cannot hold a better one.
+// With at most M stages, a limit above t never makes L smaller, so that the least of all is exact.
+// With k stages behind it, a stage has k + 1 micro-batches in flight.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "foretrace/error.h"
+#include "plan/strategies/registered.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kMostSearched = 64;
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+/// Stages of the last layers.
+struct PlanEnd {
+  double us = 0;        ///< Their passes and inputs.
+  double overflow = 0;  ///< The largest AR_i - i t of them, i from the first of them.
+  std::size_t stages = 0;
+  StrategyStage first{};
+  std::size_t behind = 0;  ///< The end that `first` was put in front of.
+};
+
+class LeastLatency {
+ public:
+  LeastLatency(const StrategyProblem& problem, std::int64_t size)
+      : problem_(problem),
+        layers_(problem.layers(size)),
+        devices_(static_cast<std::size_t>(problem.devices)),
+        micro_batches_(static_cast<double>(problem.global_batch / size)) {}
+
+  /// Stages empty where nothing fits.
+  StrategyPlan find() {
+    find_limits();
+    if (limits_.empty()) return {};
+    const std::size_t last = limits_.size() - 1;
+    const double least = rest(0), most = rest(last);
+    if (most == kInfinite) return {};
+    between(0, least, last, most);
+    return plan_;
+  }
+
+ private:
+  double pass_us(std::size_t begin, std::size_t end, std::size_t replicas) const {
+    const LayerCost cost = layers_.of(begin, end);
+    return (cost.forward + cost.backward) / static_cast<double>(replicas);
+  }
+
+  /// Times that a stage can take, and that leave no device with less than its share.
+  void find_limits() {
+    const double share = pass_us(0, layers_.size(), devices_);
+    for (std::size_t begin = 0; begin < layers_.size(); ++begin) {
+      for (std::size_t end = begin + 1; end <= layers_.size(); ++end) {
+        for (std::size_t replicas = 1; replicas <= devices_; ++replicas) {
+          const double us = pass_us(begin, end, replicas);
+          if (us < share * (1 - 1e-9)) break;
+          limits_.push_back(us);
+        }
+      }
+    }
+    std::ranges::sort(limits_);
+    const auto is_same = [](double a, double b) { return b <= a * (1 + 1e-9); };
+    limits_.erase(std::unique(limits_.begin(), limits_.end(), is_same), limits_.end());
+    // The largest of those that are nearly the same would leave none of them out.
+    for (double& limit : limits_) limit *= 1 + 2e-9;
+  }
+
+  void between(std::size_t low, double rest_low, std::size_t high, double rest_high) {
+    const double bound = limits_[low] * (micro_batches_ - 1) + rest_high;
+    if (high - low < 2 || bound >= plan_us_ * (1 - 1e-9)) return;
+    const std::size_t middle = low + (high - low) / 2;
+    const double rest_middle = rest(middle);
+    between(low, rest_low, middle, rest_middle);
+    between(middle, rest_middle, high, rest_high);
+  }
+
+  /// F of a limit; remembers the plan if it is the best so far.
+  double rest(std::size_t place) {
+    const double limit = limits_[place];
+    ends_.assign((layers_.size() + 1) * (devices_ + 1), {});
+    ends_[layers_.size() * (devices_ + 1)].push_back({.behind = 0});
+    for (std::size_t begin = layers_.size(); begin-- > 0;) {
+      for (std::size_t end = begin + 1; end <= layers_.size(); ++end) {
+        for (std::size_t replicas = 1; replicas <= devices_; ++replicas)
+          add_stage(begin, end, replicas, limit);
+      }
+    }
+    double least = kInfinite;
+    const std::vector<PlanEnd>& whole = ends_[devices_];
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      const double us = whole[i].us + std::max(0., whole[i].overflow);
+      if (us >= least) continue;
+      least = us;
+      if (us + limit * (micro_batches_ - 1) < plan_us_) keep(i, us + limit * (micro_batches_ - 1));
+    }
+    return least;
+  }
+
+  void add_stage(std::size_t begin, std::size_t end, std::size_t replicas, double limit) {
+    const double us = pass_us(begin, end, replicas);
+    if (us > limit) return;
+    const auto count = static_cast<std::int64_t>(replicas);
+    const double r = static_cast<double>(replicas);
+    const LayerCost cost = layers_.of(begin, end);
+    const double input = begin > 0 ? layers_.of(begin - 1, begin).output : 0;
+    const double send = 2 * input / (problem_.rate(problem_.devices) * r);
+    const double sum = 2 * (r - 1) / r * cost.exchanged / problem_.rate(count);
+    for (std::size_t used = 0; used + replicas <= devices_; ++used) {
+      const std::vector<PlanEnd>& behind = ends_[end * (devices_ + 1) + used];
+      for (std::size_t i = 0; i < behind.size(); ++i) {
+        const auto flying = static_cast<double>(behind[i].stages + 1);
+        if (flying > micro_batches_) continue;
+        if (cost.state + cost.weights + cost.kept * flying / r > problem_.memory) continue;
+        const double overflow =
+            behind[i].stages == 0 ? sum : std::max(sum, behind[i].overflow - limit);
+        put({behind[i].us + us + send, overflow, behind[i].stages + 1, {begin, end, count, us}, i},
+            ends_[begin * (devices_ + 1) + used + replicas]);
+      }
+    }
+  }
+
+  static void put(const PlanEnd& one, std::vector<PlanEnd>& ends) {
+    const auto is_no_worse = [](const PlanEnd& a, const PlanEnd& b) {
+      return a.us <= b.us && a.overflow <= b.overflow && a.stages <= b.stages;
+    };
+    // Places of ends are remembered: one that is worse than a new one stays.
+    for (const PlanEnd& other : ends) {
+      if (is_no_worse(other, one)) return;
+    }
+    ends.push_back(one);
+  }
+
+  void keep(std::size_t i, double us) {
+    plan_us_ = us;
+    plan_.us = us, plan_.stages.clear();
+    for (std::size_t begin = 0, used = devices_; begin < layers_.size();) {
+      const PlanEnd& one = ends_[begin * (devices_ + 1) + used][i];
+      plan_.stages.push_back(one.first);
+      begin = one.first.end, used -= static_cast<std::size_t>(one.first.replicas), i = one.behind;
+    }
+  }
+
+  const StrategyProblem& problem_;
+  LayerSums layers_;
+  std::size_t devices_;
+  double micro_batches_;
+  std::vector<double> limits_;
+  std::vector<std::vector<PlanEnd>> ends_;  ///< By first layer and devices used.
+  double plan_us_ = kInfinite;
+  StrategyPlan plan_;
+};
+
+}  // namespace
+
+StrategyPlan plan_by_dapple(const StrategyProblem& problem) {
+  check_devices(problem, kMostSearched, "dapple");
+  StrategyPlan plan;
+  for (const std::int64_t size : problem.sizes) {
+    if (problem.global_batch % size != 0) continue;
+    StrategyPlan one = LeastLatency(problem, size).find();
+    if (one.stages.empty() || (!plan.stages.empty() && one.us >= plan.us)) continue;
+    plan = std::move(one);
+    plan.micro_batch = size, plan.is_shared = true, plan.schedule = "1f1b";
+  }
+  if (plan.stages.empty())
+    throw Error("--strategy dapple: no partition fits the memory of the devices");
+  return plan;
+}
+
+}  // namespace foretrace

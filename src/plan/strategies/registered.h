@@ -1,0 +1,39 @@
+#pragma once
+
+// Declares plan_by_<name>() for every line of strategies.def, and parts that several share.
+
+#include "plan/strategy.h"
+
+namespace foretrace {
+
+#define STRATEGY(name, summary) StrategyPlan plan_by_##name(const StrategyProblem& problem);
+#include "plan/strategies/strategies.def"
+#undef STRATEGY
+
+/// Sums over layers in constant time.
+class LayerSums {
+ public:
+  explicit LayerSums(const LayerCosts& layers);
+  std::size_t size() const { return sums_.size() - 1; }
+  /// All but name and output, over layers from `begin` to before `end`; `output` of the last.
+  LayerCost of(std::size_t begin, std::size_t end) const;
+
+ private:
+  std::vector<LayerCost> sums_;
+  std::vector<double> outputs_;
+};
+
+/// PipeDream's time to sum gradients of so many bytes over replicas: each sends and receives them
+/// twice.
+inline double summed(double bytes, std::int64_t replicas, double rate) {
+  const auto r = static_cast<double>(replicas);
+  return 4 * (r - 1) / r * bytes / rate;
+}
+
+/// Throws Error where the search would take too long.
+void check_devices(const StrategyProblem& problem, std::int64_t most, const char* name);
+
+/// As even as can be, the first ones larger.
+std::vector<StrategyStage> even_stages(std::size_t layers, std::int64_t depth);
+
+}  // namespace foretrace
