@@ -24,7 +24,9 @@
 #include "foretrace/answer/prediction.h"
 #include "foretrace/answer/prediction_page.h"
 #include "foretrace/answer/scale.h"
+#include "foretrace/answer/sizing.h"
 #include "foretrace/answer/sweep.h"
+#include "foretrace/answer/system.h"
 #include "foretrace/answer/trust.h"
 #include "foretrace/answer/validation.h"
 #include "foretrace/answer/verification.h"
@@ -145,6 +147,8 @@ void write_generation_csv(const GenerationReport& report, std::ostream& out);
 nlohmann::json to_json(const PlanReport& report);
 void write_plan_text(const PlanReport& report, std::ostream& out);
 void write_plan_markdown(const PlanReport& report, std::ostream& out);
+/// With the front of time and memory as a plot.
+void write_plan_page(const PlanReport& report, std::ostream& out);
 /// One line for each ranked layout, then for each of the front.
 void write_plan_csv(const PlanReport& report, std::ostream& out);
 
@@ -153,6 +157,14 @@ nlohmann::json to_json(const AllocationReport& report);
 void write_allocation_text(const AllocationReport& report, std::ostream& out);
 /// One line for each job of a decision.
 void write_allocation_csv(const AllocationReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.sizing/1".
+nlohmann::json to_json(const SizingReport& report);
+void write_sizing_text(const SizingReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.system/1".
+nlohmann::json to_json(const SystemReport& report);
+void write_system_text(const SystemReport& report, std::ostream& out);
 
 /// "foretrace.input/1". Durations are of a step.
 nlohmann::json to_json(const InputReport& report);

@@ -68,6 +68,34 @@ TEST(Allocate, TakesRatesFromPredictions) {
   EXPECT_LT(report.replay->samples, report.fast->samples);
 }
 
+TEST(Allocate, FormulasAreObjectives) {
+  const Folder folder;
+  AllocateQuestion question{.jobs = folder.write("jobs.json", kTwoJobs)};
+  question.nodes = 8;
+  for (const char* solver : {"knapsack", "milp"}) {
+    question.solver = solver;
+    for (const auto& [word, formula] :
+         {std::pair{"throughput", "rate"}, {"speedup", "rate / one"}}) {
+      question.objective = word;
+      const AllocationReport named = allocate(question);
+      question.objective = formula;
+      const AllocationReport written = allocate(question);
+      EXPECT_NEAR(written.value, named.value, 1e-6 * named.value) << formula;
+    }
+  }
+  question.objective = "thruput";
+  EXPECT_EQ(refusal_of_allocate(question),
+            "--objective: must be one of throughput, speedup, deadline, price, or a formula, got "
+            "thruput");
+  question.objective = "rate * speed";
+  EXPECT_EQ(refusal_of_allocate(question),
+            "--objective: \"rate * speed\": must be a formula of nodes, rate, one, value, samples, "
+            "done, left, and is not at \"speed\"");
+  question.objective = "1 / (nodes - 2)";
+  EXPECT_EQ(refusal_of_allocate(question),
+            "objective of job a: \"1 / (nodes - 2)\": must be a finite number");
+}
+
 TEST(Allocate, SaysWhatIsMissing) {
   const Folder folder;
   AllocateQuestion question{.jobs = folder.write("jobs.json", kTwoJobs)};

@@ -122,6 +122,85 @@ TEST(Plan, SaysFirstWhatItReproduces) {
   EXPECT_EQ(json["ranked"].size(), 4U);
 }
 
+TEST(Plan, StrategiesPlanByTheirOwnModels) {
+  for (const char* name : {"chimera", "dapple", "pipedream", "pipedream_2bw"}) {
+    SCOPED_TRACE(name);
+    PlanQuestion question = small_question();
+    question.strategy = name;
+    question.layout = "tp=1,dp=2,pp=4,micro_batch=1,global_batch=64";
+    const PlanReport report = plan(question);
+    ASSERT_TRUE(report.strategy);
+    EXPECT_EQ(report.strategy->name, name);
+    std::int64_t gpus = 0;
+    std::size_t layers = 0;
+    for (const PlanStages& one : report.strategy->stages) {
+      const auto stages = static_cast<std::int64_t>(one.stages);
+      gpus += stages * one.gpus, layers += one.stages * one.layers;
+    }
+    EXPECT_EQ(gpus, 8);
+    EXPECT_EQ(layers, 24U);
+    EXPECT_EQ(report.ranked.back().role, "yours");
+    std::ostringstream text, markdown;
+    write_plan_text(report, text);
+    write_plan_markdown(report, markdown);
+    EXPECT_NE(text.str().find("a step by its own model"), std::string::npos);
+    EXPECT_NE(markdown.str().find("a step by its own model"), std::string::npos);
+    EXPECT_EQ(to_json(report)["strategy"]["name"], name);
+    if (!report.strategy->is_ranked) continue;
+    EXPECT_EQ(report.ranked.front().role, name);
+    // Its own model and ours are of one mind within a factor.
+    const double factor = static_cast<double>(report.strategy->time.count()) /
+                          static_cast<double>(report.ranked.front().time.count());
+    EXPECT_GT(factor, .5);
+    EXPECT_LT(factor, 1.5);
+  }
+  PlanQuestion question = small_question();
+  question.strategy = "alpa";
+  EXPECT_EQ(refusal_of(question),
+            "--strategy: must be one of exhaustive, chimera, dapple, pipedream, pipedream_2bw, got "
+            "alpa");
+}
+
+PlanQuestion recorded_question() {
+  PlanQuestion question{.model = FORETRACE_SOURCE_DIR "/traces/gpt-a100-gpu-bound.pt.trace.json.gz",
+                        .machine = "dgx-a100"};
+  question.gpus = {4}, question.gradients = Bytes{500'000'000}, question.top = 5;
+  return question;
+}
+
+TEST(Plan, PlansFromATrace) {
+  const PlanReport report = plan(recorded_question());
+  ASSERT_GE(report.ranked.size(), 5U);
+  EXPECT_EQ(report.trace, recorded_question().model);
+  EXPECT_NE(report.command.find("foretrace predict "), std::string::npos);
+  std::size_t plain = 0;
+  for (const PlanRow& row : report.ranked) {
+    EXPECT_EQ(row.gpus, 4);
+    EXPECT_EQ(row.bubble + row.network + row.kernels, row.time);
+    EXPECT_LE(report.ranked.front().time, row.time);
+    plain += row.role == "plain data parallelism";
+  }
+  EXPECT_EQ(plain, 1U);
+  std::ostringstream page;
+  write_plan_page(report, page);
+  EXPECT_NE(page.str().find("Layouts"), std::string::npos);
+}
+
+TEST(Plan, SaysWhatATraceCannotTell) {
+  PlanQuestion question = recorded_question();
+  question.fix = "tp=2";
+  EXPECT_EQ(refusal_of(question),
+            "--fix: is for described models, and " + question.model + " is a trace");
+  question = recorded_question(), question.strategy = "dapple";
+  EXPECT_EQ(refusal_of(question),
+            "--strategy: is for described models, and " + question.model + " is a trace");
+  question = recorded_question(), question.memory = Bytes{1'000'000};
+  EXPECT_TRUE(refusal_of(question).starts_with("no layout is left: memory took the last "));
+  question = recorded_question(), question.gradients = Bytes{};
+  EXPECT_EQ(refusal_of(question),
+            "--gradient-bytes: must be given, as the trace does not show its gradients");
+}
+
 /// Groups of measured layouts of one model on as many GPUs: is the layout that is predicted to be
 /// the fastest one of the fastest?
 TEST(Plan, RegretOnMeasuredGroups) {

@@ -60,6 +60,8 @@ def make_inputs(folder):
     (folder / "et.json").write_text("{}\n")
     (folder / "measured.csv").write_text("gpus,nodes,collective,bytes,time_us\n8,1,all_reduce,1048576,30\n")
     (folder / "jobs.json").write_text('{"jobs": [{"rates": {"1": 2, "4": 7}}]}')
+    write_json(folder / "layers.json", {"batches": [{"layers": [{"algorithms": [{"time": "5ms", "memory": "1MB"}]}]}]})
+    write_json(folder / "system.json", {"settings": {"n": 2}, "tasks": [{"name": "a", "time": "n"}]})
     (folder / "schedule.csv").write_text("0F0,0B0\n")
     (folder / "program.txt").write_text("malloc a 12MiB\nfree a\n")
     write_json(folder / "base.json", {"version": 1, "trace": "named.json"})
@@ -100,6 +102,8 @@ INPUTS = {
     "plan": {"MODEL": "trace.json", "--machine": "machine.json", "--prices": "other.json", "--measured": "after.json", "--calibrate": "named.json"},
     "plan allocate": {"JOBS": "trace.json", "--events": "other.json", "--sacct": "after.json", "--swf": "named.json"},
     "plan show": {"--file": "schedule.csv"},
+    "plan size": {**ANY, "--layers": "layers.json"},
+    "plan system": {"FILE": "system.json"},
     "predict": {**ANY, "--scenario": "scenario.json", "of --scenario": "base.json", "of base": "named.json", "--ledger": "ledger.json",
                 "--machine": "machine.json", "--execution-trace": "et.json"},
     "scale": {**ANY, "--scenario": "scenario.json", "of --scenario": "base.json", "--ledger": "ledger.json", "--machine": "machine.json"},
@@ -138,7 +142,7 @@ class Writer:
         return f"{self.command} {self.output} {self.name}"
 
     def line(self, path):
-        caches = ["--no-cache"] if self.command not in ("collective", "generate", "memory replay", "plan", "plan allocate", "plan show", "sweep merge") else []
+        caches = ["--no-cache"] if self.command not in ("collective", "generate", "memory replay", "plan allocate", "plan show", "plan system", "sweep merge") else []
         return [str(path) if part == OUT else part for part in self.arguments] + caches
 
 
@@ -155,6 +159,9 @@ def writers():
     yield Writer("generate", "--output", "x.txt", "bert-large", "--machine", "dgx-a100", "-o", OUT)
     yield Writer("plan", "--output", "x.txt", "mpt-125m", "--machine", "dgx-a100", "--gpus", "2", "--global-batch", "4", "-o", OUT)
     yield Writer("plan allocate", "--output", "x.txt", "jobs.json", "--nodes", "4", "-o", OUT)
+    yield Writer("plan", "--html", "x.html", "mpt-125m", "--machine", "dgx-a100", "--gpus", "2", "--global-batch", "4", "--html", OUT)
+    yield Writer("plan size", "--output", "x.txt", "--compute", "1s", "--gpus", "4", "-o", OUT)
+    yield Writer("plan system", "--output", "x.txt", "system.json", "-o", OUT)
     yield Writer("plan show", "--output", "x.txt", "1f1b", "-o", OUT)
     yield Writer("plan show", "--html", "x.html", "1f1b", "--html", OUT)
     yield from (Writer("convert", "OUT", f"x.{ending}", trace, OUT) for ending in (*FORMATS, "graph"))

@@ -30,16 +30,39 @@ struct PlanRow {
   std::string loss{};
 };
 
+/// Stages behind each other that are alike.
+struct PlanStages {
+  std::string first{}, last{};  ///< Layers.
+  std::size_t stages = 1;
+  std::size_t layers = 1;  ///< Of each.
+  std::int64_t gpus = 1;   ///< Of each.
+  Nanoseconds time{0};     ///< A micro-batch takes so long in each.
+};
+
+/// What a strategy other than the exhaustive search chose.
+struct PlanStrategy {
+  std::string name{};
+  Nanoseconds time{0};  ///< Of a step, by its own model.
+  std::int64_t micro_batch = 1;
+  std::string schedule{};
+  bool recomputes = false;
+  std::vector<PlanStages> stages{};
+  bool is_ranked = false;  ///< It is a layout, and the first that is ranked.
+};
+
 struct PlanReport {
   std::string model, machine;
+  std::string trace{};  ///< Of the job, where `model` is not described but recorded.
   std::int64_t global_batch = 1;
   Bytes limit{};                          ///< Memory of a device that layouts may use.
   std::string currency;                   ///< Of prices; empty without them.
+  std::optional<PlanStrategy> strategy;   ///< Nothing: the exhaustive search.
   std::size_t layouts = 0, replayed = 0;  ///< All that the model allows; those not bounded away.
   std::vector<PlanRow> ranked;            ///< Fastest first; then plain data parallelism, yours.
   std::vector<PlanRow> front;             ///< None is better in time, memory and price.
   std::vector<std::pair<std::string, std::size_t>> losses;  ///< Why the layouts not shown lost.
   /// The fastest layout that a program has flags for; no flags where it has them for none.
+  std::string command{};  ///< That answers for the fastest alone.
   struct Launch {
     std::string program;
     std::optional<PlanRow> row;

@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "foretrace/answer/plan.h"
+#include "foretrace/import.h"
 
 namespace foretrace {
 
 struct PlanQuestion {
-  std::string model, machine;        ///< For find_workload() and find_cluster().
+  std::string model, machine;        ///< For find_workload(), or a trace; for find_cluster().
   std::vector<std::int64_t> gpus{};  ///< Empty: as many as `layout` has.
-  std::int64_t global_batch = 0;     ///< Samples; 0: as in `layout`.
+  /// Samples; 0: as in `layout`. With a trace recorded batches; 0: one for each GPU.
+  std::int64_t global_batch = 0;
   std::string layout{};              ///< The user's own: always in the answer.
   std::string fix{};                 ///< Settings that all layouts share: "tp=8".
   std::optional<Bytes> memory{};     ///< Of a device; nothing: all it has.
@@ -24,6 +26,11 @@ struct PlanQuestion {
   std::int64_t calibrate_rows = -1;  ///< As of `generate`.
   std::vector<std::string> only{};   ///< "column=text": rows of tables.
   std::size_t top = 10;              ///< Layouts to rank.
+  std::string strategy = "exhaustive";
+
+  Bytes gradients{};  ///< With a trace that does not show them.
+  Bytes output{};     ///< Between stages of a trace's model; 0: sends take no time.
+  ImportOptions reading{};
 };
 
 /// Throws Error where a question cannot be answered, or no layout is left.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/json_file.h"
+#include "base/numbers/expression.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "plan/allocate.h"
@@ -62,7 +63,7 @@ Rates predicted_rates(const JobSettings& job) {
   space.step.workload = find_workload(job.model);
   space.step.platform = find_platform(job.machine);
   space.step.layout.global_batch = job.global_batch;
-  if (space.step.platform.device.bf16.flops_per_second <= 0) space.step.layout.precision = "fp16";
+  space.step.layout.precision = space.step.platform.device.usual_precision();
   space.shown = 1;
   Rates rates;
   std::string refused;
@@ -186,9 +187,13 @@ void decide_once(const AllocateQuestion& question, const Jobs& jobs, AllocationR
 
 AllocationReport allocate(const AllocateQuestion& question) {
   if (question.jobs.empty()) throw Error("plan allocate: which JOBS?");
-  if (std::ranges::find(kObjectives, question.objective) == std::end(kObjectives))
-    throw Error("--objective: must be one of " + joined(kObjectives) + ", got " +
-                question.objective);
+  if (std::ranges::find(kObjectives, question.objective) == std::end(kObjectives)) {
+    if (is_variable(question.objective) &&
+        std::ranges::find(kObjectiveNames, question.objective) == kObjectiveNames.end())
+      throw Error("--objective: must be one of " + joined(kObjectives) + ", or a formula, got " +
+                  question.objective);
+    within("--objective", [&] { Expression(question.objective, kObjectiveNames); });
+  }
   const int logs = !question.events.empty() + !question.sacct.empty() + !question.swf.empty();
   if (logs + question.nodes.has_value() != 1)
     throw Error("plan allocate: must have --nodes, or one log: --events, --sacct or --swf");

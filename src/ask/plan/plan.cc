@@ -1,15 +1,16 @@
-#include "plan/plan.h"
+#include "foretrace/ask/plan.h"
 
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "ask/generate/calibrated.h"
+#include "ask/plan/recorded.h"
 #include "base/fields/assignments.h"
 #include "base/files/json_file.h"
 #include "base/wording.h"
-#include "foretrace/ask/plan.h"
 #include "foretrace/error.h"
+#include "plan/strategy.h"
 
 namespace foretrace {
 namespace {
@@ -75,12 +76,30 @@ std::set<std::string> named_settings(const std::string& text) {
   return names;
 }
 
+PlanStrategy described(const Strategy& strategy, const StrategyPlan& plan,
+                       const LayerCosts& layers) {
+  PlanStrategy answer{.name = std::string(strategy.name), .time = from_microseconds(plan.us)};
+  answer.micro_batch = plan.micro_batch, answer.schedule = plan.schedule;
+  answer.recomputes = plan.recomputes;
+  for (const StrategyStage& stage : plan.stages) {
+    PlanStages one{.first = layers[stage.begin].name,
+                   .last = layers[stage.end - 1].name,
+                   .layers = stage.end - stage.begin,
+                   .gpus = stage.replicas,
+                   .time = from_microseconds(stage.us)};
+    PlanStages* const before = answer.stages.empty() ? nullptr : &answer.stages.back();
+    if (before != nullptr && before->layers == one.layers && before->gpus == one.gpus &&
+        before->time == one.time)
+      before->last = one.last, ++before->stages;
+    else
+      answer.stages.push_back(std::move(one));
+  }
+  return answer;
+}
+
 class Planner {
  public:
   explicit Planner(const PlanQuestion& question) : question_(question) {
-    if (question.model.empty()) throw Error("plan: which MODEL? See `foretrace list models`");
-    if (question.machine.empty())
-      throw Error("--machine: must be given; see `foretrace list machines`");
     space_.step.name = question.model;
     space_.step.workload = find_workload(question.model);
     space_.step.platform = find_platform(question.machine);
@@ -101,18 +120,26 @@ class Planner {
       steps.against = question_.measured;
       report_.measured = generate_step(steps);
     }
-    const PlanOutcome outcome = plan_layouts(space_, calibration);
+    const PlanOutcome outcome = outcome_by_strategy(calibration);
     report_.model = question_.model, report_.machine = question_.machine;
     report_.global_batch = space_.step.layout.global_batch;
-    report_.limit = space_.memory ? *space_.memory : space_.step.platform.device.memory;
+    report_.limit = space_.limit();
     report_.layouts = outcome.candidates, report_.replayed = outcome.replayed;
     for (const PlannedLayout& one : outcome.best) report_.ranked.push_back(row_of(one));
-    for (const PlannedLayout& one : outcome.plain) add(one, "plain data parallelism");
-    if (own_) add(planned_layout(space_, *own_, calibration, outcome.best.front()), "yours");
+    if (report_.strategy && report_.strategy->is_ranked)
+      report_.ranked.front().role = report_.strategy->name;
+    for (const PlannedLayout& one : outcome.plain)
+      add_with_role(row_of(one), "plain data parallelism", report_.ranked);
+    if (own_ && !outcome.best.empty())
+      add_with_role(row_of(planned_layout(space_, *own_, calibration, outcome.best.front())),
+                    "yours", report_.ranked);
+    if (!report_.ranked.empty() && report_.ranked.front().fits)
+      report_.command = "foretrace generate " + question_.model + " --machine " +
+                        question_.machine + " --layout " + report_.ranked.front().layout;
     for (const PlannedLayout& one : outcome.front) report_.front.push_back(row_of(one));
     for (const auto& [loss, count] : outcome.losses)
       report_.losses.emplace_back(to_string(loss), count);
-    for (std::size_t i = 0; i < launch_programs().size(); ++i) {
+    for (std::size_t i = 0; i < outcome.launched.size(); ++i) {
       auto& launch = report_.launches.emplace_back();
       launch.program = launch_programs()[i].name;
       if (const auto& one = outcome.launched[i])
@@ -120,7 +147,7 @@ class Planner {
     }
     report_.assumptions.emplace_back(
         "flags of programs are recalled from their releases of 2025; micro-batches are powers of "
-        "two; schedules with two copies of the weights are left out");
+        "two");
     return std::move(report_);
   }
 
@@ -128,8 +155,7 @@ class Planner {
   /// Settings that all layouts share are those of the user's own layout, then the fixed ones.
   void read_layouts() {
     Layout& base = space_.step.layout;
-    const DeviceModel& device = space_.step.platform.device;
-    if (device.bf16.flops_per_second <= 0) base.precision = "fp16";
+    base.precision = space_.step.platform.device.usual_precision();
     if (!question_.layout.empty()) {
       within("--layout", [&] { read_assigned(question_.layout, base); });
       if (question_.global_batch > 0) base.global_batch = question_.global_batch;
@@ -146,29 +172,30 @@ class Planner {
     if (space_.gpus.empty()) throw Error("--gpus: must be given, such as 64 or 8..1024");
   }
 
-  /// A layout that is ranked already is marked there.
-  void add(const PlannedLayout& layout, const std::string& role) {
-    PlanRow row = row_of(layout);
-    const auto same = std::ranges::find_if(report_.ranked, [&](const PlanRow& other) {
-      return other.layout == row.layout && other.role.empty();
-    });
-    row.role = role;
-    if (same == report_.ranked.end())
-      report_.ranked.push_back(std::move(row));
-    else
-      same->role = role;
+  PlanOutcome outcome_by_strategy(const StepCalibration& calibration) {
+    const Strategy& strategy = within(
+        "--strategy", [&]() -> const Strategy& { return find_strategy(question_.strategy); });
+    if (strategy.plan == nullptr) return plan_layouts(space_, calibration);
+    StrategyOutcome found = plan_by(strategy, space_, calibration);
+    report_.strategy = described(strategy, found.plan, found.layers);
+    report_.strategy->is_ranked = found.is_layout;
+    report_.assumptions.emplace_back(
+        question_.strategy + " plans by its own model, with layers as `generate` prices them" +
+        (found.is_layout ? ""
+                         : "; its stages are no layout that could be priced, so that plain "
+                           "data parallelism is all that is ranked"));
+    return std::move(found.outcome);
   }
 
   PlanRow row_of(const PlannedLayout& one) const {
-    const StepPrice& price = one.price.price;
-    const double factor = one.price.us / price.step;
+    const PriceParts parts = parts_of(one.price);
     PlanRow row;
     row.layout = layout_text(one.layout), row.gpus = one.layout.devices();
     row.time = from_microseconds(one.price.us);
     row.lower = from_microseconds(one.price.lower_us);
     row.upper = from_microseconds(one.price.upper_us);
-    row.bubble = from_microseconds(price.bubble * factor);
-    row.network = from_microseconds((price.tensor + price.sends + price.gradients) * factor);
+    row.bubble = from_microseconds(parts.bubble);
+    row.network = from_microseconds(parts.network);
     row.kernels = row.time - row.bubble - row.network;
     row.reserved = one.price.memory.reserved, row.fits = one.fits;
     row.is_covered = one.price.is_covered, row.loss = to_string(one.loss);
@@ -184,6 +211,22 @@ class Planner {
 
 }  // namespace
 
-PlanReport plan(const PlanQuestion& question) { return Planner(question).run(); }
+void add_with_role(PlanRow row, const std::string& role, std::vector<PlanRow>& ranked) {
+  const auto same = std::ranges::find_if(ranked, [&](const PlanRow& other) {
+    return other.layout == row.layout && other.role.empty();
+  });
+  row.role = role;
+  if (same == ranked.end())
+    ranked.push_back(std::move(row));
+  else
+    same->role = role;
+}
+
+PlanReport plan(const PlanQuestion& question) {
+  if (question.model.empty()) throw Error("plan: which MODEL? See `foretrace list models`");
+  if (question.machine.empty())
+    throw Error("--machine: must be given; see `foretrace list machines`");
+  return names_trace(question.model) ? plan_recorded(question) : Planner(question).run();
+}
 
 }  // namespace foretrace

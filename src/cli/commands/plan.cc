@@ -2,6 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/plan_size.h"
+#include "cli/commands/plan_system.h"
+#include "cli/options/model_options.h"
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
 #include "foretrace/ask/allocate.h"
@@ -15,10 +18,11 @@ namespace {
 
 struct PlanCommand {
   PlanQuestion question;
-  std::string gpus, memory;
+  std::string gpus, memory, gradients, outputs;
   bool quiet = false;
   FormatOption format{{"text", "json", "csv", "markdown"}, "text"};
-  OutputOption output;
+  OutputOption output, page;
+  ReadingOptions reading;
   CLI::App* app = nullptr;
 
   void add_to(CLI::App& command) {
@@ -28,12 +32,20 @@ struct PlanCommand {
         "Layouts are all that the model, the batch and the memory allow: data, tensor, pipeline, "
         "context and expert parallel ranks, micro-batch, schedule, recomputation, ZeRO and "
         "sequence parallelism.\n"
-        "  foretrace plan gpt3-175b --machine dgx-a100 --gpus 1024 --global-batch 1536");
-    command.add_option("MODEL", question.model,
-                       "A built-in model with settings (llama3-70b:sequence=4096), or the path of "
-                       "a description; `foretrace list models`");
-    command.add_option("--machine", question.machine,
-                       "A built-in machine, or the path of one; `foretrace list machines`");
+        "A trace of a job on one GPU may stand in place of MODEL: its layers are then those that "
+        "were "
+        "recorded, and the batch is counted in recorded batches.\n"
+        "  foretrace plan gpt3-175b --machine dgx-a100 --gpus 1024 --global-batch 1536\n"
+        "  foretrace plan job.json.gz --machine dgx-a100 --gpus 8");
+    add_model(command, question);
+    command
+        .add_option("--gradient-bytes", gradients,
+                    "With a trace that does not show them: all gradients of a step")
+        ->type_name("SIZE");
+    command
+        .add_option("--output-bytes", outputs,
+                    "With a trace: what a stage passes on for a recorded batch")
+        ->type_name("SIZE");
     command.add_option("--gpus", gpus, "Counts to choose from: 64, or 8..1024, or 8,24,64")
         ->type_name("COUNTS");
     command.add_option("--global-batch", question.global_batch, "Samples of a step, on all GPUs")
@@ -55,19 +67,21 @@ struct PlanCommand {
         .add_option("--measured", question.measured,
                     "Say first which of these measured runs are reproduced: CSV as for generate")
         ->type_name("FILE");
+    add_calibration(command, question);
     command
-        .add_option("--calibrate", question.calibrate, "Fit to measured steps, as generate does")
-        ->type_name("FILE");
-    command.add_option("--calibrate-rows", question.calibrate_rows,
-                       "How many of its rows to fit to; 0: all; by default 5 %, at least 5");
-    command.add_option("--only", question.only, "Rows of tables whose column holds a text")
-        ->type_name("COLUMN=TEXT");
+        .add_option("--strategy", question.strategy,
+                    "exhaustive, or a published planner: chimera, dapple, pipedream or "
+                    "pipedream_2bw")
+        ->type_name("NAME");
     command.add_option("--top", question.top, "How many layouts to rank")
         ->type_name("NUMBER")
         ->check(CLI::Range(1, 1000));
     command.add_flag("--quiet", quiet, "Show no progress");
     format.add_to(command);
     output.add_to(command);
+    page.add_to(command, "--html",
+                "Also write a page with the ranking and a plot; it works offline");
+    reading.add_to(command);
   }
 
   void run(Session& session) {
@@ -75,10 +89,17 @@ struct PlanCommand {
     format.check();
     if (!gpus.empty()) question.gpus = within("--gpus", [&] { return read_counts(gpus); });
     if (!memory.empty()) question.memory = within("--memory", [&] { return parse_bytes(memory); });
+    if (!gradients.empty())
+      question.gradients = within("--gradient-bytes", [&] { return parse_bytes(gradients); });
+    if (!outputs.empty())
+      question.output = within("--output-bytes", [&] { return parse_bytes(outputs); });
+    question.reading = reading.options();
     const PlanReport report = [&] {
       const Progress progress("planning " + question.model, quiet);
       return plan(question);
     }();
+    if (!page.path.empty())
+      page.write(session, [&](std::ostream& out) { write_plan_page(report, out); });
     output.write(session, [&](std::ostream& out) {
       if (format.chosen == "json") return print_json(to_json(report), out);
       if (format.chosen == "csv") return write_plan_csv(report, out);
@@ -119,9 +140,12 @@ struct PlanAllocateCommand {
     command.add_option("--swf", question.swf, "The same, in Standard Workload Format")
         ->type_name("FILE");
     command
-        .add_option("--objective", question.objective,
-                    "throughput, speedup (over one node), deadline or price")
-        ->type_name("WORD");
+        .add_option(
+            "--objective", question.objective,
+            "throughput, speedup (over one node), deadline or price; or a formula of nodes, "
+            "rate, one (the rate on one node), value, samples, done and left (seconds to "
+            "the deadline): \"min(rate, 5000) * value\"")
+        ->type_name("WORD|FORMULA");
     command
         .add_option("--solver", question.solver,
                     "knapsack (exact), milp (the same by glpk) or equal (equal shares)")
@@ -208,6 +232,12 @@ void add_plan(CLI::App& command, Session& session) {
       session);
   add_command<PlanShowCommand>(
       *command.add_subcommand("show", "Draw a pipeline schedule, and what it costs"), session);
+  add_plan_size(*command.add_subcommand(
+                    "size", "Size a data parallel job: GPUs, parameter servers, batch, algorithms"),
+                session);
+  add_plan_system(
+      *command.add_subcommand("system", "Replay a system that a file describes by formulas"),
+      session);
 }
 
 }  // namespace foretrace

@@ -1,0 +1,232 @@
+#include "ask/plan/recorded.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+
+#include "ask/advise/advised_job.h"
+#include "ask/interval/ledger.h"
+#include "ask/job/job.h"
+#include "ask/plan/recorded_layouts.h"
+#include "ask/predict/baseline.h"
+#include "base/threads.h"
+#include "base/wording.h"
+#include "foretrace/error.h"
+#include "foretrace/fields.h"
+#include "import/holds_trace.h"
+#include "plan/plan.h"
+
+namespace foretrace {
+namespace {
+
+struct RecordedCase {
+  RecordedLayout layout;
+  PlanRow row{};
+  std::vector<std::string> assumptions{};
+  std::string refused{};
+};
+
+class RecordedPlanner {
+ public:
+  explicit RecordedPlanner(const PlanQuestion& question)
+      : question_(question), platform_(find_platform(question.machine)) {
+    check();
+    job_ = read_job(question.model, {.reading = question.reading});
+    if (job_.ranks.size() > 1)
+      throw Error(question.model + ": must be the trace of a job on one GPU, got " +
+                  std::to_string(job_.ranks.size()) + " ranks");
+    report_.limit = question.memory.value_or(platform_.device.memory);
+    report_.model = report_.trace = question.model, report_.machine = question.machine;
+    baseline_ = baseline_of(inference());
+    baseline_.weighs_changes = false;
+    report_.notes = inference().notes;
+    find_device_change();
+  }
+
+  PlanReport run() {
+    std::vector<RecordedCase> cases = chosen_cases();
+    on_all_cores(cases.size(), [&](std::size_t i) { answer(cases[i]); });
+    rank(cases);
+    describe();
+    return std::move(report_);
+  }
+
+ private:
+  const Inference& inference() const { return job_.ranks.front().inference; }
+
+  void check() const {
+    if (question_.gpus.empty()) throw Error("--gpus: must be given, such as 64 or 8..1024");
+    const std::pair<const char*, bool> others[] = {
+        {"--layout", !question_.layout.empty()},
+        {"--fix", !question_.fix.empty()},
+        {"--prices", !question_.prices.empty()},
+        {"--measured", !question_.measured.empty()},
+        {"--calibrate", !question_.calibrate.empty()},
+        {"--strategy", question_.strategy != "exhaustive"}};
+    for (const auto& [option, is_given] : others) {
+      if (is_given)
+        throw Error(std::string(option) + ": is for described models, and " + question_.model +
+                    " is a trace");
+    }
+  }
+
+  /// The recorded work is moved to the device of the machine where that is another one.
+  void find_device_change() {
+    for (const std::string& name : inference().graph.device_names()) {
+      const DeviceModel* const recorded = name.empty() ? nullptr : device_recorded_as(name);
+      if (recorded != nullptr && recorded->name != platform_.device.name)
+        device_ = platform_.device.name;
+      if (recorded != nullptr) return;
+    }
+    report_.assumptions.emplace_back("the recorded device is that of " + question_.machine +
+                                     ", as the trace does not name a known one");
+  }
+
+  std::vector<RecordedCase> chosen_cases() {
+    std::vector<RecordedCase> cases;
+    for (const std::int64_t gpus : question_.gpus) {
+      for (RecordedLayout& one : recorded_layouts(question_, gpus))
+        cases.push_back({.layout = std::move(one)});
+    }
+    return cases;
+  }
+
+  Scenario scenario_of(const std::vector<std::string>& steps) const {
+    Scenario scenario;
+    scenario.machine = device_;
+    for (const std::string& step : steps) add_steps(step, scenario);
+    scenario.allocator.limit = report_.limit;
+    return scenario;
+  }
+
+  void answer(RecordedCase& asked) const {
+    PlanRow& row = asked.row;
+    const RecordedLayout& layout = asked.layout;
+    row.layout = layout.text(), row.gpus = layout.stages * layout.copies;
+    const std::vector<std::string> steps = layout.steps(question_);
+    try {
+      const Scenario scenario = scenario_of(steps);
+      Edited edited = edited_by(inference().graph, scenario, {});
+      const Prediction found =
+          predict_edited(baseline_, inference(), scenario, edited, {.trust = false});
+      row.time = found.predicted.step_time, row.lower = found.lower, row.upper = found.upper;
+      const Breakdown parts = breakdown(edited.graph, edited.timeline);
+      row.bubble = parts.idle, row.network = parts.communication;
+      row.kernels = row.time - row.bubble - row.network;
+      for (const MemoryPeak& peak : found.predicted_memory) {
+        if (peak.device < 0) continue;
+        row.reserved = std::max(row.reserved, peak.peak_reserved.value_or(peak.peak_allocated));
+        row.fits = row.fits && !peak.out_of_memory && row.reserved <= report_.limit;
+      }
+      row.is_covered = std::ranges::all_of(
+          steps, [](const std::string& step) { return ledger_entry(step) != nullptr; });
+      asked.assumptions = found.assumptions;
+    } catch (const Error& error) {
+      asked.refused = error.what();
+      for (const std::string& step : steps) asked.refused = without_place(asked.refused, step);
+    }
+  }
+
+  /// By time; the first is the best that fits.
+  void rank(std::vector<RecordedCase>& cases) {
+    std::ranges::stable_sort(cases, [](const RecordedCase& a, const RecordedCase& b) {
+      return std::pair(!a.row.fits, a.row.time) < std::pair(!b.row.fits, b.row.time);
+    });
+    std::vector<RecordedCase> left;
+    std::map<std::string, std::size_t> lost;
+    for (RecordedCase& one : cases) {
+      if (one.refused.empty())
+        left.push_back(std::move(one));
+      else
+        ++refused_[one.refused];
+    }
+    if (question_.gradients == Bytes{} && std::ranges::any_of(refused_, [](const auto& one) {
+          return one.first.starts_with("gradient_bytes: ");
+        }))
+      throw Error("--gradient-bytes: must be given, as the trace does not show its gradients");
+    report_.layouts = report_.replayed = left.size();
+    if (left.empty()) throw Error("no layout is left: " + refused_.begin()->first);
+    if (!left.front().row.fits)
+      throw Error("no layout is left: memory took the last " + std::to_string(left.size()) +
+                  " of them; " + left.front().row.layout + " needs " +
+                  to_text(left.front().row.reserved) + " of " + to_text(report_.limit));
+    best_ = left.front();
+    for (RecordedCase& one : left) one.row.loss = loss_of(one.row);
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      if (i < question_.top && left[i].row.fits)
+        report_.ranked.push_back(left[i].row);
+      else
+        ++lost[left[i].row.loss];
+    }
+    for (const RecordedCase& one : left) {
+      if (one.layout.stages == 1 && one.layout.zero == 0 && !one.layout.recomputes)
+        add_with_role(one.row, "plain data parallelism", report_.ranked);
+      if (one.row.fits && std::ranges::none_of(report_.front, [&](const PlanRow& other) {
+            return other.reserved <= one.row.reserved;
+          }))
+        report_.front.push_back(one.row);
+    }
+    report_.losses.assign(lost.begin(), lost.end());
+  }
+
+  static PriceParts parts_of(const PlanRow& row) {
+    const auto us = [](Nanoseconds time) { return static_cast<double>(time.count()) * 1e-3; };
+    return {us(row.bubble), us(row.network), us(row.kernels)};
+  }
+
+  std::string loss_of(const PlanRow& row) const {
+    if (!row.fits) return std::string(to_string(Loss::memory));
+    if (row.time <= best_.row.time) return "";
+    return std::string(to_string(foretrace::loss_of(parts_of(row), parts_of(best_.row))));
+  }
+
+  void describe() {
+    report_.global_batch = question_.global_batch;
+    report_.command = "foretrace predict " + question_.model;
+    if (!device_.empty()) report_.command += " --machine " + device_;
+    for (const std::string& step : best_.layout.steps(question_))
+      report_.command += " --with '" + step + "'";
+    for (const std::string& one : best_.assumptions) report_.assumptions.push_back(one);
+    report_.assumptions.emplace_back(
+        "a micro-batch is the recorded batch; tp, cp and ep are 1, as a trace does not say how its "
+        "layers could be divided");
+    for (const auto& [reason, count] : refused_)
+      report_.assumptions.push_back(counted(static_cast<std::int64_t>(count), "layout") +
+                                    " left out: " + reason);
+  }
+
+  const PlanQuestion& question_;
+  Platform platform_;
+  Job job_;
+  Baseline baseline_;
+  std::string device_;  ///< To move the work to; empty: the recorded one.
+  PlanReport report_;
+  RecordedCase best_;
+  std::map<std::string, std::size_t> refused_;
+};
+
+/// Descriptions of models say which family they use.
+bool describes_model(const std::string& path) {
+  constexpr std::streamsize kBeginning = 1 << 16;
+  std::string head(static_cast<std::size_t>(kBeginning), '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), kBeginning);
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  return head.find("\"use\"") != std::string::npos &&
+         head.find("\"traceEvents\"") == std::string::npos;
+}
+
+}  // namespace
+
+bool names_trace(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return false;
+  if (std::filesystem::is_directory(path, error)) return true;
+  return !describes_model(path) && holds_trace(path);
+}
+
+PlanReport plan_recorded(const PlanQuestion& question) { return RecordedPlanner(question).run(); }
+
+}  // namespace foretrace

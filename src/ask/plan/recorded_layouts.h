@@ -1,0 +1,28 @@
+#pragma once
+
+// The layouts that a recorded job on one GPU can have on more of them.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "foretrace/ask/plan.h"
+
+namespace foretrace {
+
+struct RecordedLayout {
+  std::int64_t stages = 1, copies = 1;
+  std::int64_t micro_batches = 1;  ///< Of each copy, each a recorded batch.
+  std::string schedule = "1f1b";
+  std::int64_t zero = 0;
+  bool recomputes = false;
+
+  std::string text() const;  ///< "pp=4,dp=2,micro_batches=8,schedule=gpipe"
+  /// The steps for `predict --with`.
+  std::vector<std::string> steps(const PlanQuestion& question) const;
+};
+
+/// All, plain data parallelism first. Throws Error where no layout divides the batch.
+std::vector<RecordedLayout> recorded_layouts(const PlanQuestion& question, std::int64_t gpus);
+
+}  // namespace foretrace

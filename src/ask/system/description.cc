@@ -1,0 +1,123 @@
+#include "ask/system/description.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/files/json_file.h"
+#include "base/numbers/expression.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Takes a part out of an object; null where it has none.
+Json taken(Json& json, const char* name) {
+  const Json part = json.value(name, Json());
+  json.erase(name);
+  return part;
+}
+
+template <class Each>
+void each_in(const Json& list, const std::string& name, const Each& each) {
+  if (!list.is_null() && !list.is_array()) throw Error(name + ": must be a list");
+  for (std::size_t i = 0; i < list.size(); ++i)
+    within(name + "[" + std::to_string(i) + "]", [&] { each(list[i]); });
+}
+
+Numbers numbers_of(const Json& json) {
+  Numbers numbers;
+  if (!json.is_null() && !json.is_object()) throw Error("must be numbers by name");
+  for (const auto& [name, value] : json.items()) {
+    if (!is_variable(name) || !value.is_number())
+      throw Error(name + ": must be a number with a name of letters, got " + value.dump());
+    numbers[name] = value.get<double>();
+  }
+  return numbers;
+}
+
+/// "1..16", or a list.
+std::vector<double> values_of(const Json& json) {
+  constexpr double kMostValues = 10'000;
+  std::vector<double> values;
+  if (json.is_string()) {
+    const std::string text = json.get<std::string>();
+    const std::size_t dots = std::min(text.find(".."), text.size() - 1);
+    const double first = std::atof(text.c_str()), last = std::atof(text.c_str() + dots + 2);
+    for (double one = first; one <= last && last - first < kMostValues; ++one)
+      values.push_back(one);
+  }
+  each_in(json.is_array() ? json : Json(), "values", [&](const Json& one) {
+    if (!one.is_number()) throw Error("must be a number, got " + one.dump());
+    values.push_back(one.get<double>());
+  });
+  if (values.empty()) throw Error("must be a list of numbers, or a range such as \"1..16\"");
+  return values;
+}
+
+void read_task(const Json& json, std::vector<SystemTask>& tasks) {
+  SystemTask task;
+  read_json(json, task);
+  if (task.name.empty()) throw Error("must have a name");
+  for (const std::string& name : task.after) {
+    if (std::ranges::find(tasks, name, &SystemTask::name) == tasks.end())
+      throw Error("after: must be tasks in front of it, got \"" + name + "\"");
+  }
+  tasks.push_back(std::move(task));
+}
+
+}  // namespace
+
+void SystemTask::describe(Fields& fields) {
+  fields.text("name", name, "What others wait for");
+  fields.text("lanes", lanes, "How many run at once");
+  fields.text("count", count, "How many there are");
+  fields.text("time", time, "Seconds of each");
+  fields.texts("after", after, "The tasks that must be done before any of them");
+}
+
+void SystemDescription::describe(Fields& fields) {
+  fields.text("title", title, "First line of the answer");
+  fields.texts("let", lets, "Numbers by formulas of settings and of those in front");
+  fields.text("repeat", repeat, "How many times all tasks run");
+  fields.texts("figures", figures, "Numbers by formulas that may mention time");
+  fields.texts("subject_to", subject_to, "What must hold of a point of the search");
+  fields.text("minimize", minimize, "What the best point of the search has least of");
+  fields.texts("assert", asserts, "What must hold of each answer");
+  fields.texts("means", means, "Geometric means of formulas over the rows");
+  fields.texts("assert_means", assert_means, "What must hold of them");
+}
+
+std::pair<std::string, std::string> definition_of(const std::string& text) {
+  const std::size_t sign = text.find('=');
+  std::string name = text.substr(0, sign);
+  while (name.ends_with(' ')) name.pop_back();
+  if (sign == std::string::npos || !is_variable(name))
+    throw Error("must be \"name = formula\", got \"" + text + "\"");
+  return {name, text.substr(sign + 1)};
+}
+
+SystemDescription read_system(const std::string& path) {
+  Json json = read_json_file(path);
+  return within(path, [&] {
+    if (!json.is_object()) throw Error("must be an object");
+    SystemDescription system;
+    taken(json, "$comment");
+    const Json settings = taken(json, "settings"), tasks = taken(json, "tasks");
+    const Json rows = taken(json, "rows"), search = taken(json, "search");
+    read_json(json, system);
+    system.settings = within("settings", [&] { return numbers_of(settings); });
+    each_in(tasks, "tasks", [&](const Json& one) { read_task(one, system.tasks); });
+    if (system.tasks.empty()) throw Error("must have \"tasks\"");
+    each_in(rows, "rows", [&](const Json& one) { system.rows.push_back(numbers_of(one)); });
+    if (!search.is_null() && !search.is_object())
+      throw Error("search: must be values by the names of settings");
+    for (const auto& [name, values] : search.items())
+      system.search.emplace_back(name,
+                                 within("search: " + name, [&] { return values_of(values); }));
+    return system;
+  });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,215 @@
+#include "foretrace/ask/system.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ask/system/description.h"
+#include "base/numbers/expression.h"
+#include "base/wording.h"
+#include "foretrace/error.h"
+#include "foretrace/graph.h"
+#include "foretrace/simulate.h"
+
+namespace foretrace {
+namespace {
+
+constexpr double kMostTasks = 1e6, kMostPoints = 1e6;
+constexpr double kSecond = 1e9;
+
+double value_of(const std::string& formula, const Numbers& numbers) {
+  std::vector<std::string> names;
+  std::vector<double> values;
+  for (const auto& [name, value] : numbers) names.push_back(name), values.push_back(value);
+  return Expression(formula, names).at(values);
+}
+
+double limited(const char* what, const std::string& formula, const Numbers& numbers, double most) {
+  const double value = value_of(formula, numbers);
+  if (!(value >= 0 && value <= most))
+    throw Error(std::string(what) + ": must be from 0 to " + to_text(most) + ", got " +
+                to_text(value));
+  return value;
+}
+
+void define(const std::vector<std::string>& definitions, Numbers& numbers) {
+  for (const std::string& text : definitions) {
+    const auto [name, formula] = definition_of(text);
+    numbers[name] = value_of(formula, numbers);
+  }
+}
+
+std::vector<std::string> failed_of(const std::vector<std::string>& asserts,
+                                   const Numbers& numbers) {
+  std::vector<std::string> failed;
+  for (const std::string& one : asserts) {
+    if (value_of(one, numbers) == 0) failed.push_back(one);
+  }
+  return failed;
+}
+
+/// The graph for given numbers.
+class SystemGraph {
+ public:
+  SystemGraph(const SystemDescription& system, const Numbers& numbers) {
+    double all = 1;
+    for (const SystemTask& task : system.tasks) {
+      within("task " + task.name, [&] { add_group(task, numbers); });
+      all += static_cast<double>(groups_.back().count) + 1;
+    }
+    const double repeat = limited("repeat", system.repeat, numbers, kMostTasks);
+    if (all * repeat > kMostTasks)
+      throw Error("must have at most 1,000,000 tasks, has " + to_text(all * repeat));
+    const LaneId ends = graph_.add_lane({.name = "repetitions"});
+    for (std::int64_t i = 0; i < std::llround(repeat); ++i) add_repetition(ends);
+  }
+
+  double seconds() const {
+    return static_cast<double>(simulate(graph_, {.memory = false}).length.count()) / kSecond;
+  }
+  std::size_t tasks() const { return graph_.task_count(); }
+
+ private:
+  struct Group {
+    const SystemTask* task = nullptr;
+    std::vector<LaneId> lanes{};
+    LaneId done{};  ///< Marks behind all of it, so that many may wait for many.
+    std::size_t count = 0;
+    Nanoseconds time{0};
+  };
+
+  void add_group(const SystemTask& task, const Numbers& numbers) {
+    Group group{.task = &task, .done = graph_.add_lane({.name = task.name + " done"})};
+    constexpr double kLongest = 1e9;
+    group.count = static_cast<std::size_t>(limited("count", task.count, numbers, kMostTasks));
+    group.time = Nanoseconds(std::llround(limited("time", task.time, numbers, kLongest) * kSecond));
+    const double lanes = std::max(1., limited("lanes", task.lanes, numbers, kMostTasks));
+    for (double i = 0; i < lanes; ++i) group.lanes.push_back(graph_.add_lane({.name = task.name}));
+    groups_.push_back(std::move(group));
+  }
+
+  void add_repetition(LaneId ends) {
+    std::map<std::string, TaskId> done;
+    for (const Group& group : groups_) {
+      const NameId name = graph_.names().intern(group.task->name);
+      const TaskId mark = graph_.append(group.done, {.name = name});
+      const auto add_waits = [&](TaskId task) {
+        wait(last_, task);
+        for (const std::string& before : group.task->after) wait(done.at(before), task);
+      };
+      add_waits(mark);
+      for (std::size_t i = 0; i < group.count; ++i) {
+        const TaskId task = graph_.append(group.lanes[i % group.lanes.size()],
+                                          {.duration = group.time, .name = name});
+        add_waits(task);
+        wait(task, mark);
+      }
+      done[group.task->name] = mark;
+    }
+    last_ = graph_.append(ends, {});
+    for (const auto& [name, mark] : done) wait(mark, last_);
+  }
+
+  void wait(TaskId before, TaskId after) {
+    if (before != kNoTask) graph_.add({.before = before, .after = after});
+  }
+
+  Graph graph_;
+  std::vector<Group> groups_;
+  TaskId last_ = kNoTask;
+};
+
+class SystemRun {
+ public:
+  SystemRun(const SystemDescription& system, const Numbers& given)
+      : system_(system), numbers_(system.settings) {
+    for (const auto& [name, value] : given) numbers_[name] = row_.settings[name] = value;
+  }
+
+  /// Of a search the best point, the first among equal ones. Leaves its numbers in `numbers`.
+  SystemRow run(Numbers& numbers) {
+    double points = 1;
+    for (const auto& [name, values] : system_.search) points *= static_cast<double>(values.size());
+    if (points > kMostPoints) throw Error("search: must have at most 1,000,000 points");
+    each_point(0);
+    if (row_.tried == 0) throw Error("subject_to: leaves no point of the search");
+    if (system_.search.empty()) row_.tried = 0;
+    for (const auto& [name, values] : system_.search) row_.settings[name] = best_.at(name);
+    row_.seconds = best_.at("time");
+    for (const std::string& text : system_.figures) {
+      const std::string name = definition_of(text).first;
+      row_.figures.emplace_back(name, best_.at(name));
+    }
+    row_.failed = failed_of(system_.asserts, best_);
+    numbers = std::move(best_);
+    return std::move(row_);
+  }
+
+ private:
+  void each_point(std::size_t setting) {
+    if (setting == system_.search.size()) return try_point(numbers_);
+    const auto& [name, values] = system_.search[setting];
+    for (const double value : values) {
+      numbers_[name] = value;
+      each_point(setting + 1);
+    }
+  }
+
+  void try_point(Numbers numbers) {
+    define(system_.lets, numbers);
+    if (!failed_of(system_.subject_to, numbers).empty()) return;
+    ++row_.tried;
+    const SystemGraph graph(system_, numbers);
+    numbers["time"] = graph.seconds();
+    define(system_.figures, numbers);
+    const double worth = value_of(system_.minimize, numbers);
+    if (worth >= least_) return;
+    least_ = worth, best_ = std::move(numbers), row_.tasks = graph.tasks();
+  }
+
+  const SystemDescription& system_;
+  Numbers numbers_, best_;
+  double least_ = std::numeric_limits<double>::infinity();
+  SystemRow row_;
+};
+
+void add_means(const SystemDescription& system, const std::vector<Numbers>& answers,
+               SystemReport& report) {
+  Numbers means;
+  for (const std::string& text : system.means) {
+    const auto [name, formula] = definition_of(text);
+    double logarithms = 0;
+    for (const Numbers& one : answers) logarithms += std::log(value_of(formula, one));
+    means[name] = std::exp(logarithms / static_cast<double>(answers.size()));
+    report.means.emplace_back(name, means[name]);
+  }
+  report.failed = failed_of(system.assert_means, means);
+}
+
+}  // namespace
+
+bool SystemReport::holds() const {
+  return failed.empty() &&
+         std::ranges::all_of(rows, [](const SystemRow& row) { return row.failed.empty(); });
+}
+
+SystemReport run_system(const std::string& path, const std::map<std::string, double>& settings) {
+  const SystemDescription system = read_system(path);
+  SystemReport report{.title = system.title.empty() ? path : system.title};
+  for (const auto& [name, value] : settings) {
+    if (!system.settings.contains(name))
+      throw Error("--set: there is no setting \"" + name + "\" in " + path);
+  }
+  std::vector<Numbers> rows = system.rows, answers;
+  if (rows.empty()) rows.emplace_back();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    within(path + (system.rows.empty() ? "" : ": rows[" + std::to_string(i) + "]"), [&] {
+      for (const auto& [name, value] : settings) rows[i][name] = value;
+      report.rows.push_back(SystemRun(system, rows[i]).run(answers.emplace_back()));
+    });
+  }
+  within(path, [&] { add_means(system, answers, report); });
+  return report;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,72 @@
+#include "cli/commands/plan_system.h"
+
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/options/options.h"
+#include "foretrace/ask/system.h"
+#include "foretrace/error.h"
+#include "foretrace/report.h"
+
+namespace foretrace {
+namespace {
+
+struct PlanSystemCommand {
+  std::string file;
+  std::vector<std::string> settings;
+  std::map<std::string, double> numbers;
+  FormatOption format{{"text", "json"}, "text"};
+  OutputOption output;
+
+  void add_to(CLI::App& command) {
+    command.footer(
+        "FILE is JSON: tasks on lanes, with times in seconds that are formulas of its settings. "
+        "Rows are cases with other settings; a search tries values, and the best is shown; "
+        "assertions that do not hold end with exit code 1. scenarios/systems has examples.\n"
+        "  {\"settings\": {\"N\": 100, \"M\": 4}, \"tasks\": [{\"name\": \"start\", \"time\": "
+        "\"12\"}, "
+        "{\"name\": \"map\", \"lanes\": \"M\", \"count\": \"N\", \"time\": \"0.5\", \"after\": "
+        "[\"start\"]}], \"figures\": [\"rate = N / time\"], \"search\": {\"M\": \"1..8\"}, "
+        "\"minimize\": \"time * M\"}\n"
+        "  foretrace plan system cluster.json --set M=20");
+    command.add_option("FILE", file, "The description of a system")->required();
+    command.add_option("--set", settings, "Another number for a setting: M=20; may be repeated")
+        ->type_name("NAME=NUMBER")
+        ->allow_extra_args(false);
+    format.add_to(command);
+    output.add_to(command);
+  }
+
+  void read_settings() {
+    for (const std::string& text : settings) {
+      const std::size_t sign = text.find('=');
+      double value = 0;
+      const char* const end = text.data() + text.size();
+      const char* const begin = sign == std::string::npos ? end : text.data() + sign + 1;
+      const auto [rest, error] = std::from_chars(begin, end, value);
+      if (error != std::errc() || rest != end)
+        throw Error("--set: must be NAME=NUMBER, got \"" + text + "\"");
+      numbers[text.substr(0, sign)] = value;
+    }
+  }
+
+  void run(Session& session) {
+    format.check();
+    read_settings();
+    const SystemReport report = run_system(file, numbers);
+    output.write(session, [&](std::ostream& out) {
+      if (format.chosen == "json") return print_json(to_json(report), out);
+      write_system_text(report, out);
+    });
+    if (!report.holds()) session.exit_code = kCheckFailed;
+  }
+};
+
+}  // namespace
+
+void add_plan_system(CLI::App& command, Session& session) {
+  add_command<PlanSystemCommand>(command, session);
+}
+
+}  // namespace foretrace

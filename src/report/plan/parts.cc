@@ -1,0 +1,142 @@
+#include "report/plan/parts.h"
+
+#include <algorithm>
+
+#include "base/wording.h"
+
+namespace foretrace {
+namespace {
+
+/// Without the batch, which all have.
+std::string short_layout(const PlanRow& row) {
+  const std::string key = "global_batch=";
+  std::string text = row.layout;
+  const std::size_t begin = text.find(key);
+  if (begin == std::string::npos) return text;
+  const std::size_t end = text.find(',', begin);
+  text.erase(begin, end == std::string::npos ? end : end + 1 - begin);
+  if (text.ends_with(',')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+Table plan_table(const PlanReport& report, const std::vector<PlanRow>& rows) {
+  const bool has_counts =
+      std::ranges::any_of(rows, [&](const PlanRow& row) { return row.gpus != rows.front().gpus; });
+  Table table{.heading = {"step", "from", "to", "memory", "lost to"}, .rows = {}, .left = {}};
+  if (has_counts) table.heading.emplace_back("GPUs");
+  if (!report.currency.empty()) table.heading.push_back(report.currency + " per 1,000 steps");
+  table.heading.emplace_back("layout");
+  for (const PlanRow& row : rows) {
+    std::vector<std::string> cells = {to_text(row.time), to_text(row.lower), to_text(row.upper),
+                                      to_text(row.reserved), row.loss.empty() ? "-" : row.loss};
+    if (has_counts) cells.push_back(grouped(row.gpus));
+    if (!report.currency.empty()) cells.push_back(row.cost ? to_fixed(*row.cost, 2) : "-");
+    cells.push_back((row.role.empty() ? "" : row.role + ": ") + short_layout(row));
+    table.rows.push_back(std::move(cells));
+  }
+  table.left = {4, table.heading.size() - 1};
+  return table;
+}
+
+std::string plan_heading(const PlanReport& report) {
+  const std::string batch = report.trace.empty() ? grouped(report.global_batch) + " samples a step"
+                            : report.global_batch == 0
+                                ? "a recorded batch for each GPU"
+                                : grouped(report.global_batch) + " recorded batches a step";
+  const std::string job = report.model + " on " + report.machine + ", " + batch + ", up to " +
+                          to_text(report.limit) + " a device";
+  if (report.strategy) return job;
+  const std::string layouts = grouped(static_cast<std::int64_t>(report.layouts)) + " layouts";
+  if (!report.trace.empty()) return job + ": " + layouts;
+  return job + ": " + layouts + ", " + grouped(static_cast<std::int64_t>(report.replayed)) +
+         " of them replayed, the others bounded";
+}
+
+std::string strategy_line(const PlanStrategy& strategy) {
+  return strategy.name + ": " + to_text(strategy.time) +
+         " a step by its own model, in micro-batches of " +
+         counted(strategy.micro_batch, "sample") + ", schedule " + strategy.schedule +
+         (strategy.recomputes ? ", activations recomputed" : "");
+}
+
+Table stages_table(const PlanStrategy& strategy) {
+  Table table{.heading = {"layers", "stages", "layers of each", "GPUs of each", "a micro-batch"},
+              .rows = {}};
+  for (const PlanStages& one : strategy.stages) {
+    table.rows.push_back({one.first == one.last ? one.first : one.first + " to " + one.last,
+                          std::to_string(one.stages), std::to_string(one.layers), grouped(one.gpus),
+                          to_text(one.time)});
+  }
+  return table;
+}
+
+std::string plan_losses(const PlanReport& report) {
+  std::vector<std::string> texts;
+  for (const auto& [loss, count] : report.losses) {
+    if (count > 0) texts.push_back(grouped(static_cast<std::int64_t>(count)) + " to " + loss);
+  }
+  return texts.empty() ? "" : "Layouts that are not shown lost " + joined(texts) + ".";
+}
+
+std::string trust_in(const GenerationReport& measured) {
+  const auto judged = [](const GeneratedRow& row) { return !row.was_fitted; };
+  const auto rows = std::ranges::count_if(measured.rows, judged);
+  const auto reproduced = std::ranges::count_if(
+      measured.rows, [&](const GeneratedRow& row) { return judged(row) && is_reproduced(row); });
+  std::string text = std::to_string(reproduced) + " of " +
+                     counted(static_cast<std::int64_t>(rows), "measured run") + " reproduced";
+  if (!measured.score) return text;
+  text += ", median error " + to_share(measured.score->median);
+  if (measured.score->regret)
+    text += "; of runs of one model on as many GPUs, the predicted best is " +
+            to_share(*measured.score->regret) + " slower than the measured best";
+  return text;
+}
+
+Table measured_table(const GenerationReport& measured) {
+  Table table{.heading = {"row", "measured", "predicted", "from", "to", "reproduced", "run"},
+              .rows = {},
+              .left = {5, 6}};
+  for (const GeneratedRow& row : measured.rows) {
+    table.rows.push_back(
+        {std::to_string(row.number), row.measured ? to_text(*row.measured) : "out of memory",
+         row.runs_out ? "out of memory" : to_text(row.time), to_text(row.lower), to_text(row.upper),
+         row.was_fitted       ? "fitted to"
+         : is_reproduced(row) ? "yes"
+                              : "no",
+         row.name});
+  }
+  return table;
+}
+
+std::vector<std::string> launch_lines(const PlanReport& report) {
+  std::vector<std::string> lines;
+  if (!report.command.empty()) lines.push_back(report.command);
+  for (const PlanReport::Launch& launch : report.launches) {
+    lines.push_back(launch.program + (launch.row ? ", " + to_text(launch.row->time) + ": " +
+                                                       joined(launch.flags, " ")
+                                                 : " has flags for none of the layouts that fit"));
+  }
+  return lines;
+}
+
+std::vector<PlanRow> thinned_front(const std::vector<PlanRow>& front) {
+  constexpr double kLess = .95;
+  std::vector<PlanRow> rows;
+  for (const PlanRow& row : front) {
+    if (rows.empty() || row.reserved <= scaled(rows.back().reserved, kLess) ||
+        (row.cost && *row.cost < *rows.back().cost))
+      rows.push_back(row);
+  }
+  return rows;
+}
+
+std::string front_title(const PlanReport& report, std::size_t rows) {
+  return std::string("none is better in time, memory") +
+         (report.currency.empty() ? "" : ", price") + " together (" + std::to_string(rows) +
+         " of " + std::to_string(report.front.size()) + "; all in --format json):";
+}
+
+}  // namespace foretrace

@@ -1,0 +1,160 @@
+// The size of a data parallel job: text, JSON.
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "base/shown.h"
+#include "base/wording.h"
+#include "foretrace/report.h"
+#include "foretrace/version.h"
+#include "report/words/json_text.h"
+#include "report/words/text_parts.h"
+#include "report/words/wording.h"
+
+namespace foretrace {
+namespace {
+
+std::string lemma_heading(const SizingReport& report) {
+  std::vector<std::string> parts;
+  for (const auto& [name, time] : report.parts) {
+    if (time > Nanoseconds{0}) parts.push_back(name + " " + to_text(time));
+  }
+  return to_text(*report.compute) + " of a step compute, " + to_text(*report.overhead) +
+         " are overhead that nothing hides" + (parts.empty() ? "" : " (" + joined(parts) + ")") +
+         ": R = " + to_fixed(report.overhead_share(), 4);
+}
+
+std::vector<std::string> answers(const SizingReport& report) {
+  std::vector<std::string> lines;
+  if (report.gpus_for_speedup)
+    lines.push_back(to_fixed(*report.speedup, 2) + " times the speed needs " +
+                    to_fixed(*report.gpus_for_speedup, 2) + " GPUs");
+  if (report.gpus_for_efficiency)
+    lines.push_back("up to " + to_fixed(*report.gpus_for_efficiency, 2) +
+                    " GPUs each do at least " + to_share(*report.efficiency) + " of one alone");
+  if (report.speedup_limit)
+    lines.push_back("no number of GPUs reaches " + to_fixed(*report.speedup_limit, 2) +
+                    " times the speed");
+  return lines;
+}
+
+Table table_of(const SizingReport& report) {
+  Table table{.heading = {"GPUs", "speed-up", "efficiency"}, .rows = {}, .left = {}};
+  if (report.efficiency) table.heading.push_back("R for " + to_share(*report.efficiency));
+  if (report.model) table.heading.emplace_back("servers");
+  for (const SizedCount& one : report.counts) {
+    std::vector<std::string> cells = {grouped(one.gpus), to_fixed(one.speedup, 3),
+                                      to_share(one.efficiency, 2)};
+    if (report.efficiency)
+      cells.push_back(one.overhead_allowed ? to_fixed(*one.overhead_allowed, 4) : "any");
+    if (report.model) cells.push_back(grouped(*one.servers));
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+Table batches_table(const SizingReport& report) {
+  Table table{.heading = {"batch", "work space", "used", "step", "epochs", "to the target"},
+              .rows = {},
+              .left = {}};
+  for (const SizedBatch& one : report.batches) {
+    const std::string bound = one.bound < Bytes{} ? "none" : to_text(one.bound);
+    if (one.fits)
+      table.rows.push_back({grouped(one.size), bound, to_text(one.memory), to_text(one.time),
+                            to_text(one.epochs), to_fixed(one.total_hours, 3) + " h"});
+    else
+      table.rows.push_back({grouped(one.size), bound, "does not fit", "-", "-", "-"});
+  }
+  return table;
+}
+
+Table layers_table(const SizedBatch& batch) {
+  Table table{.heading = {"layer", "algorithm", "time", "work space"}, .rows = {}, .left = {0, 1}};
+  for (const SizedLayer& one : batch.layers)
+    table.rows.push_back({one.name, one.algorithm, to_text(one.time), to_text(one.memory)});
+  return table;
+}
+
+nlohmann::json time_json(const std::optional<Nanoseconds>& time) {
+  return time ? nlohmann::json(time->count()) : nlohmann::json();
+}
+
+nlohmann::json batches_json(const SizingReport& report) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const SizedBatch& one : report.batches) {
+    nlohmann::json layers = nlohmann::json::array();
+    for (const SizedLayer& layer : one.layers)
+      layers.push_back({{"name", layer.name},
+                        {"algorithm", layer.algorithm},
+                        {"time_ns", layer.time.count()},
+                        {"memory_bytes", layer.memory.count}});
+    all.push_back({{"size", one.size},
+                   {"bound_bytes", one.bound.count},
+                   {"fits", one.fits},
+                   {"step_time_ns", one.time.count()},
+                   {"epochs", one.epochs},
+                   {"hours", one.total_hours},
+                   {"memory_bytes", one.memory.count},
+                   {"layers", layers}});
+  }
+  return all;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const SizingReport& report) {
+  nlohmann::json parts = nlohmann::json::object(), counts = nlohmann::json::array();
+  for (const auto& [name, time] : report.parts) parts[name] = time.count();
+  for (const SizedCount& one : report.counts)
+    counts.push_back({{"gpus", one.gpus},
+                      {"speedup", one.speedup},
+                      {"efficiency", one.efficiency},
+                      {"overhead_share_allowed", number_json(one.overhead_allowed)},
+                      {"servers", one.servers ? nlohmann::json(*one.servers) : nlohmann::json()}});
+  return {{"schema", "foretrace.sizing/1"},
+          {"tool", {{"version", kVersion}}},
+          {"trace", report.trace.empty() ? nlohmann::json() : nlohmann::json(report.trace)},
+          {"compute_ns", time_json(report.compute)},
+          {"overhead_ns", time_json(report.overhead)},
+          {"overhead_parts_ns", parts},
+          {"overhead_share",
+           report.compute ? nlohmann::json(report.overhead_share()) : nlohmann::json()},
+          {"counts", counts},
+          {"speedup", number_json(report.speedup)},
+          {"gpus_for_speedup", number_json(report.gpus_for_speedup)},
+          {"speedup_limit", number_json(report.speedup_limit)},
+          {"efficiency", number_json(report.efficiency)},
+          {"gpus_for_efficiency", number_json(report.gpus_for_efficiency)},
+          {"model_bytes", bytes_json(report.model)},
+          {"server_bytes_per_second", report.server.bytes_per_second},
+          {"solver", report.solver},
+          {"memory_bytes", report.memory.count},
+          {"batches", batches_json(report)},
+          {"best_batch",
+           report.best ? nlohmann::json(report.batches[*report.best].size) : nlohmann::json()},
+          {"trust", to_json(report.trust)},
+          {"assumptions", report.assumptions},
+          {"notes", notes_json(report.notes)}};
+}
+
+void write_sizing_text(const SizingReport& report, std::ostream& out) {
+  if (const std::string warning = trust_warning(report.trust); !warning.empty())
+    out << wrapped(warning, 0) << '\n';
+  if (report.compute) {
+    out << wrapped(lemma_heading(report), 0) << '\n';
+    if (!report.counts.empty()) write_titled(out, "", table_of(report));
+    write_list(out, "so:", answers(report));
+  }
+  if (report.best) {
+    const SizedBatch& best = report.batches[*report.best];
+    const std::string text = "A batch of " + grouped(best.size) + " is the fastest to the target" +
+                             " on a GPU of " + to_text(report.memory) + ".";
+    out << (report.compute ? "\n" : "") << wrapped(text, 0) << '\n';
+    write_titled(out, "", batches_table(report));
+    write_titled(out, "algorithms of this batch:", layers_table(best));
+  }
+  write_list(out, "assumed:", report.assumptions);
+  write_list(out, "notes:", note_texts(report.notes));
+}
+
+}  // namespace foretrace
