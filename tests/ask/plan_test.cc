@@ -186,6 +186,18 @@ TEST(Plan, PlansFromATrace) {
   EXPECT_NE(page.str().find("Layouts"), std::string::npos);
 }
 
+TEST(Plan, MoreRecordedBatchesTakeLonger) {
+  PlanQuestion question = recorded_question();
+  const auto plain = [&](std::int64_t batches) {
+    question.global_batch = batches;
+    const PlanReport report = plan(question);
+    const auto found =
+        std::ranges::find(report.ranked, std::string("plain data parallelism"), &PlanRow::role);
+    return static_cast<double>(found->time.count());
+  };
+  EXPECT_NEAR(plain(16) / plain(4), 4, .3);
+}
+
 TEST(Plan, SaysWhatATraceCannotTell) {
   PlanQuestion question = recorded_question();
   question.fix = "tp=2";

@@ -15,7 +15,7 @@ namespace foretrace {
 struct PlanQuestion {
   std::string model, machine;        ///< For find_workload(), or a trace; for find_cluster().
   std::vector<std::int64_t> gpus{};  ///< Empty: as many as `layout` has.
-  /// Samples; 0: as in `layout`. With a trace recorded batches; 0: one for each GPU.
+  /// Samples; 0: as in `layout`. With a trace recorded batches; 0: one for each of the most GPUs.
   std::int64_t global_batch = 0;
   std::string layout{};              ///< The user's own: always in the answer.
   std::string fix{};                 ///< Settings that all layouts share: "tp=8".

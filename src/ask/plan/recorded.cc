@@ -11,6 +11,7 @@
 #include "ask/job/job.h"
 #include "ask/plan/recorded_layouts.h"
 #include "ask/predict/baseline.h"
+#include "ask/predict/trust.h"
 #include "base/threads.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -20,6 +21,8 @@
 
 namespace foretrace {
 namespace {
+
+constexpr std::size_t kLongestReason = 200;  ///< Letters.
 
 struct RecordedCase {
   RecordedLayout layout;
@@ -183,18 +186,21 @@ class RecordedPlanner {
   }
 
   void describe() {
-    report_.global_batch = question_.global_batch;
+    report_.global_batch = recorded_batches(question_);
     report_.command = "foretrace predict " + question_.model;
     if (!device_.empty()) report_.command += " --machine " + device_;
     for (const std::string& step : best_.layout.steps(question_))
       report_.command += " --with '" + step + "'";
+    const Trust trust = trust_of_recording(baseline_.prediction, AnswerAbout::changes);
+    if (const std::string warning = trust_warning(trust); !warning.empty())
+      report_.notes.add(Severity::warning, "trust in the recording is poor", warning);
     for (const std::string& one : best_.assumptions) report_.assumptions.push_back(one);
     report_.assumptions.emplace_back(
         "a micro-batch is the recorded batch; tp, cp and ep are 1, as a trace does not say how its "
         "layers could be divided");
     for (const auto& [reason, count] : refused_)
       report_.assumptions.push_back(counted(static_cast<std::int64_t>(count), "layout") +
-                                    " left out: " + reason);
+                                    " left out: " + shortened(reason, kLongestReason));
   }
 
   const PlanQuestion& question_;

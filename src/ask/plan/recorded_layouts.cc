@@ -1,5 +1,6 @@
 #include "ask/plan/recorded_layouts.h"
 
+#include <algorithm>
 #include <array>
 
 #include "foretrace/error.h"
@@ -42,8 +43,10 @@ std::vector<std::string> RecordedLayout::steps(const PlanQuestion& question) con
     return {step + size("output_bytes", question.output)};
   }
   if (recomputes) steps.emplace_back("recompute:policy=every");
-  if (micro_batches > 1)
+  if (micro_batches > 1) {  // Accumulation alone would cut the recorded batch.
+    steps.push_back("batch_size:" + number("factor", micro_batches));
     steps.push_back("gradient_accumulation:" + number("micro_batches", micro_batches));
+  }
   if (copies > 1 && zero == 0)
     steps.push_back("data_parallel:" + number("gpus", copies) + network + gradients);
   if (copies > 1 && zero > 0)
@@ -52,8 +55,12 @@ std::vector<std::string> RecordedLayout::steps(const PlanQuestion& question) con
   return steps;
 }
 
+std::int64_t recorded_batches(const PlanQuestion& question) {
+  return question.global_batch > 0 ? question.global_batch : std::ranges::max(question.gpus);
+}
+
 std::vector<RecordedLayout> recorded_layouts(const PlanQuestion& question, std::int64_t gpus) {
-  const std::int64_t batch = question.global_batch > 0 ? question.global_batch : gpus;
+  const std::int64_t batch = recorded_batches(question);
   std::vector<RecordedLayout> all;
   for (std::int64_t stages = 1; stages <= gpus; ++stages) {
     const std::int64_t copies = gpus / stages;

@@ -49,7 +49,8 @@ void write_plan_page(const PlanReport& report, std::ostream& out) {
                                  html_table("Stages", stages_table(*report.strategy))});
   page.sections.push_back({"ranked", "Layouts",
                            html_table("Layouts", plan_table(report, report.ranked)) + "<p>" +
-                               html_text(plan_losses(report)) + "</p>\n"});
+                               html_text(plan_coverage(report) + " " + plan_losses(report)) +
+                               "</p>\n"});
   if (const std::string plot = front_plot(report); !plot.empty()) {
     const std::vector<PlanRow> front = thinned_front(report.front);
     page.sections.push_back({"front", "Time over memory",

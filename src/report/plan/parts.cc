@@ -41,10 +41,8 @@ Table plan_table(const PlanReport& report, const std::vector<PlanRow>& rows) {
 }
 
 std::string plan_heading(const PlanReport& report) {
-  const std::string batch = report.trace.empty() ? grouped(report.global_batch) + " samples a step"
-                            : report.global_batch == 0
-                                ? "a recorded batch for each GPU"
-                                : grouped(report.global_batch) + " recorded batches a step";
+  const std::string batch = grouped(report.global_batch) +
+                            (report.trace.empty() ? " samples a step" : " recorded batches a step");
   const std::string job = report.model + " on " + report.machine + ", " + batch + ", up to " +
                           to_text(report.limit) + " a device";
   if (report.strategy) return job;
@@ -70,6 +68,16 @@ Table stages_table(const PlanStrategy& strategy) {
                           to_text(one.time)});
   }
   return table;
+}
+
+std::string plan_coverage(const PlanReport& report) {
+  const auto covered = std::ranges::count_if(report.ranked, &PlanRow::is_covered);
+  const auto all = static_cast<std::int64_t>(report.ranked.size());
+  if (all == 0) return "";
+  return std::string(report.trace.empty() ? "Measured steps cover "
+                                          : "Changes whose outcomes are known make ") +
+         std::to_string(covered) + " of the " + counted(all, "ranked layout") +
+         (covered == all ? "." : "; the others are extrapolated.");
 }
 
 std::string plan_losses(const PlanReport& report) {

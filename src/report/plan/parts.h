@@ -14,6 +14,8 @@ std::string plan_heading(const PlanReport& report);
 Table plan_table(const PlanReport& report, const std::vector<PlanRow>& rows);
 std::string strategy_line(const PlanStrategy& strategy);
 Table stages_table(const PlanStrategy& strategy);
+/// How many ranked layouts are covered by what is known; empty if none is ranked.
+std::string plan_coverage(const PlanReport& report);
 /// Why layouts that are not shown lost; empty if all are.
 std::string plan_losses(const PlanReport& report);
 /// How many of the measured runs are reproduced.

@@ -98,8 +98,8 @@ void write_plan_text(const PlanReport& report, std::ostream& out) {
     write_titled(out, "", stages_table(*report.strategy));
   }
   write_titled(out, "", plan_table(report, report.ranked));
-  if (const std::string text = plan_losses(report); !text.empty())
-    out << '\n' << wrapped(text, 0) << '\n';
+  out << '\n' << wrapped(plan_coverage(report), 0) << '\n';
+  if (const std::string text = plan_losses(report); !text.empty()) out << wrapped(text, 0) << '\n';
   const std::vector<PlanRow> front = thinned_front(report.front);
   if (!report.strategy)
     write_titled(out, front_title(report, front.size()), plan_table(report, front));
@@ -121,6 +121,7 @@ void write_plan_markdown(const PlanReport& report, std::ostream& out) {
     out << '\n';
   }
   write_markdown_table(plan_table(report, report.ranked), out);
+  out << '\n' << plan_coverage(report) << '\n';
   if (!report.strategy) {
     const std::vector<PlanRow> front = thinned_front(report.front);
     out << '\n' << plan_losses(report) << "\n\n" << front_title(report, front.size()) << "\n\n";

@@ -139,7 +139,7 @@ nlohmann::json to_json(const SizingReport& report) {
 
 void write_sizing_text(const SizingReport& report, std::ostream& out) {
   if (const std::string warning = trust_warning(report.trust); !warning.empty())
-    out << wrapped(warning, 0) << '\n';
+    out << wrapped("Trust is " + warning, 0) << '\n';
   if (report.compute) {
     out << wrapped(lemma_heading(report), 0) << '\n';
     if (!report.counts.empty()) write_titled(out, "", table_of(report));
