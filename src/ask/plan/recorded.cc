@@ -150,7 +150,7 @@ class RecordedPlanner {
         }))
       throw Error("--gradient-bytes: must be given, as the trace does not show its gradients");
     report_.layouts = report_.replayed = left.size();
-    if (left.empty()) throw Error("no layout is left: " + refused_.begin()->first);
+    if (left.empty()) throw Error("no layout is left: " + cases.front().refused);
     if (!left.front().row.fits)
       throw Error("no layout is left: memory took the last " + std::to_string(left.size()) +
                   " of them; " + left.front().row.layout + " needs " +
