@@ -10,9 +10,7 @@
 // Ignored: that smaller products use a device less well, beyond what BatchWork knows of it, and
 // collectives that overlap with products.
 
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "foretrace/error.h"
@@ -31,26 +29,6 @@ namespace {
 constexpr std::int64_t kInputs = 7, kOutputs = 9;
 /// Outputs that are summed in each pass: behind attention and behind the other two layers.
 constexpr std::int64_t kReduced = 2;
-
-/// Communicators of the groups of a scheme: their sizes, and how far apart the members are.
-class Networks {
- public:
-  /// `apart`: GPUs that each member stands for already.
-  Networks(const NetworkSettings& settings, std::int64_t apart)
-      : settings_(settings), apart_(apart) {}
-
-  Communicator& among(std::int64_t ranks, std::int64_t stride) {
-    return known_.try_emplace({ranks, stride}, settings_, ranks, stride * apart_).first->second;
-  }
-  std::vector<std::string> assumed() const {
-    return known_.empty() ? std::vector<std::string>{} : known_.begin()->second.assumed();
-  }
-
- private:
-  const NetworkSettings& settings_;
-  std::int64_t apart_;
-  std::map<std::pair<std::int64_t, std::int64_t>, Communicator> known_;
-};
 
 class TensorParallel final : public Transform {
  public:
@@ -90,7 +68,7 @@ class TensorParallel final : public Transform {
                              .weights = weights_,
                              .outputs = {activation_.count * kOutputs},
                              .reduced = activation_};
-    Networks networks(network_, context.gpus_per_worker);
+    Communicators networks(network_, context.gpus_per_worker);
     const int pairs = scheme.is_one_dimensional() ? kReduced : 1;
     for (const Phase phase : {Phase::forward, Phase::backward}) {
       const auto transfers =
@@ -125,7 +103,7 @@ class TensorParallel final : public Transform {
                   std::to_string(gpus_));
   }
 
-  Nanoseconds time_of(const SchemeTransfer& one, Networks& networks) const {
+  Nanoseconds time_of(const SchemeTransfer& one, Communicators& networks) const {
     if (one.ranks <= 1) return 0ns;
     Communicator& network = networks.among(one.ranks, one.stride);
     if (one.operation != Operation::all_reduce || !sequence_parallel_)
@@ -134,7 +112,7 @@ class TensorParallel final : public Transform {
            network.time(Operation::all_gather, one.bytes);
   }
 
-  Effect effect_of(const DividedModel& model, const Networks& networks) const {
+  Effect effect_of(const DividedModel& model, const Communicators& networks) const {
     Effect effect;
     effect.changed = model.changed();
     effect.summary = std::to_string(gpus_) + " GPUs share each of " +

@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <vector>
 
 #include "base/numbers/scaling.h"
@@ -53,10 +52,9 @@ class BucketSize final : public Transform {
   Effect apply(Graph& graph, const Context&) const override {
     const Timeline timeline = simulate(graph, {.memory = false});
     const std::vector<SentGradients> rows = sent_gradients(graph, timeline, where_, ranks_);
-    std::map<std::int32_t, Communicator> networks;
+    Communicators networks(network_);
     const auto model = [&](const SentBucket& like, Bytes bytes) {
-      Communicator& network = networks.try_emplace(like.ranks, network_, like.ranks).first->second;
-      return network.time(like.operation, bytes);
+      return networks.among(like.ranks).time(like.operation, bytes);
     };
     Effect effect;
     std::size_t before = 0, after = 0;
@@ -69,7 +67,7 @@ class BucketSize final : public Transform {
     effect.figures = {
         {"buckets_before", static_cast<double>(before) / static_cast<double>(rows.size())},
         {"buckets_after", static_cast<double>(after) / static_cast<double>(rows.size())}};
-    for (const auto& [ranks, network] : networks) effect.assumptions = network.assumed();
+    effect.assumptions = networks.assumed();
     effect.assumptions.emplace_back(
         "the host needs no more and no less time for other buckets, and other ranks are ready when "
         "this one is");

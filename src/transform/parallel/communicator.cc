@@ -153,4 +153,12 @@ Communicator::Uniform Communicator::uniform_call(Operation operation, Bytes byte
   return {std::move(algorithm), call, cost};
 }
 
+Communicator& Communicators::among(std::int64_t ranks, std::int64_t stride) {
+  return known_.try_emplace({ranks, stride}, settings_, ranks, stride * apart_).first->second;
+}
+
+std::vector<std::string> Communicators::assumed() const {
+  return known_.empty() ? std::vector<std::string>{} : known_.begin()->second.assumed();
+}
+
 }  // namespace foretrace

@@ -75,4 +75,27 @@ class Communicator {
   std::map<std::pair<Operation, std::int64_t>, Nanoseconds> known_;
 };
 
+/// The communicators of one network, made when they are first asked for. Not for several threads at
+/// once.
+class Communicators {
+ public:
+  /// `apart`: devices that each worker has, as Communicator's `stride`. REQUIRES: the settings
+  /// outlive this.
+  explicit Communicators(const NetworkSettings& settings, std::int64_t apart = 1)
+      : settings_(settings), apart_(apart) {}
+
+  /// `stride`: members are so many workers apart. Throws Error as Communicator does.
+  Communicator& among(std::int64_t ranks, std::int64_t stride = 1);
+
+  /// What the smallest communicator assumes; nothing before one was asked for.
+  std::vector<std::string> assumed() const;
+  /// REQUIRES: one was asked for.
+  const std::string& described() const { return known_.begin()->second.described(); }
+
+ private:
+  const NetworkSettings& settings_;
+  std::int64_t apart_;
+  std::map<std::pair<std::int64_t, std::int64_t>, Communicator> known_;
+};
+
 }  // namespace foretrace

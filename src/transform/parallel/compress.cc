@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <vector>
 
 #include "base/numbers/scaling.h"
@@ -66,7 +65,7 @@ class Compress final : public Transform {
     const Method& method = *std::ranges::find(kMethods, method_, &Method::name);
     const Timeline timeline = simulate(graph, {.memory = false});
     const Bandwidth memory = memory_rate(graph, context, method_);
-    std::map<std::int32_t, Communicator> networks;
+    Communicators networks(network_);
     Effect effect;
     Totals totals;
     for (const SentGradients& row : sent_gradients(graph, timeline, where_, ranks_)) {
@@ -74,11 +73,8 @@ class Compress final : public Transform {
         Task& task = graph.task(bucket.task);
         const double share = received_share(method, bucket.ranks);
         double factor = share;
-        if (network_.is_given()) {
-          Communicator& network =
-              networks.try_emplace(bucket.ranks, network_, bucket.ranks).first->second;
-          factor = factor_of(method, bucket, network);
-        }
+        if (network_.is_given())
+          factor = factor_of(method, bucket, networks.among(bucket.ranks));
         totals.before += task.duration;
         const Nanoseconds transfer = scaled(task.duration, factor);
         totals.after += transfer;
@@ -153,7 +149,7 @@ class Compress final : public Transform {
     replace_block(graph, static_cast<std::uint32_t>(graph.allocations().size() - 1), residual);
   }
 
-  void describe_effect(const Totals& totals, const std::map<std::int32_t, Communicator>& networks,
+  void describe_effect(const Totals& totals, const Communicators& networks,
                        Effect& effect) const {
     effect.summary = method_ + ": transfers of gradients take " + to_text(totals.after) +
                      " instead of " + to_text(totals.before) + " in all, for " +
@@ -161,7 +157,7 @@ class Compress final : public Transform {
     effect.figures = {{"transfer_before", totals.before},
                       {"transfer_after", totals.after},
                       {"kernels_added", totals.kernels}};
-    for (const auto& [ranks, network] : networks) effect.assumptions = network.assumed();
+    effect.assumptions = networks.assumed();
     effect.assumptions.emplace_back(
         network_.is_given()
             ? "transfers change as the network's model does from the old size to the new"

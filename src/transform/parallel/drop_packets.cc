@@ -92,7 +92,7 @@ class DropPackets final : public Transform {
   Effect apply(Graph& graph, const Context&) const override {
     std::size_t unknown = 0;
     const std::vector<Transfer> transfers = chosen(graph, unknown);
-    Run run;
+    Run run{.networks = Communicators(network_)};
     for (const Transfer& one : transfers) {
       const Priced& priced = price(one, run);
       Nanoseconds& duration = graph.task(one.task).duration;
@@ -123,7 +123,7 @@ class DropPackets final : public Transform {
     PacketRun after;
   };
   struct Run {
-    std::map<std::int32_t, Communicator> networks;
+    Communicators networks;
     std::map<std::tuple<std::int32_t, Operation, std::int64_t, bool, bool>, Priced> known;
     Nanoseconds before{0}, after{0};
     PacketCounts counts;
@@ -207,8 +207,7 @@ class DropPackets final : public Transform {
     const auto [found, is_new] = run.known.try_emplace(
         {one.ranks, one.operation, one.bytes.count, one.is_gradient, one.is_front});
     if (!is_new) return found->second;
-    const Communicator& network =
-        run.networks.try_emplace(one.ranks, network_, one.ranks).first->second;
+    const Communicator& network = run.networks.among(one.ranks);
     found->second.after = network.as_packets(one.operation, one.bytes, settings_for(one));
     if (before_ == kClosedForm) {
       found->second.before = network.on_links(one.operation, one.bytes);
@@ -241,7 +240,7 @@ class DropPackets final : public Transform {
     effect.summary = counted(static_cast<std::int64_t>(effect.changed), "collective") +
                      " sent by " + packets_.transport + " take " + to_text(run.after) +
                      " instead of " + to_text(run.before) + " in all, on " +
-                     run.networks.begin()->second.described();
+                     run.networks.described();
     effect.figures = {{"transfer_before", run.before},
                       {"transfer_after", run.after},
                       {"message_mean", run.largest->mean},
@@ -255,7 +254,7 @@ class DropPackets final : public Transform {
                        (unimportant * 2 * kSmallHalf + important * 2 * (1 - kSmallHalf)) / moved},
                       {"timeouts", static_cast<double>(counts.timeouts)},
                       {"deepest_queue", counts.deepest}};
-    effect.assumptions = run.networks.begin()->second.assumed();
+    effect.assumptions = run.networks.assumed();
     describe_assumptions(effect);
   }
 

@@ -7,7 +7,6 @@
 // The average is taken behind the update of one step in `every`, and nothing hides it. A replay has
 // few steps, so each gets that share of it in front of its update, which takes as long.
 
-#include <map>
 #include <vector>
 
 #include "base/numbers/scaling.h"
@@ -31,7 +30,7 @@ class LocalSgd final : public Transform {
 
   Effect apply(Graph& graph, const Context&) const override {
     const Timeline timeline = simulate(graph, {.memory = false});
-    std::map<std::int32_t, Communicator> networks;
+    Communicators networks(network_);
     Effect effect;
     Nanoseconds before{0}, after{0};
     if (every_ == 1) {
@@ -46,11 +45,8 @@ class LocalSgd final : public Transform {
       }
       before += sum;
       Nanoseconds whole = sum;
-      if (network_.is_given()) {
-        const std::int32_t ranks = row.front().ranks;
-        Communicator& network = networks.try_emplace(ranks, network_, ranks).first->second;
-        whole = scaled(sum, merged_share(row, network));
-      }
+      if (network_.is_given())
+        whole = scaled(sum, merged_share(row, networks.among(row.front().ranks)));
       graph.task(row.back().task).duration = whole / every_;
       after += whole / every_;
       effect.changed += row.size();
@@ -59,7 +55,7 @@ class LocalSgd final : public Transform {
                      " in all, as parameters are averaged once in " + std::to_string(every_) +
                      " steps";
     effect.figures = {{"transfer_before", before}, {"transfer_after", after}};
-    for (const auto& [ranks, network] : networks) effect.assumptions = network.assumed();
+    effect.assumptions = networks.assumed();
     effect.assumptions.emplace_back(
         "each step takes its part of one average, which nothing hides; the loss falls as fast per "
         "step as before, which it need not");

@@ -8,7 +8,6 @@
 // Ignored: collectives of which the trace does not tell the size (counted), and that ranks which
 // arrive late keep others waiting as long as before: with one rank alone the wait is scaled too.
 
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -36,7 +35,7 @@ class NetworkStep final : public Transform {
   Effect apply(Graph& graph, const Context&) const override {
     if (!communicates(graph)) return nothing_crosses();
     Effect effect;
-    std::map<std::int32_t, Pair> networks;
+    Communicators recorded(from_.settings), other(to_);
     std::vector<char> chosen(graph.task_count(), 0);
     for (const TaskId id : where_.select_some(graph)) chosen[index(id)] = 1;
     std::size_t unknown = 0;
@@ -51,9 +50,9 @@ class NetworkStep final : public Transform {
         continue;
       }
       if (ranks == 1) continue;
-      Pair& pair = networks.try_emplace(ranks, from_.settings, to_, ranks).first->second;
-      const double factor =
-          ratio(pair.after.time(*operation, one.bytes), pair.before.time(*operation, one.bytes));
+      const Nanoseconds modelled = within(
+          "from", [&] { return recorded.among(ranks).time(*operation, one.bytes); });
+      const double factor = ratio(other.among(ranks).time(*operation, one.bytes), modelled);
       Nanoseconds& duration = graph.task(one.task).duration;
       before += duration;
       duration = scaled(duration, factor);
@@ -69,9 +68,9 @@ class NetworkStep final : public Transform {
                unknown);
     effect.summary = counted(effect.changed, "collective") + " take " + to_text(after) +
                      " instead of " + to_text(before) + " in all, on " +
-                     networks.begin()->second.after.described();
+                     other.described();
     effect.figures = {{"before", before}, {"after", after}};
-    effect.assumptions = networks.begin()->second.after.assumed();
+    effect.assumptions = other.assumed();
     effect.assumptions.emplace_back(
         "collectives change as the model's time for their size does from the recorded network to "
         "the other; with a single rank, so does the time that it waited for others");
@@ -99,11 +98,6 @@ class NetworkStep final : public Transform {
   struct From final : Described {
     NetworkSettings settings;
     void describe(Fields& fields) override { settings.describe(fields); }
-  };
-  struct Pair {
-    Communicator before, after;
-    Pair(const NetworkSettings& from, const NetworkSettings& to, std::int32_t ranks)
-        : before(within("from", [&] { return Communicator(from, ranks); })), after(to, ranks) {}
   };
   NetworkSettings to_;
   From from_;
