@@ -29,6 +29,7 @@
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 #include "transform/parallel/communicator.h"
+#include "transform/parallel/known_collectives.h"
 
 namespace foretrace {
 namespace {
@@ -71,9 +72,7 @@ class DropPackets final : public Transform {
     fields.text("before", before_,
                 "How the transfers in the trace are sent: \"closed\", without loss or queues, as "
                 "data_parallel adds them, or a transport");
-    fields.integer("ranks", ranks_,
-                   "Ranks of a collective that does not tell how many it has; 0: it is left alone",
-                   0, 1'000'000);
+    describe_ranks(fields, ranks_);
     fields.object("where", where_, "The collectives to send so");
   }
 
@@ -90,8 +89,9 @@ class DropPackets final : public Transform {
   }
 
   Effect apply(Graph& graph, const Context&) const override {
-    std::size_t unknown = 0;
-    const std::vector<Transfer> transfers = chosen(graph, unknown);
+    if (graph.collectives().empty()) throw Error(kNoTraffic);
+    const KnownCollectives known = known_collectives(graph, where_, ranks_);
+    const std::vector<Transfer> transfers = chosen(graph, known);
     Run run{.networks = Communicators(network_)};
     for (const Transfer& one : transfers) {
       const Priced& priced = price(one, run);
@@ -103,19 +103,13 @@ class DropPackets final : public Transform {
     }
     Effect effect;
     effect.changed = transfers.size();
-    note_count(effect, Severity::warning,
-               "collectives whose operation, size or number of ranks is unknown keep their time",
-               unknown);
+    known.note_unknown(effect);
     describe_effect(run, effect);
     return effect;
   }
 
  private:
-  struct Transfer {
-    TaskId task = kNoTask;
-    Operation operation = Operation::all_reduce;
-    Bytes bytes{};
-    std::int32_t ranks = 0;
+  struct Transfer : KnownCollective {
     bool is_gradient = false, is_front = false;
   };
   struct Priced {
@@ -131,38 +125,19 @@ class DropPackets final : public Transform {
     const PacketRun* largest = nullptr;
   };
 
-  std::vector<Transfer> chosen(const Graph& graph, std::size_t& unknown) const {
-    if (graph.collectives().empty()) throw Error(kNoTraffic);
-    std::vector<char> selected(graph.task_count(), 0);
-    for (const TaskId id : where_.select_some(graph)) selected[index(id)] = 1;
+  std::vector<Transfer> chosen(const Graph& graph, const KnownCollectives& known) const {
+    if (known.all.empty() && known.unknown == 0) throw Error(kNoTraffic);
+    known.require();
     std::vector<Transfer> found;
-    for (const RecordedCollective& one : graph.collectives()) {
-      if (selected[index(one.task)] == 0 || graph.removed(one.task)) continue;
-      const std::int32_t ranks =
-          one.group_size > 0 ? one.group_size : static_cast<std::int32_t>(ranks_);
-      const auto operation = operation_recorded_as(graph.names()[one.operation]);
-      if (!operation || ranks == 0 || one.bytes <= Bytes{}) {
-        ++unknown;
-        continue;
-      }
-      if (ranks == 1) continue;
+    for (const KnownCollective& one : known.all) {
       const bool adds =
-          *operation == Operation::all_reduce || *operation == Operation::reduce_scatter;
-      if (*operation == Operation::all_gather && pull_loss_.value_or(0) > 0)
+          one.operation == Operation::all_reduce || one.operation == Operation::reduce_scatter;
+      if (one.operation == Operation::all_gather && pull_loss_.value_or(0) > 0)
         throw Error(
             "pull_loss: must be 0 where parameters are gathered, as FSDP and ZeRO do, because a "
             "worker has no earlier values to fall back on; or leave them out with where");
-      found.push_back({.task = one.task,
-                       .operation = *operation,
-                       .bytes = one.bytes,
-                       .ranks = ranks,
-                       .is_gradient = adds && graph.task(one.task).phase != Phase::forward});
+      found.push_back({one, adds && graph.task(one.task).phase != Phase::forward});
     }
-    if (found.empty() && unknown > 0)
-      throw Error(
-          "no collective of the trace tells its operation, size and number of ranks; record with "
-          "record_shapes=True, or give \"ranks\"");
-    if (found.empty()) throw Error(kNoTraffic);
     mark_front(graph, found);
     return found;
   }

@@ -17,6 +17,7 @@
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 #include "transform/parallel/communicator.h"
+#include "transform/parallel/known_collectives.h"
 
 namespace foretrace {
 namespace {
@@ -26,9 +27,7 @@ class NetworkStep final : public Transform {
   void describe(Fields& fields) override {
     to_.describe(fields);
     fields.object("from", from_, "The network of the recording, in the same words");
-    fields.integer("ranks", ranks_,
-                   "Ranks of a collective that does not tell how many it has; 0: it is left alone",
-                   0, 1'000'000);
+    describe_ranks(fields, ranks_);
     fields.object("where", where_, "The collectives to change; all by default");
   }
 
@@ -36,36 +35,20 @@ class NetworkStep final : public Transform {
     if (!communicates(graph)) return nothing_crosses();
     Effect effect;
     Communicators recorded(from_.settings), other(to_);
-    std::vector<char> chosen(graph.task_count(), 0);
-    for (const TaskId id : where_.select_some(graph)) chosen[index(id)] = 1;
-    std::size_t unknown = 0;
     Nanoseconds before{0}, after{0};
-    for (const RecordedCollective& one : graph.collectives()) {
-      if (chosen[index(one.task)] == 0 || graph.removed(one.task)) continue;
-      const std::int32_t ranks =
-          one.group_size > 0 ? one.group_size : static_cast<std::int32_t>(ranks_);
-      const auto operation = operation_recorded_as(graph.names()[one.operation]);
-      if (!operation || ranks == 0 || one.bytes <= Bytes{}) {
-        ++unknown;
-        continue;
-      }
-      if (ranks == 1) continue;
+    const KnownCollectives known = known_collectives(graph, where_, ranks_);
+    known.require();
+    for (const KnownCollective& one : known.all) {
       const Nanoseconds modelled = within(
-          "from", [&] { return recorded.among(ranks).time(*operation, one.bytes); });
-      const double factor = ratio(other.among(ranks).time(*operation, one.bytes), modelled);
+          "from", [&] { return recorded.among(one.ranks).time(one.operation, one.bytes); });
+      const double factor = ratio(other.among(one.ranks).time(one.operation, one.bytes), modelled);
       Nanoseconds& duration = graph.task(one.task).duration;
       before += duration;
       duration = scaled(duration, factor);
       after += duration;
       ++effect.changed;
     }
-    if (effect.changed == 0)
-      throw Error(
-          "no collective of the trace tells its operation, size and number of ranks; record with "
-          "record_shapes=True");
-    note_count(effect, Severity::warning,
-               "collectives whose operation, size or number of ranks is unknown keep their time",
-               unknown);
+    known.note_unknown(effect);
     effect.summary = counted(effect.changed, "collective") + " take " + to_text(after) +
                      " instead of " + to_text(before) + " in all, on " +
                      other.described();

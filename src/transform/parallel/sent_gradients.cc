@@ -4,6 +4,7 @@
 #include <map>
 
 #include "foretrace/error.h"
+#include "transform/parallel/known_collectives.h"
 
 namespace foretrace {
 namespace {
@@ -21,27 +22,18 @@ TaskId last_device_wait(const Graph& graph, const Timeline& timeline, TaskId tas
 }  // namespace
 
 void describe_sent_gradients(Fields& fields, std::int64_t& ranks, Selector& where) {
-  fields.integer("ranks", ranks,
-                 "Ranks of a collective that does not tell how many it has; 0: it is left alone", 0,
-                 1'000'000);
+  describe_ranks(fields, ranks);
   fields.object("where", where, "The all-reduces that send gradients");
 }
 
 std::vector<SentGradients> sent_gradients(const Graph& graph, const Timeline& timeline,
                                           const Selector& where, std::int64_t ranks) {
-  std::vector<char> chosen(graph.task_count(), 0);
-  for (const TaskId id : where.select_some(graph)) chosen[index(id)] = 1;
   std::map<std::pair<std::int32_t, LaneId>, SentGradients> rows;
-  for (const RecordedCollective& one : graph.collectives()) {
-    const TaskId id = one.task;
-    if (chosen[index(id)] == 0 || graph.removed(id) || one.bytes <= Bytes{}) continue;
-    const std::int32_t members =
-        one.group_size > 0 ? one.group_size : static_cast<std::int32_t>(ranks);
-    const auto operation = operation_recorded_as(graph.names()[one.operation]);
-    if (operation != Operation::all_reduce || members < 2 || graph.task(id).phase == Phase::forward)
-      continue;
-    rows[{graph.task(id).step, graph.lane_of(id)}].push_back(
-        {.task = id, .bytes = one.bytes, .operation = *operation, .ranks = members});
+  for (const KnownCollective& one : known_collectives(graph, where, ranks).all) {
+    const Task& task = graph.task(one.task);
+    if (one.operation != Operation::all_reduce || task.phase == Phase::forward) continue;
+    rows[{task.step, graph.lane_of(one.task)}].push_back(
+        {.task = one.task, .bytes = one.bytes, .operation = one.operation, .ranks = one.ranks});
   }
   if (rows.empty())
     throw Error(
