@@ -47,6 +47,14 @@ void replace_block(Graph& graph, std::uint32_t number, const Allocation& block) 
   now = block;
 }
 
+void hold_always(Graph& graph, Bytes bytes, MemoryUse use) {
+  if (bytes == Bytes{} || graph.allocations().empty()) return;
+  Allocation block{.device = 0, .use = use};
+  graph.allocations().push_back(block);
+  block.bytes = bytes;
+  replace_block(graph, static_cast<std::uint32_t>(graph.allocations().size() - 1), block);
+}
+
 Bytes peak_memory(const Graph& graph, const Timeline& timeline) {
   Bytes peak{};
   for (const MemoryCurve& curve : memory_curves(graph, timeline)) peak = std::max(peak, curve.peak);

@@ -28,6 +28,10 @@ inline std::int64_t asked_bytes(const Allocation& block) {
 /// the level at which the recording began with it.
 void replace_block(Graph& graph, std::uint32_t number, const Allocation& block);
 
+/// Another block of so many bytes on the first device, from the beginning to the end; nothing where
+/// the graph has no blocks.
+void hold_always(Graph& graph, Bytes bytes, MemoryUse use);
+
 /// The greatest peak of all devices in `timeline`, or in a replay.
 Bytes peak_memory(const Graph& graph, const Timeline& timeline);
 Bytes peak_memory(const Graph& graph);

@@ -92,7 +92,7 @@ class Zero final : public Transform {
       after += left;
       effect.figures.push_back({std::string(kinds[i].setting), left});
     }
-    hold_gathered(graph, gathered);
+    hold_always(graph, gathered, MemoryUse::parameter);
     const Bytes new_peak = peak_memory(graph);
     effect.summary = "of " + to_text(before) + " of parameters, gradients and optimizer state " +
                      to_text(after) + " left on each of " + counted_workers();
@@ -199,14 +199,6 @@ class Zero final : public Transform {
     }
     for (const auto& [layer, bytes] : of_layer) largest = std::max(largest, bytes);
     return workers_ == 1 ? Bytes{} : largest;
-  }
-
-  static void hold_gathered(Graph& graph, Bytes bytes) {
-    if (bytes == Bytes{}) return;
-    Allocation gathered{.device = 0, .use = MemoryUse::parameter};
-    graph.allocations().push_back(gathered);
-    gathered.bytes = bytes;
-    replace_block(graph, static_cast<std::uint32_t>(graph.allocations().size() - 1), gathered);
   }
 
   void say_what_holds(const std::vector<Kind>& kinds, Bytes gathered, Effect& effect) const {

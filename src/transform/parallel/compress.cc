@@ -86,7 +86,7 @@ class Compress final : public Transform {
       }
       totals.bytes = std::max(totals.bytes, row.back().end);
     }
-    if (method.keeps_residual) hold_residual(graph, totals.bytes);
+    if (method.keeps_residual) hold_always(graph, totals.bytes, MemoryUse::optimizer_state);
     describe_effect(totals, networks, effect);
     return effect;
   }
@@ -139,14 +139,6 @@ class Compress final : public Transform {
                .provenance = Provenance::assumed,
                .why = Rule::collective_input});
     return time;
-  }
-
-  static void hold_residual(Graph& graph, Bytes bytes) {
-    if (bytes == Bytes{} || graph.allocations().empty()) return;
-    Allocation residual{.device = 0, .use = MemoryUse::optimizer_state};
-    graph.allocations().push_back(residual);
-    residual.bytes = bytes;
-    replace_block(graph, static_cast<std::uint32_t>(graph.allocations().size() - 1), residual);
   }
 
   void describe_effect(const Totals& totals, const Communicators& networks,

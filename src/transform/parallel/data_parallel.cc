@@ -46,7 +46,8 @@ class DataParallel final : public Transform {
     GradientExchange exchange(graph, timeline, communicator, exchange_, gpus_);
     if (exchange_.copies) exchange.copy_with(memory_rate(graph, context, "copies"));
     for (const BackwardPass& pass : found.passes) exchange.send(pass, Operation::all_reduce);
-    hold_buckets(graph, exchange.totals().largest);
+    // Buckets that gradients are copied into take as much again.
+    if (exchange_.copies) hold_always(graph, exchange.totals().largest, MemoryUse::gradient);
     Effect effect;
     effect.changed = exchange.changed();
     effect.changed += contend(graph, exchange.totals().sent, exchange_.workers.contention).changed;
@@ -61,15 +62,6 @@ class DataParallel final : public Transform {
     Effect effect;
     effect.summary = "one GPU has nobody to exchange gradients with";
     return effect;
-  }
-
-  /// Buckets that gradients are copied into take as much again, from the first step on.
-  void hold_buckets(Graph& graph, Bytes bytes) const {
-    if (!exchange_.copies || bytes == Bytes{} || graph.allocations().empty()) return;
-    Allocation buckets{.device = 0, .use = MemoryUse::gradient};
-    graph.allocations().push_back(buckets);
-    buckets.bytes = bytes;
-    replace_block(graph, static_cast<std::uint32_t>(graph.allocations().size() - 1), buckets);
   }
 
   static void describe_effect(const Gradients& found, const GradientExchange& exchange,
