@@ -80,9 +80,7 @@ Nanoseconds UniformPricing::time_of(const Algorithm& algorithm, const Call& call
                                     CollectiveRow& row) const {
   const LinkCosts costs(&cost_, 1);
   if (const auto settings = packets_of(question_)) {
-    const Plan plan = algorithm.plan(call, costs);
-    const PacketPaths paths = uniform_paths(plan.endpoints, cost_, plan.switches_from);
-    const PacketRun run = packet_on(paths, *settings, algorithm, call, costs);
+    const PacketRun run = packet_on(cost_, *settings, algorithm, call);
     row.packets = figures_of(*settings, run);
     return run.expansion.time;
   }

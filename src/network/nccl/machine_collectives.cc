@@ -109,37 +109,30 @@ MachineCollectives::OnLinks MachineCollectives::on_links(Run run) const {
   Wires wires = wires_of(network_, run.routing);
   slow_down(wires);
   share_nics(wires);
-  std::optional<PacketRun> packets;
-  const auto time_of = [&](const Algorithm& one, const Call& whole) {
-    if (run.packets != nullptr) {
-      PacketPaths paths = paths_of(network_, run.routing);
-      for (LinkId link = 0; link < paths.links.size(); ++link)
-        paths.links[link].bandwidth = wires.capacities[link];
-      packets = packet_on(paths, *run.packets, one, whole, {&cost, 1});
-      return packets->expansion.time;
-    }
-    return run.flows ? flow_on(wires, one, whole, {&cost, 1}).time
-                     : closed_on(wires, one, whole, {&cost, 1});
+  const auto priced = [&](const Algorithm& one, const Call& whole) -> OnLinks {
+    if (run.packets == nullptr)
+      return {run.algorithm, run.flows ? flow_on(wires, one, whole, {&cost, 1}).time
+                                       : closed_on(wires, one, whole, {&cost, 1})};
+    PacketPaths paths = paths_of(network_, run.routing);
+    for (LinkId link = 0; link < paths.links.size(); ++link)
+      paths.links[link].bandwidth = wires.capacities[link];
+    const PacketRun packets = packet_on(paths, *run.packets, one, whole, {&cost, 1});
+    return {run.algorithm, packets.expansion.time, packets};
   };
   if (run.groups > 1) {
     Call all = call;
     all.ranks *= run.groups;
     const std::uint32_t active = run.flows || run.packets != nullptr ? run.groups : 1;
-    const Nanoseconds time = time_of(Interleaved(*algorithm, call, run.groups, active), all);
-    return {run.algorithm, time, packets};
+    return priced(Interleaved(*algorithm, call, run.groups, active), all);
   }
   const std::vector<RingOrder> orders = orders_of(run.algorithm);
-  if (orders.empty()) {
-    const Nanoseconds time = time_of(*algorithm, call);
-    return {run.algorithm, time, packets};
-  }
+  if (orders.empty()) return priced(*algorithm, call);
   const bool tree = run.algorithm == "double_tree";
   const std::size_t channels = orders.size() * (places_.nodes > 1 ? places_.per_node : 1);
   if (channels > 1) run.algorithm += " x " + std::to_string(channels);
   if (tree) call.levels = {places_.per_node, places_.nodes};
   const OnRails rails(*algorithm, orders, tree ? OnRails::Kind::tree : OnRails::Kind::ring);
-  const Nanoseconds time = time_of(rails, call);
-  return {run.algorithm, time, packets};
+  return priced(rails, call);
 }
 
 }  // namespace foretrace

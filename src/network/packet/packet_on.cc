@@ -81,6 +81,14 @@ PacketRun packet_on(const PacketPaths& paths, const PacketSettings& settings,
   return summed_up(carrier.packets(), expansion);
 }
 
+PacketRun packet_on(const LinkCost& cost, const PacketSettings& settings,
+                    const Algorithm& algorithm, const Call& call) {
+  const LinkCosts costs(&cost, 1);
+  const Plan plan = algorithm.plan(call, costs);
+  return packet_on(uniform_paths(plan.endpoints, cost, plan.switches_from), settings, algorithm,
+                   call, costs);
+}
+
 PacketRun run_messages(const PacketPaths& paths, const PacketSettings& settings,
                        const std::vector<TimedMessage>& messages) {
   Packets packets(paths, settings);

@@ -20,6 +20,10 @@ struct PacketRun {
 PacketRun packet_on(const PacketPaths& paths, const PacketSettings& settings,
                     const Algorithm& algorithm, const Call& call, LinkCosts costs);
 
+/// The same on a uniform network.
+PacketRun packet_on(const LinkCost& cost, const PacketSettings& settings,
+                    const Algorithm& algorithm, const Call& call);
+
 /// Messages that begin at given times, until nothing is under way.
 struct TimedMessage {
   PacketMessage message;

@@ -123,10 +123,7 @@ PacketRun Communicator::as_packets(Operation operation, Bytes bytes,
                                    const PacketSettings& packets) const {
   if (machine_) return *on_machine(operation, bytes, &packets).packets;
   const Uniform uniform = uniform_call(operation, bytes);
-  const LinkCosts costs(&uniform.cost, 1);
-  const Plan plan = uniform.algorithm->plan(uniform.call, costs);
-  return packet_on(uniform_paths(plan.endpoints, uniform.cost, plan.switches_from), packets,
-                   *uniform.algorithm, uniform.call, costs);
+  return packet_on(uniform.cost, packets, *uniform.algorithm, uniform.call);
 }
 
 Nanoseconds Communicator::on_links(Operation operation, Bytes bytes) const {
