@@ -120,6 +120,15 @@ std::unique_ptr<Algorithm> find_algorithm(std::string_view name);
 void check_call(std::string_view name, const Algorithm& algorithm, const Call& call,
                 LinkCosts costs);
 
+/// A call with the algorithm that serves it.
+struct SentCollective {
+  std::string name;
+  std::unique_ptr<Algorithm> base;  ///< `algorithm` may refer to it.
+  std::unique_ptr<Algorithm> algorithm;
+  Call call;
+  LinkCost cost;
+};
+
 struct Expansion {
   Nanoseconds time{0};  ///< When the last rank has all it needs.
   std::uint64_t messages = 0;

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "foretrace/answer/figure.h"
@@ -38,6 +39,9 @@ struct Context {
   std::span<const Graph* const> other_ranks = {};
   /// GPUs that steps in front made of each recorded one, which are neighbors on their machine.
   std::int64_t gpus_per_worker = 1;
+  /// The settings of the network that the last step in front with one of its own sends on, as JSON;
+  /// empty: there is none.
+  std::string network = {};
 };
 
 /// A task that gets another duration, and the numbers that decide it; their meaning is up to the
@@ -70,11 +74,12 @@ struct JobChange {
   double samples = 1, tokens = 1;
   std::string device = {};
   std::int64_t ranks = 1;
+  std::string network = {};  ///< Settings of the network that it sends on, as JSON; empty: none.
 
   /// On so many ranks, with batches of their own for each of `batches` workers.
-  static JobChange on(std::int64_t ranks, std::int64_t batches) {
+  static JobChange on(std::int64_t ranks, std::int64_t batches, std::string network = {}) {
     const auto times = static_cast<double>(batches);
-    return {.samples = times, .tokens = times, .ranks = ranks};
+    return {.samples = times, .tokens = times, .ranks = ranks, .network = std::move(network)};
   }
 };
 

@@ -74,6 +74,24 @@ PacketRun neighbors(std::uint32_t ranks) {
   return run_messages(paths_of(network, 1), settings, messages);
 }
 
+/// An all-reduce of all ranks in which no two messages meet, and beside it one of 64 ranks with
+/// parameter servers, whose cables, 1 in 256, queue.
+PacketRun crowded(std::uint32_t ranks) {
+  const auto wide = find_algorithm("halving_doubling"), narrow = find_algorithm("colocated");
+  const LinkCosts costs(&kCable, 1);
+  const std::vector<PacketCollective> both = {
+      {.rounds = {.algorithm = wide.get(),
+                  .call = {.ranks = ranks, .bytes = {100'000'000}},
+                  .costs = costs}},
+      {.rounds = {.algorithm = narrow.get(),
+                  .call = {.ranks = 64, .bytes = {100'000'000}},
+                  .costs = costs}}};
+  PacketSettings settings = by("dctcp");
+  settings.slice = {9000};
+  std::vector<RoundsTimes> times;
+  return packets_together(uniform_paths(ranks, kCable), settings, both, times);
+}
+
 }  // namespace
 }  // namespace foretrace
 
@@ -88,4 +106,5 @@ int main(int argc, char** argv) {
   }
   const std::uint32_t many = hosts == 144 ? 16'384 : hosts;
   time_case(std::to_string(many) + " ranks, neighbors", [&] { return neighbors(many); });
+  time_case(std::to_string(many) + " ranks, all-reduce", [&] { return crowded(many); });
 }

@@ -280,15 +280,18 @@ TEST(Dlcp, WithoutLossItTakesWhatReliableDoesWithoutLimitToBuffers) {
 
 TEST(Dlcp, TimeFallsWithAdmittedLossDownToTheBytesThatRemain) {
   for (const std::int64_t port : {0, 225'000}) {
-    for (const std::uint32_t senders : {4U, 16U, 48U}) {
+    for (const std::uint32_t senders : {1U, 4U, 16U, 48U}) {
       PacketSettings settings = sent_by("bounded");
       settings.port_buffer = {port};
+      settings.link_loss = senders == 1 ? .003 : 0;
       Nanoseconds before = 1h;
       for (const double loss : {0.001, .005, .01, .02, .035, .1}) {
         const std::int64_t bytes = 3'000'000;
         const Nanoseconds time = run_incast(settings, senders, bytes, loss).expansion.time;
-        // Which packets collide changes too: by less than 1 in 200.
-        EXPECT_LE(time, scaled(before, 1.005)) << port << " " << senders << " " << loss;
+        // Who is done first changes too, and with it how soon the others widen their windows: not
+        // for one sender, and by less than 3 in 100 for many.
+        EXPECT_LE(time, senders == 1 ? before : scaled(before, 1.03))
+            << port << " " << senders << " " << loss;
         const double least = (1 - loss) * static_cast<double>(bytes) * senders / 12.5;
         EXPECT_GE(static_cast<double>(time.count()), least);
         before = time;
@@ -313,19 +316,20 @@ TEST(Dlcp, GrayFailureHurtsReliableTransportsOnly) {
     std::printf("random loss of %.2f %%: bounded %.3f, reliable %.3f times as long\n", loss * 100,
                 bounded, reliable);
     EXPECT_NEAR(bounded, 1, .03);
-    EXPECT_GT(reliable, loss < 1e-3 ? 1 : 1.1);
+    EXPECT_GT(reliable, loss < 1e-2 ? 1 : 1.1);
   }
 }
 
 /// Reductions, as shares.
 struct Gains {
   double mean_dctcp = 0, p99_dctcp = 0, mean_pfabric = 0, p99_pfabric = 0;
+  double waiting = 0;  ///< Timeouts of DCTCP, by message.
 };
 
 /// DLCP-3: 144 hosts at 100 Gb/s, in pFabric's leaves and spines. Neither the workload nor the
 /// buffers of the published simulation are known. Here 12 jobs have a server and 11 workers each,
 /// which push a tensor at nearly the same time.
-Gains gains_of(std::int64_t bytes, std::int64_t port_buffer, int jobs) {
+Gains gains_of(std::int64_t bytes, std::int64_t port_buffer, int jobs, std::int64_t first_window) {
   const Network network(find_cluster(
       "fat_tree:hosts=144,ports=16,spines=4,leaves=9,bandwidth=12.5GB/s,latency=500ns"));
   const PacketPaths paths = paths_of(network, 1);
@@ -346,6 +350,7 @@ Gains gains_of(std::int64_t bytes, std::int64_t port_buffer, int jobs) {
   const auto run = [&](const char* transport) {
     PacketSettings settings = sent_by(transport);
     settings.port_buffer = {port_buffer};
+    settings.first_window = first_window;
     settings.spray = settings.transport == "bounded";
     return run_messages(paths, settings, messages);
   };
@@ -354,37 +359,115 @@ Gains gains_of(std::int64_t bytes, std::int64_t port_buffer, int jobs) {
     return 1 - static_cast<double>(a.count()) / static_cast<double>(b.count());
   };
   return {less(ours.mean, dctcp.mean), less(ours.p99, dctcp.p99), less(ours.mean, pfabric.mean),
-          less(ours.p99, pfabric.p99)};
+          less(ours.p99, pfabric.p99),
+          static_cast<double>(dctcp.counts.timeouts) / static_cast<double>(messages.size())};
 }
 
+/// Gains over DCTCP are as large as the share of its messages that wait for a timeout, which how a
+/// connection begins decides as much as buffers do: a full window of each sender overflows a port.
 TEST(Dlcp, TailsOfManyHostsAreShorterThanDctcps) {
   struct HostsCase {
     const char* name;
     std::int64_t bytes, port_buffer;
     int jobs;
+    std::int64_t first_window;  ///< 10: RFC 6928, and what ns-3 begins with.
   };
   // 225 kB: what pFabric's simulation gives DCTCP's ports (recalled). 2.25 MB: that for the rate.
-  constexpr HostsCase kCases[] = {{"12 jobs, 1 MB, 225 kB a port", 1'000'000, 225'000, 12},
-                                  {"1 job, 200 kB, 2.25 MB a port", 200'000, 2'250'000, 1},
-                                  {"4 jobs, 1 MB, 800 kB a port", 1'000'000, 800'000, 4},
-                                  {"12 jobs, 1 MB, 16 MB shared", 1'000'000, 0, 12}};
+  constexpr HostsCase kCases[] = {
+      {"12 jobs, 1 MB, 225 kB a port, full window", 1'000'000, 225'000, 12, 0},
+      {"12 jobs, 1 MB, 225 kB a port, 10 packets", 1'000'000, 225'000, 12, 10},
+      {"1 job, 200 kB, 2.25 MB a port, full window", 200'000, 2'250'000, 1, 0},
+      {"1 job, 200 kB, 2.25 MB a port, 10 packets", 200'000, 2'250'000, 1, 10},
+      {"4 jobs, 1 MB, 225 kB a port, 10 packets", 1'000'000, 225'000, 4, 10},
+      {"12 jobs, 1 MB, 16 MB shared, full window", 1'000'000, 0, 12, 0}};
   std::printf(
       "completion times of bounded; published: -43.1 %% mean and -91.8 %% p99 against DCTCP, "
       "-35.5 %% and -88.6 %% against pFabric\n");
   for (const HostsCase& one : kCases) {
-    const Gains gains = gains_of(one.bytes, one.port_buffer, one.jobs);
+    const Gains gains = gains_of(one.bytes, one.port_buffer, one.jobs, one.first_window);
     std::printf(
-        "  %-30s mean %5.1f %%, p99 %5.1f %% against DCTCP; %5.1f %%, %5.1f %% against "
-        "pFabric\n",
-        one.name, -100 * gains.mean_dctcp, -100 * gains.p99_dctcp, -100 * gains.mean_pfabric,
-        -100 * gains.p99_pfabric);
+        "  %-43s mean %5.1f %%, p99 %5.1f %% against DCTCP, with %.2f timeouts a message; %5.1f "
+        "%%, "
+        "%5.1f %% against pFabric\n",
+        one.name, -100 * gains.mean_dctcp, -100 * gains.p99_dctcp, gains.waiting,
+        -100 * gains.mean_pfabric, -100 * gains.p99_pfabric);
     EXPECT_GE(gains.mean_dctcp, 0) << one.name;
-    EXPECT_GE(gains.p99_dctcp, -.01) << one.name;
-    // Where ports are shallow, DCTCP waits for timeouts: the published band of the tail.
-    if (one.port_buffer != 225'000) continue;
-    EXPECT_GE(gains.p99_dctcp, .85);
-    EXPECT_LE(gains.p99_dctcp, .95);
+    EXPECT_GE(gains.p99_dctcp, gains.waiting > .1 ? .7 : -.1) << one.name;
+    EXPECT_LE(gains.mean_dctcp, gains.waiting > .1 ? .95 : .3) << one.name;
   }
+}
+
+/// Messages that are alike and share one port: the shortest-first order of pFabric ends them one
+/// after the other, at (n + 1) / 2n of the time that sharing gives all of them.
+TEST(Dlcp, PfabricHalvesTheMeanOfMessagesThatAreAlike) {
+  for (const std::uint32_t senders : {4U, 11U, 32U}) {
+    PacketSettings settings = sent_by("pfabric");
+    const PacketRun run = run_incast(settings, senders, 1'000'000);
+    const double least = 1e6 * senders / 12.5;
+    EXPECT_NEAR(static_cast<double>(run.expansion.time.count()) / least, 1, .1);
+    EXPECT_NEAR(static_cast<double>(run.mean.count()) / least, (senders + 1) / (2. * senders), .1);
+  }
+}
+
+/// A message that a sender stops early is off its hands: what it sends next does not wait for ever.
+TEST(Packets, AStoppedMessageHasLeft) {
+  PacketSettings settings = sent_by("bounded");
+  const PacketPaths paths = uniform_paths(2, kCable);
+  Packets packets(paths, settings);
+  packets.begin({.from = 0, .to = 1, .bytes = {30'000'000}, .loss = .1}, 0ns);
+  std::vector<MessageId> left, arrived;
+  while (const auto next = packets.next(Nanoseconds::max())) packets.take(*next, left, arrived);
+  EXPECT_EQ(arrived.size(), 1U);
+  EXPECT_EQ(left.size(), 1U);
+}
+
+/// Ten messages of one pair are one connection: they keep no more in flight than one does.
+TEST(Packets, MessagesOfAPairShareAWindow) {
+  for (const char* transport : {"reliable", "dctcp", "bounded"}) {
+    const PacketSettings settings = sent_by(transport);
+    std::vector<TimedMessage> messages;
+    for (const TimedMessage& one : incast(4, 100'000)) {
+      for (int i = 0; i < 10; ++i) messages.push_back(one);
+    }
+    const PacketRun many = run_messages(uniform_paths(5, kCable), settings, messages);
+    const PacketRun one = run_incast(settings, 4, 1'000'000);
+    EXPECT_EQ(many.counts.dropped, 0U) << transport;
+    EXPECT_NEAR(static_cast<double>(many.expansion.time.count()),
+                static_cast<double>(one.expansion.time.count()),
+                .05 * static_cast<double>(one.expansion.time.count()))
+        << transport;
+    EXPECT_LE(many.counts.deepest, scaled(one.counts.deepest, 1.1)) << transport;
+  }
+}
+
+/// Two collectives on one network: together they take longer than each, no longer than one after
+/// the other, and the urgent one takes what it takes alone.
+TEST(Packets, CollectivesMeetOnOneNetwork) {
+  const auto algorithm = find_algorithm("parameter_server");
+  const Call call{.ranks = 8, .bytes = {4'000'000}, .servers = 1};
+  const PacketPaths paths = uniform_paths(9, kCable);
+  PacketSettings settings = sent_by("reliable");
+  settings.buffer = {0};
+  const auto end_of = [&](std::size_t which, bool both, std::uint8_t queue) {
+    std::vector<PacketCollective> all;
+    for (std::size_t i = 0; i < (both ? 2U : 1U); ++i)
+      all.push_back({.rounds = {.algorithm = algorithm.get(), .call = call, .costs = {&kCable, 1}},
+                     .queue = i == 0 ? queue : std::uint8_t{1}});
+    std::vector<RoundsTimes> times;
+    packets_together(paths, settings, all, times);
+    return static_cast<double>(times[which].end.count());
+  };
+  const double alone = end_of(0, false, 1);
+  EXPECT_NEAR(end_of(0, true, 0) / alone, 1, .02);
+  EXPECT_GT(end_of(1, true, 0) / alone, 1.3);
+  EXPECT_LT(end_of(1, true, 0) / alone, 2.01);
+  std::vector<PacketCollective> chain(
+      2, {.rounds = {.algorithm = algorithm.get(), .call = call, .costs = {&kCable, 1}}});
+  chain[0].rounds.behind = 1;
+  std::vector<RoundsTimes> times;
+  packets_together(paths, settings, chain, times);
+  EXPECT_EQ(times[0].begin, times[1].end);
+  EXPECT_EQ((times[0].end - times[0].begin).count(), (times[1].end - times[1].begin).count());
 }
 
 /// DLCP-4.

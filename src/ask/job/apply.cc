@@ -47,7 +47,8 @@ class Application {
     const std::string donor = transform.donor();
     Context context{.machine = machine_ ? &*machine_ : nullptr,
                     .other_ranks = other_ranks_,
-                    .gpus_per_worker = gpus_per_worker_};
+                    .gpus_per_worker = gpus_per_worker_,
+                    .network = network_};
     if (!donor.empty() && donors_ != nullptr)
       context.donor = &donors_->graph_for(graph_, donor, applied.notes);
     Effect done = apply_checked(transform, graph_, context);
@@ -55,6 +56,7 @@ class Application {
     const JobChange change = transform.job_change();
     if (!change.device.empty()) machine_ = find_device(change.device);
     gpus_per_worker_ *= change.ranks;
+    if (!change.network.empty()) network_ = change.network;
     return done;
   }
 
@@ -62,6 +64,7 @@ class Application {
   Donors* donors_;
   std::span<const Graph* const> other_ranks_;
   std::int64_t gpus_per_worker_ = 1;
+  std::string network_;                 ///< Of the steps so far.
   std::optional<DeviceModel> machine_;  ///< Where the work runs after the steps so far.
 };
 

@@ -9,7 +9,8 @@ class FlowCarrier final : public Carrier {
  public:
   explicit FlowCarrier(const Wires& wires) : wires_(wires), flows_(wires.capacities) {}
 
-  std::uint32_t begin(std::uint32_t from, const Message& message, Nanoseconds now) override {
+  std::uint32_t begin(std::size_t, std::uint32_t from, const Message& message,
+                      Nanoseconds now) override {
     const Nanoseconds latency = wires_.route(from, message.to, route_);
     const FlowId flow = flows_.begin(route_, message.bytes, 0, now);
     if (flow >= latency_.size()) latency_.resize(flow + 1);
@@ -37,7 +38,9 @@ class FlowCarrier final : public Carrier {
 Expansion flow_on(const Wires& wires, const Algorithm& algorithm, const Call& call,
                   LinkCosts costs) {
   FlowCarrier carrier(wires);
-  return run_rounds(carrier, algorithm, call, costs);
+  const RoundsOf one{.algorithm = &algorithm, .call = call, .costs = costs};
+  std::vector<RoundsTimes> times;
+  return run_rounds(carrier, {&one, 1}, times);
 }
 
 }  // namespace foretrace

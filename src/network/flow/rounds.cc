@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <memory>
 #include <queue>
 
 #include "foretrace/error.h"
@@ -66,6 +67,7 @@ class Missing {
 };
 
 struct UnderWay {
+  std::size_t collective = 0;
   std::uint32_t from = 0, to = 0, round = 0;
   Nanoseconds reduce{0};
   bool streams = false;
@@ -82,57 +84,60 @@ struct Arrival {
 
 constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 
-class RoundsRun {
+/// The messages that all collectives have under way, by the id that their carrier gives them.
+struct Shared {
+  Carrier& carrier;
+  std::vector<UnderWay> under_way = {};
+  Expansion expansion = {};
+};
+
+/// One collective.
+class Rounds {
  public:
-  RoundsRun(Carrier& carrier, const Algorithm& algorithm, const Call& call, LinkCosts costs)
-      : carrier_(carrier),
-        algorithm_(algorithm),
-        call_(call),
-        costs_(costs),
-        plan_(algorithm.plan(call, costs)),
-        missing_(algorithm, call, plan_),
+  Rounds(Shared& shared, std::size_t number, const RoundsOf& of)
+      : shared_(shared),
+        number_(number),
+        algorithm_(*of.algorithm),
+        call_(of.call),
+        costs_(of.costs),
+        plan_(algorithm_.plan(call_, costs_)),
+        missing_(algorithm_, call_, plan_),
         round_(plan_.endpoints),
         sending_(plan_.endpoints) {}
 
-  Expansion run() {
+  void begin(Nanoseconds now) {
+    now_ = now;
     for (std::uint32_t rank = 0; rank < plan_.endpoints; ++rank) go_on(rank);
-    while (step()) continue;
-    expansion_.time = now_;
-    expansion_.state = Bytes{static_cast<std::int64_t>(most_state_)};
-    return expansion_;
   }
 
- private:
-  /// The next moment at which something leaves or arrives; false when there is none.
-  bool step() {
-    const Nanoseconds limit = arrivals_.empty() ? Nanoseconds::max() : arrivals_.top().at;
-    const std::optional<Nanoseconds> next = carrier_.next(limit);
-    if (!next && arrivals_.empty()) return false;
-    now_ = next ? std::min(*next, limit) : limit;
-    most_state_ = std::max(most_state_, carrier_.active() * sizeof(UnderWay) + missing_.bytes() +
-                                            (round_.size() + sending_.size()) * 4);
-    left_.clear();
-    arrived_.clear();
-    carrier_.take(now_, left_, arrived_);
-    for (const std::uint32_t id : left_) leave(under_way_[id]);
-    for (const std::uint32_t id : arrived_) come(under_way_[id], carrier_.latency(id));
-    woken_.clear();
-    while (!arrivals_.empty() && arrivals_.top().at == now_) arrive();
-    for (const std::uint32_t rank : woken_) go_on(rank);
-    return true;
-  }
+  /// When the next message is there that has already come but for its latency.
+  Nanoseconds next() const { return arrivals_.empty() ? Nanoseconds::max() : arrivals_.top().at; }
 
   /// A message that streams keeps its sender only until it has left.
-  void leave(const UnderWay& message) {
-    if (message.streams && --sending_[message.from] == 0)
-      arrivals_.push({now_, message.from, kNobody, kNobody});
+  void leave(const UnderWay& message, Nanoseconds now) {
+    if (!message.streams) return;
+    --open_;
+    if (--sending_[message.from] == 0) arrivals_.push({now, message.from, kNobody, kNobody});
   }
 
-  void come(const UnderWay& message, Nanoseconds latency) {
-    arrivals_.push({now_ + latency + message.reduce, message.to, message.round,
-                    message.streams ? kNobody : message.from});
+  void come(const UnderWay& message, Nanoseconds at) {
+    arrivals_.push(
+        {at + message.reduce, message.to, message.round, message.streams ? kNobody : message.from});
+    --open_;
   }
 
+  void go_on_at(Nanoseconds now) {
+    now_ = now;
+    woken_.clear();
+    while (next() == now) arrive();
+    for (const std::uint32_t rank : woken_) go_on(rank);
+  }
+
+  Bytes moved() const { return moved_; }
+  bool is_done() const { return open_ == 0 && arrivals_.empty(); }
+  std::size_t state() const { return missing_.bytes() + (round_.size() + sending_.size()) * 4; }
+
+ private:
   void arrive() {
     const Arrival arrival = arrivals_.top();
     arrivals_.pop();
@@ -184,18 +189,25 @@ class RoundsRun {
 
   void send(std::uint32_t from, std::uint32_t round, const Message& message) {
     const LinkCost& cost = costs_[std::min<std::size_t>(message.level, costs_.size() - 1)];
-    const std::uint32_t id = carrier_.begin(from, message, now_);
-    if (id >= under_way_.size()) under_way_.resize(id + 1);
+    const std::uint32_t id = shared_.carrier.begin(number_, from, message, now_);
+    if (id >= shared_.under_way.size()) shared_.under_way.resize(id + 1);
     const double reduce = message.reduces ? cost.reduce_ns_per_byte : 0;
-    under_way_[id] = {from, message.to, round,
-                      Nanoseconds(std::llround(static_cast<double>(message.bytes.count) * reduce)),
-                      message.streams};
+    shared_.under_way[id] = {
+        number_,
+        from,
+        message.to,
+        round,
+        Nanoseconds(std::llround(static_cast<double>(message.bytes.count) * reduce)),
+        message.streams};
     ++sending_[from];
-    ++expansion_.messages;
-    expansion_.moved += message.bytes;
+    open_ += message.streams ? 2 : 1;
+    ++shared_.expansion.messages;
+    shared_.expansion.moved += message.bytes;
+    moved_ += message.bytes;
   }
 
-  Carrier& carrier_;
+  Shared& shared_;
+  std::size_t number_;
   const Algorithm& algorithm_;
   const Call& call_;
   LinkCosts costs_;
@@ -205,20 +217,101 @@ class RoundsRun {
   std::vector<std::uint32_t> sending_;  ///< Messages of the round before that are under way.
   std::vector<std::uint32_t> received_, expected_;  ///< Before the second phase.
   std::uint32_t later_ = 0;
-  std::vector<UnderWay> under_way_;  ///< By id.
+  std::size_t open_ =
+      0;  ///< Messages that have not arrived, and streaming ones that have not left.
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
-  std::vector<std::uint32_t> left_, arrived_, woken_;
+  std::vector<std::uint32_t> woken_;
   std::vector<Message> messages_;
+  Bytes moved_{};
   Nanoseconds now_{0};
-  std::size_t most_state_ = 0;
-  Expansion expansion_;
+};
+
+/// All of them, on one clock.
+class Together {
+ public:
+  Together(Carrier& carrier, std::span<const RoundsOf> of, std::vector<RoundsTimes>& times)
+      : shared_{carrier}, of_(of), times_(times), running_(of.size()) {
+    times_.assign(of.size(), {});
+    for (std::size_t i = 0; i < of.size(); ++i)
+      if (of[i].behind == RoundsOf::kNothing) begins_.emplace(of[i].at, i);
+  }
+
+  Expansion run() {
+    while (step()) continue;
+    shared_.expansion.time = now_;
+    return shared_.expansion;
+  }
+
+ private:
+  /// The next moment at which something begins, leaves or arrives; false when there is none.
+  bool step() {
+    Nanoseconds limit = begins_.empty() ? Nanoseconds::max() : begins_.top().first;
+    for (const std::size_t i : active_) limit = std::min(limit, running_[i]->next());
+    const std::optional<Nanoseconds> next = shared_.carrier.next(limit);
+    if (!next && limit == Nanoseconds::max()) return false;
+    now_ = next ? std::min(*next, limit) : limit;
+    count_state();
+    left_.clear();
+    arrived_.clear();
+    shared_.carrier.take(now_, left_, arrived_);
+    for (const std::uint32_t id : left_) {
+      const UnderWay& message = shared_.under_way[id];
+      running_[message.collective]->leave(message, now_);
+    }
+    for (const std::uint32_t id : arrived_) {
+      const UnderWay& message = shared_.under_way[id];
+      running_[message.collective]->come(message, now_ + shared_.carrier.latency(id));
+    }
+    for (const std::size_t i : active_) running_[i]->go_on_at(now_);
+    do {
+      std::erase_if(active_, [&](std::size_t i) { return running_[i]->is_done() && end(i); });
+    } while (begin_due());
+    return true;
+  }
+
+  /// Whether any did.
+  bool begin_due() {
+    if (begins_.empty() || begins_.top().first > now_) return false;
+    const std::size_t i = begins_.top().second;
+    begins_.pop();
+    running_[i] = std::make_unique<Rounds>(shared_, i, of_[i]);
+    times_[i].begin = now_;
+    active_.push_back(i);
+    running_[i]->begin(now_);
+    return true;
+  }
+
+  bool end(std::size_t i) {
+    times_[i].end = now_;
+    times_[i].moved = running_[i]->moved();
+    for (std::size_t other = 0; other < of_.size(); ++other)
+      if (of_[other].behind == i) begins_.emplace(std::max(of_[other].at, now_), other);
+    return true;
+  }
+
+  void count_state() {
+    std::size_t state = shared_.carrier.active() * sizeof(UnderWay);
+    for (const std::size_t i : active_) state += running_[i]->state();
+    const Bytes bytes{static_cast<std::int64_t>(state)};
+    shared_.expansion.state = std::max(shared_.expansion.state, bytes);
+  }
+
+  Shared shared_;
+  std::span<const RoundsOf> of_;
+  std::vector<RoundsTimes>& times_;
+  std::vector<std::unique_ptr<Rounds>> running_;
+  std::vector<std::size_t> active_;
+  using Begin = std::pair<Nanoseconds, std::size_t>;
+  std::priority_queue<Begin, std::vector<Begin>, std::greater<>> begins_;
+  std::vector<std::uint32_t> left_, arrived_;
+  Nanoseconds now_{0};
 };
 
 }  // namespace
 
-Expansion run_rounds(Carrier& carrier, const Algorithm& algorithm, const Call& call,
-                     LinkCosts costs) {
-  return RoundsRun(carrier, algorithm, call, costs).run();
+Expansion run_rounds(Carrier& carrier, std::span<const RoundsOf> collectives,
+                     std::vector<RoundsTimes>& times) {
+  return Together(carrier, collectives, times).run();
 }
 
 }  // namespace foretrace

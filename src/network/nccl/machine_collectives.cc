@@ -92,13 +92,28 @@ void MachineCollectives::share_nics(Wires& wires) const {
   }
 }
 
-MachineCollectives::OnLinks MachineCollectives::on_links(Run run) const {
+Wires MachineCollectives::wires(std::uint64_t routing) const {
+  Wires wires = wires_of(network_, routing);
+  slow_down(wires);
+  share_nics(wires);
+  return wires;
+}
+
+PacketPaths MachineCollectives::packet_paths(std::uint64_t routing) const {
+  PacketPaths paths = paths_of(network_, routing);
+  const Wires like = wires(routing);
+  for (LinkId link = 0; link < paths.links.size(); ++link)
+    paths.links[link].bandwidth = like.capacities[link];
+  return paths;
+}
+
+SentCollective MachineCollectives::sent(Run run) const {
   Call& call = run.call;
   if (run.algorithm == "auto")
     run.algorithm = like_nccl(call.operation, by_nccl(call.operation, call.bytes).choice);
   if (run.algorithm == "hierarchical" && call.levels.empty())
     call.levels = {places_.per_node, places_.nodes};
-  const auto algorithm = find_algorithm(run.algorithm);
+  auto algorithm = find_algorithm(run.algorithm);
   const double rate = places_.nodes > 1 ? places_.inter / places_.per_node : places_.intra;
   const LinkCost cost{kHopTime, Bandwidth{std::max(rate, 1e-3) * 1e9}, 0};
   check_call(run.algorithm, *algorithm, call, {&cost, 1});
@@ -106,33 +121,34 @@ MachineCollectives::OnLinks MachineCollectives::on_links(Run run) const {
     throw Error(run.algorithm +
                 " needs servers or switches of its own, which the machine does not have; ask for a "
                 "uniform network");
-  Wires wires = wires_of(network_, run.routing);
-  slow_down(wires);
-  share_nics(wires);
-  const auto priced = [&](const Algorithm& one, const Call& whole) -> OnLinks {
-    if (run.packets == nullptr)
-      return {run.algorithm, run.flows ? flow_on(wires, one, whole, {&cost, 1}).time
-                                       : closed_on(wires, one, whole, {&cost, 1})};
-    PacketPaths paths = paths_of(network_, run.routing);
-    for (LinkId link = 0; link < paths.links.size(); ++link)
-      paths.links[link].bandwidth = wires.capacities[link];
-    const PacketRun packets = packet_on(paths, *run.packets, one, whole, {&cost, 1});
-    return {run.algorithm, packets.expansion.time, packets};
-  };
   if (run.groups > 1) {
-    Call all = call;
-    all.ranks *= run.groups;
     const std::uint32_t active = run.flows || run.packets != nullptr ? run.groups : 1;
-    return priced(Interleaved(*algorithm, call, run.groups, active), all);
+    auto groups = std::make_unique<Interleaved>(*algorithm, call, run.groups, active);
+    call.ranks *= run.groups;
+    return {run.algorithm, std::move(algorithm), std::move(groups), call, cost};
   }
   const std::vector<RingOrder> orders = orders_of(run.algorithm);
-  if (orders.empty()) return priced(*algorithm, call);
+  if (orders.empty()) return {run.algorithm, nullptr, std::move(algorithm), call, cost};
   const bool tree = run.algorithm == "double_tree";
   const std::size_t channels = orders.size() * (places_.nodes > 1 ? places_.per_node : 1);
   if (channels > 1) run.algorithm += " x " + std::to_string(channels);
   if (tree) call.levels = {places_.per_node, places_.nodes};
-  const OnRails rails(*algorithm, orders, tree ? OnRails::Kind::tree : OnRails::Kind::ring);
-  return priced(rails, call);
+  auto rails = std::make_unique<OnRails>(*algorithm, orders,
+                                         tree ? OnRails::Kind::tree : OnRails::Kind::ring);
+  return {run.algorithm, std::move(algorithm), std::move(rails), call, cost};
+}
+
+MachineCollectives::OnLinks MachineCollectives::on_links(const Run& run) const {
+  const SentCollective one = sent(run);
+  const LinkCosts costs(&one.cost, 1);
+  if (run.packets != nullptr) {
+    const PacketRun packets =
+        packet_on(packet_paths(run.routing), *run.packets, *one.algorithm, one.call, costs);
+    return {one.name, packets.expansion.time, packets};
+  }
+  const Wires on = wires(run.routing);
+  return {one.name, run.flows ? flow_on(on, *one.algorithm, one.call, costs).time
+                              : closed_on(on, *one.algorithm, one.call, costs)};
 }
 
 }  // namespace foretrace

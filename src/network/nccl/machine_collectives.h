@@ -47,7 +47,10 @@ class MachineCollectives {
     std::optional<PacketRun> packets = {};
   };
   /// Throws Error where the algorithm cannot serve the call, or needs servers of its own.
-  OnLinks on_links(Run run) const;
+  OnLinks on_links(const Run& run) const;
+  SentCollective sent(Run run) const;
+  /// The links as packets see them. REQUIRES: this outlives them.
+  PacketPaths packet_paths(std::uint64_t routing = 0) const;
 
   const Cluster& cluster() const { return network_.cluster(); }
   const RankPlaces& places() const { return places_; }
@@ -56,6 +59,7 @@ class MachineCollectives {
 
  private:
   std::vector<RingOrder> orders_of(const std::string& algorithm) const;
+  Wires wires(std::uint64_t routing) const;
   void slow_down(Wires& wires) const;
   void share_nics(Wires& wires) const;
 

@@ -86,6 +86,9 @@ void PacketEngine::start(MessageId id, Picoseconds now) {
   one.begun = now;
   one.pair = found;
   one.paths = pairs_.count(found);
+  if (found >= of_pair_.size()) of_pair_.resize(found + 1);
+  if (settings_.link_loss > 0)
+    one.luck = Draws(Draws(pair_seed(one)).next() + of_pair_[found].messages++).next();
   const auto first = pairs_.links(one.pair, 0);
   if (first.empty()) {
     one.stopped = true;
@@ -102,6 +105,7 @@ void PacketEngine::start(MessageId id, Picoseconds now) {
   one.outstanding.reset(one.packets);
   one.got.reset(one.packets);
   take_links(id, now);
+  join_connection(id);
   if (!start_train(id, now)) go(id, now);
 }
 
@@ -114,7 +118,6 @@ void PacketEngine::measure(Sending& one, std::span<const std::uint32_t> links) {
     slowest = std::max(slowest, ports_.time_on(link, wire));
   }
   one.full_window = static_cast<double>((one.round_trip + slowest - 1) / slowest + 1);
-  one.window = one.threshold = one.full_window;
 }
 
 void PacketEngine::offer(std::uint32_t id, Picoseconds now) {
@@ -132,7 +135,7 @@ void PacketEngine::vanish(std::uint32_t id) {
 
 void PacketEngine::arrive(std::uint32_t id, Picoseconds now) {
   Packet& packet = packets_[id];
-  if (!packet.has(Packet::probe) && ports_.loses(pairs_.link(packet.hop))) return lose(id);
+  if (!packet.has(Packet::probe) && ports_.loses(pairs_.link(packet.hop), packet)) return lose(id);
   ++packet.hop;
   if (pairs_.ends(packet.hop)) return receive(id, now);
   offer(id, now);
@@ -176,6 +179,7 @@ void PacketEngine::release(MessageId id) {
   if (!one.has_ended || !one.stopped || one.under_way > 0) return;
   if (one.uses_links) {
     one.uses_links = false;
+    std::erase(one.connection->open, id);
     each_link(one, [&](std::uint32_t link) { --on_link_[link].users; });
     count_missing(one);
   }

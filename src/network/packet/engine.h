@@ -72,10 +72,26 @@ class PacketEngine {
   void break_up(MessageId id, Picoseconds now);
   void put_where_it_is(MessageId id, std::uint32_t seq, const Train& train, Picoseconds now);
 
+  // Connections.
+  /// Behind those that are as urgent. pFabric's messages are connections each.
+  void join_connection(MessageId id);
+  double first_window(const Sending& one) const;
+  /// Packets in flight that count against its window: less urgent ones may wait long in a switch.
+  std::uint32_t in_flight(const Sending& one) const;
+  /// Whether only others of its connection keep it from sending.
+  bool is_held(const Sending& one) const;
+  /// Of all messages of a connection the most urgent take what is left of the window.
+  void go_on(const Connection& connection, Picoseconds now);
+  void go_on(MessageId id, Picoseconds now);
+
   // The sender.
   std::uint32_t wire_bytes(const Sending& one, std::uint32_t seq) const;
   /// The same packets of a message matter little whenever it is sent.
   bool is_unimportant(const Sending& one, std::uint32_t seq) const;
+  std::uint64_t pair_seed(const Sending& one) const;
+  /// The same for the same packet of a message whatever else happens, so that transports and shares
+  /// of loss are compared on like losses.
+  static std::uint32_t luck_of(Sending& one, std::uint32_t seq, bool again);
   std::uint32_t make_packet(MessageId id, std::uint32_t seq, bool again);
   void send(MessageId id, std::uint32_t seq, bool again, Picoseconds now);
   /// Sends what the window allows, and sees to the timer.
@@ -107,6 +123,11 @@ class PacketEngine {
   Ports ports_;
   std::vector<OnLink> on_link_;
   std::uint32_t visited_ = 0;
+  struct PairState {
+    std::uint32_t messages = 0;              ///< That have begun.
+    std::shared_ptr<Connection> connection;  ///< Of their messages now, or before.
+  };
+  std::vector<PairState> of_pair_;
   std::vector<Sending> messages_;
   std::vector<MessageId> unused_, free_later_, joined_;
   std::vector<MessageId> left_, arrived_;

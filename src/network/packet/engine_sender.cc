@@ -1,7 +1,47 @@
+#include <algorithm>
+
 #include "base/draws.h"
 #include "network/packet/engine.h"
 
 namespace foretrace {
+
+void PacketEngine::join_connection(MessageId id) {
+  Sending& one = messages_[id];
+  std::shared_ptr<Connection>& known = of_pair_[one.pair].connection;
+  if (traits_.by_remaining || !known || known->open.empty())
+    known = std::make_shared<Connection>(one.full_window, first_window(one));
+  one.connection = known;
+  const auto behind = std::ranges::upper_bound(
+      known->open, one.queue, {}, [&](MessageId other) { return messages_[other].queue; });
+  known->open.insert(behind, id);
+}
+
+double PacketEngine::first_window(const Sending& one) const {
+  const auto first = static_cast<double>(settings_.first_window);
+  return first == 0 || traits_.by_remaining ? one.full_window : std::min(first, one.full_window);
+}
+
+std::uint32_t PacketEngine::in_flight(const Sending& one) const {
+  std::uint32_t sum = 0;
+  for (const MessageId id : one.connection->open) {
+    if (messages_[id].queue <= one.queue) sum += messages_[id].in_flight;
+  }
+  return sum;
+}
+
+bool PacketEngine::is_held(const Sending& one) const {
+  return one.in_flight == 0 && one.has_more() && in_flight(one) > 0;
+}
+
+void PacketEngine::go_on(const Connection& connection, Picoseconds now) {
+  if (connection.open.size() == 1) return go_on(connection.open.front(), now);
+  const std::vector<MessageId> open = connection.open;
+  for (const MessageId id : open) go_on(id, now);
+}
+
+void PacketEngine::go_on(MessageId id, Picoseconds now) {
+  if (!messages_[id].is_train && !messages_[id].stopped) go(id, now);
+}
 
 std::uint32_t PacketEngine::wire_bytes(const Sending& one, std::uint32_t seq) const {
   return one.payload(seq) + static_cast<std::uint32_t>(settings_.header.count);
@@ -9,9 +49,17 @@ std::uint32_t PacketEngine::wire_bytes(const Sending& one, std::uint32_t seq) co
 
 bool PacketEngine::is_unimportant(const Sending& one, std::uint32_t seq) const {
   if (one.unimportant <= 0) return false;
+  return Draws(Draws(pair_seed(one)).next() + seq).uniform() < one.unimportant;
+}
+
+std::uint64_t PacketEngine::pair_seed(const Sending& one) const {
   const std::uint64_t pair = std::uint64_t{one.from} << 32U | one.to;
-  const auto seed = static_cast<std::uint64_t>(settings_.seed);
-  return Draws(Draws(pair ^ seed << 1U).next() + seq).uniform() < one.unimportant;
+  return pair ^ static_cast<std::uint64_t>(settings_.seed) << 1U;
+}
+
+std::uint32_t PacketEngine::luck_of(Sending& one, std::uint32_t seq, bool again) {
+  const std::uint64_t number = again ? (std::uint64_t{1} << 32U) + one.resent++ : seq;
+  return static_cast<std::uint32_t>(Draws(one.luck + number).next() >> 32U);
 }
 
 std::uint32_t PacketEngine::make_packet(MessageId id, std::uint32_t seq, bool again) {
@@ -28,10 +76,12 @@ std::uint32_t PacketEngine::make_packet(MessageId id, std::uint32_t seq, bool ag
   packet.hop = pairs_.begin(one.pair, packet.path);
   if (again || !is_unimportant(one, seq)) packet.set(Packet::important);
   if (again) packet.set(Packet::again);
+  if (settings_.link_loss > 0) packet.luck = luck_of(one, seq, again);
   if (traits_.is_marked) packet.set(Packet::can_mark);
   if (!one.outstanding.has(seq)) {
     one.outstanding.add(seq);
     ++one.in_flight;
+    ++one.connection->sent;
   }
   ++one.under_way;
   ++ports_.counts().sent;
@@ -57,7 +107,7 @@ void PacketEngine::go(MessageId id, Picoseconds now) {
 void PacketEngine::send_more(MessageId id, Picoseconds now) {
   for (;;) {
     Sending& one = messages_[id];
-    if (one.stopped || one.in_flight + 1 > one.window || !one.has_more()) break;
+    if (one.stopped || !one.has_more() || in_flight(one) + 1 > one.connection->window) break;
     if (one.again_at < one.again.size()) {
       const std::uint32_t seq = one.again[one.again_at++];
       if (!one.acknowledged.has(seq)) send(id, seq, true, now);
@@ -101,19 +151,22 @@ void PacketEngine::answer(std::uint32_t id, Picoseconds now) {
   Sending& one = messages_[packet.flow];
   --one.under_way;
   if (packet.has(Packet::stop)) one.stopped = true;
+  if (one.stopped && !one.has_left) leave(packet.flow);
   if (packet.has(Packet::probe))
     one.take_bitmap();
   else
     take_acknowledgement(*transport_, one, packet, now);
   one.deadline = now + transport_->patience(one);
-  if (!one.stopped) go(packet.flow, now);
+  const std::shared_ptr<Connection> connection = one.connection;
   release(packet.flow);
+  go_on(*connection, now);
 }
 
 void PacketEngine::timer(MessageId id, Picoseconds now) {
   Sending& one = messages_[id];
   one.has_timer = false;
   if (one.stopped) return release(id);
+  if (now >= one.deadline && is_held(one)) one.deadline = now + transport_->patience(one);
   if (now >= one.deadline) {
     ++ports_.counts().timeouts;
     transport_->silent(one);

@@ -36,7 +36,7 @@ Train PacketEngine::train_of(const Sending& one) const {
 
 bool PacketEngine::start_train(MessageId id, Picoseconds now) {
   Sending& one = messages_[id];
-  if (!settings_.trains) return false;
+  if (!settings_.trains || first_window(one) < one.full_window) return false;
   bool is_alone = true;
   each_link(one, [&](std::uint32_t link) {
     is_alone =
@@ -96,16 +96,19 @@ void PacketEngine::break_up(MessageId id, Picoseconds now) {
   {
     Sending& one = messages_[id];
     count_train(one, known);
-    one.smoothed = one.round_trip;
+    one.connection->smoothed = one.round_trip;
     for (std::uint32_t seq = 0; seq < known; ++seq) {
       one.acknowledged.add(seq);
       one.got.add(seq);
       one.base = one.highest = one.looked_at = seq + 1;
-      one.next = std::min(one.packets, seq + static_cast<std::uint32_t>(one.full_window));
+      one.connection->passed = seq + 1;
+      one.connection->sent =
+          std::min(one.packets, seq + static_cast<std::uint32_t>(one.full_window));
       transport_->acknowledged(one, false);
     }
     one.got_bytes = std::int64_t{known} * one.slice;
     one.next = known;
+    one.connection->sent = one.connection->passed = known;
   }
   for (std::uint32_t seq = known; seq < messages_[id].packets && train.enters(seq) <= now; ++seq) {
     messages_[id].next = seq + 1;

@@ -28,6 +28,7 @@ struct Packet {
   std::uint32_t hop = 0;        ///< Into the links of all paths, at the link it waits for or is on.
   std::uint32_t bytes = 0;      ///< On the wire.
   std::uint32_t remaining = 0;  ///< Packets that its flow still had to send, it among them.
+  std::uint32_t luck = ~std::uint32_t{0};  ///< A bad link loses those with the least.
   Picoseconds sent = 0;
   std::uint8_t queue = 0;  ///< 0 is served first.
   std::uint8_t flags = 0;

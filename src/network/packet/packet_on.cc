@@ -31,18 +31,27 @@ Halves halves_of(const Algorithm& algorithm, const Call& call, const Plan& plan)
 
 class PacketCarrier final : public Carrier {
  public:
-  PacketCarrier(const PacketPaths& paths, const PacketSettings& settings, Halves halves)
-      : settings_(settings), halves_(halves), packets_(paths, settings) {}
+  PacketCarrier(const PacketPaths& paths, const PacketSettings& settings,
+                std::span<const PacketCollective> collectives)
+      : collectives_(collectives), packets_(paths, settings) {
+    for (const PacketCollective& one : collectives) {
+      const RoundsOf& of = one.rounds;
+      halves_.push_back(halves_of(*of.algorithm, of.call, of.algorithm->plan(of.call, of.costs)));
+    }
+  }
 
-  std::uint32_t begin(std::uint32_t from, const Message& message, Nanoseconds now) override {
-    const double loss =
-        message.reduces ? settings_.loss / halves_.adding : settings_.pull_loss / halves_.other;
-    return packets_.begin({.from = from,
-                           .to = message.to,
-                           .bytes = message.bytes,
-                           .loss = loss,
-                           .unimportant = settings_.unimportant},
-                          now);
+  std::uint32_t begin(std::size_t collective, std::uint32_t from, const Message& message,
+                      Nanoseconds now) override {
+    const PacketCollective& one = collectives_[collective];
+    const Halves& halves = halves_[collective];
+    return packets_.begin(
+        {.from = from,
+         .to = message.to,
+         .bytes = message.bytes,
+         .queue = one.queue,
+         .loss = message.reduces ? one.loss / halves.adding : one.pull_loss / halves.other,
+         .unimportant = one.unimportant},
+        now);
   }
   std::optional<Nanoseconds> next(Nanoseconds limit) override { return packets_.next(limit); }
   void take(Nanoseconds now, std::vector<std::uint32_t>& left,
@@ -54,8 +63,8 @@ class PacketCarrier final : public Carrier {
   Packets& packets() { return packets_; }
 
  private:
-  const PacketSettings& settings_;
-  Halves halves_;
+  std::span<const PacketCollective> collectives_;
+  std::vector<Halves> halves_;
   Packets packets_;
 };
 
@@ -74,11 +83,24 @@ PacketRun summed_up(Packets& packets, const Expansion& expansion) {
 
 }  // namespace
 
+PacketRun packets_together(const PacketPaths& paths, const PacketSettings& settings,
+                           std::span<const PacketCollective> collectives,
+                           std::vector<RoundsTimes>& times) {
+  PacketCarrier carrier(paths, settings, collectives);
+  std::vector<RoundsOf> rounds;
+  for (const PacketCollective& one : collectives) rounds.push_back(one.rounds);
+  const Expansion expansion = run_rounds(carrier, rounds, times);
+  return summed_up(carrier.packets(), expansion);
+}
+
 PacketRun packet_on(const PacketPaths& paths, const PacketSettings& settings,
                     const Algorithm& algorithm, const Call& call, LinkCosts costs) {
-  PacketCarrier carrier(paths, settings, halves_of(algorithm, call, algorithm.plan(call, costs)));
-  const Expansion expansion = run_rounds(carrier, algorithm, call, costs);
-  return summed_up(carrier.packets(), expansion);
+  const PacketCollective one{.rounds = {.algorithm = &algorithm, .call = call, .costs = costs},
+                             .loss = settings.loss,
+                             .pull_loss = settings.pull_loss,
+                             .unimportant = settings.unimportant};
+  std::vector<RoundsTimes> times;
+  return packets_together(paths, settings, {&one, 1}, times);
 }
 
 PacketRun packet_on(const LinkCost& cost, const PacketSettings& settings,

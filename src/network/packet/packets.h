@@ -7,6 +7,9 @@
 // comes to one of its links; then its packets are put where they are by then. So the cost grows
 // with contention and not with bytes.
 //
+// Messages from one endpoint to another are one connection: they share a window, of which the most
+// urgent take what there is. A connection on which nothing is under way begins anew.
+//
 // Acknowledgements take the latency of the path, no bandwidth, and are not lost. Packets are
 // stored and forwarded. Everything is a function of the settings and the order of calls.
 

@@ -32,7 +32,7 @@ Ports::Ports(const PacketPaths& paths, const PacketSettings& settings, bool by_r
       port_limit_(settings.port_limit().count),
       drop_at_(std::min(settings.drop_threshold().count, port_limit_)),
       header_room_(trims_ ? port_limit_ / kHeaderShare : 0),
-      link_loss_(settings.link_loss),
+      least_luck_(settings.link_loss * 0x1p32),
       draws_(static_cast<std::uint64_t>(settings.seed)),
       ports_(paths.links.size()),
       held_(paths.memories) {
@@ -43,6 +43,7 @@ Ports::Ports(const PacketPaths& paths, const PacketSettings& settings, bool by_r
     port.latency = link.latency.count() * 1000;
     port.memory = buffer_ > 0 ? link.memory : PacketLink::kLossless;
     port.is_bad = link.is_first_hosts && settings.link_loss > 0;
+    port.has_priorities = settings.switch_priorities || link.memory == PacketLink::kLossless;
     port.mark_at = settings.mark_threshold(link.bandwidth).count;
     port.whole_time = time_of(port, whole_packet_);
   }
@@ -50,10 +51,6 @@ Ports::Ports(const PacketPaths& paths, const PacketSettings& settings, bool by_r
 
 Picoseconds Ports::time_of(const Port& port, std::uint32_t bytes) {
   return std::llround(static_cast<double>(bytes) * 1e12 / port.rate);
-}
-
-bool Ports::loses(std::uint32_t link) {
-  return ports_[link].is_bad && draws_.uniform() < link_loss_;
 }
 
 void Ports::expect(std::uint32_t link, Picoseconds round_trip) {
@@ -119,13 +116,12 @@ void Ports::push(Port& port, std::uint32_t id) {
     counts_.deepest = std::max(counts_.deepest, Bytes{port.bytes});
   }
   if (by_remaining_) return port.shortest.push_back(id);
-  const std::size_t queue = packet.queue;
+  const std::size_t queue = queue_of(port, packet);
   if ((port.used >> queue & 1U) != 0)
     packets_[port.tail[queue]].next = id;
   else
     port.head[queue] = id;
   port.tail[queue] = id;
-  port.queued[queue] += packet.bytes;
   port.used = static_cast<std::uint8_t>(port.used | 1U << queue);
 }
 
@@ -139,7 +135,6 @@ std::uint32_t Ports::pop(Port& port) {
   const auto queue = static_cast<std::size_t>(std::countr_zero(port.used));
   const std::uint32_t id = port.head[queue];
   const Packet& packet = packets_[id];
-  port.queued[queue] -= packet.bytes;
   port.head[queue] = packet.next;
   if (packet.next == kNoPacket) port.used = static_cast<std::uint8_t>(port.used & ~(1U << queue));
   take_out(port, packet);
@@ -179,9 +174,8 @@ bool Ports::cut(const Port& port, Packet& packet) {
 }
 
 bool Ports::drops_early(Port& port, Packet& packet) {
-  const std::int64_t queued = port.queued[packet.queue];
   if (packet.has(Packet::trimmed)) return false;
-  if (!packet.has(Packet::important)) return queued > drop_at_;
+  if (!packet.has(Packet::important)) return port.bytes > drop_at_;
   if (!is_red_ || packet.has(Packet::can_mark)) return false;
   port.average += kRedWeight * (static_cast<double>(port.bytes) - port.average);
   const auto least = static_cast<double>(port.mark_at);
@@ -200,7 +194,7 @@ bool Ports::admit(Port& port, std::uint32_t id) {
     if (!cut(port, packet)) return drop(packet), false;
     return true;
   }
-  if (packet.has(Packet::can_mark) && port.queued[packet.queue] > port.mark_at) {
+  if (packet.has(Packet::can_mark) && port.bytes > port.mark_at) {
     packet.set(Packet::marked);
     ++counts_.marked;
   }

@@ -8,7 +8,9 @@
 //            drop, or cut its     mark it; an unimportant
 //            payload ("trim")     one is dropped (K_low)
 //
-// Memory belongs to a switch: its ports share it. Links of hosts have room for everything.
+// Thresholds are for all queues of a port together: with one for each, less urgent packets would
+// fill the memory unmarked. Memory belongs to a switch: its ports share it. Links of hosts have
+// room for everything.
 
 #include <array>
 #include <cstdint>
@@ -45,7 +47,9 @@ class Ports {
   /// The link has become free.
   void serve(std::uint32_t link, Picoseconds now);
   /// Whether a bad link loses the packet that it carries.
-  bool loses(std::uint32_t link);
+  bool loses(std::uint32_t link, const Packet& packet) const {
+    return ports_[link].is_bad && packet.luck < least_luck_;
+  }
 
   /// For trains: puts a packet where offer() would have it, behind what is there.
   void place(std::uint32_t id, std::uint32_t link, Picoseconds busy_until);
@@ -77,17 +81,19 @@ class Ports {
     Picoseconds round_trip = 0;
     std::uint32_t memory = PacketLink::kLossless;
     std::uint32_t waiting = 0;  ///< Packets.
-    bool is_waking = false, is_bad = false;
+    bool is_waking = false, is_bad = false, has_priorities = true;
     std::uint8_t used = 0;  ///< A bit for each queue with packets.
     std::int64_t bytes = 0, mark_at = 0;
     double average = 0;
     std::array<std::uint32_t, kQueues> head{}, tail{};
-    std::array<std::int64_t, kQueues> queued{};
     std::vector<std::uint32_t> shortest;  ///< pFabric: in the order of arrival.
   };
 
   static Picoseconds time_of(const Port& port, std::uint32_t bytes);
   void start(std::uint32_t id, std::uint32_t link, Picoseconds now);
+  static std::size_t queue_of(const Port& port, const Packet& packet) {
+    return port.has_priorities ? packet.queue : 0;
+  }
   void push(Port& port, std::uint32_t id);
   std::uint32_t pop(Port& port);
   std::uint32_t pop_shortest(Port& port);
@@ -103,7 +109,7 @@ class Ports {
   std::uint32_t whole_packet_;
   bool by_remaining_, trims_, is_red_;
   std::int64_t buffer_, port_limit_, drop_at_, header_room_;
-  double link_loss_;
+  double least_luck_;  ///< Of packets that bad links do not lose.
   Draws draws_;
   std::vector<Port> ports_;
   std::vector<std::int64_t> held_;  ///< Bytes, by switch.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "network/packet/packet.h"
@@ -23,6 +24,19 @@ class PacketSet {
   std::vector<std::uint64_t> words_;
 };
 
+/// The messages from one endpoint to another share what may be in flight between them.
+struct Connection {
+  Connection(double full, double first) : window(first), threshold(full) {}
+
+  double window, threshold;
+  std::uint64_t sent = 0, passed = 0;  ///< Packets that were ever in flight, and no longer are.
+  std::uint64_t recover = 0;           ///< The window shrinks again for losses from here on.
+  double marks = 0, answers = 0, congestion = 0;  ///< DCTCP: of this window; alpha.
+  std::uint64_t window_end = 0;
+  Picoseconds smoothed = 0;         ///< Round trip.
+  std::vector<std::uint32_t> open;  ///< Messages, the most urgent first.
+};
+
 struct Sending {
   // The message.
   std::uint32_t from = 0, to = 0;
@@ -32,6 +46,9 @@ struct Sending {
   std::int64_t needed = 0;  ///< Bytes that do, as the rest may be lost.
   double unimportant = 0;   ///< Share of its packets.
 
+  std::uint64_t luck = 0;  ///< Of this message among those of its pair; seeds that of packets.
+  std::uint32_t resent = 0;
+
   // Its paths.
   std::uint32_t pair = 0;  ///< See PairPaths.
   std::uint32_t paths = 1, first_path = 0;
@@ -40,18 +57,14 @@ struct Sending {
   double full_window = 0;      ///< A round trip of packets at the rate of the narrowest link.
 
   // The sender.
+  std::shared_ptr<Connection> connection;
   std::uint32_t next = 0;       ///< The first that was never sent.
   std::uint32_t base = 0;       ///< All before it are acknowledged.
   std::uint32_t highest = 0;    ///< One past the highest that is acknowledged.
   std::uint32_t looked_at = 0;  ///< Those before it were searched for gaps.
-  std::uint32_t recover = 0;    ///< The window shrinks again for losses from here on.
   std::uint32_t in_flight = 0;
-  double window = 1, threshold = 1e9;
-  double marks = 0, answers = 0, congestion = 0;  ///< DCTCP: of this window; alpha.
-  std::uint32_t window_end = 0;
   std::uint32_t timeouts = 0;  ///< In a row.
   std::uint32_t cut = 0;       ///< Packets that came without payload.
-  Picoseconds smoothed = 0;    ///< Round trip.
   Picoseconds deadline = 0;
   std::vector<std::uint32_t> again;  ///< To be sent again, from `again_at` on.
   std::uint32_t again_at = 0;
@@ -80,6 +93,7 @@ struct Sending {
     if (!outstanding.has(seq)) return;
     outstanding.remove(seq);
     --in_flight;
+    ++connection->passed;
   }
   void send_again(std::uint32_t seq) {
     settle(seq);
@@ -101,7 +115,7 @@ struct Sending {
       if (!acknowledged.has(seq)) send_again(seq);
     }
     looked_at = next;
-    recover = next;
+    connection->recover = connection->sent;
   }
   /// The answer to a probe is there, and with the last of them the BITMAP: packets sent before the
   /// probes that are not acknowledged are lost. While there are packets that were never sent, those

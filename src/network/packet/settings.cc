@@ -42,6 +42,11 @@ void PacketSettings::describe(Fields& fields) {
   fields.number("link_loss", link_loss,
                 "Share of packets that network cables of the first host lose at random", 0, .5);
   fields.time("timeout", timeout, "Least time until a reliable transport sends again", 1us);
+  fields.integer(
+      "first_window", first_window,
+      "Packets that a connection begins with, and then doubles in each round trip: 10 for "
+      "TCP (RFC 6928); 0: as many as fill a round trip, which pfabric always begins with",
+      0, 1'000'000);
   fields.number("unimportant", unimportant,
                 "Share of packets that may be dropped early: small gradients (assumed)", 0, 1);
   fields.integer("seed", seed, "Chooses equal paths, and the packets that are lost at random", 0);

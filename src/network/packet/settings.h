@@ -22,11 +22,13 @@ struct PacketSettings {
   bool spray = false;
   double link_loss = 0;  ///< On network cables of the first host.
   Nanoseconds timeout{10'000'000};
+  std::int64_t first_window = 0;  ///< Packets; 0: a round trip of them.
   double loss = 0;       ///< The share of a message that may be missing, where a transport has it.
   double pull_loss = 0;  ///< The same for messages that the receiver does not add up.
   double unimportant = kUnimportant;  ///< The share of packets that are.
   std::int64_t seed = 0;
-  bool trains = true;  ///< Off, every packet has its events: for tests.
+  bool switch_priorities = true;  ///< Off, the queues of messages count in hosts only.
+  bool trains = true;             ///< Off, every packet has its events: for tests.
 
   /// Gradients below the median of their tensor: an assumed rule, as no source tells the share.
   static constexpr double kUnimportant = .5;

@@ -58,44 +58,49 @@ void take_acknowledgement(const Transport& transport, Sending& sending, const Pa
   while (sending.base < sending.packets && sending.acknowledged.has(sending.base)) ++sending.base;
   if (!packet.has(Packet::again)) {
     const Picoseconds took = now - packet.sent;
-    const auto change = static_cast<double>(took - sending.smoothed) * kSmoothing;
-    sending.smoothed = sending.smoothed == 0 ? took : sending.smoothed + std::llround(change);
+    Picoseconds& smoothed = sending.connection->smoothed;
+    const auto change = static_cast<double>(took - smoothed) * kSmoothing;
+    smoothed = smoothed == 0 ? took : smoothed + std::llround(change);
   }
   transport.acknowledged(sending, packet.has(Packet::marked));
 }
 
 void grow_window(Sending& sending) {
-  sending.window += sending.window < sending.threshold ? 1 : 1 / sending.window;
+  Connection& all = *sending.connection;
+  all.window += all.window < all.threshold ? 1 : 1 / all.window;
 }
 
 void shrink_window(Sending& sending, double factor) {
-  if (sending.base < sending.recover) return;
-  sending.recover = sending.next;
-  sending.window = std::max(kLeastWindow, sending.window * factor);
-  sending.threshold = sending.window;
+  Connection& all = *sending.connection;
+  if (all.passed < all.recover) return;
+  all.recover = all.sent;
+  all.window = std::max(kLeastWindow, all.window * factor);
+  all.threshold = all.window;
 }
 
 void follow_marks(Sending& sending, bool marked) {
-  sending.answers += 1;
-  if (marked) sending.marks += 1;
-  if (sending.base >= sending.window_end) {
-    const double share = sending.marks / sending.answers;
-    sending.congestion += kDctcpGain * (share - sending.congestion);
-    if (sending.marks > 0) shrink_window(sending, 1 - sending.congestion / 2);
-    sending.answers = sending.marks = 0;
-    sending.window_end = sending.next;
+  Connection& all = *sending.connection;
+  all.answers += 1;
+  if (marked) all.marks += 1;
+  if (all.passed >= all.window_end) {
+    const double share = all.marks / all.answers;
+    all.congestion += kDctcpGain * (share - all.congestion);
+    if (all.marks > 0) shrink_window(sending, 1 - all.congestion / 2);
+    all.answers = all.marks = 0;
+    all.window_end = all.sent;
   }
   if (!marked) grow_window(sending);
 }
 
 void restart_window(Sending& sending) {
-  sending.threshold = std::max(2.0, sending.window / 2);
-  sending.window = kLeastWindow;
+  Connection& all = *sending.connection;
+  all.threshold = std::max(2.0, all.window / 2);
+  all.window = kLeastWindow;
   ++sending.timeouts;
 }
 
 Picoseconds backed_off(const Sending& sending, Picoseconds least) {
-  const Picoseconds base = std::max(least, 2 * sending.smoothed);
+  const Picoseconds base = std::max(least, 2 * sending.connection->smoothed);
   return base << std::min(sending.timeouts, kMostDoublings);
 }
 

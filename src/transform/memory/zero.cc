@@ -58,7 +58,7 @@ class Zero final : public Transform {
 
   JobChange job_change() const override {
     if (!has_traffic()) return {};
-    return JobChange::on(workers_, workers_);
+    return JobChange::on(workers_, workers_, traffic_.network.text());
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "transform/parallel/communicator.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
 
@@ -45,6 +46,11 @@ void NetworkSettings::describe(Fields& fields) {
 
 bool NetworkSettings::is_given() const {
   return !machine.empty() || latency || bandwidth.bytes_per_second > 0;
+}
+
+std::string NetworkSettings::text() const {
+  NetworkSettings copy = *this;
+  return write_json(copy).dump();
 }
 
 namespace {
@@ -104,38 +110,24 @@ const std::vector<std::string>& Communicator::assumed() const {
 }
 
 Nanoseconds Communicator::priced(Operation operation, Bytes bytes) const {
-  if (!machine_) return on_uniform(operation, bytes);
-  if (settings_.algorithm == "auto")
+  if (machine_ && settings_.algorithm == "auto")
     return from_microseconds(machine_->by_nccl(operation, bytes).us);
-  return on_machine(operation, bytes, nullptr).time;
+  return on_links(operation, bytes);
 }
 
-MachineCollectives::OnLinks Communicator::on_machine(Operation operation, Bytes bytes,
-                                                     const PacketSettings* packets) const {
-  return within("algorithm", [&] {
-    return machine_->on_links({.algorithm = settings_.algorithm,
-                               .call = {.operation = operation, .ranks = workers_, .bytes = bytes},
-                               .packets = packets});
-  });
+MachineCollectives::Run Communicator::run(Operation operation, Bytes bytes) const {
+  return {.algorithm = settings_.algorithm,
+          .call = {.operation = operation, .ranks = workers_, .bytes = bytes}};
 }
 
-PacketRun Communicator::as_packets(Operation operation, Bytes bytes,
-                                   const PacketSettings& packets) const {
-  if (machine_) return *on_machine(operation, bytes, &packets).packets;
-  const Uniform uniform = uniform_call(operation, bytes);
-  return packet_on(uniform.cost, packets, *uniform.algorithm, uniform.call);
+/// Rounds are as long as their slowest link takes.
+LinkCost Communicator::uniform_cost() const {
+  return {*settings_.latency, Bandwidth{settings_.bandwidth.bytes_per_second * settings_.slow_link},
+          0};
 }
 
-Nanoseconds Communicator::on_links(Operation operation, Bytes bytes) const {
-  return machine_ ? on_machine(operation, bytes, nullptr).time : on_uniform(operation, bytes);
-}
-
-Nanoseconds Communicator::on_uniform(Operation operation, Bytes bytes) const {
-  const Uniform uniform = uniform_call(operation, bytes);
-  return uniform.algorithm->closed(uniform.call, {&uniform.cost, 1});
-}
-
-Communicator::Uniform Communicator::uniform_call(Operation operation, Bytes bytes) const {
+SentCollective Communicator::sent(Operation operation, Bytes bytes) const {
+  if (machine_) return within("algorithm", [&] { return machine_->sent(run(operation, bytes)); });
   std::string name = settings_.algorithm;
   if (name == "auto") name = usual_algorithm(operation);
   auto algorithm = find_algorithm(name);
@@ -143,15 +135,60 @@ Communicator::Uniform Communicator::uniform_call(Operation operation, Bytes byte
                   .ranks = workers_,
                   .bytes = bytes,
                   .servers = static_cast<std::uint32_t>(settings_.servers)};
-  // Rounds are as long as their slowest link takes.
-  const Bandwidth slowest{settings_.bandwidth.bytes_per_second * settings_.slow_link};
-  const LinkCost cost{*settings_.latency, slowest, 0};
+  const LinkCost cost = uniform_cost();
   check_call(name, *algorithm, call, {&cost, 1});
-  return {std::move(algorithm), call, cost};
+  return {name, nullptr, std::move(algorithm), call, cost};
+}
+
+PacketPaths Communicator::packet_paths(const Plan& plan) const {
+  return machine_ ? machine_->packet_paths()
+                  : uniform_paths(plan.endpoints, uniform_cost(), plan.switches_from);
+}
+
+Nanoseconds Communicator::on_links(Operation operation, Bytes bytes) const {
+  if (machine_)
+    return within("algorithm", [&] { return machine_->on_links(run(operation, bytes)).time; });
+  const SentCollective one = sent(operation, bytes);
+  return one.algorithm->closed(one.call, {&one.cost, 1});
 }
 
 Communicator& Communicators::among(std::int64_t ranks, std::int64_t stride) {
   return known_.try_emplace({ranks, stride}, settings_, ranks, stride * apart_).first->second;
+}
+
+PacketRun Communicators::as_packets(const std::vector<AskedPackets>& asked,
+                                    const PacketSettings& settings,
+                                    std::vector<RoundsTimes>& times) {
+  std::vector<SentCollective> sent;
+  std::vector<PacketCollective> collectives;
+  std::int64_t most = 0;
+  Plan widest;
+  bool is_alike = true, has_servers = false;
+  for (const AskedPackets& one : asked) {
+    const SentCollective& added =
+        sent.emplace_back(among(one.ranks).sent(one.operation, one.bytes));
+    const Plan plan = added.algorithm->plan(added.call, {&added.cost, 1});
+    is_alike = is_alike && (most == 0 || most == one.ranks);
+    has_servers = has_servers || plan.endpoints > one.ranks;
+    if (plan.endpoints > widest.endpoints) widest = plan;
+    most = std::max(most, one.ranks);
+  }
+  if (has_servers && !is_alike)
+    throw Error(
+        "servers: must serve collectives of one number of ranks at a time; choose them with where");
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const AskedPackets& one = asked[i];
+    collectives.push_back({.rounds = {.algorithm = sent[i].algorithm.get(),
+                                      .call = sent[i].call,
+                                      .costs = {&sent[i].cost, 1},
+                                      .at = one.at,
+                                      .behind = one.behind},
+                           .queue = one.queue,
+                           .loss = one.loss,
+                           .pull_loss = one.pull_loss,
+                           .unimportant = one.unimportant});
+  }
+  return packets_together(among(most).packet_paths(widest), settings, collectives, times);
 }
 
 std::vector<std::string> Communicators::assumed() const {

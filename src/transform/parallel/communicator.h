@@ -18,16 +18,18 @@
 namespace foretrace {
 
 /// The settings. A machine, or else the latency and bandwidth of a uniform network.
-struct NetworkSettings {
+struct NetworkSettings : Described {
   std::string machine, algorithm = "auto";
   Bandwidth bandwidth{};  ///< 0: not given.
   std::optional<Nanoseconds> latency;
   std::int64_t servers = 0;
   double slow_link = 1;
 
-  void describe(Fields& fields);
+  void describe(Fields& fields) override;
   /// Whether the settings name a machine, or any part of a uniform network.
   bool is_given() const;
+  /// The settings as JSON.
+  std::string text() const;
 };
 
 /// Prices of collectives among so many workers, one on each device. Not for several threads at
@@ -43,10 +45,10 @@ class Communicator {
   /// Bytes as nccl-tests counts them: the whole buffer. 0 for a single worker.
   Nanoseconds time(Operation operation, Bytes bytes);
 
-  /// The same as packets, and what became of them. Throws Error where settings contradict each
-  /// other.
-  PacketRun as_packets(Operation operation, Bytes bytes, const PacketSettings& packets) const;
-  /// The closed form of what as_packets() sends, on the same links.
+  /// How messages are sent, and on which links: those of an endpoint each at least.
+  SentCollective sent(Operation operation, Bytes bytes) const;
+  PacketPaths packet_paths(const Plan& plan) const;
+  /// The closed form of sent(), on the same links.
   Nanoseconds on_links(Operation operation, Bytes bytes) const;
 
   std::int64_t workers() const { return workers_; }
@@ -57,22 +59,25 @@ class Communicator {
 
  private:
   Nanoseconds priced(Operation operation, Bytes bytes) const;
-  Nanoseconds on_uniform(Operation operation, Bytes bytes) const;
-  MachineCollectives::OnLinks on_machine(Operation operation, Bytes bytes,
-                                         const PacketSettings* packets) const;
-
-  struct Uniform {
-    std::unique_ptr<Algorithm> algorithm;
-    Call call;
-    LinkCost cost;
-  };
-  Uniform uniform_call(Operation operation, Bytes bytes) const;
+  MachineCollectives::Run run(Operation operation, Bytes bytes) const;
+  LinkCost uniform_cost() const;
 
   NetworkSettings settings_;
   std::uint32_t workers_;
   std::unique_ptr<MachineCollectives> machine_;  ///< None on a uniform network.
   std::string described_;
   std::map<std::pair<Operation, std::int64_t>, Nanoseconds> known_;
+};
+
+/// A collective among other ones on the same network.
+struct AskedPackets {
+  Operation operation = Operation::all_reduce;
+  Bytes bytes{};
+  std::int64_t ranks = 0;
+  Nanoseconds at{0};
+  std::size_t behind = RoundsOf::kNothing;
+  std::uint8_t queue = 0;
+  double loss = 0, pull_loss = 0, unimportant = 0;
 };
 
 /// The communicators of one network, made when they are first asked for. Not for several threads at
@@ -86,6 +91,11 @@ class Communicators {
 
   /// `stride`: members are so many workers apart. Throws Error as Communicator does.
   Communicator& among(std::int64_t ranks, std::int64_t stride = 1);
+
+  /// All of them as packets, which meet: member i of each is at device i. Throws Error where
+  /// settings contradict each other, or where servers serve several numbers of ranks.
+  PacketRun as_packets(const std::vector<AskedPackets>& asked, const PacketSettings& settings,
+                       std::vector<RoundsTimes>& times);
 
   /// What the smallest communicator assumes; nothing before one was asked for.
   std::vector<std::string> assumed() const;

@@ -73,8 +73,7 @@ class Compress final : public Transform {
         Task& task = graph.task(bucket.task);
         const double share = received_share(method, bucket.ranks);
         double factor = share;
-        if (network_.is_given())
-          factor = factor_of(method, bucket, networks.among(bucket.ranks));
+        if (network_.is_given()) factor = factor_of(method, bucket, networks.among(bucket.ranks));
         totals.before += task.duration;
         const Nanoseconds transfer = scaled(task.duration, factor);
         totals.after += transfer;
@@ -141,8 +140,7 @@ class Compress final : public Transform {
     return time;
   }
 
-  void describe_effect(const Totals& totals, const Communicators& networks,
-                       Effect& effect) const {
+  void describe_effect(const Totals& totals, const Communicators& networks, Effect& effect) const {
     effect.summary = method_ + ": transfers of gradients take " + to_text(totals.after) +
                      " instead of " + to_text(totals.before) + " in all, for " +
                      to_text(totals.kernels) + " of kernels that compress and restore them";

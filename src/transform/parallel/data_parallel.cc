@@ -55,7 +55,7 @@ class DataParallel final : public Transform {
     return effect;
   }
 
-  JobChange job_change() const override { return JobChange::on(gpus_, gpus_); }
+  JobChange job_change() const override { return JobChange::on(gpus_, gpus_, network_.text()); }
 
  private:
   static Effect nobody() {

@@ -6,7 +6,10 @@
 //
 // `model(before)` is the closed form of the same algorithm on the same links, which is what
 // data_parallel and p3 add: a network without loss or queues. For recorded transfers `before` names
-// the transport that they were sent by.
+// the transport that they were sent by. Transfers of a step that are ready at the same time meet in
+// one network, unless their lane runs them one after another: see packet_traffic.h. One that
+// nothing but the network orders takes from when it is ready to when it is there, and what
+// overlapping kernels add.
 //
 // Importance. By layer: gradients of the front half of the model, which are sent last, tolerate
 // more loss than those of the back (1.1 % against 0.4 % in DLCP's test of one model); all packets
@@ -14,22 +17,21 @@
 // Magnitudes are assumed to be distributed exponentially, as no trace tells them.
 //
 // Ignored: more steps until the loss is as low, unless `more_steps` states them; what other jobs
-// send on the same links; transfers of one job that overlap each other.
+// send on the same links.
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <nlohmann/json.hpp>
 
-#include "base/numbers/scaling.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 #include "graph/select.h"
-#include "network/packet/packet_on.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 #include "transform/parallel/communicator.h"
 #include "transform/parallel/known_collectives.h"
+#include "transform/parallel/packet_traffic.h"
 
 namespace foretrace {
 namespace {
@@ -72,6 +74,11 @@ class DropPackets final : public Transform {
     fields.text("before", before_,
                 "How the transfers in the trace are sent: \"closed\", without loss or queues, as "
                 "data_parallel adds them, or a transport");
+    fields.choice("order", order_, {"auto", "lane", "ready"},
+                  "When a transfer begins. lane: behind the one in front of it, as NCCL runs those "
+                  "of a communicator; ready: with its data; auto: ready for parameter servers");
+    fields.flag("front_first", front_first_,
+                "With bounded behind p3: switches too serve packets of the front layers first");
     describe_ranks(fields, ranks_);
     fields.object("where", where_, "The collectives to send so");
   }
@@ -88,47 +95,29 @@ class DropPackets final : public Transform {
     }
   }
 
-  Effect apply(Graph& graph, const Context&) const override {
+  Effect apply(Graph& graph, const Context& context) const override {
     if (graph.collectives().empty()) throw Error(kNoTraffic);
     const KnownCollectives known = known_collectives(graph, where_, ranks_);
-    const std::vector<Transfer> transfers = chosen(graph, known);
-    Run run{.networks = Communicators(network_)};
-    for (const Transfer& one : transfers) {
-      const Priced& priced = price(one, run);
-      Nanoseconds& duration = graph.task(one.task).duration;
-      run.before += duration;
-      duration = scaled(duration, ratio(priced.after.expansion.time, priced.before));
-      run.after += duration;
-      add(priced.after, one.is_gradient, run);
-    }
+    const std::vector<PacketTransfer> transfers = chosen(graph, known);
+    const NetworkSettings network = network_behind(context);
+    Communicators networks(network);
+    PacketSettings after = packets_;
+    after.switch_priorities = front_first_ && packets_.transport == "bounded";
+    const PacketSettings before = recorded();
+    PacketTraffic traffic(graph, networks, after, before_ == kClosedForm ? nullptr : &before);
+    const PacketTraffic::Totals totals = traffic.send(transfers, begin_when_ready(network));
     Effect effect;
     effect.changed = transfers.size();
     known.note_unknown(effect);
-    describe_effect(run, effect);
+    describe_effect(totals, networks, effect);
     return effect;
   }
 
  private:
-  struct Transfer : KnownCollective {
-    bool is_gradient = false, is_front = false;
-  };
-  struct Priced {
-    Nanoseconds before{0};
-    PacketRun after;
-  };
-  struct Run {
-    Communicators networks;
-    std::map<std::tuple<std::int32_t, Operation, std::int64_t, bool, bool>, Priced> known;
-    Nanoseconds before{0}, after{0};
-    PacketCounts counts;
-    Bytes moved{};
-    const PacketRun* largest = nullptr;
-  };
-
-  std::vector<Transfer> chosen(const Graph& graph, const KnownCollectives& known) const {
+  std::vector<PacketTransfer> chosen(const Graph& graph, const KnownCollectives& known) const {
     if (known.all.empty() && known.unknown == 0) throw Error(kNoTraffic);
     known.require();
-    std::vector<Transfer> found;
+    std::vector<PacketTransfer> found;
     for (const KnownCollective& one : known.all) {
       const bool adds =
           one.operation == Operation::all_reduce || one.operation == Operation::reduce_scatter;
@@ -139,26 +128,55 @@ class DropPackets final : public Transform {
       found.push_back({one, adds && graph.task(one.task).phase != Phase::forward});
     }
     mark_front(graph, found);
+    for (PacketTransfer& one : found) allow_loss(one);
     return found;
   }
 
   /// The front half of the model's bytes is ready last, in each step.
-  static void mark_front(const Graph& graph, std::vector<Transfer>& transfers) {
+  static void mark_front(const Graph& graph, std::vector<PacketTransfer>& transfers) {
     const Timeline timeline = simulate(graph, {.memory = false});
-    std::map<std::int32_t, std::vector<Transfer*>> steps;
-    for (Transfer& one : transfers) {
+    std::map<std::int32_t, std::vector<PacketTransfer*>> steps;
+    for (PacketTransfer& one : transfers) {
       if (one.is_gradient) steps[graph.task(one.task).step].push_back(&one);
     }
     for (auto& [step, gradients] : steps) {
-      std::ranges::stable_sort(
-          gradients, {}, [&](const Transfer* one) { return timeline.start[index(one->task)]; });
+      std::ranges::stable_sort(gradients, {}, [&](const PacketTransfer* one) {
+        return timeline.start[index(one->task)];
+      });
       Bytes all{}, sum{};
-      for (const Transfer* one : gradients) all += one->bytes;
-      for (Transfer* one : gradients) {
+      for (const PacketTransfer* one : gradients) all += one->bytes;
+      for (PacketTransfer* one : gradients) {
         one->is_front = sum.count * 2 >= all.count;
         sum += one->bytes;
       }
     }
+  }
+
+  void allow_loss(PacketTransfer& one) const {
+    one.unimportant = packets_.unimportant;
+    if (!one.is_gradient) return;
+    one.loss = one.is_front ? front_loss_.value_or(loss_now()) : loss_now();
+    one.pull_loss = pull_loss_.value_or(one.loss / 2);
+    if (one.is_front) one.unimportant = 1;
+  }
+
+  /// The network that the settings name, or else that of the step in front, with what the settings
+  /// say of how it is used.
+  NetworkSettings network_behind(const Context& context) const {
+    if (network_.is_given() || context.network.empty()) return network_;
+    NetworkSettings network;
+    read_json(nlohmann::json::parse(context.network), network);
+    if (network_.algorithm != "auto") network.algorithm = network_.algorithm;
+    if (network_.slow_link != 1) network.slow_link = network_.slow_link;
+    if (network_.servers > 0) network.servers = network_.servers;
+    return network;
+  }
+
+  /// Whether transfers of a lane wait for nothing but their data.
+  bool begin_when_ready(const NetworkSettings& network) const {
+    if (order_ != "auto") return order_ == "ready";
+    return network.algorithm == "parameter_server" || network.algorithm == "colocated" ||
+           network.algorithm == "byteps";
   }
 
   double loss_now() const { return late_loss_ ? loss_ + (*late_loss_ - loss_) * progress_ : loss_; }
@@ -169,58 +187,20 @@ class DropPackets final : public Transform {
     return settings;
   }
 
-  PacketSettings settings_for(const Transfer& one) const {
-    PacketSettings settings = packets_;
-    if (!one.is_gradient) return settings;
-    settings.loss = one.is_front ? front_loss_.value_or(loss_now()) : loss_now();
-    settings.pull_loss = pull_loss_.value_or(settings.loss / 2);
-    if (one.is_front) settings.unimportant = 1;
-    return settings;
-  }
-
-  const Priced& price(const Transfer& one, Run& run) const {
-    const auto [found, is_new] = run.known.try_emplace(
-        {one.ranks, one.operation, one.bytes.count, one.is_gradient, one.is_front});
-    if (!is_new) return found->second;
-    const Communicator& network = run.networks.among(one.ranks);
-    found->second.after = network.as_packets(one.operation, one.bytes, settings_for(one));
-    if (before_ == kClosedForm) {
-      found->second.before = network.on_links(one.operation, one.bytes);
-    } else {
-      found->second.before =
-          network.as_packets(one.operation, one.bytes, recorded()).expansion.time;
-    }
-    return found->second;
-  }
-
-  static void add(const PacketRun& packets, bool is_gradient, Run& run) {
-    const PacketCounts& counts = packets.counts;
-    run.counts.dropped_important += counts.dropped_important;
-    run.counts.dropped_unimportant += counts.dropped_unimportant;
-    run.counts.sent_again += counts.sent_again;
-    run.counts.missing_important += counts.missing_important;
-    run.counts.missing_unimportant += counts.missing_unimportant;
-    run.counts.timeouts += counts.timeouts;
-    run.counts.deepest = std::max(run.counts.deepest, counts.deepest);
-    if (is_gradient) run.moved += packets.expansion.moved;
-    if (run.largest == nullptr || packets.expansion.moved > run.largest->expansion.moved)
-      run.largest = &packets;
-  }
-
-  void describe_effect(const Run& run, Effect& effect) const {
+  void describe_effect(const PacketTraffic::Totals& run, const Communicators& networks,
+                       Effect& effect) const {
     const PacketCounts& counts = run.counts;
-    const double moved = std::max(1.0, static_cast<double>(run.moved.count));
+    const double moved = std::max(1.0, static_cast<double>(run.gradients.count));
     const auto unimportant = static_cast<double>(counts.missing_unimportant.count);
     const auto important = static_cast<double>(counts.missing_important.count);
     effect.summary = counted(static_cast<std::int64_t>(effect.changed), "collective") +
                      " sent by " + packets_.transport + " take " + to_text(run.after) +
-                     " instead of " + to_text(run.before) + " in all, on " +
-                     run.networks.described();
+                     " instead of " + to_text(run.before) + " in all, on " + networks.described();
     effect.figures = {{"transfer_before", run.before},
                       {"transfer_after", run.after},
-                      {"message_mean", run.largest->mean},
-                      {"message_p50", run.largest->median},
-                      {"message_p99", run.largest->p99},
+                      {"message_mean", run.largest.mean},
+                      {"message_p50", run.largest.median},
+                      {"message_p99", run.largest.p99},
                       {"dropped_unimportant", counts.dropped_unimportant},
                       {"dropped_important", counts.dropped_important},
                       {"sent_again", counts.sent_again},
@@ -229,15 +209,24 @@ class DropPackets final : public Transform {
                        (unimportant * 2 * kSmallHalf + important * 2 * (1 - kSmallHalf)) / moved},
                       {"timeouts", static_cast<double>(counts.timeouts)},
                       {"deepest_queue", counts.deepest}};
-    effect.assumptions = run.networks.assumed();
-    describe_assumptions(effect);
+    effect.assumptions = networks.assumed();
+    if (!network_.is_given())
+      effect.assumptions.push_back("packets take the network of the step in front, " +
+                                   networks.described());
+    if (!run.is_settled)
+      effect.notes.add(Severity::warning,
+                       "when transfers are ready still changed with how long they take after four "
+                       "rounds; the last one counts");
+    describe_assumptions(run.meet > 0, effect);
   }
 
-  void describe_assumptions(Effect& effect) const {
+  void describe_assumptions(bool meet, Effect& effect) const {
     effect.assumptions.emplace_back(
         "switches have " + to_text(packets_.buffer) +
         " of memory; connections are open and begin with a full window; acknowledgements are not "
-        "lost; each transfer has the network to itself");
+        "lost; " +
+        std::string(meet ? "transfers of a step meet, as they are ready"
+                         : "each transfer has the network to itself"));
     if (packets_.transport != "bounded") return;
     effect.assumptions.push_back(
         "up to " + to_share(std::max(loss_now(), front_loss_.value_or(0)), 2) +
@@ -258,7 +247,8 @@ class DropPackets final : public Transform {
   PacketSettings packets_;
   double loss_ = kLeastTolerated, progress_ = 0;
   std::optional<double> front_loss_, pull_loss_, late_loss_, more_steps_;
-  std::string before_ = kClosedForm;
+  std::string before_ = kClosedForm, order_ = "auto";
+  bool front_first_ = true;
   std::int64_t ranks_ = 0;
   Selector where_{"collective"};
 };
@@ -270,8 +260,10 @@ TransformEntry drop_packets_entry() {
       .make = made<DropPackets>,
       .assumes =
           "Collectives, recorded or added by a step in front, are sent packet by packet over "
-          "the links of the network, each by itself: queues in switches with shared memory, a "
-          "transport that repairs losses or does without them, one path or all. A transfer "
+          "the links of the network, which is that of the step in front where none is named: "
+          "queues in switches with shared memory, a transport that repairs losses or does without "
+          "them, one path or all. Transfers of a step meet where they are under way at the same "
+          "time, as those of parameter servers, of p3 and of several communicators are. A transfer "
           "changes by the time of its packets over the closed form of the same algorithm on "
           "the same links, or over that of another transport (`before`). With transport "
           "bounded a share of each gradient may be lost (DLCP, MLT); 0.6 to 3.5 % left "

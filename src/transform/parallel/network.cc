@@ -34,13 +34,13 @@ class NetworkStep final : public Transform {
   Effect apply(Graph& graph, const Context&) const override {
     if (!communicates(graph)) return nothing_crosses();
     Effect effect;
-    Communicators recorded(from_.settings), other(to_);
+    Communicators recorded(from_), other(to_);
     Nanoseconds before{0}, after{0};
     const KnownCollectives known = known_collectives(graph, where_, ranks_);
     known.require();
     for (const KnownCollective& one : known.all) {
-      const Nanoseconds modelled = within(
-          "from", [&] { return recorded.among(one.ranks).time(one.operation, one.bytes); });
+      const Nanoseconds modelled =
+          within("from", [&] { return recorded.among(one.ranks).time(one.operation, one.bytes); });
       const double factor = ratio(other.among(one.ranks).time(one.operation, one.bytes), modelled);
       Nanoseconds& duration = graph.task(one.task).duration;
       before += duration;
@@ -50,8 +50,7 @@ class NetworkStep final : public Transform {
     }
     known.note_unknown(effect);
     effect.summary = counted(effect.changed, "collective") + " take " + to_text(after) +
-                     " instead of " + to_text(before) + " in all, on " +
-                     other.described();
+                     " instead of " + to_text(before) + " in all, on " + other.described();
     effect.figures = {{"before", before}, {"after", after}};
     effect.assumptions = other.assumed();
     effect.assumptions.emplace_back(
@@ -59,6 +58,8 @@ class NetworkStep final : public Transform {
         "the other; with a single rank, so does the time that it waited for others");
     return effect;
   }
+
+  JobChange job_change() const override { return {.network = to_.text()}; }
 
  private:
   static bool communicates(const Graph& graph) {
@@ -77,13 +78,7 @@ class NetworkStep final : public Transform {
     return effect;
   }
 
-  /// The settings as an object of their own.
-  struct From final : Described {
-    NetworkSettings settings;
-    void describe(Fields& fields) override { settings.describe(fields); }
-  };
-  NetworkSettings to_;
-  From from_;
+  NetworkSettings to_, from_;
   std::int64_t ranks_ = 0;
   Selector where_{"collective"};
 };

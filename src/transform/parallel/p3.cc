@@ -86,7 +86,7 @@ class PriorityPropagation final : public Transform {
     return effect;
   }
 
-  JobChange job_change() const override { return JobChange::on(gpus_, gpus_); }
+  JobChange job_change() const override { return JobChange::on(gpus_, gpus_, network_.text()); }
 
  private:
   using Forwards = std::map<std::int32_t, ForwardPass>;

@@ -28,9 +28,9 @@ class Bounded final : public Transport {
 
   void acknowledged(Sending& sending, bool marked) const override {
     sending.timeouts = 0;
-    follow_marks(sending, marked);
     sending.find_gaps(std::max(kDuplicates, sending.paths),
                       [&](std::uint32_t seq) { sending.settle(seq); });
+    follow_marks(sending, marked);
   }
 
   /// Sent again only when the message would be incomplete without it.

@@ -21,7 +21,8 @@ class Pfabric final : public Transport {
 
   void acknowledged(Sending& sending, bool) const override {
     sending.timeouts = 0;
-    sending.window = std::min(sending.window + 1, sending.full_window);
+    double& window = sending.connection->window;
+    window = std::min(window + 1, sending.full_window);
   }
   void came_cut(Sending& sending, std::uint32_t seq) const override { sending.send_again(seq); }
   Picoseconds patience(const Sending& sending) const override {

@@ -1,0 +1,264 @@
+#include "transform/parallel/packet_traffic.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "base/numbers/scaling.h"
+#include "foretrace/simulate.h"
+#include "timeline/covered_time.h"
+
+namespace foretrace {
+namespace {
+
+constexpr int kMostSendings = 4;
+constexpr Nanoseconds kUnmoved = 1us;
+constexpr std::int64_t kQueues = 8;  ///< Of a port; see ports.h.
+constexpr Bandwidth kNoLimit{1e18};  ///< The network says how long transfers take.
+constexpr char kWhenReady = 1, kByPriority = 2;
+
+AskedPackets asked_of(const PacketTransfer& one) {
+  return {.operation = one.operation,
+          .bytes = one.bytes,
+          .ranks = one.ranks,
+          .loss = one.loss,
+          .pull_loss = one.pull_loss,
+          .unimportant = one.unimportant};
+}
+
+}  // namespace
+
+PacketTraffic::Totals PacketTraffic::send(const std::vector<PacketTransfer>& transfers,
+                                          bool when_ready) {
+  loosen(transfers, when_ready);
+  std::map<std::int32_t, Step> of_step;
+  for (const PacketTransfer& one : transfers)
+    of_step[graph_.task(one.task).step].transfers.push_back(&one);
+  Totals totals;
+  std::vector<Step> together;
+  for (auto& [number, step] : of_step) {
+    if (may_meet(step)) {
+      queue_up(step);
+      totals.meet += step.transfers.size();
+      together.push_back(std::move(step));
+    } else {
+      for (const PacketTransfer* one : step.transfers) send_alone(*one, totals);
+    }
+  }
+  if (together.empty()) return totals;
+  const Timeline timeline = send_together(together, totals);
+  CoveredTime covered;
+  for (const Step& step : together) {
+    Bytes gradients{};
+    for (std::size_t i = 0; i < step.transfers.size(); ++i) {
+      const std::size_t task = index(step.transfers[i]->task);
+      totals.before += step.durations[i];
+      covered.add(timeline.start[task], timeline.finish[task]);
+      if (step.transfers[i]->is_gradient) gradients += step.times[i].moved;
+    }
+    add(step.run, gradients, totals);
+  }
+  covered.finish();
+  totals.after += covered.within(0ns, timeline.length);
+  return totals;
+}
+
+/// Lanes with nothing but transfers lose their order, where it is only that of the lane.
+void PacketTraffic::loosen(const std::vector<PacketTransfer>& transfers, bool when_ready) {
+  is_loose_.assign(graph_.lane_count(), 0);
+  std::set<TaskId> chosen;
+  std::set<LaneId> lanes;
+  for (const PacketTransfer& one : transfers)
+    chosen.insert(one.task), lanes.insert(graph_.lane_of(one.task));
+  for (const LaneId id : lanes) {
+    Lane& lane = graph_.lane(id);
+    if (lane.discipline == Discipline::shared) continue;
+    const bool by_priority = lane.discipline == Discipline::priority;
+    if (!by_priority && !when_ready) continue;
+    bool all = true;
+    for (TaskId task = graph_.first(id); task != kNoTask; task = graph_.next(task))
+      all = all && chosen.contains(task);
+    if (!all) continue;
+    if (!by_priority) wait_for_all(id);
+    lane.discipline = Discipline::shared;
+    lane.capacity = kNoLimit;
+    is_loose_[index(id)] = by_priority ? kByPriority : kWhenReady;
+  }
+}
+
+/// Work that waited for a transfer waited for those in front of it too.
+void PacketTraffic::wait_for_all(LaneId lane) {
+  std::vector<Dependency> added;
+  std::vector<TaskId> front;
+  for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
+    if (!front.empty() && graph_.task(front.back()).step != graph_.task(task).step) front.clear();
+    graph_.each_dependent(task, [&](Dependency wait) {
+      if (wait.anchor == Anchor::start || graph_.lane_of(wait.after) == lane) return;
+      for (const TaskId earlier : front) {
+        wait.before = earlier;
+        wait.provenance = Provenance::assumed;
+        added.push_back(wait);
+      }
+    });
+    front.push_back(task);
+  }
+  for (const Dependency& wait : added) graph_.add(wait);
+}
+
+bool PacketTraffic::may_meet(const Step& step) const {
+  const LaneId lane = graph_.lane_of(step.transfers.front()->task);
+  return step.transfers.size() > 1 &&
+         (is_loose_[index(lane)] != 0 ||
+          std::ranges::any_of(step.transfers, [&](const PacketTransfer* one) {
+            return graph_.lane_of(one->task) != lane;
+          }));
+}
+
+/// The most urgent bytes of a lane with priorities go to queue 0.
+void PacketTraffic::queue_up(Step& step) const {
+  std::map<LaneId, std::size_t> last;
+  std::vector<std::size_t> urgent;
+  std::int64_t all = 0, sum = 0;
+  for (std::size_t i = 0; i < step.transfers.size(); ++i) {
+    const PacketTransfer& one = *step.transfers[i];
+    const LaneId lane = graph_.lane_of(one.task);
+    AskedPackets& asked = step.asked.emplace_back(asked_of(one));
+    const auto [found, is_first] = last.try_emplace(lane, i);
+    if (!is_first && is_loose_[index(lane)] == 0) asked.behind = found->second;
+    found->second = i;
+    if (is_loose_[index(lane)] != kByPriority) continue;
+    urgent.push_back(i);
+    all += one.bytes.count;
+  }
+  const auto priority = [&](std::size_t i) {
+    return graph_.task(step.transfers[i]->task).priority;
+  };
+  std::ranges::stable_sort(urgent, std::greater{}, priority);
+  for (const std::size_t i : urgent) {
+    step.asked[i].queue = static_cast<std::uint8_t>(kQueues * sum / std::max<std::int64_t>(1, all));
+    sum += step.asked[i].bytes.count;
+  }
+}
+
+void PacketTraffic::send_alone(const PacketTransfer& one, Totals& totals) {
+  const Alone& priced = alone(one);
+  Nanoseconds& duration = graph_.task(one.task).duration;
+  totals.before += duration;
+  duration = scaled(duration, ratio(priced.after.expansion.time, priced.before));
+  totals.after += duration;
+  add(priced.after, one.is_gradient ? priced.after.expansion.moved : Bytes{}, totals);
+}
+
+const PacketTraffic::Alone& PacketTraffic::alone(const PacketTransfer& one) {
+  const auto [found, is_new] = known_.try_emplace(
+      {one.ranks, one.operation, one.bytes.count, one.is_gradient, one.is_front});
+  Alone& priced = found->second;
+  if (!is_new) return priced;
+  const AskedPackets asked = asked_of(one);
+  std::vector<RoundsTimes> times;
+  priced.after = networks_.as_packets({asked}, after_, times);
+  priced.before = before_ == nullptr
+                      ? networks_.among(one.ranks).on_links(one.operation, one.bytes)
+                      : networks_.as_packets({asked}, *before_, times).expansion.time;
+  return priced;
+}
+
+Timeline PacketTraffic::send_together(std::vector<Step>& steps, Totals& totals) {
+  for (Step& step : steps) {
+    for (const PacketTransfer* one : step.transfers)
+      step.durations.push_back(graph_.task(one->task).duration);
+  }
+  for (int round = 0;; ++round) {
+    Timeline timeline = simulate(graph_, {.memory = false});
+    totals.is_settled = true;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      Step& step = steps[i];
+      if (!moves(step, timeline)) continue;
+      totals.is_settled = false;
+      if (round < kMostSendings) run(step, static_cast<std::int64_t>(i));
+    }
+    if (totals.is_settled || round == kMostSendings) return timeline;
+  }
+}
+
+/// Whether transfers are ready at other times than they were sent at, which it takes over.
+bool PacketTraffic::moves(Step& step, const Timeline& timeline) const {
+  std::vector<Nanoseconds> at;
+  for (std::size_t i = 0; i < step.transfers.size(); ++i) at.push_back(ready(step, i, timeline));
+  const Nanoseconds first = *std::ranges::min_element(at);
+  bool moved = step.times.empty();
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    at[i] -= first;
+    moved = moved || std::chrono::abs(at[i] - step.asked[i].at) > kUnmoved;
+  }
+  for (std::size_t i = 0; moved && i < at.size(); ++i) step.asked[i].at = at[i];
+  return moved;
+}
+
+Nanoseconds PacketTraffic::ready(const Step& step, std::size_t which,
+                                 const Timeline& timeline) const {
+  const TaskId task = step.transfers[which]->task;
+  Nanoseconds at{0};
+  graph_.each_wait(task, [&](const Dependency& wait) {
+    const auto& times = wait.anchor == Anchor::start ? timeline.start : timeline.finish;
+    at = std::max(at, times[index(wait.before)] + wait.lag);
+  });
+  const TaskId front = graph_.previous(task);
+  if (front == kNoTask || is_loose_[index(graph_.lane_of(task))] != 0) return at;
+  const std::size_t behind = step.asked[which].behind;
+  if (behind != RoundsOf::kNothing && step.transfers[behind]->task == front) return at;
+  return std::max(at, timeline.finish[index(front)]);
+}
+
+/// Losses at random differ from step to step.
+void PacketTraffic::run(Step& step, std::int64_t number) {
+  PacketSettings settings = after_;
+  settings.seed += number;
+  if (step.before.empty()) {
+    for (std::size_t i = 0; i < step.asked.size(); ++i) step.before.push_back(closed(step, i));
+  }
+  if (before_ != nullptr) {
+    PacketSettings recorded = *before_;
+    recorded.seed += number;
+    networks_.as_packets(step.asked, recorded, step.times);
+    for (std::size_t i = 0; i < step.times.size(); ++i)
+      step.before[i] = step.times[i].end - step.times[i].begin;
+  }
+  step.run = networks_.as_packets(step.asked, settings, step.times);
+  for (std::size_t i = 0; i < step.times.size(); ++i) {
+    const TaskId task = step.transfers[i]->task;
+    const Nanoseconds now = step.times[i].end - step.times[i].begin, was = step.durations[i];
+    const bool is_loose = is_loose_[index(graph_.lane_of(task))] != 0;
+    graph_.task(task).duration = is_loose ? now + std::max(0ns, was - step.before[i])
+                                          : scaled(was, ratio(now, step.before[i]));
+  }
+}
+
+/// Slices of a lane with priorities follow each other, so that each takes its part of them all.
+Nanoseconds PacketTraffic::closed(const Step& step, std::size_t which) {
+  const PacketTransfer& one = *step.transfers[which];
+  Communicator& network = networks_.among(one.ranks);
+  const LaneId lane = graph_.lane_of(one.task);
+  if (is_loose_[index(lane)] != kByPriority) return network.on_links(one.operation, one.bytes);
+  Bytes all{};
+  for (const PacketTransfer* other : step.transfers)
+    if (graph_.lane_of(other->task) == lane) all += other->bytes;
+  return scaled(network.on_links(one.operation, all),
+                static_cast<double>(one.bytes.count) / static_cast<double>(all.count));
+}
+
+void PacketTraffic::add(const PacketRun& packets, Bytes gradients, Totals& totals) {
+  PacketCounts& sum = totals.counts;
+  const PacketCounts& counts = packets.counts;
+  sum.dropped_important += counts.dropped_important;
+  sum.dropped_unimportant += counts.dropped_unimportant;
+  sum.sent_again += counts.sent_again;
+  sum.missing_important += counts.missing_important;
+  sum.missing_unimportant += counts.missing_unimportant;
+  sum.timeouts += counts.timeouts;
+  sum.deepest = std::max(sum.deepest, counts.deepest);
+  totals.gradients += gradients;
+  if (packets.expansion.moved > totals.largest.expansion.moved) totals.largest = packets;
+}
+
+}  // namespace foretrace
