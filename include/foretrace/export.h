@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "foretrace/rank_view.h"
 #include "foretrace/trace.h"
-#include "trace/rank_view.h"
 
 namespace foretrace {
 

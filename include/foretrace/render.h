@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "foretrace/graph.h"
+#include "foretrace/rank_view.h"
 #include "foretrace/timeline.h"
 #include "foretrace/trace.h"
-#include "trace/rank_view.h"
 
 namespace foretrace {
 

@@ -3,6 +3,7 @@
 //
 //     packet_bench [hosts]      144 by default; prints one line for each case
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -84,7 +85,7 @@ PacketRun crowded(std::uint32_t ranks) {
                   .call = {.ranks = ranks, .bytes = {100'000'000}},
                   .costs = costs}},
       {.rounds = {.algorithm = narrow.get(),
-                  .call = {.ranks = 64, .bytes = {100'000'000}},
+                  .call = {.ranks = std::min(64U, ranks), .bytes = {100'000'000}},
                   .costs = costs}}};
   PacketSettings settings = by("dctcp");
   settings.slice = {9000};

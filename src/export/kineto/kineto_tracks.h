@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "export/kineto/kineto_file.h"
+#include "foretrace/rank_view.h"
 #include "foretrace/trace.h"
-#include "trace/rank_view.h"
 
 namespace foretrace {
 
