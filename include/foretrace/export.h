@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "foretrace/rank_view.h"
 #include "foretrace/trace.h"
 
 namespace foretrace {

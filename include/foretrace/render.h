@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "foretrace/graph.h"
-#include "foretrace/rank_view.h"
 #include "foretrace/timeline.h"
 #include "foretrace/trace.h"
 

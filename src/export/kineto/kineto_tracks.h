@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "export/kineto/kineto_file.h"
-#include "foretrace/rank_view.h"
 #include "foretrace/trace.h"
 
 namespace foretrace {
