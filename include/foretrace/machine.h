@@ -27,7 +27,7 @@ class DeviceModel final : public Described {
       0};  ///< From the end of a launch call to the start of the kernel on an idle stream.
   std::string source;  ///< Where the figures are from, or that they are recalled.
 
-  /// Of training in mixed precision: bf16, or fp16 where the device has no bf16.
+  /// The usual type for training in mixed precision: bf16, or fp16 where the device has no bf16.
   const char* usual_precision() const { return bf16.flops_per_second > 0 ? "bf16" : "fp16"; }
 };
 

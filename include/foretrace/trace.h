@@ -266,7 +266,7 @@ std::string_view to_string(BlockState state);
 /// By how much the allocator's segments grow (below 0: shrink) with it.
 std::int64_t reserved_change(const MemoryRecord& record);
 
-/// What the picture of several ranks shows beside the records of one trace: whose each process and
+/// The picture of several ranks shows more than the records of one trace: whose each process and
 /// device is, and whom a rank waits for.
 struct RankView {
   /// A collective that waits, and that of the rank that enters last: into Trace::devices.

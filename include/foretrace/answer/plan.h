@@ -39,7 +39,7 @@ struct PlanStages {
   Nanoseconds time{0};     ///< A micro-batch takes so long in each.
 };
 
-/// What a strategy other than the exhaustive search chose.
+/// The choice of a strategy other than the exhaustive search.
 struct PlanStrategy {
   std::string name{};
   Nanoseconds time{0};  ///< Of a step, by its own model.

@@ -22,7 +22,7 @@ struct RecordedLayout {
   std::vector<std::string> steps(const PlanQuestion& question) const;
 };
 
-/// Of a step: as asked for, or one for each of the most GPUs.
+/// Recorded batches of a step: as asked for, or one for each of the most GPUs.
 std::int64_t recorded_batches(const PlanQuestion& question);
 
 /// All, plain data parallelism first. Throws Error where no layout divides the batch.

@@ -126,7 +126,7 @@ class SystemRun {
     for (const auto& [name, value] : given) numbers_[name] = row_.settings[name] = value;
   }
 
-  /// Of a search the best point, the first among equal ones. Leaves its numbers in `numbers`.
+  /// The best point of a search, the first among equal ones. Leaves its numbers in `numbers`.
   SystemRow run(Numbers& numbers) {
     double points = 1;
     for (const auto& [name, values] : system_.search) points *= static_cast<double>(values.size());
