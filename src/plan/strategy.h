@@ -66,7 +66,7 @@ struct Strategy {
 };
 /// The exhaustive search comes first.
 const std::vector<Strategy>& strategies();
-/// Throws Error with the nearest name.
+/// Throws Error with all names.
 const Strategy& find_strategy(const std::string& name);
 
 /// Rates between devices, and how many a node has, where each takes the place of `share` of them.
@@ -93,8 +93,8 @@ struct StrategyOutcome {
 StrategyOutcome plan_by(const Strategy& strategy, const PlanSpace& space,
                         const StepCalibration& calibration);
 
-/// What devices of a stage need, bytes, by the formulas of PipeDream-2BW, section 3.3: `weights`
-/// and `activations` are of the whole model, `input` is that of a stage.
+/// The memory of a device of a stage, bytes, by the formulas of PipeDream-2BW, section 3.3:
+/// `weights` and `activations` are of the whole model, `input` is that of a stage.
 double two_versions_memory(double weights, double activations, double input, double depth,
                            bool recomputes);
 

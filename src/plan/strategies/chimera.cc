@@ -74,7 +74,7 @@ class Bidirectional {
     const double rate = problem_.rate(problem_.devices);
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       const double bytes = layers_.of(plan.stages[s].begin, plan.stages[s].end).exchanged;
-      const double sum = 2 * std::log2(r) * problem_.latency + 2 * (r - 1) / r * bytes / rate;
+      const double sum = 2 * std::log2(r) * problem_.latency + ring_sum(bytes, 2 * width, rate);
       unhidden = std::max(unhidden, sum - static_cast<double>(s) * backward);
     }
     const double send = problem_.latency + output / rate;

@@ -116,7 +116,7 @@ class LeastLatency {
     const LayerCost cost = layers_.of(begin, end);
     const double input = begin > 0 ? layers_.of(begin - 1, begin).output : 0;
     const double send = 2 * input / (problem_.rate(problem_.devices) * r);
-    const double sum = 2 * (r - 1) / r * cost.exchanged / problem_.rate(count);
+    const double sum = ring_sum(cost.exchanged, count, problem_.rate(count));
     for (std::size_t used = 0; used + replicas <= devices_; ++used) {
       const std::vector<PlanEnd>& behind = ends_[end * (devices_ + 1) + used];
       for (std::size_t i = 0; i < behind.size(); ++i) {

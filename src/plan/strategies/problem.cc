@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "foretrace/error.h"
-#include "plan/strategy.h"
+#include "plan/strategies/registered.h"
 
 namespace foretrace {
 namespace {
@@ -93,11 +93,6 @@ class LayerPricer {
     cost.state = cost.exchanged + part_of(memory, "optimizer state");
     cost.kept = part_of(memory, "activations");
     return cost;
-  }
-
-  static void add(const LayerCost& one, LayerCost& to) {
-    to.forward += one.forward, to.backward += one.backward, to.weights += one.weights;
-    to.state += one.state, to.exchanged += one.exchanged, to.kept += one.kept;
   }
 
   MeasuredStep step_;

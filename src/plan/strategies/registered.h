@@ -23,12 +23,18 @@ class LayerSums {
   std::vector<double> outputs_;
 };
 
-/// PipeDream's time to sum gradients of so many bytes over replicas: each sends and receives them
-/// twice.
-inline double summed(double bytes, std::int64_t replicas, double rate) {
+/// The time that a ring takes to sum so many bytes over replicas.
+inline double ring_sum(double bytes, std::int64_t replicas, double rate) {
   const auto r = static_cast<double>(replicas);
-  return 4 * (r - 1) / r * bytes / rate;
+  return 2 * (r - 1) / r * bytes / rate;
 }
+/// PipeDream's: each replica sends and receives the gradients twice.
+inline double summed(double bytes, std::int64_t replicas, double rate) {
+  return 2 * ring_sum(bytes, replicas, rate);
+}
+
+/// Adds all but name and output.
+void add(const LayerCost& one, LayerCost& to);
 
 /// Throws Error where the search would take too long.
 void check_devices(const StrategyProblem& problem, std::int64_t most, const char* name);

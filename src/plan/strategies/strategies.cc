@@ -25,12 +25,15 @@ const Strategy& find_strategy(const std::string& name) {
   throw Error("must be one of " + joined(names) + ", got " + name);
 }
 
+void add(const LayerCost& one, LayerCost& to) {
+  to.forward += one.forward, to.backward += one.backward, to.weights += one.weights;
+  to.state += one.state, to.exchanged += one.exchanged, to.kept += one.kept;
+}
+
 LayerSums::LayerSums(const LayerCosts& layers) : sums_(1) {
   for (const LayerCost& layer : layers) {
     LayerCost sum = sums_.back();
-    sum.forward += layer.forward, sum.backward += layer.backward;
-    sum.weights += layer.weights, sum.state += layer.state;
-    sum.exchanged += layer.exchanged, sum.kept += layer.kept;
+    add(layer, sum);
     sums_.push_back(sum);
     outputs_.push_back(layer.output);
   }
