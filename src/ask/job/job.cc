@@ -211,6 +211,13 @@ Job read_job(const std::string& path, const JobOptions& options) {
   return job;
 }
 
+const Rank& only_rank(const Job& job, const std::string& hint) {
+  if (job.ranks.size() > 1)
+    throw Error(job.path + ": must be the trace of a job on one GPU, got " +
+                std::to_string(job.ranks.size()) + " ranks" + hint);
+  return job.ranks.front();
+}
+
 Job job_of(std::vector<Inference> ranks) {
   CHECK(!ranks.empty());
   Job job;

@@ -88,6 +88,9 @@ struct JobOptions {
 /// Imports rank after rank, and infers them on all cores. Throws TraceError.
 Job read_job(const std::string& path, const JobOptions& options = {});
 
+/// The rank of a job on one GPU. Throws Error, with `hint` at its end, where there are several.
+const Rank& only_rank(const Job& job, const std::string& hint = "");
+
 /// Closes the open time that JobOptions::keeps_waits_open left: waits of joined ranks.
 void explain_waits(Job& job);
 

@@ -37,9 +37,7 @@ class RecordedPlanner {
       : question_(question), platform_(find_platform(question.machine)) {
     check();
     job_ = read_job(question.model, {.reading = question.reading});
-    if (job_.ranks.size() > 1)
-      throw Error(question.model + ": must be the trace of a job on one GPU, got " +
-                  std::to_string(job_.ranks.size()) + " ranks");
+    only_rank(job_);
     report_.limit = question.memory.value_or(platform_.device.memory);
     report_.model = report_.trace = question.model, report_.machine = question.machine;
     baseline_ = baseline_of(inference());

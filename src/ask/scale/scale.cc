@@ -118,10 +118,7 @@ class Scaler {
       throw Error(std::string(question.update_time ? "--update-time" : "--step-time") +
                   ": must not be given together with a trace, which has its own");
     job_ = read_job(question.trace, {.reading = question.options.reading});
-    if (job_.ranks.size() > 1)
-      throw Error(question.trace + ": must be the trace of a job on one GPU, got " +
-                  std::to_string(job_.ranks.size()) +
-                  " ranks; ask predict what their communication would take elsewhere");
+    only_rank(job_, "; ask predict what their communication would take elsewhere");
   }
 
   const Inference& inference() const { return assumed_ ? *assumed_ : job_.ranks.front().inference; }

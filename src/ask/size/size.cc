@@ -31,10 +31,7 @@ void add_parts(const Breakdown& step, SizingReport& report) {
 
 void read_trace(const SizeQuestion& question, SizingReport& report) {
   const Job job = read_job(question.trace, {.reading = question.reading});
-  if (job.ranks.size() > 1)
-    throw Error(question.trace + ": must be the trace of a job on one GPU, got " +
-                std::to_string(job.ranks.size()) + " ranks");
-  const Inference& inference = job.ranks.front().inference;
+  const Inference& inference = only_rank(job).inference;
   const Baseline baseline = baseline_of(inference);
   report.trace = question.trace;
   report.trust = trust_of_recording(baseline.prediction, AnswerAbout::changes);
