@@ -103,24 +103,13 @@ class profile:  # A context manager is called as functions are.
             print(f"foretrace: recorded {recorded} steps to {self.path}; next: foretrace doctor {where}, foretrace advise {where}", file=_sys.stderr)
 
 
-class _Recording:
-    """What both callbacks do: profile() around the steps of somebody else's loop."""
-
-    def _begin(self, folder, settings):
-        self._wanted, self._recording = (folder, settings), None
-
-    def _start(self):
-        folder, settings = self._wanted
-        self._recording = profile(folder, **settings).__enter__()
-
-    def _step(self):
-        if self._recording is not None:
-            self._recording.step()
-
-    def _end(self):
-        recording, self._recording = self._recording, None
-        if recording is not None:
-            recording.__exit__(None, None, None)
+def _recorder(base, folder, settings, begin, step, end):
+    """An object of a subclass of `base` whose methods of these names are profile() around the steps of somebody else's loop."""
+    recording = []
+    methods = {begin: lambda self, *_, **__: recording.append(profile(folder, **settings).__enter__()),
+               step: lambda self, *_, **__: recording[-1].step(),
+               end: lambda self, *_, **__: recording.pop().__exit__(None, None, None)}
+    return type("Recorder", (base,), methods)()
 
 
 def LightningCallback(folder, **settings):
@@ -132,20 +121,7 @@ def LightningCallback(folder, **settings):
             from pytorch_lightning.callbacks import Callback
         except ImportError:
             raise Error("LightningCallback: needs Lightning, which cannot be imported here") from None
-
-    class Recorder(_Recording, Callback):
-        def on_train_start(self, trainer, pl_module):
-            self._start()
-
-        def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
-            self._step()
-
-        def on_train_end(self, trainer, pl_module):
-            self._end()
-
-    recorder = Recorder()
-    recorder._begin(folder, settings)
-    return recorder
+    return _recorder(Callback, folder, settings, "on_train_start", "on_train_batch_end", "on_train_end")
 
 
 def TrainerCallback(folder, **settings):
@@ -154,17 +130,4 @@ def TrainerCallback(folder, **settings):
         from transformers import TrainerCallback as Callback
     except ImportError:
         raise Error("TrainerCallback: needs transformers, which cannot be imported here") from None
-
-    class Recorder(_Recording, Callback):
-        def on_train_begin(self, args, state, control, **others):
-            self._start()
-
-        def on_step_end(self, args, state, control, **others):
-            self._step()
-
-        def on_train_end(self, args, state, control, **others):
-            self._end()
-
-    recorder = Recorder()
-    recorder._begin(folder, settings)
-    return recorder
+    return _recorder(Callback, folder, settings, "on_train_begin", "on_step_end", "on_train_end")
