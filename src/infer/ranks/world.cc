@@ -143,6 +143,7 @@ class WorldFinder {
       recorded.emplace(number_of(i), i);
       add_rank(number_of(i), i);
     }
+    if (!is_whole()) find_late_ranks();
     for (std::int32_t number = 0; number < size_; ++number) {
       if (!recorded.contains(number)) add_rank(number, most_alike(number));
     }
@@ -164,13 +165,12 @@ class WorldFinder {
 
   /// A rank that hardly waits while others do is the one that they wait for. That is its own
   /// affair, and not that of its place.
-  bool is_late(std::uint32_t rank) const {
+  void find_late_ranks() {
     constexpr std::int64_t kHardly = 4;
-    const Nanoseconds own = time_in_collectives(rank);
-    for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
-      if (time_in_collectives(i) > kHardly * own) return true;
-    }
-    return false;
+    std::vector<Nanoseconds> times;
+    for (std::uint32_t i = 0; i < ranks_.size(); ++i) times.push_back(time_in_collectives(i));
+    const Nanoseconds most = std::ranges::max(times);
+    for (const Nanoseconds own : times) is_late_.push_back(most > kHardly * own ? 1 : 0);
   }
 
   /// The recorded rank that has most of its places in groups, those that count most first.
@@ -184,7 +184,7 @@ class WorldFinder {
       std::vector<char> elsewhere;
       for (const auto& [layout, line] : lines_[i])
         elsewhere.push_back(layout.place_of(number) != layout.place_of(number_of(i)) ? 1 : 0);
-      Unlike unlike{std::move(elsewhere), is_late(i), std::abs(number - number_of(i))};
+      Unlike unlike{std::move(elsewhere), is_late_[i] != 0, std::abs(number - number_of(i))};
       if (least && *least <= unlike) continue;
       least = std::move(unlike);
       best = i;
@@ -272,6 +272,7 @@ class WorldFinder {
   std::int32_t size_;
   Notes& notes_;
   std::vector<std::map<Layout, const GroupLine*>> lines_;  ///< By recorded rank.
+  std::vector<char> is_late_;                              ///< Likewise.
   std::map<const GroupLine*, std::uint32_t> group_of_;
   std::map<std::int32_t, std::uint32_t> index_;  ///< Into the world, by number.
   std::map<std::vector<const GroupLine*>, std::vector<Match>> patterns_;

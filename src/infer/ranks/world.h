@@ -7,7 +7,7 @@
 //     in {0 2} ...   0  0  1  1     its place, where every other rank does
 //     is like        0  3  0  3     the same place among neighbors counts most
 //
-// Of ranks with the same places the nearest stands for another, but none that others wait for.
+// The nearest of ranks with the same places stands for another, but none that others wait for.
 //
 // Groups of other ranks lie as the recorded ones do. Their collectives are those of the recorded
 // ranks that stand for their members, one after the other.
