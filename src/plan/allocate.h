@@ -64,7 +64,7 @@ struct AllocationProblem {
   std::int64_t nodes = 0;
   double ahead = 120;  ///< Seconds.
 
-  /// Of a job on the nodes that it has; 0 below its least.
+  /// The rate of a job on the nodes that it has; 0 below its least.
   double current_rate(std::size_t j) const;
 };
 

@@ -3,7 +3,7 @@
 // The size of a data parallel job, after the lemmas of Zou et al., "Distributed Training
 // Large-Scale Deep Architectures" (arXiv 1709.06622; recalled, the algebra is derived again).
 //
-// Of a step on one GPU, C is computation, which G GPUs divide, and O overhead that nothing hides,
+// In a step on one GPU, C is computation, which G GPUs divide, and O overhead that nothing hides,
 // which each of them has. With R = O / C
 //
 //     speed-up    S(G) = G (1 + R) / (1 + G R)  <  (1 + R) / R

@@ -53,7 +53,7 @@ class Together {
   Trace take() { return std::move(all_); }
   RankView take_view() { return std::move(view_); }
 
-  /// Those that wait, and whom for.
+  /// Notes which members wait, and whom for.
   void add_waits(const std::vector<RankTask>& members) {
     std::vector<std::uint32_t> met;
     for (const RankTask& one : members) {

@@ -23,7 +23,7 @@ Json tool_call(int id, const std::string& name, const Json& arguments) {
   return request(id, "tools/call", {{"name", name}, {"arguments", arguments}});
 }
 
-/// What the server of the recordings says to these lines.
+/// The answers of the server of the recordings to these lines.
 std::vector<Json> answers_to(const std::vector<std::string>& lines,
                              const std::string& root = "traces") {
   std::string input;

@@ -198,7 +198,7 @@ TEST(Ranks, ALateRankStandsForNobodyIfAnotherOfItsPlaceCan) {
   EXPECT_EQ(parts_of(join.meetings[0]), "890+10 890+10 0+10 890+10");
 }
 
-// Of a pipeline of two stages with two replicas each, one replica was recorded.
+// One replica was recorded, of a pipeline of two stages with two replicas each.
 TEST(Ranks, StagesThatWereNotRecordedSendToEachOther) {
   std::vector<Inference> all;
   all.push_back(

@@ -180,7 +180,7 @@ TEST(DropPackets, TakesTheNetworkOfTheStepInFront) {
   EXPECT_EQ(figure_of(effect, "transfer_after"), figure_of(told, "transfer_after"));
   EXPECT_EQ(effect.assumptions.front(),
             "packets take the network of the step in front, 8 GPUs over 12.5 GB/s");
-  // What it says itself counts.
+  // Its own settings count.
   const Effect ring =
       read_transform_text("drop_packets:algorithm=ring")->apply(graph = pushing(), context);
   EXPECT_EQ(figure_of(ring, "timeouts"), 0);

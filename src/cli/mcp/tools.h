@@ -1,7 +1,7 @@
 #pragma once
 
-// What an agent may ask. Each tool is a struct with settings, from which its schema and its reading
-// are made, and which says the command lines that answer it.
+// The questions of agents. Each tool is a struct with settings, from which its schema and its
+// reading are made, and which says the command lines that answer it.
 
 #include <memory>
 #include <string>

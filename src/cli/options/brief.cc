@@ -30,7 +30,7 @@ std::streamsize BriefOn::xsputn(const char* text, std::streamsize size) {
   return is_full_ ? 0 : size;
 }
 
-/// What is held back waits for the end of its entry.
+/// An entry is held back until its end.
 int BriefOn::sync() { return is_full_ ? -1 : below_.pubsync(); }
 
 void BriefOn::add(char letter) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What Packets does; see there. Three files: messages, links and the clock (engine.cc), trains
+// The work of Packets; see there. Three files: messages, links and the clock (engine.cc), trains
 // (engine_trains.cc), and what senders do (engine_sender.cc).
 
 #include <memory>
@@ -80,7 +80,7 @@ class PacketEngine {
   std::uint32_t in_flight(const Sending& one) const;
   /// Whether only others of its connection keep it from sending.
   bool is_held(const Sending& one) const;
-  /// Of all messages of a connection the most urgent take what is left of the window.
+  /// The most urgent messages of a connection take what is left of the window.
   void go_on(const Connection& connection, Picoseconds now);
   void go_on(MessageId id, Picoseconds now);
 

@@ -72,8 +72,6 @@ class Ports {
   const PacketCounts& counts() const { return counts_; }
 
  private:
-  static constexpr std::size_t kQueues = 8;
-
   struct Port {
     double rate = 0;  ///< Bytes per second.
     Picoseconds latency = 0, whole_time = 0;
@@ -85,7 +83,7 @@ class Ports {
     std::uint8_t used = 0;  ///< A bit for each queue with packets.
     std::int64_t bytes = 0, mark_at = 0;
     double average = 0;
-    std::array<std::uint32_t, kQueues> head{}, tail{};
+    std::array<std::uint32_t, kPortQueues> head{}, tail{};
     std::vector<std::uint32_t> shortest;  ///< pFabric: in the order of arrival.
   };
 

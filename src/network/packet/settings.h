@@ -2,6 +2,7 @@
 
 // The settings of a packet network: what its switches do, and how hosts send.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "foretrace/units.h"
 
 namespace foretrace {
+
+/// Priorities of a port; queue 0 is served first.
+inline constexpr std::size_t kPortQueues = 8;
 
 struct PacketSettings {
   std::string transport = "reliable";

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a search says where no layout is left.
+// The words of a search that has no layout left.
 
 #include <vector>
 

@@ -14,7 +14,7 @@ struct Partial {
   std::size_t algorithm = 0, before = 0;  ///< Of the last layer; among those of the layers before.
 };
 
-/// Of the least memory first; each takes less time than those before it.
+/// The one with the least memory comes first; each takes less time than those before it.
 std::vector<Partial> undominated(std::vector<Partial> all) {
   std::ranges::sort(all, [](const Partial& a, const Partial& b) {
     return std::tie(a.memory, a.time, a.before, a.algorithm) <

@@ -52,7 +52,7 @@ struct SharedFinding {
   std::vector<std::int32_t> ranks;
 };
 
-/// Those of fewest ranks first, among those of equal severity.
+/// Findings of fewest ranks come first, among those of equal severity.
 std::vector<SharedFinding> shared_findings(const std::vector<Diagnosis>& ranks) {
   std::vector<SharedFinding> all;
   for (const Diagnosis& diagnosis : ranks) {

@@ -97,7 +97,7 @@ class Communicators {
   PacketRun as_packets(const std::vector<AskedPackets>& asked, const PacketSettings& settings,
                        std::vector<RoundsTimes>& times);
 
-  /// What the smallest communicator assumes; nothing before one was asked for.
+  /// The assumptions of the smallest communicator; none before one was asked for.
   std::vector<std::string> assumed() const;
   /// REQUIRES: one was asked for.
   const std::string& described() const { return known_.begin()->second.described(); }

@@ -13,7 +13,6 @@ namespace {
 
 constexpr int kMostSendings = 4;
 constexpr Nanoseconds kUnmoved = 1us;
-constexpr std::int64_t kQueues = 8;  ///< Of a port; see ports.h.
 constexpr Bandwidth kNoLimit{1e18};  ///< The network says how long transfers take.
 constexpr char kWhenReady = 1, kByPriority = 2;
 
@@ -135,7 +134,8 @@ void PacketTraffic::queue_up(Step& step) const {
   };
   std::ranges::stable_sort(urgent, std::greater{}, priority);
   for (const std::size_t i : urgent) {
-    step.asked[i].queue = static_cast<std::uint8_t>(kQueues * sum / std::max<std::int64_t>(1, all));
+    step.asked[i].queue = static_cast<std::uint8_t>(static_cast<std::int64_t>(kPortQueues) * sum /
+                                                    std::max<std::int64_t>(1, all));
     sum += step.asked[i].bytes.count;
   }
 }

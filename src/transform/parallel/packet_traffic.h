@@ -55,7 +55,7 @@ class PacketTraffic {
     Nanoseconds before{0};
     PacketRun after;
   };
-  /// Those of a step, in the order of their lanes.
+  /// The transfers of a step, in the order of their lanes.
   struct Step {
     std::vector<const PacketTransfer*> transfers;
     std::vector<Nanoseconds> durations;  ///< As they were.
