@@ -4,6 +4,7 @@
 #     scripts/setup.sh tests      to build and run the tests as well, the Python module among them
 #     scripts/setup.sh all        also for tests that are skipped otherwise (see tests/README.md), and for cpack
 #     scripts/setup.sh release    for scripts/release.py, which links the program statically
+#     scripts/setup.sh explorer   for scripts/explorer.py, which builds the page
 #     scripts/setup.sh develop    for all presets: sanitizers, fuzzing, clang-tidy, clang-format
 set -eu
 
@@ -11,14 +12,17 @@ packages="g++ cmake ninja-build make nlohmann-json3-dev libcli11-dev libboost-gr
 tests="python3 python3-dev pybind11-dev libgtest-dev"
 optional="python3-pandas python3-matplotlib python3-torch python3-setuptools python3-wheel python3-pip python3-venv python3-yaml protobuf-compiler chromium chromium-driver slurm-wlm munge openmpi-bin libns3-dev man-db file dpkg-dev"
 static="libacl1-dev libattr1-dev liblz4-dev liblzma-dev libbz2-dev libxml2-dev libicu-dev nettle-dev libgmp-dev libltdl-dev libsuitesparse-dev"
+page="emscripten clang-16 lld-16 llvm-16 libc++-16-dev-wasm32 nodejs"
+command -v npm >/dev/null || page="$page npm"
 case "${1:-product}" in
   product) ;;
   tests) packages="$packages $tests" ;;
-  all) packages="$packages $tests $optional" ;;
+  all) packages="$packages $tests $optional $page" ;;
+  explorer) packages="$packages $page" ;;
   release) packages="$packages $static" ;;
-  develop) packages="$packages $tests $optional clang clang-tidy clang-format ccache git" ;;
+  develop) packages="$packages $tests $optional $page clang clang-tidy clang-format ccache git" ;;
   *)
-    echo "usage: scripts/setup.sh [product|tests|all|release|develop]" >&2
+    echo "usage: scripts/setup.sh [product|tests|all|release|explorer|develop]" >&2
     exit 2
     ;;
 esac

@@ -204,5 +204,9 @@ void write_sweep_page(const SweepReport& report, std::ostream& out);
 
 /// Below 6 MB, however many tasks there are.
 void write_prediction_page(const PredictionPage& page, std::ostream& out);
+/// The parts of that page, for one that shows answer after answer: {"heading", "lead" (HTML),
+/// "sections": [{"id", "heading", "html"}], "timelines", "memory" (JSON texts that page/*.js
+/// read)}. Timelines have at most so many tasks; those of one step come first, then the longest.
+nlohmann::json prediction_parts(const PredictionPage& page, std::size_t most_tasks);
 
 }  // namespace foretrace

@@ -135,6 +135,9 @@ struct TransformEntry {
 
 /// Sorted by name.
 const std::vector<TransformEntry>& transforms();
+/// For programs that offer them: [{"name", "summary", "assumes", "synonyms", "defaults",
+/// "settings": the properties of a JSON Schema, "order": their names as help lists them}].
+nlohmann::json describe_transforms();
 
 /// From {"use": name, settings...}. Throws Error.
 std::unique_ptr<Transform> read_transform(const nlohmann::json& step);

@@ -224,9 +224,9 @@ class Parser {
   TaskId take_task(Words& words) {
     const std::string label = words.take_name("a task");
     const auto found = tasks_.find(label);
-    if (found == tasks_.end()) throw Error("there is no task " + quoted(label));
+    if (found == tasks_.end()) throw Error("there is no task " + in_quotes(label));
     if (found->second == kNoTask) {
-      throw Error("several tasks are called " + quoted(label) +
+      throw Error("several tasks are called " + in_quotes(label) +
                   "; give them labels (label=\"name\")");
     }
     return found->second;
@@ -268,7 +268,7 @@ class Parser {
     } else if (key == "stream") {
       const std::string label = words.take_name("a lane");
       const auto found = lanes_.find(label);
-      if (found == lanes_.end()) throw Error("there is no lane " + quoted(label));
+      if (found == lanes_.end()) throw Error("there is no lane " + in_quotes(label));
       block.stream = found->second;
     } else if (key == "use") {
       block.use =

@@ -37,7 +37,7 @@ class Printer {
   std::string print() {
     label_lanes();
     label_tasks();
-    for (const Step& step : graph_.steps()) text_ += "@step " + quoted(step.name) + '\n';
+    for (const Step& step : graph_.steps()) text_ += "@step " + in_quotes(step.name) + '\n';
     print_initial_memory();
     for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) print_lane(LaneId{i});
     graph_.each_dependency([&](const Dependency& wait) {
@@ -49,7 +49,7 @@ class Printer {
 
  private:
   static std::string labelled(const std::string& label, std::string_view name) {
-    return label == name ? quoted(label) : quoted(label) + '=' + quoted(name);
+    return label == name ? in_quotes(label) : in_quotes(label) + '=' + in_quotes(name);
   }
 
   void label_lanes() {
@@ -78,7 +78,7 @@ class Printer {
         [&](TaskId task) { task_labels_[index(task)] = labels.label_of(graph_.name(task)); });
   }
 
-  std::string label(TaskId task) const { return quoted(task_labels_[index(task)]); }
+  std::string label(TaskId task) const { return in_quotes(task_labels_[index(task)]); }
 
   void print_initial_memory() {
     for (std::size_t i = 0; i < graph_.initial_memory().size(); ++i) {
@@ -125,7 +125,7 @@ class Printer {
     if (task.step != plain.step) add("step", std::to_string(task.step));
     if (task.phase != plain.phase) add("phase", std::string(to_string(task.phase)));
     if (task.layer != plain.layer) add("layer", std::to_string(task.layer));
-    if (task.module != plain.module) add("module", quoted(graph_.names()[task.module]));
+    if (task.module != plain.module) add("module", in_quotes(graph_.names()[task.module]));
     if (task.bytes != plain.bytes) add("bytes", to_exact_text(task.bytes));
     if (task.flops != plain.flops) add("flops", to_text(task.flops));
     if (task.fill != plain.fill) add("fill", to_text(static_cast<double>(task.fill)));
@@ -151,7 +151,7 @@ class Printer {
     text_ += ' ' + label(wait.after);
     if (wait.provenance != Provenance::structural || !wait.why.empty()) {
       text_ += " [" + std::string(to_string(wait.provenance));
-      if (!wait.why.empty()) text_ += ' ' + quoted(to_string(wait.why, graph_.names()));
+      if (!wait.why.empty()) text_ += ' ' + in_quotes(to_string(wait.why, graph_.names()));
       text_ += ']';
     }
     text_ += '\n';
@@ -170,11 +170,11 @@ class Printer {
 
   void print_allocation(const Allocation& block) {
     text_ += "@alloc " + to_exact_text(block.bytes) + " device=" + std::to_string(block.device);
-    if (block.stream != kNoLane) text_ += " stream=" + quoted(lane_labels_[index(block.stream)]);
+    if (block.stream != kNoLane) text_ += " stream=" + in_quotes(lane_labels_[index(block.stream)]);
     if (block.use != MemoryUse::unknown) text_ += " use=" + std::string(to_string(block.use));
     if (block.requested != Bytes{}) text_ += " requested=" + to_exact_text(block.requested);
-    if (block.op != NameId{}) text_ += " op=" + quoted(graph_.names()[block.op]);
-    if (block.stack != NameId{}) text_ += " stack=" + quoted(graph_.names()[block.stack]);
+    if (block.op != NameId{}) text_ += " op=" + in_quotes(graph_.names()[block.op]);
+    if (block.stack != NameId{}) text_ += " stack=" + in_quotes(graph_.names()[block.stack]);
     print_order(" made=", block.made_order, block.made_after);
     print_order(" freed=", block.freed_order, block.freed_after);
     text_ += ':';

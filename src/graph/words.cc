@@ -88,7 +88,7 @@ char Words::take_escaped() {
   if (c == 'n') return '\n';
   if (c == 't') return '\t';
   if (c == '"' || c == '\\') return c;
-  throw Error("in quotes must follow \\ one of \" \\ n t xHH, found " + quoted({&c, 1}));
+  throw Error("in quotes must follow \\ one of \" \\ n t xHH, found " + in_quotes({&c, 1}));
 }
 
 std::string_view Words::take_word(std::string_view what, std::string_view stops) {
@@ -136,7 +136,7 @@ void Words::fail(std::string_view expected) {
   throw Error("expected " + std::string(expected) + ", found " + found);
 }
 
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   if (!name.empty() && plain_length(name) == name.size()) return std::string(name);
   std::string text = "\"";
   for (const char c : name) {

@@ -38,7 +38,7 @@ class Words {
 };
 
 /// As take_name() reads it: plain where that is possible, else in quotes.
-std::string quoted(std::string_view name);
+std::string in_quotes(std::string_view name);
 
 std::string to_ticks(Nanoseconds time);
 

@@ -27,7 +27,6 @@
 #include "foretrace/import.h"
 #include "foretrace/version.h"
 #include "python/interruptible.h"
-#include "transform/synonyms.h"
 
 namespace foretrace {
 namespace {
@@ -124,20 +123,6 @@ std::string check_text(const Asked& asked, const How& how, const std::string& ba
   CheckReport report = check(scenario.trace, scenario, read_baseline(baseline), options);
   report.baseline = baseline;
   return text_of(to_json(report));
-}
-
-std::string transforms_text() {
-  Json all = Json::array();
-  for (const TransformEntry& entry : transforms()) {
-    const auto transform = entry.make();
-    all.push_back({{"name", entry.name},
-                   {"summary", entry.summary},
-                   {"assumes", entry.assumes},
-                   {"synonyms", synonyms_of(entry.name)},
-                   {"defaults", write_json(*transform)},
-                   {"settings", json_schema(*transform).at("properties")}});
-  }
-  return text_of(all);
 }
 
 std::string info_text(const std::string& path, const How& how) {
@@ -319,7 +304,7 @@ PYBIND11_MODULE(_foretrace, module) {
   module.def("doctor", [](std::string path, How how) {
     return interruptible([path, how] { return text_of(to_json(diagnose(path, how.reading()))); });
   });
-  module.def("transforms", [] { return transforms_text(); });
+  module.def("transforms", [] { return text_of(describe_transforms()); });
   module.def("info", [](std::string path, How how) {
     return interruptible([path, how] { return info_text(path, how); });
   });

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "base/fields/settings.h"
 #include "foretrace/error.h"
 #include "transform/edit/registered.h"
 #include "transform/synonyms.h"
@@ -26,6 +27,12 @@ TransformEntry named(std::string_view name, std::string_view summary, TransformE
   return entry;
 }
 
+struct OrderOfSettings : Fields {
+  std::vector<std::string> names;
+
+  void visit(const Setting& setting) override { names.emplace_back(setting.name); }
+};
+
 }  // namespace
 
 const std::vector<TransformEntry>& transforms() {
@@ -35,6 +42,23 @@ const std::vector<TransformEntry>& transforms() {
 #undef TRANSFORM
   };
   return entries;
+}
+
+nlohmann::json describe_transforms() {
+  nlohmann::json all = nlohmann::json::array();
+  for (const TransformEntry& entry : transforms()) {
+    const auto transform = entry.make();
+    OrderOfSettings order;
+    transform->describe(order);
+    all.push_back({{"name", entry.name},
+                   {"summary", entry.summary},
+                   {"assumes", entry.assumes},
+                   {"synonyms", synonyms_of(entry.name)},
+                   {"defaults", write_json(*transform)},
+                   {"settings", json_schema(*transform).at("properties")},
+                   {"order", order.names}});
+  }
+  return all;
 }
 
 std::unique_ptr<Transform> read_transform(const nlohmann::json& step) {

@@ -9,133 +9,18 @@ import json
 import os
 import pathlib
 import re
-import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
-import urllib.error
-import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import browser
+from browser import CONTRASTS, Browser
 
 FORETRACE = os.environ.get("FORETRACE", "foretrace")
 TRACES = pathlib.Path(__file__).resolve().parents[2] / "traces"
 LARGE = "hta-ddp-v100-mem/df_index_resolver.json.gz"
-SKIPPED = 77
-
-
-class Browser:
-    """One headless session."""
-
-    def __init__(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.driver = subprocess.Popen([shutil.which("chromedriver"), f"--port={port}", "--silent"],
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.address = f"http://127.0.0.1:{port}"
-        self.session = ""
-        try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
-
-    def _start(self):
-        for _ in range(200):
-            try:
-                self._ask("GET", "/status")
-                break
-            except (urllib.error.URLError, ConnectionError):
-                time.sleep(0.05)
-        options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
-                            "--window-size=1400,1000"]}
-        wanted = {"browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"}, "goog:chromeOptions": options}
-        started = self._ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
-        self.session = f"/session/{started['sessionId']}"
-
-    def close(self):
-        if self.session:
-            self._ask("DELETE", self.session)
-        self.driver.terminate()
-        self.driver.wait()
-
-    def _ask(self, method, path, body=None):
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.address + path, data, {"Content-Type": "application/json"}, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return json.load(answer)["value"]
-        except urllib.error.HTTPError as error:
-            raise AssertionError(error.read().decode()[:500]) from error
-
-    def post(self, path, body):
-        return self._ask("POST", self.session + path, body)
-
-    def open(self, page):
-        self.post("/url", {"url": page.as_uri()})
-
-    def run(self, script):
-        return self.post("/execute/sync", {"script": script, "args": []})
-
-    def wait_for(self, script):
-        for _ in range(200):
-            if self.run(f"return {script}"):
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"never true: {script}")
-
-    def keys(self, keys):
-        actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
-        self.post("/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
-
-    def _pointer(self, moves):
-        self.post("/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": moves}]})
-
-    def drag(self, x, y, by):
-        down, up = {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}
-        move = {"type": "pointerMove", "duration": 50, "x": x + by, "y": y}
-        self._pointer([{"type": "pointerMove", "duration": 0, "x": x, "y": y}, down, move, up])
-
-    def wheel(self, x, y, by):
-        scroll = {"type": "scroll", "x": x, "y": y, "deltaX": 0, "deltaY": by, "duration": 0, "origin": "viewport"}
-        self.post("/actions", {"actions": [{"type": "wheel", "id": "wheel", "actions": [scroll]}]})
-
-    def emulate(self, **features):
-        named = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
-        self.post("/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"features": named}})
-
-    def complaints(self):
-        return [line["message"] for line in self.post("/se/log", {"type": "browser"})]
-
-
-# Of every text that stands on a colour of its own: how far apart they are, as WCAG counts it.
-CONTRASTS = """
-const parse = text => (text.match(/[\\d.]+/g) ?? []).map(Number);
-const part = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
-const light = ([r, g, b]) => .2126 * part(r) + .7152 * part(g) + .0722 * part(b);
-const behind = node => {
-  for (let at = node; at; at = at.parentElement) {
-    const colour = parse(getComputedStyle(at).backgroundColor);
-    if (colour.length === 3 || colour[3] > 0) return colour;
-  }
-  return [255, 255, 255];
-};
-const low = [];
-const check = (node, front, back) => {
-  const [a, b] = [light(front), light(back)].sort((x, y) => y - x), ratio = (a + .05) / (b + .05);
-  if (ratio < 4.5) low.push(node.tagName + ' ' + node.textContent.trim().slice(0, 40) + ' ' + ratio.toFixed(2));
-};
-for (const node of document.querySelectorAll('main *, header *, footer, nav *')) {
-  if (node.closest('svg') || !node.checkVisibility() || ![...node.childNodes].some(c => c.nodeType === 3 && c.data.trim())) continue;
-  check(node, parse(getComputedStyle(node).color), behind(node));
-}
-for (const text of document.querySelectorAll('svg text')) {
-  check(text, parse(getComputedStyle(text).fill), parse(getComputedStyle(text.parentElement.querySelector('rect')).fill));
-}
-return low;
-"""
 
 RANGE = "const c = document.getElementById('timeline'); return [+c.dataset.from, +c.dataset.to]"
 
@@ -170,16 +55,13 @@ class PageTest(unittest.TestCase):
         self.browser.open(page)
         self.browser.wait_for("document.getElementById('timeline').dataset.ready === 'yes'")
 
-    def frame(self):
-        self.browser.post("/execute/async", {"script": "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))", "args": []})
-
     def range(self):
-        self.frame()
+        self.browser.frame()
         return self.browser.run(RANGE)
 
     def act(self, script):
         self.browser.run(script)
-        self.frame()
+        self.browser.frame()
 
     def middle(self):
         """A place on the canvas, in the window."""
@@ -261,7 +143,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.browser.run(CONTRASTS), [])
         light = self.browser.run(page)
         self.browser.emulate(prefers_color_scheme="dark")
-        self.frame()
+        self.browser.frame()
         self.assertNotEqual(light, self.browser.run(page))
         self.assertEqual(self.browser.run(CONTRASTS), [])
         self.act("document.getElementById('theme').click()")
@@ -269,8 +151,7 @@ class PageTest(unittest.TestCase):
         self.browser.run("localStorage.clear()")
 
     def test_fits_a_narrow_window(self):
-        narrow = {"width": 380, "height": 800, "deviceScaleFactor": 1, "mobile": False}
-        self.browser.post("/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": narrow})
+        self.browser.resize(380)
         sweep = pathlib.Path(self.folder.name) / "narrow.json"
         sweep.write_text(json.dumps({
             "version": 1, "trace": str(TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz"), "memory": {"limit": "8GB"},
@@ -291,7 +172,7 @@ class PageTest(unittest.TestCase):
             # Axes stay apart: the picture scrolls.
             self.assertGreater(self.browser.run("return document.getElementById('parallel').getBoundingClientRect().width"), 600)
         finally:
-            self.browser.post("/goog/cdp/execute", {"cmd": "Emulation.clearDeviceMetricsOverride", "params": {}})
+            self.browser.resize()
 
     def test_loads_nothing(self):
         self.assertEqual(self.browser.run("return performance.getEntriesByType('resource').map(e => e.name)"), [])
@@ -326,12 +207,12 @@ class PageTest(unittest.TestCase):
 
     def test_the_page_of_memory_works(self):
         self.browser.open(self.write("memory", TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz", command="memory"))
-        self.frame()
+        self.browser.frame()
         picture = "return document.getElementById('blocks').toDataURL()"
         before = self.browser.run(picture)
         self.act("document.getElementById('blocks').focus()")
         self.browser.keys("+")
-        self.frame()
+        self.browser.frame()
         self.assertNotEqual(before, self.browser.run(picture))
         self.assertEqual(self.browser.run(CONTRASTS), [])
 
@@ -344,7 +225,7 @@ class PageTest(unittest.TestCase):
         forged.write_text(text.replace("</body>", attacks))
         self.browser.open(forged)
         self.browser.run("document.getElementById('evil').click()")
-        self.frame()
+        self.browser.frame()
         return self.browser.run("return ['inline', 'handler', 'link'].filter(name => document.body.dataset[name])")
 
     def test_a_script_that_got_into_a_page_does_not_run(self):
@@ -376,12 +257,5 @@ class PageTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not shutil.which("chromedriver") or not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
-        print("skipped: there is no browser with chromedriver (scripts/setup.sh all)")
-        sys.exit(SKIPPED)
-    try:
-        Browser().close()
-    except (OSError, AssertionError) as problem:
-        print(f"skipped: no browser starts here: {problem}")
-        sys.exit(SKIPPED)
+    browser.require()
     unittest.main()

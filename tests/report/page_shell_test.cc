@@ -33,7 +33,7 @@ TEST(PageShell, DataCannotEndItsScript) {
 
 TEST(PageShell, ATableSaysWhichCellsAreHeadings) {
   EXPECT_EQ(html_table("A & B", {.heading = {"x", "y"}, .rows = {{"1", "###"}}}),
-            "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-label=\"A &amp; B\"><table "
+            "<div class=\"table\" role=\"group\" tabindex=\"0\" aria-label=\"A &amp; B\"><table "
             "aria-label=\"A &amp; B\"><thead><tr>"
             "<th scope=\"col\" class=\"left\">x</th><th scope=\"col\">y</th></tr></thead><tbody>\n"
             "<tr><td class=\"left\">1</td><td><span class=\"bar\" style=\"width: 3ch\" "

@@ -4,10 +4,12 @@
 // simulate, report. The one place where transforms are applied, and where a result is checked for
 // "changed nothing" and "matched nothing".
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "foretrace/answer/prediction_page.h"
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
 #include "foretrace/report.h"
@@ -22,7 +24,9 @@ struct PredictOptions {
   ImportOptions reading = {};
   /// Write the predicted timeline there: a format of export.h by its ending, otherwise JSON.
   std::string perfetto_path = {};
-  std::string html_path = {};    ///< Write the report page there.
+  std::string html_path = {};  ///< Write the report page there.
+  /// Is given what a page shows, while the graphs of the answer are there; may be empty.
+  std::function<void(const PredictionPage&)> take_page = {};
   std::string ledger_path = {};  ///< The user's own ledger of errors, beside the built-in one.
   /// Ranks of the whole job: those that were recorded are repeated; 0: only these.
   std::int32_t world_size = 0;

@@ -73,7 +73,7 @@ class IntervalDraws {
 
   Source& add(std::string name, const std::function<double(std::size_t, Draws&)>& move) {
     // A seed of its own for each, so that one source more does not change the others.
-    Draws draws(kIntervalSeed + (sources_.size() << 32U));
+    Draws draws(kIntervalSeed + (std::uint64_t{sources_.size()} << 32U));
     Source source{.name = std::move(name), .text = {}, .moves = {}};
     for (std::size_t i = 0; i < kDraws; ++i) source.moves.push_back(move(i, draws));
     sources_.push_back(std::move(source));

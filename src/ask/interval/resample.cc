@@ -149,7 +149,7 @@ class Resampler {
  private:
   /// Every pass has a seed of its own, so that it does not matter which thread it falls to.
   void draw(std::size_t pass, std::vector<DrawnSets>& sets) const {
-    Draws draws(settings_.seed + (pass << 32U));
+    Draws draws(settings_.seed + (std::uint64_t{pass} << 32U));
     std::vector<std::array<std::uint32_t, kSetsAtOnce>> drawn(steps_);
     for (auto& of_step : drawn) {
       for (std::uint32_t& column : of_step)

@@ -2,6 +2,8 @@
 
 // A job that stays in memory for many questions: it is read, inferred and joined once.
 
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -15,18 +17,26 @@ class HeldJob {
  public:
   /// Throws TraceError.
   HeldJob(const std::string& path, const ImportOptions& reading, std::int32_t world_size = 0);
+  ~HeldJob();
 
   /// As the functions of these names, which read the job for each question.
   Prediction predict(const Scenario& scenario, PredictOptions options) const;
   Curve vary(const Scenario& scenario, const Vary& question, PredictOptions options) const;
+  /// The step time and the memory of predict(), from one replay: the interval is as wide as the
+  /// recorded steps vary, the grade is that of the recording, and nothing says where time goes.
+  Prediction quick(const Scenario& scenario) const;
 
  private:
+  struct Recorded;
+
   PredictOptions as_read(PredictOptions options) const;
 
   ImportOptions reading_;
   std::int32_t world_size_;
   Job job_;
   std::vector<InputFile> inputs_;
+  mutable std::once_flag examined_;
+  mutable std::unique_ptr<const Recorded> recorded_;  ///< Once somebody asks quickly.
 };
 
 }  // namespace foretrace

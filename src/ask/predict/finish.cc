@@ -98,11 +98,10 @@ void finish(const Answer& answer, const PredictOptions& options) {
     write_timelines(answer, options.perfetto_path);
   else if (!options.perfetto_path.empty() && !write_ranks(answer, options.perfetto_path))
     write_timeline(answer, options.perfetto_path);
-  if (!options.html_path.empty()) {
-    const bool is_what_if = !answer.prediction.steps.empty();
-    write_prediction_html(*answer.recorded, is_what_if ? &answer.graph : nullptr, answer.prediction,
-                          options.html_path);
-  }
+  const Graph* const changed = answer.prediction.steps.empty() ? nullptr : &answer.graph;
+  if (!options.html_path.empty())
+    write_prediction_html(*answer.recorded, changed, answer.prediction, options.html_path);
+  if (options.take_page) show_page(*answer.recorded, changed, answer.prediction, options.take_page);
 }
 
 }  // namespace foretrace

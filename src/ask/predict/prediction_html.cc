@@ -1,6 +1,8 @@
 #include "ask/predict/prediction_html.h"
 
 #include <ostream>
+#include <utility>
+#include <vector>
 
 #include "ask/predict/explain.h"
 #include "ask/predict/reactions.h"
@@ -21,8 +23,8 @@ std::vector<Explained> path_of(const Graph& graph, const Timeline& timeline) {
 
 }  // namespace
 
-void write_prediction_html(const Graph& recorded, const Graph* changed,
-                           const Prediction& prediction, const std::string& path) {
+void show_page(const Graph& recorded, const Graph* changed, const Prediction& prediction,
+               const std::function<void(const PredictionPage&)>& take) {
   const Timeline now = simulate(recorded, {.reasons = true});
   Timeline then;
   PredictionPage page{.prediction = prediction,
@@ -33,11 +35,19 @@ void write_prediction_html(const Graph& recorded, const Graph* changed,
     then = simulate(*changed, {.reasons = true});
     page.predicted.emplace(DrawnRun{*changed, then, path_of(*changed, then)});
   }
-  if (prediction.has_times) {
-    page.reactions =
+  take(page);
+}
+
+void write_prediction_html(const Graph& recorded, const Graph* changed,
+                           const Prediction& prediction, const std::string& path) {
+  std::vector<Reaction> reactions;
+  if (prediction.has_times)
+    reactions =
         reactions_of(changed != nullptr ? *changed : recorded, prediction.predicted.step_time);
-  }
-  write_new_file(path, [&](std::ostream& out) { write_prediction_page(page, out); });
+  show_page(recorded, changed, prediction, [&](const PredictionPage& page) {
+    PredictionPage whole{page.prediction, page.now, page.predicted, std::move(reactions)};
+    write_new_file(path, [&](std::ostream& out) { write_prediction_page(whole, out); });
+  });
 }
 
 }  // namespace foretrace

@@ -1,7 +1,6 @@
 'use strict';
-// Memory over time, before and after, which follows the timeline if there is one.
-(() => {
-  const m = page.data('memory-data');
+// Memory over time, before and after, which follows the timeline if there is one. Draws on the elements of the memory section.
+page.make_levels = (m, timeline) => {
   const box = document.getElementById('levels'), devices = document.getElementById('device'), follow = document.getElementById('follow');
   const time = value => m.has_times ? page.time(value) : 'event ' + value;
   let shift = m.runs.map(() => 0), chart = null, looked = null;
@@ -11,7 +10,7 @@
     devices.append(page.element('option', {value: device, textContent: device < 0 ? 'host' : 'device ' + device}));
   }
   devices.parentElement.hidden = numbers.length < 2;
-  if (!page.timeline) follow.parentElement.hidden = true;
+  if (!timeline) follow.parentElement.hidden = true;
 
   const points = run => run.curves.find(curve => curve.device === +devices.value)?.points ?? [];
   // uPlot wants one axis for all curves.
@@ -44,6 +43,7 @@
     if (looked && follow.checked) chart.setScale('x', {min: looked[0], max: looked[1]});
   };
   const make = () => {
+    if (!box.isConnected) return;
     chart?.destroy();
     chart = new uPlot(options(), columns(), box);
     look();
@@ -66,12 +66,12 @@
   devices.addEventListener('change', again);
   follow.addEventListener('change', () => follow.checked ? look() : make());
   page.on_theme(make);
-  window.addEventListener('resize', page.later(() => chart.setSize({width: box.clientWidth, height: 260})));
-  page.timeline?.watch((from, to, shifts) => {
+  window.addEventListener('resize', page.later(() => box.isConnected && chart.setSize({width: box.clientWidth, height: 260})));
+  timeline?.watch((from, to, shifts) => {
     const moved = shifts.some((by, i) => by !== shift[i]);
     looked = [from, to], shift = [...shifts];
     if (moved) make();
     else page.later(look)();
   });
   again();
-})();
+};

@@ -133,10 +133,12 @@ std::string html_table(const std::string& caption, const Table& table) {
   const bool has_texts = std::any_of(table.left.begin(), table.left.end(),
                                      [](std::size_t column) { return column > 0; });
   std::string html = "<div class=\"table" + std::string(has_texts ? " texts" : "") +
-                     "\" role=\"region\" tabindex=\"0\" aria-label=\"" + html_text(caption) +
+                     "\" role=\"group\" tabindex=\"0\" aria-label=\"" + html_text(caption) +
                      "\"><table aria-label=\"" + html_text(caption) + "\"><thead><tr>";
-  for (std::size_t i = 0; i < table.heading.size(); ++i)
-    html += "<th scope=\"col\"" + (align(i) + html_text(table.heading[i])) + "</th>";
+  for (std::size_t i = 0; i < table.heading.size(); ++i) {
+    const std::string heading = html_text(table.heading[i]);
+    html += heading.empty() ? "<td></td>" : "<th scope=\"col\"" + (align(i) + heading) + "</th>";
+  }
   html += "</tr></thead><tbody>\n";
   for (const auto& row : table.rows) {
     html += "<tr>";

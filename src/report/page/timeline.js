@@ -1,7 +1,7 @@
 'use strict';
 // The timelines on one axis: rows of lanes, zooming, the critical path, search, and what a task waits for. Zoomed out, a lane shows
-// how busy it is; zoomed in, its tasks.
-page.timeline = (() => {
+// how busy it is; zoomed in, its tasks. Draws on the elements of the timelines' section, as they are at the call.
+page.make_timeline = () => {
   const {colour, element, time} = page;
   const by_id = id => document.getElementById(id);
   const canvas = by_id('timeline'), hover = by_id('hover'), inspect = by_id('inspect');
@@ -196,6 +196,7 @@ page.timeline = (() => {
     }
   };
   const draw = () => {
+    if (!canvas.isConnected) return;
     const p = page.prepare(canvas);
     p.from = view.from, p.to = view.to;
     p.x = at => left + (at - p.from) / (p.to - p.from) * (p.w - left);
@@ -367,14 +368,17 @@ page.timeline = (() => {
     page.on_theme(draw);
   };
 
-  const begin = () => {
-    t = page.read_timelines();
-    lay_out(), align(), listen(), show_step(), draw();
-    performance.mark('timeline drawn');
+  // Draws other runs (see timeline_json.h), and keeps the stretch that is looked at where they have it.
+  const load = data => {
+    const is_first = t === null, looked = [view.from, view.to];
+    t = page.read_timelines(data), chosen = null;
+    inspect.replaceChildren(...(is_first ? inspect.childNodes : []));
+    lay_out(), align();
+    if (is_first) listen(), show_step();
+    else view.look(...looked), search();
+    draw();
     canvas.dataset.ready = 'yes';
   };
-  // Everything that can be read without it is on the screen first.
-  requestAnimationFrame(() => setTimeout(begin));
-  // Calls watch(from, to, shift of each run) whenever another stretch is looked at.
-  return {watch: watch => watchers.push(watch)};
-})();
+  // `watch` calls watch(from, to, shift of each run) whenever another stretch is looked at.
+  return {load, watch: watch => watchers.push(watch)};
+};

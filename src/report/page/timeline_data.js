@@ -1,7 +1,6 @@
 'use strict';
 // Reads what timeline_json.h describes into arrays that can be drawn and searched.
-page.read_timelines = () => {
-  const all = page.data('timeline-data');
+page.read_timelines = all => {
   const sums = deltas => {
     let sum = 0;
     return deltas.map(delta => sum += delta);

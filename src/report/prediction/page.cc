@@ -30,8 +30,7 @@ std::vector<TitledRun> titled(const PredictionPage& page, const std::vector<Draw
 }
 
 /// With as many tasks as fit.
-DrawnRuns drawn_runs(const PredictionPage& page) {
-  std::size_t most = kMostTasks;
+DrawnRuns drawn_runs(const PredictionPage& page, std::size_t most) {
   while (true) {
     DrawnRuns drawn;
     const std::size_t each = page.predicted ? most / 2 : most;
@@ -94,37 +93,64 @@ std::string lead_html(const PredictionPage& page) {
   return html;
 }
 
+std::vector<PageSection> sections_of(const PredictionPage& page, const DrawnRuns& drawn) {
+  std::vector<TitledRun> runs = titled(page, drawn.drawings);
+  if (!page.prediction.has_times) runs.clear();
+  std::vector<PageSection> sections = {time_section(page),
+                                       timeline_section(runs),
+                                       path_section(runs),
+                                       schedule_section(runs),
+                                       peaks_section(page),
+                                       reactions_section(page),
+                                       certainty_section(page.prediction),
+                                       grounds_section(page.prediction)};
+  std::erase_if(sections, [](const PageSection& one) { return one.html.empty(); });
+  return sections;
+}
+
+std::string heading_of(const Prediction& prediction) {
+  return (is_what_if(prediction) ? "What if: " : "") + verdict(prediction).what;
+}
+
 }  // namespace
 
+nlohmann::json prediction_parts(const PredictionPage& page, std::size_t most_tasks) {
+  const DrawnRuns drawn = drawn_runs(page, most_tasks);
+  nlohmann::json parts = {{"heading", heading_of(page.prediction)},
+                          {"lead", lead_html(page)},
+                          {"sections", nlohmann::json::array()},
+                          {"timelines", drawn.json},
+                          {"memory", script_json(memory_json(page))}};
+  for (PageSection& section : sections_of(page, drawn)) {
+    parts["sections"].push_back({{"id", std::move(section.id)},
+                                 {"heading", std::move(section.heading)},
+                                 {"html", std::move(section.html)}});
+  }
+  return parts;
+}
+
 void write_prediction_page(const PredictionPage& page, std::ostream& out) {
-  const Prediction& prediction = page.prediction;
-  const DrawnRuns drawn = drawn_runs(page);
-  std::vector<TitledRun> runs = titled(page, drawn.drawings);
-  if (!prediction.has_times) runs.clear();
-  const VerdictLines lines = verdict(prediction);
-  Page html{.title = "Foretrace: " + lines.what,
-            .heading = (is_what_if(prediction) ? "What if: " : "") + lines.what,
+  DrawnRuns drawn = drawn_runs(page, kMostTasks);
+  Page html{.title = "Foretrace: " + verdict(page.prediction).what,
+            .heading = heading_of(page.prediction),
             .lead = lead_html(page),
-            .sections = {},
+            .sections = sections_of(page, drawn),
             .styles = {"page/prediction.css"},
             .data = {},
             .scripts = {}};
-  for (PageSection& section :
-       std::vector{time_section(page), timeline_section(runs), path_section(runs),
-                   schedule_section(runs), peaks_section(page), reactions_section(page),
-                   certainty_section(prediction), grounds_section(prediction)}) {
-    if (section.html.empty()) continue;
-    if (section.id == "timelines") {
-      html.data.push_back({"timeline-data", drawn.json});
-      html.scripts.insert(html.scripts.end(), {"page/timeline_data.js", "page/timeline.js"});
-    }
-    if (section.id == "memory") {
-      html.data.push_back({"memory-data", script_json(memory_json(page))});
-      html.scripts.push_back("page/levels.js");
-      html.has_charts = true;
-    }
-    html.sections.push_back(std::move(section));
+  const auto has = [&](std::string_view id) {
+    return std::ranges::find(html.sections, id, &PageSection::id) != html.sections.end();
+  };
+  if (has("timelines")) {
+    html.data.push_back({"timeline-data", std::move(drawn.json)});
+    html.scripts = {"page/timeline_data.js", "page/timeline.js"};
   }
+  if (has("memory")) {
+    html.data.push_back({"memory-data", script_json(memory_json(page))});
+    html.scripts.push_back("page/levels.js");
+    html.has_charts = true;
+  }
+  if (!html.scripts.empty()) html.scripts.push_back("page/prediction.js");
   write_page(html, out);
 }
 

@@ -1,0 +1,51 @@
+'use strict';
+// Runs the program. Gets {module} first, then questions {id, files?, question}; posts {id, answer}. Files are read from where they lie,
+// piece by piece; a question names them by `name`, one file or the folder "job" for several.
+importScripts('foretrace.js');
+
+let program = null, mounted = 0;
+
+const start = async module => {
+  program = await Foretrace({
+    instantiateWasm: (imports, receive) => {
+      WebAssembly.instantiate(module, imports).then(instance => receive(instance));
+      return {};
+    },
+  });
+};
+
+// Several groups of files for a question that compares, each in a folder of its own below one that stays the same.
+const mount = groups => {
+  const {FS, WORKERFS} = program, root = '/' + ++mounted;
+  FS.mkdir(root);
+  for (const {name, files} of groups) {
+    const folder = files.length > 1 ? `${root}/${name}` : `${root}/.${name}`;
+    FS.mkdir(folder);
+    FS.mount(WORKERFS, {blobs: files.map(file => ({name: file.name, data: file}))}, folder);
+    if (files.length === 1) FS.symlink(`${folder}/${files[0].name}`, `${root}/${name}`);
+  }
+  FS.chdir(root);
+};
+
+const ask = question => {
+  const text = JSON.stringify(question), size = program.lengthBytesUTF8(text) + 1, at = program._malloc(size);
+  program.stringToUTF8(text, at, size);
+  try {
+    return program.UTF8ToString(program._foretrace_answer(at));
+  } finally {
+    program._free(at);
+  }
+};
+
+let last = Promise.resolve();
+onmessage = ({data}) => {
+  last = last.then(async () => {
+    if (data.module) return start(data.module);
+    try {
+      if (data.groups) mount(data.groups);
+      postMessage({id: data.id, answer: JSON.parse(ask(data.question))});
+    } catch (error) {
+      postMessage({id: data.id, answer: {error: `the program stopped: ${error.message ?? error}; open the trace again`}, stopped: true});
+    }
+  });
+};

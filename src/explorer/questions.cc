@@ -1,0 +1,130 @@
+#include "explorer/questions.h"
+
+#include <new>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "ask/many/held_job.h"
+#include "foretrace/ask/advise.h"
+#include "foretrace/ask/diff.h"
+#include "foretrace/ask/predict.h"
+#include "foretrace/error.h"
+#include "foretrace/machine.h"
+#include "foretrace/report.h"
+#include "foretrace/scenario.h"
+#include "foretrace/transform.h"
+#include "foretrace/version.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+/// As commands print it.
+std::string printed(const Json& answer) {
+  return answer.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::string printed(const Prediction& prediction) {
+  for (const ReportEntry& report : reports()) {
+    if (report.name != "json") continue;
+    std::ostringstream out;
+    report.write(prediction, out);
+    return out.str();
+  }
+  throw Error("no report is called json");
+}
+
+/// One word of a shell.
+std::string quoted(const std::string& text) {
+  static constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string all = "'";
+  for (const char c : text) all += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return all + "'";
+}
+
+/// Limits of memory and the like have no short form, so they are left to the scenario's JSON.
+std::string command_for(const Scenario& scenario) {
+  std::string command = "foretrace predict " + quoted(scenario.trace);
+  for (const std::string& use : scenario.uses) command += " --with " + quoted(use);
+  if (!scenario.machine.empty()) command += " --machine " + quoted(scenario.machine);
+  return command;
+}
+
+Scenario scenario_of(const Json& question, const std::string& path) {
+  Scenario scenario = parse_scenario(question.at("scenario"));
+  scenario.trace = path;
+  return scenario;
+}
+
+Json predicted(const HeldJob& job, const std::string& path, const Json& question) {
+  const Scenario scenario = scenario_of(question, path);
+  Json answer;
+  PredictOptions options;
+  if (const auto tasks = question.value("tasks", std::size_t{0}); tasks > 0) {
+    options.take_page = [&](const PredictionPage& page) {
+      answer["parts"] = prediction_parts(page, tasks);
+    };
+  }
+  answer["json"] = printed(job.predict(scenario, options));
+  answer["command"] = command_for(scenario);
+  return answer;
+}
+
+}  // namespace
+
+struct Explorer::Held {
+  explicit Held(const std::string& from) : path(from), job(from, {}) {}
+
+  std::string path;
+  HeldJob job;
+};
+
+Explorer::Explorer() = default;
+Explorer::~Explorer() = default;
+
+std::string Explorer::answer(std::string_view question) {
+  Json answer;
+  try {
+    answer = answer_to(Json::parse(question));
+  } catch (const std::bad_alloc&) {
+    answer = {{"error",
+               "the browser has no memory left for this; the program has no such limit, and "
+               "--steps reads a part of a trace"}};
+  } catch (const std::exception& error) {
+    answer = {{"error", error.what()}};
+  }
+  return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+nlohmann::json Explorer::answer_to(const nlohmann::json& question) {
+  const auto asked = question.at("ask").get<std::string>();
+  const auto text = [&](const char* name) { return question.at(name).get<std::string>(); };
+  if (asked == "transforms") return {{"transforms", describe_transforms()}, {"version", kVersion}};
+  if (asked == "machines") return {{"machines", device_names()}};
+  if (asked == "read") {
+    Scenario scenario;
+    add_steps(text("steps"), scenario);
+    return {{"transforms", write_scenario(scenario).at("transforms")}};
+  }
+  if (asked == "open") {
+    held_.reset();  // Two jobs might not fit.
+    held_ = std::make_unique<Held>(text("path"));
+    return Json::object();
+  }
+  if (asked == "quick" || asked == "predict") {
+    if (!held_) throw Error("no job is open");
+    if (asked == "predict") return predicted(held_->job, held_->path, question);
+    return {{"json", to_json(held_->job.quick(scenario_of(question, held_->path)))}};
+  }
+  if (asked == "advise") return {{"json", printed(to_json(advise(text("path"), {})))}};
+  if (asked == "diff") return {{"json", printed(to_json(diff(text("before"), text("after"))))}};
+  throw Error(
+      "ask: must be transforms, machines, read, open, quick, predict, advise or diff, got " +
+      asked);
+}
+
+}  // namespace foretrace

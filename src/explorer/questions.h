@@ -1,0 +1,41 @@
+#pragma once
+
+// The explorer's questions. A page asks in JSON and gets JSON:
+//
+//     {"ask": "transforms"}                                    all, with their settings as JSON
+//     Schema
+//     {"ask": "machines"}                                      devices to predict for
+//     {"ask": "read", "steps": "bf16,loader:workers=4"}        transforms, as --with takes them
+//     {"ask": "open", "path": P}                               reads a job, which stays in memory
+//     {"ask": "quick", "scenario": {...}}                      HeldJob::quick(), for moving sliders
+//     {"ask": "predict", "scenario": {...}, "tasks": n}        about that job; "tasks" 0: no parts
+//     {"ask": "advise", "path": P}
+//     {"ask": "diff", "before": P, "after": P}
+//
+// Answers are {"error": text}, or have "json": the text that the command of that name prints with
+// --format json, and beside it what a page shows: for predictions "parts" (see prediction_parts())
+// and "command", the command line that asks the same.
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace foretrace {
+
+class Explorer {
+ public:
+  Explorer();
+  ~Explorer();
+  /// Answers one question. Errors are answers, too.
+  std::string answer(std::string_view question);
+
+ private:
+  struct Held;
+
+  nlohmann::json answer_to(const nlohmann::json& question);
+
+  std::unique_ptr<Held> held_;
+};
+
+}  // namespace foretrace

@@ -1,0 +1,121 @@
+// The explorer's questions, as its page asks them. That answers are those of the program to the
+// byte is in explorer_test.py.
+
+#include "explorer/questions.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kTrace =
+    FORETRACE_SOURCE_DIR "/traces/resnet18-v100-loader0.pt.trace.json.gz";
+
+/// An explorer with a job that is open.
+class ExplorerQuestions : public testing::Test {
+ protected:
+  ExplorerQuestions() { ask({{"ask", "open"}, {"path", kTrace}}); }
+
+  Json ask(const Json& question) { return Json::parse(explorer_.answer(question.dump())); }
+  Json predict(const Json& transforms, std::size_t tasks) {
+    return ask({{"ask", "predict"}, {"scenario", {{"transforms", transforms}}}, {"tasks", tasks}});
+  }
+
+  Explorer explorer_;
+};
+
+const Json kWorkers = {{{"use", "loader"}, {"workers", 2}}};
+
+TEST_F(ExplorerQuestions, TheQuickAnswerHasTheStepTimeAndMemoryOfTheWholeOne) {
+  const Json quick = ask({{"ask", "quick"}, {"scenario", {{"transforms", kWorkers}}}}).at("json");
+  const Json whole = Json::parse(predict(kWorkers, 0).at("json").get<std::string>());
+  EXPECT_EQ(quick.at("predicted").at("step_time_ns"), whole.at("predicted").at("step_time_ns"));
+  EXPECT_EQ(quick.at("predicted").at("memory"), whole.at("predicted").at("memory"));
+  EXPECT_EQ(quick.at("baseline").at("step_time_ns"), whole.at("baseline").at("step_time_ns"));
+  EXPECT_EQ(quick.at("speedup"), whole.at("speedup"));
+}
+
+TEST_F(ExplorerQuestions, PartsAreThoseOfThePageWithoutItsReactions) {
+  const Json parts = predict(kWorkers, 1000).at("parts");
+  std::vector<std::string> ids;
+  for (const Json& section : parts.at("sections")) ids.push_back(section.at("id"));
+  EXPECT_EQ(ids, (std::vector<std::string>{"time", "timelines", "critical-path", "schedule",
+                                           "certainty", "grounds"}));
+  EXPECT_EQ(parts.at("heading"), "What if: loader:workers=2");
+  const Json timelines = Json::parse(parts.at("timelines").get<std::string>());
+  ASSERT_EQ(timelines.at("runs").size(), 2U);
+  std::size_t drawn = 0;
+  for (const Json& run : timelines.at("runs")) {
+    for (const Json& lane : run.at("lanes")) drawn += lane.at(2).get<std::size_t>();
+  }
+  EXPECT_GT(drawn, 500U);
+  EXPECT_LE(drawn, 1000U);
+  EXPECT_FALSE(predict(kWorkers, 0).contains("parts"));
+}
+
+TEST_F(ExplorerQuestions, TheCommandAsksTheSame) {
+  const Json transforms = {
+      {{"use", "scale"}, {"factor", 0.5}, {"where", {{"name", "/conv|it's/"}}}}};
+  const std::string command =
+      ask({{"ask", "predict"}, {"scenario", {{"transforms", kWorkers}, {"machine", "h100-sxm"}}}})
+          .at("command");
+  EXPECT_EQ(command, std::string("foretrace predict ") + kTrace +
+                         " --with loader:workers=2 --machine h100-sxm");
+  EXPECT_EQ(predict(transforms, 0).at("command"),
+            std::string("foretrace predict ") + kTrace +
+                " --with 'scale:factor=0.5,where.name=/conv|it'\\''s/'");
+}
+
+TEST_F(ExplorerQuestions, StepsAreReadAsTheCommandLineReadsThem) {
+  const Json read = ask({{"ask", "read"}, {"steps", "bf16,loader:workers=2"}}).at("transforms");
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[0].at("use"), "amp");
+  EXPECT_EQ(read[1].at("workers"), 2);
+  EXPECT_NE(ask({{"ask", "read"}, {"steps", "lader"}})
+                .at("error")
+                .get<std::string>()
+                .find("did you mean \"loader\""),
+            std::string::npos);
+}
+
+TEST_F(ExplorerQuestions, AQuestionThatCannotBeAnsweredLeavesTheJobOpen) {
+  EXPECT_NE(explorer_.answer("{").find("error"), std::string::npos);
+  EXPECT_EQ(ask({{"ask", "sing"}}).at("error").get<std::string>().substr(0, 22),
+            "ask: must be transform");
+  EXPECT_NE(predict({{{"use", "loader"}, {"workers", -1}}}, 0)
+                .at("error")
+                .get<std::string>()
+                .find("must be at least 0"),
+            std::string::npos);
+  EXPECT_TRUE(predict(kWorkers, 0).contains("json"));
+}
+
+TEST(Explorer, SaysThatNoJobIsOpen) {
+  Explorer explorer;
+  EXPECT_EQ(explorer.answer(R"({"ask": "quick", "scenario": {}})"),
+            R"({"error":"no job is open"})");
+  const Json missing = Json::parse(explorer.answer(R"({"ask": "open", "path": "/nowhere"})"));
+  EXPECT_NE(missing.at("error").get<std::string>().find("/nowhere"), std::string::npos);
+}
+
+// All that a form is made of: no setting is without a kind, and the order has each once.
+TEST(Explorer, DescribesEverySettingOfEveryTransform) {
+  Explorer explorer;
+  const Json all = Json::parse(explorer.answer(R"({"ask": "transforms"})")).at("transforms");
+  EXPECT_GT(all.size(), 40U);
+  for (const Json& one : all) {
+    EXPECT_EQ(one.at("order").size(), one.at("settings").size()) << one.at("name");
+    for (const Json& name : one.at("order")) {
+      const Json& setting = one.at("settings").at(name.get<std::string>());
+      EXPECT_TRUE(setting.contains("type")) << name;
+      EXPECT_TRUE(setting.contains("description")) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace foretrace
