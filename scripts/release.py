@@ -4,7 +4,7 @@
     scripts/release.py [--build FOLDER] [--out FOLDER]
 
 foretrace-VERSION-linux-MACHINE.tar.gz    bin/foretrace, linked statically, with the libraries that `collect` puts into a program
-foretrace-VERSION.spdx.json               the libraries inside, with their versions (SPDX 2.3)
+foretrace-VERSION-linux-MACHINE.spdx.json the libraries inside, with their versions (SPDX 2.3)
 SHA256SUMS
 
 Without --build the program is built in build-static (cmake -DFORETRACE_STATIC=ON); a build folder that is given is taken as it is. Before
@@ -113,7 +113,7 @@ def main():
         asked.out.mkdir(parents=True, exist_ok=True)
         archive = asked.out / f"foretrace-{version}-linux-{platform.machine()}.tar.gz"
         packed(folder, archive)
-    bill = asked.out / f"foretrace-{version}.spdx.json"
+    bill = asked.out / f"foretrace-{version}-linux-{platform.machine()}.spdx.json"
     bill.write_text(json.dumps(described(version, packages(build)), indent=1) + "\n")
     sums = "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in (archive, bill))
     (asked.out / "SHA256SUMS").write_text(sums)

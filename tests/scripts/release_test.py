@@ -24,7 +24,7 @@ class Release(unittest.TestCase):
 
     def test_it_holds_a_program_its_sums_and_what_it_is_made_of(self):
         with tempfile.TemporaryDirectory() as folder:
-            sums, archive, bill = self.made(folder)
+            sums, bill, archive = self.made(folder)
             self.assertEqual(sums, "SHA256SUMS")
             for line in (pathlib.Path(folder) / sums).read_text().splitlines():
                 digest, name = line.split()

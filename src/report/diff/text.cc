@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <cmath>
 #include <ostream>
+#include <utility>
 
 #include "base/shown.h"
 #include "foretrace/answer/diff.h"
@@ -37,6 +40,37 @@ std::string rank_text(const DiffReport& report, const Diff& diff) {
          (is_slowest ? ", the slowest: " : ", which the others wait for: ");
 }
 
+/// How long the parts of a step are, one letter each, on a scale that both sides share.
+std::string picture_of(const Breakdown& step, double letters_per_ns) {
+  constexpr std::pair<char, Nanoseconds Breakdown::*> kParts[] = {
+      {'#', &Breakdown::compute}, {'~', &Breakdown::communication}, {'c', &Breakdown::copy},
+      {'i', &Breakdown::input},   {'h', &Breakdown::host},          {'.', &Breakdown::idle}};
+  std::string picture;
+  Nanoseconds at{0};
+  for (const auto& [letter, part] : kParts) {
+    at += step.*part;
+    picture.resize(
+        static_cast<std::size_t>(std::lround(static_cast<double>(at.count()) * letters_per_ns)),
+        letter);
+  }
+  return picture;
+}
+
+/// Both steps as bars of text, which need no picture to be uploaded.
+void write_pictures(const Diff& diff, std::ostream& out) {
+  constexpr double kWidest = 80;
+  const Nanoseconds longest = std::max({diff.before.compared, diff.after.compared, Nanoseconds{1}});
+  const auto row = [&](char name, const DiffSideReport& side) {
+    out << name << "  "
+        << picture_of(side.breakdown, kWidest / static_cast<double>(longest.count())) << "  "
+        << to_text(side.compared) << '\n';
+  };
+  out << "\n```\n";
+  row('A', diff.before);
+  row('B', diff.after);
+  out << "   # compute  ~ communication  c copies  i input  h host  . idle\n```\n";
+}
+
 }  // namespace
 
 void write_diff_text(const DiffReport& report, std::ostream& out) {
@@ -68,6 +102,7 @@ void write_diff_markdown(const DiffReport& report, std::ostream& out) {
     out << "A: " << step_facts(diff.before.times) << ". B: " << step_facts(diff.after.times)
         << ". ";
   out << "Compared: " << markdown_text(compared_text(diff)) << ".\n";
+  if (diff.has_times) write_pictures(diff, out);
   for (const Table& table : diff_tables(report, diff)) {
     out << '\n';
     write_markdown_table(table, out);

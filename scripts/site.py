@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Makes the documentation as a site of static pages, with the explorer in it.
+
+    scripts/site.py [--program build/foretrace] [--explorer build-explorer/explorer] [--out build-site]
+
+Its pages are README.md, a page for each part; the guides beside scenarios, traces, sources and tests; what the program says of itself:
+its commands, transforms, lists and schemas; the public headers; and the Python module. Nothing is written for the site alone, so that
+it says what the program does: outputs in README.md and scenarios/README.md are those of the program, which the tests check. Needs
+Sphinx, MyST and Furo (scripts/setup.sh all). Without the explorer's folder the site has no link to it.
+"""
+
+import argparse
+import ast
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+GUIDES = {"scenarios": "scenarios/README.md", "packets": "scenarios/packets/README.md", "samples": "traces/README.md",
+          "sources": "src/README.md", "tests": "tests/README.md"}
+CONF = """project = "Foretrace"
+extensions = ["myst_parser"]
+myst_heading_anchors = 4
+html_theme = "furo"
+html_title = "Foretrace"
+html_show_copyright = False
+html_copy_source = False
+html_show_sourcelink = False
+html_static_path = []
+html_extra_path = ["extra"]
+suppress_warnings = ["myst.xref_missing"]
+highlight_language = "none"
+"""
+
+
+def slug(heading):
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
+
+
+class Site:
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+
+    def says(self, *arguments):
+        return subprocess.run([self.program, *arguments], check=True, capture_output=True, text=True).stdout
+
+    def write(self, name, text):
+        path = self.folder / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def code(self, text, language="none"):
+        fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+        return f"{fence}{language}\n{text.rstrip()}\n{fence}\n"
+
+    def listed(self, kind):
+        """[(name, summary)] of `foretrace list`."""
+        return [line.split(None, 1) for line in self.says("list", kind).splitlines() if line[:1].strip() and " " in line]
+
+    def contents(self, title, pages, text=""):
+        return f"# {title}\n\n{text}\n\n" + self.code("\n".join(pages), "{toctree}\n:maxdepth: 1")
+
+    def tours(self):
+        """README.md, cut at its headings; links within it name the pages then."""
+        introduction, *parts = re.split(r"^## ", (ROOT / "README.md").read_text(), flags=re.M)
+        pages, place = {}, {}
+        for part in parts:
+            heading, _, body = part.partition("\n")
+            pages[slug(heading)] = (heading, body)
+            place[slug(heading)] = slug(heading)
+            for inner in re.findall(r"^### (.*)", body, flags=re.M):
+                place[slug(inner)] = f"{slug(heading)}.md#{slug(inner)}"
+
+        def link(match):
+            target = match[1]
+            if target.startswith("#"):
+                page = place[target[1:]]
+                return f"]({page if '.md' in page else page + '.md'})"
+            guides = {path: name for name, path in GUIDES.items()}
+            if target in guides:
+                return f"]({guides[target]}.md)"
+            return match[0] if re.match(r"https?:|.*\.png$", target) else "]"
+        for name, (heading, body) in pages.items():
+            self.write(name, f"# {heading}\n" + re.sub(r"\]\(([^)]*)\)", link, body).replace("\n### ", "\n## "))
+        shutil.copytree(ROOT / "scenarios", self.folder / "scenarios", ignore=lambda _, names: [n for n in names if not n.endswith(".png")])
+        return introduction, list(pages)
+
+    def guides(self):
+        for name, path in GUIDES.items():
+            text = re.sub(r"\]\((?!https?:)[^)]*\)", "]", (ROOT / path).read_text())
+            self.write(name, text)
+        return list(GUIDES)
+
+    def program_pages(self):
+        commands = self.listed("commands")
+        for name, summary in commands:
+            self.write(f"commands/{name}", f"# {name}\n\n{summary}\n\n" + self.code(self.says("help", name)))
+        self.write("commands/index", self.contents("Commands", [name for name, _ in commands]))
+        transforms = self.listed("transforms")
+        for name, summary in transforms:
+            self.write(f"transforms/{name}", f"# {name}\n\n{summary}\n\n" + self.code(self.says("help", "transform", name)))
+        self.write("transforms/index", self.contents("Transforms", [name for name, _ in transforms]))
+        self.write("lists", "# Lists\n\nAll that has a name: formats, devices, machines, models, schedules and others.\n\n" + self.code(self.says("list")))
+        self.write("schema", "# Schema of scenarios\n\n" + self.code(self.says("schema", "scenario"), "json"))
+        return ["commands/index", "transforms/index", "lists", "schema"]
+
+    def headers(self):
+        names = []
+        for path in sorted((ROOT / "include" / "foretrace").rglob("*.h")):
+            name = path.relative_to(ROOT / "include" / "foretrace").with_suffix("").as_posix()
+            self.write(f"headers/{name}", f"# {name}.h\n\n" + self.code(path.read_text(), "cpp"))
+            names.append(name)
+        self.write("headers/index", self.contents("C++ headers", names))
+        return ["headers/index"]
+
+    def python(self):
+        text = "# Python\n\n"
+        for path in sorted((ROOT / "src" / "python" / "foretrace").glob("*.py")):
+            module = ast.parse(path.read_text())
+            if path.name == "__init__.py":
+                text += self.code(ast.get_docstring(module))
+            for node in module.body:
+                if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or node.name.startswith("_") or not ast.get_docstring(node):
+                    continue
+                given = f"({ast.unparse(node.args)})" if isinstance(node, ast.FunctionDef) else ""
+                text += f"\n## {node.name}\n\n" + self.code(f"{node.name}{given}") + "\n" + self.code(ast.get_docstring(node))
+                for inner in getattr(node, "body", []):
+                    if isinstance(inner, ast.FunctionDef) and not inner.name.startswith("_") and ast.get_docstring(inner):
+                        text += "\n" + self.code(f"{node.name}.{inner.name}({ast.unparse(inner.args)})\n    {ast.get_docstring(inner)}")
+        self.write("python", text)
+        return ["python"]
+
+    def make(self, explorer):
+        self.folder.mkdir(parents=True)
+        extra = self.folder / "extra"
+        extra.mkdir()
+        (self.folder / "conf.py").write_text(CONF)
+        introduction, tour = self.tours()
+        rest = {"Use": tour, "Reference": self.program_pages() + self.python() + self.headers(), "Guides": self.guides()}
+        text = introduction
+        if explorer:
+            shutil.copytree(explorer, extra / "explorer")
+            text += "\n<a href=\"explorer/index.html\">Open the explorer</a>: Foretrace in this browser, with your trace or a sample. The trace stays on your machine.\n"
+        for caption, pages in rest.items():
+            text += "\n" + self.code("\n".join(pages), f"{{toctree}}\n:caption: {caption}\n:maxdepth: 1\n:hidden:\n")
+        self.write("index", text)
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--program", type=pathlib.Path, default=ROOT / "build" / "foretrace")
+    options.add_argument("--explorer", type=pathlib.Path, default=ROOT / "build-explorer" / "explorer")
+    options.add_argument("--out", type=pathlib.Path, default=ROOT / "build-site")
+    asked = options.parse_args()
+    if not asked.program.is_file():
+        sys.exit(f"site.py: {asked.program}: is not there; scripts/try.sh builds it")
+    sources = asked.out / "sources"
+    shutil.rmtree(asked.out, ignore_errors=True)
+    Site(asked.program.resolve(), sources).make(asked.explorer if (asked.explorer / "index.html").is_file() else None)
+    done = subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", asked.out / "doctrees", sources,
+                           asked.out / "html"], check=False)
+    if done.returncode != 0:
+        sys.exit("site.py: Sphinx found faults")
+    print(f"{asked.out / 'html'}: {sum(1 for _ in (asked.out / 'html').rglob('*.html'))} pages")
+
+
+if __name__ == "__main__":
+    main()
