@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -167,11 +166,7 @@ Sweep sweep_of(const Asked& asked, const How& how, SweepOptions options) {
 std::vector<std::string> sweep_rows(const Asked& asked, const How& how, const SweepOptions& options,
                                     SweepOutput output, const std::string& shard,
                                     const std::atomic<bool>& stop) {
-  const auto environment = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  if (!shard.empty()) output.shard = read_shard(shard, environment);
+  if (!shard.empty()) output.shard = read_shard(shard, environment_value);
   output.form = sweep_form("", output.path);
   const SweepReport report = answer_into(output, sweep_of(asked, how, options), {}, stop);
   std::vector<std::string> rows;

@@ -71,6 +71,7 @@ def make_inputs(folder):
     write_json(folder / "pairs.json", {"schema": "foretrace.pairs/1", "pairs": [
         {"name": "a pair", "before": "before.json", "after": "after.json", "with": ["amp"], "compare": "step_time", "class": "amp", "fitted": False}]})
     for shard in (1, 2):
+        good(attacked.run("plan", *PLANNED, "--keep", folder / "plans.jsonl", "--shard", f"{shard}/2", "--quiet", "--no-cache"))
         good(attacked.run("sweep", folder / "sweep.json", "-o", folder / "answers.jsonl", "--shard", f"{shard}/2", "--quiet", "--no-cache"))
 
 
@@ -83,6 +84,8 @@ def write_json(path, value):
 
 
 ANY = {"TRACE": "trace.json"}
+PLANNED = ("mpt-125m", "--machine", "dgx-a100", "--gpus", "4", "--global-batch", "8")
+PLANS = ("plans.shard-1-of-2.jsonl", "plans.shard-2-of-2.jsonl")
 SHARDS = ("answers.shard-1-of-2.jsonl", "answers.shard-2-of-2.jsonl")
 # What each command reads, by option; "of X" is read because of X. A * stands for a second form of the same argument.
 INPUTS = {
@@ -101,6 +104,7 @@ INPUTS = {
     "memory replay": {"FILE": "program.txt"},
     "plan": {"MODEL": "trace.json", "--machine": "machine.json", "--prices": "other.json", "--measured": "after.json", "--calibrate": "named.json"},
     "plan allocate": {"JOBS": "trace.json", "--events": "other.json", "--sacct": "after.json", "--swf": "named.json"},
+    "plan merge": {"FILES": PLANS[0], "FILES*": PLANS[1]},
     "plan show": {"--file": "schedule.csv"},
     "plan size": {**ANY, "--layers": "layers.json"},
     "plan system": {"FILE": "system.json"},
@@ -142,7 +146,7 @@ class Writer:
         return f"{self.command} {self.output} {self.name}"
 
     def line(self, path):
-        caches = ["--no-cache"] if self.command not in ("collective", "generate", "memory replay", "plan allocate", "plan show", "plan system", "sweep merge") else []
+        caches = ["--no-cache"] if self.command not in ("collective", "generate", "memory replay", "plan allocate", "plan merge", "plan show", "plan system", "sweep merge") else []
         return [str(path) if part == OUT else part for part in self.arguments] + caches
 
 
@@ -157,9 +161,10 @@ def writers():
     yield Writer("scale", "--output", "x.txt", *gradients, "-o", OUT)
     yield Writer("scale", "--html", "x.html", *gradients, "--html", OUT)
     yield Writer("generate", "--output", "x.txt", "bert-large", "--machine", "dgx-a100", "-o", OUT)
-    yield Writer("plan", "--output", "x.txt", "mpt-125m", "--machine", "dgx-a100", "--gpus", "2", "--global-batch", "4", "-o", OUT)
+    yield Writer("plan", "--output", "x.txt", *PLANNED, "-o", OUT)
+    yield Writer("plan merge", "--output", "x.jsonl", *PLANS, "-o", OUT)
     yield Writer("plan allocate", "--output", "x.txt", "jobs.json", "--nodes", "4", "-o", OUT)
-    yield Writer("plan", "--html", "x.html", "mpt-125m", "--machine", "dgx-a100", "--gpus", "2", "--global-batch", "4", "--html", OUT)
+    yield Writer("plan", "--html", "x.html", *PLANNED, "--html", OUT)
     yield Writer("plan size", "--output", "x.txt", "--compute", "1s", "--gpus", "4", "-o", OUT)
     yield Writer("plan system", "--output", "x.txt", "system.json", "-o", OUT)
     yield Writer("plan show", "--output", "x.txt", "1f1b", "-o", OUT)
@@ -190,6 +195,7 @@ def writers():
 # Outputs that no Writer stands for, and why.
 ELSEWHERE = {
     ("collect", "--output"): "written by what writes for convert; needs a program that uses a GPU",
+    ("plan", "--keep"): "grows block by block, and is gone on with: tests/cli/plan_keep_test.cc kills it",
     ("sweep", "--output"): "grows answer by answer, and is gone on with: tests/cli/sweep_test.cc kills it",
 }
 

@@ -72,6 +72,13 @@ std::string sweep_point_line(const SweepHeader& header, const SweepPoint& point,
 /// Throws Error if the text is not such a line of this sweep.
 SweepPoint read_point_line(const SweepHeader& header, std::string_view line, SweepForm form);
 
+/// What a file of answers is of: others than sweeps are kept in the same way.
+struct AnswerKind {
+  std::string_view schema;
+  std::string_view question;  ///< In words, and the name of its identity in the first line.
+};
+inline constexpr AnswerKind kSweepAnswers = {"foretrace.sweep/1", "sweep"};
+
 /// The facts about a file that readers need from its first line.
 struct SweepFileHeader {
   std::string identity;
@@ -79,7 +86,7 @@ struct SweepFileHeader {
   std::string whole_line;  ///< The same sweep, whole instead of a shard.
 };
 /// Throws Error if it is none.
-SweepFileHeader read_header_line(std::string_view line);
+SweepFileHeader read_header_line(std::string_view line, const AnswerKind& kind = kSweepAnswers);
 
 /// The reason, in words, why the file with this first line is not of the same sweep; empty if it
 /// is.

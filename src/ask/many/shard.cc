@@ -1,6 +1,7 @@
 #include "ask/many/shard.h"
 
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -66,6 +67,11 @@ Shard shard_of_launcher(const Environment& environment) {
 }
 
 }  // namespace
+
+std::string environment_value(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
 
 Shard read_shard(const std::string& text, const Environment& environment) {
   if (text == "auto") return shard_of_launcher(environment);

@@ -15,6 +15,8 @@ struct Shard {
 
 /// The value of an environment variable; empty if not set.
 using Environment = std::function<std::string(const char*)>;
+/// That of this process.
+std::string environment_value(const char* name);
 
 /// "3/8", or "auto": from the variables that Slurm, Open MPI or another MPI sets for each of its
 /// processes. Throws Error.

@@ -1,8 +1,6 @@
 #pragma once
 
-// A file of answers that grows while a sweep runs. It can be cut off anywhere, by a kill or a full
-// disk, and continued: whole lines are kept, a torn one is cut, and in the end the bytes are those
-// of a run that was never stopped.
+// The file of answers of a sweep, which grows while it runs.
 
 #include <atomic>
 #include <cstdint>
@@ -10,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ask/many/answer_file.h"
 #include "ask/many/shard.h"
 #include "foretrace/ask/sweep.h"
 
@@ -19,31 +18,21 @@ class SweepFile {
  public:
   /// Opens or makes the file, and reads its answers. `fresh`: deletes them. Throws Error if it
   /// belongs to another sweep, or if another process writes it.
-  SweepFile(std::string path, const SweepHeader& header, SweepForm form, bool fresh);
-  ~SweepFile();
-  SweepFile(const SweepFile&) = delete;
-  SweepFile& operator=(const SweepFile&) = delete;
+  SweepFile(const std::string& path, const SweepHeader& header, SweepForm form, bool fresh);
 
   /// Answers that were already there.
   std::vector<SweepPoint>& answered() { return answered_; }
 
   void add(const SweepPoint& point);
-  /// Throws Error if it cannot be written; earlier output is kept.
-  void flush();
+  void flush() { file_.flush(); }
 
  private:
-  void read();
-  void check_header(const std::string& line) const;
-  void forget();
-  void begin();
-  void cut(std::uint64_t size);
+  AnswerFileForm answers_of();
 
-  std::string path_;
   const SweepHeader& header_;
   SweepForm form_;
-  int file_ = -1;
   std::vector<SweepPoint> answered_;
-  std::string waiting_;  ///< Not yet written.
+  AnswerFile file_;
 };
 
 /// Where answers are kept while they are found, and which part of them is asked for.
@@ -65,9 +54,6 @@ struct SweepEvents {
 /// those that were in the file included. Throws Error.
 SweepReport answer_into(const SweepOutput& output, const Sweep& sweep, const SweepEvents& events,
                         const std::atomic<bool>& stop);
-
-/// For a file of rows, the file next to it with the first line.
-std::string header_file_of(const std::string& path);
 
 /// jsonl or csv, by name (empty: not given) or the ending of the path. Throws Error.
 SweepForm sweep_form(const std::string& name, const std::string& path);

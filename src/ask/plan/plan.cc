@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "ask/generate/calibrated.h"
+#include "ask/plan/kept_search.h"
 #include "ask/plan/recorded.h"
 #include "base/fields/assignments.h"
 #include "base/files/json_file.h"
@@ -111,7 +113,10 @@ class Planner {
     }
   }
 
-  PlanReport run() {
+  /// Nothing where the search has no outcome.
+  using Search = std::function<std::optional<PlanOutcome>(const PlanSpace& space,
+                                                          const StepCalibration& calibration)>;
+  std::optional<PlanReport> run(const Search& search) {
     GenerateQuestion steps{.model = question_.model, .machine = question_.machine};
     steps.layout = question_.layout, steps.only = question_.only;
     steps.calibrate = question_.calibrate, steps.calibrate_rows = question_.calibrate_rows;
@@ -120,7 +125,9 @@ class Planner {
       steps.against = question_.measured;
       report_.measured = generate_step(steps);
     }
-    const PlanOutcome outcome = outcome_by_strategy(calibration);
+    const std::optional<PlanOutcome> found = outcome_by_strategy(calibration, search);
+    if (!found) return std::nullopt;
+    const PlanOutcome& outcome = *found;
     report_.model = question_.model, report_.machine = question_.machine;
     report_.global_batch = space_.step.layout.global_batch;
     report_.limit = space_.limit();
@@ -172,10 +179,11 @@ class Planner {
     if (space_.gpus.empty()) throw Error("--gpus: must be given, such as 64 or 8..1024");
   }
 
-  PlanOutcome outcome_by_strategy(const StepCalibration& calibration) {
+  std::optional<PlanOutcome> outcome_by_strategy(const StepCalibration& calibration,
+                                                 const Search& search) {
     const Strategy& strategy = within(
         "--strategy", [&]() -> const Strategy& { return find_strategy(question_.strategy); });
-    if (strategy.plan == nullptr) return plan_layouts(space_, calibration);
+    if (strategy.plan == nullptr) return search(space_, calibration);
     StrategyOutcome found = plan_by(strategy, space_, calibration);
     report_.strategy = described(strategy, found.plan, found.layers);
     report_.strategy->is_ranked = found.is_layout;
@@ -222,11 +230,32 @@ void add_with_role(PlanRow row, const std::string& role, std::vector<PlanRow>& r
     same->role = role;
 }
 
-PlanReport plan(const PlanQuestion& question) {
+namespace {
+
+void check(const PlanQuestion& question) {
   if (question.model.empty()) throw Error("plan: which MODEL? See `foretrace list models`");
   if (question.machine.empty())
     throw Error("--machine: must be given; see `foretrace list machines`");
-  return names_trace(question.model) ? plan_recorded(question) : Planner(question).run();
+}
+
+}  // namespace
+
+PlanReport plan(const PlanQuestion& question) {
+  check(question);
+  if (names_trace(question.model)) return plan_recorded(question);
+  return Planner(question).run(plan_layouts).value();
+}
+
+std::optional<PlanReport> plan_keeping(const PlanQuestion& question, const PlanKeeping& keeping,
+                                       const PlanEvents& events, const std::atomic<bool>& stop) {
+  check(question);
+  if (names_trace(question.model))
+    throw Error("--keep: is for described models, and " + question.model + " is a trace");
+  if (question.strategy != strategies().front().name)
+    throw Error("--keep: is for the exhaustive search, got --strategy " + question.strategy);
+  return Planner(question).run([&](const PlanSpace& space, const StepCalibration& calibration) {
+    return kept_outcome(question, space, calibration, keeping, events, stop);
+  });
 }
 
 }  // namespace foretrace

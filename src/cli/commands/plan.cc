@@ -1,12 +1,17 @@
 #include "foretrace/ask/plan.h"
 
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "ask/plan/kept_plan.h"
+#include "base/wording.h"
 #include "cli/commands/plan_size.h"
 #include "cli/commands/plan_system.h"
 #include "cli/options/model_options.h"
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
+#include "cli/options/stop_signals.h"
 #include "foretrace/ask/allocate.h"
 #include "foretrace/ask/pipeline.h"
 #include "foretrace/ask/scale.h"
@@ -18,7 +23,8 @@ namespace {
 
 struct PlanCommand {
   PlanQuestion question;
-  std::string gpus, memory, gradients, outputs;
+  PlanKeeping keeping;
+  std::string gpus, memory, gradients, outputs, shard;
   bool quiet = false;
   FormatOption format{{"text", "json", "csv", "markdown"}, "text"};
   OutputOption output, page;
@@ -76,6 +82,17 @@ struct PlanCommand {
     command.add_option("--top", question.top, "How many layouts to rank")
         ->type_name("NUMBER")
         ->check(CLI::Range(1, 1000));
+    names_output(command.add_option(
+        "--keep", keeping.path,
+        "Keep the bounds of layouts in this file, a block of 256 in a line, as soon as they are "
+        "found; the same command continues an existing file. If stopped (SIGINT, SIGTERM), the "
+        "bounds so far are kept and the exit code is 130 or 143"));
+    command.add_flag("--fresh", keeping.fresh, "Discard what the file of --keep already has");
+    command
+        .add_option("--shard", shard,
+                    "Find only one of N parts of the bounds, I/N from 1/N on, into its own file, "
+                    "for `foretrace plan merge`; auto: as numbered by Slurm or MPI")
+        ->type_name("I/N|auto");
     command.add_flag("--quiet", quiet, "Show no progress");
     format.add_to(command);
     output.add_to(command);
@@ -94,10 +111,57 @@ struct PlanCommand {
     if (!outputs.empty())
       question.output = within("--output-bytes", [&] { return parse_bytes(outputs); });
     question.reading = reading.options();
-    const PlanReport report = [&] {
+    check_keeping();
+    if (keeping.path.empty()) {
       const Progress progress("planning " + question.model, quiet);
-      return plan(question);
-    }();
+      write(plan(question), session);
+    } else if (const auto report = keep(session)) {
+      write(*report, session);
+    }
+  }
+
+  void check_keeping() {
+    const std::pair<const char*, bool> options[] = {{"--shard", !shard.empty()},
+                                                    {"--fresh", keeping.fresh}};
+    for (const auto& [option, is_given] : options) {
+      if (is_given && keeping.path.empty()) throw Error(std::string(option) + ": needs --keep");
+    }
+    if (!shard.empty()) keeping.shard = read_shard(shard, environment_value);
+    if (keeping.shard.of > 1 && (!output.path.empty() || !page.path.empty()))
+      throw Error("--shard: has no answer to write; ask for it without, with the merged file");
+  }
+
+  std::optional<PlanReport> keep(Session& session) {
+    const std::string path = path_of_shard(keeping.path, keeping.shard);
+    session.files.add_outputs({{"--keep", path}});
+    std::optional<CountedProgress> progress;
+    std::uint64_t known = 0, all = 0;
+    PlanEvents events;
+    events.begin = [&](std::uint64_t had, std::uint64_t left) {
+      known = had, all = had + left;
+      progress.emplace("blocks of layouts", left, quiet);
+    };
+    events.take = [&] { ++known, progress->add(); };
+    const StopSignals signals;
+    std::optional<PlanReport> report = plan_keeping(question, keeping, events, stop_asked());
+    progress.reset();
+    const auto of_all = [&] {
+      return grouped(static_cast<std::int64_t>(known)) + " of " +
+             grouped(static_cast<std::int64_t>(all)) + " blocks of layouts";
+    };
+    if (stop_asked()) {
+      std::cerr << "foretrace: stopped after " << of_all()
+                << "; run the same command again to continue\n";
+      session.exit_code = exit_code_of_stop();
+      return std::nullopt;
+    }
+    if (!report && !quiet)
+      std::cerr << "foretrace: '" << path << "' has " << of_all() << "; merge all shards with "
+                << "`foretrace plan merge` to ask for the answer\n";
+    return report;
+  }
+
+  void write(const PlanReport& report, Session& session) const {
     if (!page.path.empty())
       page.write(session, [&](std::ostream& out) { write_plan_page(report, out); });
     output.write(session, [&](std::ostream& out) {
@@ -107,6 +171,27 @@ struct PlanCommand {
       write_plan_text(report, out);
     });
   }
+};
+
+/// "foretrace plan merge FILES": what shards kept becomes the file of one process.
+struct PlanMergeCommand {
+  std::vector<std::string> files;
+  std::string output;
+
+  void add_to(CLI::App& command) {
+    command.footer(
+        "  foretrace plan gpt3-175b --machine dgx-a100 --gpus 1024 --global-batch 1536 "
+        "--keep plans.jsonl --shard 1/2\n"
+        "  foretrace plan merge plans.shard-*-of-2.jsonl --output plans.jsonl\n"
+        "  foretrace plan gpt3-175b --machine dgx-a100 --gpus 1024 --global-batch 1536 "
+        "--keep plans.jsonl");
+    command.add_option("FILES", files, "What all shards kept, in any order")->required();
+    names_output(
+        command.add_option("--output,-o", output, "Output file, for --keep without --shard"))
+        ->required();
+  }
+
+  void run(Session&) const { merge_plans(files, output); }
 };
 
 struct PlanAllocateCommand {
@@ -232,6 +317,8 @@ void add_plan(CLI::App& command, Session& session) {
       session);
   add_command<PlanShowCommand>(
       *command.add_subcommand("show", "Draw a pipeline schedule, and what it costs"), session);
+  add_command<PlanMergeCommand>(
+      *command.add_subcommand("merge", "Merge what shards kept into one file"), session);
   add_plan_size(*command.add_subcommand(
                     "size", "Size a data parallel job: GPUs, parameter servers, batch, algorithms"),
                 session);

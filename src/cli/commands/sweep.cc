@@ -1,58 +1,18 @@
 #include "foretrace/ask/sweep.h"
 
-#include <atomic>
 #include <chrono>
-#include <csignal>
-#include <cstdlib>
 #include <iostream>
 #include <optional>
 
 #include "ask/many/sweep_file.h"
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
+#include "cli/options/stop_signals.h"
 #include "foretrace/error.h"
 #include "foretrace/report.h"
 
 namespace foretrace {
 namespace {
-
-// The only state that the signal handler may change.
-std::atomic<bool> stop_asked = false;
-std::atomic<int> stop_signal = 0;
-static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
-
-extern "C" void ask_to_stop(int signal) {
-  stop_signal = signal;
-  stop_asked = true;
-}
-
-/// While it lives, the first SIGINT or SIGTERM asks to stop; a second one ends the program.
-class StopSignals {
- public:
-  StopSignals() {
-    stop_asked = false;
-    struct sigaction action = {};
-    action.sa_handler = ask_to_stop;
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, &interrupt_);
-    sigaction(SIGTERM, &action, &terminate_);
-  }
-  ~StopSignals() {
-    sigaction(SIGINT, &interrupt_, nullptr);
-    sigaction(SIGTERM, &terminate_, nullptr);
-  }
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
-
- private:
-  struct sigaction interrupt_ = {}, terminate_ = {};
-};
-
-std::string environment_value(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : value;
-}
 
 struct SweepCommand {
   std::string scenario, form_name, shard_text;
@@ -115,7 +75,7 @@ struct SweepCommand {
     }();
     const SweepReport report =
         answer({.path = output.path, .form = form, .shard = shard, .fresh = fresh}, sweep, session);
-    if (!stop_asked) finish(report, session);
+    if (!stop_asked()) finish(report, session);
   }
 
   /// Declares the files that are not on the command line.
@@ -159,19 +119,19 @@ struct SweepCommand {
       if (prints_answers()) session.out.flush();
     };
     const StopSignals signals;
-    SweepReport report = answer_into(into, sweep, events, stop_asked);
+    SweepReport report = answer_into(into, sweep, events, stop_asked());
     progress.reset();
     const std::chrono::duration<double> passed = Clock::now() - begin;
     tell(sweep, report, known, passed.count());
     // The exit code of a shell for a program that a signal ended.
-    if (stop_asked) session.exit_code = 128 + stop_signal;
+    if (stop_asked()) session.exit_code = exit_code_of_stop();
     return report;
   }
 
   void tell(const Sweep& sweep, const SweepReport& report, std::uint64_t known,
             double seconds) const {
     const std::uint64_t found = report.points.size() - known;
-    if (stop_asked) {
+    if (stop_asked()) {
       std::cerr << "foretrace: stopped after " << report.points.size() << " points"
                 << (output.path.empty() ? "" : "; run the same command again to continue") << '\n';
       return;

@@ -5,6 +5,7 @@
 
 #include "base/wording.h"
 #include "foretrace/error.h"
+#include "plan/search.h"
 
 namespace foretrace {
 namespace {
@@ -25,18 +26,6 @@ constexpr std::array kPlannedSchedules = {
     PlannedSchedule{"dualpipe_v", 2},    PlannedSchedule{"chimera", 1, true},
     PlannedSchedule{"dualpipe", 1, true}};
 constexpr std::array kRecomputes = {"none", "selective", "full"};
-constexpr std::array kSearched = {"tp",
-                                  "pp",
-                                  "dp",
-                                  "cp",
-                                  "ep",
-                                  "virtual_stages",
-                                  "micro_batch",
-                                  "schedule",
-                                  "recompute",
-                                  "zero",
-                                  "sequence_parallel"};
-
 std::vector<std::int64_t> divisors(std::int64_t number) {
   std::vector<std::int64_t> found;
   for (std::int64_t i = 1; i <= number; ++i) {
@@ -50,8 +39,9 @@ class Enumeration {
   explicit Enumeration(const PlanSpace& space)
       : space_(space), base_(space.step.layout), layers_(space.step.workload->layer_count()) {
     for (const std::string& name : space.fixed) {
-      if (std::ranges::find(kSearched, name) == kSearched.end())
-        throw Error("--fix: must be of " + joined(kSearched) + ", got " + name);
+      const std::vector<std::string>& searched = searched_settings();
+      if (std::ranges::find(searched, name) == searched.end())
+        throw Error("--fix: must be of " + joined(searched) + ", got " + name);
     }
     std::vector<std::string> names;
     for (const PlannedSchedule& one : kPlannedSchedules) names.emplace_back(one.name);
@@ -202,6 +192,21 @@ class Enumeration {
 };
 
 }  // namespace
+
+const std::vector<std::string>& searched_settings() {
+  static const std::vector<std::string> names = {"tp",
+                                                 "pp",
+                                                 "dp",
+                                                 "cp",
+                                                 "ep",
+                                                 "virtual_stages",
+                                                 "micro_batch",
+                                                 "schedule",
+                                                 "recompute",
+                                                 "zero",
+                                                 "sequence_parallel"};
+  return names;
+}
 
 void set_layout(const Candidate& candidate, Layout& layout) {
   layout.tensor = candidate.tensor, layout.pipeline = candidate.pipeline;

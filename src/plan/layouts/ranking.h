@@ -7,15 +7,14 @@
 #include <vector>
 
 #include "plan/plan.h"
+#include "plan/search.h"
 
 namespace foretrace {
 
-struct Bound {
-  double us = 0, cost = 0;
-  PriceParts parts;
-  std::int64_t reserved = 0;
-  bool is_served = true, fits = true;  ///< The schedule serves the layout; it fits a device.
-  std::uint8_t programs = 0;           ///< A bit for each of launch_programs() that runs it.
+/// A bound with what follows from it.
+struct Bound : LayoutBound {
+  double cost = 0;
+  std::uint8_t programs = 0;  ///< A bit for each of launch_programs() that runs it.
 };
 
 struct Replayed {

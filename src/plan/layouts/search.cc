@@ -1,5 +1,8 @@
+#include "plan/search.h"
+
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <optional>
 
 #include "base/threads.h"
@@ -15,6 +18,8 @@ namespace {
 constexpr std::size_t kBlock = 256;  ///< Candidates whose bounds a thread works out in one go.
 constexpr std::size_t kRound = 64;   ///< Replays between two looks at what is still worth one.
 
+void ignore(std::size_t, const std::vector<LayoutBound>&) {}
+
 class Search {
  public:
   Search(const PlanSpace& space, const StepCalibration& calibration)
@@ -25,9 +30,41 @@ class Search {
         bounds_(candidates_.size()),
         ranking_(space.shown) {}
 
+  std::size_t blocks() const { return (candidates_.size() + kBlock - 1) / kBlock; }
+  std::size_t begin_of(std::size_t block) const {
+    return std::min(candidates_.size(), block * kBlock);
+  }
+
+  void set(std::size_t block, std::size_t place, const LayoutBound& bound) {
+    static_cast<LayoutBound&>(bounds_[begin_of(block) + place]) = bound;
+  }
+  std::vector<LayoutBound> bounds(std::size_t block) const {
+    return {bounds_.begin() + static_cast<std::ptrdiff_t>(begin_of(block)),
+            bounds_.begin() + static_cast<std::ptrdiff_t>(begin_of(block + 1))};
+  }
+
+  void find_bounds(std::size_t first, std::size_t end, const PlanSearch::Found& found,
+                   const std::atomic<bool>& stop) {
+    std::mutex mutex;
+    std::vector<char> is_found(end - first, 0);
+    std::size_t taken = 0;  // Those up to the first gap.
+    in_blocks(first, end, [&](StepCalibration& calibration, std::size_t block, MeasuredStep& step) {
+      if (stop) return;
+      for (std::size_t i = begin_of(block); i < begin_of(block + 1); ++i) {
+        set_layout(candidates_[i], step.layout);
+        static_cast<LayoutBound&>(bounds_[i]) = bound_of(calibration, step);
+      }
+      const std::lock_guard lock(mutex);
+      is_found[block - first] = 1;
+      for (; taken < is_found.size() && is_found[taken] != 0; ++taken)
+        found(first + taken, bounds(first + taken));
+    });
+  }
+
+  /// REQUIRES: all bounds are known.
   PlanOutcome run() {
     PlanOutcome outcome;
-    find_bounds();
+    complete_bounds();
     replay();
     outcome.candidates = candidates_.size() - count_served_by_none();
     outcome.replayed = ranking_.size();
@@ -59,35 +96,41 @@ class Search {
     return *calibrations_[thread];
   }
 
-  void find_bounds() {
+  /// Calls work(calibration, block, step) on all threads; `step` is for any use.
+  template <class Work>
+  void in_blocks(std::size_t first, std::size_t end, const Work& work) {
     of_thread(0);
-    const std::size_t blocks = (candidates_.size() + kBlock - 1) / kBlock;
-    on_threads(threads_, blocks, [&](std::size_t thread, std::size_t block) {
-      StepCalibration& calibration = of_thread(thread);
+    on_threads(threads_, end - first, [&](std::size_t thread, std::size_t i) {
       MeasuredStep step = space_.step;
-      const std::size_t end = std::min(candidates_.size(), (block + 1) * kBlock);
-      for (std::size_t i = block * kBlock; i < end; ++i) {
-        set_layout(candidates_[i], step.layout);
-        bounds_[i] = bound_of(calibration, step);
-      }
+      work(of_thread(thread), first + i, step);
     });
   }
 
-  Bound bound_of(StepCalibration& calibration, const MeasuredStep& step) const {
-    Bound bound;
+  LayoutBound bound_of(StepCalibration& calibration, const MeasuredStep& step) const {
+    LayoutBound bound;
     try {
       bound.reserved = calibration.memory(step).reserved.count;
       bound.fits = bound.reserved <= space_.limit().count;
       if (!bound.fits) return bound;
       const CalibratedPrice priced = calibration.price(step, PipelineTime::at_least);
       bound.us = priced.us, bound.parts = parts_of(priced);
-      bound.cost = cost_of(space_, bound.us, step.layout.devices());
-      for (std::size_t i = 0; i < launch_programs().size(); ++i)
-        bound.programs |= static_cast<std::uint8_t>(launch_programs()[i].runs(step.layout) << i);
     } catch (const Error&) {
       bound.is_served = false;
     }
     return bound;
+  }
+
+  void complete_bounds() {
+    in_blocks(0, blocks(), [&](StepCalibration&, std::size_t block, MeasuredStep& step) {
+      for (std::size_t i = begin_of(block); i < begin_of(block + 1); ++i) {
+        Bound& bound = bounds_[i];
+        if (!bound.is_served || !bound.fits) continue;
+        set_layout(candidates_[i], step.layout);
+        bound.cost = cost_of(space_, bound.us, step.layout.devices());
+        for (std::size_t p = 0; p < launch_programs().size(); ++p)
+          bound.programs |= static_cast<std::uint8_t>(launch_programs()[p].runs(step.layout) << p);
+      }
+    });
   }
 
   std::size_t count_served_by_none() const {
@@ -160,7 +203,9 @@ std::optional<PlannedLayout> plain_layout(PlanSpace space, std::int64_t gpus,
   space.shown = 1;
   if (layout.global_batch % gpus != 0) return std::nullopt;
   try {
-    return Search(space, calibration).run().best.front();
+    Search search(space, calibration);
+    search.find_bounds(0, search.blocks(), ignore, false);
+    return search.run().best.front();
   } catch (const Error&) {
     std::optional<PlannedLayout> least;
     StepCalibration own = calibration.clone();
@@ -175,11 +220,44 @@ std::optional<PlannedLayout> plain_layout(PlanSpace space, std::int64_t gpus,
 
 }  // namespace
 
-PlanOutcome plan_layouts(const PlanSpace& space, const StepCalibration& calibration) {
-  PlanOutcome outcome = Search(space, calibration).run();
-  for (const PlannedLayout& one : plain_layouts(space, calibration))
+struct PlanSearch::Impl {
+  const PlanSpace& space;
+  const StepCalibration& calibration;
+  Search search{space, calibration};
+};
+
+PlanSearch::PlanSearch(const PlanSpace& space, const StepCalibration& calibration)
+    : impl_(new Impl{space, calibration}) {}
+PlanSearch::PlanSearch(PlanSearch&&) noexcept = default;
+PlanSearch::~PlanSearch() = default;
+
+std::size_t PlanSearch::blocks() const { return impl_->search.blocks(); }
+
+std::size_t PlanSearch::layouts(std::size_t block) const {
+  return impl_->search.begin_of(block + 1) - impl_->search.begin_of(block);
+}
+
+void PlanSearch::set(std::size_t block, const std::vector<LayoutBound>& bounds) {
+  CHECK(bounds.size() == layouts(block));
+  for (std::size_t i = 0; i < bounds.size(); ++i) impl_->search.set(block, i, bounds[i]);
+}
+
+void PlanSearch::find(std::size_t first, std::size_t end, const Found& found,
+                      const std::atomic<bool>& stop) {
+  impl_->search.find_bounds(first, end, found, stop);
+}
+
+PlanOutcome PlanSearch::outcome() {
+  PlanOutcome outcome = impl_->search.run();
+  for (const PlannedLayout& one : plain_layouts(impl_->space, impl_->calibration))
     outcome.plain.push_back(compared(one, outcome.best.front()));
   return outcome;
+}
+
+PlanOutcome plan_layouts(const PlanSpace& space, const StepCalibration& calibration) {
+  PlanSearch search(space, calibration);
+  search.find(0, search.blocks(), ignore, false);
+  return search.outcome();
 }
 
 std::vector<PlannedLayout> plain_layouts(const PlanSpace& space,

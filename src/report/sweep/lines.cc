@@ -19,8 +19,6 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
-constexpr std::string_view kSweepSchema = "foretrace.sweep/1";
-
 template <class Json>
 std::string one_line_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -188,7 +186,7 @@ std::string sweep_identity(const SweepHeader& header) {
   scenario.erase("trace");
   nlohmann::json sums = nlohmann::json::array();
   for (const InputFile& input : header.inputs) sums.push_back(input.sha256);
-  return hash_digits(one_line_of(nlohmann::json{{"schema", kSweepSchema},
+  return hash_digits(one_line_of(nlohmann::json{{"schema", kSweepAnswers.schema},
                                                 {"tool", kVersion},
                                                 {"scenario", scenario},
                                                 {"inputs", sums},
@@ -199,7 +197,7 @@ std::string sweep_identity(const SweepHeader& header) {
 }
 
 std::string sweep_header_line(const SweepHeader& header) {
-  Ordered line = {{"schema", kSweepSchema},
+  Ordered line = {{"schema", kSweepAnswers.schema},
                   {"tool", {{"version", kVersion}}},
                   {"sweep", sweep_identity(header)},
                   {"points", header.points}};
@@ -236,12 +234,15 @@ SweepPoint read_point_line(const SweepHeader& header, std::string_view line, Swe
   }
 }
 
-SweepFileHeader read_header_line(std::string_view text) {
+SweepFileHeader read_header_line(std::string_view text, const AnswerKind& kind) {
+  const auto refuse = [&] {
+    throw Error("is not a file of " + std::string(kind.question) + " answers");
+  };
+  SweepFileHeader found;
   try {
     Ordered line = parsed_line(text);
-    if (line.at("schema") != kSweepSchema) throw Error("is not a file of sweep answers");
-    SweepFileHeader found;
-    found.identity = line.at("sweep").get<std::string>();
+    if (line.at("schema") != kind.schema) refuse();
+    found.identity = line.at(std::string(kind.question)).get<std::string>();
     found.points = line.at("points").get<std::uint64_t>();
     if (line.contains("shard")) {
       found.shard = line["shard"].at("number").get<std::uint64_t>();
@@ -252,10 +253,10 @@ SweepFileHeader read_header_line(std::string_view text) {
       throw Error("its header names an impossible shard");
     if (found.points > kMostPoints) throw Error("its header names more points than there are");
     found.whole_line = shown_answer(one_line_of(line)) + '\n';
-    return found;
   } catch (const nlohmann::json::exception&) {
-    throw Error("is not a file of sweep answers");
+    refuse();
   }
+  return found;
 }
 
 std::string difference_of_sweeps(const SweepHeader& header, std::string_view line) {

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "ask/plan/kept_plan.h"
+#include "plan/plan.h"
+
+namespace foretrace {
+
+/// plan_layouts(), as plan_keeping() says.
+std::optional<PlanOutcome> kept_outcome(const PlanQuestion& question, const PlanSpace& space,
+                                        const StepCalibration& calibration,
+                                        const PlanKeeping& keeping, const PlanEvents& events,
+                                        const std::atomic<bool>& stop);
+
+}  // namespace foretrace
