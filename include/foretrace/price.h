@@ -41,6 +41,7 @@ struct Layout final : Described {
   bool host_checkpoints = false, host_optimizer = false;
   bool fused_attention = true;
   bool overlaps_gradients = true;   ///< Their sums run beside the backward pass.
+  bool blocking_launches = false;   ///< The host waits for each kernel (CUDA_LAUNCH_BLOCKING=1).
   bool embedding_is_layer = false;  ///< Stages count embedding and head as a block each.
 
   std::int64_t devices() const { return tensor * pipeline * data * context; }

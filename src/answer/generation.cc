@@ -43,18 +43,24 @@ std::optional<double> rank_correlation(const std::vector<Pair>& pairs) {
   return both / std::sqrt(a * b);
 }
 
-/// How much slower the row that was predicted to be best is than the best.
-double regret_of(const std::vector<Pair>& pairs) {
-  const auto chosen = std::ranges::min_element(pairs, {}, &Pair::predicted);
-  const auto best = std::ranges::min_element(pairs, {}, &Pair::measured);
-  return chosen->measured / best->measured - 1;
+/// How much slower the layout that was predicted to be best is than the best. Rows with the same
+/// prediction are one layout that was measured several times, and their median counts; nothing
+/// where there is only one.
+std::optional<double> regret_of(const std::vector<Pair>& pairs) {
+  std::map<double, std::vector<double>> measured;  // By prediction.
+  for (const Pair& pair : pairs) measured[pair.predicted].push_back(pair.measured);
+  if (measured.size() < 2) return std::nullopt;
+  const double chosen = median(measured.begin()->second);
+  double best = chosen;
+  for (const auto& [predicted, times] : measured) best = std::min(best, median(times));
+  return chosen / best - 1;
 }
 
 void score_groups(const std::map<std::string, std::vector<Pair>>& groups, GeneratedScore& score) {
   double correlation = 0, ranked = 0, regret = 0, compared = 0;
   for (const auto& [name, pairs] : groups) {
     const auto weight = static_cast<double>(pairs.size());
-    if (pairs.size() >= 2) regret += weight * regret_of(pairs), compared += weight;
+    if (const auto one = regret_of(pairs)) regret += weight * *one, compared += weight;
     if (pairs.size() < kLeastRanked) continue;
     if (const auto one = rank_correlation(pairs)) correlation += weight * *one, ranked += weight;
   }

@@ -29,6 +29,8 @@ void Layout::describe(Fields& fields) {
               "Inputs of recomputed layers are kept in the host's memory");
   fields.flag("host_optimizer", host_optimizer, "Optimizer state is kept in the host's memory");
   fields.flag("overlap", overlaps_gradients, "Gradients are summed beside the backward pass");
+  fields.flag("blocking_launches", blocking_launches,
+              "The host waits for each kernel before the next (CUDA_LAUNCH_BLOCKING=1)");
   fields.flag("embedding_is_layer", embedding_is_layer,
               "Stages count embedding and head as a block each");
 }

@@ -76,15 +76,20 @@ class TrainingStep {
         static_cast<double>(row.kernels) + kExchangeKernels * static_cast<double>(row.exchanges);
     StagePrice cost;
     const double back_kernels = kernels * kBackwardKernels;
-    cost.forward = std::max(forward + communication + kernels * constants_.gap,
-                            kernels * constants_.forward_launch);
-    cost.backward = std::max(backward + communication + back_kernels * constants_.gap,
-                             back_kernels * constants_.backward_launch);
+    cost.forward = beside(forward + communication + kernels * constants_.gap,
+                          kernels * constants_.forward_launch);
+    cost.backward = beside(backward + communication + back_kernels * constants_.gap,
+                           back_kernels * constants_.backward_launch);
     const bool is_block = row.name != "embedding" && row.name != "head";
     if (recompute_ == Recompute::full && is_block) cost.recompute = cost.forward;
     if (recompute_ == Recompute::selective && is_block) cost.recompute = scores + attention;
     cost.tensor_part = communication * (2 + (recompute_ == Recompute::full && is_block ? 1 : 0));
     return cost;
+  }
+
+  /// The host launches ahead of the device, unless it waits for each kernel.
+  double beside(double device, double host) const {
+    return layout_.blocking_launches ? device + host : std::max(device, host);
   }
 
   /// Every micro-batch adds its gradients to the sum, however small it is.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "foretrace/error.h"
@@ -106,6 +107,40 @@ TEST(Generate, FillsInWhatRowsLeaveOut) {
   ASSERT_EQ(report.notes.count("rows of measured steps were left out"), 1);
   const auto left_out = std::ranges::find(report.notes.all(), Severity::warning, &Note::severity);
   EXPECT_NE(left_out->example.find("tp x pp x dp x cp, 768, got 384"), std::string::npos);
+}
+
+TEST(Generate, KnowsWhereASourceRan) {
+  const Folder folder;
+  const std::string row = ",GPT 182B,84,13312,A100-80GB,384,8,6,8,2,2048,135000\n";
+  const std::string table = folder.write(
+      "steps.csv",
+      "source,model,layers,hidden,gpu,gpus,tp,pp,dp,micro_batch,global_batch,iteration_ms\n"
+      "somebody" +
+          row + "bigscience-workshop/bigscience" + row);
+  const auto times = [&](const std::string& machine, const std::string& layout) {
+    const GenerationReport report =
+        generate_step({.machine = machine, .layout = layout, .against = table});
+    return std::pair(report.rows.at(0).time, report.rows.at(1).time);
+  };
+  const auto [elsewhere, there] = times("", "zero=1");
+  EXPECT_EQ(elsewhere, times("dgx-a100", "zero=1").first);
+  EXPECT_EQ(there, times("jean-zay", "zero=1,blocking_launches=true").first);
+  EXPECT_GT(there, elsewhere);
+}
+
+TEST(Generate, CountsRepeatedRowsAsOneLayout) {
+  const auto regret = [](const std::string& rows) {
+    const Folder folder;
+    const std::string table = folder.write(
+        "steps.csv", "model,gpu,gpus,tp,pp,micro_batch,global_batch,iteration_ms\n" + rows);
+    return generate_step({.against = table}).score->regret;
+  };
+  const std::string slow = "Llama 3.1 8B,H100-SXM,8,1,8,1,32,9000\n",
+                    fast = "Llama 3.1 8B,H100-SXM,8,1,8,1,32,6000\n",
+                    other = "Llama 3.1 8B,H100-SXM,8,8,1,1,32,5000\n";
+  EXPECT_FALSE(regret(slow + fast));
+  // The pipeline, measured twice, is predicted to be faster.
+  EXPECT_NEAR(regret(slow + fast + other).value_or(0), .5, 1e-9);
 }
 
 TEST(Generate, JudgesNoRowThatItWasFittedTo) {

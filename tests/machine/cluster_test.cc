@@ -122,7 +122,8 @@ TEST(Cluster, PresetsHaveWhatTheirMakersSay) {
                         {"dgx-b200", 8, 8, 384, 18 * 40.1}, {"gb200-nvl72", 4, 72, 192, 18 * 40.1},
                         {"aws-p3", 8, 8, 3, 6 * 20},        {"aws-p4d", 8, 8, 48, 12 * 20},
                         {"aws-p5", 8, 8, 384, 18 * 20.6},   {"alps", 4, 4, 96, 18 * 20.6},
-                        {"perlmutter", 4, 4, 96, 12 * 20},  {"pcie-box", 8, 8, 12, 0}};
+                        {"perlmutter", 4, 4, 96, 12 * 20},  {"pcie-box", 8, 8, 12, 0},
+                        {"jean-zay", 8, 8, 48, 12 * 20}};
   for (const Case& expected : cases) {
     SCOPED_TRACE(expected.name);
     const Cluster cluster = find_cluster(expected.name);
@@ -225,7 +226,7 @@ TEST(Cluster, SaysWhatIsWrong) {
       found_or_error("dgx-h10"),
       "dgx-h10: must be one of alps, aws-p3, aws-p4d, aws-p5, dgx-1v, dgx-2, dgx-a100, dgx-b200, "
       "dgx-b300, dgx-h100, dgx-h200, dragonfly, fat_tree, fully_connected, gb200-nvl72, "
-      "gb300-nvl72, hierarchical, pcie-box, "
+      "gb300-nvl72, hierarchical, jean-zay, pcie-box, "
       "perlmutter, ring, switch, "
       "torus, or a file (.json, .xml of NCCL, .yml of ASTRA-sim), got \"dgx-h10\" (did you "
       "mean \"dgx-h100\"?)");

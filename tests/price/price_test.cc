@@ -73,6 +73,18 @@ TEST(Price, EveryMicroBatchAddsItsGradientsToTheSum) {
   EXPECT_EQ(compute(1, 8), compute(1, 0));
 }
 
+TEST(Price, BlockingLaunchesCostTheirHostTimeForEveryMicroBatch) {
+  const auto more = [](std::int64_t micro_batch) {
+    Layout layout;
+    layout.micro_batch = micro_batch, layout.global_batch = 16;
+    const double beside = price_with(kSmallModel, layout).step;
+    layout.blocking_launches = true;
+    return price_with(kSmallModel, layout).step - beside;
+  };
+  EXPECT_GT(more(8), 0);
+  EXPECT_NEAR(more(4) / more(8), 2, .01);
+}
+
 TEST(Price, SumsBesidePassesOnlyWhereTheyMayOverlap) {
   Layout layout;
   layout.pipeline = 4, layout.data = 16, layout.global_batch = 64;

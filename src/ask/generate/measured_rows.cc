@@ -6,6 +6,7 @@
 #include <map>
 
 #include "ask/generate/table_row.h"
+#include "base/fields/assignments.h"
 #include "base/files/csv_rows.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -30,20 +31,30 @@ const std::vector<Column>& columns() {
   return all;
 }
 
-std::string machine_of(const std::string& device) {
-  static constexpr std::pair<std::string_view, std::string_view> kHosts[] = {
-#define RECORDED_HOST(start, machine) {start, machine},
+struct RecordedHost {
+  std::string_view start, machine, settings;
+};
+
+/// Nothing where no start is that of `device`.
+const RecordedHost* host_of(const std::string& device) {
+  static constexpr RecordedHost kHosts[] = {
+#define RECORDED_HOST(start, machine, settings) {start, machine, settings},
 #include "ask/generate/hosts.def"
 #undef RECORDED_HOST
   };
   const std::string letters = letters_and_digits(device);
-  std::string found;
-  std::size_t longest = 0;
-  for (const auto& [start, machine] : kHosts) {
-    if (letters.starts_with(start) && start.size() > longest)
-      longest = start.size(), found = machine;
+  const RecordedHost* found = nullptr;
+  for (const RecordedHost& host : kHosts) {
+    if (letters.starts_with(host.start) &&
+        (found == nullptr || host.start.size() > found->start.size()))
+      found = &host;
   }
   return found;
+}
+
+const RecordedHost* host_of(const TableRow& row) {
+  const RecordedHost* const of_source = host_of(row.text("source") + row.text("gpu"));
+  return of_source != nullptr ? of_source : host_of(row.text("gpu"));
 }
 
 class Reader {
@@ -67,6 +78,8 @@ class Reader {
     MeasuredRow read;
     Layout& layout = read.step.layout;
     layout = defaults_.layout;
+    if (const RecordedHost* const host = host_of(row); host != nullptr && !host->settings.empty())
+      read_assigned(host->settings, layout);
     read_layout(row, layout);
     read.step.platform = platform_of(row);
     if (layout.precision == "bf16") layout.precision = read.step.platform.device.usual_precision();
@@ -102,7 +115,8 @@ class Reader {
   }
 
   Platform platform_of(const TableRow& row) {
-    const std::string recorded = row.has("gpu") ? machine_of(row.text("gpu")) : "";
+    const RecordedHost* const host = host_of(row);
+    const std::string recorded(host == nullptr ? "" : host->machine);
     const std::string machine = defaults_.machine.empty() ? recorded : defaults_.machine;
     if (machine.empty())
       throw Error("gpu: must be one that is known, or --machine be given, got '" + row.text("gpu") +

@@ -72,8 +72,9 @@ std::set<std::string> named_settings(const std::string& text) {
   std::set<std::string> names;
   const nlohmann::json settings = read_assignments(text, layout);
   for (const auto& [name, value] : settings.items()) names.insert(name);
-  for (const char* common : {"precision", "fused_attention", "lora", "host_checkpoints",
-                             "host_optimizer", "overlap", "global_batch", "embedding_is_layer"})
+  for (const char* common :
+       {"precision", "fused_attention", "lora", "host_checkpoints", "host_optimizer", "overlap",
+        "global_batch", "embedding_is_layer", "blocking_launches"})
     names.erase(common);
   return names;
 }
