@@ -278,6 +278,42 @@ SWEEP = {"transforms": [{"use": "scale", "where": {"kind": "kernel"}}, {"use": "
          "sweep": {"method": "random", "samples": 60, "seed": 3, "settings": {"scale.factor": "0.1..2", "prefetch.buffers": "1..4"}}}
 
 
+class Plans(unittest.TestCase):
+    """What a killed search over layouts leaves in its file is gone on with, and damage is never worse than an error or an answer."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def plan(self, kept):
+        return attacked.run("plan", "mpt-125m", "--machine", "dgx-a100", "--gpus", "4", "--global-batch", "8", "--quiet", "--keep", self.folder / kept)
+
+    def whole(self):
+        done = self.plan("whole.jsonl")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return (self.folder / "whole.jsonl").read_bytes(), done.stdout
+
+    def test_torn_anywhere_it_ends_with_the_same_bytes(self):
+        whole, answer = self.whole()
+        for what, part in truncations(whole, random.Random(7), 14):
+            with self.subTest(what=what):
+                (self.folder / "torn.jsonl").write_bytes(part)
+                done = self.plan("torn.jsonl")
+                self.assertEqual((done.returncode, done.stdout), (0, answer), done.stderr)
+                self.assertEqual((self.folder / "torn.jsonl").read_bytes(), whole)
+
+    def test_damaged_bounds_are_refused_or_found_again(self):
+        whole, _ = self.whole()
+        odd = [(str(value), whole.replace(b'"bounds":[[', b'"bounds":[[' + value + b",", 1)) for value in (b"1e300", b'"x"', b"[]", b"-1", b"true")]
+        for what, data in [*changed(whole, random.Random(8), 12), *odd]:
+            with self.subTest(what=what):
+                (self.folder / "damaged.jsonl").write_bytes(data)
+                merged = attacked.run("plan", "merge", self.folder / "damaged.jsonl", "--output", self.folder / "merged.jsonl")
+                self.assertIn(merged.returncode, attacked.HONEST, merged.stderr)
+                done = self.plan("damaged.jsonl")
+                self.assertIn(done.returncode, attacked.HONEST, done.stderr)
+
+
 class Sweeps(unittest.TestCase):
     """What a killed sweep leaves in its file is gone on with, wherever its last line is torn."""
 

@@ -100,6 +100,7 @@ LayoutBound read_bound(const nlohmann::json& json) {
   LayoutBound bound;
   bound.is_served = !json.is_null();
   if (!bound.is_served) return bound;
+  if (!json.is_array() || !json.at(0).is_number_integer()) throw Error("is not a bound");
   bound.reserved = json.at(0).get<std::int64_t>();
   bound.fits = json.size() > 1;
   if (!bound.fits) return bound;
