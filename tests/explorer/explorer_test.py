@@ -210,6 +210,19 @@ class ExplorerTest(unittest.TestCase):
         self.browser.wait_for("document.querySelector('#difference li')", 60)
         self.assertIn("data loading takes less", self.text("#difference"))
 
+    def test_a_folder_keeps_files_of_one_name_apart(self):
+        ranks = [CORPUS / "nanogpt-8rank" / f"rank{rank}.json.gz" for rank in range(2)]
+        if not ranks[0].is_file():
+            self.skipTest("FORETRACE_CORPUS names no folder of recordings")
+        folder = pathlib.Path(self.folder.name) / "apart"
+        for rank, trace in enumerate(ranks):
+            (folder / f"host{rank}").mkdir(parents=True)
+            shutil.copy(trace, folder / f"host{rank}" / "trace.json.gz")
+        self.browser.give_files("#folder", [folder])
+        self.browser.wait_for("document.body.dataset.opened", 60)
+        found = json.loads(self.saved()[0])
+        self.assertEqual([one["path"] for one in found["inputs"]], ["job/host0/trace.json.gz", "job/host1/trace.json.gz"])
+
     def test_wrong_input_gets_the_programs_words(self):
         broken = pathlib.Path(self.folder.name) / "broken.json"
         broken.write_text("{\"traceEvents\": [")

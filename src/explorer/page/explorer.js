@@ -7,9 +7,13 @@
 
   // A program that runs beside the page. Of questions that wait under one name only the last is asked.
   const make_program = module => {
-    const worker = new Worker('worker.js'), waiting = new Map(), named = new Map();
-    let count = 0, busy = false;
-    worker.postMessage({module});
+    const waiting = new Map(), named = new Map();
+    let worker = null, count = 0, busy = false;
+    const begin = () => {
+      worker = new Worker('worker.js');
+      worker.onmessage = take;
+      worker.postMessage({module});
+    };
     const next = () => {
       const first = named.entries().next();
       if (busy || first.done) return;
@@ -17,11 +21,13 @@
       named.delete(name), waiting.set(message.id, resolve), busy = true;
       worker.postMessage(message);
     };
-    worker.onmessage = ({data}) => {
+    const take = ({data}) => {
+      if (data.stopped) worker.terminate(), begin();  // Its memory may hold anything.
       busy = false;
       waiting.get(data.id)(data.answer), waiting.delete(data.id);
       next();
     };
+    begin();
     return {
       ask: (name, question, groups) => new Promise(resolve => {
         named.get(name)?.resolve(null);
@@ -203,21 +209,23 @@
     document.body.dataset.advised = 'yes';
   };
 
-  const named = () => files.length > 1 ? 'job' : files[0].name;
-  const group_of = (name, all) => ({name: all.length > 1 ? name : all[0].name, files: all});
+  // Files in folders keep their paths below the one that was chosen.
+  const listed = chosen => [...chosen].map(file => ({path: file.webkitRelativePath?.replace(/^[^/]*\//, '') || file.name, data: file}));
+  const group_of = (name, all) => ({name: all.length > 1 ? name : all[0].path.replaceAll('/', '_'), files: all});
   const open = async chosen => {
-    files = [...chosen];
-    if (!files.length) return;
-    const began = performance.now(), what = files.length > 1 ? `${files.length} files` : files[0].name;
+    if (!chosen.length) return;
+    files = chosen;
+    const group = group_of('job', files);
+    const began = performance.now(), what = files.length > 1 ? `${files.length} files` : group.name;
     status(`Reading ${what} ...`);
     by_id('difference').replaceChildren(), by_id('advice').replaceChildren(element('h2', {textContent: 'What would help'}), element('p', {className: 'quiet', textContent: 'Looking for changes that would help ...'}));
     delete document.body.dataset.advised;
-    const opened = files, groups = [group_of('job', files)];
+    const opened = files, groups = [group];
     is_live = false;
-    const read = await whole_answers.ask('open', {ask: 'open', path: named()}, groups);
+    const read = await whole_answers.ask('open', {ask: 'open', path: group.name}, groups);
     if (!read || files !== opened) return;
     if (read.error) return status(read.error);
-    job = named();
+    job = group.name;
     document.body.classList.add('has-job'), by_id('work').hidden = false;
     await changed();
     status('');
@@ -231,10 +239,9 @@
     if (advised) show_advice(advised);
   };
   const compare = async chosen => {
-    const other = [...chosen];
-    if (!other.length || !job) return;
+    if (!chosen.length || !job) return;
     by_id('difference').textContent = 'Comparing ...';
-    const [before, after] = [group_of('before', files), group_of('after', other)];
+    const [before, after] = [group_of('before', files), group_of('after', chosen)];
     if (before.name === after.name) before.name = 'before-' + before.name, after.name = 'after-' + after.name;
     const found = await beside.ask('diff', {ask: 'diff', before: before.name, after: after.name}, [before, after]);
     if (!found) return;
@@ -271,24 +278,24 @@
     const link = element('a', {href: URL.createObjectURL(new Blob([answer.json], {type: 'application/json'})), download: 'prediction.json'});
     link.click(), URL.revokeObjectURL(link.href);
   });
-  on('files', 'change', event => open(event.target.files)), on('folder', 'change', event => open(event.target.files));
-  on('other', 'change', event => compare(event.target.files));
+  on('files', 'change', event => open(listed(event.target.files))), on('folder', 'change', event => open(listed(event.target.files)));
+  on('other', 'change', event => compare(listed(event.target.files)));
   on('sample', 'click', async () => {
     const name = 'resnet18-v100-loader0.pt.trace.json.gz', response = await fetch(name);
-    open([new File([await response.blob()], name)]);
+    open([{path: name, data: await response.blob()}]);
   });
-  const entries_of = async entry => {
-    if (entry.isFile) return [await new Promise((resolve, reject) => entry.file(resolve, reject))];
+  const entries_of = async (entry, folder = '') => {
+    if (entry.isFile) return [{path: folder + entry.name, data: await new Promise((resolve, reject) => entry.file(resolve, reject))}];
     const reader = entry.createReader(), all = [];
     for (let some; (some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject))).length;) all.push(...some);
-    return (await Promise.all(all.filter(one => one.isFile).map(entries_of))).flat();
+    return (await Promise.all(all.map(one => entries_of(one, one.isDirectory ? `${folder}${one.name}/` : folder)))).flat();
   };
   addEventListener('dragover', event => { event.preventDefault(), by_id('drop').classList.add('over'); });
   addEventListener('dragleave', () => by_id('drop').classList.remove('over'));
   addEventListener('drop', async event => {
     event.preventDefault(), by_id('drop').classList.remove('over');
     const entries = [...event.dataTransfer.items].map(one => one.webkitGetAsEntry?.()).filter(one => one);
-    open(entries.length ? (await Promise.all(entries.map(entries_of))).flat() : event.dataTransfer.files);
+    open(entries.length ? (await Promise.all(entries.map(one => entries_of(one)))).flat() : listed(event.dataTransfer.files));
   });
   addEventListener('hashchange', () => { from_link(), show_steps(), changed(); });
   from_link(), show_steps();

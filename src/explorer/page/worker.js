@@ -1,6 +1,6 @@
 'use strict';
-// Runs the program. Gets {module} first, then questions {id, files?, question}; posts {id, answer}. Files are read from where they lie,
-// piece by piece; a question names them by `name`, one file or the folder "job" for several.
+// Runs the program. Gets {module} first, then questions {id, question, groups?}; posts {id, answer}. A group is {name, files: [{path,
+// data}]}: the question names it so, one file or a folder. Files are read from where they lie, piece by piece.
 importScripts('foretrace.js');
 
 let program = null, mounted = 0;
@@ -21,8 +21,8 @@ const mount = groups => {
   for (const {name, files} of groups) {
     const folder = files.length > 1 ? `${root}/${name}` : `${root}/.${name}`;
     FS.mkdir(folder);
-    FS.mount(WORKERFS, {blobs: files.map(file => ({name: file.name, data: file}))}, folder);
-    if (files.length === 1) FS.symlink(`${folder}/${files[0].name}`, `${root}/${name}`);
+    FS.mount(WORKERFS, {blobs: files.map(({path, data}) => ({name: path, data}))}, folder);
+    if (files.length === 1) FS.symlink(`${folder}/${files[0].path}`, `${root}/${name}`);
   }
   FS.chdir(root);
 };
@@ -37,11 +37,12 @@ const ask = question => {
   }
 };
 
-let last = Promise.resolve();
+let last = Promise.resolve(), started = null;
 onmessage = ({data}) => {
+  if (data.module) return started = start(data.module);
   last = last.then(async () => {
-    if (data.module) return start(data.module);
     try {
+      await started;
       if (data.groups) mount(data.groups);
       postMessage({id: data.id, answer: JSON.parse(ask(data.question))});
     } catch (error) {

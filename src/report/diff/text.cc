@@ -56,7 +56,8 @@ std::string picture_of(const Breakdown& step, double letters_per_ns) {
   return picture;
 }
 
-/// Both steps as bars of text, which need no picture to be uploaded.
+/// Both steps as bars of text, which need no picture to be uploaded: an indented block, in which
+/// nothing is markup.
 void write_pictures(const Diff& diff, std::ostream& out) {
   constexpr double kWidest = 80;
   const Nanoseconds longest = std::max({diff.before.compared, diff.after.compared, Nanoseconds{1}});
@@ -65,10 +66,10 @@ void write_pictures(const Diff& diff, std::ostream& out) {
         << picture_of(side.breakdown, kWidest / static_cast<double>(longest.count())) << "  "
         << to_text(side.compared) << '\n';
   };
-  out << "\n```\n";
+  out << '\n';
   row('A', diff.before);
   row('B', diff.after);
-  out << "   # compute  ~ communication  c copies  i input  h host  . idle\n```\n";
+  out << "       # compute  ~ communication  c copies  i input  h host  . idle\n";
 }
 
 }  // namespace
