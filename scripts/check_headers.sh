@@ -4,8 +4,8 @@
 set -u
 cd "$(dirname "$0")/.." || exit 2
 export compiler="${1:-${CXX:-c++}}"
-# A second inclusion must change nothing.
-find include/foretrace src -name '*.h' | sort | xargs -P "$(nproc)" -n 1 sh -c '
+# A second inclusion must change nothing. What another compiler lacks (wasm) is there already for this one.
+find include/foretrace src -name '*.h' ! -path '*/explorer/wasm/*' | sort | xargs -P "$(nproc)" -n 1 sh -c '
   if ! printf "#include \"%s\"\n#include \"%s\"\n" "$PWD/$0" "$PWD/$0" |
       "$compiler" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Iinclude -Isrc -x c++ -; then
     echo "$0: does not compile alone" >&2
