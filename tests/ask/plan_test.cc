@@ -276,7 +276,7 @@ TEST(Plan, RegretOnMeasuredGroups) {
   EXPECT_GE(close * 10, groups * 8);
   // Those beyond 10 %: V100s of BLOOM's first tries, which their authors call accurate to 40 %; a
   // run of torchtitan that was timed under a profiler, where launches take most of it; two of
-  // vTrain's, whose products fill two waves of tiles where the price chooses smaller ones.
+  // vTrain's, perhaps by waves of larger tiles than the price chooses.
   EXPECT_LE(late * 30, groups);
 }
 
