@@ -135,5 +135,23 @@ TEST(Nccl, ExpectsMoreThanTheEstimateOnlyOfRingsThatMoveData) {
                    estimate_us(narrow, kOneAmpere, Operation::all_reduce, Bytes{1 << 20}));
 }
 
+TEST(Nccl, ATreeAcrossTwoNodesNeedsEachNicOnlyOncePerByte) {
+  NcclSystem fast = kTwoAmpere;
+  fast.channel_intra = 100;
+  const auto speed = [](const NcclSystem& system, NcclAlgorithm algorithm) {
+    for (const NcclPath& path : nccl_paths(Operation::all_reduce, system)) {
+      if (path.algorithm == algorithm && path.protocol == simple) return path.bandwidth;
+    }
+    return 0.0;
+  };
+  EXPECT_DOUBLE_EQ(speed(fast, ring), speed(kTwoAmpere, ring));
+  EXPECT_DOUBLE_EQ(speed(fast, tree), 2 * speed(kTwoAmpere, tree));
+  fast.nodes = 4;
+  fast.ranks = 32;
+  NcclSystem even = fast;
+  even.channel_intra = even.channel_inter;
+  EXPECT_DOUBLE_EQ(speed(fast, tree), speed(even, tree));
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -32,6 +32,8 @@ void check_call(std::string_view name, const Algorithm& algorithm, const Call& c
   if (call.ranks < 1) throw Error("ranks: must be at least 1, got 0");
   if (call.bytes.count < 0) throw Error("bytes: must be at least 0");
   for (const LinkCost& cost : costs) {
+    if (cost.latency < Nanoseconds(0))
+      throw Error("latency: must be at least 0, got " + to_text(cost.latency));
     if (!(cost.bandwidth.bytes_per_second > 0))
       throw Error("bandwidth: must be greater than 0, got " + to_text(cost.bandwidth));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "foretrace/error.h"
@@ -16,6 +17,7 @@ using namespace nccl;
 constexpr std::size_t kLl = 0, kLl128 = 1, kSimple = 2;
 constexpr double kSteps128 = 120.0 / 128;  ///< Data in the lines of LL128.
 constexpr double kOneNodeTree128 = 7.0 / 9;
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 template <class Enum>
 constexpr std::size_t index(Enum value) {
@@ -33,9 +35,10 @@ class Tuner {
                 : system.nodes == 2 ? 1
                                     : 2),
         per_node_(system.ranks / std::max(1U, system.nodes)),
-        bus_(system.channels * (system.nodes <= 2 ? system.channel_intra : system.channel_inter)) {
-    if (system.nodes > 1) bus_ = std::min(bus_, system.channels * system.channel_inter);
-  }
+        network_(system.nodes > 1 ? system.channels * system.channel_inter : kUnbounded),
+        bus_(system.nodes > 2 ? network_
+                              : std::min(system.channels * system.channel_intra, 2 * network_)),
+        ring_(std::min(bus_, network_)) {}
 
   std::vector<NcclPath> paths() const {
     std::vector<NcclPath> paths;
@@ -133,7 +136,7 @@ class Tuner {
   }
 
   double bandwidth(NcclAlgorithm algorithm, std::size_t protocol) const {
-    const double channels = system_.channels, ranks = system_.ranks;
+    const double ranks = system_.ranks;
     switch (algorithm) {
       case NcclAlgorithm::ring:
         return ring_bus(protocol) * ranks / steps();
@@ -146,7 +149,7 @@ class Tuner {
       case NcclAlgorithm::nvls_tree:
         return std::min(bus_, system_.nvls_channels * kNvlsTree[row_][column_]) / 2;
       case NcclAlgorithm::pat:
-        return std::min(bus_ * kPatShare, channels * system_.channel_inter) * ranks / steps();
+        return std::min(ring_ * kPatShare, network_) * ranks / steps();
     }
     return bus_;
   }
@@ -157,10 +160,10 @@ class Tuner {
   }
 
   double ring_bus(std::size_t protocol) const {
-    if (protocol == kLl) return std::min(most_ll(), bus_ / 2);
+    if (protocol == kLl) return std::min(most_ll(), ring_ / 2);
     if (protocol == kLl128)
-      return std::min(kRingShare * bus_, system_.channels * kRingLl128[row_][column_]);
-    return bus_;
+      return std::min(kRingShare * ring_, system_.channels * kRingLl128[row_][column_]);
+    return ring_;
   }
 
   double tree_bus(std::size_t protocol) const {
@@ -175,7 +178,11 @@ class Tuner {
   const NcclSystem& system_;
   std::size_t row_, column_;
   std::uint32_t per_node_;
+  double network_;  ///< Limit of what the channels carry between nodes.
+  /// What the channels carry in a tree, by whose rule two GB/s of it are one of the result. Between
+  /// two nodes each NIC sends every byte only once, so that twice its bandwidth serves.
   double bus_;
+  double ring_;  ///< In a ring.
 };
 
 }  // namespace
@@ -232,7 +239,9 @@ double expected_us(const NcclPath& path, const NcclSystem& system, Operation ope
   if (!copies) return estimate;
   const double kilobytes = static_cast<double>(bytes.count) / 1e3;
   // The copy has the speed of the links between devices of one node, whatever the ring waits for.
-  const double bus = system.channels * std::max(system.channel_intra, system.channel_inter);
+  const double bus = system.own_copy > 0
+                         ? system.own_copy
+                         : system.channels * std::max(system.channel_intra, system.channel_inter);
   const double copy = kOwnCopy * kilobytes / system.ranks / bus;
   if (system.nodes > 1) return estimate + copy;
   return estimate + copy +

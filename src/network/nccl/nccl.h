@@ -32,9 +32,10 @@ struct NcclSystem {
   LinkKind intra = LinkKind::nvlink;
   std::uint32_t channels = 16;
   double channel_intra = 0, channel_inter = 0;  ///< GB/s of one channel.
-  double graph_latency_us = 0;                  ///< The latency of the NICs.
-  std::uint32_t nvls_channels = 0;              ///< 0: no NVLink SHARP.
-  double nvls_channel = 0;                      ///< GB/s of one channel.
+  double own_copy = 0;  ///< GB/s of the links between devices of a node; 0: as all channels.
+  double graph_latency_us = 0;      ///< The latency of the NICs.
+  std::uint32_t nvls_channels = 0;  ///< 0: no NVLink SHARP.
+  double nvls_channel = 0;          ///< GB/s of one channel.
 };
 
 /// One way to run a collective.

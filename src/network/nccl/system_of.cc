@@ -143,6 +143,9 @@ NcclSystem system_of(const Network& network, const RankPlaces& places,
   const NcclChannels channels = search_channels(narrow, system.architecture, places.nodes == 1);
   system.channels = channels.count;
   system.channel_intra = system.channel_inter = channels.each;
+  if (places.nodes > 1 && places.per_node > 1 && places.intra > 0)
+    system.channel_intra = places.intra / channels.count;
+  system.own_copy = places.per_node > 1 ? places.intra : nvlink_of(network, {0});
   const bool nvls = facts.nvls.value_or(false) && places.kind == LinkKind::nvlink;
   if (!facts.nvls && system.architecture >= 90)
     assumed.push_back("the machine does not state NVLink SHARP: without it");
