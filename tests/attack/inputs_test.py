@@ -106,6 +106,24 @@ class NoInputIsWritten(unittest.TestCase):
     def test_what_a_setting_names(self):
         self.refused(["predict", "trace.json", "--with", "faster_device:to=machine.json", "-o", "machine.json"], "machine.json")
 
+    def test_scenarios_that_look_like_traces(self):
+        scenario = '{"version": 1, "$comment": "traceEvents", "trace": "trace.json", "transforms": [{"use": "scale", "factor": 0.5}]}'
+        path = self.folder / "asked.json"
+        for text in (scenario, "\ufeff" + scenario):
+            path.write_text(text)
+            for option in ("-o", "--html"):
+                self.refused(["predict", "--scenario", "asked.json", option, "trace.json"], option, "trace.json")
+        path.unlink()
+
+    def test_the_summary_of_a_step(self):
+        environment = written.environment(self.folder)
+        before = contents(self.folder)
+        done = attacked.run("check", "trace.json", "--baseline", "base.json", "--github", cwd=self.folder,
+                            env={**environment, "GITHUB_STEP_SUMMARY": "trace.json"})
+        self.assertEqual(before, contents(self.folder))
+        self.assertEqual(2, done.returncode, done.stderr)
+        self.assertIn(b"GITHUB_STEP_SUMMARY: must not be", done.stderr)
+
     def test_what_is_no_input_may_be_written(self):
         for path in ("text", "amp", "other.json", "/dev/null"):
             with self.subTest(path):

@@ -200,6 +200,8 @@ struct CheckCommand {
       throw Error("several recordings are only allowed with --bless, got '" + more_traces.front() +
                   "' behind '" + trace + "'");
     if (bless_it) session.files.add_outputs({{"--baseline", baseline}});
+    if (const std::string path = step_summary(); !path.empty() && path != summary)
+      session.files.add_outputs({{"GITHUB_STEP_SUMMARY", path}});
     const Scenario asked = scenario();
     const CheckOptions chosen = options();
     say_if_large(trace, chosen.reading, quiet);
@@ -260,6 +262,8 @@ struct CheckCommand {
     });
   }
 
+  std::string step_summary() const { return github ? environment("GITHUB_STEP_SUMMARY") : ""; }
+
   void answer(Session& session, const CheckReport& report) const {
     for (const auto& [name, path] : files) {
       if (!path.empty()) write_new_file(path, as_form(name, report));
@@ -267,9 +271,8 @@ struct CheckCommand {
     const std::string markdown = as_form("markdown", report) + "\n";
     if (!summary.empty()) append_summary(summary, markdown);
     output.write(session, [&](std::ostream& out) { write_form(format.chosen, report, out); });
+    if (const std::string path = step_summary(); !path.empty()) append_summary(path, markdown);
     if (!github) return;
-    const std::string step_summary = environment("GITHUB_STEP_SUMMARY");
-    if (!step_summary.empty()) append_summary(step_summary, markdown);
     if (format.chosen != "github" || !output.path.empty()) write_check_github(report, session.out);
   }
 

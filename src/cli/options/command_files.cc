@@ -32,7 +32,7 @@ constexpr std::size_t kMostDelimiters = 16;
 constexpr std::size_t kLongestPath = 4096;
 constexpr std::uintmax_t kLongestJson = 16'000'000;  ///< As scenario files may be.
 constexpr std::size_t kMostJson = 256;
-constexpr std::size_t kHead = 4096;
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool is_one_of(std::string_view name, const auto& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -95,22 +95,24 @@ std::vector<std::string> texts_in_json(const std::string& path) {
   std::error_code error;
   if (fs::file_size(path, error) > kLongestJson || error) return {};
   std::ifstream file(path, std::ios::binary);
-  std::string head(kHead, '\0');
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(file.gcount()));
-  const std::size_t first = head.find_first_not_of(" \t\r\n");
-  if (first == head.npos || (head[first] != '{' && head[first] != '[')) return {};
-  if (head.find("\"traceEvents\"") != head.npos) return {};
+  std::string mark(kByteOrderMark.size(), '\0');
+  file.read(mark.data(), static_cast<std::streamsize>(mark.size()));
+  const bool is_marked = file && mark == kByteOrderMark;
   file.clear();
-  file.seekg(0);
+  if (!is_marked) file.seekg(0);
+  file >> std::ws;
+  if (file.peek() != '{' && file.peek() != '[') return {};
+  using Event = nlohmann::json::parse_event_t;
   std::vector<std::string> texts;
-  const auto gather = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& value) {
-    if (event == nlohmann::json::parse_event_t::value && value.is_string())
-      texts.push_back(value.get<std::string>());
-    return event != nlohmann::json::parse_event_t::value;
+  bool may_be_events = false, is_trace = false;
+  const auto gather = [&](int depth, Event event, nlohmann::json& value) {
+    if (event == Event::value && value.is_string()) texts.push_back(value.get<std::string>());
+    if (event == Event::array_start && may_be_events) is_trace = true;
+    may_be_events = event == Event::key && depth == 1 && value == "traceEvents";
+    return event != Event::value;
   };
   [[maybe_unused]] const auto nothing = nlohmann::json::parse(file, gather, false);
-  return texts;
+  return is_trace ? std::vector<std::string>() : texts;
 }
 
 [[noreturn]] void refuse(const NamedFile& output, const std::string& what,
