@@ -69,15 +69,14 @@ class Site:
         for part in parts:
             heading, _, body = part.partition("\n")
             pages[slug(heading)] = (heading, body)
-            place[slug(heading)] = slug(heading)
+            place[slug(heading)] = f"{slug(heading)}.md"
             for inner in re.findall(r"^### (.*)", body, flags=re.M):
                 place[slug(inner)] = f"{slug(heading)}.md#{slug(inner)}"
 
         def link(match):
             target = match[1]
             if target.startswith("#"):
-                page = place[target[1:]]
-                return f"]({page if '.md' in page else page + '.md'})"
+                return f"]({place[target[1:]]})"
             guides = {path: name for name, path in GUIDES.items()}
             if target in guides:
                 return f"]({guides[target]}.md)"

@@ -2,7 +2,6 @@
 
 #include <new>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 
 #include "ask/many/held_job.h"
@@ -24,16 +23,6 @@ using Json = nlohmann::json;
 /// As commands print it.
 std::string printed(const Json& answer) {
   return answer.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
-}
-
-std::string printed(const Prediction& prediction) {
-  for (const ReportEntry& report : reports()) {
-    if (report.name != "json") continue;
-    std::ostringstream out;
-    report.write(prediction, out);
-    return out.str();
-  }
-  throw Error("no report is called json");
 }
 
 /// One word of a shell.
@@ -69,7 +58,7 @@ Json predicted(const HeldJob& job, const std::string& path, const Json& question
       answer["parts"] = prediction_parts(page, tasks);
     };
   }
-  answer["json"] = printed(job.predict(scenario, options));
+  answer["json"] = printed(to_json(job.predict(scenario, options)));
   answer["command"] = command_for(scenario);
   return answer;
 }

@@ -274,7 +274,7 @@ TEST(Plan, RegretOnMeasuredGroups) {
   }
   EXPECT_EQ(misfits, 0U);
   EXPECT_GE(close * 10, groups * 8);
-  // Those beyond 10 %: V100s of BLOOM's first tries, which their authors call accurate to 40 %; a
+  // Groups beyond 10 %: V100s of BLOOM's first tries, which their authors call accurate to 40 %; a
   // run of torchtitan that was timed under a profiler, where launches take most of it; two of
   // vTrain's, perhaps by waves of larger tiles than the price chooses.
   EXPECT_LE(late * 30, groups);

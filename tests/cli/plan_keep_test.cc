@@ -1,4 +1,4 @@
-// What a search over layouts keeps: taken up again, cut into shards and put together, by the
+// Searches over layouts that are kept in a file are resumed, cut into shards and merged, by the
 // program and in process.
 
 #include <gtest/gtest.h>

@@ -72,7 +72,7 @@ std::string sweep_point_line(const SweepHeader& header, const SweepPoint& point,
 /// Throws Error if the text is not such a line of this sweep.
 SweepPoint read_point_line(const SweepHeader& header, std::string_view line, SweepForm form);
 
-/// What a file of answers is of: others than sweeps are kept in the same way.
+/// The kind of question that a file's answers belong to. Searches for plans are kept like sweeps.
 struct AnswerKind {
   std::string_view schema;
   std::string_view question;  ///< In words, and the name of its identity in the first line.

@@ -3,26 +3,12 @@
 #include <utility>
 
 #include "ask/job/apply.h"
-#include "ask/job/chosen_rank.h"
+#include "ask/many/questions.h"
 #include "ask/many/vary.h"
-#include "ask/predict/baseline.h"
 #include "ask/predict/predict_job.h"
 #include "ask/predict/trust.h"
 
 namespace foretrace {
-
-struct HeldJob::Recorded {
-  std::vector<Baseline> ranks;
-  Slowest slowest;
-
-  explicit Recorded(const Job& job) {
-    for (const Rank& rank : job.ranks) {
-      Baseline& baseline = ranks.emplace_back(baseline_of(rank.inference));
-      baseline.weighs_changes = false;
-      slowest.consider(ranks.size() - 1, baseline.prediction.baseline.step_time);
-    }
-  }
-};
 
 HeldJob::~HeldJob() = default;
 
@@ -52,11 +38,11 @@ Curve HeldJob::vary(const Scenario& scenario, const Vary& question, PredictOptio
 }
 
 Prediction HeldJob::quick(const Scenario& scenario) const {
-  std::call_once(examined_, [&] { recorded_ = std::make_unique<Recorded>(job_); });
+  std::call_once(examined_, [&] { recorded_ = std::make_unique<SweptJob>(swept_job(job_, {})); });
   Donors donors(reading_);
   donors.read(scenario);
-  Prediction prediction = predict_slowest(recorded_->ranks, job_, scenario, &donors);
-  compare_with(recorded_->ranks[recorded_->slowest.rank()].prediction, prediction);
+  Prediction prediction = predict_slowest(recorded_->baselines, job_, scenario, &donors);
+  compare_with(recorded_->recorded(), prediction);
   prediction.trust = trust_of(prediction, {});
   return prediction;
 }

@@ -12,6 +12,8 @@
 
 namespace foretrace {
 
+struct SweptJob;
+
 /// May be asked by several threads at once.
 class HeldJob {
  public:
@@ -27,8 +29,6 @@ class HeldJob {
   Prediction quick(const Scenario& scenario) const;
 
  private:
-  struct Recorded;
-
   PredictOptions as_read(PredictOptions options) const;
 
   ImportOptions reading_;
@@ -36,7 +36,7 @@ class HeldJob {
   Job job_;
   std::vector<InputFile> inputs_;
   mutable std::once_flag examined_;
-  mutable std::unique_ptr<const Recorded> recorded_;  ///< Once somebody asks quickly.
+  mutable std::unique_ptr<const SweptJob> recorded_;  ///< Once somebody asks quickly.
 };
 
 }  // namespace foretrace

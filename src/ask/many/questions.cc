@@ -36,6 +36,20 @@ void add_machine_files(const SweepAxis& axis, std::set<std::string>& files) {
 
 }  // namespace
 
+SweptJob swept_job(const Job& job, const SweepOptions& options) {
+  SweptJob swept{.job = job, .baselines = {}, .slowest = {}};
+  const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
+  for (const Rank& rank : job.ranks) {
+    Baseline& baseline = swept.baselines.emplace_back(baseline_of(rank.inference));
+    baseline.weighs_changes = options.weighs_changes;
+    baseline.own = own;
+    if (options.intervals && !job.has_snapshots())
+      baseline.variation = variation_of(rank.inference);
+    swept.slowest.consider(swept.baselines.size() - 1, baseline.prediction.baseline.step_time);
+  }
+  return swept;
+}
+
 SweepQuestions::SweepQuestions(const Json& scenario, const std::string& sweep_folder,
                                const SweepOptions& with)
     : SweepQuestions(SweepPlan(scenario, sweep_folder), {}, with) {
@@ -164,17 +178,7 @@ std::span<const AppliedStep> SweepQuestions::reported_of(std::span<const Applied
 }
 
 void SweepQuestions::add_job(const std::string& path, const Job& job) {
-  SweptJob& swept =
-      known.emplace(path, SweptJob{.job = job, .baselines = {}, .slowest = {}}).first->second;
-  const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
-  for (const Rank& rank : job.ranks) {
-    Baseline& baseline = swept.baselines.emplace_back(baseline_of(rank.inference));
-    baseline.weighs_changes = options.weighs_changes;
-    baseline.own = own;
-    if (options.intervals && !job.has_snapshots())
-      baseline.variation = variation_of(rank.inference);
-    swept.slowest.consider(swept.baselines.size() - 1, baseline.prediction.baseline.step_time);
-  }
+  known.emplace(path, swept_job(job, options));
 }
 
 void SweepQuestions::ask_about(const Job& job) {

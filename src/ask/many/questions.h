@@ -28,6 +28,9 @@ struct SweptJob {
   const Prediction& recorded() const { return baselines[slowest.rank()].prediction; }
 };
 
+/// `job` must outlive it.
+SweptJob swept_job(const Job& job, const SweepOptions& options);
+
 /// Which settings of a combination of alternatives only retime.
 struct SharedShape {
   std::size_t tail = 0;

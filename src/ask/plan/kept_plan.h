@@ -30,7 +30,8 @@ struct PlanKeeping {
   bool fresh = false;  ///< What the file has is deleted.
 };
 
-/// Of blocks of layouts. `begin`: how many the file had, and how many are left.
+/// Progress, counted in blocks of layouts. `begin` gets how many the file had and how many are
+/// left.
 struct PlanEvents {
   std::function<void(std::uint64_t known, std::uint64_t left)> begin = [](auto, auto) {};
   std::function<void()> take = [] {};

@@ -165,7 +165,7 @@
   };
 
   let version_asked = 0, is_live = false;
-  // What `name` answers about the scenario as it is now; null once something newer is asked.
+  // Asks `name` about the scenario as it is now. Returns null if something newer was asked meanwhile.
   const ask = async (program, name, asked, more) => {
     const found = await program.ask(name, {ask: name, scenario: asked, ...more});
     if (found === null) return null;

@@ -47,7 +47,7 @@ class Search {
                    const std::atomic<bool>& stop) {
     std::mutex mutex;
     std::vector<char> is_found(end - first, 0);
-    std::size_t taken = 0;  // Those up to the first gap.
+    std::size_t taken = 0;  // Blocks up to the first gap.
     in_blocks(first, end, [&](StepCalibration& calibration, std::size_t block, MeasuredStep& step) {
       if (stop) return;
       for (std::size_t i = begin_of(block); i < begin_of(block + 1); ++i) {
