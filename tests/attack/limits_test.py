@@ -325,6 +325,20 @@ class Memory(Attack):
         self.expect_refused(path, "needs more memory than there is", command="predict", data=30 * MB)
         self.assertEqual(self.foretrace("info", path).code, 0)
 
+    def test_large_traces_are_announced(self):
+        """What it will take is said before anything is read, and what is free where that is less."""
+        path = self.write("x.json", b'{"traceEvents":[}')
+        os.truncate(path, 1100 * MB)
+        plenty = self.foretrace("predict", path, addresses=64 * GB)
+        self.assertIn("x.json is large: this may take up to", plenty.err)
+        self.assertIn("--steps 3-5 or --window 0s-2s reads only a part of it", plenty.err)
+        little = self.foretrace("predict", path, addresses=64 * GB, data=2 * GB)
+        self.assertIn(" are free; --steps", little.err)
+        self.assertNotIn("is large", self.foretrace("predict", path, "--quiet", addresses=64 * GB).err)
+        self.assertNotIn("is large", self.foretrace("predict", path, "--window", "0s-1s", addresses=64 * GB).err)
+        os.truncate(path, 800 * MB)
+        self.assertNotIn("is large", self.foretrace("predict", path, addresses=64 * GB).err)
+
 
 class Patterns(Attack):
     def test_long_names(self):

@@ -102,5 +102,21 @@ TEST(Output, SaysThatThereIsNoMemoryHistory) {
   EXPECT_TRUE(says(recording, "no memory history was written")) << said(recording);
 }
 
+TEST(Output, AMemoryHistoryThatCannotBeMovedStaysWhereItIs) {
+  const Recording other({.program = {"steps", "3"}});
+  fs::create_directory(other.path("snapshot-1.pickle"));
+  const std::string program =
+      "echo history > \"$FORETRACE_SNAPSHOT-1.pickle\"; exec " PLAYED_APP " steps 3";
+  const Ended ended = run_program({FORETRACE_BINARY, "collect", "--memory-history", "-o",
+                                   other.path("more.ftrace"), "--", "sh", "-c", program},
+                                  {{"LD_LIBRARY_PATH", STANDIN_13}});
+  const std::string words = "the memory history stays in ";
+  const std::size_t at = ended.err.find(words);
+  ASSERT_NE(at, std::string::npos) << ended.err;
+  const std::size_t start = at + words.size();
+  const std::string kept = ended.err.substr(start, ended.err.find('\n', start) - start);
+  EXPECT_TRUE(fs::is_regular_file(kept)) << kept;
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -152,7 +152,7 @@ struct CollectCommand {
       if (program.status == 0) throw;
       std::cerr << "foretrace: " << error.what() << '\n';
     }
-    move_snapshots(program);
+    move_snapshots(program, folder);
     if (keep_spool && !quiet)
       std::cerr << "foretrace: the raw recording is in " << folder.path() << '\n';
   }
@@ -313,7 +313,7 @@ struct CollectCommand {
     tell_problems(trace);
   }
 
-  void move_snapshots(const CollectedRun& program) const {
+  void move_snapshots(const CollectedRun& program, SpoolFolder& folder) const {
     if (memory_history && program.snapshots.empty())
       std::cerr << "foretrace: no memory history was written: PyTorch writes it at exit of a "
                    "Python program that used its allocator on a GPU\n";
@@ -321,7 +321,13 @@ struct CollectCommand {
       const fs::path target = fs::absolute(output).parent_path() / fs::path(snapshot).filename();
       std::error_code error;
       fs::rename(snapshot, target, error);
-      if (!error && !quiet) std::cerr << "foretrace: " << target.string() << '\n';
+      if (error) {
+        folder.keep();
+        std::cerr << "foretrace: '" << target.string() << "' could not be written ("
+                  << error.message() << "), so the memory history stays in " << snapshot << '\n';
+      } else if (!quiet) {
+        std::cerr << "foretrace: " << target.string() << '\n';
+      }
     }
   }
 };

@@ -107,7 +107,10 @@ std::vector<std::string> texts_in_json(const std::string& path) {
   bool may_be_events = false, is_trace = false;
   const auto gather = [&](int depth, Event event, nlohmann::json& value) {
     if (event == Event::value && value.is_string()) texts.push_back(value.get<std::string>());
-    if (event == Event::array_start && may_be_events) is_trace = true;
+    if (event == Event::array_start && may_be_events) {
+      is_trace = true;
+      file.seekg(0, std::ios::end);  // The rest is not worth parsing.
+    }
     may_be_events = event == Event::key && depth == 1 && value == "traceEvents";
     return event != Event::value;
   };

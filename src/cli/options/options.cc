@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/new_file.h"
+#include "base/free_memory.h"
 #include "base/shown.h"
 #include "base/wording.h"
 #include "foretrace/answer/advice.h"
@@ -86,10 +87,12 @@ void say_if_large(const std::string& path, const ImportOptions& reading, bool qu
   if (quiet || !reading.part.is_all()) return;
   const std::int64_t records = likely_records(path);
   if (records < kManyRecords) return;
+  const Bytes needed{records * kMemoryOfRecord};
+  const std::optional<Bytes> left = free_memory();
   std::cerr << "foretrace: " << shown(path) << " is large: this may take up to "
-            << to_text(kTimeOfRecord * records) << " and "
-            << to_text(Bytes{records * kMemoryOfRecord})
-            << " of memory; --steps 3-5 or --window 0s-2s reads only a part of it\n";
+            << to_text(kTimeOfRecord * records) << " and " << to_text(needed) << " of memory"
+            << (left && needed > *left ? ", and only " + to_text(*left) + " are free" : "")
+            << "; --steps 3-5 or --window 0s-2s reads only a part of it\n";
 }
 
 void OutputOption::add_to(CLI::App& command) {
