@@ -1,12 +1,16 @@
 """A build folder, seen as commands: how a source is compiled, and what a program is linked from.
 
 A program with one changed source is the same link command with the changed object in front of the
-libraries: the linker then has no use for the member that it replaces.
+libraries: the linker then has no use for the member that it replaces. Where several sources were
+compiled as one, the others are still needed, so the linker is told to take the first of two
+definitions. That needs a build without inlining (-O0), as calls within one object file are otherwise
+settled by the compiler.
 """
 
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import threading
@@ -18,6 +22,9 @@ PROGRAMS = ["base_tests", "trace_tests", "machine_tests", "network_tests", "sche
 # These run the program itself, and collect what runs inside another one.
 _RUN_THE_PROGRAM = {"cli_tests", "collect_tests"}
 _GUESTS = {"foretrace_inject": "libforetrace_collect.so", "foretrace_preload": "libforetrace_preload.so"}
+
+
+_INCLUDED = re.compile(r'^#include "(/.+\.cc)"$', re.MULTILINE)
 
 
 class BuildError(Exception):
@@ -45,6 +52,11 @@ def _without_outputs(words):
     return kept
 
 
+def _output(command):
+    words = shlex.split(command["command"])
+    return words[words.index("-o") + 1]
+
+
 class Build:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder).resolve()
@@ -53,8 +65,14 @@ class Build:
         self.made, self.links, self.lock = set(), {}, threading.Lock()
         commands = json.loads((self.folder / "compile_commands.json").read_text(encoding="utf-8"))
         self.compiles = {}
+        self.unity = set()  # Objects of several sources.
         for command in commands:
-            self.compiles.setdefault(pathlib.Path(command["file"]), []).append(command)
+            file = pathlib.Path(command["file"])
+            self.compiles.setdefault(file, []).append(command)
+            if "/Unity/" in command["file"] and file.exists():
+                self.unity.add(_output(command))
+                for source in _INCLUDED.findall(file.read_text(encoding="utf-8")):
+                    self.compiles.setdefault(pathlib.Path(source), []).append(command)
 
     def make(self, targets):
         """Builds them as they are."""
@@ -75,9 +93,9 @@ class Build:
         objects = {}
         for number, command in enumerate(self.compiles.get(source, [])):
             words = shlex.split(command["command"])
-            original = words[words.index("-o") + 1]
+            original = _output(command)
             objects[original] = folder / f"{number}.o"
-            words = [word for word in _without_outputs(words) if word != str(source)]
+            words = [word for word in _without_outputs(words) if word != command["file"]]
             _run([*words, "-iquote", str(source.parent), "-o", str(objects[original]), "-c", str(changed)],
                  command["directory"])
         if not objects:
@@ -119,9 +137,12 @@ class Build:
         libraries = {f"lib{original.split('/')[1].removesuffix('.dir')}.a": changed
                      for original, changed in objects.items() if original.startswith("CMakeFiles/")}
         in_front = [str(changed) for library, changed in libraries.items() if library in words]
-        replaced = [str(objects.get(word, word)) for word in words]
+        in_front += [str(objects[word]) for word in words if word in objects and word in self.unity]
+        replaced = [word if word in self.unity else str(objects.get(word, word)) for word in words]
         if not in_front and replaced == words:
             return False
+        if self.unity.intersection(objects):
+            in_front.insert(0, "-Wl,-z,muldefs")
         replaced[replaced.index("-o") + 1] = str(folder / file)
         at = replaced.index("-o")
         _run(replaced[:at] + in_front + replaced[at:], self.folder)
