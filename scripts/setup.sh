@@ -20,7 +20,7 @@ case "${1:-product}" in
   all) packages="$packages $tests $optional $page" ;;
   explorer) packages="$packages $page" ;;
   release) packages="$packages $static" ;;
-  develop) packages="$packages $tests $optional $page clang clang-tidy clang-format ccache git" ;;
+  develop) packages="$packages $tests $optional $page clang libclang-rt-16-dev clang-tidy clang-format ccache git" ;;
   *)
     echo "usage: scripts/setup.sh [product|tests|all|release|explorer|develop]" >&2
     exit 2

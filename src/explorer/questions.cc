@@ -53,7 +53,8 @@ Json predicted(const HeldJob& job, const std::string& path, const Json& question
   const Scenario scenario = scenario_of(question, path);
   Json answer;
   PredictOptions options;
-  if (const auto tasks = question.value("tasks", std::size_t{0}); tasks > 0) {
+  const auto tasks = question.value("tasks", std::size_t{0});
+  if (tasks > 0) {
     options.take_page = [&](const PredictionPage& page) {
       answer["parts"] = prediction_parts(page, tasks);
     };

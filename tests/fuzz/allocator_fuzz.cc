@@ -41,6 +41,7 @@ AllocatorLevels levels_of(const AllocatorOutcome& outcome) {
 
 }  // namespace
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const AllocatorProgram program =

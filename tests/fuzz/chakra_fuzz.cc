@@ -1,5 +1,6 @@
 // Any bytes as an execution trace, Chakra's or PyTorch's: a Trace or a TraceError.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -23,6 +24,7 @@ foretrace::Trace read(const std::uint8_t* data, std::size_t size) {
 
 }  // namespace
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   std::optional<foretrace::Trace> trace;

@@ -1,5 +1,6 @@
 // Any bytes as a .ftrace file: a TraceError, or a Trace that is written and read back the same.
 
+#include <cstddef>
 #include <cstdint>
 
 #include "foretrace/error.h"
@@ -37,6 +38,7 @@ void read(std::string_view file) {
 
 }  // namespace
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   read({reinterpret_cast<const char*>(data), size});
   read(repaired(data, size));

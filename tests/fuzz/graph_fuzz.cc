@@ -11,6 +11,7 @@
 #include "foretrace/graph.h"
 #include "foretrace/simulate.h"
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace foretrace;
   std::optional<Graph> graph;

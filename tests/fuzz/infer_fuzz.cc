@@ -104,6 +104,7 @@ Trace make_trace(Supply& supply) {
 }  // namespace
 }  // namespace foretrace
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace foretrace;
   Supply supply(data, size);

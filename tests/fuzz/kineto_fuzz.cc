@@ -1,5 +1,6 @@
 // Any bytes as a trace: a Trace or a TraceError, in a window of any size.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -8,6 +9,7 @@
 #include "import/kineto/kineto_document.h"
 #include "trace/validate.h"
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 /// The first byte chooses the window; what follows may also be compressed.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;

@@ -1,6 +1,7 @@
 // Any bytes as a database of Nsight Systems: a TraceError, or traces that are written and read
 // back. A small database to begin with is made by tests/scripts/nsys_totals_test.py.
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -21,6 +22,7 @@ std::string file_of_this_process() {
 
 }  // namespace
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::string path = file_of_this_process();
   std::ofstream(path, std::ios::binary | std::ios::trunc)

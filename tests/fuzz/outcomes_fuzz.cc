@@ -43,6 +43,7 @@ void read_back(const std::string& path) {
 
 }  // namespace
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::string path = outcomes_of_this_process();
   std::ofstream(path, std::ios::binary | std::ios::trunc)

@@ -1,5 +1,6 @@
 // Any bytes as a Perfetto trace: a Trace or a TraceError.
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -8,6 +9,7 @@
 #include "import/perfetto/perfetto.h"
 #include "trace/validate.h"
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   foretrace::PeekedSource source(std::make_unique<Bytes>(data, size));
   try {

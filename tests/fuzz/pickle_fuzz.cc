@@ -1,6 +1,7 @@
 // Any bytes as a pickle: plain data, and if that is a memory snapshot, a valid Trace; or a
 // TraceError. The time and memory that it takes are bounded by the number of bytes.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "import/torch_memory/torch_memory.h"
 #include "trace/validate.h"
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const foretrace::PlainData plain =

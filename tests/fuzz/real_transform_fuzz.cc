@@ -198,6 +198,7 @@ void check(const Graph& graph, bool cycles, bool replayed) {
 
 }  // namespace
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::vector<RealRecording>& all = recordings();
   Supply supply(data, size);

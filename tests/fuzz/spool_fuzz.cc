@@ -48,6 +48,7 @@ void make_checksums_right(std::string& file) {
 
 }  // namespace
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::string path = file_of_this_process();
   std::string file(reinterpret_cast<const char*>(data), size);

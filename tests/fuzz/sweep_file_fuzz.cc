@@ -61,6 +61,7 @@ void sum_up(const SweepReport& report) {
 
 }  // namespace
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const SweepForm form = (data[0] & 1) != 0 ? SweepForm::csv : SweepForm::jsonl;

@@ -61,6 +61,7 @@ std::string lines_of(const nlohmann::json& json, bool share) {
 
 }  // namespace
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const nlohmann::json json = parse_json_text({reinterpret_cast<const char*>(data), size});

@@ -249,6 +249,7 @@ void write_reports(const Graph& graph, const Timeline& timeline) {
 
 }  // namespace
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Supply supply(data, size);
   try {

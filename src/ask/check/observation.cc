@@ -8,6 +8,7 @@
 #include "ask/job/memory_peaks.h"
 #include "ask/job/rank_facts.h"
 #include "ask/predict/baseline.h"
+#include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 

@@ -100,10 +100,6 @@ void check_question(const SizeQuestion& question) {
 
 }  // namespace
 
-double SizingReport::overhead_share() const {
-  return static_cast<double>(overhead->count()) / static_cast<double>(compute->count());
-}
-
 SizingReport size_job(const SizeQuestion& question) {
   check_question(question);
   SizingReport report{.speedup = question.speedup,

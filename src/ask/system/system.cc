@@ -188,11 +188,6 @@ void add_means(const SystemDescription& system, const std::vector<Numbers>& answ
 
 }  // namespace
 
-bool SystemReport::holds() const {
-  return failed.empty() &&
-         std::ranges::all_of(rows, [](const SystemRow& row) { return row.failed.empty(); });
-}
-
 SystemReport run_system(const std::string& path, const std::map<std::string, double>& settings) {
   const SystemDescription system = read_system(path);
   SystemReport report{.title = system.title.empty() ? path : system.title};

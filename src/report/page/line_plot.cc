@@ -57,10 +57,17 @@ std::string grid(const Frame& frame, const PlotAxes& axes) {
   return svg;
 }
 
+/// Both axes are logarithmic.
+bool has_no_place(const std::pair<double, double>& point) {
+  const auto is_placed = [](double value) { return std::isfinite(value) && value > 0; };
+  return !is_placed(point.first) || !is_placed(point.second);
+}
+
 }  // namespace
 
-std::string line_plot(const std::vector<PlotLine>& lines, const PlotAxes& axes) {
+std::string line_plot(std::vector<PlotLine> lines, const PlotAxes& axes) {
   static constexpr const char* kColours[] = {"#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed"};
+  for (PlotLine& line : lines) std::erase_if(line.points, has_no_place);
   const Frame frame(lines);
   if (frame.right <= 0) return {};
   std::string svg = "<svg viewBox=\"0 0 " + to_fixed(kWidth, 0) + " " + to_fixed(kHeight, 0) +

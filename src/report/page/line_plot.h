@@ -14,7 +14,7 @@ struct PlotLine {
   std::string name;
   std::size_t colour = 0;  ///< Lines of a colour belong together.
   bool is_dashed = false;
-  std::vector<std::pair<double, double>> points = {};  ///< Both above 0, by the first.
+  std::vector<std::pair<double, double>> points = {};  ///< In the order of the first number.
 };
 
 struct PlotAxes {
@@ -23,7 +23,8 @@ struct PlotAxes {
   std::string described;  ///< For screen readers.
 };
 
-/// SVG; empty where there is no point. Vertically there is a label for each power of ten.
-std::string line_plot(const std::vector<PlotLine>& lines, const PlotAxes& axes);
+/// SVG; empty where there is no point. Vertically there is a label for each power of ten. Points
+/// that have no place on logarithmic axes (not finite, not above 0) are left out.
+std::string line_plot(std::vector<PlotLine> lines, const PlotAxes& axes);
 
 }  // namespace foretrace
