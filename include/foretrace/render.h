@@ -36,8 +36,8 @@ struct RenderedRanks {
   Trace trace;
   RankView view;
 };
-/// All ranks as one trace, for viewers: read back, it is one rank with many devices. `meetings`
-/// have the members of each collective. Throws Error where there are too many ranks.
+/// All ranks as one trace, for viewers; infer() refuses it. `meetings` have the members of each
+/// collective. Throws Error where there are too many ranks.
 RenderedRanks render_ranks(const std::vector<RankTimeline>& ranks,
                            const std::vector<std::vector<RankTask>>& meetings);
 

@@ -3,6 +3,7 @@
 #include "base/free_memory.h"
 #include "foretrace/error.h"
 #include "infer/passes.h"
+#include "trace/ranks_shown.h"
 
 namespace foretrace {
 
@@ -45,6 +46,12 @@ Inference infer(const Trace& trace) {
     throw TraceError(
         "must have times, but is an execution trace, which has only the order; give a profiler "
         "trace of the same run");
+  }
+  if (const auto shown = trace.metadata.find(std::string(kRanksShown));
+      shown != trace.metadata.end()) {
+    throw TraceError("draws " + shown->second +
+                     " ranks on one clock, for viewers; predict --perfetto FOLDER/ writes a file "
+                     "for each rank, which can be read back");
   }
   Inference result;
   result.rank = {trace.rank, trace.world_size, Nanoseconds(trace.origin_ns)};

@@ -5,6 +5,7 @@
 #include "foretrace/error.h"
 #include "foretrace/render.h"
 #include "trace/each_name.h"
+#include "trace/ranks_shown.h"
 
 namespace foretrace {
 namespace {
@@ -141,7 +142,9 @@ RenderedRanks render_ranks(const std::vector<RankTimeline>& ranks,
   // Ends of waits are found by the records of all ranks.
   for (const std::vector<RankTask>& members : meetings) together.add_waits(members);
   RankView view = together.take_view();
-  return {together.take(), std::move(view)};
+  RenderedRanks rendered{together.take(), std::move(view)};
+  rendered.trace.metadata[std::string(kRanksShown)] = std::to_string(ranks.size());
+  return rendered;
 }
 
 }  // namespace foretrace

@@ -174,10 +174,11 @@ void SweepPlan::read_settings(const Json& sweep) {
 
 void SweepPlan::read_method(const Json& sweep) {
   const Json method = sweep.value("method", Json("grid"));
-  const auto* const known = std::find(std::begin(kMethods), std::end(kMethods), method);
+  const std::string name = method.is_string() ? method.get<std::string>() : "";
+  const auto* const known = std::find(std::begin(kMethods), std::end(kMethods), name);
   if (known == std::end(kMethods)) {
     throw Error("method: must be one of grid, zip, random, halton, got " + method.dump() +
-                (method.is_string() ? did_you_mean(method.get<std::string>(), kMethods) : ""));
+                (name.empty() ? "" : did_you_mean(name, kMethods)));
   }
   method_ = static_cast<SweepMethod>(known - std::begin(kMethods));
   const bool draws = method_ == SweepMethod::random || method_ == SweepMethod::halton;

@@ -252,6 +252,23 @@ TEST(JoinedRanks, CorpusTimelinesOfAllRanksReadBackAsTheJob) {
   EXPECT_THROW(predict(path, with("scale:where.kind=kernel,factor=0.5"), options), Error);
 }
 
+TEST(JoinedRanks, CorpusPicturesOfAllRanksAreNotTakenForRecordings) {
+  const std::string path = corpus_path("torchrec-nostraggler-repeat");
+  if (path.empty()) GTEST_SKIP() << kNoCorpus;
+  const Folder folder;
+  PredictOptions options;
+  for (const char* name : {"/all.json.gz", "/all.pftrace"}) {
+    options.perfetto_path = folder.path() + name;
+    predict(path, {}, options);
+    EXPECT_THROW(predict(options.perfetto_path, {}), TraceError) << name;
+  }
+  for (const char* name : {"/all.ftrace", "/all.sqlite"}) {
+    options.perfetto_path = folder.path() + name;
+    EXPECT_THROW(predict(path, {}, options), Error) << name;
+    EXPECT_FALSE(fs::exists(options.perfetto_path)) << name;
+  }
+}
+
 TEST(JoinedRanks, TwoCopiesOfOneRecordingAreOneClass) {
   const std::string path = corpus_path("megatron-tp2");
   if (path.empty()) GTEST_SKIP() << kNoCorpus;

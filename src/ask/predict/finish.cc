@@ -48,10 +48,8 @@ void write_timelines(const Answer& answer, const std::string& folder) {
   for (const Answer& other : answer.others) write_timeline(other, path_of(other.prediction.rank));
 }
 
-/// All ranks on one clock, with arrows to those that are waited for. False where the format has one
-/// rank a file.
-bool write_ranks(const Answer& answer, const std::string& path) {
-  if (answer.job == nullptr || answer.others.empty()) return false;
+/// All ranks on one clock, with arrows to those that are waited for.
+void write_ranks(const Answer& answer, const std::string& path) {
   std::vector<const Answer*> all{&answer};
   for (const Answer& other : answer.others) all.push_back(&other);
   std::ranges::sort(all, {}, [](const Answer* one) { return one->prediction.rank; });
@@ -75,7 +73,10 @@ bool write_ranks(const Answer& answer, const std::string& path) {
     }
   }
   const RenderedRanks rendered = render_ranks(ranks, meetings);
-  return export_ranks(rendered.trace, rendered.view, path);
+  if (!export_ranks(rendered.trace, rendered.view, path))
+    throw Error("'" + path + "' would hold one rank, and there are " + std::to_string(all.size()) +
+                "; give a folder, as in out/, for a file of each, or .json.gz or .pftrace for a "
+                "picture of all");
 }
 
 void refuse_poor(const Trust& trust) {
@@ -94,10 +95,12 @@ void finish(const Answer& answer, const PredictOptions& options) {
     refuse_warnings(answer.prediction.notes);
     refuse_poor(answer.prediction.trust);
   }
+  const bool is_one = answer.job == nullptr || answer.others.empty();
   if (wants_file_for_each_rank(options))
     write_timelines(answer, options.perfetto_path);
-  else if (!options.perfetto_path.empty() && !write_ranks(answer, options.perfetto_path))
-    write_timeline(answer, options.perfetto_path);
+  else if (!options.perfetto_path.empty())
+    is_one ? write_timeline(answer, options.perfetto_path)
+           : write_ranks(answer, options.perfetto_path);
   const Graph* const changed = answer.prediction.steps.empty() ? nullptr : &answer.graph;
   if (!options.html_path.empty())
     write_prediction_html(*answer.recorded, changed, answer.prediction, options.html_path);
