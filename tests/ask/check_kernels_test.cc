@@ -64,6 +64,20 @@ TEST(CheckKernels, WhatIsNoPartOfAStepIsNotFound) {
   EXPECT_TRUE(slower_kernels(before, with(many(), 3, kernel("kernel3", 400ns))).empty());
 }
 
+// Shapes of one name, each with less than a thousandth of the work to add.
+TEST(CheckKernels, SmallShapesOfOneNameCountTogether) {
+  const auto of_one_name = [](std::size_t shapes, Nanoseconds each) {
+    auto all = many();
+    for (std::size_t i = 0; i < shapes; ++i) {
+      all.push_back(kernel("small" + std::to_string(i), each));
+      all.back().name = "small";
+    }
+    return all;
+  };
+  EXPECT_TRUE(slower_kernels(of_one_name(1, 4us), of_one_name(1, 4'800ns)).empty());
+  EXPECT_EQ(slower_kernels(of_one_name(4, 4us), of_one_name(4, 4'800ns)).size(), 4u);
+}
+
 // A reading in whole microseconds is off by up to one.
 TEST(CheckKernels, ACoarseClockExplainsAStepOfOneTick) {
   std::vector<KernelTimes> before, now;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ask/check/job/changes.h"
+#include "ask/check/job/figures.h"
 #include "ask/check/judge.h"
 #include "ask/check/same_job.h"
 #include "foretrace/ask/check.h"
@@ -112,6 +114,52 @@ TEST(CheckFigures, APauseInOneStepIsSeenInTheSlowestAndInTheMean) {
 TEST(CheckFigures, ASlowStepOfABaselineThatHasSomeIsNoChange) {
   const Steps before = {1000, 1300, 1000, 1010, 1005};
   EXPECT_EQ(standing_of("slowest_step", {before}, {1000, 1010, 1000, 1450, 1005}), "passed");
+}
+
+// The baseline is slower as a whole, so that its slowest step is as long as that with the pause.
+TEST(CheckFigures, APauseInAFasterRecordingIsSeenBesideItsOwnMedian) {
+  EXPECT_EQ(standing_of("slowest_step", {{1500, 1490, 1500, 1500}}, {1000, 1000, 1400, 1000}),
+            "passed");
+  EXPECT_EQ(standing_of("slowest_excess", {{0, 0, 10'000, 0}}, {0, 0, 400'000, 0}), "warned");
+  EXPECT_EQ(standing_of("slowest_excess", {{0, 0, 300'000, 0}}, {0, 0, 400'000, 0}), "passed");
+}
+
+TEST(CheckFigures, StepsThatAlternateAreHeldAgainstThoseOfTheirKind) {
+  StepTimes times;
+  for (const Nanoseconds length : {9ns, 10ns, 30ns, 10ns, 30ns, 10ns, 35ns})
+    times.each.push_back(length);
+  times.first = 1, times.period = 2;
+  const std::vector<UsualLength> steps = usual_lengths(times);
+  ASSERT_EQ(steps.size(), 6u);
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(steps[i].more(), 0ns) << i;
+  EXPECT_EQ(steps[5].usual, 30ns);
+  EXPECT_EQ(steps[5].more(), 5ns);
+}
+
+JobSummary of_kernels(std::vector<JobGroup> groups) {
+  JobSummary summary;
+  summary.groups = std::move(groups);
+  summary.figures["step_time"] = {20'000'000, 20'000'000, 20'000'000};
+  return summary;
+}
+
+JobGroup kernels_of_place(const std::string& name, std::int64_t count, Nanoseconds work) {
+  JobGroup group{.kind = TaskKind::kernel, .op = "aten::linear", .name = name, .count = count};
+  group.work = group.least = group.most = work;
+  return group;
+}
+
+// Half of the kernels of one name give way to others, so that there is no more and no less.
+TEST(CheckFigures, KernelsReplacedBySlowerOnesAtTheirPlaceAreSeen) {
+  const JobSummary before = of_kernels({kernels_of_place("gemm", 8, 2ms)});
+  const auto replaced = [&](std::int64_t count, Nanoseconds work) {
+    return of_kernels({kernels_of_place("gemm", 4, 1ms), kernels_of_place("other", count, work)});
+  };
+  EXPECT_EQ(slower_places(before, replaced(4, 1400us)), 1);
+  EXPECT_EQ(slower_places(before, replaced(4, 1ms)), 0);
+  EXPECT_EQ(slower_places(before, replaced(5, 1400us)),
+            0);  // More kernels, which is another change.
+  EXPECT_EQ(slower_places(before, of_kernels({kernels_of_place("other", 8, 2400us)})), 1);
 }
 
 // A warning needs no proof, but it says what speaks against it.

@@ -275,7 +275,7 @@ class Planted(unittest.TestCase):
         self.assertIn("::error file=project/train.py,line=88,title=foretrace%3A syncs::", done.stdout)
         self.assertTrue(summary.read_text().startswith("earlier\n### Foretrace: REGRESSION: syncs 3 -> 6"))
         suite = xml.etree.ElementTree.parse(self.folder / "j.xml").getroot()
-        self.assertEqual((suite.get("failures"), suite.get("tests")), ("1", "22"))
+        self.assertEqual((suite.get("failures"), suite.get("tests")), ("1", "23"))
         self.assertEqual(json.loads((self.folder / "a.json").read_text())["schema"], "foretrace.check/1")
         self.assertIn("latency", json.loads((self.folder / "b.json").read_text())["step_time"])
         self.assertIn("step_time", [one["name"] for one in json.loads((self.folder / "g.json").read_text())])

@@ -190,6 +190,34 @@ def split_kernel(trace):
     trace.slow(lambda e: e["name"] == chosen, 0.6)
 
 
+def replaced_kernel(trace):
+    """Under a name of another family, as after an update of a library."""
+    chosen = by_work(trace)[1:2]
+    if not chosen:
+        raise DoesNotFit
+    trace.slow(lambda e: e["cat"] == "kernel" and shape_of(e) == chosen[0], 1.4)
+    for event in kernels(trace):
+        if shape_of(event) == chosen[0]:
+            event["name"] = "void newer_library::engine_kernel<float>(int)"
+    return "newer_library::engine_kernel"
+
+
+def spread_kernel(trace):
+    """All shapes of the smallest name with several that is worth noticing: its slowdown is 0.3 % of all kernels' work."""
+    grids, work = {}, {}
+    for name, grid in by_work(trace):
+        grids.setdefault(name, set()).add(grid)
+    for event in kernels(trace):
+        work[event["name"]] = work.get(event["name"], 0) + event["dur"]
+    least = 0.003 / 0.15 * sum(work.values())
+    several = [name for name in grids if len(grids[name]) >= 3 and work[name] >= least]
+    if not several:
+        raise DoesNotFit
+    chosen = min(several, key=work.get)
+    trace.slow(lambda e: e["cat"] == "kernel" and e["name"] == chosen, 1.15)
+    return re.escape(plain(chosen))
+
+
 def memory_events(trace):
     events = [e for e in trace.events if e.get("name") == "[memory]" and "Addr" in e["args"]
               and e["args"].get("Device Type") in (1, 6)]
@@ -277,6 +305,8 @@ REGRESSIONS = {
     "loader +30 %": (loader_longer, "load|enumerate"),
     "launch calls x 2": (call_twice_as_long, "launch calls take|host work.* throughout|LaunchKernel"),
     "lost overlap": (lost_overlap, "lost overlap|stream"),
+    "a kernel replaced by a slower one": (replaced_kernel, "{}"),
+    "all shapes of a kernel +15 %": (spread_kernel, "{}.* slower"),
     "a leak": (leak, "never freed"),
     "a greater peak": (greater_peak, "at the peak"),
 }

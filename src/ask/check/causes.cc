@@ -269,11 +269,18 @@ class CauseFinder {
   std::set<std::string> explained_;  ///< Figures.
 };
 
-std::vector<CheckCause> greatest_first(std::vector<FoundCause> found) {
-  std::stable_sort(found.begin(), found.end(), [](const FoundCause& a, const FoundCause& b) {
-    const auto rank = [](const FoundCause& one) {
-      return std::tuple(one.standing, one.cause.effect.value_or(0ns), one.cause.local,
-                        one.cause.figure == kMemoryGrowth, one.cause.bytes);
+/// Whether a slowdown explains less than a tenth of that of the step.
+bool is_minor(const CheckCause& cause, const CheckedFigure* step) {
+  if (step == nullptr || !figure_rule(cause.figure).entry.is_timed()) return false;
+  return cause.effect.value_or(0ns).count() * 10 < worsening(*step);
+}
+
+/// `step` is the step time if that is worse; otherwise null.
+std::vector<CheckCause> greatest_first(std::vector<FoundCause> found, const CheckedFigure* step) {
+  std::stable_sort(found.begin(), found.end(), [&](const FoundCause& a, const FoundCause& b) {
+    const auto rank = [&](const FoundCause& one) {
+      return std::tuple(!is_minor(one.cause, step), one.standing, one.cause.effect.value_or(0ns),
+                        one.cause.local, one.cause.figure == kMemoryGrowth, one.cause.bytes);
     };
     return rank(a) > rank(b);
   });
@@ -320,7 +327,7 @@ std::vector<CheckCause> causes_of(const CausesQuestion& question) {
   add_memory(question, found);
   add_slower_kernels(question, found);
   add_slowest_step(question, found);
-  return greatest_first(std::move(found));
+  return greatest_first(std::move(found), worse_figure(question, kStepTime));
 }
 
 }  // namespace foretrace

@@ -87,13 +87,19 @@ GeneralChange general_change(const std::vector<WorkChange>& changes, TaskKind ki
 /// one machine do not differ by as much.
 constexpr double kOutstanding = 1.3;
 constexpr double kOutstandingShare = 0.005;
+/// A kernel of another name is a change by itself, which noise does not explain: less is enough.
+/// Chosen.
+constexpr double kOutstandingReplaced = 1.1;
+constexpr double kOutstandingShareReplaced = 0.001;
 
 bool stands_out(const WorkChange& change, Nanoseconds step) {
   if (change.kind != TaskKind::kernel || change.more() != 0 || change.before.work <= 0ns)
     return false;
-  if (change.after.work < scaled(change.before.work, kOutstanding * change.expected)) return false;
+  const double least = change.replaced.empty() ? kOutstanding : kOutstandingReplaced;
+  if (change.after.work < scaled(change.before.work, least * change.expected)) return false;
   if (change.after.least <= scaled(change.before.most, change.expected)) return false;
-  return change.added() > 0ns && change.added() >= scaled(step, kOutstandingShare);
+  const double share = change.replaced.empty() ? kOutstandingShare : kOutstandingShareReplaced;
+  return change.added() > 0ns && change.added() >= scaled(step, share);
 }
 
 bool is_worse(const WorkChange& change) {
@@ -138,6 +144,7 @@ class Matcher {
                    const std::vector<JobGroup>& after) {
     const auto gone = left_before_.find(place);
     if (gone == left_before_.end()) {
+      if (join_with_shrunk(place, groups, after)) return;
       for (const std::uint32_t i : groups) add({}, after[i], i);
       return;
     }
@@ -149,6 +156,25 @@ class Matcher {
     }
     for (const JobGroup* group : gone->second) add_group(change.before, *group);
     change.replaced = change.before.name;
+  }
+
+  /// Kernels of one name have several shapes at a place, of which only some may be replaced: then
+  /// as many new ones run as the name has lost.
+  bool join_with_shrunk(const PlaceKey& place, const std::vector<std::uint32_t>& groups,
+                        const std::vector<JobGroup>& after) {
+    std::int64_t added = 0;
+    for (const std::uint32_t i : groups) added += after[i].count;
+    const auto shrunk = std::find_if(changes_.begin(), changes_.end(), [&](const WorkChange& one) {
+      return one.kind == TaskKind::kernel && one.more() == -added && place_key(one.after) == place;
+    });
+    if (added == 0 || shrunk == changes_.end()) return false;
+    shrunk->replaced = shrunk->before.name;
+    shrunk->after.name.clear();
+    for (const std::uint32_t i : groups) {
+      add_group(shrunk->after, after[i]);
+      shrunk->now.push_back(i);
+    }
+    return true;
   }
 
   std::map<PlaceKey, std::vector<std::uint32_t>> left_after_;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string_view>
 #include <unordered_map>
 
@@ -124,11 +125,15 @@ std::vector<SlowerKernel> slower_kernels(const std::vector<KernelTimes>& before,
         std::hypot(run_noise(was), std::max(tick_noise(before, was), tick_noise(now, is))));
     const double ratio = pair.ratio / pace;
     const double added = (ratio - 1) * pace * pair.work;
-    if (ratio - 1 < std::max(kLeastSlower, sigmas * noise) || added < kLeastShare * pace * all)
-      continue;
+    if (ratio - 1 < std::max(kLeastSlower, sigmas * noise)) continue;
     if (is.least <= scaled(most_of_runs(was), pace)) continue;
     found.push_back({pair.before, pair.now, ratio, Nanoseconds(std::llround(added))});
   }
+  std::map<std::string_view, Nanoseconds> of_name;
+  for (const SlowerKernel& one : found) of_name[now[one.now].name] += one.added;
+  std::erase_if(found, [&](const SlowerKernel& one) {
+    return as_number(of_name[now[one.now].name]) < kLeastShare * pace * all;
+  });
   std::stable_sort(found.begin(), found.end(),
                    [](const SlowerKernel& a, const SlowerKernel& b) { return a.added > b.added; });
   return found;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ask/check/job/figures.h"
+#include "base/statistics.h"
 
 namespace foretrace {
 namespace {
@@ -96,6 +97,20 @@ class FigureSums {
 };
 
 }  // namespace
+
+std::vector<UsualLength> usual_lengths(const StepTimes& times) {
+  const auto period = static_cast<std::size_t>(std::max(1, times.period));
+  std::vector<std::vector<std::int64_t>> at_place(period);
+  for (std::size_t i = 0; i < times.steps(); ++i)
+    at_place[i % period].push_back(times.each[times.first + i].count());
+  std::vector<Nanoseconds> usual;
+  for (std::vector<std::int64_t>& lengths : at_place)
+    usual.emplace_back(lengths.empty() ? 0 : lower_median(std::move(lengths)));
+  std::vector<UsualLength> steps;
+  for (std::size_t i = 0; i < times.steps(); ++i)
+    steps.push_back({times.each[times.first + i], usual[i % period]});
+  return steps;
+}
 
 StepValues counted_lengths(const StepTimes& times) {
   StepValues lengths;

@@ -79,6 +79,18 @@ StepValues single_lengths(const MeasuredJob& job) {
   return single.empty() ? counted_lengths(times) : single;
 }
 
+/// How much longer each step is than the median of the steps at its place in the period, as a share
+/// of that. Two steps do not show which of them is usual.
+StepValues step_excesses(const MeasuredJob& job) {
+  const StepTimes& times = job.recorded;
+  const std::vector<UsualLength> steps = usual_lengths(times);
+  if (steps.size() < kFewSteps * static_cast<std::size_t>(times.period)) return {};
+  StepValues shares;
+  for (const UsualLength& step : steps)
+    shares.push_back(std::max<std::int64_t>(0, share_of(step.more().count(), step.usual.count())));
+  return shares;
+}
+
 StepValues replay_error(const MeasuredJob& job) {
   const Nanoseconds recorded = job.recorded.step_time;
   return {share_of(std::abs((job.replayed.step_time - recorded).count()), recorded.count())};
@@ -133,6 +145,15 @@ constexpr FigureRule kFigures[] = {
                .value = FigureValue::greatest,
                .limits = {.warn = "10%"}},
      .of_job = single_lengths,
+     .has_own_causes = true},
+    {.entry = {.name = kSlowestExcess,
+               .says = "how much longer the slowest step takes than the median step of the same "
+                       "recording",
+               .unit = FigureUnit::share,
+               .value = FigureValue::greatest,
+               .varies_with_times = true,
+               .limits = {.warn = "10%"}},
+     .of_job = step_excesses,
      .has_own_causes = true},
     {.entry = {.name = "kernel_time",
                .says = "work of kernels in a step",

@@ -30,6 +30,7 @@ struct WorkChange;
 inline constexpr const char* kStepTime = "step_time";
 inline constexpr const char* kMeanStep = "mean_step";
 inline constexpr const char* kSlowestStep = "slowest_step";
+inline constexpr const char* kSlowestExcess = "slowest_excess";
 inline constexpr const char* kSlowerKernels = "slower_kernels";
 inline constexpr const char* kPeakAllocated = "peak_allocated";
 inline constexpr const char* kPeakReserved = "peak_reserved";
@@ -93,6 +94,15 @@ FigureSteps figures_of(const ObservedJob& job);
 void add_memory_figures(const MeasuredMemory& memory, FigureSteps& figures);
 /// Compares `now` with `before`, for the figures that say which kernels are slower, and where.
 void compare_kernels(const JobSummary& before, JobSummary& now);
+
+/// A step beside the lower median of all steps at its place in the period. Of two steps, that is
+/// the faster.
+struct UsualLength {
+  Nanoseconds length{0}, usual{0};
+  Nanoseconds more() const { return length - usual; }
+};
+/// One for each step from StepTimes::first on.
+std::vector<UsualLength> usual_lengths(const StepTimes& times);
 
 /// Lengths of the steps that the step time is taken from.
 StepValues counted_lengths(const StepTimes& times);

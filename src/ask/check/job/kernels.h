@@ -14,7 +14,7 @@
 //              chance in less than one comparison out of a hundred (Bonferroni, of a normal tail).
 //
 // In addition it must take kLeastSlower longer, in each step longer than in any before, and the
-// added time must be kLeastShare of the work of all kernels.
+// time added to all such kernels of its name must be kLeastShare of the work of all kernels.
 
 #include <cstdint>
 #include <vector>

@@ -57,23 +57,24 @@ class SlowestStep {
  public:
   explicit SlowestStep(const CausesQuestion& question)
       : question_(question),
-        times_(step_times(question.job.graph, question.job.timeline)),
+        lengths_(usual_lengths(step_times(question.job.graph, question.job.timeline))),
         steps_(counted_steps(question.job.graph)) {
-    if (steps_.size() < 2 || times_.each.size() < times_.first + steps_.size()) return;
+    if (steps_.size() < 2 || lengths_.size() < steps_.size()) return;
     for (std::size_t i = 1; i < steps_.size(); ++i) {
-      if (length(i) > length(slowest_)) slowest_ = i;
+      if (lengths_[i].more() > lengths_[slowest_].more()) slowest_ = i;
     }
-    more_ = length(slowest_) - times_.step_time;
+    more_ = lengths_[slowest_].more();
   }
 
-  /// Beyond the median.
+  /// Beyond the median of the steps at its place in the period.
   Nanoseconds more() const { return more_; }
 
   CheckCause cause() const {
     CheckCause cause;
     cause.kind = "host", cause.local = more_;
     cause.what = "one step of " + std::to_string(steps_.size()) + " takes " +
-                 to_text(length(slowest_)) + " where the others take " + to_text(times_.step_time);
+                 to_text(lengths_[slowest_].length) + " where the others take " +
+                 to_text(lengths_[slowest_].usual);
     // The host works ahead: the work that delays a step may be in the previous one.
     const WorkOfSteps works(question_);
     std::int32_t at = steps_[slowest_];
@@ -106,10 +107,8 @@ class SlowestStep {
   }
 
  private:
-  Nanoseconds length(std::size_t i) const { return times_.each[times_.first + i]; }
-
   const CausesQuestion& question_;
-  StepTimes times_;
+  std::vector<UsualLength> lengths_;
   std::vector<std::int32_t> steps_;
   std::size_t slowest_ = 0;
   Nanoseconds more_{0};
@@ -125,8 +124,10 @@ bool is_explained(const CheckedFigure& figure, const std::vector<FoundCause>& fo
   });
 }
 
+/// Of single steps: where steps alternate, the step time is a mean over a period, of which each may
+/// hold the slow step.
 std::int64_t fastest_step(const JobSummary& job) {
-  const auto steps = job.figures.find(kStepTime);
+  const auto steps = job.figures.find(kMeanStep);
   if (steps == job.figures.end() || steps->second.empty()) return 0;
   return *std::min_element(steps->second.begin(), steps->second.end());
 }
@@ -145,9 +146,12 @@ void add_slowest_step(const CausesQuestion& question, std::vector<FoundCause>& f
   for (const char* name : {kSlowestStep, kMeanStep}) {
     if (figure == nullptr) figure = worse_figure(question, name);
   }
-  if (figure == nullptr || all_steps_are_longer(question, *figure)) return;
+  if (figure == nullptr || all_steps_are_longer(question, *figure))
+    figure = worse_figure(question, kSlowestExcess);  // Other steps do not matter to this one.
+  if (figure == nullptr) return;
   const SlowestStep slowest(question);
   if (slowest.more() <= 0ns) return;
+  if (figure->unit == FigureUnit::time && slowest.more().count() * 3 < worse_by(*figure)) return;
   CheckCause cause = slowest.cause();
   cause.figure = figure->name;
   found.push_back({std::move(cause), figure->standing});
