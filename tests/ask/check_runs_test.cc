@@ -149,17 +149,18 @@ JobGroup kernels_of_place(const std::string& name, std::int64_t count, Nanosecon
   return group;
 }
 
-// Half of the kernels of one name give way to others, so that there is no more and no less.
+// Half of the kernels of one name, and little of its time, give way to others, so that there is no
+// more and no less.
 TEST(CheckFigures, KernelsReplacedBySlowerOnesAtTheirPlaceAreSeen) {
-  const JobSummary before = of_kernels({kernels_of_place("gemm", 8, 2ms)});
+  const JobSummary before = of_kernels({kernels_of_place("gemm", 8, 9ms)});
   const auto replaced = [&](std::int64_t count, Nanoseconds work) {
-    return of_kernels({kernels_of_place("gemm", 4, 1ms), kernels_of_place("other", count, work)});
+    return of_kernels({kernels_of_place("gemm", 4, 8ms), kernels_of_place("other", count, work)});
   };
   EXPECT_EQ(slower_places(before, replaced(4, 1400us)), 1);
   EXPECT_EQ(slower_places(before, replaced(4, 1ms)), 0);
   EXPECT_EQ(slower_places(before, replaced(5, 1400us)),
             0);  // More kernels, which is another change.
-  EXPECT_EQ(slower_places(before, of_kernels({kernels_of_place("other", 8, 2400us)})), 1);
+  EXPECT_EQ(slower_places(before, of_kernels({kernels_of_place("other", 8, 12ms)})), 1);
 }
 
 // A warning needs no proof, but it says what speaks against it.

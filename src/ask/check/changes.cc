@@ -168,12 +168,21 @@ class Matcher {
       return one.kind == TaskKind::kernel && one.more() == -added && place_key(one.after) == place;
     });
     if (added == 0 || shrunk == changes_.end()) return false;
-    shrunk->replaced = shrunk->before.name;
-    shrunk->after.name.clear();
+    // The shapes that stay are compared with themselves: they would dilute the difference.
+    WorkChange change;
+    name_place(change, after[groups.front()]);
+    change.before = shrunk->before;
+    change.before.count -= shrunk->after.count;
+    change.before.work -= shrunk->after.work;
+    change.before.most -= shrunk->after.least;
+    if (change.before.work <= 0ns) return false;
+    shrunk->before = shrunk->after;
     for (const std::uint32_t i : groups) {
-      add_group(shrunk->after, after[i]);
-      shrunk->now.push_back(i);
+      add_group(change.after, after[i]);
+      change.now.push_back(i);
     }
+    change.replaced = change.before.name;
+    changes_.push_back(std::move(change));
     return true;
   }
 
