@@ -35,6 +35,8 @@ std::string meant_command(std::string_view word, const std::vector<std::string_v
   for (const auto& [other, name] : kOtherNames) {
     if (other == word) return " (did you mean \"" + std::string(name) + "\"?)";
   }
+  if (const std::string_view instead = asked_instead_of(word); !instead.empty())
+    return ": " + std::string(instead);
   return did_you_mean(word, names);
 }
 
@@ -61,6 +63,8 @@ std::string meant_option(const std::string& extra, const std::vector<std::string
   const bool changes = std::find(known.begin(), known.end(), "--with") != known.end();
   if (changes && !transform_called(word).empty())
     return "; give changes as --with " + transform_called(word);
+  if (const std::string_view instead = asked_instead_of(word); changes && !instead.empty())
+    return ": " + std::string(instead);
   if (word.size() < 3) return did_you_mean(extra, known);
   for (const std::string_view option : known) {
     const std::string parts = std::string(option.substr(1)) + "-";

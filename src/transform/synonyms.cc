@@ -155,6 +155,16 @@ bool is_dotted(std::string_view name) {
          transform_called(name).empty();
 }
 
+/// "num_workers 8" is "num_workers=8"; empty where the last word is no number.
+std::string with_equals(std::string_view text) {
+  const std::size_t blank = text.rfind(' ');
+  if (blank == std::string_view::npos || text.find_first_of(":=") != std::string_view::npos)
+    return {};
+  const std::string_view value = text.substr(blank + 1);
+  if (value.empty() || std::isdigit(static_cast<unsigned char>(value[0])) == 0) return {};
+  return std::string(without_blanks(text.substr(0, blank))) + "=" + std::string(value);
+}
+
 /// "amp + prefetch" is "amp,prefetch": where each word is a step by itself.
 std::string as_list(std::string_view text) {
   std::string list;
@@ -192,7 +202,11 @@ class Steps {
         part.has_value && entry_ != nullptr && (is_own(part.name) || !meaning_of(part.name));
     if (is_setting) return add_setting(part.name, part.value);
     const std::optional<Meaning> meaning = meaning_of(part.name);
-    if (!meaning) throw Error(no_such_transform(part.name));
+    if (!meaning) {
+      const std::string other = instead_of(part.name) ? "" : with_equals(text);
+      if (!other.empty()) return add(other);
+      throw Error(no_such_transform(part.name));
+    }
     entry_ = meaning->entry;
     steps_.emplace_back(entry_->name);
     has_settings_ = false;
@@ -334,6 +348,11 @@ std::string setting_path_called(std::string_view path) {
 
 std::vector<std::string> read_steps(std::string_view text) { return Steps().read(text); }
 
+std::string_view asked_instead_of(std::string_view name) {
+  const Instead* const instead = instead_of(name);
+  return instead ? instead->text : std::string_view();
+}
+
 std::string no_such_transform(std::string_view name) {
   const std::string what = "there is no transform \"" + std::string(name) + "\"";
   if (const Instead* instead = instead_of(name)) return what + ": " + std::string(instead->text);
@@ -344,7 +363,9 @@ std::string no_such_transform(std::string_view name) {
     if (!meaning->settings.empty()) step += ":" + std::string(meaning->settings);
     return what + " (did you mean \"" + step + "\"?)" + std::string(kAll);
   }
-  if (const std::string devices = devices_like(name); !devices.empty())
+  const std::size_t arrow = name.find("->");  // "a100 -> h100" asks for the second.
+  const std::string_view device = arrow == name.npos ? name : name.substr(arrow + 2);
+  if (const std::string devices = devices_like(device); !devices.empty())
     return what + "; to predict for that device, use " + devices;
   if (const std::string list = as_list(name); !list.empty())
     return what + " (did you mean \"" + list + "\"?)" + std::string(kAll);

@@ -34,6 +34,9 @@ std::string setting_path_called(std::string_view path);
 /// can be asked instead.
 std::vector<std::string> read_steps(std::string_view text);
 
+/// What can be asked in place of something that is no transform; empty if nothing is known.
+std::string_view asked_instead_of(std::string_view name);
+
 /// The error for a name that is no transform, for read_steps() and for scenario files.
 std::string no_such_transform(std::string_view name);
 

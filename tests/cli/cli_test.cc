@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
 
+#include "base/contains.h"
 #include "cli/command_line.h"
 
 namespace foretrace {
@@ -210,6 +212,53 @@ TEST(CommandLine, ResultsCanGoToAFile) {
   EXPECT_EQ(foretrace_run(std::string("predict ") + kLoaderSample + " --output /nowhere/at/all")
                 .exit_code,
             2);
+}
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  const std::size_t at = text.find(what);
+  return at == text.npos ? text : text.replace(at, what.size(), by);
+}
+
+/// Commands stand between ` in a hint: whole ones, and steps behind --with for a prediction.
+std::vector<std::string> commands_in(const std::string& hint) {
+  constexpr std::string_view kRecorded = "traces/gpt-a100-gpu-bound.pt.trace.json.gz";
+  // The recording has one GPU, so that what a hint says of recorded communication needs some.
+  constexpr std::string_view kManyGpus = "data_parallel:gpus=8,machine=dgx-a100,gradient_bytes=1MB";
+  static const std::regex kCommand("`([^`]*)`");
+  std::vector<std::string> commands;
+  for (std::sregex_iterator at(hint.begin(), hint.end(), kCommand), end; at != end; ++at) {
+    std::string command = replaced((*at)[1], "TRACE", kRecorded);
+    command = replaced(command, "trace=OTHER", "trace=" + std::string(kRecorded));
+    const bool communicates = contains(command, "collective") || contains(command, "network:");
+    if (command.starts_with("--with"))
+      command = "predict " + std::string(kRecorded) + " " +
+                (communicates ? "--with " + std::string(kManyGpus) + " " : "") + command;
+    if (command.starts_with("--")) continue;  // An option alone, for a command of the user's.
+    commands.push_back(replaced(command, "foretrace ", ""));
+  }
+  return commands;
+}
+
+TEST(CommandLine, WhatHintsProposeIsAccepted) {
+#define WORDS(...) \
+  {}
+#define SYNONYM(transform, words, settings, value)
+#define INSTEAD(words, text) text,
+  const std::vector<std::string> hints = {
+#include "transform/synonyms.def"
+  };
+#undef INSTEAD
+#undef SYNONYM
+#undef WORDS
+  std::size_t run = 0;
+  for (const std::string& hint : hints) {
+    for (const std::string& command : commands_in(hint)) {
+      const Outcome outcome = foretrace_run(command);
+      EXPECT_EQ(outcome.exit_code, 0) << command << '\n' << outcome.err;
+      ++run;
+    }
+  }
+  EXPECT_GT(run, hints.size());
 }
 
 TEST(CommandLine, APredictedTimelineIsATraceAgain) {

@@ -55,6 +55,11 @@ QUESTIONS = [
     (f"{GPU}", "foretrace advise", f"advise {GPU}"),
     (f"analyze {GPU}", "advise", f"advise {GPU}"),
     (f"compare {LOADER} {LOADER}", "diff", f"diff {LOADER} {LOADER}"),
+    (f"predict {GPU} --gpus 8", "data_parallel:gpus=8,machine=dgx-a100", f"scale {GPU} --machine dgx-a100 --gpus 8 --scheme data_parallel:gradient_bytes=500MB"),
+    (f"predict {GPU} --mfu", "--samples-per-step 32", f"predict {GPU} --samples-per-step 32"),
+    (f"mfu {GPU}", "--samples-per-step 32", f"predict {GPU} --samples-per-step 32"),
+    (f"predict {LOADER} --with 'num_workers 8'", None, None),
+    (f"predict {GPU} --with max-autotune", None, None),
     ("help bf16", None, None),
     ("help num_workers", None, None),
 ]
