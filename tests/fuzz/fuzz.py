@@ -15,6 +15,7 @@ import io
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tarfile
@@ -28,6 +29,7 @@ CORPUS, FOUND, RUNS, README = HERE / "corpus", HERE / "found", HERE / "runs.tsv"
 MOST_BYTES = 4096
 SECONDS_OF_AN_INPUT = 25
 MEGABYTES = 4096
+SECONDS_BETWEEN_LOOKS = 0.5
 COLUMNS = ("target", "minutes", "executions", "inputs", "coverage", "last")
 TABLE = re.compile(r"(?<=<!-- runs -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
@@ -55,12 +57,32 @@ def pack(target, folder):
     return len(inputs)
 
 
-def fuzzer(build, target, *arguments, quiet=False):
+def processor_minutes(process):
+    """What a process that runs has used; 0 once it has ended."""
+    try:
+        words = pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK") / 60
+
+
+def fuzzer(build, target, *arguments, minutes=None):
+    """Runs it, for so many minutes of processor time: (exit status, what it wrote, minutes used)."""
     FOUND.mkdir(exist_ok=True)
     limits = [f"-timeout={SECONDS_OF_AN_INPUT}", f"-rss_limit_mb={MEGABYTES}", f"-max_len={MOST_BYTES}"]
     command = [str(build / "tests" / "fuzz" / f"{target}_fuzz"), *limits, f"-artifact_prefix={FOUND}/{target}-", *map(str, arguments)]
     environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1"}
-    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, check=False)
+    used = 0.0
+    with tempfile.TemporaryFile() as written:
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=written, env=environment) as process:
+            while process.poll() is None:
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+                used = max(used, processor_minutes(process))
+                if minutes is not None and used >= minutes:
+                    process.send_signal(signal.SIGUSR1)  # libFuzzer then ends as it does when its time is up.
+                    process.wait()
+        written.seek(0)
+        return process.returncode, written.read().decode(errors="replace"), used
 
 
 def fuzz(build, target, minutes):
@@ -70,19 +92,16 @@ def fuzz(build, target, minutes):
         grown.mkdir()
         least.mkdir()
         unpack(target, grown)
-        start = time.monotonic()
-        done = fuzzer(build, target, f"-max_total_time={round(60 * minutes)}", "-print_final_stats=1", grown)
-        spent = (time.monotonic() - start) / 60
-        words = done.stderr.decode(errors="replace")
+        status, words, spent = fuzzer(build, target, "-print_final_stats=1", grown, minutes=minutes)
         executions = re.findall(r"stat::number_of_executed_units:\s*(\d+)", words)
-        if done.returncode != 0:
-            print(f"{target}: exit status {done.returncode}\n{words[-3000:]}", file=sys.stderr)
-        merged = fuzzer(build, target, "-merge=1", least, grown)
-        coverage = re.findall(r"cov: (\d+)", merged.stderr.decode(errors="replace"))
-        kept = pack(target, least if merged.returncode == 0 else grown)
+        if status != 0:
+            print(f"{target}: exit status {status}\n{words[-3000:]}", file=sys.stderr)
+        merged, merging, _ = fuzzer(build, target, "-merge=1", least, grown)
+        coverage = re.findall(r"cov: (\d+)", merging)
+        kept = pack(target, least if merged == 0 else grown)
     row = {"target": target, "minutes": spent, "executions": int(executions[-1]) if executions else 0, "inputs": kept,
            "coverage": coverage[-1] if coverage else "-", "last": datetime.date.today().isoformat()}
-    return row, done.returncode == 0
+    return row, status == 0
 
 
 def read_runs():
@@ -111,7 +130,7 @@ def add(row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(targets()))
-    parser.add_argument("--minutes", type=float, default=20, help="for each target")
+    parser.add_argument("--minutes", type=float, default=20, help="of processor time, for each target")
     parser.add_argument("--jobs", type=int, default=1, help="so many targets at the same time")
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parents[1] / "build-fuzz", help="of cmake --preset fuzz")
     options = parser.parse_args()
