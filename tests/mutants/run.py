@@ -5,8 +5,9 @@ The tree and its build are left as they are: the changed source is a temporary f
 linked in front of the libraries of a test program, and that program runs the tests.
 
     run.py [--only WORD]... [--quick] [--jobs N] [--build FOLDER]     plants, and prints a table
+    run.py --missing --write                           plants what the table of README.md lacks, and adds it
     run.py --list [--only WORD]...                                    prints the list
-    run.py --check                                     only checks that every entry applies
+    run.py --check                                     only checks that every entry applies and has its row
 
 Exit status: 0 if every bug is noticed, 1 if one survives, 2 if the list or the build is wrong.
 """
@@ -20,6 +21,7 @@ import tempfile
 
 import limited
 import planted
+import table
 from linked import Build, BuildError, PROGRAMS
 
 SILENCE_SECONDS = 180  # No test takes half as long, even where all processors are busy.
@@ -43,8 +45,8 @@ class Verdict:
         return bool(self.by)
 
     def row(self):
-        by = f"{self.by}{self.how and f' ({self.how})'}" if self.killed else "**SURVIVED**"
-        return f"| `{self.mutant.file.removeprefix('src/')}` | {self.mutant.breaks} | {by} |"
+        by = f"{self.by}{self.how and f' ({self.how})'}" if self.killed else f"**{self.how or 'SURVIVED'}**"
+        return f"| {table.place(self.mutant)} | {by} |"
 
 
 def first_failure(program, wanted, unwanted, environment, folder):
@@ -101,8 +103,13 @@ class Planting:
 
 def plant(build, mutant, is_quick):
     with tempfile.TemporaryDirectory(prefix="foretrace-mutant-") as folder:
-        verdict = Planting(build, mutant, folder).verdict(is_quick)
-    print(f"{mutant.name}: {f'killed by {verdict.by}' if verdict.killed else 'SURVIVED'}", file=sys.stderr, flush=True)
+        try:
+            verdict = Planting(build, mutant, folder).verdict(is_quick)
+        except BuildError as error:
+            print(error, file=sys.stderr)
+            verdict = Verdict(mutant, how="DOES NOT COMPILE")
+    outcome = f"killed by {verdict.by}" if verdict.killed else verdict.how or "SURVIVED"
+    print(f"{mutant.name}: {outcome}", file=sys.stderr, flush=True)
     return verdict
 
 
@@ -124,27 +131,37 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=planted.ROOT / "build",
                         help="a folder that CMake configured for Ninja")
     parser.add_argument("--list", action="store_true", help="print the list and plant nothing")
-    parser.add_argument("--check", action="store_true", help="only check that every entry applies")
+    parser.add_argument("--check", action="store_true", help="only check that every entry applies and has its row")
+    parser.add_argument("--missing", action="store_true", help="only bugs that the table of README.md lacks")
+    parser.add_argument("--write", action="store_true", help="write the rows into that table, too")
     options = parser.parse_args()
     try:
         mutants = planted.read()
     except planted.ListError as error:
         print(error, file=sys.stderr)
         return 2
+    rows = table.read()
     if options.check:
-        return 0
+        faults = list(table.faults(mutants, rows))
+        print("\n".join(faults), end="\n" if faults else "", file=sys.stderr)
+        return 2 if faults else 0
     chosen = [m for m in mutants if not options.only or any(word in m.name or word in m.file for word in options.only)]
+    if options.missing:
+        chosen = [m for m in chosen if table.place(m) not in rows]
     if options.list:
         for mutant in chosen:
             print(f"{mutant.name:32} {mutant.file:44} {mutant.breaks}")
         return 0
     if not chosen:
-        print("no bug has a name or file with " + " or ".join(options.only), file=sys.stderr)
+        print("no bug is left to plant", file=sys.stderr)
         return 2
     build = Build(options.build)
     build.make({test.partition("/")[0] for mutant in chosen for test in mutant.tests})
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        return report(list(pool.map(lambda mutant: plant(build, mutant, options.quick), chosen)))
+        verdicts = list(pool.map(lambda mutant: plant(build, mutant, options.quick), chosen))
+    if options.write:
+        table.write(mutants, rows | {table.place(verdict.mutant): verdict.row() for verdict in verdicts})
+    return report(verdicts)
 
 
 if __name__ == "__main__":
