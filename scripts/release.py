@@ -28,7 +28,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "traces" / "resnet18-v100-loader0.pt.trace.json.gz"
 # Libraries of headers alone are in no link line.
-HEADERS = ("nlohmann-json3-dev", "libcli11-dev", "libboost-graph-dev")
+HEADERS = ("nlohmann-json3-dev", "libcli11-dev", "libboost-dev")
 
 
 def run(*command, **options):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fuzzes the targets one after another, keeps what reaches new code, and writes the table of README.md.
 
-    fuzz.py [--minutes 20] [--jobs 1] [--build build-fuzz] [TARGET...]
+    fuzz.py [--minutes 20] [--jobs 1] [--build build-fuzz] [--seeds FOLDER] [TARGET...]
 
-Each target begins with what is kept in corpus/TARGET.tar.xz. Afterwards the fewest inputs that reach the
+Each target begins with what is kept in corpus/TARGET.tar.xz and what seeds.py wrote. Afterwards the fewest inputs that reach the
 same code are kept there, and the minutes and executions are added to those of runs.tsv. An input that
 crashes, hangs or takes too much memory is written to found/; the exit status is then 1.
 """
@@ -15,6 +15,7 @@ import io
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CORPUS, FOUND, RUNS, README = HERE / "corpus", HERE / "found", HERE / "runs.tsv", HERE / "README.md"
 # Of an input, so that what is kept stays small; longer ones reach little that these do not.
 MOST_BYTES = 4096
+MOST_BYTES_OF = {"nsys": 65536, "spool": 16384}  # Formats in which little takes much.
 SECONDS_OF_AN_INPUT = 25
 MEGABYTES = 4096
 SECONDS_BETWEEN_LOOKS = 0.5
@@ -69,7 +71,7 @@ def processor_minutes(process):
 def fuzzer(build, target, *arguments, minutes=None):
     """Runs it, for so many minutes of processor time: (exit status, what it wrote, minutes used)."""
     FOUND.mkdir(exist_ok=True)
-    limits = [f"-timeout={SECONDS_OF_AN_INPUT}", f"-rss_limit_mb={MEGABYTES}", f"-max_len={MOST_BYTES}"]
+    limits = [f"-timeout={SECONDS_OF_AN_INPUT}", f"-rss_limit_mb={MEGABYTES}", f"-max_len={MOST_BYTES_OF.get(target, MOST_BYTES)}"]
     command = [str(build / "tests" / "fuzz" / f"{target}_fuzz"), *limits, f"-artifact_prefix={FOUND}/{target}-", *map(str, arguments)]
     environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1"}
     used = 0.0
@@ -85,13 +87,15 @@ def fuzzer(build, target, *arguments, minutes=None):
         return process.returncode, written.read().decode(errors="replace"), used
 
 
-def fuzz(build, target, minutes):
+def fuzz(build, target, minutes, seeds):
     """What became of it: a row, and whether nothing was found."""
     with tempfile.TemporaryDirectory(prefix="foretrace-fuzz-") as place:
         grown, least = pathlib.Path(place, "grown"), pathlib.Path(place, "least")
         grown.mkdir()
         least.mkdir()
         unpack(target, grown)
+        if seeds and (seeds / target).is_dir():
+            shutil.copytree(seeds / target, grown, dirs_exist_ok=True)
         status, words, spent = fuzzer(build, target, "-print_final_stats=1", grown, minutes=minutes)
         executions = re.findall(r"stat::number_of_executed_units:\s*(\d+)", words)
         if status != 0:
@@ -133,6 +137,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=20, help="of processor time, for each target")
     parser.add_argument("--jobs", type=int, default=1, help="so many targets at the same time")
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parents[1] / "build-fuzz", help="of cmake --preset fuzz")
+    parser.add_argument("--seeds", type=pathlib.Path, metavar="FOLDER", help="inputs to begin with, by seeds.py")
     options = parser.parse_args()
     for target in options.targets:
         if target not in targets():
@@ -146,7 +151,7 @@ def main():
 
     def one(target):
         nonlocal is_fine
-        row, fine = fuzz(options.build, target, options.minutes)
+        row, fine = fuzz(options.build, target, options.minutes, options.seeds)
         with lock:
             add(row)
             is_fine = is_fine and fine

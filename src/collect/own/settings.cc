@@ -26,11 +26,11 @@ std::uint32_t bit_of(std::string_view name) {
   constexpr struct {
     std::string_view name;
     Record bit;
-  } kNames[] = {{"kernels", kKernels},   {"api", kApi},
-                {"sync", kSync},         {"graphs", kGraphs},
-                {"nvtx", kNvtx},         {"memory", kMemory},
-                {"overhead", kOverhead}, {"device_memory", kDeviceMemory}};
-  for (const auto& known : kNames) {
+  } kRecords[] = {{"kernels", kKernels},   {"api", kApi},
+                  {"sync", kSync},         {"graphs", kGraphs},
+                  {"nvtx", kNvtx},         {"memory", kMemory},
+                  {"overhead", kOverhead}, {"device_memory", kDeviceMemory}};
+  for (const auto& known : kRecords) {
     if (known.name == name) return known.bit;
   }
   return 0;
