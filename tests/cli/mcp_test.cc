@@ -119,6 +119,9 @@ TEST(Mcp, TakesNoTextForAnOption) {
   for (const Json& answer :
        answers_to_messages({tool_call(1, "open_job", {{"trace", "--output=" + (folder / "x")}}),
                             tool_call(2, "list_transforms", {{"name", "--man"}}),
+                            tool_call(2, "list_transforms", {{"name", "--help"}}),
+                            tool_call(2, "open_job", {{"trace", "--help"}}),
+                            tool_call(2, "diff", {{"before", "--help"}, {"after", kLoaded}}),
                             tool_call(3, "memory", {{"trace", "replay"}})}))
     EXPECT_TRUE(answer["result"]["isError"].get<bool>()) << answer;
   EXPECT_FALSE(std::filesystem::exists(folder / "x"));

@@ -188,8 +188,10 @@ TEST(Promises, ACuptiThatHangsHoldsNobodyUp) {
         << recording.ended.err;
   });
   EXPECT_LT(seconds, 12);
-  // Rows that CUPTI has no part in are there all the same.
-  Recording recording({.program = {"threads", "2", "1"}, .environment = environment});
+  // Rows that CUPTI has no part in are there all the same, also those since the last flush.
+  Environment long_period = environment;
+  long_period["FORETRACE_FLUSH_MS"] = "60000";
+  Recording recording({.program = {"threads", "2", "1"}, .environment = long_period});
   EXPECT_EQ(host_names_of(recording.trace(), HostKind::annotation)["work of a thread"], 2);
   EXPECT_EQ(recording.spooled().header.state, spool::State::finished);
 }

@@ -12,6 +12,7 @@
 #include "foretrace/error.h"
 #include "network/flow/wires.h"
 #include "network/packet/packet_on.h"
+#include "network/packet/ports.h"
 #include "network/packet/transport.h"
 
 namespace foretrace {
@@ -197,6 +198,33 @@ TEST(Packets, UrgentOnesGoFirst) {
   EXPECT_EQ(first.expansion.time, equal.expansion.time);
   // Alone it takes 14.12 us, and waits for one packet under way.
   EXPECT_LE(first.median, 14'120ns + 240ns);
+}
+
+TEST(Packets, PortsShareTheMemoryOfTheirSwitch) {
+  // Two incasts at once, each of which could fill the memory alone.
+  PacketSettings settings = sent_by("reliable");
+  settings.buffer = {100'000};
+  std::vector<TimedMessage> messages = incast(8, 300'000);
+  for (std::uint32_t i = 9; i <= 16; ++i)
+    messages.push_back({{.from = i, .to = 17, .bytes = {300'000}}});
+  const PacketRun run = run_messages(uniform_paths(18, kCable), settings, messages);
+  EXPECT_GT(run.counts.dropped, 0U);
+  EXPECT_LE(run.counts.fullest, settings.buffer);
+}
+
+TEST(Packets, AProbeComesBehindDataThatArrivesAtTheSameTime) {
+  const PacketPaths paths = uniform_paths(2, kCable);
+  PacketPool packets;
+  EventHeap events;
+  Ports ports(paths, sent_by("dlcp"), false, packets, events);
+  const std::uint32_t probe = packets.take(), data = packets.take();
+  packets[probe].bytes = packets[data].bytes = 1500;
+  packets[probe].set(Packet::probe);
+  ports.offer(probe, 0, 0);
+  ports.offer(data, 1, 0);
+  EXPECT_EQ(events.top().id(), data);
+  events.pop();
+  EXPECT_EQ(events.top().kind(), EventHeap::probe_arrival);
 }
 
 TEST(Packets, AQueueBeyondItsThresholdIsMarkedOrDropped) {

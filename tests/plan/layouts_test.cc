@@ -5,6 +5,7 @@
 #include <random>
 
 #include "foretrace/error.h"
+#include "plan/layouts/ranking.h"
 #include "plan/plan.h"
 
 namespace foretrace {
@@ -35,6 +36,20 @@ std::string text_of(const std::vector<PlannedLayout>& layouts) {
     text += layout_text(one.layout) + " " + std::to_string(one.price.us) + " " +
             std::to_string(one.price.memory.reserved.count) + " " + std::to_string(one.cost) + "\n";
   return text;
+}
+
+TEST(Ranking, KeepsWhatMayBeAmongTheFastestThatAreShown) {
+  Ranking ranking(2);
+  ranking.add({.place = 0, .us = 10, .cost = 1, .reserved = 1});
+  ranking.add({.place = 1, .us = 30, .cost = 1, .reserved = 1});
+  const auto bound_of = [](double us) {
+    Bound bound;
+    bound.us = us, bound.cost = 2, bound.reserved = 2;  // Not in the front either way.
+    return bound;
+  };
+  EXPECT_TRUE(ranking.may_show(2, bound_of(20)));
+  EXPECT_TRUE(ranking.may_show(2, bound_of(30)));
+  EXPECT_FALSE(ranking.may_show(2, bound_of(31)));
 }
 
 /// What plan_layouts() must answer, from the price of every layout.

@@ -49,6 +49,30 @@ network |...........ssssssss..|
 )");
 }
 
+TEST(BucketSize, ReadersOfABucketWaitForTheOneItIsMergedInto) {
+  Graph graph = parse_graph(R"(
+    stream: F 3 {phase=forward step=0}, C 4 {phase=backward step=0}, A 4 {phase=backward step=0}, U 2 {phase=update step=0}
+    network: all_reduce:collective 2 {phase=backward step=0}, sum:collective 2 {phase=backward step=0}
+    C -> all_reduce
+    A -> sum
+    all_reduce -> U
+    @step one
+)");
+  for (TaskId id = graph.first(LaneId{1}); id != kNoTask; id = graph.next(id))
+    graph.collectives().push_back({.task = id,
+                                   .operation = graph.names().intern("allreduce"),
+                                   .group_size = 2,
+                                   .bytes = Bytes{2000}});
+  EXPECT_EQ(to_ascii(graph, simulate(graph)), R"(stream  |FFFCCCCAAAAUU|
+network |.......aa..ss|
+)");
+  read_transform_text("bucket_size:bandwidth=1GB/s,latency=0us,bucket=4kB,first_bucket=4kB")
+      ->apply(graph, {});
+  EXPECT_EQ(to_ascii(graph, simulate(graph)), R"(stream  |FFFCCCCAAAA....UU|
+network |...........ssss..|
+)");
+}
+
 TEST(BucketSize, SmallerBucketsBeginEarlier) {
   EXPECT_EQ(with_buckets("bucket=2kB"), R"(
 stream  |FFFDDCCBBAA..UU|

@@ -83,6 +83,14 @@ TEST(DataParallel, SeveralMicroBatchesSendGradientsOfTheLast) {
 stream        |FFBBffbb...U|
 data parallel |........aaa.|
 )");
+  // Buckets that the first micro-batch could fill wait for the last one all the same.
+  EXPECT_EQ(
+      simulated(kTwo, data_parallel(
+                          R"("gradient_bytes": "3kB", "bucket": "1kB", "first_bucket": "1kB")")),
+      R"(
+stream        |FFBBffbb...U|
+data parallel |........aaa.|
+)");
 }
 
 TEST(DataParallel, CopiesGoInAndOutOfBucketsOnTheStreamOfThePass) {

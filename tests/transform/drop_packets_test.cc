@@ -142,6 +142,22 @@ TEST(DropPackets, TransfersThatAreReadyMeet) {
     EXPECT_GE(timeline.start[index(update)], timeline.finish[index(id)]);
 }
 
+TEST(DropPackets, TheUpdateWaitsForALargeTransferThatBeganFirst) {
+  // Half as many rounds of a ring, each behind one of the large transfer.
+  Graph graph = pushing("reduce_scatter", 8, {10'000});
+  for (const auto& one : graph.collectives()) graph.task(one.task).duration = 1us;
+  graph.collectives().front().operation = graph.names().intern("allreduce");
+  graph.collectives().front().bytes = Bytes{8'000'000};
+  read_transform_text(
+      "drop_packets:algorithm=ring,order=ready,bandwidth=12.5GB/s,latency=2us,transport=reliable")
+      ->apply(graph, {});
+  const Timeline timeline = simulate(graph);
+  const TaskId large = graph.collectives().front().task;
+  for (TaskId id = graph.next(large); id != kNoTask; id = graph.next(id))
+    EXPECT_LT(timeline.finish[index(id)], timeline.finish[index(large)]);
+  EXPECT_EQ(timeline.length, timeline.finish[index(large)] + 2us);
+}
+
 TEST(DropPackets, LanesOfOneStepMeet) {
   const auto after = [](bool apart) {
     Graph graph = parse_graph(R"(

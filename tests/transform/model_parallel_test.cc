@@ -72,6 +72,23 @@ stream |aaaaannccbbbbbmmcccccccccccccdddddddddcc|
 )");
 }
 
+TEST(TensorParallel, WhatLiesBetweenProductsIsDividedAlongTheSequenceOnly) {
+  constexpr auto kLongNorm = R"(
+    stream: "a gemm" 8 {phase=forward step=0 layer=0}, layer_norm 6 {phase=forward step=0 layer=0}, "b gemm" 8 {phase=backward step=0 layer=0}, k 2 {phase=backward step=0 layer=0}
+    @step one
+)";
+  const auto norm_after = [&](const std::string& more) {
+    Graph graph = parse_graph(kLongNorm);
+    const TaskId norm = graph.next(graph.first(LaneId{0}));
+    read_transform_text("tensor_parallel:gpus=2,activation_bytes=1kB,bandwidth=1GB/s,latency=0us" +
+                        more)
+        ->apply(graph, {});
+    return graph.task(norm).duration;
+  };
+  EXPECT_EQ(norm_after(""), 6us);
+  EXPECT_EQ(norm_after(",sequence_parallel=true"), 4us);  // 2 + (6 - 2) / 2.
+}
+
 TEST(TensorParallel, AFreeNetworkLeavesTheDividedWork) {
   Graph graph = parse_graph(kTwoBlocks);
   read_transform_text(
