@@ -14,8 +14,8 @@
 
 #include <compare>
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -291,8 +291,8 @@ class Graph {
   /// Linear. Copies are always spelled out, because a baseline can have a million tasks.
   Graph clone() const;
 
-  Names& names();
-  const Names& names() const;
+  Names& names() { return storage_.names; }
+  const Names& names() const { return storage_.names; }
   std::string_view name(TaskId id) const { return names()[task(id).name]; }
 
   LaneId add_lane(Lane lane);
@@ -304,9 +304,9 @@ class Graph {
   /// Adds the lanes of another graph with their tasks and dependencies, removed tasks included; not
   /// its allocations and steps. Linear; reserve() first to absorb many.
   Absorbed absorb(const Graph& other);
-  const Lane& lane(LaneId id) const;
-  Lane& lane(LaneId id);
-  std::size_t lane_count() const;
+  const Lane& lane(LaneId id) const { return storage_.lanes[index(id)]; }
+  Lane& lane(LaneId id) { return storage_.lanes[index(id)]; }
+  std::size_t lane_count() const { return storage_.lanes.size(); }
 
   void reserve(std::size_t tasks, std::size_t dependencies);
   TaskId append(LaneId lane, const Task& task);
@@ -324,7 +324,7 @@ class Graph {
   /// depended on (including those before it on the lane) and those that depended on it, as a task
   /// without duration or place.
   void remove(TaskId task);
-  bool removed(TaskId task) const;
+  bool removed(TaskId task) const { return storage_.place(task).removed(); }
 
   /// Cycles are allowed here and reported by simulate(), as a transform may pass through one.
   void add(const Dependency& dependency);
@@ -332,59 +332,168 @@ class Graph {
   /// dependencies.
   std::size_t remove_dependencies(const std::function<bool(const Dependency&)>& condition);
   /// In the order in which they were added. Dropped ones are not among them.
-  std::size_t dependency_count() const;
-  void each_dependency(const std::function<void(const Dependency&)>& visit) const;
+  std::size_t dependency_count() const { return storage_.dependencies.size(); }
+  /// Calls `visit` with copies of those that there are at the start, so that it may add others.
+  template <class Visit>
+  void each_dependency(const Visit& visit) const;
   /// `change` may edit lag, tail, anchor, provenance and reason of each; `before` and `after` stay.
   void change_dependencies(const std::function<void(Dependency&)>& change);
   /// The dependencies with `before == task`, and those with `after == task`, in the order they were
-  /// added. Linear in their number.
-  void each_dependent(TaskId task, const std::function<void(const Dependency&)>& visit) const;
-  void each_wait(TaskId task, const std::function<void(const Dependency&)>& visit) const;
+  /// added, as each_dependency() does. Linear in their number.
+  template <class Visit>
+  void each_dependent(TaskId task, const Visit& visit) const;
+  template <class Visit>
+  void each_wait(TaskId task, const Visit& visit) const;
 
-  Task& task(TaskId id);
-  const Task& task(TaskId id) const;
+  Task& task(TaskId id) { return storage_.tasks[index(id)]; }
+  const Task& task(TaskId id) const { return storage_.tasks[index(id)]; }
   /// Ids run from 0 to this, removed ones included.
-  std::size_t task_count() const;
+  std::size_t task_count() const { return storage_.tasks.size(); }
 
   /// The tasks of a lane in order. kNoTask before the first, after the last, or for a removed task.
-  TaskId first(LaneId lane) const;
-  TaskId last(LaneId lane) const;
-  TaskId previous(TaskId task) const;
-  TaskId next(TaskId task) const;
+  TaskId first(LaneId lane) const { return storage_.lines[index(lane)].first; }
+  TaskId last(LaneId lane) const { return storage_.lines[index(lane)].last; }
+  TaskId previous(TaskId task) const { return storage_.place(task).previous; }
+  TaskId next(TaskId task) const { return storage_.place(task).next; }
   /// For a removed task, the lane it was on last.
-  LaneId lane_of(TaskId task) const;
+  LaneId lane_of(TaskId task) const { return storage_.place(task).lane(); }
 
   /// In order of their recorded starts; none that a transform added.
-  std::vector<RecordedCollective>& collectives();
-  const std::vector<RecordedCollective>& collectives() const;
+  std::vector<RecordedCollective>& collectives() { return storage_.collectives; }
+  const std::vector<RecordedCollective>& collectives() const { return storage_.collectives; }
 
-  std::vector<Allocation>& allocations();
-  const std::vector<Allocation>& allocations() const;
+  std::vector<Allocation>& allocations() { return storage_.allocations; }
+  const std::vector<Allocation>& allocations() const { return storage_.allocations; }
   /// The tasks that use each allocation, as far as known; in no particular order. See AccessLists.
-  std::vector<Access>& accesses();
-  const std::vector<Access>& accesses() const;
+  std::vector<Access>& accesses() { return storage_.accesses; }
+  const std::vector<Access>& accesses() const { return storage_.accesses; }
   /// Bytes in use on each device when the recording began (index = device), allocations without a
   /// maker included.
-  std::vector<Bytes>& initial_memory();
-  const std::vector<Bytes>& initial_memory() const;
+  std::vector<Bytes>& initial_memory() { return storage_.initial_memory; }
+  const std::vector<Bytes>& initial_memory() const { return storage_.initial_memory; }
 
   /// Names of the devices by index, as in the trace ("NVIDIA A100-SXM4-40GB"); empty if unknown.
-  std::vector<std::string>& device_names();
-  const std::vector<std::string>& device_names() const;
+  std::vector<std::string>& device_names() { return storage_.device_names; }
+  const std::vector<std::string>& device_names() const { return storage_.device_names; }
 
-  std::vector<Step>& steps();
-  const std::vector<Step>& steps() const;
-  StepRule& step_rule();
-  const StepRule& step_rule() const;
+  std::vector<Step>& steps() { return storage_.steps; }
+  const std::vector<Step>& steps() const { return storage_.steps; }
+  StepRule& step_rule() { return storage_.step_rule; }
+  const StepRule& step_rule() const { return storage_.step_rule; }
 
-  Unexplained& unexplained();
-  const Unexplained& unexplained() const;
+  Unexplained& unexplained() { return storage_.unexplained; }
+  const Unexplained& unexplained() const { return storage_.unexplained; }
 
  private:
   friend class WaitGraph;  // Shows the graph to Boost.Graph, in src/graph/bgl.h.
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+
+  // Tasks, their places in line and dependencies are flat arrays; a line is linked through the
+  // places, and each task has two lists of dependencies linked through the array of them:
+  //
+  //     place of a   last_wait ------> 7 -> 2 -> 5 -+      The last one is known and points to the
+  //                                    ^------------+      first, so that a list keeps its order
+  //                                                        and takes one number a task.
+  //
+  // 64 bytes a task, 20 for its place, 32 a dependency.
+
+  static constexpr std::uint32_t kNothing = 0xffffffff;
+
+  /// The place of a task, and the ends of its lists of dependencies.
+  struct Place {
+    static constexpr std::uint32_t kRemoved = 0x80000000;
+
+    TaskId previous = kNoTask;
+    TaskId next = kNoTask;
+    std::uint32_t lane_and_removed = 0;
+    std::uint32_t last_dependent = kNothing;
+    std::uint32_t last_wait = kNothing;
+
+    LaneId lane() const { return LaneId{lane_and_removed & ~kRemoved}; }
+    bool removed() const { return (lane_and_removed & kRemoved) != 0; }
+  };
+
+  /// A dependency, and the number of the next one with the same `before` and with the same `after`.
+  struct Linked {
+    Dependency dependency;
+    std::uint32_t next_dependent = kNothing;
+    std::uint32_t next_wait = kNothing;
+  };
+
+  /// The two ends of a line.
+  struct Line {
+    TaskId first = kNoTask;
+    TaskId last = kNoTask;
+  };
+
+  struct Storage {
+    Names names;
+    std::deque<Lane> lanes;  // A Lane& stays valid while lanes are added.
+    std::vector<Line> lines;
+    std::vector<Task> tasks;
+    std::vector<Place> places;
+    std::vector<Linked> dependencies;
+    std::vector<RecordedCollective> collectives;
+    std::vector<Allocation> allocations;
+    std::vector<Access> accesses;
+    std::vector<Bytes> initial_memory;
+    std::vector<std::string> device_names;
+    std::vector<Step> steps;
+    StepRule step_rule;
+    Unexplained unexplained;
+
+    Place& place(TaskId task) { return places[index(task)]; }
+    const Place& place(TaskId task) const { return places[index(task)]; }
+    Line& line(LaneId lane) { return lines[index(lane)]; }
+
+    TaskId add_task(LaneId lane, const Task& task);
+    /// Puts a task that is on no lane after `front` (kNoTask: first) on `lane`.
+    void put_behind(TaskId task, TaskId front, LaneId lane);
+    /// Closes the line over `task`.
+    void take_out(TaskId task);
+    /// Tasks removed in front of `task` pass their waits on to it with its gap, which goes when it
+    /// is removed itself.
+    void forget_gap(TaskId task);
+    /// Enters dependency `number` into the lists of both its tasks.
+    void link(std::uint32_t number);
+  };
+
+  /// Visits one list of dependencies, which is a ring known by its last element.
+  template <class Visit>
+  void each_of_ring(std::uint32_t last, std::uint32_t Linked::*next, const Visit& visit) const;
+
+  Storage storage_;
 };
+
+template <class Visit>
+void Graph::each_dependency(const Visit& visit) const {
+  const std::size_t count = storage_.dependencies.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Dependency dependency = storage_.dependencies[i].dependency;
+    visit(dependency);
+  }
+}
+
+template <class Visit>
+void Graph::each_of_ring(std::uint32_t last, std::uint32_t Linked::*next,
+                         const Visit& visit) const {
+  if (last == kNothing) return;
+  std::uint32_t at = last;
+  do {
+    at = storage_.dependencies[at].*next;
+    const Dependency dependency = storage_.dependencies[at].dependency;
+    visit(dependency);
+  } while (at != last);
+}
+
+template <class Visit>
+void Graph::each_dependent(TaskId task, const Visit& visit) const {
+  each_of_ring(storage_.place(task).last_dependent, &Linked::next_dependent, visit);
+}
+
+template <class Visit>
+void Graph::each_wait(TaskId task, const Visit& visit) const {
+  each_of_ring(storage_.place(task).last_wait, &Linked::next_wait, visit);
+}
 
 /// The accesses of each allocation, in the order of Graph::accesses(). Valid as long as neither
 /// list changes. Linear.

@@ -6,7 +6,6 @@
 
 #include "foretrace/error.h"
 #include "foretrace/graph.h"
-#include "graph/storage.h"
 
 namespace foretrace {
 namespace {
@@ -38,8 +37,8 @@ class Renamed {
 }  // namespace
 
 Graph::Absorbed Graph::absorb(const Graph& other) {
-  Impl& to = *impl_;
-  const Impl& from = *other.impl_;
+  Storage& to = storage_;
+  const Storage& from = other.storage_;
   CHECK(to.tasks.size() + from.tasks.size() < index(kNoTask));
   CHECK(to.dependencies.size() + from.dependencies.size() < kNothing);
   CHECK(to.lanes.size() + from.lanes.size() < Place::kRemoved);

@@ -21,7 +21,6 @@
 #include <utility>
 
 #include "foretrace/graph.h"
-#include "graph/storage.h"
 
 namespace foretrace {
 
@@ -31,6 +30,7 @@ class WaitGraph {
 
   /// A wait: a place in line, or the dependency with a number.
   static constexpr std::uint32_t kInLine = 0xfffffffe;
+  static constexpr std::uint32_t kNothing = 0xffffffff;
   struct Edge {
     Vertex before = 0;
     Vertex after = 0;
@@ -57,7 +57,7 @@ class WaitGraph {
     }
     void increment() { number_ = following<out>(*graph_, task_, number_); }
     Edge dereference() const {
-      const Place& place = graph_->places[task_];
+      const auto& place = graph_->places[task_];
       if (number_ == kInLine) {
         return out ? Edge{task_, index(place.next), number_}
                    : Edge{index(place.previous), task_, number_};
@@ -66,7 +66,7 @@ class WaitGraph {
       return {index(wait.before), index(wait.after), number_};
     }
 
-    const Graph::Impl* graph_ = nullptr;
+    const Graph::Storage* graph_ = nullptr;
     Vertex task_ = 0;
     std::uint32_t number_ = kNothing;
   };
@@ -86,7 +86,7 @@ class WaitGraph {
 
   using VertexIterator = boost::counting_iterator<Vertex>;
 
-  explicit WaitGraph(const Graph& graph) : graph_(graph.impl_.get()) {}
+  explicit WaitGraph(const Graph& graph) : graph_(&graph.storage_) {}
 
   /// The dependency that `edge` stands for.
   Dependency dependency(const Edge& edge) const {
@@ -129,18 +129,18 @@ class WaitGraph {
 
  private:
   template <bool out>
-  static std::uint32_t last(const Graph::Impl& graph, Vertex task) {
+  static std::uint32_t last(const Graph::Storage& graph, Vertex task) {
     return out ? graph.places[task].last_dependent : graph.places[task].last_wait;
   }
 
   template <bool out>
-  static std::uint32_t next(const Graph::Impl& graph, std::uint32_t number) {
+  static std::uint32_t next(const Graph::Storage& graph, std::uint32_t number) {
     return out ? graph.dependencies[number].next_dependent : graph.dependencies[number].next_wait;
   }
 
   template <bool out>
-  static std::uint32_t first(const Graph::Impl& graph, Vertex task) {
-    const Place& place = graph.places[task];
+  static std::uint32_t first(const Graph::Storage& graph, Vertex task) {
+    const auto& place = graph.places[task];
     const bool has_neighbor = (out ? place.next : place.previous) != kNoTask;
     if (has_neighbor && graph.lanes[index(place.lane())].discipline == Discipline::fifo)
       return kInLine;
@@ -148,7 +148,7 @@ class WaitGraph {
   }
 
   template <bool out>
-  static std::uint32_t following(const Graph::Impl& graph, Vertex task, std::uint32_t number) {
+  static std::uint32_t following(const Graph::Storage& graph, Vertex task, std::uint32_t number) {
     const std::uint32_t end = last<out>(graph, task);
     if (end == kNothing || number == end) return kNothing;
     return next<out>(graph, number == kInLine ? end : number);
@@ -166,7 +166,7 @@ class WaitGraph {
     return static_cast<std::size_t>(std::distance(begin, end));
   }
 
-  const Graph::Impl* graph_;
+  const Graph::Storage* graph_;
 };
 
 }  // namespace foretrace
@@ -188,7 +188,7 @@ struct boost::graph_traits<foretrace::WaitGraph> {
   using vertices_size_type = std::size_t;
   using edges_size_type = std::size_t;
   using degree_size_type = std::size_t;
-  static vertex_descriptor null_vertex() { return foretrace::kNothing; }
+  static vertex_descriptor null_vertex() { return foretrace::WaitGraph::kNothing; }
 };
 
 template <>

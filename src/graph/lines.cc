@@ -2,11 +2,10 @@
 
 #include "foretrace/error.h"
 #include "foretrace/graph.h"
-#include "graph/storage.h"
 
 namespace foretrace {
 
-TaskId Graph::Impl::add_task(LaneId lane, const Task& task) {
+TaskId Graph::Storage::add_task(LaneId lane, const Task& task) {
   CHECK(index(lane) < lanes.size());
   CHECK(tasks.size() < index(kNoTask));
   tasks.push_back(task);
@@ -14,7 +13,7 @@ TaskId Graph::Impl::add_task(LaneId lane, const Task& task) {
   return TaskId{static_cast<std::uint32_t>(tasks.size() - 1)};
 }
 
-void Graph::Impl::put_behind(TaskId task, TaskId front, LaneId lane) {
+void Graph::Storage::put_behind(TaskId task, TaskId front, LaneId lane) {
   Place& here = place(task);
   here.lane_and_removed = index(lane);
   if (front == kNoTask) tasks[index(task)].tail = {};
@@ -27,7 +26,7 @@ void Graph::Impl::put_behind(TaskId task, TaskId front, LaneId lane) {
   from_behind = task;
 }
 
-void Graph::Impl::take_out(TaskId task) {
+void Graph::Storage::take_out(TaskId task) {
   Place& here = place(task);
   Line& line_of_task = line(here.lane());
   tasks[index(task)].tail = {};
@@ -38,46 +37,46 @@ void Graph::Impl::take_out(TaskId task) {
 }
 
 TaskId Graph::append(LaneId lane, const Task& task) {
-  const TaskId added = impl_->add_task(lane, task);
-  impl_->put_behind(added, impl_->line(lane).last, lane);
+  const TaskId added = storage_.add_task(lane, task);
+  storage_.put_behind(added, storage_.line(lane).last, lane);
   return added;
 }
 
 TaskId Graph::insert_before(TaskId task, const Task& inserted) {
   CHECK(!removed(task));
-  const TaskId added = impl_->add_task(lane_of(task), inserted);
-  impl_->put_behind(added, previous(task), lane_of(task));
+  const TaskId added = storage_.add_task(lane_of(task), inserted);
+  storage_.put_behind(added, previous(task), lane_of(task));
   return added;
 }
 
 TaskId Graph::insert_behind(TaskId task, const Task& inserted) {
   CHECK(!removed(task));
-  const TaskId added = impl_->add_task(lane_of(task), inserted);
-  impl_->put_behind(added, task, lane_of(task));
+  const TaskId added = storage_.add_task(lane_of(task), inserted);
+  storage_.put_behind(added, task, lane_of(task));
   return added;
 }
 
 void Graph::move_to_end(TaskId task, LaneId lane) {
   CHECK(!removed(task));
-  impl_->take_out(task);
-  impl_->put_behind(task, impl_->line(lane).last, lane);
+  storage_.take_out(task);
+  storage_.put_behind(task, storage_.line(lane).last, lane);
 }
 
 void Graph::move_behind(TaskId task, TaskId target) {
   CHECK(!removed(task) && !removed(target));
   if (task == target) return;
-  impl_->take_out(task);
-  impl_->put_behind(task, target, lane_of(target));
+  storage_.take_out(task);
+  storage_.put_behind(task, target, lane_of(target));
 }
 
 void Graph::move_before(TaskId task, TaskId target) {
   CHECK(!removed(task) && !removed(target));
   if (task == target) return;
-  impl_->take_out(task);
-  impl_->put_behind(task, previous(target), lane_of(target));
+  storage_.take_out(task);
+  storage_.put_behind(task, previous(target), lane_of(target));
 }
 
-void Graph::Impl::forget_gap(TaskId task) {
+void Graph::Storage::forget_gap(TaskId task) {
   const std::uint32_t last = place(task).last_wait;
   if (last == kNothing) return;
   std::uint32_t at = last;
@@ -90,7 +89,7 @@ void Graph::Impl::forget_gap(TaskId task) {
 
 void Graph::remove(TaskId task) {
   if (removed(task)) return;
-  Impl& graph = *impl_;
+  Storage& graph = storage_;
   const TaskId front = previous(task);
   const TaskId behind = next(task);
   const bool waits_for_others = graph.place(task).last_wait != kNothing;
@@ -110,17 +109,9 @@ void Graph::remove(TaskId task) {
   add({.before = task, .after = behind, .lag = gap, .why = Rule::in_line});
 }
 
-bool Graph::removed(TaskId task) const { return impl_->place(task).removed(); }
-
 Nanoseconds tail_in_front(const Graph& graph, TaskId task) {
   const TaskId front = graph.previous(task);
   return front == kNoTask ? 0ns : graph.task(task).tail.of(graph.task(front).duration);
 }
-
-TaskId Graph::first(LaneId lane) const { return impl_->lines[index(lane)].first; }
-TaskId Graph::last(LaneId lane) const { return impl_->lines[index(lane)].last; }
-TaskId Graph::previous(TaskId task) const { return impl_->place(task).previous; }
-TaskId Graph::next(TaskId task) const { return impl_->place(task).next; }
-LaneId Graph::lane_of(TaskId task) const { return impl_->place(task).lane(); }
 
 }  // namespace foretrace

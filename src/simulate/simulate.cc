@@ -1,36 +1,87 @@
 #include "foretrace/simulate.h"
 
+#include <algorithm>
+
 #include "simulate/clocked.h"
-#include "simulate/pass.h"
+#include "simulate/cycle.h"
 #include "simulate/reasons.h"
-#include "simulate/rows.h"
 #include "simulate/waits.h"
 
 namespace foretrace {
 namespace {
 
-/// Where all tasks stand in line no clock is needed.
-Timeline replay_in_line(const Graph& graph) {
-  const Rows rows = make_rows(graph);
-  std::vector<Nanoseconds> finish(rows.task_count());
-  Timeline timeline;
-  timeline.length = pass(rows, finish);
-  timeline.start.resize(finish.size());
-  timeline.finish.resize(finish.size());
-  for (std::size_t i = 0; i < finish.size(); ++i) {
-    const std::uint32_t position = rows.position[i];
-    timeline.finish[i] = finish[position];
-    timeline.start[i] = finish[position] - rows.duration[position];
+/// Where all tasks stand in line no clock is needed: Kahn's algorithm over the graph as it is,
+/// which is done before rows were made. A task that is done moves the start of those that wait for
+/// it.
+class InLine {
+ public:
+  explicit InLine(const Graph& graph) : graph_(graph), in_line_(lanes_in_line(graph)) {}
+
+  Timeline replay() {
+    count_waits();
+    std::size_t done = 0;
+    while (!ready_.empty()) {
+      std::uint32_t task = ready_.back();
+      ready_.pop_back();
+      for (; task != index(kNoTask); ++done) task = finish(task);
+    }
+    if (done < graph_.task_count()) throw_stuck(graph_);
+    return std::move(timeline_);
   }
-  return timeline;
-}
+
+ private:
+  void count_waits() {
+    const auto count = static_cast<std::uint32_t>(graph_.task_count());
+    timeline_.start.assign(count, 0ns);
+    timeline_.finish.resize(count);
+    waits_.resize(count);
+    for (std::uint32_t i = 0; i < count; ++i)
+      waits_[i] = graph_.previous(TaskId{i}) == kNoTask ? 0 : 1;
+    graph_.each_dependency([&](const Dependency& wait) { ++waits_[index(wait.after)]; });
+    for (std::uint32_t i = count; i-- > 0;) {
+      if (waits_[i] == 0) ready_.push_back(i);
+    }
+  }
+
+  /// Returns the next one in line if that is ready, otherwise kNoTask: lines are followed as far as
+  /// they go, as their tasks lie close to each other.
+  std::uint32_t finish(std::uint32_t number) {
+    const TaskId task{number};
+    const Nanoseconds duration = graph_.removed(task) ? 0ns : graph_.task(task).duration;
+    const Nanoseconds start = timeline_.start[number], finish = start + duration;
+    timeline_.finish[number] = finish;
+    timeline_.length = std::max(timeline_.length, finish);
+    graph_.each_dependent(task, [&](const Dependency& dependency) {
+      const Wait wait = wait_of(graph_, in_line_, dependency);
+      const Nanoseconds from = wait.from_start ? start : finish;
+      if (release(wait.after, from - wait.tail.of(duration) + Nanoseconds(wait.lag)))
+        ready_.push_back(wait.after);
+    });
+    const TaskId next = graph_.next(task);
+    if (next == kNoTask) return index(kNoTask);
+    const Task& behind = graph_.task(next);
+    return release(index(next), finish - behind.tail.of(duration) + behind.gap) ? index(next)
+                                                                                : index(kNoTask);
+  }
+
+  bool release(std::uint32_t task, Nanoseconds earliest) {
+    timeline_.start[task] = std::max(timeline_.start[task], earliest);
+    return --waits_[task] == 0;
+  }
+
+  const Graph& graph_;
+  std::vector<char> in_line_;
+  std::vector<std::uint32_t> waits_;  ///< Of each task, those for tasks that are not done.
+  std::vector<std::uint32_t> ready_;
+  Timeline timeline_;
+};
 
 }  // namespace
 
 Timeline simulate(const Graph& graph, const SimulateOptions& options) {
   std::vector<LetPass> let_pass;
   const bool in_line = lane_not_in_line(graph) == kNoLane;
-  Timeline timeline = in_line ? replay_in_line(graph) : replay_clocked(graph, let_pass);
+  Timeline timeline = in_line ? InLine(graph).replay() : replay_clocked(graph, let_pass);
   if (options.reasons) timeline.reasons = find_reasons(graph, timeline, let_pass);
   if (options.memory) timeline.memory = memory_curves(graph, timeline);
   return timeline;

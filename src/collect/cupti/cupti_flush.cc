@@ -7,12 +7,12 @@ namespace foretrace::collect {
 
 std::optional<cupti::Result> CuptiFlush::run(const CuptiLibrary& cupti, std::uint32_t flag,
                                              std::uint64_t until) {
-  cupti_ = &cupti;
   if (!has_thread_ && !start()) return {};
   const Locked lock(mutex_);
   while (is_wanted_) {
     if (!changed_.wait_until(until, mutex_)) return {};
   }
+  cupti_ = &cupti;
   flag_ = flag;
   is_wanted_ = true;
   changed_.wake_all();
@@ -37,8 +37,10 @@ void CuptiFlush::serve() {
   const Locked lock(mutex_);
   for (;;) {
     while (!is_wanted_) changed_.wait(mutex_);
+    const CuptiLibrary& cupti = *cupti_;
+    const std::uint32_t flag = flag_;
     pthread_mutex_unlock(&mutex_);
-    const cupti::Result result = cupti_->flush_all(flag_);
+    const cupti::Result result = cupti.flush_all(flag);
     pthread_mutex_lock(&mutex_);
     result_ = result;
     is_wanted_ = false;
