@@ -28,7 +28,7 @@ class NodeProgram {
     }
     program_.require(all, -kInfinite, static_cast<double>(problem_.nodes));
     const IntegerProgram::Solution solution = program_.maximize();
-    NodeShares answer{.value = solution.objective};
+    NodeShares answer{.nodes = {}, .value = solution.objective};
     for (const int count : counts_)
       answer.nodes.push_back(std::llround(solution.values[static_cast<std::size_t>(count)]));
     return answer;
