@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
 #include "foretrace/error.h"
 #include "timeline/marks.h"
@@ -82,49 +82,88 @@ class ProbeFinder {
   }
 
   void collect() {
-    for (std::uint32_t i = 0; i < graph_.task_count(); ++i) {
-      const TaskId task{i};
+    by_lane_.resize(graph_.lane_count());
+    for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) collect_line(LaneId{i});
+    collect_launched();
+    for (const Offer& one : launched_) by_lane_[lane_of(one)].launched.push_back(one);
+    all_.launched = launched_;
+    host_lists_ = lists_of(std::move(all_.host));
+  }
+
+  /// Tasks that are offers themselves: of each step the first in line, and later ones with a lower
+  /// id than all before.
+  void collect_line(LaneId lane) {
+    std::vector<TaskId> least_on_device(graph_.steps().size(), kNoTask), least_on_host;
+    least_on_host = least_on_device;
+    for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
       if (!in_step(task)) continue;
       const bool on_device = runs_on_device(graph_.task(task).kind);
-      (on_device ? all_.device : all_.host).push_back(offer(task, task));
+      TaskId& least = (on_device ? least_on_device
+                                 : least_on_host)[static_cast<std::size_t>(graph_.task(task).step)];
+      if (task > least) continue;
+      least = task;
+      const Offer one = offer(task, task);
+      (on_device ? all_.device : all_.host).push_back(one);
+      if (on_device) by_lane_[index(lane)].device.push_back(one);
     }
-    graph_.each_dependency([&](const Dependency& wait) {
-      if (wait.why != Rule::launch || wait.provenance != Provenance::measured) return;
-      if (!in_step(wait.after) || !runs_on_device(graph_.task(wait.after).kind)) return;
-      all_.launched.push_back(offer(wait.before, wait.after));
+  }
+
+  /// Launched work, for each step, line of launches and stream only what keep_early() would leave.
+  void collect_launched() {
+    EarlyOffers early;
+    const auto each = [&](const auto& visit) {
+      graph_.each_dependency([&](const Dependency& wait) {
+        if (wait.why != Rule::launch || wait.provenance != Provenance::measured) return;
+        if (!in_step(wait.after) || !runs_on_device(graph_.task(wait.after).kind)) return;
+        const Offer one = offer(wait.before, wait.after);
+        visit(one, lane_of(one));
+      });
+    };
+    each([&](const Offer& one, std::uint32_t lane) { early.see(one, lane); });
+    each([&](const Offer& one, std::uint32_t lane) {
+      if (early.keeps(one, lane)) launched_.push_back(one);
     });
-    launched_ = all_.launched;
-    by_lane_.resize(graph_.lane_count());
-    for (const Offer& one : all_.launched) by_lane_[lane_of(one)].launched.push_back(one);
-    for (const Offer& one : all_.device) by_lane_[lane_of(one)].device.push_back(one);
-    host_lists_ = lists_of(std::move(all_.host));
   }
 
   std::uint32_t lane_of(const Offer& one) const { return index(graph_.lane_of(one.task)); }
 
-  /// Drops most tasks that lists_of() would not list: for each step and line only the first counts,
-  /// and later ones whose task has a lower id than that of the first.
-  static void keep_early(Offers& offers) {
-    struct First {
-      std::uint32_t place;
-      TaskId task;
-    };
-    std::unordered_map<std::uint64_t, First> firsts;
-    std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
-    First* first =
-        nullptr;  // Entry for the line of the last one, which most often is that of the next.
-    const auto first_of = [&](const Offer& one) -> First& {
-      const std::uint64_t line = static_cast<std::uint64_t>(one.step) << 32U | one.line;
-      if (line != last) first = &firsts.try_emplace(line, First{one.place, one.task}).first->second;
-      last = line;
-      return *first;
-    };
-    for (const Offer& one : offers) {
-      First& known = first_of(one);
+  /// Of each step and line, and stream where that is asked for, only the first counts, and later
+  /// ones whose task has a lower id than that of the first.
+  class EarlyOffers {
+   public:
+    void see(const Offer& one, std::uint32_t stream = 0) {
+      First& known = first_of(one, stream);
       if (std::tie(one.place, one.task) < std::tie(known.place, known.task))
         known = {one.place, one.task};
     }
-    std::erase_if(offers, [&](const Offer& one) { return one.task > first_of(one).task; });
+    bool keeps(const Offer& one, std::uint32_t stream = 0) {
+      return one.task <= first_of(one, stream).task;
+    }
+
+   private:
+    struct First {
+      std::uint32_t place = std::numeric_limits<std::uint32_t>::max();
+      TaskId task = kNoTask;
+    };
+    using Key = std::tuple<std::int32_t, std::uint32_t, std::uint32_t>;  // Step, line, stream.
+
+    First& first_of(const Offer& one, std::uint32_t stream) {
+      const Key key{one.step, one.line, stream};
+      // Most often that of the one before.
+      if (last_ == nullptr || key != last_key_) last_ = &firsts_[key];
+      last_key_ = key;
+      return *last_;
+    }
+
+    std::map<Key, First> firsts_;
+    Key last_key_{};
+    First* last_ = nullptr;
+  };
+
+  static void keep_early(Offers& offers) {
+    EarlyOffers early;
+    for (const Offer& one : offers) early.see(one);
+    std::erase_if(offers, [&](const Offer& one) { return !early.keeps(one); });
   }
 
   /// The offers of each step that can be the earliest, by step.
@@ -245,7 +284,7 @@ class ProbeFinder {
   std::vector<std::uint32_t> line_, place_;  ///< By task.
   std::vector<std::uint32_t> probe_of_;      ///< By task: into the found tasks, or kNone.
   Kinds all_;
-  Offers launched_;  ///< All that are measured.
+  Offers launched_;  ///< Of those that are measured, the early ones.
   std::vector<Kinds> by_lane_;
   std::vector<Offers> host_lists_;
   std::vector<std::uint32_t> host_numbers_;  ///< By step: into the found lists, or kNone.
