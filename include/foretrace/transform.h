@@ -122,7 +122,7 @@ struct Worth {
   /// chosen.
   std::vector<std::string_view> holds = {};
   Premise premise = Premise::any_job;
-  std::string_view why_not = "an edit: its settings are your choice";  ///< Without a goal.
+  std::string_view why_not = "a manual edit: you choose its settings";  ///< Without a goal.
 };
 
 struct TransformEntry {

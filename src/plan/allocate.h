@@ -35,7 +35,7 @@ struct ElasticJob {
   std::int64_t least = 1, most = 64;  ///< Nodes.
   double up = 0, down = 0;            ///< Seconds that a change stops it.
   RateCurve rates{};                  ///< Samples a second.
-  double samples = 0;                 ///< That it has to do; 0: without end.
+  double samples = 0;                 ///< Samples it has to process; 0: no end.
   double value = 0;                   ///< Of a sample.
   Nanoseconds arrival{0};
   Nanoseconds deadline{0};  ///< 0: none.

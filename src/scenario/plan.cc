@@ -263,10 +263,11 @@ std::uint64_t SweepPlan::points_of(const SweepCombination& combination) const {
     count = combination.axes.front().count();
     for (const SweepAxis& axis : combination.axes) {
       if (axis.count() == count) continue;
-      throw Error("settings: must have as many values each for the method zip, but " +
-                  combination.axes.front().name() + " has " + std::to_string(count) + " and " +
-                  axis.name() + " has " + std::to_string(axis.count()) + "; the settings are " +
-                  listed_names(swept_));
+      throw Error(
+          "settings: with the method zip, all settings must have the same number of values, but " +
+          combination.axes.front().name() + " has " + std::to_string(count) + " and " +
+          axis.name() + " has " + std::to_string(axis.count()) + "; the settings are " +
+          listed_names(swept_));
     }
   }
   return count;

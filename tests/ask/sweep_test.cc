@@ -189,7 +189,8 @@ TEST(Sweep, NamesThePlaceOfAMistake) {
        "sweep: samples: is for the methods random and halton"},
       {R"({"transforms": [{"use": "scale"}], "sweep": {"method": "zip", "settings":
            {"scale.factor": [1, 2], "scale.by": ["0ns"]}}})",
-       "sweep: settings: must have as many values each for the method zip, but scale.by has 1 and "
+       "sweep: settings: with the method zip, all settings must have the same number of values, "
+       "but scale.by has 1 and "
        "scale.factor has 2; the settings are scale.by, scale.factor"},
       {R"({"transforms": [{"use": "scale"}], "sweep": {"machine": ["A1000"]}})",
        "sweep: machine: [0]: "},

@@ -23,16 +23,16 @@ class JobSettings final : public Described {
   void describe(Fields& fields) override {
     fields.text("name", name, "What the answer calls it");
     fields.integer("count", count, "So many alike", 1, kMostJobs);
-    fields.time("arrival", arrival, "When the first may start, from the begin of the log", 0ns);
-    fields.time("every", every, "From one of them to the next", 0ns);
+    fields.time("arrival", arrival, "When the first may start, from the beginning of the log", 0ns);
+    fields.time("every", every, "Time from one to the next", 0ns);
     fields.integer("nodes", nodes, "That it has now", 0);
     fields.integer("least", least, "Nodes", 1);
     fields.integer("most", most, "Nodes", 1);
     fields.time("up", up, "How long more nodes stop it", 0ns);
-    fields.time("down", down, "How long fewer nodes stop it", 0ns);
-    fields.number("samples", samples, "That it has to do; 0: without end", 0);
+    fields.time("down", down, "How long it stops when it loses nodes", 0ns);
+    fields.number("samples", samples, "Samples it has to process; 0: no end", 0);
     fields.number("value", value, "Of a sample, for the objective price", 0);
-    fields.time("deadline", deadline, "From the begin of the log; 0: none", 0ns);
+    fields.time("deadline", deadline, "From the beginning of the log; 0: none", 0ns);
     fields.name_or_path("model", model, "A described model, instead of rates");
     fields.name_or_path("machine", machine, "The machine whose nodes these are");
     fields.integer("global_batch", global_batch, "Samples of a step of the model", 0);

@@ -349,7 +349,7 @@ void add_lateness(const RankMeetings& met, Nanoseconds window, Diagnosis& diagno
        "the other ranks wait " + to_text(met.keeps_waiting) + " for this one, which enters " +
            std::to_string(met.times_last) + " of " + std::to_string(met.matched) +
            " collectives last",
-       "nobody can be faster than the last",
+       "a collective cannot finish before its last rank arrives",
        "see what the job would take without that: foretrace predict --with straggler:rank=" +
            std::to_string(diagnosis.rank) + ",remove=true"});
 }

@@ -217,20 +217,20 @@ class Scaler {
     if (shown == nullptr) return scheme + " has no answer";
     const std::string gpus = std::to_string(shown->gpus) + (shown->gpus == 1 ? " GPU" : " GPUs");
     if (shown->efficiency >= kPoorEfficiency)
-      return scheme + ": nothing stops it up to " + gpus + ", where each GPU still reaches " +
+      return scheme + ": nothing limits it up to " + gpus + ", where each GPU still reaches " +
              to_share(shown->efficiency) + " of one alone";
     const Nanoseconds lost = scaled(shown->step_time, 1 - shown->efficiency);
     const Nanoseconds rest = lost - shown->exposed - shown->late;
     const std::string from = scheme + ": from " + gpus + " on ";
     if (shown->exposed >= std::max(shown->late, rest))
-      return from + "communication stops it: it takes " + to_text(shown->transfer) +
+      return from + "communication limits it: it takes " + to_text(shown->transfer) +
              " of a step, of which computation hides only " +
              to_text(std::max(0ns, shown->transfer - shown->exposed));
     if (shown->late >= rest)
-      return from + "waiting for the slowest worker stops it, " + to_text(shown->late) +
-             " of a step as published runs were late; communication that nothing hides takes " +
+      return from + "waiting for the slowest worker limits it, " + to_text(shown->late) +
+             " of a step, as late as published runs were; communication that nothing hides takes " +
              to_text(shown->exposed);
-    return from + "kernels stop it that run beside communication, and copies into buckets: " +
+    return from + "slower kernels beside communication and copies into buckets limit it: " +
            to_text(rest) + " of a step";
   }
 

@@ -8,16 +8,26 @@
 #include "base/free_memory.h"
 
 namespace foretrace {
+namespace {
+
+/// Runtimes of sanitizers reserve far more memory than they use. g++ and clang++ tell otherwise.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kIsSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kIsSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kIsSanitized = false;
+#endif
+
+}  // namespace
 
 void limit_memory() {
-// The runtimes of these tools reserve far more than they use.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  if (kIsSanitized) return;
   const std::optional<Bytes> left = free_memory();
   rlimit limit{};
   if (!left || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
   limit.rlim_cur = std::min(limit.rlim_cur, static_cast<rlim_t>(left->count));
   ::setrlimit(RLIMIT_DATA, &limit);
-#endif
 }
 
 void keep_freed_memory() {

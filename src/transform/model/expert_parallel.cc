@@ -130,7 +130,7 @@ TransformEntry expert_parallel_entry() {
               "and another one carries them back. Expert kernels take as long as recorded on "
               "average and longer on the busiest GPU, for which all wait. The kernels of experts "
               "must be selected, and the size of a batch's tokens given. Memory stays.",
-          .worth = {.why_not = "which kernels are those of experts is yours to say: "
+          .worth = {.why_not = "say which kernels belong to experts: "
                                "expert_parallel:gpus=8,machine=dgx-h100,token_bytes=64MB,"
                                "where.name=moe"}};
 }

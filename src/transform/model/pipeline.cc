@@ -265,17 +265,18 @@ class Pipeline final : public Transform {
 }  // namespace
 
 TransformEntry pipeline_entry() {
-  return {.make = made<Pipeline>,
-          .assumes =
-              "The layers of the recorded job become stages on GPUs of their own, as evenly as "
-              "they can be cut, and micro-batches of the recorded size pass through them in the "
-              "order of a schedule. A stage takes as long as its layers took, pauses between "
-              "kernels included; updates are divided in proportion. Sends between stages and "
-              "all-reduces among replicas take what the network's model says. The host and the "
-              "input are taken to keep ahead. Memory: weights and their like in proportion to the "
-              "work of a stage, activations of the micro-batches in flight.",
-          .worth = {.why_not = "how many stages, and which schedule, is your question: "
-                               "pipeline:stages=4,micro_batches=16"}};
+  return {
+      .make = made<Pipeline>,
+      .assumes =
+          "The layers of the recorded job become stages on GPUs of their own, as evenly as "
+          "they can be cut, and micro-batches of the recorded size pass through them in the "
+          "order of a schedule. A stage takes as long as its layers took, pauses between "
+          "kernels included; updates are divided in proportion. Sends between stages and "
+          "all-reduces among replicas take what the network's model says. The host and the "
+          "input are taken to keep ahead. Memory: weights and their like in proportion to the "
+          "work of a stage, activations of the micro-batches in flight.",
+      .worth = {.why_not =
+                    "say how many stages and which schedule: pipeline:stages=4,micro_batches=16"}};
 }
 
 }  // namespace foretrace

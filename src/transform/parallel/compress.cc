@@ -154,7 +154,8 @@ class Compress final : public Transform {
             : "transfers change as the bytes that a rank receives; latency is not known, so give "
               "the machine for small buckets");
     effect.assumptions.emplace_back(
-        "the loss falls as fast per step as before, which lossy methods need not reach");
+        "each step reduces the training loss as much as before, which lossy compression may not "
+        "achieve");
   }
 
   std::string method_ = "fp16";

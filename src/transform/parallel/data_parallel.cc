@@ -60,7 +60,7 @@ class DataParallel final : public Transform {
  private:
   static Effect nobody() {
     Effect effect;
-    effect.summary = "one GPU has nobody to exchange gradients with";
+    effect.summary = "a single GPU exchanges no gradients";
     return effect;
   }
 
@@ -74,12 +74,12 @@ class DataParallel final : public Transform {
     effect.assumptions = communicator.assumed();
     if (!found.are_recorded)
       effect.assumptions.emplace_back(
-          "gradients become ready evenly over the time of the backward pass, as the trace does not "
-          "show which kernel makes which");
+          "gradients become ready evenly over the backward pass, as the trace does not show which "
+          "kernel makes which");
     effect.assumptions.emplace_back(
-        "workers take as long for their batches as the recorded one, but for lateness that all of "
-        "them then wait for: what published scaling on DGX machines shows; kernels and collectives "
-        "that overlap slow each other down by fixed shares");
+        "every worker takes as long for its batch as the recorded one, except that all wait for "
+        "the latest, by as much as published scaling on DGX machines shows; kernels and "
+        "collectives that overlap slow each other down by fixed shares");
   }
 
   std::int64_t gpus_ = 8;
@@ -91,17 +91,18 @@ class DataParallel final : public Transform {
 }  // namespace
 
 TransformEntry data_parallel_entry() {
-  return {.make = made<DataParallel>,
-          .assumes =
-              "Each worker trains as the recorded one on a batch of its own. Gradients, as the "
-              "trace shows them or as many bytes as given, fill buckets in the order in which they "
-              "are ready; a bucket is summed over all workers by an all-reduce as soon as its last "
-              "gradient is ready, one after the other, and the update waits for the last. An "
-              "all-reduce takes what NCCL's own model says of the machine, or what a uniform "
-              "network takes. Copies into and out of buckets run on the stream of the backward "
-              "pass. Buckets of DistributedDataParallel: 25 MiB, the first 1 MiB.",
-          .worth = {.why_not = "how many GPUs on which network is your question: "
-                               "data_parallel:gpus=8,machine=dgx-a100"}};
+  return {
+      .make = made<DataParallel>,
+      .assumes =
+          "Each worker trains as the recorded one on a batch of its own. Gradients, as the "
+          "trace shows them or as many bytes as given, fill buckets in the order in which they "
+          "are ready; a bucket is summed over all workers by an all-reduce as soon as its last "
+          "gradient is ready, one after the other, and the update waits for the last. An "
+          "all-reduce takes what NCCL's own model says of the machine, or what a uniform "
+          "network takes. Copies into and out of buckets run on the stream of the backward "
+          "pass. Buckets of DistributedDataParallel: 25 MiB, the first 1 MiB.",
+      .worth = {.why_not =
+                    "say how many GPUs and which network: data_parallel:gpus=8,machine=dgx-a100"}};
 }
 
 }  // namespace foretrace

@@ -270,7 +270,7 @@ TransformEntry drop_packets_entry() {
           "accuracy and epochs of published models as they were. Thresholds, the share of "
           "unimportant packets and open connections are assumed; DCTCP's constants and pFabric's "
           "buffers are published.",
-      .worth = {.why_not = "which network and which loss your model tolerates is your question: "
+      .worth = {.why_not = "say which network, and how much loss your model tolerates: "
                            "drop_packets:bandwidth=1.25GB/s,latency=20us,loss=0.01"}};
 }
 

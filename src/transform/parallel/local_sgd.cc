@@ -83,8 +83,7 @@ TransformEntry local_sgd_entry() {
               "Workers train alone and average their parameters once in \"every\" steps. The "
               "all-reduces of gradients vanish; an average of as many bytes is added to each step "
               "with its share of the time, and no computation hides it. Accuracy is not modelled.",
-          .worth = {.why_not = "how often parameters have to be averaged is your question: "
-                               "local_sgd:every=8"}};
+          .worth = {.why_not = "say how often parameters are averaged: local_sgd:every=8"}};
 }
 
 }  // namespace foretrace

@@ -102,7 +102,7 @@ TransformEntry network_entry() {
                           "<network>,algorithm=hierarchical"},
                 .holds = {"algorithm"},
                 .why_not = "which network the job runs on is not in a trace: give --network to try "
-                           "other algorithms; another network is your question: "
+                           "other algorithms; for another network, name it: "
                            "network:from.machine=dgx-a100,machine=dgx-h100"}};
 }
 

@@ -223,8 +223,9 @@ TransformEntry p3_entry() {
           "the parameters (P3, MLSys 2019). Together they take what the network's model says of an "
           "all-reduce of all gradients. Published measurements "
           "were within 16 % of such a prediction (the Daydream paper, ATC'20).",
-      .worth = {.why_not = "how many GPUs on which network is your question: "
-                           "p3:gpus=8,bandwidth=1.25GB/s,latency=10us"}};
+      .worth = {
+          .why_not =
+              "say how many GPUs and which network: p3:gpus=8,bandwidth=1.25GB/s,latency=10us"}};
 }
 
 }  // namespace foretrace

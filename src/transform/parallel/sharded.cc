@@ -174,8 +174,8 @@ class Sharding {
       effect.assumptions.emplace_back("parameters take as many bytes as gradients");
     if (!found_.are_recorded)
       effect.assumptions.emplace_back(
-          "gradients become ready evenly over the time of the backward pass, as the trace does not "
-          "show which kernel makes which");
+          "gradients become ready evenly over the backward pass, as the trace does not show which "
+          "kernel makes which");
     effect.assumptions.emplace_back(
         "kernels of the update take their part of the time, the host launches as many; workers are "
         "late as published runs were");
@@ -220,7 +220,7 @@ Effect add_sharded_traffic(Graph& graph, const Context& context, const ShardedTr
                 std::to_string(settings.shard));
   Effect effect;
   if (settings.workers == 1)
-    effect.summary = "one worker has nobody to exchange with";
+    effect.summary = "a single worker exchanges nothing";
   else
     Sharding(graph, context, settings, gradients).add(parameters, effect);
   return effect;

@@ -246,8 +246,8 @@ TransformEntry straggler_entry() {
           "than every other one for the same work of a step on the same thread or stream, its "
           "tasks take the median of theirs. That it may have been given more to do (longer "
           "sequences, more of a table) is not seen.",
-      .worth = {.why_not = "which rank is slower or faster is your question: "
-                           "straggler:remove=true with the traces of all ranks"}};
+      .worth = {.why_not = "say which rank is slower or faster: straggler:remove=true with the "
+                           "traces of all ranks"}};
 }
 
 }  // namespace foretrace

@@ -105,7 +105,7 @@ TransformEntry add_dependency_entry() {
           .assumes =
               "\"Before\" is meant in the order in which the graph runs its tasks. A cycle that "
               "comes about is reported by the replay.",
-          .worth = {.why_not = "an edit: which waits to add is your choice"}};
+          .worth = {.why_not = "a manual edit: you choose which waits to add"}};
 }
 
 }  // namespace foretrace

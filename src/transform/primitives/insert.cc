@@ -123,7 +123,7 @@ TransformEntry insert_entry() {
           .assumes =
               "The new work slows only the tasks that wait for it: on its own lane it runs beside "
               "the others at full speed. Its duration is the one you give.",
-          .worth = {.why_not = "an edit: what to add is your choice"}};
+          .worth = {.why_not = "a manual edit: you choose what to insert"}};
 }
 
 }  // namespace foretrace

@@ -72,7 +72,7 @@ TransformEntry move_entry() {
           .assumes =
               "The lanes run at full speed side by side. Dependencies of the moved tasks stay; "
               "\"front\" and \"behind\" decide what stays of the order on the old lane.",
-          .worth = {.why_not = "an edit: what goes where is your choice"}};
+          .worth = {.why_not = "a manual edit: you choose what to move"}};
 }
 
 }  // namespace foretrace

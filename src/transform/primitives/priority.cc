@@ -77,7 +77,7 @@ TransformEntry priority_entry() {
               "Preempting a task and resuming it cost nothing. A lane with priorities has no order "
               "of its own: order that must stay needs a dependency. Only a task that waits for "
               "nothing else still waits for the one before it.",
-          .worth = {.why_not = "an edit: what is urgent is your choice"}};
+          .worth = {.why_not = "a manual edit: you choose the priorities"}};
 }
 
 }  // namespace foretrace

@@ -41,7 +41,7 @@ TransformEntry remove_entry() {
           .assumes =
               "Nothing else changes: tasks that waited for a deleted task wait for what it waited "
               "for. Memory it allocated stays allocated.",
-          .worth = {.why_not = "an edit: what to delete is your choice"}};
+          .worth = {.why_not = "a manual edit: you choose what to delete"}};
 }
 
 }  // namespace foretrace

@@ -70,7 +70,7 @@ TransformEntry remove_dependency_entry() {
           .assumes =
               "The program is assumed to be correct without waiting there. The order of tasks on a "
               "lane stays: \"move\" changes the lane of a task.",
-          .worth = {.why_not = "an edit: which waits to delete is your choice"}};
+          .worth = {.why_not = "a manual edit: you choose which waits to delete"}};
 }
 
 }  // namespace foretrace

@@ -77,7 +77,7 @@ TransformEntry reorder_entry() {
           .assumes =
               "Lanes stay first in, first out: a task still blocks those behind it while it waits. "
               "An order that the dependencies forbid is reported as a cycle.",
-          .worth = {.why_not = "an edit: the order is your choice"}};
+          .worth = {.why_not = "a manual edit: you choose the order"}};
 }
 
 }  // namespace foretrace

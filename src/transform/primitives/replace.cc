@@ -71,7 +71,7 @@ TransformEntry replace_entry() {
               "other lanes that one of them waited for, and everything that waited for one of them "
               "waits for it. Host work between the launches stays: delete it with \"remove\" where "
               "fusing saves it.",
-          .worth = {.why_not = "an edit: what to fuse is your choice"}};
+          .worth = {.why_not = "a manual edit: you choose what to fuse"}};
 }
 
 }  // namespace foretrace

@@ -112,7 +112,7 @@ TransformEntry replicate_entry() {
               "Copies run at full speed beside the originals: nothing they might share (links, "
               "memory, cores) slows them. They wait for what the originals wait for, or for copies "
               "of it. Their memory is not counted.",
-          .worth = {.why_not = "an edit: what runs elsewhere too is your choice"}};
+          .worth = {.why_not = "a manual edit: you choose what is replicated"}};
 }
 
 }  // namespace foretrace

@@ -74,7 +74,7 @@ TransformEntry resize_entry() {
               "Only sizes change. Blocks whose size is a multiple of 512 bytes, as PyTorch's "
               "caching allocator makes them, are rounded up to one again. Times stay: combine it "
               "with scale where the work changes too.",
-          .worth = {.why_not = "an edit: which blocks change is your choice"}};
+          .worth = {.why_not = "a manual edit: you choose which blocks to resize"}};
 }
 
 }  // namespace foretrace

@@ -61,7 +61,7 @@ TransformEntry scale_entry() {
   return {.make = made<Scale>,
           .assumes = "Only the duration of the tasks changes: dependencies, bytes and memory stay.",
           .worth = {.why_not =
-                        "an edit: what gets faster is your choice (see the table of speed-ups)"}};
+                        "a manual edit: you choose what gets faster (see the table of speed-ups)"}};
 }
 
 }  // namespace foretrace

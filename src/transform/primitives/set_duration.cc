@@ -44,7 +44,7 @@ class SetDuration final : public Transform, public Retimes {
 TransformEntry set_duration_entry() {
   return {.make = made<SetDuration>,
           .assumes = "Only the duration of the tasks changes: dependencies, bytes and memory stay.",
-          .worth = {.why_not = "an edit: the duration is your choice"}};
+          .worth = {.why_not = "a manual edit: you choose the duration"}};
 }
 
 }  // namespace foretrace

@@ -149,7 +149,7 @@ TransformEntry split_entry() {
               "Work and bytes divide evenly, and a slice needs only the matching part of what it "
               "waits for. Tasks that are not split wait for the last slice. Launch calls are not "
               "multiplied: \"overhead\" stands for them.",
-          .worth = {.why_not = "an edit: what to cut is your choice"}};
+          .worth = {.why_not = "a manual edit: you choose what to split"}};
 }
 
 }  // namespace foretrace

@@ -138,7 +138,7 @@ TransformEntry sequence_length_entry() {
               "sizes that are a multiple of the square of the recorded length count. Kernels that "
               "use scores, and fused attention, take longer by the square, others as with a larger "
               "batch (batch_size). Tables with a row for each position that a model may have stay.",
-          .worth = {.why_not = "another task: the length of sequences is your choice"}};
+          .worth = {.why_not = "a different workload: you choose the sequence length"}};
 }
 
 }  // namespace foretrace
