@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes small valid inputs for the targets that read a format: seeds.py FORETRACE FOLDER.
+"""Writes small valid inputs for the targets that read a format: seeds.py BUILD FOLDER, with a build with tests.
 
 A tiny recording of one training step, in every format that foretrace writes, and the scenarios, baselines
 and answers of this repository. FOLDER then holds a folder for each target.
@@ -7,6 +7,7 @@ and answers of this repository. FOLDER then holds a folder for each target.
 
 import contextlib
 import json
+import os
 import pathlib
 import sqlite3
 import subprocess
@@ -14,7 +15,13 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Bytes that a target takes off the front of its input: a window, a choice of format.
-PREFIXES = {"kineto": b"\x10", "sweep_file": b"\x00"}
+PREFIXES = {"kineto": b"\x10"}
+# Answers of the sweep that sweep_file_fuzz.cc has the header of; the byte in front chooses the form.
+ANSWER = (b'\x02{"point":0,"settings":{"variant":"a","scale.factor":0.5},"step_time_ns":266410,"speedup":1.1,"interval_ns":[1,2],'
+          b'"peak_allocated_bytes":1024,"peak_reserved_bytes":2097152,"fits":true,"trust":"fair","asserts":{"step_time <= 1ms":"fails"}}\n'
+          b'{"point":1,"settings":{"variant":"b","scale.factor":1},"refused":"no"}\n')
+TABLE = (b"\x01point,variant,scale.factor,step_time_ns,speedup,peak_allocated_bytes,peak_reserved_bytes,fits,trust,assert step_time <= 1ms,figures,refused\n"
+         b"0,a,0.5,266410,1.1,1024,2097152,true,fair,fails,,\n")
 
 
 def event(name, category, begin, duration, thread, **arguments):
@@ -59,14 +66,16 @@ def execution_trace():
 
 
 def main():
-    foretrace, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    build, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+    foretrace, played = build / "foretrace", build / "tests" / "collect"
 
     def keep(target, name, content):
         (folder / target).mkdir(parents=True, exist_ok=True)
         (folder / target / name).write_bytes(PREFIXES.get(target, b"") + content)
 
-    def run(*arguments):
-        subprocess.run([foretrace, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def run(*arguments, **environment):
+        subprocess.run([foretrace, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       env={**os.environ, **environment})
 
     folder.mkdir(parents=True, exist_ok=True)
     trace = folder / "recording.json"
@@ -79,6 +88,12 @@ def main():
         run("convert", trace, written)
         keep(target, "recording", written.read_bytes())
     run("convert", trace, folder / "written.sqlite")
+    run("collect", "--keep-spool", "-o", folder / "collected.ftrace", "--", played / "played_app", "normal", "2",
+        LD_LIBRARY_PATH=str(played / "cuda13"), FORETRACE_BUFFER_BYTES="16384")
+    for path in folder.rglob("*.spool"):
+        keep("spool", "collected", path.read_bytes())
+    keep("sweep_file", "lines", ANSWER)
+    keep("sweep_file", "table", TABLE)
     run("check", trace, "--baseline", folder / "baseline.json", "--bless")
     keep("baseline", "blessed", (folder / "baseline.json").read_bytes())
     for limit in ("step<5ms", "memory <= 4GiB", "kernels<+10%"):
