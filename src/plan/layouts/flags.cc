@@ -67,7 +67,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 5> kTorchSchedule
 
 auto torch_schedule(const Layout& layout) {
   const bool is_interleaved = layout.schedule == "1f1b" && layout.virtual_stages > 1;
-  const std::string_view name = is_interleaved ? "interleaved" : layout.schedule;
+  const std::string name = is_interleaved ? "interleaved" : layout.schedule;
   return std::ranges::find_if(kTorchSchedules, [&](const auto& one) { return one.first == name; });
 }
 
