@@ -34,7 +34,6 @@ class TrainingStep {
                const Constants& constants, Pipelines& pipelines)
       : workload_(workload),
         layout_(layout),
-        platform_(platform),
         constants_(constants),
         pipelines_(pipelines),
         rates_(platform, layout, constants),
@@ -221,7 +220,6 @@ class TrainingStep {
 
   const Workload& workload_;
   const Layout& layout_;
-  const Platform& platform_;
   const Constants& constants_;
   Pipelines& pipelines_;
   Rates rates_;

@@ -168,9 +168,11 @@ void NewFile::give_rights() const {
   struct stat old = {};
   struct stat own = {};
   if (::stat(target_.c_str(), &old) != 0 || ::fstat(descriptor(), &own) != 0) return;
+  constexpr auto kSameUser = static_cast<::uid_t>(-1);
+  constexpr auto kSameGroup = static_cast<::gid_t>(-1);
   ::mode_t rights = old.st_mode & kRights;
-  if (old.st_uid != own.st_uid) static_cast<void>(::fchown(descriptor(), old.st_uid, -1));
-  if (old.st_gid != own.st_gid && ::fchown(descriptor(), -1, old.st_gid) != 0)
+  if (old.st_uid != own.st_uid) static_cast<void>(::fchown(descriptor(), old.st_uid, kSameGroup));
+  if (old.st_gid != own.st_gid && ::fchown(descriptor(), kSameUser, old.st_gid) != 0)
     rights = (rights & ~::mode_t{070}) | (rights & ((rights & 07) << 3));
   static_cast<void>(::fchmod(descriptor(), rights));
 }

@@ -76,7 +76,7 @@ class Zero final : public Transform {
       effect.summary = "memory is not divided, as the trace does not show what would be";
       return effect;
     }
-    check(kinds);
+    refuse_unknown(kinds);
     // The unit that runs, and those that are gathered ahead of it.
     const std::int64_t gathered_at_once = has_traffic() ? traffic_.prefetch + 1 : 1;
     const Bytes gathered =
@@ -150,7 +150,7 @@ class Zero final : public Transform {
     return false;
   }
 
-  void check(const std::vector<Kind>& kinds) const {
+  void refuse_unknown(const std::vector<Kind>& kinds) const {
     if (shows_any(kinds)) return;
     throw Error(std::string(kinds[0].setting) +
                 ": must be given, because this trace does not show which memory stage " +

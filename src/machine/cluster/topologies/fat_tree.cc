@@ -45,9 +45,8 @@ class FatTree final : public Topology {
     const std::size_t pods = divided_up(leaves.size(), count(leaves_));
     std::vector<std::vector<std::uint32_t>> planes(count(spines_));
     for (std::size_t pod = 0; pod < pods; ++pod) {
-      for (auto& plane : planes) {
-        plane.push_back(wiring.add_switch("spine", pod * planes.size() + (&plane - planes.data())));
-      }
+      for (std::size_t i = 0; i < planes.size(); ++i)
+        planes[i].push_back(wiring.add_switch("spine", pod * planes.size() + i));
     }
     const Cable up =
         upwards(static_cast<double>(ports_) / oversubscription_ / static_cast<double>(spines_));
