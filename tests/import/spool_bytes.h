@@ -17,8 +17,8 @@ class SpoolBytes {
   SpoolBytes() { header.state = spool::State::finished; }
 
   /// The number of a text, in a chunk of its own.
-  std::uint32_t text(std::string_view text) {
-    const std::uint32_t number = ++texts_;
+  std::uint32_t text(std::string_view text) { return text_of_number(++texts_, text); }
+  std::uint32_t text_of_number(std::uint32_t number, std::string_view text) {
     chunk(spool::ChunkKind::texts, 1,
           prefixed(number, static_cast<std::uint32_t>(text.size()), text));
     return number;

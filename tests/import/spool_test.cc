@@ -363,6 +363,19 @@ TEST(Spool, RowsThatItsHeaderCountsAndThatAreGoneAreSaid) {
   EXPECT_GT(read(spool).notes.count(kGone), 0);
 }
 
+TEST(Spool, ANumberOfATextBeyondAllThatTheFileCouldHoldIsNone) {
+  // A few bytes would otherwise ask for a table of gigabytes.
+  constexpr std::uint32_t kFar = 60'000'000;
+  SpoolBytes spool;
+  spool.text_of_number(kFar, "far");
+  spool::Kernel row = kernel(100, 200, 1);
+  row.name = kFar;
+  spool.rows(row);
+  const Trace trace = read(spool);
+  ASSERT_EQ(trace.devices.size(), 1U);
+  EXPECT_EQ(trace.names[trace.devices[0].name], "(name lost)");
+}
+
 TEST(Spool, TornAnywhereItGivesWhatIsWhole) {
   const std::string bytes = five_kernels();
   const std::size_t chunk = sizeof(spool::ChunkHeader) + sizeof(spool::Kernel);

@@ -23,6 +23,7 @@ class SpoolFile {
   SpoolFile& operator=(const SpoolFile&) = delete;
 
   const spool::Header& header() const { return header_; }
+  std::size_t size() const { return bytes_.size(); }
 
   struct Chunk {
     spool::ChunkKind kind = spool::ChunkKind::rows;

@@ -32,10 +32,18 @@ std::string_view behind(std::string_view body, std::size_t bytes) {
   return body.substr(std::min(body.size(), (bytes + 7) / 8 * 8));
 }
 
+/// Numbers of texts are given one after the other, and each text takes 8 bytes at least: so many
+/// only where fifteen in sixteen were lost.
+constexpr std::size_t kTextsForAByte = 2;
+
 }  // namespace
 
 SpoolIndex::SpoolIndex(const SpoolFile& file, Trace& trace)
-    : header_(file.header()), trace_(trace), intern_(trace.names), lanes_(trace) {
+    : header_(file.header()),
+      trace_(trace),
+      most_texts_(kTextsForAByte * file.size()),
+      intern_(trace.names),
+      lanes_(trace) {
   damage = file.each_chunk([&](const SpoolFile::Chunk& chunk) { learn(chunk); });
 }
 
@@ -52,12 +60,11 @@ void SpoolIndex::learn(const SpoolFile::Chunk& chunk) {
 }
 
 void SpoolIndex::learn_texts(std::string_view body, std::uint32_t count) {
-  // Numbers are given one after the other, so there cannot be many more than there are bytes.
-  constexpr std::uint32_t kMostTexts = 1U << 26;
   Prefixed text;
   for (; count > 0 && split(body, text); --count) {
-    if (text.second > text.rest.size() || text.first > kMostTexts) return;
-    if (text.first >= texts_.size()) texts_.resize(text.first + text.first / 2 + 1024);
+    if (text.second > text.rest.size() || text.first >= most_texts_) return;
+    if (text.first >= texts_.size())
+      texts_.resize(std::min<std::size_t>(text.first + text.first / 2 + 1024, most_texts_));
     texts_[text.first] = valid(text.rest.substr(0, text.second));
     body = behind(body, 8 + std::size_t{text.second});
   }

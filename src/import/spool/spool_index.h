@@ -65,6 +65,7 @@ class SpoolIndex {
 
   const spool::Header& header_;
   Trace& trace_;
+  std::size_t most_texts_;  ///< Numbers of texts that the file can hold.
   InternCache intern_;
   KinetoLanes lanes_;
   std::vector<NameId> names_;            ///< By number of text; 0 until asked for.
