@@ -21,6 +21,7 @@ class ThreadLogs {
     auto* log = new (std::nothrow) ThreadLog;
     if (log == nullptr) return nullptr;
     log->writer_ = &writer;
+    log->process_ = ::getpid();
     log->thread_ = static_cast<std::uint32_t>(syscall(SYS_gettid));
     const std::lock_guard lock(mutex_);
     if (!has_key_) has_key_ = pthread_key_create(&key_, end_of_thread) == 0;
@@ -98,8 +99,13 @@ ThreadLog* ThreadLog::own(SpoolWriter& writer) {
 void ThreadLog::drain_all() { logs.drain(); }
 
 void ThreadLog::add(const void* row, std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) {
+    if (is_copy()) return;
+    lock.lock();
+  }
   if (used_ + bytes > kRoom) {
+    if (is_copy()) return;
     writer_->write_rows(bytes_, used_, rows_, SpoolWriter::Patience::of_program);
     used_ = 0;
     rows_ = 0;
@@ -108,6 +114,9 @@ void ThreadLog::add(const void* row, std::size_t bytes) {
   used_ += bytes;
   ++rows_;
 }
+
+/// In a child that was made without fork()'s handlers, threads that held locks are gone.
+bool ThreadLog::is_copy() const { return ::getpid() != process_; }
 
 void ThreadLog::move_to(Copy& copy) {
   std::memcpy(copy.bytes, bytes_, used_);

@@ -43,9 +43,11 @@ class ThreadLog {
 
   void add(const void* row, std::size_t bytes);
   void move_to(Copy& copy);
+  bool is_copy() const;
 
   std::mutex mutex_;
   SpoolWriter* writer_ = nullptr;
+  int process_ = 0;  ///< That of the thread.
   std::uint32_t thread_ = 0;
   std::uint32_t rows_ = 0;
   std::size_t used_ = 0;
