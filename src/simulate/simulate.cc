@@ -10,9 +10,9 @@
 namespace foretrace {
 namespace {
 
-/// Where all tasks stand in line no clock is needed: Kahn's algorithm over the graph as it is,
-/// which is done before rows were made. A task that is done moves the start of those that wait for
-/// it.
+/// Where all tasks stand in line no clock is needed: Kahn's algorithm over the graph as it is
+/// takes less time than to make its rows. A task that is done moves the start of those that wait
+/// for it.
 class InLine {
  public:
   explicit InLine(const Graph& graph) : graph_(graph), in_line_(lanes_in_line(graph)) {}

@@ -127,8 +127,8 @@ class ProbeFinder {
 
   std::uint32_t lane_of(const Offer& one) const { return index(graph_.lane_of(one.task)); }
 
-  /// Of each step and line, and stream where that is asked for, only the first counts, and later
-  /// ones whose task has a lower id than that of the first.
+  /// Tells which offers can be the earliest: for each step and line, and stream where that is asked
+  /// for, the first, and later ones whose task has a lower id than that of the first.
   class EarlyOffers {
    public:
     void see(const Offer& one, std::uint32_t stream = 0) {

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Bytes that a target takes off the front of its input: a window, a choice of format.
+# Bytes that a target takes off the front of its input: the size of its window.
 PREFIXES = {"kineto": b"\x10"}
 # Answers of the sweep that sweep_file_fuzz.cc has the header of; the byte in front chooses the form.
 ANSWER = (b'\x02{"point":0,"settings":{"variant":"a","scale.factor":0.5},"step_time_ns":266410,"speedup":1.1,"interval_ns":[1,2],'

@@ -1,0 +1,359 @@
+#pragma once
+
+// What a dependency graph is made of (graph.h): tasks, the lanes they run on, what they wait for,
+// the memory they use and the steps they belong to.
+
+#include <algorithm>
+#include <cmath>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/names.h"
+#include "foretrace/units.h"
+
+namespace foretrace {
+
+enum class TaskId : std::uint32_t {};
+enum class LaneId : std::uint32_t {};
+constexpr TaskId kNoTask{0xffffffff};
+constexpr LaneId kNoLane{0xffffffff};
+constexpr std::uint32_t index(TaskId id) { return static_cast<std::uint32_t>(id); }
+constexpr std::uint32_t index(LaneId id) { return static_cast<std::uint32_t>(id); }
+
+/// host: work of a CPU thread. input: data loading on a CPU thread or worker. launch: a call that
+/// gives work to a device. sync: a call that waits for a device. copy_in is host to device,
+/// copy_out device to host. transfer: bytes on a link or disk. marker: takes no time, others depend
+/// on it.
+enum class TaskKind : std::uint8_t {
+  host,
+  input,
+  launch,
+  sync,
+  kernel,
+  collective,
+  copy_in,
+  copy_out,
+  copy_on_device,
+  copy_peer,
+  fill,
+  transfer,
+  marker
+};
+/// Classifies tasks by the work they do, for sums over tasks. Markers are `none`.
+enum class TaskClass : std::uint8_t {
+  compute,
+  communication,
+  copy,
+  input,
+  host,
+  launch,
+  sync,
+  none
+};
+/// Where the bytes of a task move. host_link: between a host and a device. peers: between devices.
+/// storage: on a link or disk of the host.
+enum class BytePath : std::uint8_t { none, on_device, host_link, peers, storage };
+
+enum class Phase : std::uint8_t { none, input, forward, backward, update };
+
+/// measured: a record says so (correlation id, sync record). structural: it follows from how lanes
+/// work. inferred: by a named rule. assumed: a scenario put it there.
+enum class Provenance : std::uint8_t { measured, structural, inferred, assumed };
+
+/// How much of a task may be left when the next one starts.
+///
+///     A  ####        A at half its time   ##
+///     B     ####                           ####      a quarter of A is left in both
+///
+/// The overlap is a share of the task, not a time: it scales with the task, so that no task starts
+/// before the one that it waits for.
+class Tail {
+ public:
+  constexpr Tail() = default;
+  /// The nearest to `share`, which is held between 0 and 1.
+  static Tail of_share(double share) {
+    Tail tail;
+    tail.parts_ = static_cast<std::uint16_t>(std::lround(std::clamp(share, 0.0, 1.0) * kWhole));
+    return tail;
+  }
+
+  double share() const { return parts_ / kWhole; }
+  bool empty() const { return parts_ == 0; }
+  /// The tail of a task that takes so long, rounded down.
+  Nanoseconds of(Nanoseconds duration) const { return Nanoseconds(of(duration.count(), share())); }
+  static std::int64_t of(std::int64_t duration, double share) {
+    return static_cast<std::int64_t>(static_cast<double>(duration) * share);
+  }
+  friend bool operator==(const Tail&, const Tail&) = default;
+
+ private:
+  static constexpr double kWhole = 65535;
+  std::uint16_t parts_ = 0;  ///< In units of 1 / kWhole.
+};
+
+/// A tail, and how long after it the other starts.
+struct Overlap {
+  Tail tail{};
+  Nanoseconds lag{0};
+
+  /// The lag past the finish of a task of this duration; negative means before its finish.
+  Nanoseconds past_finish(Nanoseconds duration) const { return lag - tail.of(duration); }
+  friend bool operator==(const Overlap&, const Overlap&) = default;
+};
+
+/// A task starts `part` before the end of one that takes `whole`, to the nanosecond; together with
+/// it if `part` is longer.
+inline Overlap overlap_of(Nanoseconds part, Nanoseconds whole) {
+  if (part <= Nanoseconds(0) || whole <= Nanoseconds(0)) return {};
+  part = std::min(part, whole);
+  const double share = static_cast<double>(part.count()) / static_cast<double>(whole.count());
+  // The nearest may be too short by half of its last digit.
+  constexpr double kDigit = 1.0 / 65535;
+  Overlap found{Tail::of_share(share), {}};
+  if (found.tail.of(whole) < part) found.tail = Tail::of_share(share + kDigit);
+  found.lag = found.tail.of(whole) - part;
+  return found;
+}
+
+struct Task {
+  Nanoseconds duration{0};
+  /// At least this long between the finish of the task in front on the lane, less its `tail`, and
+  /// this start. Never negative.
+  Nanoseconds gap{0};
+  Bytes bytes{};     ///< Moved by a copy, transfer or collective, otherwise 0.
+  double flops = 0;  ///< Flops of a kernel, if its shapes are known; otherwise 0.
+  NameId name{};
+  NameId module{};  ///< "BertModel_0/Linear_3", or empty.
+  std::uint32_t record =
+      0xffffffff;             ///< Number of the record it came from in its trace table, or none.
+  std::int32_t step = -1;     ///< Into Graph::steps(), or -1.
+  std::int32_t layer = -1;    ///< Layer of the model in forward order, or -1 if unknown.
+  std::int32_t priority = 0;  ///< On a priority lane the greatest runs first.
+  /// How many times over the blocks of a kernel fill the device. Below 1, more of the same work
+  /// fits into the same time; 0: unknown.
+  float fill = 0;
+  TaskKind kind = TaskKind::kernel;
+  Phase phase = Phase::none;
+  /// The share of the task in front that may still be left. Any change of which task that is
+  /// empties it.
+  Tail tail{};
+};
+
+enum class LaneKind : std::uint8_t {
+  host_thread,
+  stream,
+  copy_engine,
+  worker,
+  link,
+  storage,
+  origin
+};
+
+/// fifo: in line. shared: its tasks run together and divide `capacity` max-min fairly; a task's
+/// work is its bytes, and its duration, if not 0, is the least time it takes however much capacity
+/// is free. priority: the most urgent ready task runs, and is set aside for a more urgent one at
+/// the end of a `slice`.
+enum class Discipline : std::uint8_t { fifo, shared, priority };
+
+struct Lane {
+  std::string name;
+  LaneKind kind = LaneKind::stream;
+  std::int32_t device = -1;  ///< -1 is the host.
+  std::int32_t rank = 0;
+  Discipline discipline = Discipline::fifo;
+  Bandwidth capacity{};  ///< Capacity of a shared lane.
+  Nanoseconds slice{0};  ///< Time slice of a priority lane; 0: preempts at any time.
+};
+
+enum class Anchor : std::uint8_t { finish, start };
+
+/// The rule that says that a task waits. Code may depend on it: step times begin with a measured
+/// launch, remove_sync keeps waits for the launch queue, and so on.
+///
+/// in_line: for the task in front on its lane. launch: for the call that gave it to the device.
+/// launch_queue: a call, for a place in the queue. blocking_copy, device_sync: a call, for the
+/// device. event_wait, default_stream, device_full: for work on another stream. other_ranks: a
+/// collective, for the last of its ranks. recorded_start: for the time at which it was recorded,
+/// since no cause is known.
+enum class Rule : std::uint8_t {
+  in_line,
+  launch,
+  launch_queue,
+  blocking_copy,
+  device_sync,
+  event_wait,
+  default_stream,
+  device_full,
+  collective_input,
+  update_after_collectives,
+  thread_handover,
+  wait_for_thread,
+  other_ranks,
+  recorded_start
+};
+
+/// A rule, or else a text that only reports show. why_named() makes the latter.
+class Why {
+ public:
+  constexpr Why() = default;
+  constexpr Why(Rule rule)  // NOLINT(google-explicit-constructor): `.why = Rule::launch`
+      : code_(kFirstRule + static_cast<std::uint32_t>(rule)) {}
+
+  constexpr bool empty() const { return code_ == 0; }
+  friend constexpr auto operator<=>(const Why&, const Why&) = default;
+
+ private:
+  friend Why why_named(Names& names, std::string_view text);
+  friend std::string_view to_string(Why why, const Names& names);
+  static constexpr std::uint32_t kFirstRule = 0xffffff00;
+  std::uint32_t code_ = 0;  ///< From kFirstRule on a rule, below a NameId.
+};
+/// The rule of that name, "launch" or "event wait", or else the text.
+Why why_named(Names& names, std::string_view text);
+std::string_view to_string(Why why, const Names& names);
+
+/// `after` starts no earlier than `lag` (never negative) past the start of `before`, or past its
+/// finish less the `tail`. After a task on a shared or priority lane, whose finish is not known
+/// ahead, the tail is empty.
+struct Dependency {
+  TaskId before = kNoTask;
+  TaskId after = kNoTask;
+  Nanoseconds lag{0};
+  Anchor anchor = Anchor::finish;
+  Provenance provenance = Provenance::structural;
+  Tail tail{};
+  Why why{};
+};
+
+/// The earliest start of `after` that `wait` allows, with `before` from `start` to `finish`.
+inline Nanoseconds released_at(const Dependency& wait, Nanoseconds start, Nanoseconds finish) {
+  if (wait.anchor == Anchor::start) return start + wait.lag;
+  return finish - wait.tail.of(finish - start) + wait.lag;
+}
+/// The earliest start of `task` that its lane allows, after a task from `start` to `finish`.
+inline Nanoseconds released_at(const Task& task, Nanoseconds start, Nanoseconds finish) {
+  return finish - task.tail.of(finish - start) + task.gap;
+}
+
+/// A collective, or a message between ranks, as one rank recorded it. Texts are names of the graph;
+/// what the recording does not say is empty, 0 or -1.
+struct RecordedCollective {
+  TaskId task = kNoTask;
+  NameId operation{};         ///< "allreduce", or the name of its kernel without arguments.
+  NameId type{};              ///< The type of its elements.
+  NameId group{}, members{};  ///< The process group, and its ranks as "[0, 1]".
+  std::int64_t elements =
+      -1;  ///< That go in; ranks may differ in it for an exchange of all with all.
+  std::int64_t sequence = -1;  ///< Number within its group.
+  std::int32_t group_size = 0;
+  Bytes bytes{};  ///< The whole buffer, as nccl-tests counts it; 0 if unknown.
+};
+
+/// The use of an allocation. workspace: made and freed inside one op. temporary: neither kept for
+/// the backward pass nor for the next step. activation: made in the forward pass and kept for the
+/// backward pass.
+enum class MemoryUse : std::uint8_t {
+  unknown,
+  parameter,
+  gradient,
+  optimizer_state,
+  activation,
+  temporary,
+  workspace,
+  input
+};
+
+/// Bytes on a device between two tasks; kNoTask: since before the recording, or until after it.
+/// Zero bytes means deleted; transforms delete allocations this way.
+struct Allocation {
+  Bytes bytes{};      ///< As the allocator counts them, rounding included.
+  Bytes requested{};  ///< As the program asked for them; 0 where only `bytes` is known.
+  TaskId made_by = kNoTask;
+  TaskId freed_by = kNoTask;
+  /// Made so long after the start of `made_by`, but no later than at its end. The same for freed.
+  Nanoseconds made_after{0};
+  Nanoseconds freed_after{0};
+  /// Order among simultaneous allocator events, as recorded; an allocation that a transform adds
+  /// takes the order of the one it replaces.
+  std::uint32_t made_order = 0;
+  std::uint32_t freed_order = 0;
+  std::int32_t device = 0;
+  LaneId stream = kNoLane;  ///< The stream whose pool it came from, if known.
+  NameId op{};              ///< The op that asked for it, "aten::convolution"; may be empty.
+  NameId stack{};           ///< Source lines, innermost first, joined by ';'; may be empty.
+  MemoryUse use = MemoryUse::unknown;
+};
+
+/// `task` reads or writes an allocation (number in Graph::allocations()). measured where an
+/// execution trace says so, otherwise inferred.
+struct Access {
+  std::uint32_t allocation = 0;
+  TaskId task = kNoTask;
+  bool writes = false;
+  Provenance provenance = Provenance::inferred;
+};
+
+struct Step {
+  std::string name;  ///< "ProfilerStep#7"
+};
+
+/// How the steps of a recording were found: by the profiler's own markers, by ranges that the
+/// program named, by calls of Optimizer.step, or only because activities repeat in the same order.
+enum class StepSource : std::uint8_t { none, markers, annotation, optimizer, period };
+
+/// How the steps were found, and which of them the step time is taken from. Decided once, from the
+/// recorded times, so that replays and what-ifs are measured over the same steps as the recording.
+struct StepRule {
+  StepSource source = StepSource::none;
+  /// Steps that alternate, as with an optimizer in every second one, are counted by so many.
+  std::int32_t period = 1;
+  bool skips_first = false;  ///< The first period is an outlier.
+};
+
+/// Time without a known cause; see DESIGN "Honesty". Kept with the graph so that every answer can
+/// print it.
+struct Unexplained {
+  std::int64_t pinned_tasks = 0;  ///< Starts pinned to recorded times.
+  Nanoseconds lag{0};             ///< Time on device lanes kept as a lag without a cause.
+  Nanoseconds peers{0};   ///< Part of collectives that only other ranks explain; not in `lag`.
+  Nanoseconds window{0};  ///< Length of the recording.
+};
+
+/// From the table of kinds in src/graph/kinds.cc. A marker and a transfer run on neither side.
+bool runs_on_device(TaskKind kind);
+bool runs_on_host(TaskKind kind);
+TaskClass class_of(TaskKind kind);
+BytePath byte_path(TaskKind kind);
+
+inline bool communicates(TaskKind kind) { return class_of(kind) == TaskClass::communication; }
+/// Includes fills: they keep a device busy in the same way.
+inline bool is_copy(TaskKind kind) { return class_of(kind) == TaskClass::copy; }
+/// Work of a thread other than loading data.
+inline bool is_host_work(TaskKind kind) { return runs_on_host(kind) && kind != TaskKind::input; }
+inline bool moves_bytes(TaskKind kind) { return byte_path(kind) != BytePath::none; }
+inline bool crosses_host_link(TaskKind kind) { return byte_path(kind) == BytePath::host_link; }
+inline bool is_between_peers(TaskKind kind) { return byte_path(kind) == BytePath::peers; }
+/// It needs a link of its device, but not what kernels compute with, and so can hide behind them.
+inline bool leaves_device(TaskKind kind) {
+  return crosses_host_link(kind) || is_between_peers(kind);
+}
+
+std::string_view to_string(TaskKind kind);
+std::optional<TaskKind> task_kind_named(std::string_view name);
+const std::vector<std::string_view>& task_kind_names();
+std::string_view to_string(Phase phase);
+std::optional<Phase> phase_named(std::string_view name);
+const std::vector<std::string_view>& phase_names();
+std::string_view to_string(Provenance provenance);
+std::string_view to_string(StepSource source);
+std::string_view to_string(MemoryUse use);
+std::optional<MemoryUse> memory_use_named(std::string_view name);
+const std::vector<std::string_view>& memory_use_names();
+std::string_view to_string(LaneKind kind);
+std::optional<LaneKind> lane_kind_named(std::string_view name);
+
+}  // namespace foretrace
