@@ -1,33 +1,56 @@
 #include "cli/options/stop_signals.h"
 
+#include <ctime>
+
 namespace foretrace {
 namespace {
 
 // The only state that the signal handler may change.
 std::atomic<bool> is_asked = false;
 std::atomic<int> signal_number = 0;
-static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+std::atomic<std::int64_t> asked_at_ns = 0;
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free &&
+              std::atomic<std::int64_t>::is_always_lock_free);
+
+// What the signals did before. Written while no handler of ours is installed.
+struct sigaction before_interrupt = {};
+struct sigaction before_terminate = {};
+
+std::int64_t now_ns() {
+  struct timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
 
 extern "C" void ask_to_stop(int signal) {
-  signal_number = signal;
-  is_asked = true;
+  if (!is_asked) {
+    signal_number = signal;
+    asked_at_ns = now_ns();
+    is_asked = true;
+  } else if (now_ns() - asked_at_ns >= StopSignals::kOneRequestNs) {
+    sigaction(signal, signal == SIGINT ? &before_interrupt : &before_terminate, nullptr);
+    raise(signal);  // Arrives when this handler returns.
+  }
 }
 
 }  // namespace
 
 StopSignals::StopSignals() {
   is_asked = false;
+  sigaction(SIGINT, nullptr, &before_interrupt);
+  sigaction(SIGTERM, nullptr, &before_terminate);
   struct sigaction action = {};
   action.sa_handler = ask_to_stop;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, &interrupt_);
-  sigaction(SIGTERM, &action, &terminate_);
+  sigaddset(&action.sa_mask, SIGINT);  // One at a time: the handler looks, then writes.
+  sigaddset(&action.sa_mask, SIGTERM);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
 }
 
 StopSignals::~StopSignals() {
-  sigaction(SIGINT, &interrupt_, nullptr);
-  sigaction(SIGTERM, &terminate_, nullptr);
+  sigaction(SIGINT, &before_interrupt, nullptr);
+  sigaction(SIGTERM, &before_terminate, nullptr);
 }
 
 const std::atomic<bool>& stop_asked() { return is_asked; }
