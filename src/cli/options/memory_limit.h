@@ -9,8 +9,9 @@ namespace foretrace {
 void limit_memory();
 
 /// Keeps freed memory for later allocations of this process. Graphs are cloned and dropped many
-/// times, and the C library would return each to the kernel, which clears all of its pages again: a
-/// quarter of the time of `advise`.
+/// times, and the C library would return each to the kernel, which clears all of its pages again.
+/// Asks for large pages as well. Together half of the time of `predict`, where page faults are slow
+/// (virtual machines).
 void keep_freed_memory();
 
 }  // namespace foretrace
