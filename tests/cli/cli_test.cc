@@ -352,5 +352,17 @@ TEST(CommandLine, FoldersOfRanksAnswerWithTheSlowest) {
   EXPECT_EQ(foretrace_run("predict '" + (folder / "") + "' --strict").exit_code, 3);
 }
 
+// Times in a snapshot are positions in its history: none is slower than another.
+TEST(CommandLine, SnapshotsOfSeveralRanksHaveNoSlowestOne) {
+  const Folder folder;
+  for (const char* rank : {"rank0.pickle", "rank1.pickle"})
+    foretrace_run("convert traces/gpt-a100-gpu-bound.pt.trace.json.gz '" + (folder / rank) + "'");
+  const Outcome outcome = foretrace_run("predict '" + (folder / "") + "' --format json");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["notes"].back()["text"],
+            "each snapshot was replayed alone; each peak is the highest of them all");
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -176,6 +176,11 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   if (const auto missing = ranks_missing(job)) prediction.trust.reasons.push_back(*missing);
   add_warnings(job, job.world[shown].recorded, prediction.notes);
   note_ranks(job, prediction.notes);
+  if (job.has_snapshots()) {
+    prediction.notes.add(Severity::info,
+                         "each snapshot was replayed alone; each peak is the highest of them all");
+    return std::move(worst);
+  }
   std::string text =
       job.is_joined() ? "ranks wait for each other" : "each rank was predicted alone";
   text += "; the answer is the slowest, " + rank_text(prediction, job.world.size());
