@@ -130,6 +130,8 @@ def worth_noticing(trace):
 
 def pause_in_one_step(trace):
     steps = trace.steps()
+    if len(steps) < 2:
+        raise DoesNotFit
     insert_in_steps(trace, [delay(40_000.0)], steps=[steps[-2]])
 
 
