@@ -125,6 +125,8 @@ def longer_host_op(trace):
 def worth_noticing(trace):
     """3 ms, or a tenth of a step."""
     lengths = sorted(step["dur"] for step in trace.steps())
+    if not lengths:
+        raise DoesNotFit
     return max(3000.0, 0.1 * lengths[len(lengths) // 2])
 
 
