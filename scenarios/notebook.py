@@ -20,7 +20,7 @@ print(f"{answer['baseline']['step_time_ns'] / 1e6:.1f} ms -> {predicted['step_ti
 for part, before in answer["baseline"]["breakdown_ns"].items():
     print(f"{part:14} {before / 1e6:8.2f} ms {predicted['breakdown_ns'][part] / 1e6:8.2f} ms")
 
-# %% Several changes, one on top of the other.
+# %% Several changes, applied one after the other.
 for steps in (["amp"], ["amp", "recompute"], ["amp", "recompute", "batch_size:factor=2"]):
     answer = foretrace.predict(job, *steps)
     peak = answer["predicted"]["memory"][0]["peak_allocated_bytes"]
@@ -32,7 +32,7 @@ for point in curve["points"]:
     front = "  best of its size" if point["on_front"] else ""
     print(f"{point['value']:>4} {point['step_time_ns'] / 1e6:7.1f} ms {point['peak_allocated_bytes'] / 1e9:6.2f} GB{front}")
 
-# %% The same as a table.
+# %% The same answers as a table.
 try:
     print(foretrace.dataframe(curve)[["value", "step_time_ns", "peak_allocated_bytes"]].to_string(index=False))
 except ImportError:
@@ -43,7 +43,7 @@ curve = foretrace.vary(traces / "input-bound-v100.pt.trace.json.gz", "loader", s
                        until="step_time <= 100ms")
 print(curve["answer_text"])
 
-# %% Hundreds of questions: every combination of two speeds, and which of them step time hangs on.
+# %% Hundreds of questions: every combination of two speeds, and which of them decides the step time.
 scenario = {
     "version": 1,
     "trace": str(traces / "gpt-a100-launch-bound.pt.trace.json.gz"),

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds the benchmarks and prints their tables. Limits and what they are measured against stand in the tables, and in
-# tests/bench/README.md. With FORETRACE_CORPUS, whole predictions from a large trace are measured as well.
+# Builds the benchmarks and prints their tables. The tables and tests/bench/README.md state targets and limits for comparison.
+# With FORETRACE_CORPUS, whole predictions from a large trace are measured as well.
 #
-#     scripts/bench.sh [build folder]       build/bench unless told
+#     scripts/bench.sh [build folder]       build/bench by default
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build/bench}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Takes what the program says now as what it should say: shows the lines that would change in tests/golden, and asks before it
-# rewrites them.
+# Accepts the program's current output as the expected output: shows the lines that would change in tests/golden, and asks
+# before it rewrites them.
 #     scripts/bless.sh           asks; without a terminal, changes nothing and exits with 1
 #     scripts/bless.sh --yes     keeps the changes without asking
 set -eu

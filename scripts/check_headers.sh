@@ -1,10 +1,11 @@
 #!/bin/sh
-# Compiles every header alone, public and private, so that none leans on what its includer included.
+# Compiles every header alone, public and private, so that no header relies on the includes of the file that includes it.
 #     scripts/check_headers.sh [COMPILER]
 set -u
 cd "$(dirname "$0")/.." || exit 2
 export compiler="${1:-${CXX:-c++}}"
-# A second inclusion must change nothing. What another compiler lacks (wasm) is there already for this one.
+# Each header is included twice, because a second inclusion must change nothing. Headers that exist only to give another compiler
+# (wasm) what it lacks are left out.
 find include/foretrace src -name '*.h' ! -path '*/explorer/wasm/*' | sort | xargs -P "$(nproc)" -n 1 sh -c '
   if ! printf "#include \"%s\"\n#include \"%s\"\n" "$PWD/$0" "$PWD/$0" |
       "$compiler" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Iinclude -Isrc -x c++ -; then

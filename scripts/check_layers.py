@@ -20,7 +20,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
 
 class Layers:
-    """What src/LAYERS says."""
+    """The modules and permissions that src/LAYERS states."""
 
     def __init__(self, text):
         self.owner = {}  # public header -> module
@@ -54,7 +54,7 @@ class Layers:
             self.owner[header] = module
 
     def check_include(self, module, included):
-        """Why `module` may not include `included`, or None."""
+        """The reason why `module` may not include `included`, or None."""
         folder, _, name = included.partition("/")
         owner = self.owner.get(name if folder == "foretrace" else included)
         if owner is not None and owner not in self.allowed[module]:
@@ -103,7 +103,7 @@ def check_public_headers(layers, root):
 
 
 def check_places(root):
-    """Nothing but public headers may be reachable through include/."""
+    """Checks that include/ contains only public headers."""
     places = [root / "include" / "foretrace" / place for place in (".", "answer", "ask")]
     for path in sorted((root / "include").rglob("*")):
         if path.is_file() and path.parent not in places:
@@ -111,7 +111,7 @@ def check_places(root):
 
 
 def folders_below(root, module):
-    """{folder: {folder that its files include}}, both as paths below src/."""
+    """{folder: {folders that its files include}}, all as paths below src/."""
     source = root / "src"
     included = {}
     for path in sources(source / module):
@@ -123,7 +123,7 @@ def folders_below(root, module):
 
 
 def cycle_from(start, included):
-    """The folders of a shortest cycle through `start`, or None."""
+    """The folders of a shortest cycle through `start`, or None if there is no cycle."""
     paths = [[start]]
     seen = set()
     for path in paths:

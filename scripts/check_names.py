@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that no two types of one namespace have the same name.
 
-The linker takes them for one and keeps one of their functions, say one of two destructors, for both.
-Types in anonymous namespaces are their file's own and may be called what they like.
+The linker would treat them as one type and keep one function, such as one of two destructors, for both.
+Types in anonymous namespaces belong to their file and may have any name.
 
     check_names.py [ROOT]     prints one line per violation; exit status 1 if there is any
 """
@@ -19,7 +19,7 @@ TYPE = re.compile(r"(?:struct|class|enum class|enum)\s+(\w+)(?:\s+final)?\s*(?::
 
 
 def types(path):
-    """Names of the types that a file defines for all to see, as the formatter lays them out."""
+    """Names of the types that a file defines outside anonymous namespaces. Relies on the layout of the formatter."""
     around = []
     for line in path.read_text(encoding="utf-8").splitlines():
         opened = OPENS.match(line)

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Configures build/ for the scripts beside this one: scripts/configure.sh [CMAKE OPTION]...
+# Configures build/ for the other scripts in this folder: scripts/configure.sh [CMAKE OPTION]...
 set -eu
 cd "$(dirname "$0")/.."
-# A folder that was configured before keeps its generator, which CMake does not let one change.
+# A folder that was configured before keeps its generator, because CMake does not allow changing it.
 if [ -f build/CMakeCache.txt ]; then
   cmake -S . -B build -DFORETRACE_UNITY=ON "$@" >/dev/null
 else

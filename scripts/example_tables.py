@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the tables of scenarios: in README.md, daydream/README.md and packets/README.md what each scenario asks, what it asserts, and what comes of it;
-in ci/README.md the metrics of `check`.
+"""Writes the tables in scenarios/. In README.md, daydream/README.md and packets/README.md: what each scenario shows and asserts, and its result.
+In ci/README.md: the metrics of `check`.
 
-    scripts/example_tables.py            says whether the tables are as they would be written; exit status 1 if not
+    scripts/example_tables.py            checks that the tables are up to date; exit status 1 if not
     scripts/example_tables.py --write    shows them and asks whether to write them, between the two comments that mark their places;
                                          --write --yes does not ask
 
@@ -45,7 +45,7 @@ def row(path):
     scenario = json.loads(path.read_text())
     command = [PROGRAM, "predict", "--scenario", str(path), "--format", "json", "--no-cache", "--quiet"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ran.returncode not in (0, 1, 4):  # Whether assertions hold is for the tests to say.
+    if ran.returncode not in (0, 1, 4):  # Tests check whether assertions hold.
         raise SystemExit(f"{path.name}: {ran.stderr.strip()}")
     answer = json.loads(ran.stdout)
     before, after = answer["baseline"], answer["predicted"]
@@ -54,7 +54,7 @@ def row(path):
 
 
 def examples(folder):
-    """Those that `predict` answers; sweeps are many questions in one."""
+    """The scenarios that `predict` answers. Sweeps, which ask many questions, are left out."""
     paths = sorted(path for path in folder.glob("*.json") if path.name != "scenario.schema.json")
     return [path for path in paths if not {"sweep", "matrix"} & set(json.loads(path.read_text()))]
 
@@ -66,7 +66,7 @@ def table_of_examples(folder):
 
 
 def table_of_metrics():
-    """From the end of the help, where each metric has a line."""
+    """The metrics, from the end of the help, where each has a line."""
     text = subprocess.run([PROGRAM, "check", "--help"], capture_output=True, text=True, check=True).stdout
     lines = [line.split(maxsplit=1) for line in text.split("Metrics:\n")[1].splitlines()]
     return "\n".join(["| metric | is |", "|---|---|", *(f"| `{name}` | {says} |" for name, says in lines)])

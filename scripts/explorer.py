@@ -5,7 +5,7 @@
 
 The page is in FOLDER/explorer of the build folder (build-explorer), and copied to --out. Needs the packages of `scripts/setup.sh
 explorer`. The source of zlib, zstd, SQLite and RE2 comes from packages of npm, each checked against the checksum here.
---serve shows the page on this machine. --quick builds it in half the time, less optimized, for tests. Exit status 77: tools or packages are not to be had here.
+--serve shows the page on this machine. --quick builds it in half the time, less optimized, for tests. Exit status 77: tools or packages are not available.
 """
 
 import argparse
@@ -22,14 +22,14 @@ import tarfile
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Packages that carry the source of a library, its version, and the SHA-512 of the package as npm states it.
+# Packages that contain the source of a library, with the version and the SHA-512 of the package as npm states it.
 SOURCES = {
     "muhammara": ("6.0.6", "wqN47a1v2tsiOKnqi5Wj2iWb9uCAGJS4SfpPekxumEBmc3F+2eznWgzt8E1Sru3M2tflX4V3F5TqDsiyg/WtRw=="),  # zlib 1.2.13
     "zstd-napi": ("0.0.13", "ErGF+Ko1PsbooU6oC/sc/diiWKwVa0kd/5AkFSs7kg5kwcEuOtSzOy3xUOadXQlAVNab9TxsxaUk3hOq3cj/lA=="),  # zstd 1.5.7
     "better-sqlite3": ("12.11.1", "dq9AtApgg5PGFtBzPFSBl3HZQjHok5gaQCM6zh2Yk0aSmDCs1CbnVI8/HgASQkNKsWFpseIO9beg5xxpYhbIfA=="),
     "re2": ("1.18.2", "9r1/ZWC46rmTf+q/qNRa6mVbWaX0PnWclBDwozaa7UfvS8hny6ENejEtwNUwmNRDGFpOISERPQeZ6EE+6djHyA=="),
 }
-# What the tests look for faults of accessibility with.
+# The tool with which the tests check accessibility.
 SOURCES["axe-core"] = ("4.14.1", "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==")
 TOOLS = ("cmake", "ninja", "npm", "em++", "/usr/lib/llvm-16/bin/clang++")
 
@@ -40,7 +40,7 @@ def stop(reason):
 
 
 def fetch(name, version, checksum, folder):
-    """Unpacks a package into folder/name, unless it is there."""
+    """Unpacks a package into folder/name, unless the folder exists."""
     if (folder / name / version).is_file():
         return
     with tempfile.TemporaryDirectory() as download:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Formats all C++ in place; with --check, only says which files are not formatted and fails if there are any.
+# Formats all C++ in place. With --check, only lists the files that are not formatted, and fails if there are any.
 set -eu
 cd "$(dirname "$0")/.."
 files=$(find include src tests \( -name '*.cc' -o -name '*.h' \) | sort)

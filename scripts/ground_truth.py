@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 """Trains small real models with and without one change at a time, so that predictions can be compared with the truth.
 
-On a machine with a GPU, PyTorch and a built foretrace, this is the one command. Run again, it goes on where it stopped:
+On a machine with a GPU, PyTorch and a built foretrace, this is the whole command. When it runs again, it continues where it stopped:
 
     scripts/ground_truth.py check --out "$OUT"; scripts/ground_truth.py --minutes 6 --bundle "$OUT/traces.tar"
 
-The bundles belong into traces/ before the next call on another machine, as they hold what is done (tar -C traces -xf).
+Before the next call on another machine, unpack the bundles into traces/, because they hold the finished work (tar -C traces -xf).
 For each case, two processes (before and after the change) train in turn, A B A B, and their step times are measured
 without any profiler. Then each side's memory is taken, it is recorded by torch.profiler, and once more, in a process of
 its own, by `foretrace collect`. Results go to traces/ground_truth.json, traces to traces/ground_truth/.
 
     scripts/ground_truth.py [run]          measure; finished cases are skipped, failed ones need --retry
     scripts/ground_truth.py --list         show the plan
-    scripts/ground_truth.py evaluate       compare predictions with what was measured
-    scripts/ground_truth.py check          look at eight things that the collector can only show on a GPU
+    scripts/ground_truth.py evaluate       compare predictions with the measurements
+    scripts/ground_truth.py check          check eight properties of the collector that only a GPU can show
     scripts/ground_truth.py --dry-run --out FOLDER     the same with made-up times and the sample traces, without a GPU
 
 Only the standard library and torch are needed: models and data are made here, from a seed.
-Exit codes: 0 all done; 1 something is left, failed or (check) not as it should be; 2 usage; 3 no torch or no GPU.
+Exit codes: 0 all done; 1 something is left, failed or (check) wrong; 2 usage; 3 no torch or no GPU.
 """
 
 import argparse
@@ -33,7 +33,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def find_foretrace(given):
-    """The program to try: what was given, $FORETRACE, a build folder, or the one on PATH."""
+    """The program to use: the given one, $FORETRACE, the one in a build folder, or the one on PATH."""
     if given or os.environ.get("FORETRACE"):
         return pathlib.Path(given or os.environ["FORETRACE"])
     built = sorted(ROOT.glob("build*/**/foretrace"), key=lambda path: path.stat().st_mtime)
@@ -124,16 +124,16 @@ def parser():
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--foretrace", metavar="FILE", help="the program; otherwise $FORETRACE, the newest in build*/, PATH")
     running = commands.add_parser("run", parents=[shared], help="measure (also without naming it)")
-    running.add_argument("--list", action="store_true", help="show what would be done, and what is")
+    running.add_argument("--list", action="store_true", help="show the plan, and which items are done")
     running.add_argument("--only", action="append", default=[], metavar="MODEL[/CHANGE]", help="may be repeated")
     running.add_argument("--out", metavar="FOLDER", help="where results go (default: traces/)")
-    running.add_argument("--minutes", type=positive, help="begin nothing that would take longer")
+    running.add_argument("--minutes", type=positive, help="begin no item that would take longer")
     running.add_argument("--megabytes", type=positive, default=60, help="for all traces together (default: 60)")
     running.add_argument("--limit", type=positive, default=300, help="most seconds for a process to get ready (default: 300)")
-    running.add_argument("--retry", action="store_true", help="try again what failed")
-    running.add_argument("--bundle", metavar="FILE.tar", help="pack what is new into FILE.tar, FILE.2.tar, ... of 15 MB at most")
+    running.add_argument("--retry", action="store_true", help="try failed items again")
+    running.add_argument("--bundle", metavar="FILE.tar", help="pack new files into FILE.tar, FILE.2.tar, ... of at most 15 MB")
     running.add_argument("--dry-run", action="store_true", help="without a GPU: made-up times, sample traces; needs --out")
-    looking = commands.add_parser("evaluate", parents=[shared], help="compare predictions with what was measured")
+    looking = commands.add_parser("evaluate", parents=[shared], help="compare predictions with the measurements")
     looking.add_argument("file", nargs="?", default=str(ROOT / "traces" / results.NAME))
     looking.add_argument("--format", choices=("text", "json"), default="text")
     checking = commands.add_parser("check", parents=[shared], help="try the collector on this GPU")
@@ -146,7 +146,7 @@ def parser():
 
 
 def main(argv):
-    if argv[:1] == ["worker"]:  # Started often, so it does without the rest.
+    if argv[:1] == ["worker"]:  # Started often, so it skips the imports below.
         from ground_truth import worker
         return worker.main(argv[1:])
     if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help")):

@@ -1,6 +1,6 @@
-# What is installed beside the program: the library for find_package(foretrace), manuals, completion, samples; and the packages.
+# Installs everything besides the program: the library for find_package(foretrace), manuals, completion, samples; and makes the packages.
 
-# The library. Programs link foretrace::foretrace, which is all modules up to the one that answers questions.
+# The library. Programs link foretrace::foretrace, which contains all modules up to the one that answers questions.
 set(library_modules base trace machine network schedule workload graph timeline simulate generate price answer plan allocator render import export infer transform report scenario ask)
 set(library_targets ${library_modules})
 list(TRANSFORM library_targets PREPEND foretrace_)
@@ -35,7 +35,7 @@ install(FILES ${manuals}/bash/foretrace DESTINATION ${CMAKE_INSTALL_DATADIR}/bas
 install(FILES ${manuals}/zsh/_foretrace DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program)
 install(FILES ${manuals}/fish/foretrace.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
 
-# What the README speaks of.
+# The files that the README refers to.
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(FILES src/report/vendor/uplot/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE.uPlot COMPONENT program)
 install(DIRECTORY traces scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/foretrace COMPONENT program)

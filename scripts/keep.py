@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Shows which lines of files would change, and asks before they do.
 
-    scripts/keep.py FOUND KEPT [--yes]     each file below FOUND is to take the place of its namesake below KEPT
+    scripts/keep.py FOUND KEPT [--yes]     each file below FOUND would replace the file of the same name below KEPT
 
 --yes keeps the changes without asking; without it and without a terminal, nothing is changed. Exit status 1 if changes
 were not kept, 0 if they were or if there are none."""
@@ -17,7 +17,7 @@ def differences(name, before, after):
 
 
 def keep(changes, yes):
-    """Writes `changes`, texts by path, where they are agreed to. Returns whether all files are now as they should be."""
+    """Writes `changes` (texts by path) if the user agrees. Returns True if all files then have these texts."""
     changed = {path: text for path, text in changes.items() if not path.exists() or path.read_text() != text}
     if not changed:
         print("nothing changes")

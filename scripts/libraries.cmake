@@ -1,4 +1,4 @@
-# Libraries of Debian that bring no CMake configuration. Also read by programs that use the installed library.
+# Debian's libraries without a CMake configuration. Programs that use the installed library read this file, too.
 foreach(library zstd archive re2 crypto xxhash expat yaml)
   string(TOUPPER ${library} NAME)
   find_library(${NAME}_LIBRARY ${library} REQUIRED)
@@ -8,7 +8,7 @@ foreach(library zstd archive re2 crypto xxhash expat yaml)
     set_target_properties(foretrace::${library} PROPERTIES IMPORTED_LOCATION ${${NAME}_LIBRARY})
   endif()
 endforeach()
-# These make a program that can do more, or does it faster.
+# Optional libraries: they add features or speed.
 foreach(library isal glpk muparser)
   string(TOUPPER ${library} NAME)
   find_library(${NAME}_LIBRARY ${library})

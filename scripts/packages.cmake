@@ -1,4 +1,4 @@
-# Read by cpack before it begins: names the programs that it would miss half way.
+# Read by cpack before it begins: names missing programs, without which it would fail halfway.
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
   return()
 endif()

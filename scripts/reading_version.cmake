@@ -1,4 +1,4 @@
-# Writes the digest of what decides how traces are read: cmake -D OUT=... -D ROOT=... -P reading_version.cmake
+# Writes the digest of all sources that determine how traces are read: cmake -D OUT=... -D ROOT=... -P reading_version.cmake
 file(GLOB_RECURSE sources "${ROOT}/src/import/*" "${ROOT}/src/trace/*")
 list(SORT sources)
 set(digests "")

@@ -2,12 +2,12 @@
 """Runs the commands that README.md shows with their output, and compares.
 
     scripts/readme.py            prints what differs; exit status 1 if anything does
-    scripts/readme.py --write    shows what the commands print now, and asks whether to put it there; --yes does not ask
+    scripts/readme.py --write    shows how the outputs changed, and asks whether to write them; --yes does not ask
 
-A shown command is an indented line that begins with "$ "; what follows it in its block is its output, in which "..." on a line
-of its own stands for any lines. Commands without output are run only in front of one with output in their block. All run in a
-folder that has traces and scenarios. --write keeps as many lines in front of a "..." as there were, and as many behind the last
-one. The program is $FORETRACE, or build/foretrace."""
+A shown command is an indented line that begins with "$ ". The lines after it in its block are its output, in which "..." on a
+line of its own stands for any lines. A command without output is run only if a command with output follows it in the block. All
+run in a folder that has traces and scenarios. --write keeps as many lines before the first "..." and after the last one as there
+were. The program is $FORETRACE, or build/foretrace."""
 
 import argparse
 import difflib
@@ -27,7 +27,7 @@ ELISION = "..."
 
 
 class Shown:
-    """A command with its output, and where in the text that is."""
+    """A command with its output, and their place in the text."""
 
     def __init__(self, command, first):
         self.command, self.first, self.output = command, first, []
@@ -63,7 +63,7 @@ def output_of(command, folder):
 
 
 def agrees(shown, real):
-    """Whether the lines of `real` are those shown, with any at each elision."""
+    """True if the lines of `real` are those shown, with any lines at each elision."""
     pattern = "".join("(?:.*\n)*?" if line == ELISION else re.escape(line) + "\n" for line in shown)
     return re.fullmatch(pattern, "".join(line + "\n" for line in real)) is not None
 

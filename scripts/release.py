@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes what a release holds: one program for any Linux, its checksums, and what it is made of.
+"""Makes the files of a release: one program for any Linux, its checksums, and the list of its parts.
 
     scripts/release.py [--build FOLDER] [--out FOLDER]
 
@@ -7,8 +7,8 @@ foretrace-VERSION-linux-MACHINE.tar.gz    bin/foretrace, linked statically, with
 foretrace-VERSION-linux-MACHINE.spdx.json the libraries inside, with their versions (SPDX 2.3)
 SHA256SUMS
 
-Without --build the program is built in build-static (cmake -DFORETRACE_STATIC=ON); a build folder that is given is taken as it is. Before
-anything is written the program answers a question in an empty folder, as root with nothing else in its file system.
+Without --build the program is built in build-static (cmake -DFORETRACE_STATIC=ON); a given build folder is used as it is. Before
+anything is written, the program must answer a question in an empty folder, as root with nothing else in its file system.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "traces" / "resnet18-v100-loader0.pt.trace.json.gz"
-# Libraries of headers alone are in no link line.
+# Header-only libraries are not part of the link line.
 HEADERS = ("nlohmann-json3-dev", "libcli11-dev", "libboost-dev")
 
 
@@ -44,13 +44,13 @@ def built():
 
 
 def installed(build, folder):
-    """The program and its guests, stripped, and nothing of the machine that they were made on."""
+    """The program and the libraries that it loads into others, stripped, without traces of the build machine."""
     run("cmake", "--install", build, "--prefix", folder, "--component", "program", "--strip", stdout=subprocess.DEVNULL)
     return folder
 
 
 def check(program, is_static):
-    """That it answers: alone in the world where this process may do that."""
+    """Checks that the program answers, alone in its file system if this process may change the root."""
     with tempfile.TemporaryDirectory() as empty:
         shutil.copy(program, empty)
         shutil.copy(SAMPLE, empty)
@@ -88,7 +88,7 @@ def described(version, parts):
 
 
 def packed(folder, path):
-    """The same bytes from the same files."""
+    """Packs files reproducibly: the same files give the same bytes."""
     def plain(member):
         member.mtime, member.uid, member.gid, member.uname, member.gname = 0, 0, 0, "", ""
         return member

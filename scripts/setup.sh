@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what Foretrace is built from, on Debian 12 or Ubuntu 22.04 and later. Does nothing, quickly, when all is there.
+# Installs the packages that Foretrace is built from, on Debian 12 or Ubuntu 22.04 and later. Returns at once if all are installed.
 #     scripts/setup.sh            to build the product
 #     scripts/setup.sh tests      to build and run the tests as well, the Python module among them
 #     scripts/setup.sh all        also for tests that are skipped otherwise (see tests/README.md), and for cpack
@@ -28,7 +28,7 @@ case "${1:-product}" in
 esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-  echo "setup.sh: no apt-get here; install what these Debian packages hold, then go on: $packages" >&2
+  echo "setup.sh: there is no apt-get; install the contents of these Debian packages in another way: $packages" >&2
   exit 0
 fi
 

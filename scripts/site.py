@@ -3,9 +3,9 @@
 
     scripts/site.py [--program build/foretrace] [--explorer build-explorer/explorer] [--out build-site]
 
-Its pages are README.md, a page for each part; the guides beside scenarios, traces, sources and tests; what the program says of itself:
-its commands, transforms, lists and schemas; the public headers; and the Python module. Nothing is written for the site alone, so that
-it says what the program does: outputs in README.md and scenarios/README.md are those of the program, which the tests check. Needs
+Its pages are README.md, a page for each part; the guides beside scenarios, traces, sources and tests; the program's own help on
+its commands, transforms, lists and schemas; the public headers; and the Python module. Nothing is written for the site alone, so it
+agrees with the program: the tests check that outputs in README.md and scenarios/README.md are those of the program. Needs
 Sphinx, MyST and Furo (scripts/setup.sh all). Without the explorer's folder the site has no link to it.
 """
 
@@ -63,7 +63,7 @@ class Site:
         return f"# {title}\n\n{text}\n\n" + self.code("\n".join(pages), "{toctree}\n:maxdepth: 1")
 
     def tours(self):
-        """README.md, cut at its headings; links within it name the pages then."""
+        """Cuts README.md at its headings into pages, and makes links within it point to these pages."""
         introduction, *parts = re.split(r"^## ", (ROOT / "README.md").read_text(), flags=re.M)
         pages, place = {}, {}
         for part in parts:
@@ -101,7 +101,7 @@ class Site:
         for name, summary in transforms:
             self.write(f"transforms/{name}", f"# {name}\n\n{summary}\n\n" + self.code(self.says("help", "transform", name)))
         self.write("transforms/index", self.contents("Transforms", [name for name, _ in transforms]))
-        self.write("lists", "# Lists\n\nAll that has a name: formats, devices, machines, models, schedules and others.\n\n" + self.code(self.says("list")))
+        self.write("lists", "# Lists\n\nEverything that has a name: formats, devices, machines, models, schedules and others.\n\n" + self.code(self.says("list")))
         self.write("schema", "# Schema of scenarios\n\n" + self.code(self.says("schema", "scenario"), "json"))
         return ["commands/index", "transforms/index", "lists", "schema"]
 
@@ -154,14 +154,14 @@ def main():
     options.add_argument("--out", type=pathlib.Path, default=ROOT / "build-site")
     asked = options.parse_args()
     if not asked.program.is_file():
-        sys.exit(f"site.py: {asked.program}: is not there; scripts/try.sh builds it")
+        sys.exit(f"site.py: {asked.program}: does not exist; scripts/try.sh builds it")
     sources = asked.out / "sources"
     shutil.rmtree(asked.out, ignore_errors=True)
     Site(asked.program.resolve(), sources).make(asked.explorer if (asked.explorer / "index.html").is_file() else None)
     done = subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", asked.out / "doctrees", sources,
                            asked.out / "html"], check=False)
     if done.returncode != 0:
-        sys.exit("site.py: Sphinx found faults")
+        sys.exit("site.py: Sphinx reported errors; see above")
     print(f"{asked.out / 'html'}: {sum(1 for _ in (asked.out / 'html').rglob('*.html'))} pages")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Says which tests were skipped and why, one line for each reason: skipped.py RESULTS
+"""Lists the tests that were skipped and why, one line for each reason: skipped.py RESULTS
 
-RESULTS is what `ctest --output-junit` writes; without it, nothing is said. A test can be skipped whole (GTEST_SKIP, or exit
+RESULTS is the file that `ctest --output-junit` writes; if it is missing, nothing is printed. A test can be skipped whole (GTEST_SKIP, or exit
 status 77 with the reason as its last line) or in part (tests of unittest that ran with -v)."""
 
 import ast
@@ -17,12 +17,12 @@ NO_REASON = "no reason given"
 
 
 def reasons_of(case):
-    """Why the parts of a test, or all of it, were skipped; empty for one that ran whole."""
+    """The reasons why a test, or parts of it, were skipped; empty if the test ran as a whole."""
     output = case.findtext("system-out") or ""
     parts = [ast.literal_eval(reason) for reason in UNITTEST.findall(output)]
     skipped = case.find("skipped")
     if parts or skipped is None or not skipped.get("message", "").startswith("SKIP_"):
-        return parts  # Tests that ctest could not start have such an entry as well.
+        return parts  # Tests that ctest could not start have such an entry, too.
     gtest = GTEST.search(output)
     if gtest:
         return [gtest.group(1).strip() or NO_REASON]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the packages, builds everything, runs the tests and says what was skipped and why: scripts/test.sh [CTEST OPTION]...
+# Installs the packages, builds everything, runs the tests, and lists the skipped ones with the reasons: scripts/test.sh [CTEST OPTION]...
 set -eu
 cd "$(dirname "$0")/.."
 scripts/setup.sh tests

@@ -1,6 +1,6 @@
 #!/bin/sh
-# From nothing to an answer: installs the packages, builds the program, and asks what four loader processes would do for a
-# training loop that prepares its input itself. All but the answer goes to stderr.
+# Gives a first answer on a bare machine: installs the packages, builds the program, and predicts the effect of four loader
+# processes on a training loop that prepares its input itself. Everything except the answer goes to stderr.
 set -eu
 cd "$(dirname "$0")/.."
 scripts/setup.sh product

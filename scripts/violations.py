@@ -1,4 +1,4 @@
-"""What the checks of the tree have in common: a root, a line for each violation, an exit status."""
+"""The common part of the checks of the tree: a root, a line for each violation, an exit status."""
 
 import pathlib
 import sys

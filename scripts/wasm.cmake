@@ -1,5 +1,5 @@
-# For a program that runs in a browser: Debian's emscripten, with a newer clang and the headers of a newer C++ library than its own,
-# which has no ranges. It compiles without emscripten's wrapper, which starts Python for each file; the wrapper links.
+# The toolchain for a program that runs in a browser: Debian's emscripten, with a newer clang and the headers of a newer C++ library,
+# because its own has no ranges. It compiles without emscripten's wrapper, which starts Python for each file; the wrapper links.
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR wasm32)
 set(FORETRACE_WASM ON)

@@ -52,10 +52,10 @@ void read_alloc_conf(std::string_view text, AllocatorSettings& settings);
 
 /// All in bytes, as torch.cuda.memory_stats() names them.
 struct AllocatorLevels {
-  std::int64_t allocated = 0;       ///< Blocks in use, whole.
+  std::int64_t allocated = 0;       ///< Blocks in use, in their full size.
   std::int64_t active = 0;          ///< Allocated blocks and blocks that wait for another stream.
   std::int64_t requested = 0;       ///< Requested bytes of active blocks.
-  std::int64_t reserved = 0;        ///< Segments.
+  std::int64_t reserved = 0;        ///< All segments.
   std::int64_t inactive_split = 0;  ///< Free blocks of segments that are partly in use.
 
   /// The share of what is reserved that is not allocated.
@@ -71,8 +71,8 @@ struct AllocatorLevels {
 struct AllocatorBlock {
   std::uint64_t address = 0;
   std::int64_t bytes = 0;
-  std::int64_t requested = 0;  ///< 0 for a free one.
-  std::int64_t handle = -1;    ///< As given to malloc(), also of a pending one; -1 for a free one.
+  std::int64_t requested = 0;  ///< 0 for a free block.
+  std::int64_t handle = -1;    ///< As given to malloc(), also while pending; -1 for a free block.
   bool pending = false;        ///< Freed, and still in use by another stream.
 };
 
@@ -92,28 +92,29 @@ struct OutOfMemory {
   std::int64_t requested = 0;
   std::int64_t segment = 0;       ///< The size of the segment that the driver was asked for.
   AllocatorLevels levels;         ///< When it was refused.
-  std::int64_t largest_free = 0;  ///< Block that was free, on any stream.
+  std::int64_t largest_free = 0;  ///< Largest free block, on any stream.
 };
 
-/// The bytes counted for a request of `requested` if a free block can be split for it.
+/// The bytes that a request of `requested` counts for, if a free block can be split for it.
 Bytes block_size(Bytes requested, const AllocatorSettings& settings = {});
 
-/// One device. Handles are the caller's numbers for blocks, 0 or more, each in use once at a time;
-/// one that is not in use is none to free or to record. Logarithmic in the number of blocks.
+/// The allocator of one device. Handles are the caller's numbers for blocks: 0 or more, each in use
+/// once at a time. Calls with a handle that is not in use do nothing. Logarithmic in the number of
+/// blocks.
 class CachingAllocator {
  public:
-  /// Throws Error where roundup_power2_divisions cannot be read.
+  /// Throws Error if roundup_power2_divisions cannot be read.
   explicit CachingAllocator(const AllocatorSettings& settings = {});
   CachingAllocator(CachingAllocator&&) noexcept;
   CachingAllocator& operator=(CachingAllocator&&) noexcept;
   ~CachingAllocator();
 
-  /// Nothing when it was served, which one of 0 bytes is without getting a block. Times never go
-  /// back; they decide which pending blocks are done.
+  /// Returns nullopt if the request was served. A request of 0 bytes always is, and gets no block.
+  /// `now` may not decrease; it decides which pending blocks are done.
   std::optional<OutOfMemory> malloc(std::int64_t handle, Bytes bytes, std::int64_t stream = 0,
                                     Nanoseconds now = 0ns);
-  /// Like malloc(), but serves requests beyond the limit nevertheless, so that what follows is as
-  /// if the device had just had enough memory. Only a request larger than any address space is
+  /// Like malloc(), but serves requests beyond the limit as well, so that everything after them is
+  /// as if the device had just had enough memory. Only a request larger than any address space is
   /// refused.
   std::optional<OutOfMemory> malloc_beyond(std::int64_t handle, Bytes bytes,
                                            std::int64_t stream = 0, Nanoseconds now = 0ns);
@@ -134,11 +135,11 @@ class CachingAllocator {
   const AllocatorLevels& levels() const;
   /// The greatest of each level so far, not necessarily at one time.
   const AllocatorLevels& peaks() const;
-  /// In the order in which the driver gave them.
+  /// In the order in which the driver provided them.
   std::vector<AllocatorSegment> segments() const;
-  std::int64_t driver_mallocs() const;  ///< And mappings of expandable segments.
+  std::int64_t driver_mallocs() const;  ///< Includes mappings of expandable segments.
   std::int64_t driver_frees() const;
-  std::int64_t retries() const;  ///< Times that the cache was given back to be served.
+  std::int64_t retries() const;  ///< How often the cache was given back to serve a request.
 
  private:
   struct Impl;
@@ -182,7 +183,7 @@ std::vector<AllocatorRun> replay_allocator(const Graph& graph, const Timeline& t
 struct AllocatorStep {
   enum class Verb : std::uint8_t { malloc, free, record, sync, empty_cache };
   Verb verb = Verb::malloc;
-  std::uint32_t name = 0;        ///< Into AllocatorProgram::names, of the first three.
+  std::uint32_t name = 0;        ///< Into AllocatorProgram::names; for malloc, free and record.
   Bytes bytes{};                 ///< The size, for malloc.
   std::int64_t stream = 0;       ///< For malloc, record and sync; -1 in sync means all.
   std::size_t line = 0;          ///< From 1.
@@ -199,7 +200,7 @@ struct AllocatorProgram {
 AllocatorProgram parse_allocator_program(std::string_view text,
                                          const AllocatorSettings& settings = {});
 
-/// The same, from at most 64 MiB. Throws Error if there are no steps as well.
+/// Reads a program of at most 64 MiB. Throws Error as above, and if it has no steps.
 AllocatorProgram read_allocator_program(std::istream& in);
 
 /// Handles of blocks are the numbers of their names. The run ends before a refused step.

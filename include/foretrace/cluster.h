@@ -3,15 +3,14 @@
 // The machine that a job with many devices runs on: hosts with their devices and NICs, switches,
 // and the links between all of them.
 //
-//     host node0                     host node1           a device reaches a device of another host
-//     gpu0 -- pcie0 -- nic0 ---+--- nic0 -- ...           through the NIC that is nearest to it;
-//     two gpu1 -- pcie1 -- nic1 -+ |                          devices of one host meet at the
-//     NVSwitch
+//     host node0                     host node1          a device reaches one on another host
+//     gpu0 -- pcie0 -- nic0 ---+--- nic0 -- ...          through the NIC nearest to it; two
+//     gpu1 -- pcie1 -- nic1 -+ |                         devices of one host meet at the NVSwitch
 //       \  /                 | leaf0
 //     nvswitch               leaf1 ...
 //
 // A machine is described compactly (one host, how often it is repeated, the kind of network between
-// hosts), as a JSON file or by the name of a preset with settings. A Cluster is what comes of it.
+// hosts), as a JSON file or by the name of a preset with settings. A Cluster is the result.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -40,13 +39,13 @@ struct ClusterNode {
 /// One way: a full-duplex cable is two links.
 struct ClusterLink {
   std::uint32_t from = 0, to = 0;  ///< Into Cluster::nodes.
-  Bandwidth bandwidth{};           ///< All `count` cables together. Above 0.
+  Bandwidth bandwidth{};           ///< All `count` cables together; above 0.
   Nanoseconds latency{0};
   LinkKind kind = LinkKind::other;
   std::uint32_t count = 1;  ///< Parallel cables that are used as one.
 };
 
-/// Facts that NCCL asks of a host before it chooses an algorithm. Unknown ones are not set.
+/// Facts that NCCL uses to choose an algorithm. Unknown ones are not set.
 struct HostFacts {
   std::optional<std::int64_t> architecture;  ///< 70 is Volta, 80 Ampere, 90 Hopper, 100 Blackwell.
   std::string cpu;                           ///< "intel", "amd", "arm", "power"; "" is unknown.
@@ -54,7 +53,7 @@ struct HostFacts {
   std::optional<bool> sharp;                 ///< Reduces in switches of the network.
   std::optional<Bandwidth> nic_bandwidth;    ///< All NICs of one host together, one way.
   std::int32_t devices_per_host = 0;
-  /// Devices that reach each other without a NIC: those of a host, or of a rack of GB200 NVL72.
+  /// Devices that reach each other without a NIC: those of one host, or of one GB200 NVL72 rack.
   std::int32_t devices_per_nvlink_domain = 0;
 };
 
@@ -69,7 +68,7 @@ struct Cluster {
   /// DGX-1V. Otherwise only switches, NICs and hosts do.
   bool devices_relay = false;
   HostFacts facts;
-  Notes notes;  ///< Parts that an importer left out or took for granted.
+  Notes notes;  ///< Parts that an importer left out or assumed.
 };
 
 /// A preset, or a topology that joins hosts of one device each.
@@ -81,10 +80,10 @@ const std::vector<ClusterEntry>& clusters();
 
 /// "dgx-h100", "dgx-h100:hosts=16", "torus:shape=4x4x4,bandwidth=50GB/s,latency=500ns"; or the path
 /// of our JSON, of NCCL's topology (.xml), or of ASTRA-sim's network (.yml, .yaml). With `ranks`, a
-/// preset whose number of hosts is not given has as many hosts as these need, and only the first
-/// `ranks` devices are placed. Throws Error: on a name that is unknown, with the nearest; where a
-/// machine has fewer devices than `ranks`; on a bandwidth of 0, a quantity without its unit, a node
-/// that does not exist.
+/// preset whose number of hosts is not given has as many hosts as they need, and only the first
+/// `ranks` devices are placed. Throws Error on an unknown name, with the nearest one; if a machine
+/// has fewer devices than `ranks`; on a bandwidth of 0, a quantity without its unit, or a node that
+/// does not exist.
 Cluster find_cluster(std::string_view name_or_path, std::int64_t ranks = 0);
 
 /// The same machine as our compact JSON; find_cluster() of that, as a file, gives the same cluster.

@@ -20,8 +20,8 @@ struct CollectOptions {
                                      "nvtx",    "device_memory", "overhead"};
   bool python = true;           ///< Steps and loaders of PyTorch programs, by a hook in Python.
   bool ops = false;             ///< Ranges around PyTorch's operators, steps and loaders.
-  bool memory_history = false;  ///< PyTorch's own history of allocations, as a snapshot beside.
-  Nanoseconds start_after{0};   ///< From the program's first use of CUDA.
+  bool memory_history = false;  ///< PyTorch's own history of allocations, as a separate snapshot.
+  Nanoseconds start_after{0};   ///< Time from the program's first use of CUDA.
   Nanoseconds duration{0};      ///< 0: to the end.
   std::optional<StepRange> steps = {};
   bool profiler_api = false;  ///< Only between cudaProfilerStart and cudaProfilerStop.
@@ -38,8 +38,8 @@ struct CollectedRun {
 /// Everything that can be recorded, in the order of CollectOptions::record.
 const std::vector<std::string_view>& recordable();
 
-/// Throws Error for something that cannot be recorded, a time below 0, and for more than one way to
-/// say when: `start_after`, `steps` and `profiler_api`.
+/// Throws Error for something that cannot be recorded, for a negative time, and if more than one of
+/// `start_after`, `steps` and `profiler_api` says when to record.
 void check(const CollectOptions& options);
 
 /// Runs `command` (its first word is looked up in PATH) with the same standard streams and waits

@@ -2,15 +2,16 @@
 
 // Collectives: what a group of ranks exchanges, by which algorithm, and how long that takes.
 //
-// An algorithm is two things that must agree: a closed form, and the sends behind it, which are a
-// pure function of rank and round, so that working them out takes no memory for each message.
+// An algorithm consists of a closed form and of the messages behind it, and the two must agree.
+// Messages are a pure function of rank and round, so expanding them takes no memory per message.
 //
 //     ring all-reduce, 4 ranks          round 0   0 -> 1, 1 -> 2, 2 -> 3, 3 -> 0
 //     2 (p - 1) rounds of n / p bytes   round 1   the same, with what arrived in round 0
 //
-// Cost of a message (Hockney, gamma for the reduction): alpha + bytes beta [+ bytes gamma]. Both
-// ports of a rank are busy for that long, but not with the reduction. Bytes are those of
-// nccl-tests: the whole buffer, for all-gather and reduce-scatter that of all ranks together.
+// Cost of a message (Hockney, gamma for the reduction): alpha + bytes beta [+ bytes gamma]. The
+// message keeps a port of sender and receiver busy for that long, the reduction does not. Bytes are
+// those of nccl-tests: the whole buffer, for all-gather and reduce-scatter that of all ranks
+// together.
 
 #include <cstdint>
 #include <memory>
@@ -38,8 +39,8 @@ std::string_view to_string(Operation operation);
 /// Also reads "allreduce", "AllReduce", "all-to-all", "sendrecv". Throws Error with the nearest.
 Operation read_operation(std::string_view name);
 const std::vector<std::string_view>& operation_names();
-/// As c10d and NCCL name them within longer words: "_allgather_base",
-/// "ncclDevKernel_AllReduce_Sum_f32_RING_LL". Nothing for other names.
+/// Finds the operation in a longer name that c10d or NCCL recorded: "_allgather_base",
+/// "ncclDevKernel_AllReduce_Sum_f32_RING_LL". Returns nullopt for other names.
 std::optional<Operation> operation_recorded_as(std::string_view name);
 
 /// busbw / algbw as nccl-tests defines them: 2 (n - 1) / n for an all-reduce, (n - 1) / n for
@@ -54,7 +55,7 @@ struct Call {
   /// `ranks`.
   std::vector<std::uint32_t> levels{};
   std::uint32_t servers = 0;  ///< Hosts that only serve, for a parameter server.
-  /// The share of each rank in an all-to-all, relative to the others; empty: alike.
+  /// Relative shares of the ranks in an all-to-all; empty: all alike.
   std::vector<double> shares{};
 };
 
@@ -65,15 +66,16 @@ struct LinkCost {
   double reduce_ns_per_byte = 0;  ///< gamma
 };
 
-/// From the innermost level out; levels beyond the last cost the same as the last. Not empty.
+/// Costs by level, from the innermost out. Levels beyond the last cost the same as the last. Never
+/// empty.
 using LinkCosts = std::span<const LinkCost>;
 
 struct Message {
   std::uint32_t to = 0;
   Bytes bytes{};
   std::uint8_t level = 0;
-  bool reduces = false;  ///< The receiver adds it to what it has before it goes on.
-  /// Follows others on its connection: only its bytes keep the ports busy, not its latency.
+  bool reduces = false;  ///< The receiver reduces it into its own data before it continues.
+  /// Follows other messages on its connection: its bytes keep the ports busy, its latency does not.
   bool streams = false;
 };
 
@@ -84,11 +86,11 @@ struct Plan {
   std::uint32_t chunks = 1;  ///< Pieces that follow each other through a pipeline.
   /// A send of round r waits for what arrived in rounds up to r - lag; 0: see `second_phase`.
   std::uint32_t lag = 1;
-  /// With a lag of 0: sends from this round on wait for all that arrived in rounds before it, and
-  /// earlier ones for nothing.
+  /// With a lag of 0: sends from this round on wait for everything that arrived in earlier rounds,
+  /// and sends before it wait for nothing.
   std::uint32_t second_phase = ~std::uint32_t{0};
-  /// Endpoints from this one on are switches, with a port for each peer. Where there are any, only
-  /// they wait for what arrives.
+  /// Endpoints from this one on are switches, with a port for each peer. If there are any, only
+  /// they wait for arrivals.
   std::uint32_t switches_from = ~std::uint32_t{0};
 };
 
@@ -97,13 +99,14 @@ class Algorithm {
  public:
   virtual ~Algorithm() = default;
 
-  /// Why it cannot serve a call, as a sentence without its full stop; empty if it can.
+  /// Why it cannot serve a call, as a sentence without its full stop; empty if it can. Every other
+  /// member REQUIRES that it can.
   virtual std::string refusal(const Call& call) const = 0;
-  /// The published closed form. REQUIRES for this and below: refusal() is empty.
+  /// The published closed form.
   virtual Nanoseconds closed(const Call& call, LinkCosts costs) const = 0;
-  /// `costs` only decides into how many pieces a pipeline cuts the data.
+  /// `costs` only decides into how many chunks a pipeline cuts the data.
   virtual Plan plan(const Call& call, LinkCosts costs) const = 0;
-  /// Appends to `out` what an endpoint sends in a round, in order.
+  /// Appends the messages that an endpoint sends in a round to `out`, in order.
   virtual void sends(const Call& call, const Plan& plan, std::uint32_t rank, std::uint32_t round,
                      std::vector<Message>& out) const = 0;
 };
@@ -114,9 +117,9 @@ struct AlgorithmEntry {
 };
 /// One per line of collectives.def, sorted.
 const std::vector<AlgorithmEntry>& algorithms();
-/// Throws Error with the list and the nearest.
+/// Throws Error with all names and the nearest.
 std::unique_ptr<Algorithm> find_algorithm(std::string_view name);
-/// Throws Error, naming the algorithm, where it cannot serve the call, or a bandwidth is 0.
+/// Throws Error, naming the algorithm, if it cannot serve the call or a bandwidth is 0.
 void check_call(std::string_view name, const Algorithm& algorithm, const Call& call,
                 LinkCosts costs);
 
@@ -136,7 +139,8 @@ struct Expansion {
   Bytes state{};  ///< Memory that the expansion held.
 };
 
-/// Works out every message on an idle uniform network. O(messages) time, O(endpoints) memory.
+/// Works out every message on an idle, uniform network. Takes O(messages) time and O(endpoints)
+/// memory.
 Expansion expand(const Algorithm& algorithm, const Call& call, LinkCosts costs);
 
 }  // namespace foretrace

@@ -23,7 +23,7 @@ class TraceError : public Error {
   using Error::Error;
 };
 
-/// Runs `action`; an Error (of either kind) that leaves it gets `place` and ": " put in front.
+/// Runs `action`, and puts `place` and ": " in front of the text of any Error that it throws.
 template <class Action>
 decltype(auto) within(std::string_view place, Action&& action) {
   try {
@@ -35,8 +35,8 @@ decltype(auto) within(std::string_view place, Action&& action) {
   }
 }
 
-/// The nearest of `options` to a mistyped `found`, as " (did you mean \"x\"?)", or nothing when
-/// none is near.
+/// Returns the option nearest to a mistyped `found`, as " (did you mean \"x\"?)", or "" if none is
+/// near.
 template <class Options>
 std::string did_you_mean(std::string_view found, const Options& options);
 
@@ -57,7 +57,7 @@ std::string did_you_mean(std::string_view found, const Options& options) {
 
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 
-/// Always on. Never reachable from input.
+/// Aborts if the condition does not hold, in every build. Input can never make it fail.
 #define CHECK(condition) \
   ((condition) ? void(0) : ::foretrace::check_failed(#condition, __FILE__, __LINE__))
 

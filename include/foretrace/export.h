@@ -42,15 +42,16 @@ std::vector<std::string_view> endings_of(const ExporterEntry& exporter);
 /// fits.
 void export_trace(const Trace& trace, const std::string& path);
 
-/// Writes several ranks as one picture; as JSON where the ending selects no format. False, and
-/// nothing is written, where the format has one rank a file. Throws Error as export_trace() does.
+/// Writes several ranks as one picture, in the format that the ending selects, otherwise as JSON.
+/// Returns false, and writes nothing, if the format has one rank per file. Throws Error as
+/// export_trace() does.
 bool export_ranks(const Trace& trace, const RankView& view, const std::string& path);
 
 struct Anonymization {
   std::string salt{};               ///< Equal salts give equal replacements.
   std::vector<std::string> keep{};  ///< Names, or parts of paths, that stay as they are.
   bool drop_shapes = false;         ///< Also drops sizes, types and values of op arguments.
-  bool keep_time = false;           ///< When it was recorded stays.
+  bool keep_time = false;           ///< Keeps the date and time of the recording.
   /// Returns the part of a kernel's name to keep because predictions depend on it; nullptr keeps
   /// nothing.
   std::string (*kernel_words)(std::string_view name) = nullptr;

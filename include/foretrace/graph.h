@@ -41,13 +41,13 @@ class Graph {
   std::string_view name(TaskId id) const { return names()[task(id).name]; }
 
   LaneId add_lane(Lane lane);
-  /// Where the lanes and tasks of an absorbed graph begin; the others follow in their order.
+  /// The ids of the first lane and the first task of an absorbed graph; its others follow in order.
   struct Absorbed {
     std::uint32_t first_lane = 0, first_task = 0;
     TaskId here(TaskId other) const { return TaskId{first_task + index(other)}; }
   };
-  /// Adds the lanes of another graph with their tasks and dependencies, removed tasks included; not
-  /// its allocations and steps. Linear; reserve() first to absorb many.
+  /// Adds the lanes of another graph with their tasks and dependencies, including removed tasks,
+  /// but not its allocations and steps. Linear; call reserve() first to absorb many.
   Absorbed absorb(const Graph& other);
   const Lane& lane(LaneId id) const { return storage_.lanes[index(id)]; }
   Lane& lane(LaneId id) { return storage_.lanes[index(id)]; }
@@ -58,33 +58,35 @@ class Graph {
   TaskId insert_before(TaskId task, const Task& inserted);
   TaskId insert_behind(TaskId task, const Task& inserted);
 
-  /// Removes `task` from its lane and appends it to `lane`, or puts it after `target`. Its
-  /// dependencies move with it; tasks after it no longer wait for it, so add any dependency that is
-  /// still true.
+  /// Moves `task` to the end of `lane`, or directly behind or before `target`, with its
+  /// dependencies. Tasks that followed it on its old lane stop waiting for it, so add any
+  /// dependency that is still true. REQUIRES: neither task is removed.
   void move_to_end(TaskId task, LaneId lane);
   void move_behind(TaskId task, TaskId target);
   void move_before(TaskId task, TaskId target);
 
-  /// Removes `task` from its lane for good. It still passes on the waits between the tasks it
-  /// depended on (including those before it on the lane) and those that depended on it, as a task
-  /// without duration or place.
+  /// Removes `task` from its lane for good. It keeps passing on waits: tasks that depended on it,
+  /// including the next one on its lane, then wait for whatever it waited for, as if it took no
+  /// time.
   void remove(TaskId task);
   bool removed(TaskId task) const { return storage_.place(task).removed(); }
 
-  /// Cycles are allowed here and reported by simulate(), as a transform may pass through one.
+  /// Cycles are allowed here, because a transform may create one temporarily; simulate() reports
+  /// those that remain.
   void add(const Dependency& dependency);
   /// Deletes every dependency for which `condition` holds; returns their number. Linear in all
   /// dependencies.
   std::size_t remove_dependencies(const std::function<bool(const Dependency&)>& condition);
-  /// In the order in which they were added. Dropped ones are not among them.
+  /// Dependencies that remove_dependencies() deleted do not count.
   std::size_t dependency_count() const { return storage_.dependencies.size(); }
-  /// Calls `visit` with copies of those that there are at the start, so that it may add others.
+  /// Calls `visit` with a copy of each dependency, in the order in which they were added. `visit`
+  /// may add dependencies; it is not called with these.
   template <class Visit>
   void each_dependency(const Visit& visit) const;
-  /// `change` may edit lag, tail, anchor, provenance and reason of each; `before` and `after` stay.
+  /// `change` may edit lag, tail, anchor, provenance and reason, but not `before` and `after`.
   void change_dependencies(const std::function<void(Dependency&)>& change);
-  /// The dependencies with `before == task`, and those with `after == task`, in the order they were
-  /// added, as each_dependency() does. Linear in their number.
+  /// Visit the dependencies with `before == task` and those with `after == task`, as
+  /// each_dependency() does. Linear in their number.
   template <class Visit>
   void each_dependent(TaskId task, const Visit& visit) const;
   template <class Visit>
@@ -92,10 +94,11 @@ class Graph {
 
   Task& task(TaskId id) { return storage_.tasks[index(id)]; }
   const Task& task(TaskId id) const { return storage_.tasks[index(id)]; }
-  /// Ids run from 0 to this, removed ones included.
+  /// The number of ids given out, including those of removed tasks. Ids run from 0.
   std::size_t task_count() const { return storage_.tasks.size(); }
 
-  /// The tasks of a lane in order. kNoTask before the first, after the last, or for a removed task.
+  /// The order of tasks on a lane. Return kNoTask on an empty lane, before the first task, after
+  /// the last one, and for a removed task.
   TaskId first(LaneId lane) const { return storage_.lines[index(lane)].first; }
   TaskId last(LaneId lane) const { return storage_.lines[index(lane)].last; }
   TaskId previous(TaskId task) const { return storage_.place(task).previous; }
@@ -103,7 +106,7 @@ class Graph {
   /// For a removed task, the lane it was on last.
   LaneId lane_of(TaskId task) const { return storage_.place(task).lane(); }
 
-  /// In order of their recorded starts; none that a transform added.
+  /// The recorded collectives in order of their starts, without any that a transform added.
   std::vector<RecordedCollective>& collectives() { return storage_.collectives; }
   const std::vector<RecordedCollective>& collectives() const { return storage_.collectives; }
 
@@ -112,8 +115,8 @@ class Graph {
   /// The tasks that use each allocation, as far as known; in no particular order. See AccessLists.
   std::vector<Access>& accesses() { return storage_.accesses; }
   const std::vector<Access>& accesses() const { return storage_.accesses; }
-  /// Bytes in use on each device when the recording began (index = device), allocations without a
-  /// maker included.
+  /// Bytes in use on each device when the recording began (index = device), including allocations
+  /// that no task makes.
   std::vector<Bytes>& initial_memory() { return storage_.initial_memory; }
   const std::vector<Bytes>& initial_memory() const { return storage_.initial_memory; }
 
@@ -132,18 +135,18 @@ class Graph {
  private:
   friend class WaitGraph;  // Shows the graph to Boost.Graph, in src/graph/bgl.h.
 
-  // Tasks, their places in line and dependencies are flat arrays; a line is linked through the
-  // places, and each task has two lists of dependencies linked through the array of them:
+  // Tasks, their places on lanes, and dependencies are flat arrays. The places link the tasks of a
+  // lane. Each task has two lists of dependencies, linked through the array of dependencies:
   //
-  //     place of a   last_wait ------> 7 -> 2 -> 5 -+      The last one is known and points to the
-  //                                    ^------------+      first, so that a list keeps its order
-  //                                                        and takes one number a task.
+  //     place of a   last_wait ------> 7 -> 2 -> 5 -+      Only the last one is stored; it points
+  //                                    ^------------+      to the first, so a list keeps its order
+  //                                                        and costs one number per task.
   //
   // 64 bytes a task, 20 for its place, 32 a dependency.
 
   static constexpr std::uint32_t kNothing = 0xffffffff;
 
-  /// The place of a task, and the ends of its lists of dependencies.
+  /// The place of a task on its lane, and the ends of its lists of dependencies.
   struct Place {
     static constexpr std::uint32_t kRemoved = 0x80000000;
 
@@ -157,14 +160,15 @@ class Graph {
     bool removed() const { return (lane_and_removed & kRemoved) != 0; }
   };
 
-  /// A dependency, and the number of the next one with the same `before` and with the same `after`.
+  /// A dependency, with links to the next one of the same `before` and to the next of the same
+  /// `after`.
   struct Linked {
     Dependency dependency;
     std::uint32_t next_dependent = kNothing;
     std::uint32_t next_wait = kNothing;
   };
 
-  /// The two ends of a line.
+  /// The first and the last task on a lane.
   struct Line {
     TaskId first = kNoTask;
     TaskId last = kNoTask;
@@ -191,18 +195,18 @@ class Graph {
     Line& line(LaneId lane) { return lines[index(lane)]; }
 
     TaskId add_task(LaneId lane, const Task& task);
-    /// Puts a task that is on no lane after `front` (kNoTask: first) on `lane`.
+    /// Inserts a task that is on no lane into `lane` after `front`, or first if that is kNoTask.
     void put_behind(TaskId task, TaskId front, LaneId lane);
-    /// Closes the line over `task`.
+    /// Takes `task` off its lane and joins its neighbors.
     void take_out(TaskId task);
-    /// Tasks removed in front of `task` pass their waits on to it with its gap, which goes when it
-    /// is removed itself.
+    /// Clears the gap of `task` on the waits that tasks removed in front of it pass on to it. The
+    /// gap belongs to `task` and disappears with it.
     void forget_gap(TaskId task);
-    /// Enters dependency `number` into the lists of both its tasks.
+    /// Adds dependency `number` to the lists of both its tasks.
     void link(std::uint32_t number);
   };
 
-  /// Visits one list of dependencies, which is a ring known by its last element.
+  /// Visits one list of dependencies, a ring that is identified by its last element.
   template <class Visit>
   void each_of_ring(std::uint32_t last, std::uint32_t Linked::*next, const Visit& visit) const;
 
@@ -240,8 +244,8 @@ void Graph::each_wait(TaskId task, const Visit& visit) const {
   each_of_ring(storage_.place(task).last_wait, &Linked::next_wait, visit);
 }
 
-/// The accesses of each allocation, in the order of Graph::accesses(). Valid as long as neither
-/// list changes. Linear.
+/// Graph::accesses() grouped by allocation, in the same order. Valid as long as neither the
+/// allocations nor the accesses of the graph change. Construction is linear.
 class AccessLists {
  public:
   explicit AccessLists(const Graph& graph);
@@ -252,16 +256,18 @@ class AccessLists {
   std::vector<Access> accesses_;
 };
 
-/// How long `task` may run beside the end of the one in front on its lane.
+/// How long before the end of the task in front on its lane `task` may start; 0 without such a
+/// task.
 Nanoseconds tail_in_front(const Graph& graph, TaskId task);
 
-/// Every task behind all that it waits for, removed ones included. Throws Error if some wait for
-/// each other. Linear.
+/// Returns all tasks, removed ones included, in an order in which each comes after everything it
+/// waits for. Throws Error if tasks wait for each other in a cycle. Linear.
 std::vector<TaskId> in_order_of_waits(const Graph& graph);
 
-/// A shortest cycle of tasks that all wait for each other, as its waits in order ("in line" for
-/// the task in front on a FIFO lane); empty if there is none. Which one of several is always the
-/// same. In a very large tangle the search gives up early, and the cycle is a short one.
+/// Returns the dependencies of a shortest cycle, in order ("in line" stands for the wait for the
+/// task in front on a FIFO lane), or nothing if there is no cycle. The same graph always gives the
+/// same cycle. In a very large tangle the search ends early with a cycle that is short, but perhaps
+/// not the shortest.
 std::vector<Dependency> shortest_cycle(const Graph& graph);
 
 /// Reads the notation used in tests and bug reports, one tick being 1us:

@@ -13,13 +13,13 @@
 
 namespace foretrace {
 
-/// A file, or a member of an archive, that is unpacked once however often it is looked at.
+/// A file, or a member of an archive. It is unpacked once, however often it is read.
 class TraceFile;
 
 struct SqliteSniff;
 
-/// The view that the sniff of every importer gets: the file, its first bytes after decompression
-/// (gzip, zstd, xz and bzip2 are undone; tar and zip are looked into), and whose database it is.
+/// A file as the sniff of every importer sees it: its first bytes after decompression (gzip, zstd,
+/// xz and bzip2 are undone; tar and zip are looked into), and the program that made a database.
 struct Sniffed {
   const TraceFile& file;
   std::string_view head;
@@ -31,25 +31,26 @@ struct ImporterEntry {
   std::string_view summary;  ///< One line for `list importers`.
   bool (*recognizes)(const Sniffed& file);
   Trace (*read)(const TraceFile& file);
-  /// For a format whose files may contain several traces: the numbers that name them in the path,
-  /// "report.sqlite:1234", in the order of ranks. `read` takes such parts. Null for other formats.
+  /// For a format whose files may contain several traces: the numbers that select one in a path, as
+  /// in "report.sqlite:1234", in the order of ranks. `read` takes such parts. Null for other
+  /// formats.
   std::vector<std::string> (*members)(const TraceFile& file) = nullptr;
 };
 
 const std::vector<ImporterEntry>& importers();
 
 struct ImportOptions {
-  /// Keep and use a .ftrace copy of files that take long to read, under this folder; empty:
-  /// neither. Keyed by the file (its path, size, times and samples of its contents) and the version
+  /// Folder for .ftrace copies of files that take long to read, which are then used instead; empty:
+  /// none. Keyed by the file (its path, size, times and samples of its contents) and the version
   /// of the importer; nobody else may read it.
   std::string cache_folder = {};
-  /// How many bytes one trace may unpack to. 0: 16 GiB and, beyond the first 256 MiB, 200 times its
-  /// packed size, which no recording reaches. More is a TraceError.
+  /// Limit on the bytes that one trace may unpack to; more is a TraceError. 0: 16 GiB and, beyond
+  /// the first 256 MiB, 200 times its packed size, which no recording reaches.
   std::int64_t max_unpacked = 0;
-  /// An execution trace of the same run, or a folder of those of its ranks: it adds the tensors of
-  /// their ops to the traces. One next to the traces in a folder is found without this.
+  /// An execution trace of the same run, or a folder with those of its ranks, which adds the
+  /// tensors of its ops to the traces. One next to the traces in a folder is found without this.
   std::string execution_trace = {};
-  /// Only this part of each trace is kept. Throws Error where the trace marks no steps.
+  /// Keeps only this part of each trace. Throws Error if steps are asked for and none are marked.
   Part part = {};
 };
 
@@ -63,12 +64,12 @@ Trace import_trace(const std::string& path, const ImportOptions& options = {});
 /// in one pass.
 std::vector<Trace> import_all(const std::string& path, const ImportOptions& options = {});
 
-/// The traces of import_each(), taken together.
+/// Facts about all traces of import_each().
 struct ImportedFolder {
   std::vector<std::size_t> order;  ///< Their numbers, in the order of ranks.
-  Notes notes;                     ///< Belong to the first in this order.
+  Notes notes;                     ///< Notes about the folder, for the first trace in this order.
 };
-/// Called from several threads, with numbers from 0 on in any order.
+/// Takes a trace. Called from several threads, with numbers from 0 on in any order.
 using TakeTrace = std::function<void(std::size_t number, Trace trace)>;
 
 /// As import_all(), but reads the files of a folder on all cores and hands each trace over as soon
@@ -79,7 +80,7 @@ ImportedFolder import_each(const std::string& path, const ImportOptions& options
 /// $XDG_CACHE_HOME/foretrace or ~/.cache/foretrace; empty if neither is known.
 std::string default_cache_folder();
 
-/// Checksum of the file as it is on disk, lower-case hex. Throws TraceError if it cannot be read.
+/// SHA-256 of the file as it is on disk, in lower-case hex. Throws TraceError if it is unreadable.
 std::string sha256_of_file(const std::string& path);
 
 }  // namespace foretrace

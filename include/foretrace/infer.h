@@ -23,7 +23,7 @@ struct OpenTime {
   bool of_peers = false;
 };
 
-/// Whose recording it is, and where its time 0 lies on the clock of the recording.
+/// The rank that was recorded, and where its time 0 lies on the clock of the recording.
 struct RecordedRank {
   std::int32_t number = 0, world_size = 1;
   Nanoseconds origin{0};
@@ -33,17 +33,16 @@ struct Inference {
   Graph graph;
   Timeline recorded;  ///< When each task really ran. Same ids as the graph.
   Notes notes;
-  std::vector<std::string>
-      assumptions;  ///< Assumptions of the graph beyond the records, one sentence each.
-  std::vector<OpenTime> open = {};  ///< Task by task.
+  std::vector<std::string> assumptions;  ///< Beyond what records say, one sentence each.
+  std::vector<OpenTime> open = {};       ///< Task by task.
   RecordedRank rank = {};
 };
 
-/// The assumption of infer() about a rank alone.
+/// The assumption of infer() about a rank whose peers are not recorded.
 inline constexpr std::string_view kCollectivesKeepTime =
     "Collectives keep their recorded time, including the time spent waiting for other ranks.";
 
-/// Throws TraceError for a trace with nothing that takes time.
+/// Throws TraceError if nothing in the trace takes time.
 Inference infer(const Trace& trace);
 
 }  // namespace foretrace

@@ -3,9 +3,9 @@
 // The machine as traffic sees it: directed links, and the routes over them. A route has the fewest
 // hops, and of those the least latency. A hop over a host's CPU counts as a thousand, because
 // everything else is faster (NCCL's order of paths: NVLink, PCIe switch, CPU). Where hosts meet at
-// switches, a route passes through no third host. Routes are worked out when asked for. What is
-// kept is the distance of switches from the switches at which traffic arrives, and that only up to
-// a bound, so that 16,384 devices fit.
+// switches, a route passes through no third host. Routes are computed when asked for. Only the
+// distances of switches from the switches at which traffic arrives are kept, and these only up to a
+// bound, so that 16,384 devices fit.
 
 #include <cstdint>
 #include <memory>
@@ -39,8 +39,8 @@ class Network {
   std::uint32_t paths(std::uint32_t from, std::uint32_t to) const;
 
   /// The links from one rank to another, in order, by one of the equal routes: number
-  /// hash(from, to, seed) mod paths. `out` is overwritten. Throws Error where there is none, with
-  /// what each of both can reach. Not for several threads at once: each has a Network of its own.
+  /// hash(from, to, seed) mod paths. `out` is overwritten. Throws Error if there is no route, with
+  /// what each end can reach. Not thread-safe: each thread needs a Network of its own.
   void route(std::uint32_t from, std::uint32_t to, std::uint64_t seed,
              std::vector<LinkId>& out) const;
 

@@ -1,9 +1,9 @@
 #pragma once
 
 // A timeline as a trace: what a profiler would have recorded, had the tasks run at these times. It
-// is the inverse of infer.h, so that a prediction opens in the viewers of traces and is read back
-// as any recording is. Causes are told as a profiler tells them: correlation ids of launches,
-// synchronization records of waits, and calls that wait drawn for as long as they wait.
+// is the inverse of infer.h, so that a prediction opens in trace viewers and can be read back like
+// a recording. Causes are recorded as a profiler records them: correlation ids of launches,
+// synchronization records of waits, and waiting calls that last as long as they wait.
 
 #include <cstdint>
 #include <vector>
@@ -14,9 +14,9 @@
 
 namespace foretrace {
 
-/// `recorded` is the trace that the graph was inferred from. It tells ops from annotations and
-/// frames, which are all ops without it. `record_of`: by task, its record among Trace::devices, or
-/// kNone. Linear but for sorting.
+/// `recorded` is the trace that the graph was inferred from; it distinguishes ops from annotations
+/// and frames, which all become ops without it. `record_of` receives, by task, its index into
+/// Trace::devices, or kNone. Linear, except for sorting.
 Trace render(const Graph& graph, const Timeline& timeline, const Trace* recorded = nullptr,
              std::vector<std::uint32_t>* record_of = nullptr);
 
@@ -26,18 +26,18 @@ struct RankTimeline {
   const Timeline* timeline = nullptr;
   const Trace* recorded = nullptr;
   std::int32_t rank = 0;
-  Nanoseconds begins{0};  ///< On the clock of all.
+  Nanoseconds begins{0};  ///< Its time 0 on the common clock of all ranks.
 };
 struct RankTask {
-  std::size_t rank = 0;  ///< Into the ranks that are rendered.
+  std::size_t rank = 0;  ///< Into the rendered ranks.
   TaskId task = kNoTask;
 };
 struct RenderedRanks {
   Trace trace;
   RankView view;
 };
-/// All ranks as one trace, for viewers; infer() refuses it. `meetings` have the members of each
-/// collective. Throws Error where there are too many ranks.
+/// Renders all ranks into one trace for viewers, which infer() refuses. `meetings` has the members
+/// of each collective. Throws Error if there are too many ranks.
 RenderedRanks render_ranks(const std::vector<RankTimeline>& ranks,
                            const std::vector<std::vector<RankTask>>& meetings);
 

@@ -57,13 +57,14 @@ struct ReportEntry {
 };
 const std::vector<ReportEntry>& reports();
 
-/// The contents of a trace. `steps`: as infer() finds them; nullptr if unknown.
+/// Describes the content of a trace. `steps`: as infer() finds them; nullptr if unknown. `among`:
+/// the rank among others; nullptr if it meets none.
 nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps = nullptr,
                               const RankFacts* among = nullptr);
 void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps = nullptr,
                 const RankFacts* among = nullptr);
 
-/// "foretrace.doctor/1".
+/// The object with schema "foretrace.doctor/1".
 nlohmann::json to_json(const std::vector<Diagnosis>& ranks);
 void write_diagnosis(const std::vector<Diagnosis>& ranks, std::ostream& out);
 
@@ -74,9 +75,9 @@ nlohmann::json to_json(const Trust& trust);
 nlohmann::json to_json(const Advice& advice);
 /// Writes one screen of 24 lines and 100 columns: the answers, the best suggestions, ceilings.
 void write_advice_text(const Advice& advice, std::ostream& out);
-/// Everything.
+/// Writes the whole answer.
 void write_whole_advice_text(const Advice& advice, std::ostream& out);
-/// The same as a page of its own, for a browser without a network.
+/// Writes the same as a self-contained page, for a browser without a network.
 void write_advice_page(const Advice& advice, std::ostream& out);
 void write_advice_markdown(const Advice& advice, std::ostream& out);
 void write_advice_csv(const Advice& advice, std::ostream& out);
@@ -87,18 +88,20 @@ struct CheckForm {
   void (*write)(const CheckReport& report, std::ostream& out);
 };
 const std::vector<CheckForm>& check_forms();
-/// "foretrace.check/1".
+/// The object with schema "foretrace.check/1".
 nlohmann::json to_json(const CheckReport& report);
 void write_check_json(const CheckReport& report, std::ostream& out);
 void write_check_text(const CheckReport& report, std::ostream& out);
 void write_check_markdown(const CheckReport& report, std::ostream& out);
-/// One test a figure. Viewers that show the body of a failure only have the numbers there.
+/// Writes one test per figure. The body of a failure has the numbers, because some viewers show
+/// only that.
 void write_check_junit(const CheckReport& report, std::ostream& out);
-/// Workflow commands: at most ten annotations of a kind, as GitHub shows no more of a step.
+/// Writes workflow commands: at most ten annotations of a kind, because GitHub shows no more per
+/// step.
 void write_check_github(const CheckReport& report, std::ostream& out);
-/// Bencher Metric Format (bencher.dev).
+/// Writes Bencher Metric Format (bencher.dev).
 void write_check_bencher(const CheckReport& report, std::ostream& out);
-/// customSmallerIsBetter of github-action-benchmark.
+/// Writes customSmallerIsBetter of github-action-benchmark.
 void write_check_benchmark(const CheckReport& report, std::ostream& out);
 
 /// The object with schema "foretrace.diff/1".
@@ -116,10 +119,10 @@ void write_verification_markdown(const Verification& verification, std::ostream&
 
 /// The object with schema "foretrace.collective/1".
 nlohmann::json to_json(const CollectiveReport& report);
-/// Columns as nccl-tests prints them.
+/// Has the columns that nccl-tests prints.
 void write_collective_text(const CollectiveReport& report, std::ostream& out);
 void write_collective_csv(const CollectiveReport& report, std::ostream& out);
-/// With a plot of bandwidth over size.
+/// Has a plot of bandwidth over size.
 void write_collective_page(const CollectiveReport& report, std::ostream& out);
 
 /// The object with schema "foretrace.scale/1".
@@ -127,14 +130,14 @@ nlohmann::json to_json(const ScaleReport& report);
 void write_scale_text(const ScaleReport& report, std::ostream& out);
 /// One row for each scheme and count.
 void write_scale_csv(const ScaleReport& report, std::ostream& out);
-/// With a plot of throughput over GPUs.
+/// Has a plot of throughput over GPUs.
 void write_scale_page(const ScaleReport& report, std::ostream& out);
 
 /// The object with schema "foretrace.pipeline/1".
 nlohmann::json to_json(const PipelineReport& report);
-/// With a line for each rank, to scale.
+/// Has a line for each rank, to scale.
 void write_pipeline_text(const PipelineReport& report, std::ostream& out);
-/// With the passes of each rank as bars.
+/// Shows the passes of each rank as bars.
 void write_pipeline_page(const PipelineReport& report, std::ostream& out);
 
 /// The object with schema "foretrace.generation/1".
@@ -147,9 +150,9 @@ void write_generation_csv(const GenerationReport& report, std::ostream& out);
 nlohmann::json to_json(const PlanReport& report);
 void write_plan_text(const PlanReport& report, std::ostream& out);
 void write_plan_markdown(const PlanReport& report, std::ostream& out);
-/// With the front of time and memory as a plot.
+/// Has a plot of the front of time and memory.
 void write_plan_page(const PlanReport& report, std::ostream& out);
-/// One line for each ranked layout, then for each of the front.
+/// Writes one line for each ranked layout, then one for each layout on the front.
 void write_plan_csv(const PlanReport& report, std::ostream& out);
 
 /// The object with schema "foretrace.allocation/1".
@@ -166,7 +169,7 @@ void write_sizing_text(const SizingReport& report, std::ostream& out);
 nlohmann::json to_json(const SystemReport& report);
 void write_system_text(const SystemReport& report, std::ostream& out);
 
-/// "foretrace.input/1". Durations are of a step.
+/// The object with schema "foretrace.input/1". Durations are per step.
 nlohmann::json to_json(const InputReport& report);
 void write_input(const InputReport& report, std::ostream& out);
 
@@ -175,10 +178,11 @@ nlohmann::json to_json(const MemoryReport& report);
 void write_memory_text(const MemoryReport& report, std::ostream& out);
 /// One row per block.
 void write_memory_csv(const MemoryReport& report, const Graph& graph, std::ostream& out);
-/// One page that needs nothing else: level, blocks over time, and all tables.
+/// Writes a self-contained page with the level, blocks over time, and all tables.
 void write_memory_html(const MemoryReport& report, const Graph& graph, std::ostream& out);
 
-/// "foretrace.allocator/1": the levels, peaks and blocks of an allocator behind a program.
+/// The object with schema "foretrace.allocator/1": the levels, peaks and blocks of an allocator
+/// after a program.
 void write_allocator_json(const AllocatorProgram& program, const AllocatorOutcome& outcome,
                           std::ostream& out);
 void write_allocator_outcome(const AllocatorProgram& program, const AllocatorOutcome& outcome,
@@ -192,7 +196,7 @@ void write_pairs_markdown(const PairsReport& report, std::ostream& out);
 /// The object with schema "foretrace.validation/1".
 nlohmann::json to_json(const Validation& validation);
 nlohmann::json to_json(const ValidatedRank& rank);
-/// A row for each rank, and how many of the steps that were left out are inside their interval.
+/// Writes a row for each rank, and how many left-out steps lie inside their interval.
 void write_validation_text(const std::vector<ValidatedRank>& ranks, std::ostream& out);
 void write_validation_markdown(const std::vector<ValidatedRank>& ranks, std::ostream& out);
 
@@ -202,11 +206,12 @@ void write_sweep_markdown(const SweepReport& report, std::ostream& out);
 nlohmann::json to_json(const SweepReport& report);
 void write_sweep_page(const SweepReport& report, std::ostream& out);
 
-/// Below 6 MB, however many tasks there are.
+/// Writes less than 6 MB, however many tasks there are.
 void write_prediction_page(const PredictionPage& page, std::ostream& out);
-/// The parts of that page, for one that shows answer after answer: {"heading", "lead" (HTML),
-/// "sections": [{"id", "heading", "html"}], "timelines", "memory" (JSON texts that page/*.js
-/// read)}. Timelines have at most so many tasks; those of one step come first, then the longest.
+/// The parts of that page, for a page that shows one answer after another: {"heading", "lead"
+/// (HTML), "sections": [{"id", "heading", "html"}], "timelines", "memory" (JSON texts that
+/// page/*.js read)}. Timelines have at most `most_tasks` tasks: those of one step come first, then
+/// the longest.
 nlohmann::json prediction_parts(const PredictionPage& page, std::size_t most_tasks);
 
 }  // namespace foretrace

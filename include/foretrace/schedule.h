@@ -1,7 +1,7 @@
 #pragma once
 
-// Pipeline schedules: in which order each rank of a pipeline runs its work. No times: what work
-// costs is in generate.h, and when it runs is for the replay to find.
+// Pipeline schedules: in which order each rank of a pipeline runs its work. A schedule has no
+// times: generate.h has the costs of work, and the replay finds when it runs.
 //
 //     1F1B, 3 stages, 3 micro-batches          stage 0 runs first in the forward pass
 //
@@ -38,15 +38,16 @@ enum class ActionKind : std::uint8_t {
 
 struct Action {
   ActionKind kind = ActionKind::forward;
-  std::uint8_t half = 0;  ///< 1 or 2: of one half of the micro-batch; 0: of all.
+  std::uint8_t half = 0;  ///< 1 or 2: one half of the micro-batch; 0: all of it.
   /// Runs together with the next action, as the forward and backward passes of DualPipe do.
   bool overlaps_next = false;
   /// The next action ends before other ranks get the result of this one.
   bool held = false;
   std::int32_t stage = 0;
-  std::int32_t micro_batch = 0;  ///< Counted on over batches; 0 for reduce and update.
+  std::int32_t micro_batch = 0;  ///< Numbered across batches; 0 for reduce and update.
   std::int32_t pipeline = 0;     ///< Even ones go down the ranks, odd ones up.
-  std::int32_t version = 0;  ///< The number of updates in the weights; of an update, that it makes.
+  /// Number of updates in the weights that it uses; for an update, in the weights that it makes.
+  std::int32_t version = 0;
 
   friend bool operator==(const Action&, const Action&) = default;
 };
@@ -62,7 +63,7 @@ struct Schedule {
   std::int32_t stages = 0;         ///< Stages of the model; `chunks` times as many as ranks.
   std::int32_t chunks = 1;         ///< Stages of the model that a pipeline has on each rank.
   std::int32_t micro_batches = 0;  ///< Micro-batches of all batches.
-  bool splits_backward = false;    ///< Has weight gradients of their own.
+  bool splits_backward = false;    ///< Weight gradients are actions of their own.
   std::vector<std::vector<Action>> orders;  ///< By rank.
   /// The forward passes that a rank may have in flight (see peaks_in_flight); empty: any number.
   std::vector<std::int32_t> in_flight_limits;
@@ -74,10 +75,10 @@ class ScheduleRule : public Described {
   std::int64_t stages = 4;  ///< Ranks of the pipeline.
   std::int64_t micro_batches = 8;
 
-  /// Names `stages` and `micro_batches`, then those of the rule.
+  /// Names `stages` and `micro_batches`, then the settings of the rule.
   void describe(Fields& fields) final;
-  /// Throws Error, beginning with the setting, where the rule does not serve these settings. The
-  /// schedule is legal.
+  /// Makes a legal schedule. Throws Error, beginning with the setting, if the rule does not support
+  /// its settings.
   virtual Schedule make() const = 0;
   /// Whether all ranks end a batch before the next one begins.
   virtual bool flushes() const { return true; }
@@ -103,9 +104,10 @@ struct ScheduleFault {
   std::string text;
 };
 
-/// Whether every micro-batch passes forward and backward through every stage exactly once and on
-/// one rank, with one version of the weights that was made before; every order can be run to its
-/// end; and no rank exceeds its limit of passes in flight. Linear.
+/// Returns nullopt if every micro-batch passes forward and backward through every stage exactly
+/// once and on one rank, with one version of the weights that was made before; every order can be
+/// run to its end; and no rank exceeds its limit of passes in flight. Otherwise returns the first
+/// fault. Linear.
 std::optional<ScheduleFault> find_fault(const Schedule& schedule);
 
 /// By rank, the most forward passes whose activations wait for an input gradient at once. A pass of
@@ -120,12 +122,12 @@ std::vector<std::int32_t> versions_kept(const Schedule& schedule);
 std::string to_string(const Action& action);
 
 /// The format of torch.distributed.pipelining: one line per rank, "0F0,0F1,1B0"; an overlapped pair
-/// is "(0F4;3B2)OVERLAP_F_B". Throws Error on several pipelines or halves, which it has no words
-/// for.
+/// is "(0F4;3B2)OVERLAP_F_B". Throws Error on several pipelines or halves, which the format cannot
+/// express.
 std::string schedule_to_csv(const Schedule& schedule);
 
-/// Compute-only or with communication, which is left out here, as are gathering and freeing of
-/// weights. Throws Error with line and column, or with the fault if the schedule is not legal.
+/// Reads a compute-only schedule, or one with communication, which is skipped, as are gathering and
+/// freeing of weights. Throws Error with line and column, or with the fault if it is not legal.
 Schedule schedule_from_csv(std::string_view text);
 
 }  // namespace foretrace

@@ -28,7 +28,7 @@ Timeline simulate(const Graph& graph, const SimulateOptions& options = {});
 Nanoseconds replayed_step_time(const Graph& graph);
 
 /// A graph frozen for many replays: renumbered in topological order, compressed sparse rows, at
-/// most 64 bytes a task. Only for graphs whose lanes are all FIFO (others: Error).
+/// most 64 bytes a task. Throws Error if a lane is not FIFO.
 class Compiled {
  public:
   explicit Compiled(const Graph& graph);
@@ -44,31 +44,30 @@ class Compiled {
   /// Durations in compiled order, as in the graph when compiled; may be changed between replays.
   std::span<Nanoseconds> durations();
   std::span<const Nanoseconds> durations() const;
-  /// Lags of all waits in ns, as in the graph when compiled; that of a place in line is the gap of
-  /// the task. May be changed between replays. Empty if none of them matters.
+  /// Lags of all waits in ns, as in the graph when compiled; the lag behind the task in front on a
+  /// lane is the gap. May be changed between replays. Empty if none of them matters.
   std::span<std::int64_t> lags();
 
   struct LagPlaces {
-    static constexpr std::uint32_t kNone =
-        0xffffffff;                            ///< For tasks without a previous task on their lane.
-    std::vector<std::uint32_t> of_gap;         ///< By task, into lags().
-    std::vector<std::uint32_t> of_dependency;  ///< In the order of each_dependency().
+    static constexpr std::uint32_t kNone = 0xffffffff;  ///< If no task is in front on the lane.
+    std::vector<std::uint32_t> of_gap;                  ///< By task, into lags().
+    std::vector<std::uint32_t> of_dependency;           ///< In the order of each_dependency().
   };
-  /// Where the lags of the graph that was compiled are. Linear.
+  /// Where lags() has the lags of `graph`. REQUIRES: it is the graph that was compiled. Linear.
   LagPlaces lag_places(const Graph& graph) const;
 
-  /// The greatest finish. finish(), in compiled order, is valid until the next replay.
+  /// Returns the greatest finish. finish(), in compiled order, is valid until the next replay.
   Nanoseconds replay();
   std::span<const Nanoseconds> finish() const;
 
   /// The results of replay_all(), set by set.
   struct Replays {
     std::vector<Nanoseconds> lengths;  ///< The greatest finish.
-    /// Times of the probes in the order given: for the first set, for the second ...
+    /// Times of the probes in the order given: all of the first set, all of the second ...
     std::vector<Nanoseconds> starts, finishes;
   };
-  /// As many replays as there are sets (each of task_count() durations in compiled order), eight at
-  /// a time in one pass. `probes` are tasks of the graph whose times are wanted.
+  /// Replays once for each set (of task_count() durations in compiled order), eight sets in one
+  /// pass. `probes` are tasks of the graph whose times are wanted.
   Replays replay_all(std::span<const std::span<const Nanoseconds>> sets,
                      std::span<const TaskId> probes = {}) const;
 

@@ -36,30 +36,31 @@ namespace foretrace {
 struct CachedSet {
   std::string policy = "page_cache";
   double cached = 0;         ///< Share of the data set that one server has room for, 0 to 1.
-  std::int64_t servers = 1;  ///< That train one job together.
-  std::int64_t jobs = 1;     ///< Jobs of their own on each server, reading the same data.
+  std::int64_t servers = 1;  ///< Servers that train one job together.
+  std::int64_t jobs = 1;     ///< Separate jobs on each server that read the same data.
 };
 
 /// The names of the policies, in the order above.
 const std::vector<std::string_view>& cache_policies();
 
-/// Shares of the items that a job needs in an epoch. They add up to 1.
+/// Where a job finds the items it needs in an epoch, as shares that add up to 1.
 struct ItemShares {
-  double local = 0;   ///< In the cache of the server.
-  double remote = 0;  ///< In that of another one.
+  double local = 0;   ///< In the server's own cache.
+  double remote = 0;  ///< In the cache of another server.
   double disk = 0;
 };
 
-/// Throws Error if there is no model: lru with several jobs or servers, page_cache with both.
+/// Throws Error if the policy has no model for the set: lru with several jobs or servers,
+/// page_cache with several of both.
 ItemShares item_shares(const CachedSet& set);
 
-/// The smallest share cached with which at most `misses` of the items come from disk; 1 at most.
-/// Throws Error as item_shares() does.
+/// The smallest cached share of the set with which at most the share `misses` of the items comes
+/// from disk; 1 if none is enough. Throws Error as item_shares() does.
 double cached_for(CachedSet set, double misses);
 
-/// Samples a second that a number of CPU cores prepares, as measured: "3:2100" is 2100 with 3
-/// cores. Between two rows it is interpolated; it grows from 0 to the first row and stays that of
-/// the last one.
+/// Samples per second that a number of CPU cores prepares, as measured: "3:2100" is 2100 with 3
+/// cores. Rates between two rows are interpolated; below the first row they start at 0, and beyond
+/// the last row they stay the same.
 class PrepRates {
  public:
   PrepRates() = default;
@@ -68,7 +69,7 @@ class PrepRates {
 
   bool empty() const { return rows_.empty(); }
   double at(double cores) const;
-  /// The fewest cores with at least this rate; 0 if none have.
+  /// The fewest cores that reach this rate; 0 if it is above all rows.
   double cores_for(double rate) const;
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a dependency graph is made of (graph.h): tasks, the lanes they run on, what they wait for,
-// the memory they use and the steps they belong to.
+// The parts of a dependency graph (graph.h): tasks, the lanes they run on, the dependencies they
+// wait for, the memory they use and the steps they belong to.
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ constexpr std::uint32_t index(TaskId id) { return static_cast<std::uint32_t>(id)
 constexpr std::uint32_t index(LaneId id) { return static_cast<std::uint32_t>(id); }
 
 /// host: work of a CPU thread. input: data loading on a CPU thread or worker. launch: a call that
-/// gives work to a device. sync: a call that waits for a device. copy_in is host to device,
+/// launches work on a device. sync: a call that waits for a device. copy_in is host to device,
 /// copy_out device to host. transfer: bytes on a link or disk. marker: takes no time, others depend
 /// on it.
 enum class TaskKind : std::uint8_t {
@@ -74,7 +74,7 @@ enum class Provenance : std::uint8_t { measured, structural, inferred, assumed }
 class Tail {
  public:
   constexpr Tail() = default;
-  /// The nearest to `share`, which is held between 0 and 1.
+  /// The tail nearest to `share`, which is clamped to [0, 1].
   static Tail of_share(double share) {
     Tail tail;
     tail.parts_ = static_cast<std::uint16_t>(std::lround(std::clamp(share, 0.0, 1.0) * kWhole));
@@ -83,7 +83,7 @@ class Tail {
 
   double share() const { return parts_ / kWhole; }
   bool empty() const { return parts_ == 0; }
-  /// The tail of a task that takes so long, rounded down.
+  /// The tail of a task with this duration, rounded down.
   Nanoseconds of(Nanoseconds duration) const { return Nanoseconds(of(duration.count(), share())); }
   static std::int64_t of(std::int64_t duration, double share) {
     return static_cast<std::int64_t>(static_cast<double>(duration) * share);
@@ -95,7 +95,7 @@ class Tail {
   std::uint16_t parts_ = 0;  ///< In units of 1 / kWhole.
 };
 
-/// A tail, and how long after it the other starts.
+/// A tail, and the lag from its beginning to the start of the other task.
 struct Overlap {
   Tail tail{};
   Nanoseconds lag{0};
@@ -105,13 +105,13 @@ struct Overlap {
   friend bool operator==(const Overlap&, const Overlap&) = default;
 };
 
-/// A task starts `part` before the end of one that takes `whole`, to the nanosecond; together with
-/// it if `part` is longer.
+/// The overlap that lets a task start exactly `part` before the end of a task that takes `whole`,
+/// or together with it if `part` is longer.
 inline Overlap overlap_of(Nanoseconds part, Nanoseconds whole) {
   if (part <= Nanoseconds(0) || whole <= Nanoseconds(0)) return {};
   part = std::min(part, whole);
   const double share = static_cast<double>(part.count()) / static_cast<double>(whole.count());
-  // The nearest may be too short by half of its last digit.
+  // Rounding to the nearest share can make the tail too short by half a digit.
   constexpr double kDigit = 1.0 / 65535;
   Overlap found{Tail::of_share(share), {}};
   if (found.tail.of(whole) < part) found.tail = Tail::of_share(share + kDigit);
@@ -121,25 +121,24 @@ inline Overlap overlap_of(Nanoseconds part, Nanoseconds whole) {
 
 struct Task {
   Nanoseconds duration{0};
-  /// At least this long between the finish of the task in front on the lane, less its `tail`, and
-  /// this start. Never negative.
+  /// Least time from the finish of the task in front on the lane, less `tail`, to this start. Never
+  /// negative.
   Nanoseconds gap{0};
   Bytes bytes{};     ///< Moved by a copy, transfer or collective, otherwise 0.
   double flops = 0;  ///< Flops of a kernel, if its shapes are known; otherwise 0.
   NameId name{};
-  NameId module{};  ///< "BertModel_0/Linear_3", or empty.
-  std::uint32_t record =
-      0xffffffff;             ///< Number of the record it came from in its trace table, or none.
-  std::int32_t step = -1;     ///< Into Graph::steps(), or -1.
-  std::int32_t layer = -1;    ///< Layer of the model in forward order, or -1 if unknown.
-  std::int32_t priority = 0;  ///< On a priority lane the greatest runs first.
+  NameId module{};                    ///< "BertModel_0/Linear_3", or empty.
+  std::uint32_t record = 0xffffffff;  ///< Its record, by number in the trace table; or none.
+  std::int32_t step = -1;             ///< Into Graph::steps(), or -1.
+  std::int32_t layer = -1;            ///< Layer of the model in forward order, or -1 if unknown.
+  std::int32_t priority = 0;          ///< On a priority lane, tasks with greater values run first.
   /// How many times over the blocks of a kernel fill the device. Below 1, more of the same work
   /// fits into the same time; 0: unknown.
   float fill = 0;
   TaskKind kind = TaskKind::kernel;
   Phase phase = Phase::none;
-  /// The share of the task in front that may still be left. Any change of which task that is
-  /// empties it.
+  /// The share of the task in front that may still be left when this one starts. It is cleared when
+  /// another task comes to be in front.
   Tail tail{};
 };
 
@@ -153,10 +152,10 @@ enum class LaneKind : std::uint8_t {
   origin
 };
 
-/// fifo: in line. shared: its tasks run together and divide `capacity` max-min fairly; a task's
-/// work is its bytes, and its duration, if not 0, is the least time it takes however much capacity
-/// is free. priority: the most urgent ready task runs, and is set aside for a more urgent one at
-/// the end of a `slice`.
+/// fifo: tasks run one at a time, in order. shared: tasks run together and divide `capacity`
+/// max-min fairly; a task's work is its bytes, and its duration, if not 0, is the least time it
+/// takes however much capacity is free. priority: the most urgent ready task runs, and a more
+/// urgent one preempts it at the end of a `slice`.
 enum class Discipline : std::uint8_t { fifo, shared, priority };
 
 struct Lane {
@@ -171,14 +170,14 @@ struct Lane {
 
 enum class Anchor : std::uint8_t { finish, start };
 
-/// The rule that says that a task waits. Code may depend on it: step times begin with a measured
-/// launch, remove_sync keeps waits for the launch queue, and so on.
+/// The rule by which a task waits. Code may depend on it: step times begin with a measured launch,
+/// remove_sync keeps waits for the launch queue, and so on.
 ///
-/// in_line: for the task in front on its lane. launch: for the call that gave it to the device.
-/// launch_queue: a call, for a place in the queue. blocking_copy, device_sync: a call, for the
-/// device. event_wait, default_stream, device_full: for work on another stream. other_ranks: a
-/// collective, for the last of its ranks. recorded_start: for the time at which it was recorded,
-/// since no cause is known.
+/// in_line: a task waits for the one in front on its lane. launch: for the call that launches it.
+/// launch_queue: a call, for room in the queue. blocking_copy, device_sync: a call, for the device.
+/// event_wait, default_stream, device_full: for work on another stream. other_ranks: a collective,
+/// for the last of its ranks. recorded_start: for its recorded start time, because no cause is
+/// known.
 enum class Rule : std::uint8_t {
   in_line,
   launch,
@@ -196,7 +195,7 @@ enum class Rule : std::uint8_t {
   recorded_start
 };
 
-/// A rule, or else a text that only reports show. why_named() makes the latter.
+/// The reason for a wait: a rule, or a text that is only reported, as why_named() makes it.
 class Why {
  public:
   constexpr Why() = default;
@@ -210,15 +209,15 @@ class Why {
   friend Why why_named(Names& names, std::string_view text);
   friend std::string_view to_string(Why why, const Names& names);
   static constexpr std::uint32_t kFirstRule = 0xffffff00;
-  std::uint32_t code_ = 0;  ///< From kFirstRule on a rule, below a NameId.
+  std::uint32_t code_ = 0;  ///< A rule from kFirstRule on, a NameId below it.
 };
-/// The rule of that name, "launch" or "event wait", or else the text.
+/// The rule with this name ("launch", "event wait"), or the text itself if there is none.
 Why why_named(Names& names, std::string_view text);
 std::string_view to_string(Why why, const Names& names);
 
 /// `after` starts no earlier than `lag` (never negative) past the start of `before`, or past its
-/// finish less the `tail`. After a task on a shared or priority lane, whose finish is not known
-/// ahead, the tail is empty.
+/// finish less the `tail`. After a task on a shared or priority lane, whose finish is not known in
+/// advance, the tail is empty.
 struct Dependency {
   TaskId before = kNoTask;
   TaskId after = kNoTask;
@@ -239,15 +238,14 @@ inline Nanoseconds released_at(const Task& task, Nanoseconds start, Nanoseconds 
   return finish - task.tail.of(finish - start) + task.gap;
 }
 
-/// A collective, or a message between ranks, as one rank recorded it. Texts are names of the graph;
-/// what the recording does not say is empty, 0 or -1.
+/// A collective, or a message between ranks, as one rank recorded it. Texts are names of the graph.
+/// Facts that the recording lacks are empty, 0 or -1.
 struct RecordedCollective {
   TaskId task = kNoTask;
-  NameId operation{};         ///< "allreduce", or the name of its kernel without arguments.
-  NameId type{};              ///< The type of its elements.
-  NameId group{}, members{};  ///< The process group, and its ranks as "[0, 1]".
-  std::int64_t elements =
-      -1;  ///< That go in; ranks may differ in it for an exchange of all with all.
+  NameId operation{};          ///< "allreduce", or the name of its kernel without arguments.
+  NameId type{};               ///< The type of its elements.
+  NameId group{}, members{};   ///< The process group, and its ranks as "[0, 1]".
+  std::int64_t elements = -1;  ///< Input elements; ranks may differ in those of an all-to-all.
   std::int64_t sequence = -1;  ///< Number within its group.
   std::int32_t group_size = 0;
   Bytes bytes{};  ///< The whole buffer, as nccl-tests counts it; 0 if unknown.
@@ -271,10 +269,11 @@ enum class MemoryUse : std::uint8_t {
 /// Zero bytes means deleted; transforms delete allocations this way.
 struct Allocation {
   Bytes bytes{};      ///< As the allocator counts them, rounding included.
-  Bytes requested{};  ///< As the program asked for them; 0 where only `bytes` is known.
+  Bytes requested{};  ///< As the program asked for them; 0 if only `bytes` is known.
   TaskId made_by = kNoTask;
   TaskId freed_by = kNoTask;
-  /// Made so long after the start of `made_by`, but no later than at its end. The same for freed.
+  /// When it is made and freed, as time since the start of `made_by` and of `freed_by`, but no
+  /// later than at their ends.
   Nanoseconds made_after{0};
   Nanoseconds freed_after{0};
   /// Order among simultaneous allocator events, as recorded; an allocation that a transform adds
@@ -288,8 +287,8 @@ struct Allocation {
   MemoryUse use = MemoryUse::unknown;
 };
 
-/// `task` reads or writes an allocation (number in Graph::allocations()). measured where an
-/// execution trace says so, otherwise inferred.
+/// A read or write of an allocation (number in Graph::allocations()) by `task`. It is measured if
+/// an execution trace has it, otherwise inferred.
 struct Access {
   std::uint32_t allocation = 0;
   TaskId task = kNoTask;
@@ -305,21 +304,21 @@ struct Step {
 /// program named, by calls of Optimizer.step, or only because activities repeat in the same order.
 enum class StepSource : std::uint8_t { none, markers, annotation, optimizer, period };
 
-/// How the steps were found, and which of them the step time is taken from. Decided once, from the
-/// recorded times, so that replays and what-ifs are measured over the same steps as the recording.
+/// How the steps were found, and which of them the step time is taken from. It is decided once,
+/// from the recorded times, so that replays and what-ifs measure the same steps as the recording.
 struct StepRule {
   StepSource source = StepSource::none;
-  /// Steps that alternate, as with an optimizer in every second one, are counted by so many.
+  /// Number of steps after which the work repeats: 2 if the optimizer runs in every second step.
   std::int32_t period = 1;
-  bool skips_first = false;  ///< The first period is an outlier.
+  bool skips_first = false;  ///< The first period is an outlier and does not count.
 };
 
 /// Time without a known cause; see DESIGN "Honesty". Kept with the graph so that every answer can
 /// print it.
 struct Unexplained {
   std::int64_t pinned_tasks = 0;  ///< Starts pinned to recorded times.
-  Nanoseconds lag{0};             ///< Time on device lanes kept as a lag without a cause.
-  Nanoseconds peers{0};   ///< Part of collectives that only other ranks explain; not in `lag`.
+  Nanoseconds lag{0};             ///< Time on device lanes that is kept as a lag without a cause.
+  Nanoseconds peers{0};   ///< Time of collectives that only other ranks explain; not in `lag`.
   Nanoseconds window{0};  ///< Length of the recording.
 };
 
@@ -337,7 +336,7 @@ inline bool is_host_work(TaskKind kind) { return runs_on_host(kind) && kind != T
 inline bool moves_bytes(TaskKind kind) { return byte_path(kind) != BytePath::none; }
 inline bool crosses_host_link(TaskKind kind) { return byte_path(kind) == BytePath::host_link; }
 inline bool is_between_peers(TaskKind kind) { return byte_path(kind) == BytePath::peers; }
-/// It needs a link of its device, but not what kernels compute with, and so can hide behind them.
+/// Whether it needs a link of its device but not the compute units, and so can hide behind kernels.
 inline bool leaves_device(TaskKind kind) {
   return crosses_host_link(kind) || is_between_peers(kind);
 }

@@ -12,8 +12,8 @@
 //     links        forward op -> backward op
 //     tensors      what each op read and wrote
 //
-// Times are nanoseconds since `origin` (absolute, if the format has it), so that the smallest time
-// is near 0. Importers fill a Trace; nobody else changes one.
+// Times are nanoseconds since `origin_ns` (absolute, if the format has it), so that the smallest
+// time is near 0. Importers fill a Trace; nobody else changes one.
 
 #include <cstdint>
 #include <map>
@@ -27,7 +27,6 @@
 namespace foretrace {
 
 enum class HostKind : std::uint8_t { op, annotation, python, runtime, driver, overhead };
-/// Whether it is a call of the runtime or the driver.
 constexpr bool is_call(HostKind kind) {
   return kind == HostKind::runtime || kind == HostKind::driver;
 }
@@ -45,7 +44,7 @@ enum class MemoryAction : std::uint8_t {
   segment_free,
   segment_map,
   segment_unmap,
-  out_of_memory,  ///< `bytes` were asked for and not to be had; `total_reserved` is unknown.
+  out_of_memory,  ///< A request of `bytes` was refused; `total_reserved` is unknown.
   snapshot
 };
 enum class BlockState : std::uint8_t { allocated, pending_free, inactive };
@@ -65,14 +64,13 @@ struct HostRecord {
 
 /// The profiler's facts about an op beyond its time. Texts as in the trace.
 struct OpDetails {
-  NameId shapes{};             ///< JSON text of "Input Dims".
-  NameId types{};              ///< JSON text of "Input type".
-  NameId values{};             ///< JSON text of "Concrete Inputs".
-  NameId stack{};              ///< "Call stack" (frames joined by ';') or "Module Hierarchy".
-  std::int64_t sequence = -1;  ///< Links a forward op and its backward; -1 if none.
-  std::uint64_t forward_thread =
-      0;  ///< As the profiler numbers threads; 0 if this is not a backward op.
-  std::int64_t python_id = -1;  ///< Id of a Python frame; its parent is in `python_parent`.
+  NameId shapes{};                   ///< JSON text of "Input Dims".
+  NameId types{};                    ///< JSON text of "Input type".
+  NameId values{};                   ///< JSON text of "Concrete Inputs".
+  NameId stack{};                    ///< "Call stack" (frames joined by ';') or "Module Hierarchy".
+  std::int64_t sequence = -1;        ///< Links a forward op and its backward; -1 if none.
+  std::uint64_t forward_thread = 0;  ///< The profiler's thread number; 0 unless a backward op.
+  std::int64_t python_id = -1;       ///< Id of a Python frame; its parent is in `python_parent`.
   std::int64_t python_parent = -1;
   std::int64_t record_function = -1;  ///< "Record function id", which execution traces share.
 };
@@ -83,8 +81,7 @@ struct DeviceRecord {
   std::int64_t bytes = 0;        ///< Size of a copy or fill.
   std::uint64_t graph_node = 0;  ///< Node of a CUDA graph, or 0; unique in the trace.
   NameId name{};
-  std::uint32_t correlation =
-      0;  ///< Correlation id of the call that launched it. One call may launch many.
+  std::uint32_t correlation = 0;  ///< Id of the launching call; one call may launch many.
   std::uint32_t external = 0;
   std::uint32_t details = kNone;  ///< Into Trace::collectives for a collective's kernel.
   std::uint32_t grid = 0;         ///< Blocks in all; 0 if not recorded.
@@ -117,9 +114,8 @@ struct SyncRecord {
   std::int64_t duration_ns = 0;
   std::uint32_t correlation = 0;  ///< Correlation id of the host call.
   std::uint32_t stream = kNone;   ///< Into Trace::streams: the one that waits or is waited for.
-  std::uint32_t wait_on_stream = kNone;  ///< Event kinds: where the event was recorded.
-  std::uint32_t wait_on_correlation =
-      0;  ///< Correlation id of the cudaEventRecord call; 0 if unknown.
+  std::uint32_t wait_on_stream = kNone;   ///< Event kinds: where the event was recorded.
+  std::uint32_t wait_on_correlation = 0;  ///< Id of the cudaEventRecord call; 0: unknown.
   std::uint32_t event = 0;
   SyncKind kind = SyncKind::unknown;
 };
@@ -130,7 +126,7 @@ struct MemoryRecord {
   std::int64_t bytes = 0;             ///< Negative when freed.
   std::int64_t total_allocated = -1;  ///< After this event; -1 if not recorded.
   std::int64_t total_reserved = -1;
-  std::uint32_t stream = kNone;  ///< Into Trace::streams: whom a block was given to.
+  std::uint32_t stream = kNone;  ///< Into Trace::streams: the stream that a block is for.
   NameId stack{};                ///< Frames "file:line function", innermost first, joined by ';'.
   std::uint16_t thread = 0;
   std::int16_t device = -1;  ///< -1 is host memory.
@@ -159,7 +155,7 @@ struct MemoryBlock {
   BlockState state = BlockState::allocated;
 };
 
-/// That an op read or wrote (part of) a storage. From execution traces.
+/// A read or write of (part of) a storage by an op, from an execution trace.
 struct TensorRecord {
   std::int64_t tensor = 0;   ///< Identity of the tensor object.
   std::int64_t storage = 0;  ///< Identity of the memory behind it; 0 if it has none.
@@ -223,8 +219,8 @@ struct Trace {
   std::vector<Device> properties;  ///< Devices of the machine, as far as recorded.
   std::int32_t rank = 0;
   std::int32_t world_size = 1;
-  bool rank_is_known = false;  ///< The recording itself says of which rank it is.
-  std::int64_t origin_ns = 0;  ///< Add to any time to get that of the recording's clock.
+  bool rank_is_known = false;  ///< The recording itself names its rank.
+  std::int64_t origin_ns = 0;  ///< Add to any time to get the time on the recording's clock.
   /// Resolution of the recorded times: 1, or 1000 for whole microseconds.
   std::int64_t tick_ns = 1;
   /// False for execution traces, which have order and sizes only. Times are then positions: each
@@ -232,25 +228,25 @@ struct Trace {
   /// nest, but lengths mean nothing. Such a trace cannot be replayed.
   bool has_times = true;
   std::string format;                           ///< "kineto", "ftrace" ...
-  std::map<std::string, std::string> metadata;  ///< Holds other facts about the file, as JSON text.
-  Notes notes;                                  ///< Lists oddities that the importer found.
-  std::vector<SourceFile> files;                ///< Set by import, and stored nowhere.
+  std::map<std::string, std::string> metadata;  ///< Other facts about the file, as JSON text.
+  Notes notes;                                  ///< Oddities that the importer found.
+  std::vector<SourceFile> files;                ///< Set by import; trace files do not store it.
 
   std::size_t record_count() const {
     return hosts.size() + devices.size() + syncs.size() + memory.size() + links.size();
   }
 };
 
-/// Whether it records an allocator and no tasks: it has no step time.
+/// Whether it records the state of an allocator but no device work; then it has no step time.
 bool is_snapshot(const Trace& trace);
 
-/// The note on a trace whose rank another one beside it has too.
+/// The note on traces in a folder that have the rank of another trace there.
 inline constexpr std::string_view kRepeatedRank =
-    "traces of a rank that another in the folder is of too; give one run at a time";
+    "traces with the same rank as another one in the folder; give one run at a time";
 
-/// Our own file, described in traces/README.md. Throws TraceError with the place on anything that
-/// is not a whole, intact file of a known version; writes through a temporary file, so that a
-/// reader never sees half of one.
+/// Read and write our own format, which traces/README.md describes. Reading throws TraceError with
+/// the place if the file is incomplete, damaged or of an unknown version. Writing goes through a
+/// temporary file, so that a reader never sees a partial one.
 Trace read_ftrace(const std::string& path);
 void write_ftrace(const Trace& trace, const std::string& path);
 
@@ -263,18 +259,18 @@ std::string_view to_string(SyncKind kind);
 std::string_view to_string(MemoryAction action);
 std::string_view to_string(BlockState state);
 
-/// By how much the allocator's segments grow (below 0: shrink) with it.
+/// The change of the allocator's reserved bytes that this record reports; negative if they shrink.
 std::int64_t reserved_change(const MemoryRecord& record);
 
-/// The picture of several ranks shows more than the records of one trace: whose each process and
-/// device is, and whom a rank waits for.
+/// The facts for a picture of several ranks that the records of one trace do not hold: which rank
+/// each process and device belongs to, and which rank others wait for.
 struct RankView {
-  /// A collective that waits, and that of the rank that enters last: into Trace::devices.
+  /// A collective that waits, and the one of the rank that enters last; into Trace::devices.
   struct Wait {
     std::uint32_t from = 0, to = 0;
   };
-  std::map<std::int64_t, std::string> processes;  ///< Names by number.
-  std::map<std::int32_t, std::string> devices;    ///< Likewise, by ordinal.
+  std::map<std::int64_t, std::string> processes;  ///< Names by process number.
+  std::map<std::int32_t, std::string> devices;    ///< Names by device ordinal.
   std::vector<Wait> waits;
 };
 

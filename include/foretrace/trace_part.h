@@ -11,7 +11,8 @@
 
 namespace foretrace {
 
-/// A stretch of a recording, from `begin_ns` to before `end_ns`; times as in the trace.
+/// A stretch of a recording, from `begin_ns` up to but not including `end_ns`; times as in the
+/// trace.
 struct Window {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
@@ -23,7 +24,7 @@ struct StepRange {
   std::int64_t last = 0;
 };
 
-/// Which part is asked for. Neither: all of it.
+/// The part that is asked for; all of the trace if neither is set.
 struct Part {
   std::optional<StepRange> steps{};
   std::optional<Window> window{};
@@ -46,7 +47,7 @@ Trace cut(const Trace& trace, Window window);
 /// has no such markers; throws Error, with those that exist, if one of the two is missing.
 std::optional<Window> window_of_steps(const Trace& trace, StepRange steps);
 
-/// Throws Error if the trace marks no steps and steps are asked for.
+/// Reduces a trace to a part. Throws Error if steps are asked for and the trace marks none.
 void keep_part(Trace& trace, const Part& part);
 
 }  // namespace foretrace

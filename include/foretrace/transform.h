@@ -29,7 +29,7 @@ struct Effect {
                             ///< "changed nothing".
 };
 
-/// Facts that decide what a change does, beside the graph and the settings.
+/// Facts that decide what a transform does, in addition to the graph and its settings.
 struct Context {
   /// The device that the graph's work runs on, if that is not the recorded one.
   const DeviceModel* machine = nullptr;
@@ -37,22 +37,23 @@ struct Context {
   const Graph* donor = nullptr;
   /// The graphs of the other ranks of the job, as recorded.
   std::span<const Graph* const> other_ranks = {};
-  /// GPUs that steps in front made of each recorded one, which are neighbors on their machine.
+  /// Number of GPUs that earlier transforms made of each recorded GPU; they are neighbors on their
+  /// machine.
   std::int64_t gpus_per_worker = 1;
-  /// The settings of the network that the last step in front with one of its own sends on, as JSON;
-  /// empty: there is none.
+  /// JSON settings of the network of the last earlier transform that has one of its own; empty if
+  /// none has.
   std::string network = {};
 };
 
-/// A task that gets another duration, and the numbers that decide it; their meaning is up to the
-/// transform that set them.
+/// A task that gets another duration, with numbers that determine it. Their meaning is up to the
+/// transform that sets them.
 struct RetimedTask {
   TaskId task = kNoTask;
   std::uint32_t kind = 0;
   double amount = 0;
 };
 
-/// A transform some of whose settings only change durations: many values can then be tried on one
+/// A transform that has settings which only change durations: many values can then be tried on one
 /// structure.
 class Retimes {
  public:
@@ -63,20 +64,20 @@ class Retimes {
   virtual bool only_retimes(std::string_view setting) const = 0;
   /// The tasks whose durations apply() changes. Throws Error as apply() does.
   virtual std::vector<RetimedTask> retimed(const Graph& graph) const = 0;
-  /// The durations that apply() sets for tasks that took `before`, element by element.
+  /// Computes the durations that apply() sets for tasks that took `before`, element by element.
   virtual void retime(std::span<const RetimedTask> tasks, std::span<const Nanoseconds> before,
                       std::span<Nanoseconds> after) const = 0;
 };
 
-/// How a transform changes the whole job: samples, tokens and ranks in a step afterwards, for each
-/// one before, and the device (a name or a file; empty: the same one).
+/// How a transform changes the whole job: the factors by which samples, tokens and ranks of a step
+/// grow, and the device (a name or a file; empty: unchanged).
 struct JobChange {
   double samples = 1, tokens = 1;
   std::string device = {};
   std::int64_t ranks = 1;
   std::string network = {};  ///< Settings of the network that it sends on, as JSON; empty: none.
 
-  /// On so many ranks, with batches of their own for each of `batches` workers.
+  /// For `ranks` times as many ranks, with a batch for each of `batches` workers.
   static JobChange on(std::int64_t ranks, std::int64_t batches, std::string network = {}) {
     const auto times = static_cast<double>(batches);
     return {.samples = times, .tokens = times, .ranks = ranks, .network = std::move(network)};
@@ -85,44 +86,45 @@ struct JobChange {
 
 class Transform : public Described {
  public:
-  /// Throws Error if there is nothing to apply to, with the setting that matched nothing. May leave
-  /// the graph half edited then.
+  /// Throws Error if there is nothing to apply to, naming the setting that matched nothing. The
+  /// graph may be left half edited.
   virtual Effect apply(Graph& graph, const Context& context) const = 0;
 
   /// The transform itself if it has settings that only retime, otherwise nullptr.
   virtual const Retimes* retimes() const { return nullptr; }
 
-  /// Valid for settings that apply() has accepted.
+  /// REQUIRES: apply() has accepted the settings.
   virtual JobChange job_change() const { return {}; }
 
-  /// Path of another trace that it learns from; empty: none.
+  /// Path of another trace that the transform learns from; empty if there is none.
   virtual std::string donor() const { return {}; }
 };
 
-/// time: shorter steps. throughput: less time for a sample, as steps have other batches. memory:
-/// room, at a price in time. device: other hardware. none: an edit or a question that needs an
-/// answer from its user first.
+/// time: shorter steps. throughput: less time per sample, with other batches. memory: free memory,
+/// at a price in time. device: other hardware. none: an edit, or a question that its user must
+/// answer first.
 enum class Goal { none, time, throughput, memory, device };
 
-/// A condition on the job. single_precision: arithmetic-bound kernels use more than half precision,
-/// most of the time.
+/// A condition on the job. single_precision: arithmetic-bound kernels spend most of their time in
+/// more than half precision.
 enum class Premise { any_job, single_precision };
 
-/// Whether a transform is worth trying on a job nobody has said anything about, with which
-/// settings, and what it is judged by.
+/// Whether a transform is worth trying on a job about which nothing else is known, with which
+/// settings, and how the result is judged.
 struct Worth {
   Goal goal = Goal::none;
-  /// Settings to try, in order of effort: the first that is about as good as the best is advised.
-  /// "<device>" stands for the built-in devices above the recorded one, "<network>" for the machine
-  /// that the job communicates on, and "<algorithm>" for how its kernels say they do; without such
-  /// a machine these are not tried, for the reason in `why_not`.
+  /// Settings to try, in order of effort: the first that is about as good as the best is suggested.
+  /// "<device>" stands for each built-in device above the recorded one, "<network>" for the machine
+  /// whose network the job uses, and "<algorithm>" for the algorithm that its kernels name. Without
+  /// such a machine, settings with "<network>" are not tried, for the reason in `why_not`.
   std::vector<std::string_view> tries = {};
-  double samples = 1;  ///< In a step, for each one recorded.
-  /// The work that it applies to. Two that apply to the same work do not add up: one of them is
-  /// chosen.
+  double samples = 1;  ///< Samples in a step, for each recorded one.
+  /// The work that it applies to. Gains of transforms that apply to the same work do not add up, so
+  /// only one of them is chosen.
   std::vector<std::string_view> holds = {};
   Premise premise = Premise::any_job;
-  std::string_view why_not = "a manual edit: you choose its settings";  ///< Without a goal.
+  /// Reason for not trying it, if there is no goal or no network.
+  std::string_view why_not = "a manual edit: you choose its settings";
 };
 
 struct TransformEntry {
@@ -135,14 +137,14 @@ struct TransformEntry {
 
 /// Sorted by name.
 const std::vector<TransformEntry>& transforms();
-/// For programs that offer them: [{"name", "summary", "assumes", "synonyms", "defaults",
+/// For programs that offer transforms: [{"name", "summary", "assumes", "synonyms", "defaults",
 /// "settings": the properties of a JSON Schema, "order": their names as help lists them}].
 nlohmann::json describe_transforms();
 
-/// From {"use": name, settings...}. Throws Error.
+/// Reads {"use": name, settings...}. Throws Error.
 std::unique_ptr<Transform> read_transform(const nlohmann::json& step);
 
-/// From "amp" or "prefetch:buffers=2,where.name=/x/". Throws Error.
+/// Reads "amp" or "prefetch:buffers=2,where.name=/x/". Throws Error.
 std::unique_ptr<Transform> read_transform_text(std::string_view step);
 
 }  // namespace foretrace

@@ -36,7 +36,7 @@ struct Throughput {
   friend auto operator<=>(const Throughput&, const Throughput&) = default;
 };
 
-/// "5us", "1.5 ms", "-3ns"; units ns us ms s min h. Throws Error where the unit is missing or
+/// "5us", "1.5 ms", "-3ns"; units ns us ms s min h. Throws Error if the unit is missing or
 /// unknown, or the value does not fit 64-bit nanoseconds. Decimal digits are read exactly, not
 /// through double.
 Nanoseconds parse_time(std::string_view text);
@@ -77,11 +77,11 @@ std::string to_share(double fraction, int decimals = 1);
 Nanoseconds scaled(Nanoseconds value, double factor);
 /// The same for bytes.
 Bytes scaled(Bytes value, double factor);
-/// Rounded to the nearest nanosecond, for models that reckon in microseconds.
+/// Rounded to the nearest nanosecond, for models that compute in microseconds.
 Nanoseconds from_microseconds(double us);
 
-/// How long `amount` takes at `rate`, rounded to the nearest nanosecond, at most 1000 hours; for a
-/// rate of 0 the greatest time there is.
+/// How long `amount` takes at `rate`, rounded to the nearest nanosecond, at most 1000 hours.
+/// Returns the greatest time if the rate is 0.
 Nanoseconds time_for(Bytes amount, Bandwidth rate);
 
 }  // namespace foretrace

@@ -22,16 +22,16 @@
 
 namespace foretrace {
 
-/// The part that is computed again in the backward pass instead of being kept: nothing; the
-/// products of attention; whole layers, from their input.
+/// The part of a layer that the backward pass computes again instead of keeping it. none: nothing.
+/// selective: the products of attention. full: the whole layer, from its input.
 enum class Recompute : std::uint8_t { none, selective, full };
 
 /// The part of a model that one device computes for one micro-batch.
 struct LayerSlice {
   std::int64_t micro_batch = 1;  ///< Sequences, or images.
   std::int64_t tensor = 1, context = 1, expert = 1;
-  bool sequence_parallel =
-      false;  ///< Parts that tensor parallelism leaves whole are split by sequence.
+  /// Parts that tensor parallelism leaves whole are split by sequence.
+  bool sequence_parallel = false;
   bool fused_attention = true;     ///< Scores never reach memory (FlashAttention).
   std::int64_t element_bytes = 2;  ///< Size of an activation.
 };
@@ -40,7 +40,7 @@ struct LayerSlice {
 /// of the same operations: (rows, inner, columns) and (inner, columns, rows).
 struct Gemm {
   double rows = 0, columns = 0, inner = 0;
-  double count = 1;         ///< Independent ones, in one batched or grouped kernel.
+  double count = 1;         ///< Independent products in one batched or grouped kernel.
   bool has_weights = true;  ///< Otherwise both operands are activations.
 };
 
@@ -49,35 +49,35 @@ struct LayerRow {
   std::int64_t count = 1;  ///< Equal layers, one after the other.
   std::vector<Gemm> gemms{};
   double attention_operations = 0;  ///< Forward, of a fused kernel; backward has 2.5 times as many.
-  double moved_bytes = 0;           ///< By kernels that memory limits, forward.
+  double moved_bytes = 0;           ///< Moved by memory-bound kernels, forward.
   double moved_back_bytes = 0;      ///< The same, backward.
-  std::int64_t kernels = 0;         ///< Forward.
+  std::int64_t kernels = 0;         ///< Number of kernels, forward.
   double parameters = 0;            ///< One layer on one device, without experts.
   double expert_parameters = 0;     ///< Its experts on one device.
   double all_parameters = 0;        ///< One layer of the whole model.
   double operations = 0;  ///< Forward, all devices of the layer together, nothing computed twice.
-  Bytes kept{}, kept_selective{}, kept_full{};  ///< For the backward pass, by what is recomputed.
-  Bytes working{};             ///< Largest that exists at once while it runs, beyond what is kept.
+  Bytes kept{}, kept_selective{}, kept_full{};  ///< Kept for the backward pass, by Recompute.
+  Bytes working{};             ///< Most that exists at once while it runs, beyond what is kept.
   Bytes output{};              ///< Passed to the next layer.
   std::int64_t exchanges = 0;  ///< Sums over tensor parallel ranks, each of `exchanged` bytes.
   Bytes exchanged{};
-  Bytes routed{};  ///< Sent to experts, and as much back; 0 without experts.
+  Bytes routed{};  ///< Sent to experts, and the same amount back; 0 without experts.
 };
 
-/// From input to output. Layers of pipelines are those between the first and the last row.
+/// Rows from input to output. Pipelines divide the layers between the first and the last row.
 using LayerTable = std::vector<LayerRow>;
 
 class Workload : public Described {
  public:
-  /// Throws Error where the slice does not divide the model.
+  /// Throws Error if the slice does not divide the model.
   virtual LayerTable layers(const LayerSlice& slice) const = 0;
   virtual std::int64_t layer_count() const = 0;  ///< Between embedding and head.
   virtual std::int64_t tokens() const = 0;       ///< Per sample: its length, or 1 for images.
-  /// Numbers in which two descriptions must be close to be alike: logarithms of sizes.
+  /// The numbers that must be close for two workloads to be alike: logarithms of sizes.
   virtual std::vector<double> traits() const = 0;
 
-  double parameters() const;  ///< The whole model, layers and tables that are shared once.
-  double operations() const;  ///< Forward, one sample.
+  double parameters() const;  ///< The whole model; tables that layers share count once.
+  double operations() const;  ///< Forward, for one sample.
 };
 
 struct WorkloadEntry {
@@ -91,7 +91,7 @@ const std::vector<WorkloadEntry>& workloads();
 /// tables write them ("LLAMA3.1_405B"). Throws Error with the nearest name.
 std::unique_ptr<Workload> find_workload(std::string_view name_or_path);
 
-/// The presets that a published table may mean by a name, most likely first; empty if none.
+/// The presets that a name in a published table may mean, most likely first; empty if none.
 std::vector<std::string_view> presets_recorded_as(std::string_view name);
 
 }  // namespace foretrace

@@ -1,10 +1,10 @@
 #!/bin/sh
-# A sweep on a Slurm cluster: submits an array of shards, and a job behind it that merges what they wrote.
+# Runs a sweep on a Slurm cluster: submits an array of shards, and a job that merges their files when they are done.
 #
 #     scenarios/cluster/slurm.sh SCENARIO RESULTS.jsonl SHARDS [SBATCH OPTION]...
 #
-# Prints the numbers of the jobs. Scenario, traces and results must be on a file system that all nodes see. If shards were
-# lost for good, the merge says which; the same command again does only what is missing. FORETRACE names the program.
+# Prints the numbers of the jobs. Scenario, traces and results must be on a file system that all nodes see. If shards
+# are missing, the merge says which; the same command then does only the missing ones. FORETRACE names the program.
 set -eu
 if [ $# -lt 3 ]; then
   echo "usage: slurm.sh SCENARIO RESULTS.jsonl SHARDS [SBATCH OPTION]..." >&2
@@ -18,7 +18,7 @@ program=${FORETRACE:-foretrace}
 here=$(cd "$(dirname "$0")" && pwd)
 array=$(sbatch --parsable "$@" --array="1-$shards" "$here/sweep.sbatch" "$scenario" "$results")
 if [ "$shards" -eq 1 ]; then
-  echo "$array"  # It writes the whole.
+  echo "$array"  # A single shard writes the whole file.
   exit 0
 fi
 case ${results##*/} in

@@ -1,4 +1,4 @@
-"""Runs what the plan lists, as far as time allows, and keeps what is done."""
+"""Runs the cases of the plan as far as time allows, and keeps the results."""
 
 import gzip
 import pathlib
@@ -15,8 +15,8 @@ ROUNDS = 4
 ROUND_S = 0.8  # A round takes about this long,
 ROUND_STEPS = (6, 30)  # within these limits.
 PROFILED_STEPS = 4
-COLLECTED_STEPS = 6  # Marks tell steps by their beginnings, so that the first and the last of a window are cut.
-REFILL_S = 1.0  # After a round, loader processes prepare batches ahead and would disturb the other side's.
+COLLECTED_STEPS = 6  # Marks show where steps begin, so the first and the last step of a window are incomplete.
+REFILL_S = 1.0  # After a round, loader processes prepare batches ahead, which would disturb the other side's round.
 OVERHEAD_STEPS = 20
 GUESS_S = {"compile": 150}
 USUAL_GUESS_S = 45
@@ -27,7 +27,7 @@ def say(text):
 
 
 class Budget:
-    """Bytes for traces. No trace may take much more than its share, so that the last ones find room."""
+    """Bytes that a trace may take. No trace may take much more than its share, so that there is room for the last ones."""
 
     def __init__(self, kept, megabytes, traces):
         self.kept, self.limit = kept, megabytes * 1_000_000
@@ -73,7 +73,7 @@ class Campaign:
             entry.update(self.case(item) if kind == "cases" else self.overhead(item), status="done")
         except Failed as failure:
             entry["message"] = str(failure)
-            self.close_workers([])  # What went wrong may have left the device unusable for them.
+            self.close_workers([])  # The failure may have left the device unusable for them.
         except OutOfTime:
             self.kept.not_begun(item.id)
             raise
@@ -85,7 +85,7 @@ class Campaign:
         say(f"{item.id}: {entry.get('message') or self.summary(entry)} ({entry['spent_s']:.0f} s)")
 
     def estimate(self, item):
-        """Seconds an item will take, by what others of its kind took."""
+        """Seconds that an item will take, estimated from other items of its kind."""
         if isinstance(item, plan.Overhead):
             kin, guess = self.kept.all["overhead"], 90
         else:
@@ -111,7 +111,7 @@ class Campaign:
             self.workers.pop(key).close()
 
     def ready(self, sides):
-        """Workers of these sides; those that do not run yet get ready at the same time."""
+        """The workers of these sides. Those that do not run yet are started at the same time."""
         new = [side for side in sides if side.key not in self.workers]
         for side in new:
             self.workers[side.key] = Worker(side, self.options.dry_run, self.clock)
@@ -131,7 +131,7 @@ class Campaign:
                 if worker.side.workers and not self.options.dry_run:
                     time.sleep(REFILL_S)
                 step_s = statistics.median(measured["device_ns"]) / 1e9
-                if number > 0:  # The round before the first sets the length of the others.
+                if number > 0:  # A round before the first one determines the length of the others.
                     rounds[which].append(measured)
                 steps[which] = max(ROUND_STEPS[0], min(ROUND_STEPS[1], round(ROUND_S / max(step_s, 1e-6))))
         told = {}
@@ -142,7 +142,7 @@ class Campaign:
         return told
 
     def record(self, side, worker, snapshot):
-        """What is the same whichever case a side is part of: its memory and its traces. Recorded once."""
+        """Records the memory and the traces of a side once, because they are the same in every case."""
         fresh = {"traces": {}, "notes": [], "provenance": self.provenance, **worker.facts}
         found = self.kept.all["sides"].setdefault(side.key, fresh)
         if "memory" not in found:
@@ -157,7 +157,7 @@ class Campaign:
 
     @staticmethod
     def guarded(found, what, action):
-        """A side without one of its extras is still a side; the reason is kept with it."""
+        """A side may lack one of its extras; the reason is stored with it."""
         try:
             return action()
         except Failed as failure:
@@ -216,7 +216,7 @@ class Campaign:
         found["traces"]["snapshot"] = self.keep(f"{side.key}.snapshot.pickle.gz", packed)
 
     def overhead(self, item):
-        """Step times in the recorded window, by what is recorded. "off" comes first and last, so that drift shows."""
+        """Step times in the recorded window, by what is recorded. "off" is measured first and last, to show drift."""
         if self.options.foretrace is None and not self.options.dry_run:
             raise Failed("no foretrace with a collector was found")
         times = {level: [] for level in plan.LEVELS}

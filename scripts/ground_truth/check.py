@@ -1,4 +1,4 @@
-"""Eight things about the collector that only a GPU can show. Each is one function: (passed, numbers)."""
+"""Eight properties of the collector that only a GPU can show. Each is checked by one function: (passed, numbers)."""
 
 import json
 import pathlib
@@ -22,7 +22,7 @@ for _ in range({count}):
     x.add_(1)
 {end}
 """
-# One of each kind of record, for the golden buffers.
+# Makes one record of each kind, for the golden buffers.
 SOME_OF_ALL = """
 import torch
 host = torch.ones(1 << 16).pin_memory()
@@ -46,11 +46,11 @@ torch.cuda.nvtx.range_pop()
 
 
 class NeedsGpu(Exception):
-    """A dry run cannot tell."""
+    """Raised by a check that a dry run cannot make."""
 
 
 class Trial:
-    """One recording: what the trace holds, what Foretrace says about it, what the program measured and printed."""
+    """One recording: its trace, Foretrace's answer about it, and the program's own measurements and output."""
 
     def __init__(self, events, info, measured, said):
         self.events, self.info, self.measured, self.said = events, info, measured, said
@@ -65,7 +65,7 @@ class Trial:
 
 
 class Bench:
-    """Makes recordings, each once."""
+    """Makes each recording once."""
 
     def __init__(self, foretrace, dry_run):
         self.foretrace, self.dry_run = foretrace, dry_run
@@ -177,7 +177,7 @@ def nothing_is_lost_at_the_end(bench, _):
                       ("_exit", "import os; torch.cuda.synchronize(); os._exit(0)")):
         trial = bench.program(LAUNCHING.format(count=LAUNCHES, end=end))
         counts[name] = len(trial.events.kernels("add"))
-    # No library can do anything about _exit: it is told, not required.
+    # No library can do anything about _exit, so the result is reported, but not required.
     return counts["return"] == counts["exit"] == LAUNCHES, {"launched": LAUNCHES, "recorded": counts}
 
 

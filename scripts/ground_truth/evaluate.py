@@ -1,4 +1,4 @@
-"""Predictions for the cases of a ground truth, next to what was measured."""
+"""Predictions for the cases of a ground truth, next to the measurements."""
 
 import collections
 import json
@@ -10,7 +10,7 @@ from ground_truth import results
 
 
 def predict(foretrace, trace, steps):
-    """What Foretrace says, as its JSON, or a text that says why it says nothing."""
+    """Foretrace's answer as JSON, or a text with the reason why there is none."""
     command = [str(foretrace), "predict", str(trace), "--format", "json", "--no-cache", "--quiet"]
     for step in steps:
         command += ["--with", step]
@@ -33,7 +33,7 @@ def row_of(case, source, answer):
     predicted, baseline = answer["predicted"], answer["baseline"]["step_time_ns"]
     return {**row, "baseline_ns": baseline, "predicted_ns": predicted["step_time_ns"],
             "baseline_error": baseline / before - 1, "error": predicted["step_time_ns"] / after - 1,
-            # Recording slows a program down; the ratio of two replays is free of that, as is that of two measurements.
+            # Recording slows a program down. Ratios of two replays are not affected, nor are ratios of two measurements.
             "speedup_error": (predicted["step_time_ns"] / baseline) / (after / before) - 1,
             "covered": predicted["lower_ns"] <= after <= predicted["upper_ns"]}
 

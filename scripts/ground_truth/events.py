@@ -1,4 +1,4 @@
-"""What a trace in Kineto's JSON says, as the checks ask for it. Times are whole nanoseconds."""
+"""Facts from a trace in Kineto's JSON, for the checks. Times are whole nanoseconds."""
 
 import bisect
 import collections
@@ -47,13 +47,13 @@ class Events:
         return sum(event.correlation in calls for event in device), len(device)
 
     def early(self):
-        """By how much device work starts before the call that launched it, for each that does."""
+        """For each piece of device work that starts before the call that launched it: by how much."""
         calls = self.calls()
         return [calls[event.correlation].start - event.start for event in self.of(*DEVICE)
                 if event.correlation in calls and event.start < calls[event.correlation].start]
 
     def late(self):
-        """By how much kernels end behind the last call that waits for the whole device."""
+        """By how much kernels end after the last call that waits for the whole device."""
         waits = [event for event in self.of(*CALLS) if event.name in ("cudaDeviceSynchronize", "cuCtxSynchronize")]
         if not waits:
             return None

@@ -10,7 +10,7 @@ VOCABULARY = {"bert-base": 30522, "gpt2-small": 50257, "gpt2-medium": 50257}
 
 
 class Images(Dataset):
-    """Images that cost what a JPEG costs: blocks of frequencies are turned into pixels, cropped, scaled, jittered."""
+    """Images that cost as much as JPEGs: blocks of frequencies are turned into pixels, cropped, scaled, jittered."""
 
     def __init__(self, seed, count=1 << 20):
         self.seed, self.count = seed, count
@@ -45,7 +45,7 @@ class Images(Dataset):
 
 
 def ready_made(side, tokens, count=4):
-    """A few batches that lie in host memory, over and over, so that preparing them costs nothing."""
+    """A few batches in host memory, repeated, so that preparing them costs nothing."""
     generator = torch.Generator().manual_seed(side.seed)
     batches = []
     for _ in range(count):
@@ -76,7 +76,7 @@ def host_batches(side, tokens):
 
 
 class OnDemand:
-    """Copies a batch when it is asked for."""
+    """Copies a batch when it is requested."""
 
     def __init__(self, batches, device, pinned):
         self.batches, self.device, self.pinned = batches, device, pinned
@@ -86,7 +86,7 @@ class OnDemand:
 
 
 class Ahead:
-    """Copies the next batch on a stream of its own while the one before is computed."""
+    """Copies the next batch on a stream of its own while the current one is computed."""
 
     def __init__(self, batches, device):
         self.batches, self.device = batches, device

@@ -84,7 +84,7 @@ class Attention(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """GPT-2 normalises in front of each part, BERT behind it."""
+    """GPT-2 normalises before each part, BERT after it."""
 
     def __init__(self, width, heads, causal, norm_first, dropout):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What is trained: models, the sides of each comparison, and which of Foretrace's transforms stands for the change.
+"""The plan of the campaign: models, the sides of each comparison, and the transform of Foretrace that represents the change.
 
 A side is one way to train one model. Two sides that differ in one thing make a case. Sides are shared: the same
 baseline is the "before" of many cases.
@@ -22,7 +22,7 @@ class Side:
     batch: int
     precision: str = "amp"  # fp32, tf32 or amp (bf16)
     optimizer: str = "foreach"  # AdamW: foreach or fused
-    capturable: bool = False  # As CUDA graphs need it.
+    capturable: bool = False  # CUDA graphs need it.
     execution: str = "eager"  # eager, cuda_graphs or compile
     attention: str = "default"  # default, math or flash
     workers: int = 0
@@ -34,7 +34,7 @@ class Side:
 
     @property
     def key(self):
-        """Short and fit for a file name: what differs from the defaults."""
+        """A short text for file names: the settings that differ from the defaults."""
         parts = [self.model, self.precision]
         if self.batch != MODELS[self.model].batch:
             parts.append(f"batch{self.batch}")
@@ -92,7 +92,7 @@ MODELS = {model.name: model for model in (
     Model("resnet50", 64, 0, _TRAINING + ("channels_last", "checkpoint", "batch_x2", "compile", "pinned", "prefetch")),
     Model("image-loader", 64, 0, ("loader_workers", "pinned", "prefetch")),
     Model("bert-base", 16, 256, _TEXT),
-    Model("gpt2-medium", 4, 1024, _TEXT[:-1]),  # Compiling it takes minutes and shows what the small one shows.
+    Model("gpt2-medium", 4, 1024, _TEXT[:-1]),  # Compiling it takes minutes and shows nothing new.
 )}
 OVERHEAD_MODELS = ("gpt2-small", "resnet50")
 
@@ -115,7 +115,7 @@ class Case:
         batch = int(MODELS[self.model].batch * settings.get("batch", 1))
         settings = {name: value for name, value in settings.items() if name != "batch"}
         if self.model != "image-loader":
-            settings.pop("workers", None)  # Only that model's batches are work to prepare.
+            settings.pop("workers", None)  # Only the batches of that model take work to prepare.
         return Side(self.model, batch, **settings)
 
     @property
@@ -141,7 +141,7 @@ class Overhead:
         return Side(self.model, MODELS[self.model].batch)
 
 
-# Each level records what the one before does, and more.
+# Each level records what the previous level records, and more.
 LEVELS = {
     "off": None,
     "kernels": {"record": "kernels"},
@@ -153,7 +153,7 @@ LEVELS = {
 
 
 def items(only=()):
-    """All there is to do, in order. `only` holds MODEL, MODEL/CHANGE or overhead; unknown ones are a ValueError."""
+    """All work, in order. `only` holds MODEL, MODEL/CHANGE or overhead; an unknown one raises ValueError."""
     everything = []
     for model in MODELS.values():
         everything += [Case(model.name, change) for change in model.changes]

@@ -1,6 +1,6 @@
-"""Stand-ins for what needs a GPU: step times from a formula, traces that are the synthetic samples. For --dry-run only.
+"""Stand-ins for everything that needs a GPU: step times from a formula, the synthetic samples as traces. For --dry-run only.
 
-FORETRACE_PLAYED, a JSON object, lets tests make things go wrong, by the key of a side:
+FORETRACE_PLAYED, a JSON object, lets tests inject failures, by the key of a side:
 {"fail": [...], "die": [...], "hang": [...], "fail_profile": [...], "seconds": 0.01, "trace_bytes": 1000000}
 """
 

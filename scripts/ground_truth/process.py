@@ -18,7 +18,7 @@ class Failed(Exception):
 
 
 class OutOfTime(Exception):
-    """The campaign's own time is up; the case is no worse for it."""
+    """The campaign's own time is up; this does not count as a failure of the case."""
 
 
 def kill_group(process):
@@ -35,7 +35,7 @@ def last_words(text, count=3):
 
 
 class Clock:
-    """What is left of --minutes."""
+    """The time that is left of --minutes."""
 
     def __init__(self, minutes):
         self.deadline = time.monotonic() + 60 * minutes if minutes else None
@@ -46,12 +46,12 @@ class Clock:
 
 def worker_command(side, played, *more):
     told = [str(SCRIPT), "worker", "--settings", json.dumps(side.as_json()), *more]
-    # What is played needs no packages, and starts faster without looking for them.
+    # A dry run needs no packages, and starts faster without looking for them.
     return [sys.executable, "-S", *told, "--played"] if played else [sys.executable, *told]
 
 
 class Worker:
-    """The process of one side. Started at once, so that several can get ready side by side."""
+    """The process of one side. It starts at once, so that several can get ready at the same time."""
 
     def __init__(self, side, played, clock):
         self.side, self.clock = side, clock
@@ -60,7 +60,7 @@ class Worker:
                                         stderr=self.errors, start_new_session=True)
         self.facts = None
         self.pending = b""
-        self.busy = False  # With a request that is not answered yet.
+        self.busy = False  # True while a request is not answered.
 
     def send(self, request):
         try:
@@ -71,7 +71,7 @@ class Worker:
             raise Failed(self.obituary()) from None
 
     def answer(self, limit_s):
-        """The next answer. Waits no longer than the limit, nor than the campaign has time."""
+        """The next answer. Waits until the limit or the end of the campaign's time, whichever comes first."""
         until = time.monotonic() + min(limit_s, max(self.clock.left(), 0.1))
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
@@ -136,14 +136,14 @@ def run(command, limit_s, clock, **environment):
 
 
 def collect_command(foretrace, trace, record, ops):
-    """Records between cuProfilerStart and cuProfilerStop; everything unless `record` says what."""
+    """Records between cuProfilerStart and cuProfilerStop: everything, or the kinds that `record` names."""
     command = [str(foretrace), "collect", "-o", str(trace), "--profiler-api"]
     command += ["--record", record] if record else ["--memory"]
     return command + (["--ops"] if ops else []) + ["--"]
 
 
 def recorded(side, foretrace, trace, window, clock, *, record=None, ops=True, profiler=False, played=False):
-    """Trains a side under `foretrace collect`, or without it if `trace` is None; returns what the program measured."""
+    """Trains a side under `foretrace collect`, or without it if `trace` is None; returns the program's own measurements."""
     with tempfile.TemporaryDirectory() as folder:
         result = pathlib.Path(folder) / "result.json"
         more = ["--window", str(window), "--result", str(result)] + (["--profiler"] if profiler else [])

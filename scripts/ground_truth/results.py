@@ -1,4 +1,4 @@
-"""ground_truth.json and the files beside it. Everything a later call must know is in there: it is the state, too."""
+"""ground_truth.json and the files beside it. It is also the state of the campaign: it has everything that a later call needs."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ class Results:
         write_atomically(self.path, as_text(self.all).encode())
 
     def provenance(self, facts):
-        """The number of these facts in the list; those of a machine seen before are not repeated."""
+        """The index of these facts in the list. Facts of a machine that was seen before are not repeated."""
         lasting = {name: value for name, value in facts.items() if name not in ("date", "command", "clocks")}
         for number, kept in enumerate(self.all["provenance"]):
             if {name: value for name, value in kept.items() if name not in ("date", "command", "clocks")} == lasting:
@@ -113,9 +113,9 @@ def write_atomically(path, content):
 
 
 def bundle(results, archive, part_bytes=15_000_000, most_parts=6):
-    """Packs the files not packed before, and the results, into archive, archive.2.tar, ...; returns their paths.
+    """Packs the files that were not packed before, and the results, into archive, archive.2.tar, ...; returns their paths.
 
-    Each part stays below `part_bytes`; what has no room in the last part waits for the next bundle."""
+    Each part stays below `part_bytes`; files that do not fit into the last part wait for the next bundle."""
     import tarfile
     archive = pathlib.Path(archive)
     new = sorted(path for path in results.folder.iterdir()

@@ -21,6 +21,6 @@ def of_rounds(rounds):
 
 
 def noise(rounds_of_a_side):
-    """How far the medians of the rounds lie apart, as a share of their median: what a prediction cannot beat."""
+    """The distance between the medians of the rounds, as a share of their median. No prediction can be more accurate than this."""
     medians = rounds_of_a_side["round_medians_ns"]
     return (max(medians) - min(medians)) / statistics.median(medians)

@@ -1,4 +1,4 @@
-"""One training run: a model, an optimizer, batches, and step() in the way the side asks for."""
+"""One training run: a model, an optimizer, batches, and a step() with the settings of the side."""
 
 import contextlib
 import time
@@ -19,7 +19,7 @@ def attention_kernel(side):
 
 
 class Training:
-    """`device` is "cpu" only to try the code where there is no GPU; nothing is measured there."""
+    """`device` is "cpu" only to test the code without a GPU; nothing is measured there."""
 
     def __init__(self, side, device="cuda"):
         self.side, self.device = side, torch.device(device)
@@ -73,7 +73,7 @@ class Training:
         self.learn(batch)
 
     def capture(self):
-        """Records a whole step as one graph. Three steps on another stream come first, as torch asks for."""
+        """Records a whole step as one graph. Three steps on another stream come first, as torch requires."""
         self.static = [tensor.clone() for tensor in next(self.batches)]
         aside = torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())
@@ -94,7 +94,7 @@ class Training:
         self.graph.replay()
 
     def timed_steps(self, count):
-        """Distances between the ends of steps, on the device and on the host, of steps from idle to idle."""
+        """Runs steps from idle to idle. Returns the distances between their ends on the device and on the host, and the wall time."""
         self.synchronize()
         host = [time.perf_counter_ns()]
         marks = [self.mark()]
@@ -119,7 +119,7 @@ class Training:
 
 
 def memory_of(training, steps):
-    """What the allocator held at most during some steps."""
+    """The most memory that the allocator held during some steps."""
     training.synchronize()
     torch.cuda.reset_peak_memory_stats()
     for _ in range(steps):
@@ -146,7 +146,7 @@ def write_snapshot(training, path, steps):
 
 
 def profile(training, path, steps):
-    """Writes the trace of torch.profiler, and says how fast the steps were under it."""
+    """Writes the trace of torch.profiler, and returns the step times under it."""
     from torch import profiler
     activities = [profiler.ProfilerActivity.CPU]
     if training.device.type == "cuda":
@@ -156,7 +156,7 @@ def profile(training, path, steps):
         from torch._C._profiler import _ExperimentalConfig
         more["experimental_config"] = _ExperimentalConfig(enable_cuda_sync_events=True)
     except (ImportError, TypeError):
-        pass  # The trace has no sync records then, which its importer says.
+        pass  # The trace then has no sync records, which its importer reports.
     schedule = profiler.schedule(wait=0, warmup=2, active=steps, repeat=1)
     marks = []
     with profiler.profile(activities=activities, schedule=schedule, record_shapes=True, profile_memory=True,
@@ -165,7 +165,7 @@ def profile(training, path, steps):
             training.step()
             marks.append(training.mark())
             if len(marks) in (2, 2 + steps):
-                training.synchronize()  # So that no work of other steps reaches into the recorded ones.
+                training.synchronize()  # So that no work of other steps overlaps the recorded ones.
             running.step()
     return {"steps": steps, "device_ns": [training.between(a, b) for a, b in zip(marks[1:], marks[2:])],
             "sync_events": bool(more)}

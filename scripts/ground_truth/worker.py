@@ -6,8 +6,8 @@
     {"do": "snapshot", "steps": 2, "path": FILE}
     {"do": "profile", "steps": 4, "path": FILE}
 
-It ends with its input, so that none outlives a campaign that was killed. With --window it asks nothing and trains: that
-is the program that the collector records.
+It ends when its input ends, so that no worker outlives a campaign that was killed. With --window it reads no requests and
+trains: this is the program that the collector records.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def serve(arguments, replies):
 
 
 def train_for_collector(arguments):
-    """Some steps outside the window and some inside, which cuProfilerStart and cuProfilerStop mark."""
+    """Runs some steps outside the window and some inside; cuProfilerStart and cuProfilerStop mark the window."""
     session = open_session(arguments)
     result = {"prepare": session.prepare({}), "outside": session.time({"steps": arguments.window})}
     if arguments.played:
@@ -103,7 +103,7 @@ def main(argv):
     if arguments.window:
         train_for_collector(arguments)
         return 0
-    # Libraries print to stdout as they like; answers need it for themselves.
+    # Libraries may print to stdout, so answers get a copy of it for themselves.
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     serve(arguments, replies)

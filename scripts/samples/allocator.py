@@ -1,4 +1,4 @@
-"""Device memory as a caching allocator hands it out: blocks are kept, and one of the same size is used again."""
+"""Device memory as a caching allocator manages it: freed blocks are kept, and reused for requests of the same size."""
 
 
 class Allocator:

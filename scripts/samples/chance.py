@@ -1,4 +1,4 @@
-"""Random times that are the same on every machine: whole numbers, and nothing but uniform draws."""
+"""Random times that are the same on every machine: whole numbers, made from uniform draws only."""
 
 import random
 

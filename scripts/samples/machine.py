@@ -1,8 +1,8 @@
-"""A host thread and a GPU that obey the rules a real pair obeys.
+"""A host thread and a GPU that obey the rules of real ones.
 
 A launch costs the host a few microseconds; its kernel starts when the launch has reached the device and the stream
-is free. A synchronizing call returns when what it waits for is done. Nothing else orders anything, so every
-wait in a trace has its cause in it.
+is free. A synchronizing call returns when the work it waits for is done. Nothing else orders anything, so every
+wait in a trace has its cause in the trace.
 """
 
 import contextlib
@@ -23,10 +23,10 @@ class Gpu:
         self.launch_ns = launch_ns
         self.gap_ns = gap_ns
         self.sync_records = sync_records
-        self.blocking = set()  # Streams that the default stream waits for, and they for it.
+        self.blocking = set()  # Streams that the default stream waits for, and that wait for it.
         self.free = {}  # stream -> when its last work ends
         self._engine_free = {"in": 0, "out": 0}
-        self._not_before = {}  # stream -> what an event makes it wait for
+        self._not_before = {}  # stream -> the time that an event makes it wait for
         self._ends = {}  # stream -> ends of queued work, oldest first
 
     def streams(self):
@@ -36,7 +36,7 @@ class Gpu:
         return max(self.free.values(), default=0)
 
     def room_at(self, stream):
-        """When a launch finds room in the queue."""
+        """The time at which the queue has room for a launch."""
         ends = self._ends.get(stream, [])
         return ends[-QUEUE_LENGTH] if len(ends) >= QUEUE_LENGTH else 0
 
@@ -58,7 +58,7 @@ class Gpu:
         return start, start + duration
 
     def _ordered_with(self, stream):
-        """Streams whose work of up to now CUDA itself puts in front of what comes next on `stream`."""
+        """Streams whose work so far must, by CUDA's own rules, finish before the next work on `stream`."""
         if stream == DEFAULT_STREAM:
             return sorted(self.blocking)
         return [DEFAULT_STREAM] if stream in self.blocking else []
@@ -92,7 +92,7 @@ class Thread:
 
     @contextlib.contextmanager
     def op(self, name, before=1.5, behind=1.0, category="cpu_op", **args):
-        """An op around what is done inside; `before` and `behind` are its own microseconds."""
+        """An op around other calls; `before` and `behind` are its own microseconds before and after them."""
         external = self.recorder.next_external()
         self._externals.append(external)
         start = self.now
@@ -121,7 +121,7 @@ class Thread:
         return self._externals[-1] if self._externals else 0
 
     def call(self, name, microseconds, until=0):
-        """A CUDA call of its own time, which returns no earlier than `until`. Returns its number."""
+        """A CUDA call with a duration of its own, which returns no earlier than `until`. Returns its number."""
         correlation = self.recorder.next_correlation()
         start = self.now
         self.work(microseconds)
@@ -153,7 +153,7 @@ class Thread:
         self._device_event("gpu_memset", "Memset (Device)", self.stream, start, end, correlation, {"bytes": size})
 
     def copy_in_pageable(self, size, gigabytes_per_second):
-        """The driver stages such a copy itself: the call lasts until the stream has come to it and it is done."""
+        """The driver stages such a copy itself: the call lasts until the stream has reached the copy and the copy is done."""
         correlation = self.recorder.next_correlation()
         begin = self.now
         self.work(9)
@@ -210,7 +210,7 @@ class Thread:
                            "wait_on_cuda_event_id": recorded})
 
     def record_event(self):
-        """Returns what stream_waits_for() and synchronize_event() need: the call, the stream, and when its work up to now is done."""
+        """Returns the arguments of stream_waits_for() and synchronize_event(): the call, the stream, and when its work so far is done."""
         correlation = self.call("cudaEventRecord", 1.8)
         seen = self.recorder.on  # A profiler knows nothing of events recorded before it was started.
         return correlation if seen else -1, self.stream if seen else -1, self.gpu.free.get(self.stream, 0)
@@ -225,7 +225,7 @@ class Thread:
                            "wait_on_cuda_event_id": recorded})
 
     def _sync_record(self, kind, start, correlation, stream, args):
-        """CUPTI's record of a wait; only newer profilers ask for it."""
+        """CUPTI's record of a wait; only newer profilers request it."""
         if self.gpu.sync_records:
             self.recorder.complete("cuda_sync", kind, DEVICE, stream, start + 600, self.now - 300,
                                    {"External id": self.external(), "cuda_sync_kind": kind, **args,

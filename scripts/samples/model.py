@@ -27,8 +27,8 @@ class Op:
     shapes: list
     output_bytes: int
     grad: typing.Optional[Grad] = None
-    parameters: int = 0  # How many gradients its backward hands to AccumulateGrad.
-    python_us: float = 9  # What Python does before the op.
+    parameters: int = 0  # Number of gradients that its backward passes to AccumulateGrad.
+    python_us: float = 9  # Python's work before the op.
 
 
 @dataclasses.dataclass
@@ -39,7 +39,7 @@ class Module:
 
 @dataclasses.dataclass
 class Device:
-    """What the roofline needs. `properties` is what a trace records about the device."""
+    """The figures that the roofline needs. `properties` are those that a trace records about the device."""
     properties: dict
     flops: float
     bytes_per_second: float

@@ -1,4 +1,4 @@
-"""What the profiler saw: events in the format of PyTorch's Kineto traces."""
+"""The recorded events, in the format of PyTorch's Kineto traces."""
 
 import gzip
 import json
@@ -9,7 +9,7 @@ PROCESS = 4242
 
 
 class Recorder:
-    """Numbers and collects events while `on`; nothing else depends on whether it is."""
+    """Numbers and collects events while `on`. The simulation is the same whether it is on or off."""
 
     def __init__(self):
         self.on = False

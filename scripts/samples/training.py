@@ -20,7 +20,7 @@ ADAMW = ("AdamW", [("aten::_foreach_mul_", "BinaryOpScalarFunctor", 2), ("aten::
 
 @dataclasses.dataclass
 class Settings:
-    """What one sample is a recording of."""
+    """The program that a sample is a recording of."""
     description: str
     seed: int
     device: object
@@ -43,7 +43,7 @@ class Settings:
 
 
 class Workers:
-    """Processes that prepare batches ahead, each its own, in turn. They are not recorded; their batches are waited for."""
+    """Processes that prepare batches ahead, each its own batch, in turn. They are not recorded, but the loop waits for their batches."""
 
     def __init__(self, count, factor, load_ns, chance, start):
         self._load_ns = load_ns
@@ -61,7 +61,7 @@ class Workers:
         self._ready.append(done)
 
     def take(self, now):
-        """When the next batch is there. Another one is asked for."""
+        """The time when the next batch is ready. Requests another one."""
         ready = self._ready[self._taken]
         self._taken += 1
         self._request(max(now, ready))
@@ -79,7 +79,7 @@ class Training:
         self.autograd = Thread(self.gpu, PROCESS + 77, "pt_autograd_0", 0)
         self.allocator = Allocator(self.recorder, settings.parameters * 4 * 4) if settings.memory_events else None
         self.workers = None
-        self._copied = None  # The event behind a prefetched copy.
+        self._copied = None  # The event recorded after a prefetched copy.
         self._sequence = 0
 
     def run(self):
@@ -89,7 +89,7 @@ class Training:
                                    self.chance, 0)
         for step in range(settings.warm_up + settings.steps):
             if step == settings.warm_up:
-                # The profiler starts on an idle device, so that all that is recorded has its cause in the recording.
+                # The profiler starts on an idle device, so that everything recorded has its cause in the recording.
                 main.wait_until(self.gpu.idle_at())
                 main.busy(900)
                 self.recorder.on = True
@@ -135,7 +135,7 @@ class Training:
         with main.op(f"enumerate(DataLoader)#{kind}.__next__", category="user_annotation", before=20, behind=15):
             if self.workers:
                 main.wait_until(self.workers.take(main.now))
-                main.work(190)  # To take it out of the queue and map its memory.
+                main.work(190)  # Takes the batch out of the queue and maps its memory.
                 return
             for _ in range(6):
                 main.busy(self.settings.load_us / 6, spread=0.12)

@@ -1,5 +1,5 @@
-// Serves requests from free blocks: best fit, splitting, joining, and blocks that wait for other
-// streams.
+// Serves requests from free blocks: best fit, splitting, joining, and blocks that other streams
+// still use.
 
 #include "foretrace/allocator.h"
 
@@ -22,8 +22,8 @@ CacheRequest CachingAllocator::Impl::request_for(std::int64_t handle, std::int64
   return request;
 }
 
-/// Blocks are compared by size. Of two in expandable segments, the one that could grow less is
-/// better, so that the end of a segment stays free for requests that only fit there.
+/// Finds the smallest block that is large enough. In expandable segments the block that could grow
+/// least is better, so that the end of a segment stays free for requests that fit only there.
 std::uint32_t CachingAllocator::Impl::search(const CacheRequest& request) {
   CachePool& pool = table.pool(request.is_small);
   ++pool.searches;
@@ -71,7 +71,7 @@ void CachingAllocator::Impl::hand_out(std::uint32_t block, const CacheRequest& r
   table.add(&AllocatorLevels::requested, given.requested);
 }
 
-/// Whether it could be done within the limit.
+/// Returns whether the request could be served within the limit.
 bool CachingAllocator::Impl::serve(const CacheRequest& request) {
   std::uint32_t block = kNoBlock;
   if (request.rounded < kOneExabyte) {
@@ -92,15 +92,15 @@ OutOfMemory CachingAllocator::Impl::refusal_of(const CacheRequest& request) cons
   for (const bool small : {true, false}) {
     const auto& free = table.pool(small).free;
     for (auto at = free.begin(); at != free.end();) {
-      at =
-          free.upper_bound({at->stream, kMost, 0, 0});  // The next stream; in front is the largest.
+      // Goes to the next stream; the block before that is the largest of this stream.
+      at = free.upper_bound({at->stream, kMost, 0, 0});
       refusal.largest_free = std::max(refusal.largest_free, std::prev(at)->bytes);
     }
   }
   return refusal;
 }
 
-/// Nothing if it cannot be done in any address space.
+/// Serves a request beyond the limit. Does nothing if no address space is large enough.
 void CachingAllocator::Impl::serve_beyond(const CacheRequest& request) {
   limit = allowed = kOneExabyte;
   serve(request);
@@ -115,7 +115,7 @@ void CachingAllocator::Impl::free(std::int64_t handle, Nanoseconds now) {
   handles.erase(found);
   table.add(&AllocatorLevels::allocated, -table[block].bytes);
   if (!table[block].is_recorded) return release(block);
-  // It stays where it is until a later request finds the other streams done.
+  // The block stays in place until a later request finds that the other streams are done.
   table[block].use = BlockUse::pending;
   pending.push({std::max(table[block].busy_until, now), block});
 }

@@ -100,7 +100,7 @@ std::uint32_t BlockTable::split(std::uint32_t block, std::int64_t bytes) {
   return rest;
 }
 
-/// The one in front stays, so that a segment never changes its first block.
+/// Keeps the front block, so that the first block of a segment never changes.
 void BlockTable::absorb_next(std::uint32_t block) {
   const std::uint32_t gone = blocks_[block].next;
   blocks_[block].bytes += blocks_[gone].bytes;

@@ -4,10 +4,10 @@
 //
 //     segment  [ used | free | pending | free ]     blocks in order of address, linked
 //     free     by (stream, size, address)           the first that is large enough fits best
-//     whole    free ones that are all of a segment  segments that can be freed, linked
+//     whole    free blocks that fill a segment      segments that can be freed, linked
 //
-// A free block is never next to another free one: they are joined as soon as they meet. Expandable
-// segments are address space of which some is unmapped; unmapped blocks are joined likewise.
+// Two free blocks are never neighbours: they are joined at once. In expandable segments, which are
+// address space, some memory is unmapped; unmapped blocks are joined likewise.
 
 #include <cstdint>
 #include <map>
@@ -29,9 +29,9 @@ struct CacheBlock {
   std::int64_t bytes = 0;
   std::int64_t requested = 0;
   std::int64_t handle = -1;
-  std::int64_t free_since = 0;  ///< In searches of its pool.
+  std::int64_t free_since = 0;  ///< Counted in searches of its pool.
   Nanoseconds busy_until = Nanoseconds::min();
-  std::uint32_t previous = kNoBlock, next = kNoBlock;  ///< In the segment.
+  std::uint32_t previous = kNoBlock, next = kNoBlock;  ///< Neighbours in the segment.
   std::uint32_t whole_previous = kNoBlock, whole_next = kNoBlock;
   std::uint32_t segment = 0;
   BlockUse use = BlockUse::free;
@@ -76,22 +76,22 @@ struct CachePool {
   std::int64_t searches = 0;
 };
 
-/// The addresses that a driver returns: always the lowest that are free. Those of real devices
-/// differ, but a block's address only decides between blocks of the same size.
+/// The addresses that a driver returns: always the lowest that are free. Real devices return
+/// others, but the address only decides between blocks of the same size.
 class AddressSpace {
  public:
   AddressSpace();
-  /// 0 if there is no such stretch.
+  /// Returns the start of the lowest hole of this size, or 0 if there is none.
   std::uint64_t take(std::int64_t bytes);
-  /// Takes exactly this stretch, even if it is in use.
+  /// Takes exactly this range, even if it is in use.
   void reserve(std::uint64_t address, std::int64_t bytes);
   void give_back(std::uint64_t address, std::int64_t bytes);
 
  private:
-  std::map<std::uint64_t, std::uint64_t> holes_;  ///< Begin and end.
+  std::map<std::uint64_t, std::uint64_t> holes_;  ///< End of each hole, by its begin.
 };
 
-/// Keeps blocks, pools and levels in step. Knows no rules.
+/// Keeps blocks, pools and levels consistent. Knows none of the allocator's rules.
 class BlockTable {
  public:
   CacheBlock& operator[](std::uint32_t block) { return blocks_[block]; }
@@ -114,11 +114,11 @@ class BlockTable {
     return block != kNoBlock && blocks_[block].use == use;
   }
 
-  /// A segment of one block, that is in no list yet.
+  /// Adds a segment of one block, which is in no list yet.
   std::uint32_t add_segment(const CacheSegment& segment, BlockUse use);
   void remove_segment(std::uint32_t block);
 
-  /// Cuts off everything after the first `bytes`; the new block has the same use, and is in no
+  /// Splits off everything after the first `bytes`; the new block has the same use and is in no
   /// list.
   std::uint32_t split(std::uint32_t block, std::int64_t bytes);
   /// Joins a block that is in no list with neighbours of the same use; returns the resulting block.
@@ -139,7 +139,7 @@ class BlockTable {
   void take(std::uint32_t block);
 
   std::vector<CacheBlock> blocks_;
-  std::vector<std::uint32_t> unused_;  ///< Places in blocks_.
+  std::vector<std::uint32_t> unused_;  ///< Free places in blocks_.
   std::vector<CacheSegment> segments_;
   CachePool pools_[2];
   AllocatorLevels levels_, peaks_;

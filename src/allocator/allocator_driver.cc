@@ -1,14 +1,14 @@
 // Gets memory from the driver: segments of a fixed size, or expandable ones.
 //
-// An expandable segment is address space, one for each stream and pool, large enough for all the
-// memory of a device. Pages (2 MiB for small blocks, 20 MiB for large ones) are mapped where the
-// lowest address has room for a request. A free block that ends where the unmapped begins is part
-// of that room:
+// An expandable segment is address space, one for each stream and pool, large enough for all memory
+// of a device. Pages (2 MiB for small blocks, 20 MiB for large ones) are mapped at the lowest
+// address that has room for a request. A free block in front of unmapped space is part of that
+// room:
 //
 //     | used | free |  unmapped ...       a request larger than the free block maps only the rest
 //     | used | request   |r| unmapped
 //
-// Ignored: the memory for the driver's own granularity, its context and other processes.
+// Ignored: the driver's own granularity, its context, and the memory of other processes.
 
 #include <algorithm>
 #include <utility>
@@ -31,7 +31,7 @@ std::int64_t whole_pages(std::int64_t bytes, bool small) {
 
 std::uint32_t CachingAllocator::Impl::ask_driver(const CacheRequest& request) {
   const auto grow = [&] {
-    // PyTorch checks the size of a whole segment here, also where it would map less.
+    // PyTorch checks the size of a whole segment here, even if it would map less.
     if (allowed < limit && table.levels().reserved + request.segment > allowed) return kNoBlock;
     return rules.expandable() ? expand(request) : new_segment(request);
   };
@@ -80,8 +80,8 @@ std::uint32_t CachingAllocator::Impl::room_to_expand(const CacheRequest& request
   return new_address_space(request);
 }
 
-/// An eighth more than the device has, so that pages can be unmapped at the front and mapped at the
-/// end.
+/// Reserves an eighth more than the device has, so that pages can be unmapped at the front and
+/// mapped at the end.
 std::uint32_t CachingAllocator::Impl::new_address_space(const CacheRequest& request) {
   if (request.rounded > limit) return kNoBlock;
   const std::int64_t most =
@@ -99,8 +99,8 @@ std::uint32_t CachingAllocator::Impl::new_address_space(const CacheRequest& requ
   return block;
 }
 
-/// Makes the first `bytes` of an unmapped block free ones, in whole pages; returns the free block
-/// that they are part of then.
+/// Maps the first `bytes` of an unmapped block, in whole pages. Returns the free block that
+/// contains them, or kNoBlock if the limit does not allow it.
 std::uint32_t CachingAllocator::Impl::map(std::uint32_t block, std::int64_t bytes) {
   const std::int64_t mapped = whole_pages(bytes, table.segment_of(block).is_small);
   if (table.levels().reserved + mapped > limit) return kNoBlock;

@@ -1,7 +1,7 @@
 #pragma once
 
 // The parts of a CachingAllocator: serving requests (allocator.cc), getting memory from the driver
-// (allocator_driver.cc) and giving it back (allocator_release.cc).
+// (allocator_driver.cc) and returning it (allocator_release.cc).
 
 #include <queue>
 #include <unordered_map>
@@ -13,12 +13,12 @@
 
 namespace foretrace {
 
-/// A request on its way through the rules.
+/// A request, with the sizes that the rules derive from it.
 struct CacheRequest {
   std::int64_t handle = -1;
   std::int64_t requested = 0;
   std::int64_t rounded = 0;
-  std::int64_t segment = 0;  ///< To ask the driver for.
+  std::int64_t segment = 0;  ///< Size to request from the driver.
   std::int64_t stream = 0;
   bool is_small = false;
 };
@@ -34,10 +34,10 @@ struct CachingAllocator::Impl {
   std::uint32_t search(const CacheRequest& request);
   void hand_out(std::uint32_t block, const CacheRequest& request);
   void free(std::int64_t handle, Nanoseconds now);
-  void release(std::uint32_t block);  ///< Back to the pool.
+  void release(std::uint32_t block);  ///< Returns the block to its pool.
   void finish_pending(Nanoseconds now);
 
-  /// A block, taken out of the pool, that is large enough; or kNoBlock.
+  /// Returns a block that is large enough and in no pool, or kNoBlock.
   std::uint32_t ask_driver(const CacheRequest& request);
   std::uint32_t new_segment(const CacheRequest& request);
   std::uint32_t expand(const CacheRequest& request);
@@ -63,7 +63,7 @@ struct CachingAllocator::Impl {
   };
 
   CachingRules rules;
-  std::int64_t limit;  ///< That of the rules, but while something is served beyond it.
+  std::int64_t limit;  ///< The limit of the rules, except in serve_beyond().
   std::int64_t allowed;
   BlockTable table;
   AddressSpace addresses;

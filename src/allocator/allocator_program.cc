@@ -1,8 +1,8 @@
-// Allocator programs: one step per line, words divided by blanks, "#" begins a comment.
+// Allocator programs: one step per line, words separated by blanks; "#" begins a comment.
 //
-// Steps follow each other without a clock. Work on a stream is done after a `sync` on it, and not
-// before; so a recorded block is held back from its `free` to the next `sync` on that stream. The
-// number of a step is its time.
+// Steps run one after the other without a clock; the number of a step is its time. Work on a stream
+// is done at the next `sync` on it, so a recorded block is held back from its `free` to the next
+// `sync` on that stream.
 
 #include <algorithm>
 #include <charconv>
@@ -172,7 +172,7 @@ class ProgramParser {
     return found->second;
   }
 
-  /// From the last step to the first: when each recorded stream is found done.
+  /// Finds, from the last step to the first, when each recorded stream is done with its block.
   void find_ends() {
     constexpr Nanoseconds kNever = Nanoseconds::max();
     std::map<std::int64_t, std::vector<std::size_t>> syncs;
@@ -200,7 +200,8 @@ class ProgramParser {
 
   AllocatorProgram program_;
   std::size_t line_ = 0;
-  std::map<std::string_view, std::size_t> in_use_;  ///< And since which line.
+  /// Names in use, with the line of their malloc.
+  std::map<std::string_view, std::size_t> in_use_;
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
 };
 

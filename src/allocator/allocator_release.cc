@@ -1,5 +1,5 @@
-// Frees memory to the driver: segments unused for long, oversize ones, all that can be freed. Also
-// takes over segments of another allocator.
+// Returns memory to the driver: segments unused for long, oversize ones, or all that can be freed.
+// Also takes over segments of another allocator.
 
 #include <algorithm>
 #include <limits>
@@ -27,9 +27,9 @@ void CachingAllocator::Impl::release_whole(std::uint32_t block) {
   ++driver_frees;
 }
 
-/// Frees large segments that are free as a whole, and have been for at least as many searches as
-/// such ones on average; repeats until the part above the threshold is reclaimed. A round is not
-/// cut short once that is enough, so that the next one is not needed soon.
+/// Frees large segments that are entirely unused, if they have been so for at least the average
+/// number of searches; repeats until the part above the threshold is reclaimed. Each round is
+/// completed even if less would suffice, so that the next collection is not needed soon.
 void CachingAllocator::Impl::collect_garbage() {
   const std::int64_t excess = table.levels().reserved - rules.collects_above();
   if (excess <= 0) return;
@@ -54,8 +54,8 @@ void CachingAllocator::Impl::collect_garbage() {
   }
 }
 
-/// With a max_split_size: the smallest unused block that is oversize and would do; or, where none
-/// would, as many of the largest as it takes.
+/// If a max_split_size is set, frees the smallest unused oversize block that is large enough; if
+/// there is none, as many of the largest as needed. Returns whether that was enough.
 bool CachingAllocator::Impl::release_oversize(const CacheRequest& request) {
   const std::int64_t least = rules.max_split_size();
   if (least == std::numeric_limits<std::int64_t>::max()) return false;
@@ -83,7 +83,7 @@ bool CachingAllocator::Impl::release_oversize(const CacheRequest& request) {
   return released >= enough;
 }
 
-/// Waits for all streams first. A split segment stays as a whole.
+/// Waits for all streams first. A segment with a block in use stays.
 void CachingAllocator::Impl::release_all() {
   finish_pending(Nanoseconds::max());
   for (const bool small : {false, true}) {
@@ -92,7 +92,7 @@ void CachingAllocator::Impl::release_all() {
   }
 }
 
-/// Only a block of at least a page can contain a whole one.
+/// Only free blocks of at least a page are considered, because smaller ones contain no whole page.
 void CachingAllocator::Impl::unmap_all(bool small) {
   const auto& free = table.pool(small).free;
   const std::int64_t page = small ? kSmallBuffer : kLargeBuffer;
@@ -133,9 +133,9 @@ void CachingAllocator::Impl::unmap(std::uint32_t block) {
   table.remove_segment(pages);
 }
 
-/// Gaps between the listed blocks are free; overlapping blocks are left out, and so is a segment of
-/// impossible size. An expandable segment is treated as one that cannot grow, because the size of
-/// its address space is unknown; growth happens elsewhere.
+/// Gaps between the listed blocks are free. Overlapping blocks and segments of impossible size are
+/// left out. An expandable segment is treated as one that cannot grow, because the size of its
+/// address space is unknown; growth happens in new segments.
 void CachingAllocator::Impl::adopt(const AllocatorSegment& segment) {
   const bool has_room = segment.bytes > 0 && segment.address < kMostAddress &&
                         segment.bytes <= kOneExabyte - table.levels().reserved;

@@ -1,16 +1,16 @@
-// The caching allocator under the schedule of a timeline, one device at a time.
+// Runs the caching allocator with the requests of a timeline, one device at a time.
 //
-// It starts empty, and memory in use when the recording began is put in first, because nothing
-// later can use that room:
+// It starts empty. Memory in use when the recording began is put in first, because no later request
+// can use that room:
 //
-//   1. Memory in use that belongs to no recorded block, as parameters and the state of optimizers
-//      mostly do: one segment just as large, filled by one block. So it adds the same to allocated
-//      and reserved, and no request gets room in it that may never have existed.
-//   2. Blocks that the recording frees, or reads, but does not make: requested one by one.
+//   1. Memory in use that belongs to no recorded block, as most parameters and optimizer states do:
+//      one segment of that size, filled by one block. So it adds the same to allocated and
+//      reserved, and offers no room to later requests that the real cache may not have had.
+//   2. Blocks that the recording frees or reads, but does not make: requested one by one.
 //
-// The real allocator's cache when the recording began is unknown; the replay asks the driver for
-// memory when it is needed. So reserved memory may start below the real one and reaches it within
-// the first step.
+// The state of the real allocator's cache when the recording began is unknown; the replay asks the
+// driver for memory when it is needed. So reserved memory may start below the real value, and
+// reaches it within the first step.
 
 #include <algorithm>
 #include <map>
@@ -20,7 +20,7 @@
 namespace foretrace {
 namespace {
 
-/// Until when other streams use each block; Nanoseconds::min() where none does.
+/// Returns until when other streams use each block; Nanoseconds::min() if none does.
 std::vector<Nanoseconds> busy_elsewhere(const Graph& graph, const Timeline& timeline) {
   std::vector<Nanoseconds> busy(graph.allocations().size(), Nanoseconds::min());
   const auto is_on_device = [&](LaneId lane) {
@@ -38,7 +38,7 @@ std::vector<Nanoseconds> busy_elsewhere(const Graph& graph, const Timeline& time
   return busy;
 }
 
-/// One device.
+/// Replays the allocator of one device.
 class DeviceReplay {
  public:
   DeviceReplay(const Graph& graph, std::int32_t device, const AllocatorSettings& settings)
@@ -91,7 +91,7 @@ class DeviceReplay {
  private:
   static constexpr std::int64_t kUnknownStream = -2, kAnotherStream = -3;
   static constexpr std::uint64_t kUnknownAddress = std::uint64_t{1} << 62;
-  static constexpr Bytes kMostUnknown{std::int64_t{1} << 59};  ///< More than any device has.
+  static constexpr Bytes kMostUnknown{std::int64_t{1} << 59};  ///< More memory than any device has.
 
   static std::int64_t stream_of(const Allocation& block) {
     return block.stream == kNoLane ? -1 : static_cast<std::int64_t>(index(block.stream));
@@ -120,7 +120,7 @@ class DeviceReplay {
   std::int64_t most_reserved_ = 0;
 };
 
-/// Devices that have allocations, or memory in use when the recording began.
+/// Makes a replay for each device that has allocations, or memory in use when the recording began.
 std::map<std::int32_t, DeviceReplay> replays_of(const Graph& graph,
                                                 const AllocatorSettings& settings) {
   std::map<std::int32_t, DeviceReplay> replays;

@@ -66,9 +66,9 @@ void CachingRules::read_divisions(std::string_view text) {
   read_intervals(text.substr(1, text.size() - 2));
 }
 
-/// "256:1,512:2,>:8": the number of divisions from that many MiB up to twice as many. Smaller sizes
-/// use the first entry; sizes not mentioned between two are not divided; ">" applies to sizes above
-/// the entry before it.
+/// Reads "256:1,512:2,>:8": the number of divisions from that many MiB up to twice as many. Sizes
+/// below the first entry use it; sizes between two entries that have none of their own are not
+/// divided; ">" applies to sizes above the entry before it.
 void CachingRules::read_intervals(std::string_view text) {
   std::size_t last = 0;
   bool is_first = true;

@@ -8,9 +8,9 @@
 namespace foretrace {
 namespace {
 
-/// Answers which of the blocks added live at the same time as another, without looking at all.
-/// Blocks are leaves in order of when they are made; each node knows when the last below it is
-/// freed.
+/// Finds the added blocks that live at the same time as another, without looking at all of them. A
+/// tree: blocks are the leaves, in order of when they are made; each node knows when the last block
+/// below it is freed.
 class Alive {
  public:
   explicit Alive(const std::vector<PoolBlock>& blocks) : blocks_(blocks), by_made_(blocks.size()) {
@@ -38,10 +38,10 @@ class Alive {
 
  private:
   struct Node {
-    std::size_t number, first, count;  ///< The leaves below it.
+    std::size_t number, first, count;  ///< `first` and `count` describe the leaves below it.
   };
 
-  /// Depth is the logarithm of the number of blocks.
+  /// The recursion is as deep as the logarithm of the number of blocks.
   void find(Node node, std::size_t end, std::int64_t made, std::vector<std::size_t>& found) const {
     if (node.first >= end || last_[node.number] <= made) return;
     if (node.count == 1) return found.push_back(by_made_[node.first]);
@@ -60,8 +60,8 @@ bool takes_room(const PoolBlock& block) {
   return block.bytes > Bytes{} && block.made < block.freed;
 }
 
-/// The lowest of the smallest gaps with room for `bytes` above `bottom` and between `others`, else
-/// on top of them.
+/// Returns the lowest of the smallest gaps with room for `bytes` above `bottom` and between
+/// `others`; if there is none, the place on top of them.
 std::int64_t best_fit(std::int64_t bytes, std::int64_t bottom, std::vector<std::size_t>& others,
                       const std::vector<PoolBlock>& blocks,
                       const std::vector<std::int64_t>& offsets) {
@@ -80,7 +80,8 @@ std::int64_t best_fit(std::int64_t bytes, std::int64_t bottom, std::vector<std::
 }  // namespace
 
 Bytes peak_load(const std::vector<PoolBlock>& blocks) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> changes;  // Negative ones come first.
+  // At equal times, frees (negative) come first.
+  std::vector<std::pair<std::int64_t, std::int64_t>> changes;
   for (const PoolBlock& block : blocks) {
     if (!takes_room(block)) continue;
     changes.emplace_back(block.made, block.bytes.count);
@@ -112,7 +113,7 @@ PoolPlan plan_pool(const std::vector<PoolBlock>& blocks) {
       bottom += blocks[i].bytes.count;
     }
   }
-  // Equal ones are sorted by time, which colours those of one size without a gap.
+  // Blocks of equal size are sorted by time, which places them without gaps between them.
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::tuple(-blocks[a].bytes.count, blocks[a].made, a) <
            std::tuple(-blocks[b].bytes.count, blocks[b].made, b);

@@ -15,7 +15,7 @@
 namespace foretrace {
 namespace {
 
-/// Names differ between CUDA and HIP only in the prefix, so the rest is looked for.
+/// CUDA and HIP names differ only in their prefix, so only the rest is compared.
 bool waits_for_event(std::string_view name) { return contains(name, "StreamWaitEvent"); }
 bool waits_for_device(std::string_view name) { return contains(name, "Synchronize"); }
 
@@ -26,7 +26,8 @@ bool is_collective(std::string_view name) {
 /// Facts that are determined once for each distinct name.
 struct NameFacts {
   bool launch = false, event_wait = false, sync = false, module = false, collective = false;
-  std::optional<std::size_t> step_word{};  ///< For the range of a training step.
+  /// Index of the word in the name of a training step (see step_name.h).
+  std::optional<std::size_t> step_word{};
 };
 
 std::vector<NameFacts> facts_of(const Names& names) {
@@ -60,8 +61,8 @@ class Count {
   }
 
  private:
-  /// The profiler's steps; else those of the word with the fewest, as a step has several
-  /// micro-batches.
+  /// Counts the profiler's own steps if there are any; otherwise the ranges of the word that occurs
+  /// least often, because a step contains several micro-batches.
   void count_steps() {
     if (markers_.empty()) return;
     auto chosen = markers_.begin();
@@ -199,7 +200,7 @@ class Count {
 
   const Trace& trace_;
   std::vector<NameFacts> facts_;
-  /// By the word that steps are named with.
+  /// Start and duration of step ranges, by the index of the word in their name (see step_name.h).
   std::map<std::size_t, std::vector<std::pair<std::int64_t, std::int64_t>>> markers_;
   Census census_;
 };

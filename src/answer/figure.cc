@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// Four significant digits, without an exponent for what people meet.
+/// Formats with four significant digits; an exponent appears only below 1e-3 and from 1e9 on.
 std::string number_text(double value) {
   const double size = std::abs(value);
   if (size != 0 && (size < 1e-3 || size >= 1e9)) return to_text(value);

@@ -9,13 +9,13 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kLeastRanked = 3;  ///< Rows of a group whose order says something.
+constexpr std::size_t kLeastRanked = 3;  ///< Fewest rows of a group whose order is meaningful.
 
 struct Pair {
   double predicted = 0, measured = 0;
 };
 
-/// Ranks from 0, the mean of equal ones.
+/// Rank of each value, from 0; equal values share the mean of their ranks.
 std::vector<double> ranks_of(const std::vector<double>& values) {
   std::vector<double> ranks;
   for (const double value : values) {
@@ -26,7 +26,7 @@ std::vector<double> ranks_of(const std::vector<double>& values) {
   return ranks;
 }
 
-/// Spearman's: the correlation of ranks. Nothing where one side has no order.
+/// Spearman's rank correlation. Returns nullopt if all values of one side are equal.
 std::optional<double> rank_correlation(const std::vector<Pair>& pairs) {
   std::vector<double> predicted, measured;
   for (const Pair& pair : pairs)
@@ -43,9 +43,9 @@ std::optional<double> rank_correlation(const std::vector<Pair>& pairs) {
   return both / std::sqrt(a * b);
 }
 
-/// How much slower the layout that was predicted to be best is than the best. Rows with the same
-/// prediction are one layout that was measured several times, and their median counts; nothing
-/// where there is only one.
+/// How much slower the layout with the best prediction is than the layout that was measured
+/// fastest, as a share. Rows with the same prediction are one layout that was measured several
+/// times; their median counts. Returns nullopt if there is only one layout.
 std::optional<double> regret_of(const std::vector<Pair>& pairs) {
   std::map<double, std::vector<double>> measured;  // By prediction.
   for (const Pair& pair : pairs) measured[pair.predicted].push_back(pair.measured);

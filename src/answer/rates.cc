@@ -3,7 +3,8 @@
 namespace foretrace {
 
 std::optional<double> flops_utilization(const StepRates& rates, Nanoseconds step_time) {
-  constexpr double kLeastKnown = 0.5;  // Less would tell of the recording, not of the job.
+  // Below this share, the result would describe the recording rather than the job.
+  constexpr double kLeastKnown = 0.5;
   if (rates.flops <= 0 || rates.peak_flops <= 0 || step_time <= 0ns) return std::nullopt;
   if (rates.known_share < kLeastKnown) return std::nullopt;
   return rates.flops / (static_cast<double>(step_time.count()) * 1e-9) / rates.peak_flops;

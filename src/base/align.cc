@@ -8,8 +8,9 @@ namespace {
 using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 using Items = std::span<const std::uint64_t>;
 
-/// The middle part, without what both have in common at their ends. `furthest_[k]` is how far into
-/// `a` one gets on diagonal k = position in a - position in b with the differences so far.
+/// Aligns the middle parts, without the common front and back. `furthest_[k]` (`rounds_`) is the
+/// greatest position in `a` reachable on diagonal k = position in a - position in b with the
+/// differences so far.
 class Search {
  public:
   Search(Items a, Items b) : a_(a), b_(b) {}
@@ -39,13 +40,13 @@ class Search {
     return rounds_[static_cast<std::size_t>(d)][static_cast<std::size_t>(k + d)];
   }
 
-  /// Whether diagonal k is reached best by dropping an item of b.
+  /// Whether dropping an item of b reaches diagonal k best.
   bool drops_of_b(std::ptrdiff_t d, std::ptrdiff_t k) const {
     return k == -d || (k != d && furthest(d - 1, k - 1) < furthest(d - 1, k + 1));
   }
 
-  /// Where diagonal k is entered after the d-th difference. May lie outside of both, where no way
-  /// leads back.
+  /// Position in `a` at which diagonal k is entered after the d-th difference. It may lie outside
+  /// of both sequences, but then no path leads back to it.
   std::ptrdiff_t entry(std::ptrdiff_t d, std::ptrdiff_t k) const {
     return drops_of_b(d, k) ? furthest(d - 1, k + 1) : furthest(d - 1, k - 1) + 1;
   }

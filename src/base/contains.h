@@ -10,7 +10,7 @@ constexpr bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// Whether it contains one of `parts`.
+/// Whether `text` contains one of `parts`.
 inline bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(),
                      [&](std::string_view part) { return contains(text, part); });

@@ -1,6 +1,6 @@
 #pragma once
 
-// CRC-32C (Castagnoli, as in iSCSI), by the processor's own instruction where it has one.
+// CRC-32C (Castagnoli, as in iSCSI), computed by the processor's own instruction if it has one.
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,8 @@
 
 // Random numbers that are the same on every machine: integers by splitmix64 (Steele, Lea and Flood,
 // OOPSLA 2014), the rest by additions, multiplications and square roots, which IEEE 754 rounds the
-// same everywhere. The logarithms and cosines that textbooks draw normal numbers with are not.
+// same everywhere. The usual methods for normal numbers need logarithms and cosines, whose rounding
+// differs.
 
 #include <cmath>
 #include <cstdint>
@@ -21,22 +22,22 @@ class Draws {
     return z ^ (z >> 31U);
   }
 
-  /// One of 0 .. count - 1.
+  /// Uniform in 0 .. count - 1.
   std::uint64_t below(std::uint64_t count) { return (next() >> 32U) * count >> 32U; }
 
-  /// At least 0 and below 1.
+  /// Uniform in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11U) * 0x1p-53; }
 
-  /// Mean 0 and variance 1: the sum of twelve uniform numbers (Irwin and Hall), close to normal up
-  /// to three deviations.
+  /// Has mean 0 and variance 1: the sum of twelve uniform numbers (Irwin and Hall), close to normal
+  /// up to three deviations.
   double normal() {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += uniform();
     return sum;
   }
 
-  /// How much wider than a normal number one of Student's distribution is: its scale is known from
-  /// so many outcomes only.
+  /// Turns a normal number into one of Student's distribution, which is wider because its scale was
+  /// estimated from only `outcomes` values.
   double studentized(double value, int outcomes) {
     double squares = 0;
     for (int i = 0; i < outcomes; ++i) {

@@ -10,15 +10,16 @@ struct Range {
   char32_t first, last;
 };
 
-/// Controls, marks that order letters from right to left, and characters without width: hidden in a
-/// name, they make two names look the same, or hide a command from a comparison that skips them.
+/// Control characters, marks that reverse the order of letters, and characters without width:
+/// hidden in a name, they make two names look the same, or hide a command from a comparison that
+/// skips them.
 constexpr Range kObeyed[] = {
     {0x00, 0x1f},       {0x7f, 0x9f},      {0xad, 0xad},     {0x61c, 0x61c},   {0x115f, 0x1160},
     {0x17b4, 0x17b5},   {0x180e, 0x180e},  {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},
     {0x3164, 0x3164},   {0xfeff, 0xfeff},  {0xffa0, 0xffa0}, {0xfff9, 0xfffb}, {0xfffe, 0xffff},
     {0x1bca0, 0x1bca3}, {0xe0000, 0xe0fff}};
 
-/// Characters that trimming removes from the start of a line, beside the ASCII blank.
+/// Characters, besides the ASCII blank, that trimming removes from the start of a line.
 constexpr Range kBlanks[] = {{0xa0, 0xa0},     {0x1680, 0x1680}, {0x2000, 0x200a},
                              {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}};
 
@@ -34,7 +35,7 @@ void append_hex(std::string_view prefix, std::uint32_t value, int digits, std::s
     to += "0123456789abcdef"[value >> shift & 15U];
 }
 
-/// As in JSON: beyond 16 bits as two surrogates.
+/// Escapes as JSON does; a character beyond 16 bits becomes two surrogates.
 void append_escape(char32_t code, std::string& to) {
   if (code == '\n') {
     to += "\\n";
@@ -50,7 +51,7 @@ void append_escape(char32_t code, std::string& to) {
   }
 }
 
-/// Bytes of the character that begins with `lead`; 1 if none does.
+/// Length in bytes of the character that begins with `lead`; 1 if none does.
 std::size_t length_of(unsigned char lead) {
   if (lead >= 0xc2 && lead <= 0xdf) return 2;
   if (lead >= 0xe0 && lead <= 0xef) return 3;
@@ -59,7 +60,8 @@ std::size_t length_of(unsigned char lead) {
 
 constexpr char32_t kNoCharacter = 0xffffffff;
 
-/// The character; its length fits its first byte, and all others are 0x80 to 0xbf.
+/// Decodes a character, or returns kNoCharacter. REQUIRES: the length fits the first byte, and all
+/// other bytes are 0x80 to 0xbf.
 char32_t decoded(std::string_view bytes) {
   if (bytes.size() == 1) return kNoCharacter;
   constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -99,7 +101,8 @@ void Escaping::end(std::string& to) {
   pending_.clear();
 }
 
-/// Whether a server would recognize a command by it; counts the characters before.
+/// Returns whether a build server would recognize a command that ends with `c`; tracks the
+/// characters before it.
 bool Escaping::is_end_of_command(char c) {
   const bool is_second_colon = line_ == Line::has_colon && c == ':';
   const bool is_bracket = hashes_ == 2 && c == '[';

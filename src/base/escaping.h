@@ -6,15 +6,17 @@
 namespace foretrace {
 
 enum class LineBreaks { stay, escaped };
-/// `pass`: commands that begin a line pass.
+/// Treatment of commands to build servers. `pass` lets commands through that begin a line with
+/// "::".
 enum class Commands { stay, pass, escaped };
 
-/// Escapes text that a terminal or a build server would obey; see shown.h. Text may come in pieces.
+/// Escapes text that a terminal or a build server would interpret; see shown.h. Text may come in
+/// pieces.
 ///
-/// How build servers recognize commands: GitHub takes "::" at the start of a line, blanks aside,
-/// and "##[" anywhere in it (actions/runner, ActionCommand.cs); Azure takes "##vso[" anywhere
-/// (azure-pipelines-agent, Command.cs), TeamCity "##teamcity[". Sections of GitLab and folds of
-/// Travis need control characters.
+/// Build servers recognize commands like this: GitHub by "::" at the start of a line after optional
+/// blanks, and by "##[" anywhere in it (actions/runner, ActionCommand.cs); Azure by "##vso["
+/// anywhere (azure-pipelines-agent, Command.cs), TeamCity by "##teamcity[". Sections of GitLab and
+/// folds of Travis need control characters.
 class Escaping {
  public:
   Escaping(LineBreaks line_breaks, Commands commands)
@@ -27,7 +29,7 @@ class Escaping {
   void end(std::string& to);
 
  private:
-  /// How far the line has come to a "::" that would be obeyed.
+  /// How much of a leading "::" the line has so far.
   enum class Line { begins, has_colon, goes_on };
 
   void add_ascii(char c, std::string& to);
@@ -39,7 +41,7 @@ class Escaping {
   Commands commands_;
   Line line_ = Line::begins;
   int hashes_ = 0;       ///< Number of '#' before here, followed by letters; at most 2.
-  std::string pending_;  ///< Bytes of a character whose end has not come.
+  std::string pending_;  ///< Bytes of an incomplete character.
 };
 
 }  // namespace foretrace

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
-/// Sums the lines of these names in a file as /proc/meminfo, in its own unit; nothing if one is
-/// missing.
+/// Sums the lines with these names in a file such as /proc/meminfo, in its own unit; kUnlimited if
+/// one is missing.
 std::uint64_t sum_of(const std::string& path, std::initializer_list<std::string_view> names) {
   std::ifstream file(path);
   std::uint64_t sum = 0;
@@ -34,16 +34,16 @@ std::uint64_t sum_of(const std::string& path, std::initializer_list<std::string_
   return found == names.size() ? sum : kUnlimited;
 }
 
-/// A file of one number; nothing if it has none, as "max".
+/// Reads a file of one number; kUnlimited if it has none, such as "max".
 std::uint64_t number_in(const std::string& path) {
   std::ifstream file(path);
   std::uint64_t number = kUnlimited;
   return file >> number ? number : kUnlimited;
 }
 
-/// How control groups are called in one version of them.
+/// Names of files and folders in one version of control groups.
 struct Groups {
-  std::string_view line;  ///< In /proc/self/cgroup, up to the path of the group.
+  std::string_view line;  ///< Text in front of the group's path in /proc/self/cgroup.
   std::string_view folder;
   const char *most, *used, *files;
 };
@@ -52,7 +52,7 @@ constexpr Groups kGroups[] = {
     {":memory:", "/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes",
      "total_inactive_file"}};
 
-/// Memory left to a group of processes. Its cached pages of files count as free.
+/// Memory left to a control group. Cached pages of files count as free.
 std::uint64_t left_to(const std::string& folder, const Groups& version) {
   const std::uint64_t most = number_in(folder + version.most);
   const std::uint64_t used = number_in(folder + version.used);
@@ -62,7 +62,7 @@ std::uint64_t left_to(const std::string& folder, const Groups& version) {
   return most - std::min(most, needed);
 }
 
-/// The least of all groups that this process is in, one inside the other.
+/// The least memory left to any of the nested groups of this process.
 std::uint64_t left_to_groups(const Groups& version) {
   std::ifstream file("/proc/self/cgroup");
   std::string line;
@@ -82,8 +82,8 @@ std::uint64_t left_on_machine() {
   return kilobytes == kUnlimited ? kUnlimited : kilobytes * 1024;
 }
 
-/// Memory that a limit of the process leaves. /proc/self/statm counts in pages: the sixth number is
-/// its data, the first all its addresses.
+/// Memory left by a limit of the process. /proc/self/statm counts pages; `place` selects all
+/// addresses (0) or data (5).
 std::uint64_t left_of_limit(int resource, int place) {
   rlimit limit{};
   if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 ||

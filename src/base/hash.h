@@ -6,14 +6,14 @@
 
 namespace foretrace {
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo): finds differences, not malice. A hash as `seed` goes on from
-/// there.
+/// FNV-1a with 64 bits (Fowler, Noll, Vo), which detects differences but not malice. Pass a hash as
+/// `seed` to continue from it.
 constexpr std::uint64_t hash_of(std::string_view text, std::uint64_t seed = 0xcbf29ce484222325U) {
   for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   return seed;
 }
 
-/// The hash of a text in 16 hex digits.
+/// Returns the hash of a text as 16 hex digits.
 inline std::string hash_digits(std::string_view text) {
   const std::uint64_t hash = hash_of(text);
   std::string digits;

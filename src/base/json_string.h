@@ -5,7 +5,7 @@
 
 namespace foretrace {
 
-/// `text` as a JSON string, quotes included; bytes that are not UTF-8 become replacement
+/// Returns `text` as a JSON string, including quotes; bytes that are not UTF-8 become replacement
 /// characters.
 std::string json_string(std::string_view text);
 

@@ -14,8 +14,7 @@ constexpr std::size_t kBlockSize = 64 * 1024;
 constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio, odd.
 constexpr std::uint64_t kSeed = 0xd6e8feb86659fd93;
 
-/// The 128-bit product folded onto itself: every bit of both inputs reaches every bit of the
-/// result.
+/// Folds the 128-bit product onto itself: every bit of both inputs affects every bit of the result.
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   const UnsignedWide product = static_cast<UnsignedWide>(a) * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
@@ -86,7 +85,7 @@ Names Names::clone() const {
 
 std::string_view Names::store(std::string_view text) {
   if (text.size() > kBlockSize / 4) {
-    // A long text gets a block of its own, and the block in use stays in use.
+    // A long text gets its own block, and the current block stays in use.
     blocks_.push_back(std::make_unique_for_overwrite<char[]>(text.size()));
     std::copy(text.begin(), text.end(), blocks_.back().get());
     return {blocks_.back().get(), text.size()};

@@ -1,7 +1,7 @@
 #pragma once
 
-// SHA-256: says which file a result came from, and which scripts a page may run. By libcrypto,
-// which uses the instructions that processors have for it.
+// SHA-256 identifies the file that a result came from, and the scripts that a page may run.
+// Computed by libcrypto, which uses the processor's instructions for it.
 
 #include <memory>
 #include <string>
@@ -11,13 +11,13 @@ struct evp_md_ctx_st;  // EVP_MD_CTX of OpenSSL.
 
 namespace foretrace {
 
-/// Hashes bytes that come in pieces. Throws Error where libcrypto refuses to (no memory, or a
-/// configuration that forbids it).
+/// Hashes bytes that come in pieces. Throws Error if libcrypto fails (no memory, or a configuration
+/// that forbids it).
 class Sha256 {
  public:
   Sha256();
   void add(std::string_view bytes);
-  /// The 32 bytes. Call it once, behind the last add().
+  /// Returns the hash as 32 bytes. Call it once, after the last add().
   std::string digest();
 
  private:
@@ -27,10 +27,10 @@ class Sha256 {
   std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
 
-/// The 32 bytes.
+/// Returns the hash as 32 bytes.
 std::string sha256_of(std::string_view bytes);
 
-/// Lower-case hex, two digits a byte.
+/// Returns lower-case hex, two digits per byte.
 std::string hex_of(std::string_view bytes);
 
 }  // namespace foretrace

@@ -24,7 +24,7 @@ bool is_word(char c) {
   return is_numeral(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Separates the text on both sides; shows nothing.
+/// An invisible separator between two pieces of text.
 constexpr std::string_view kApart = "<!-- -->";
 
 /// Whether GitHub and GitLab would link the number after the '#': "#12" and "owner/name#12", but
@@ -39,7 +39,7 @@ bool is_reference(std::string_view text, std::size_t hash) {
   return word.empty() || word.find('/') != word.npos;
 }
 
-/// Whether something is linked by itself from here on: "@name", "mail@host", "://", "www.", "#12".
+/// Whether an automatic link begins here: "@name", "mail@host", "://", "www.", "#12".
 bool is_linked(std::string_view text, std::size_t at) {
   const std::string_view rest = text.substr(at);
   if (rest[0] == '@') return rest.size() > 1 && is_word(rest[1]);
@@ -47,13 +47,14 @@ bool is_linked(std::string_view text, std::size_t at) {
   return rest.starts_with("://") || (rest[0] == '#' && is_reference(text, at));
 }
 
-/// Where an underscore marks nothing.
+/// Whether `at` is inside a word, where an underscore is no markup.
 bool is_inside_word(std::string_view text, std::size_t at) {
   const auto is_part = [&](std::size_t i) { return is_word(text[i]) && text[i] != '_'; };
   return at > 0 && at + 1 < text.size() && is_part(at - 1) && is_part(at + 1);
 }
 
-/// How much of the begin of `text` would be the mark of a heading, a quote or a list.
+/// Length of the start of `text` that Markdown would read as the mark of a heading, a quote or a
+/// list; 0 if none.
 std::size_t mark_of_block(std::string_view text) {
   const char first = text.empty() ? ' ' : text[0];
   if (first == '>' || first == '=' || first == '#') return 1;
@@ -75,7 +76,8 @@ bool is_number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() && is_numeral(text.back());
 }
 
-/// Whether a spreadsheet would calculate it, once `apostrophes` in front are off.
+/// Whether a spreadsheet would evaluate it as a formula. Leading apostrophes must be removed
+/// before.
 bool is_formula(std::string_view text) {
   constexpr std::string_view kWide[] = {"\uff1d", "\uff0b", "\uff0d", "\uff20"};  // = + - @
   if (text.empty()) return false;
@@ -133,7 +135,7 @@ std::string_view text_of_csv_cell(std::string_view cell) {
   return cell;
 }
 
-/// The escaping layer on top of another buffer.
+/// A stream buffer that escapes text on its way to another buffer.
 class ShownBuffer : public std::streambuf {
  public:
   explicit ShownBuffer(std::streambuf& below) : below_(below) {}
@@ -158,7 +160,7 @@ class ShownBuffer : public std::streambuf {
     return put() ? size : 0;
   }
 
-  /// An incomplete character waits: stderr is flushed after every piece.
+  /// Keeps an incomplete character back, because stderr is flushed after every piece.
   int sync() override { return below_.pubsync(); }
 
  private:

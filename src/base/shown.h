@@ -7,11 +7,11 @@
 //
 //     name --shown()--> cell or sentence --ShownOn--> terminal, log, file
 //
-// ShownOn is around every answer and all of stderr, so that nothing can be printed past it: it
-// escapes everything that a terminal or a build server would obey, whatever its source. It cannot
-// distinguish our line breaks from those of a name; shown(), in the pieces of cells and sentences,
-// keeps a name in its line. Escapes are those of JSON ("\u001b"), so that an answer in JSON means
-// the same behind the wall; an invalid UTF-8 byte becomes "\xff".
+// ShownOn wraps every answer and all of stderr, so that nothing can be printed past it: it escapes
+// everything that a terminal or a build server would interpret, whatever its source. It cannot
+// distinguish our line breaks from those of a name; shown(), applied to the pieces of cells and
+// sentences, keeps a name on its line. Escapes are those of JSON ("\u001b"), so that an answer in
+// JSON means the same behind the wall; an invalid UTF-8 byte becomes "\xff".
 
 #include <memory>
 #include <ostream>
@@ -20,36 +20,40 @@
 
 namespace foretrace {
 
-/// `text` on one line: control characters, including line breaks and tabs, marks that order letters
-/// and characters without a width become escapes. Idempotent.
+/// Returns `text` on one line: control characters (including line breaks and tabs), marks that
+/// reverse the order of letters, and characters without width become escapes. Idempotent.
 std::string shown(std::string_view text);
 
-/// The same for a text of ours whose line breaks shall stay.
+/// Like shown(), but keeps line breaks and tabs; for our own texts.
 std::string shown_lines(std::string_view text);
 
-/// A whole answer, as ShownOn passes it; for answers written to files in pieces.
+/// Escapes a whole answer as ShownOn does; for answers written to files in pieces.
 std::string shown_answer(std::string_view text);
 
-/// Markdown that shows `text` literally, on one line, at the begin of a block: no markup, HTML,
-/// heading, list, link, image, formula, mention (@name) or reference (#12).
+/// Returns Markdown that shows `text` literally, on one line, at the start of a block: without
+/// markup, HTML, heading, list, link, image, formula, mention (@name) or reference (#12).
 std::string markdown_text(std::string_view text);
 
-/// The same inside a line, such as a cell of a table: text with a meaning only at the start of a
-/// block, "-" or "1.", stays as it is.
+/// Like markdown_text(), but for text inside a line, such as a cell of a table: marks with a
+/// meaning only at the start of a block, "-" or "1.", stay as they are.
 std::string markdown_cell(std::string_view text);
 
-/// A cell of CSV that a spreadsheet does not read as a formula: texts that begin with =, +, - or @
-/// and are not numbers get a leading apostrophe, as spreadsheets mark texts. Not in quotes yet.
+/// Returns a CSV cell that a spreadsheet does not read as a formula: texts that begin with =, +, -
+/// or @ and are not numbers get a leading apostrophe, which spreadsheets use to mark texts. Does
+/// not add quotes.
 std::string csv_cell(std::string_view text);
-/// The text that csv_cell() was given, if that had nothing to show as an escape.
+/// Inverse of csv_cell(), for texts without characters that it escapes.
 std::string_view text_of_csv_cell(std::string_view cell);
 
 class ShownBuffer;
 
-/// While it lives, all output to `out` is escaped; lines stay lines, but - what shown() escapes,
-/// except line breaks and tabs, is escaped; - "::" at the start of a line, and "##[", "##vso[" and
-/// the like anywhere, by which build servers
-///    recognize commands, become ":\u003a" and "##\u005b".
+/// While it lives, all output to `out` is escaped. Lines stay lines, but
+///
+///     what shown() escapes, except line breaks and tabs, becomes an escape
+///     "::" at the start of a line becomes ":\u003a"
+///     "##[", "##vso[" and the like become "##\u005b" and so on, anywhere in a line
+///
+/// because build servers recognize commands by these marks.
 /// REQUIRES: `out` outlives it, and keeps its buffer.
 class ShownOn {
  public:
@@ -64,7 +68,7 @@ class ShownOn {
   std::unique_ptr<ShownBuffer> buffer_;
 };
 
-/// While it lives, commands that begin a line with "::" pass the wall around `out`, if there is
+/// While it lives, commands that begin a line with "::" pass the ShownOn around `out`, if there is
 /// one; for writers that escape the content of a command.
 class CommandsPass {
  public:

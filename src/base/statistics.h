@@ -1,14 +1,15 @@
 #pragma once
 
-// Medians, quantiles and robust means. Where as many values lie above as below, the name says which
-// rule decides:
+// Medians, quantiles and robust means. For an even number of values the name says which rule
+// decides:
 //
 //     values     median   lower_median
 //     1 2 9      2        2
 //     1 2 4 9    3        2
 //
-// `median` is for quantities such as times. `lower_median` is one of the values: for counts, and
-// wherever a value that never occurred would mislead. Each of no values is a value-initialized T.
+// Use `median` for quantities such as times. `lower_median` is always one of the values: use it for
+// counts, and wherever a value that never occurred would mislead. Without values, each returns a
+// value-initialized T.
 
 #include <algorithm>
 #include <cmath>
@@ -30,31 +31,31 @@ T nth(std::vector<T>& values, std::size_t n) {
 }
 }  // namespace statistics_detail
 
-/// The value at `percent` of the way from the least to the greatest, or else the one below that
-/// place: 0 is the least, 50 the lower median, 100 the greatest. Reorders `values`. Linear.
+/// The value at `percent` of the way from the least to the greatest in sorted order, rounded down:
+/// 0 is the least, 50 the lower median, 100 the greatest. Reorders `values`. Takes linear time.
 template <class T>
 T lower_quantile(std::vector<T>& values, std::size_t percent) {
   if (values.empty()) return T{};
   return statistics_detail::nth(values, (values.size() - 1) * percent / 100);
 }
 
-/// The value with `percent` of all values, rounded down, in front of it in order of size; 100 is
-/// the greatest. With few values it is above lower_quantile(), so that a fence made of it is no
-/// lower than the evidence allows. Reorders `values`. Linear.
+/// The value that has `percent` of all values, rounded down, before it in sorted order; 100 is the
+/// greatest. With few values it is above lower_quantile(), so that a fence made of it is no lower
+/// than the evidence allows. Reorders `values`. Takes linear time.
 template <class T>
 T upper_quantile(std::vector<T>& values, std::size_t percent) {
   if (values.empty()) return T{};
   return statistics_detail::nth(values, std::min(values.size() * percent / 100, values.size() - 1));
 }
 
-/// The value with a quarter of all values, rounded down, in front of it in order of size.
+/// The value that has a quarter of all values, rounded down, before it in sorted order.
 template <class T>
 T lower_quartile(std::vector<T>& values) {
   return upper_quantile(values, 25);
 }
 
-/// Between two values in proportion to the distances from them (type 7 of Hyndman and Fan, 1996).
-/// `share` is from 0 to 1. REQUIRES: `sorted` is, and is not empty.
+/// Interpolates between two values (type 7 of Hyndman and Fan, 1996). `share` is from 0 to 1.
+/// REQUIRES: `sorted` is sorted and not empty.
 inline double interpolated_quantile(const std::vector<double>& sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
   const auto low = static_cast<std::size_t>(place);
@@ -63,13 +64,14 @@ inline double interpolated_quantile(const std::vector<double>& sorted, double sh
   return sorted[low] * (1 - part) + sorted[high] * part;
 }
 
-/// The lower of the two in the middle of an even number.
+/// For an even number of values, returns the lower of the middle two.
 template <class T>
 T lower_median(std::vector<T> values) {
   return lower_quantile(values, 50);
 }
 
-/// The mean of the two in the middle of an even number. Integers are rounded toward the lower.
+/// For an even number of values, returns the mean of the middle two; integers are rounded toward
+/// the lower.
 template <class T>
 T median(std::vector<T> values) {
   const T low = lower_quantile(values, 50);
@@ -83,7 +85,8 @@ T median(std::vector<T> values) {
     return low + (high - low) / 2;
 }
 
-/// The least value that half of all weight lies at or below; the pairs are value and weight.
+/// The least value such that half of all weight lies at or below it; the pairs are value and
+/// weight.
 template <class Weight>
 double weighted_median(std::vector<std::pair<double, Weight>> values) {
   if (values.empty()) return 0;
@@ -96,19 +99,19 @@ double weighted_median(std::vector<std::pair<double, Weight>> values) {
   return values.back().first;
 }
 
-/// The mean without the lowest and the highest quarter: a few outliers do not move it, and the mean
-/// of two values is between them. REQUIRES: T is an integer or a duration.
+/// The mean without the lowest and the highest quarter: a few outliers do not change it, and the
+/// mean of two values lies between them. REQUIRES: T is an integer or a duration.
 template <class T>
 T interquartile_mean(std::vector<T> values) {
   if (values.empty()) return T{};
   std::sort(values.begin(), values.end());
   const std::size_t begin = values.size() / 4, end = values.size() - begin;
-  T sum{};  // Sums of differences do not overflow.
+  T sum{};  // A sum of differences does not overflow.
   for (std::size_t i = begin; i < end; ++i) sum += values[i] - values[begin];
   return values[begin] + sum / static_cast<std::int64_t>(end - begin);
 }
 
-/// The expected greatest of `count` standard normal numbers, within 1 % (G. Blom, Statistical
+/// The expected maximum of `count` standard normal numbers, within 1 % (G. Blom, Statistical
 /// Estimates and Transformed Beta-Variables, 1958); 0 for one.
 inline double expected_greatest(std::int64_t count) {
   constexpr int kHalvings = 60;

@@ -6,10 +6,10 @@
 namespace foretrace {
 namespace {
 
-/// The threads of all calls of run_on_threads() that have not ended, but for the callers.
+/// Number of threads in all unfinished calls of run_on_threads(), without the calling threads.
 std::atomic<std::size_t> running = 0;
 
-/// Waits for threads before they no longer count as running.
+/// Joins the threads before they stop counting as running.
 class Helpers {
  public:
   ~Helpers() {
@@ -17,7 +17,7 @@ class Helpers {
     threads_.clear();
     running -= count;
   }
-  /// False if there is no thread to be had.
+  /// Returns false if the system refuses a thread.
   bool add(std::function<void()> work) {
     auto made = new_thread(std::move(work));
     if (!made) return false;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Work on several threads. A thread that the system refuses (limits on processes, a full cgroup)
-// is done without: fewer threads do the work, and the calling one at least.
+// Work on several threads. If the system refuses a thread (limits on processes, a full cgroup), the
+// work is done by fewer threads, at least by the calling one.
 
 #include <algorithm>
 #include <atomic>
@@ -14,22 +14,23 @@
 
 namespace foretrace {
 
-/// At least 1.
+/// Number of cores, at least 1.
 std::size_t core_count();
 
-/// A thread that calls `work`, which may not throw; nothing where the system has no thread to give.
+/// Starts a thread that calls `work`, which may not throw. Returns nullopt if the system refuses
+/// it.
 std::optional<std::jthread> new_thread(std::function<void()> work);
 
 /// Calls work(thread) once on each of at most `threads` threads, numbered from 0, and returns when
 /// all have. The calling thread is number 0. `work` may not throw.
 void run_on_threads(std::size_t threads, const std::function<void(std::size_t)>& work);
 
-/// The calling thread and those that idle cores could run: calls inside of calls do not multiply.
+/// Number of threads to use: the calling one and one for each idle core, so that nested calls do
+/// not multiply threads.
 std::size_t threads_for_idle_cores();
 
 /// Calls work(thread, i) for every i below `count`, in order of i, on at most `threads` threads.
-/// Once one of them throws none begins another i; then the exception of the smallest i is thrown,
-/// always the same one.
+/// After an exception no further i is begun; then the exception of the smallest i is thrown.
 template <class Work>
 void on_threads(std::size_t threads, std::size_t count, const Work& work) {
   std::atomic<std::size_t> next = 0;

@@ -7,8 +7,8 @@
 
 namespace foretrace {
 
-// In whole numbers throughout: a factor is mantissa * 2^exponent, so that the result is the same on
-// every machine and a factor of two doubles exactly.
+// Computes in whole numbers: a factor is mantissa * 2^exponent, so the result is the same on every
+// machine and a factor of two doubles exactly.
 Nanoseconds scaled(Nanoseconds value, double factor) {
   CHECK(!std::isnan(factor));
   const bool negative = (value.count() < 0) != (factor < 0);
@@ -51,7 +51,7 @@ Nanoseconds time_for(Bytes amount, Bandwidth rate) {
   if (std::isnan(nanoseconds) || std::isinf(nanoseconds)) {
     return amount.count < 0 ? Nanoseconds::min() : Nanoseconds::max();
   }
-  // No run takes as long, and many of these can still be added up.
+  // No run takes this long, and many such times can still be added up.
   constexpr Nanoseconds kLongest = std::chrono::hours(1000);
   if (nanoseconds > static_cast<double>(kLongest.count())) return kLongest;
   if (nanoseconds < static_cast<double>(-kLongest.count())) return -kLongest;

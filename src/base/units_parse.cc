@@ -59,7 +59,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// A number as it is written, and the text after it.
+/// The parts of a written number, and its unit.
 struct Measure {
   bool negative = false;
   std::string_view whole;     ///< At least one digit.
@@ -77,7 +77,8 @@ std::string_view take_digits(std::string_view& rest) {
   return digits;
 }
 
-/// Skips "e+12" where it is an exponent and not the start of a unit.
+/// Skips an exponent such as "e+12", unless it is the start of a unit; returns whether there was
+/// one.
 bool take_exponent(std::string_view& rest) {
   std::string_view behind = rest;
   if (behind.empty() || (behind.front() != 'e' && behind.front() != 'E')) return false;
@@ -105,10 +106,11 @@ std::optional<Measure> split(std::string_view text) {
   return measure;
 }
 
-/// whole.fraction * factor, rounded half away from zero; empty if it does not fit.
+/// Returns whole.fraction * factor, rounded half away from zero; nullopt if it does not fit 64
+/// bits.
 std::optional<std::int64_t> exactly(const Measure& measure, std::int64_t factor) {
   constexpr std::size_t kMostDigits =
-      18;  // Further ones are worth less than half of the smallest unit.
+      18;  // Further digits are worth less than half of the smallest unit.
   const std::int64_t most = INT64_MAX / factor;
   std::int64_t whole = 0;
   for (const char digit : measure.whole) {
@@ -154,7 +156,7 @@ std::optional<double> throughput_factor(std::string_view unit) {
   return std::nullopt;
 }
 
-/// A rate is never negative and always finite.
+/// Parses a rate. Throws Error if it is negative or not finite.
 double parse_rate(std::string_view text, std::optional<double> (*factor_of_unit)(std::string_view),
                   std::string_view wanted) {
   const auto measure = split(text);

@@ -10,8 +10,8 @@
 namespace foretrace {
 namespace {
 
-/// `upto` is where people go on to the next unit, which is not always where that one begins: 90 s,
-/// not 1.5 min.
+/// `upto` is where people change to the next unit, which is not always where that unit begins: 90
+/// s, not 1.5 min.
 struct ShownUnit {
   std::string_view name;
   std::int64_t factor;
@@ -37,7 +37,7 @@ constexpr ShownUnit kShownSizes[] = {
     {"PB", kKilo* kKilo* kKilo* kKilo* kKilo},
 };
 
-/// Largest first, powers of two and of ten mixed: the first exact one wins.
+/// Largest first, powers of two and of ten mixed; the first unit that divides exactly is used.
 constexpr ShownUnit kExactSizes[] = {
     {"PiB", std::int64_t{1} << 50}, {"PB", 1'000'000'000'000'000},
     {"TiB", std::int64_t{1} << 40}, {"TB", 1'000'000'000'000},
@@ -59,7 +59,7 @@ std::string without_trailing_zeros(std::string text) {
 
 std::string to_chars(double value, std::chars_format format, int precision = -1) {
   std::array<char, 400>
-      text;  // The longest double in fixed notation has 309 digits before the point.
+      text;  // In fixed notation the longest double has 309 digits before the point.
   const auto end = text.data() + text.size();
   const auto result = precision < 0 ? std::to_chars(text.data(), end, value, format)
                                     : std::to_chars(text.data(), end, value, format, precision);
@@ -67,7 +67,7 @@ std::string to_chars(double value, std::chars_format format, int precision = -1)
   return {text.data(), result.ptr};
 }
 
-/// `value` in whole multiples of 10^-decimals of `factor`, rounded half up.
+/// Returns `value` in multiples of 10^-decimals of the unit, rounded half up.
 UnsignedWide in_steps(std::uint64_t value, const ShownUnit& unit, int decimals) {
   UnsignedWide scaled = value;
   for (int i = 0; i < decimals; ++i) scaled *= 10;
@@ -88,7 +88,7 @@ std::string scaled_text(std::int64_t value, std::span<const ShownUnit> units) {
   const auto decimals = [&] {
     return decimals_for(size / static_cast<std::uint64_t>(units[at].factor));
   };
-  // Rounding may reach the next unit: 999.96 us is 1 ms.
+  // Rounding may lead to the next unit: 999.96 us is 1 ms.
   const auto too_large = [&] {
     UnsignedWide limit = static_cast<UnsignedWide>(units[at].upto / units[at].factor);
     for (int i = 0; i < decimals(); ++i) limit *= 10;

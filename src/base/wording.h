@@ -1,6 +1,6 @@
 #pragma once
 
-// Numbers, notes and long names in words.
+// Text for numbers, notes and long names.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace foretrace {
 
-/// 53021 -> "53,021"
+/// Groups digits: 53021 -> "53,021".
 std::string grouped(std::int64_t value);
 
-/// "1 task", "2 tasks"
+/// Returns "1 task" or "2 tasks".
 std::string counted(std::int64_t count, std::string_view noun);
 
-/// "step_time, syncs": texts, one behind the other.
+/// Joins texts: "step_time, syncs".
 template <class Texts>
 std::string joined(const Texts& texts, std::string_view between = ", ") {
   std::string all;
@@ -28,16 +28,18 @@ std::string joined(const Texts& texts, std::string_view between = ", ") {
   return all;
 }
 
-/// With ASCII letters in lower case.
+/// Converts ASCII letters to lower case.
 std::string lower_case(std::string_view text);
 
-/// ASCII letters, in lower case, and digits: "All-Reduce" and "all_reduce" are one.
+/// Keeps only ASCII letters, in lower case, and digits, so that "All-Reduce" and "all_reduce" are
+/// equal.
 std::string letters_and_digits(std::string_view text);
 
-/// At most `most` bytes of it: the begin of a longer text, up to a whole character, and "...".
+/// Returns at most `most` bytes: a longer text is cut at a whole character and gets "...".
 std::string shortened(std::string_view text, std::size_t most);
 
-/// "warning: kernels without a launch record (733 times, first: ampere_sgemm at 1.2 ms)"
+/// Returns text such as "warning: kernels without a launch record (733 times, first: ampere_sgemm
+/// at 1.2 ms)".
 std::string note_text(const Note& note);
 std::string note_text_without_severity(const Note& note);
 

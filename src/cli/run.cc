@@ -30,7 +30,7 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"why", "advise"},
 };
 
-/// " (did you mean "diff"?)", or nothing.
+/// Returns " (did you mean "diff"?)", or an empty text if no command is near.
 std::string meant_command(std::string_view word, const std::vector<std::string_view>& names) {
   for (const auto& [other, name] : kOtherNames) {
     if (other == word) return " (did you mean \"" + std::string(name) + "\"?)";
@@ -57,7 +57,8 @@ void check_command(int argc, const char* const* argv) {
               "; `foretrace list commands` shows all");
 }
 
-/// "--limit" may mean "--memory-limit", and "--amp" is asked with --with; nothing otherwise.
+/// Suggests "--memory-limit" for "--limit", and --with for the name of a transform ("--amp").
+/// Returns an empty text if nothing is near.
 std::string meant_option(const std::string& extra, const std::vector<std::string_view>& known) {
   const std::string word = extra.substr(std::min(extra.find_first_not_of('-'), extra.size()));
   const bool changes = std::find(known.begin(), known.end(), "--with") != known.end();
@@ -97,7 +98,7 @@ std::string meant_option(const std::string& extra, const std::vector<std::string
               (step.empty() ? "" : "; give changes as --with " + extra) + see);
 }
 
-/// Other complaints of the library about the command line.
+/// Turns any other error that CLI11 reports about the command line into ours.
 [[noreturn]] void refuse(const CLI::ParseError& error, const CLI::App& app, int argc,
                          const char* const* argv) {
   if (argc < 2) throw Error("which command? `foretrace --help` shows all");
@@ -108,7 +109,7 @@ std::string meant_option(const std::string& extra, const std::vector<std::string
               (command.empty() ? "--help`" : "help " + command + "`"));
 }
 
-/// The help of the requested command, or of its nested one.
+/// Returns the help of the requested command, or of its nested one.
 std::string help_text(const CLI::App& app) {
   std::string path;
   const CLI::App* asked = &app;

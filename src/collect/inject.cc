@@ -1,6 +1,6 @@
-// Where the recording library is entered: by the CUDA driver, which loads CUDA_INJECTION64_PATH in
-// cuInit; by NVTX's headers, which load NVTX_INJECTION64_PATH at their first call; and by the
-// library that is preloaded for allocator events.
+// The entry points of the recording library. It is called by the CUDA driver, which loads
+// CUDA_INJECTION64_PATH in cuInit; by NVTX's headers, which load NVTX_INJECTION64_PATH at their
+// first call; and by the preloaded library, for allocator events.
 
 #include "collect/inject.h"
 
@@ -19,7 +19,7 @@ namespace {
 void note_block(const foretrace::collect::BlockChange* change) {
   const KeepErrno keep;
   Recorder& recorder = Recorder::instance();
-  // The settings are read when the recorder starts, which this may be.
+  // Start the recorder first: this may be its first event, and starting reads the settings.
   if (!recorder.start() || !recorder.settings().records(foretrace::collect::kMemory)) return;
   foretrace::collect::ThreadLog* log = recorder.log();
   if (log == nullptr) return;

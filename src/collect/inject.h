@@ -1,6 +1,7 @@
 #pragma once
 
-// The functions that the recording library exports, for those who load it.
+// The functions that the recording library exports. The CUDA driver and NVTX call them after they
+// load the library.
 
 #include "collect/nvtx/nvtx_abi.h"
 

@@ -1,4 +1,4 @@
-// Starts the program to be recorded, with the environment that brings our libraries into it.
+// Starts the program to be recorded, with an environment that makes it load our libraries.
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -22,8 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file or folder of ours: beside the program when it was just built, in lib/foretrace when it
-/// was installed, or where FORETRACE_LIBRARIES says.
+/// Finds a file or folder of ours: in the folder that FORETRACE_LIBRARIES names, next to the
+/// program in a build folder, or in lib/foretrace once installed. Throws Error if it is in none of
+/// them.
 std::string find_part(const std::string& name) {
   std::error_code error;
   std::vector<fs::path> places;
@@ -36,17 +37,18 @@ std::string find_part(const std::string& name) {
   for (const fs::path& place : places) {
     if (fs::exists(place / name, error)) return fs::canonical(place / name).string();
   }
-  throw Error("cannot find " + name + ", which must be beside the program or in ../lib/foretrace");
+  throw Error("cannot find " + name +
+              ", which must be next to the program foretrace or in ../lib/foretrace");
 }
 
-/// LD_PRELOAD is split at blanks and colons. A library in a folder whose name has any gets a link
-/// in one that has none, for as long as the object lives.
+/// A path of a library that LD_PRELOAD can contain. The loader splits LD_PRELOAD at blanks and
+/// colons; if the path has any, this is a link in /tmp, which lives as long as the object.
 class Preloadable {
  public:
   explicit Preloadable(const std::string& library) : path_(library) {
     if (path_.find_first_of(" :") == std::string::npos) return;
     std::string folder = "/tmp/foretrace-XXXXXX";
-    if (mkdtemp(folder.data()) == nullptr) throw Error("cannot make a folder in /tmp");
+    if (mkdtemp(folder.data()) == nullptr) throw Error("cannot create a folder in /tmp");
     folder_ = folder;
     path_ = folder_ + "/" + fs::path(library).filename().string();
     fs::create_symlink(library, path_);
@@ -78,7 +80,7 @@ class Environment {
     entries_.push_back(name + "=" + value);
   }
 
-  /// In front of what the user has there.
+  /// Puts the value before the user's own value of this variable.
   void put_in_front(const std::string& name, const std::string& value, char separator) {
     const char* old = std::getenv(name.c_str());
     set(name, old == nullptr || *old == '\0' ? value : value + separator + old);
@@ -122,8 +124,8 @@ Environment environment_of(const std::string& folder, const CollectOptions& opti
   return environment;
 }
 
-/// While it lives, signals from the keyboard reach the program but do not end us: what it recorded
-/// is still to be kept.
+/// While this object lives, signals from the keyboard reach the program but do not end us, because
+/// we still have to save its recording.
 class LeaveSignalsToProgram {
  public:
   LeaveSignalsToProgram() {
@@ -140,7 +142,8 @@ class LeaveSignalsToProgram {
       sigaction(kSignals[i], &before_[i], nullptr);
   }
 
-  /// Signals that were not ignored get their default meaning in the program; handlers are ours.
+  /// Returns the signals that get their default action in the program: those that we were not
+  /// started to ignore.
   sigset_t defaults() const {
     sigset_t set;
     sigemptyset(&set);
@@ -155,8 +158,8 @@ class LeaveSignalsToProgram {
   struct sigaction before_[std::size(kSignals)] = {};
 };
 
-/// Signals from a scheduler, from `timeout` or from the user, which are meant for the program.
-/// Ignored signals stay ignored, here and there, as under nohup.
+/// Signals from a scheduler, from `timeout` or from the user, which are meant for the program and
+/// passed on to it. Signals that were ignored at the start, as under nohup, stay ignored in both.
 constexpr int kPassedOn[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
 volatile sig_atomic_t child = 0;
@@ -167,8 +170,8 @@ extern "C" void pass_on(int signal) {
   errno = before;
 }
 
-/// While it lives, signals wait; none is lost between the start of the program and the moment in
-/// which its number is known.
+/// While this object lives, these signals are blocked, so that none is lost between the start of
+/// the program and the moment its process number is known.
 class Postponed {
  public:
   Postponed() {
@@ -208,7 +211,8 @@ class PassOnSignals {
   struct sigaction before_[std::size(kPassedOn)] = {};
 };
 
-/// The program gets the signals' meanings and mask that we were started with.
+/// Starts the program with the signal actions and the signal mask that we were started with.
+/// Returns its process number. Throws Error if it cannot be started.
 pid_t start(const std::vector<std::string>& command, Environment environment,
             const sigset_t& defaults, const sigset_t& mask) {
   std::vector<std::string> words = command;
@@ -233,7 +237,7 @@ int wait_for(pid_t process) {
   while (waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOWAIT) < 0 &&
          errno == EINTR) {
   }
-  // The number is another process's once it has been waited for.
+  // Once the process has been waited for, its number may be given to another one.
   child = 0;
   int status = 0;
   while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
@@ -272,7 +276,7 @@ void check(const CollectOptions& options) {
 
 CollectedRun collect(const std::vector<std::string>& command, const std::string& folder,
                      const CollectOptions& options) {
-  if (command.empty()) throw Error("there must be a program to record, behind --");
+  if (command.empty()) throw Error("there must be a program to record, after --");
   const Preloadable preload(find_part("libforetrace_preload.so"));
   const LeaveSignalsToProgram keyboard;
   const PassOnSignals passed_on;

@@ -1,11 +1,11 @@
-// A library for LD_PRELOAD, with two tasks that cannot be done from inside the driver's injection.
+// A library for LD_PRELOAD. It does two things that the library that the driver loads cannot do.
 //
-// It stands in front of a function that PyTorch's caching allocator calls for each block it gives
-// out or takes back, and passes the call on. The symbols are those of PyTorch 2 and of 1.9 to 1.13;
-// where it has another name, nothing is seen, and nothing breaks.
+// It intercepts the function that PyTorch's caching allocator calls for each block that it
+// allocates or frees, notes the block and passes the call on. The symbols are those of PyTorch 2
+// and of 1.9 to 1.13; in a version with another name, no blocks are recorded and nothing breaks.
 //
-// And it keeps CUPTI for the recording: a second client, as torch.profiler is, would take the
-// buffers away without a word, so it is told what CUPTI tells when it is taken.
+// It also reserves CUPTI for the recording. A second client, such as torch.profiler, would take the
+// buffers over silently, so its calls get the error that CUPTI returns when it is in use.
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ __attribute__((visibility("default"))) foretrace::collect::Meeting foretrace_mee
 
 namespace {
 
-/// c10::Device: its type (0 CPU, 1 CUDA, 20 HIP) and its ordinal.
+/// The layout of c10::Device: type (0 CPU, 1 CUDA, 20 HIP) and ordinal.
 struct TorchDevice {
   std::int8_t type;
   std::int8_t ordinal;
@@ -39,7 +39,7 @@ using Report = void (*)(void* block, std::int64_t bytes, std::size_t allocated,
 template <class Function>
 Function next_of(const char* name, const char* library_name) {
   if (void* next = dlsym(RTLD_NEXT, name)) return reinterpret_cast<Function>(next);
-  // A library that Python loaded for itself alone is not among the next ones.
+  // RTLD_NEXT does not find a library that Python loaded with RTLD_LOCAL.
   void* library = dlopen(library_name, RTLD_NOW | RTLD_NOLOAD);
   return library == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(library, name));
 }
@@ -82,7 +82,7 @@ foretrace::cupti::Result refuse() {
   return foretrace::cupti::kMultipleSubscribers;
 }
 
-/// The real one of libcupti, whichever version is loaded.
+/// Finds the real function of whichever version of libcupti is loaded. Returns nullptr if none is.
 template <class Function>
 Function cupti_function(const char* name) {
   for (const char* library : {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"}) {
@@ -93,7 +93,7 @@ Function cupti_function(const char* name) {
 
 }  // namespace
 
-// Names that others gave.
+// These names are given by PyTorch and CUPTI.
 // NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier)
 extern "C" {
 

@@ -20,12 +20,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// As commands print it.
+/// Returns the text that commands print for this answer.
 std::string printed(const Json& answer) {
   return answer.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-/// One word of a shell.
+/// Quotes the text where needed, so that a shell reads it as one word.
 std::string quoted(const std::string& text) {
   static constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
@@ -35,7 +35,8 @@ std::string quoted(const std::string& text) {
   return all + "'";
 }
 
-/// Limits of memory and the like have no short form, so they are left to the scenario's JSON.
+/// Returns the command line that asks the same. It leaves out memory limits and the like, which
+/// only the scenario's JSON can express.
 std::string command_for(const Scenario& scenario) {
   std::string command = "foretrace predict " + quoted(scenario.trace);
   for (const std::string& use : scenario.uses) command += " --with " + quoted(use);
@@ -81,9 +82,10 @@ std::string Explorer::answer(std::string_view question) {
   try {
     answer = answer_to(Json::parse(question));
   } catch (const std::bad_alloc&) {
-    answer = {{"error",
-               "the browser has no memory left for this; the program has no such limit, and "
-               "--steps reads a part of a trace"}};
+    answer = {
+        {"error",
+         "the browser has no memory left for this; use the command line instead, where --steps "
+         "also reads only a part of a trace"}};
   } catch (const std::exception& error) {
     answer = {{"error", error.what()}};
   }

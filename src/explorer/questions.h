@@ -2,19 +2,18 @@
 
 // The explorer's questions. A page asks in JSON and gets JSON:
 //
-//     {"ask": "transforms"}                                    all, with their settings as JSON
-//     Schema
+//     {"ask": "transforms"}                                    all, settings as JSON Schema
 //     {"ask": "machines"}                                      devices to predict for
 //     {"ask": "read", "steps": "bf16,loader:workers=4"}        transforms, as --with takes them
 //     {"ask": "open", "path": P}                               reads a job, which stays in memory
 //     {"ask": "quick", "scenario": {...}}                      HeldJob::quick(), for moving sliders
-//     {"ask": "predict", "scenario": {...}, "tasks": n}        about that job; "tasks" 0: no parts
+//     {"ask": "predict", "scenario": {...}, "tasks": n}        for the open job; tasks 0: no parts
 //     {"ask": "advise", "path": P}
 //     {"ask": "diff", "before": P, "after": P}
 //
-// Answers are {"error": text}, or have "json": the text that the command of that name prints with
-// --format json, and beside it what a page shows: for predictions "parts" (see prediction_parts())
-// and "command", the command line that asks the same.
+// An answer is {"error": text}, or contains the result. Results of commands are in "json", the text
+// that the command of that name prints with --format json. A prediction also has "parts", which the
+// page shows (see prediction_parts()), and "command", the command line that asks the same.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>

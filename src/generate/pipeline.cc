@@ -8,11 +8,11 @@
 namespace foretrace {
 namespace {
 
-/// Activations by rank, in the order of its passes; no times are needed for it.
+/// Returns the peak of activations of a rank, which depends only on the order of its passes.
 Bytes peak_activations(const std::vector<Action>& order, const PipelineCosts& costs) {
   Bytes now{}, most{};
   for (const Action& action : order) {
-    if (!is_pass(action) || action.half == 1) continue;  // Both halves are done at the second.
+    if (!is_pass(action) || action.half == 1) continue;  // Both halves count as done at the second.
     const StageCosts& stage = costs.stages[static_cast<std::size_t>(action.stage)];
     if (action.kind == ActionKind::forward) now += stage.activations;
     if (action.kind == ActionKind::backward) now -= stage.activations;
@@ -32,11 +32,12 @@ struct PipelineReplay::Impl {
     std::uint32_t time = 0;
     std::int64_t count = 0;
   };
-  /// A rank's own part.
+  /// The part of the tasks that belongs to one rank.
   struct Own {
     std::vector<Work> work;
-    std::vector<std::int32_t> stages;                                  ///< Each once.
-    std::uint32_t first = 0, last = 0, last_time = 0, first_time = 0;  ///< Passes, compiled.
+    std::vector<std::int32_t> stages;  ///< Each stage once.
+    /// First and last pass: compiled positions and table indices of their times.
+    std::uint32_t first = 0, last = 0, last_time = 0, first_time = 0;
     std::int32_t versions = 1;
     std::int32_t in_flight = 0;
   };
@@ -54,7 +55,7 @@ struct PipelineReplay::Impl {
 
   Compiled compile(const PipelineCosts& like) {
     std::vector<Nanoseconds> table = time_table(schedule, like);
-    // The compiled form has no place for lags if all of them are 0.
+    // The compiled form stores no lags if all of them are 0.
     for (std::int32_t stage = 0; stage < schedule.stages; ++stage)
       table[time_index(TimeRow::send_forward, stage, schedule.stages)] = 1ns;
     const PipelineTasks built = pipeline_tasks(schedule, kind, table, false);
@@ -99,7 +100,8 @@ struct PipelineReplay::Impl {
   std::vector<std::vector<TaskId>> tasks;
   std::vector<std::uint32_t> order;  ///< Compiled position by task.
   std::vector<std::uint32_t> times;  ///< By compiled position, into the table.
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> lags;  ///< Their places, into the table.
+  /// Place of the lag, and index of its time in the table.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> lags;
   Compiled compiled;
   std::vector<Own> ranks;
 };
@@ -122,7 +124,7 @@ PipelineRun PipelineReplay::run(const PipelineCosts& costs) {
   const std::span<Nanoseconds> durations = impl.compiled.durations();
   for (std::size_t i = 0; i < durations.size(); ++i) durations[i] = table[impl.times[i]];
   const std::span<std::int64_t> lags = impl.compiled.lags();
-  if (!lags.empty()) {  // Empty where no two ranks send to each other.
+  if (!lags.empty()) {  // Empty if no two ranks send to each other.
     for (const auto& [place, time] : impl.lags) lags[place] = table[time].count();
   }
   PipelineRun run;
@@ -132,7 +134,8 @@ PipelineRun PipelineReplay::run(const PipelineCosts& costs) {
     const Impl::Own& own = impl.ranks[rank];
     RankRun& one = run.ranks.emplace_back();
     one.versions = own.versions;
-    if (own.work.empty()) continue;  // A rank without passes, as a file may have.
+    // A rank without passes, which a schedule from a file may have.
+    if (own.work.empty()) continue;
     for (const Impl::Work& work : own.work) one.busy += table[work.time] * work.count;
     one.begin = finish[own.first] - table[own.first_time];
     one.end = finish[own.last];

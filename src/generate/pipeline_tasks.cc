@@ -71,7 +71,7 @@ class Builder {
   TaskId& task_at(Site site) {
     return built_.tasks[static_cast<std::size_t>(site.rank)][static_cast<std::size_t>(site.slot)];
   }
-  /// Who consumes what: forward passes, then backward passes by half.
+  /// The pass that consumes a result: forward passes first, then backward passes by half.
   Site& consumer(std::size_t what, std::int32_t stage, std::int32_t micro_batch) {
     const auto stages = static_cast<std::size_t>(schedule_.stages);
     const auto micro_batches = static_cast<std::size_t>(schedule_.micro_batches);
@@ -134,10 +134,10 @@ class Builder {
   }
 
   void send(Site from, Site to) {
-    if (from.rank == to.rank) return;  // Its place in line is enough.
+    if (from.rank == to.rank) return;  // The order of the rank is enough.
     const Action& action = order(from.rank)[static_cast<std::size_t>(from.slot)];
     const TaskId released = task_at({from.rank, from.slot + (action.held ? 1 : 0)});
-    // A pair begins when both have what they wait for.
+    // A pair begins when both passes have what they wait for.
     if (to.slot > 0 && order(to.rank)[static_cast<std::size_t>(to.slot) - 1].overlaps_next)
       --to.slot;
     const TaskId user = task_at(to);
@@ -163,13 +163,13 @@ class Builder {
     return at->second;
   }
 
-  /// The all-reduce of a stage that all ranks with a copy of it have started.
+  /// An all-reduce of a stage, with the ranks that take part in it.
   struct Reduction {
     std::vector<Site> members;
   };
 
   void add_reductions() {
-    std::map<std::pair<std::int32_t, std::int32_t>, Reduction> reductions;  // By number, stage.
+    std::map<std::pair<std::int32_t, std::int32_t>, Reduction> reductions;  // By number and stage.
     for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
       std::map<std::int32_t, std::int32_t> numbers;
       for (std::size_t slot = 0; slot < order(rank).size(); ++slot) {
@@ -227,7 +227,7 @@ class Builder {
     return kNoTask;
   }
 
-  /// The next update of the stage waits for it.
+  /// Makes the stage's next update wait for the reduction.
   void wait_for_reduction(Site site, const Action& action) {
     const auto& own = order(site.rank);
     const auto left = leaves_.find({site.rank, site.slot});
@@ -282,8 +282,8 @@ PipelineKind kind_of(const Schedule& schedule, const PipelineCosts& costs) {
 }
 
 bool sends_queue(const Schedule& schedule, const PipelineCosts& costs) {
-  // Two sends of a rank begin at least as far apart as the pass between them takes, unless one is
-  // held back.
+  // Two sends of a rank begin at least as far apart as the duration of the pass between them,
+  // unless one is held back.
   Nanoseconds longest{0}, shortest = Nanoseconds::max();
   for (const StageCosts& stage : costs.stages) {
     longest = std::max({longest, stage.send_forward, stage.send_backward});

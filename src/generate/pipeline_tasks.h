@@ -1,6 +1,7 @@
 #pragma once
 
-// A pipeline as tasks whose times are read from a table, so that the same tasks serve many costs.
+// A pipeline as tasks whose durations are read from a table, so that the same tasks serve many
+// costs.
 
 #include <cstdint>
 #include <vector>
@@ -9,13 +10,13 @@
 
 namespace foretrace {
 
-/// How sends are modelled: they take no time, only delay who waits, or are tasks on a lane of
-/// links.
+/// How sends are modelled: as instant; as a lag that only delays the receiver; or as tasks that
+/// queue on a link lane.
 enum class Sends : std::uint8_t { instant, overlapping, queued };
 
 struct PipelineKind {
   Sends sends = Sends::instant;
-  bool updates = false;  ///< With all-reduces and updates.
+  bool updates = false;  ///< Includes all-reduces and updates.
   friend bool operator==(const PipelineKind&, const PipelineKind&) = default;
 };
 PipelineKind kind_of(const Schedule& schedule, const PipelineCosts& costs);
@@ -40,11 +41,11 @@ enum class TimeRow : std::uint8_t {
 };
 constexpr std::size_t kTimeRows = static_cast<std::size_t>(TimeRow::none) + 1;
 
-/// Place of a time in the table.
+/// Returns the index of a time in the table.
 inline std::uint32_t time_index(TimeRow row, std::int32_t stage, std::int32_t stages) {
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(row) * stages + stage);
 }
-/// Throws Error as build_pipeline() does.
+/// Throws Error in the same cases as build_pipeline().
 std::vector<Nanoseconds> time_table(const Schedule& schedule, const PipelineCosts& costs);
 
 struct PipelineTasks {
@@ -54,7 +55,8 @@ struct PipelineTasks {
   std::vector<std::uint32_t> lags;         ///< In the order of the graph's dependencies.
 };
 
-/// With the times of the table in the graph. `named`: tasks have names and phases, for drawing.
+/// Builds the tasks, with the times of the table in the graph. If `named`, tasks have names and
+/// phases, for drawing.
 PipelineTasks pipeline_tasks(const Schedule& schedule, const PipelineKind& kind,
                              const std::vector<Nanoseconds>& table, bool named);
 

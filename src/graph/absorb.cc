@@ -1,4 +1,4 @@
-// One graph takes in another: its arrays are appended, with every number moved on.
+// Graph::absorb() appends the arrays of another graph, with every index shifted.
 
 #include <map>
 #include <optional>
@@ -10,7 +10,7 @@
 namespace foretrace {
 namespace {
 
-/// The names of one table in another.
+/// Translates names of one table to another.
 class Renamed {
  public:
   Renamed(const Names& from, Names& to) : from_(from), to_(to), known_(from.size()) {}

@@ -1,15 +1,15 @@
 #pragma once
 
-// The graph as Boost.Graph sees it: a directed graph whose vertices are the tasks and whose edges
-// are all waits, places in line on FIFO lanes and dependencies alike. Models VertexListGraph,
+// Presents the graph to Boost.Graph: a directed graph whose vertices are the tasks and whose edges
+// are all waits, both places in line on FIFO lanes and dependencies. Models VertexListGraph,
 // BidirectionalGraph and AdjacencyGraph over the editing form as it is, so that algorithms run
 // without copying anything:
 //
 //     const WaitGraph waits(graph);
 //     boost::topological_sort(waits, std::back_inserter(order));
 //
-// The graph must not change meanwhile. Only for sources of this folder and for tests: Boost.Graph's
-// headers take long to compile.
+// The graph must not change while a WaitGraph is in use. Include this only in sources of this
+// folder and in tests: Boost.Graph's headers take long to compile.
 
 #include <boost/graph/graph_traits.hpp>
 #include <boost/graph/properties.hpp>
@@ -28,7 +28,7 @@ class WaitGraph {
  public:
   using Vertex = std::uint32_t;
 
-  /// A wait: a place in line, or the dependency with a number.
+  /// An edge is a wait: a place in line (kInLine), or the dependency `number`.
   static constexpr std::uint32_t kInLine = 0xfffffffe;
   static constexpr std::uint32_t kNothing = 0xffffffff;
   struct Edge {
@@ -40,8 +40,8 @@ class WaitGraph {
     friend auto operator<=>(const Edge&, const Edge&) = default;
   };
 
-  /// Over those who wait for a task (out), or whom it waits for: the place in line first, then the
-  /// dependencies.
+  /// Iterates over the tasks that wait for a task (out), or for which it waits: the neighbour in
+  /// line first, then the dependencies.
   template <bool out>
   class EdgeIterator
       : public boost::iterator_facade<EdgeIterator<out>, Edge, boost::forward_traversal_tag, Edge> {
@@ -71,7 +71,7 @@ class WaitGraph {
     std::uint32_t number_ = kNothing;
   };
 
-  /// Over the tasks that wait for a task.
+  /// Iterates over the tasks that wait for a task.
   class AdjacencyIterator : public boost::iterator_adaptor<AdjacencyIterator, EdgeIterator<true>,
                                                            Vertex, boost::use_default, Vertex> {
    public:
@@ -94,7 +94,7 @@ class WaitGraph {
     return {.before = TaskId{edge.before}, .after = TaskId{edge.after}, .why = Rule::in_line};
   }
 
-  // Boost.Graph finds these by its arguments only; nobody else does.
+  // Only Boost.Graph calls these, by argument-dependent lookup.
   friend std::pair<VertexIterator, VertexIterator> vertices(const WaitGraph& graph) {
     return {VertexIterator(0), VertexIterator(static_cast<Vertex>(num_vertices(graph)))};
   }

@@ -13,9 +13,9 @@ namespace {
 
 using Edge = WaitGraph::Edge;
 
-constexpr std::size_t kMostSteps = 20'000'000;  // About a second.
+constexpr std::size_t kMostSteps = 20'000'000;  // Takes about a second.
 
-/// Tasks that can reach each other have the same number.
+/// Numbers the strongly connected components; tasks that can reach each other have the same number.
 std::vector<std::uint32_t> tangles_of(const WaitGraph& waits, std::size_t task_count) {
   std::vector<std::uint32_t> tangle(task_count);
   const auto index_of_task = get(boost::vertex_index, waits);
@@ -23,7 +23,7 @@ std::vector<std::uint32_t> tangles_of(const WaitGraph& waits, std::size_t task_c
   return tangle;
 }
 
-/// Looks for the shortest way from a task back to itself. It cannot leave the task's tangle.
+/// Finds the shortest path from a task back to itself. It cannot leave the task's component.
 class CycleSearch {
  public:
   explicit CycleSearch(const Graph& graph)
@@ -51,7 +51,7 @@ class CycleSearch {
     return std::find(begin, end, task) != end;
   }
 
-  /// The shortest cycle through `start` that has fewer than `limit` waits, or empty.
+  /// Returns the shortest cycle through `start` with fewer than `limit` waits, or an empty one.
   std::vector<Edge> through(std::uint32_t start, std::size_t limit) {
     ++round_;
     level_ = {start};
@@ -68,7 +68,7 @@ class CycleSearch {
     return {};
   }
 
-  /// Whether this is the first way to get there.
+  /// Returns whether `edge.after` is reached for the first time in this round.
   bool reach(const Edge& edge) {
     ++steps_;
     if (seen_[edge.after] == round_ || tangle_[edge.after] != tangle_[edge.before]) return false;
@@ -103,7 +103,7 @@ class CycleSearch {
 std::vector<TaskId> in_order_of_waits(const Graph& graph) try {
   const WaitGraph waits(graph);
   std::vector<TaskId> order(graph.task_count());
-  auto front = order.rbegin();  // The last comes first.
+  auto front = order.rbegin();  // topological_sort() puts out the last task first.
   const auto put = [&](std::uint32_t task) { *front++ = TaskId{task}; };
   boost::topological_sort(waits, boost::make_function_output_iterator(put));
   return order;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Attributes that the text notation leaves out because they follow from the rest.
+// Default attributes, which the text notation leaves out.
 
 #include <optional>
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace foretrace {
 
-/// A stream where the first task runs on a device, or where there is none; otherwise a host thread.
+/// A stream if the first task runs on a device or the lane is empty; otherwise a host thread.
 LaneKind default_kind(const Graph& graph, LaneId lane);
 
-/// 0 for a stream or copy engine, otherwise the host.
+/// 0 for a stream or copy engine, otherwise -1 (the host).
 std::int32_t default_device(LaneKind kind);
 
 std::span<const std::string_view> lane_kind_names();

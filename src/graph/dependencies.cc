@@ -1,4 +1,4 @@
-// Dependencies, and the lists of them that each task has.
+// Dependencies, and the lists of them that each task keeps.
 
 #include "foretrace/error.h"
 #include "foretrace/graph.h"

@@ -10,7 +10,7 @@
 namespace foretrace {
 namespace {
 
-/// The value whose place in `texts` is that of `name`.
+/// Returns the value whose text is `name`, or nullopt.
 template <class Value>
 std::optional<Value> named(std::span<const std::string_view> texts, std::string_view name) {
   const auto found = std::find(texts.begin(), texts.end(), name);
@@ -28,7 +28,7 @@ struct KindEntry {
   BytePath bytes;
 };
 
-/// Everything that a new kind must say about itself. In the order of the enumeration.
+/// Everything that a new kind must define, in the order of the enumeration.
 constexpr KindEntry kTaskKinds[] = {
     {TaskKind::host, "host", Side::host, TaskClass::host, BytePath::none},
     {TaskKind::input, "input", Side::host, TaskClass::input, BytePath::none},

@@ -1,4 +1,4 @@
-// Tasks in line: putting them there, moving them, taking them out.
+// Tasks in line: inserting, moving and removing them.
 
 #include "foretrace/error.h"
 #include "foretrace/graph.h"
@@ -98,8 +98,9 @@ void Graph::remove(TaskId task) {
   graph.tasks[index(task)].duration = graph.tasks[index(task)].gap = Nanoseconds(0);
   if (lane(lane_of(task)).discipline != Discipline::fifo) return;
 
-  // A removed task waits for one in front and is waited for by one behind, whatever was removed
-  // around it: two dependencies each, so that a chain of removed tasks stays linear.
+  // A removed task keeps its place in the order through dependencies: it waits for its predecessor,
+  // and its successor waits for it, whatever is removed around them. At most two dependencies are
+  // added each time, so a chain of removed tasks stays linear.
   graph.forget_gap(task);
   if (front != kNoTask) add({.before = front, .after = task, .why = Rule::in_line});
   if (behind == kNoTask) return;

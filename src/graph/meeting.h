@@ -1,6 +1,6 @@
 #pragma once
 
-// Where ranks meet: a collective, or a message. Each member has a task on a lane of its own rank.
+// A meeting of ranks: a collective, or a message. Each member has a task on a lane of its own rank.
 // It enters when that task could start, the transfer begins when the last has entered, and each
 // leaves when its part of the transfer is over:
 //
@@ -17,19 +17,20 @@
 namespace foretrace {
 
 struct MeetingMember {
-  std::uint32_t rank = 0;  ///< Into the ranks of the job.
+  std::uint32_t rank = 0;  ///< Index into the ranks of the job.
   TaskId task = kNoTask;
-  /// How much of the task's recorded time was waiting for the last to enter, and how long it took
-  /// in all. A transform that changes the duration of the task changes both parts alike.
+  /// Recorded time that the task waited for the last to enter, and its whole recorded duration. A
+  /// transform that changes the duration of the task scales both parts alike.
   Nanoseconds skew{0}, recorded{0};
-  /// It left before the last had entered, as the root of a broadcast can: nobody holds it up.
+  /// True if it left before the last had entered, as the root of a broadcast can: it waits for
+  /// nobody.
   bool left_early = false;
 };
 
 struct Meeting {
   std::string operation, group;  ///< In words: "allreduce", "ranks 0, 1".
   std::int64_t sequence = -1;    ///< Number within its group.
-  /// measured: the recordings number it; inferred: found by the order of operations.
+  /// measured: the recordings number the collectives; inferred: matched by the order of operations.
   Provenance matched = Provenance::inferred;
   std::vector<MeetingMember> members;  ///< By rank; at least two.
 };

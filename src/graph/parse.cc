@@ -23,7 +23,7 @@ Number to_number(std::string_view text) {
   return number;
 }
 
-/// Takes the value of an enumeration by its name.
+/// Returns the value of an enumeration that has this name.
 template <class Find, class Options>
 auto to_choice(std::string_view text, const Find& find, const Options& options) {
   const auto found = find(text);
@@ -72,7 +72,7 @@ class Parser {
     }
   }
 
-  /// Text that names tasks is read when all of them are known.
+  /// Lines that refer to tasks are parsed after all tasks are known.
   void parse_about_tasks(std::string_view line) {
     Words words(line);
     if (words.skip("@alloc")) {
@@ -147,7 +147,7 @@ class Parser {
     const TaskId id = graph_.append(lane, task);
     const auto [known, is_new] = tasks_.try_emplace(label, id);
     if (!is_new)
-      known->second = kNoTask;  // A label that several tasks have cannot name any of them.
+      known->second = kNoTask;  // A label shared by several tasks refers to none of them.
   }
 
   void parse_task_attributes(Words& words, Task& task) {

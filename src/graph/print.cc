@@ -10,8 +10,8 @@
 namespace foretrace {
 namespace {
 
-/// Labels for things that may have the same name: the name itself for the first, "name~2" for the
-/// next.
+/// Makes unique labels for things that may share a name: the name itself for the first, "name~2"
+/// for the next.
 class Labels {
  public:
   explicit Labels(std::unordered_set<std::string> names) : taken_(std::move(names)) {}
@@ -136,7 +136,7 @@ class Printer {
     return text.empty() ? text : " {" + text.substr(1) + '}';
   }
 
-  /// With as few digits as give the same tail again.
+  /// Prints a tail with as few digits as read back as the same tail.
   static std::string to_share(Tail tail) {
     for (int digits = 0;; ++digits) {
       const std::string text = to_fixed(100 * tail.share(), digits);

@@ -44,7 +44,7 @@ std::vector<std::string_view> phase_options() {
   return options;
 }
 
-/// Attributes that the graph lacks entirely, as the likely reason for an empty selection.
+/// Whether no task has an attribute, which is then the likely reason for an empty selection.
 template <class Has>
 bool none_has(const Graph& graph, const Has& has) {
   for (std::size_t i = 0; i < graph.task_count(); ++i) {
@@ -58,8 +58,8 @@ bool none_has(const Graph& graph, const Has& has) {
 
 void Selector::describe(Fields& fields) {
   fields.choice("kind", kind_, kind_options(),
-                "Only tasks of this kind; device: all that run on one; any: all, except that a "
-                "name which device work has selects only that");
+                "Only tasks of this kind; device: all device work; any: all, but if device work "
+                "matches the name, only that");
   fields.text("name", name_, "Only tasks with this text, or /expression/, in their name");
   fields.text("layer", layer_, "Only this layer of the model, or a range such as 2-5");
   fields.text("module", module_, "Only tasks with this text, or /expression/, in their module");

@@ -1,6 +1,6 @@
 #pragma once
 
-// Selects tasks for a transform, as settings: every given condition must hold.
+// Selects tasks for a transform, as settings: a task must meet every given condition.
 
 #include <memory>
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace foretrace {
 
-/// A name pattern: plain text is looked for anywhere in the name, /text/ is an expression of RE2,
-/// empty matches all. Compiled once; throws Error on a bad expression. Matches in linear time.
+/// A name pattern: plain text matches anywhere in the name, /text/ is an RE2 expression, and empty
+/// text matches all names. Compiled once; throws Error on a bad expression. Matches in linear time.
 class NamePattern {
  public:
   explicit NamePattern(std::string_view pattern);
@@ -27,7 +27,7 @@ class NamePattern {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A pattern for the names of a graph, which it looks at once each: they are few, and tasks many.
+/// A pattern that checks each name of a graph at most once, because names are few and tasks many.
 class NameCondition {
  public:
   /// Throws Error on a bad expression. `names` must outlive it, and may grow.
@@ -46,31 +46,31 @@ class Selector final : public Described {
   explicit Selector(std::string_view kind) : kind_(kind) {}
   Selector(std::string_view kind, std::string_view phase) : kind_(kind), phase_(phase) {}
 
-  /// kind (a task kind; "any"; "all"; "device" for all that run on a device), name, layer ("3",
-  /// "2-5"), module, phase, stream (a lane's name or part of it), rank, step.
+  /// kind (a task kind; "any"; "all"; "device" for all work on a device), name, layer ("3", "2-5"),
+  /// module, phase, stream (a lane's name or part of it), rank, step.
   void describe(Fields& fields) override;
 
-  /// In order of lanes, and of the line on each. Removed tasks are never selected. Of any kind and
-  /// with a name, they are the device work of that name if there is some: an op and its kernels
-  /// often share a name, and who asks for faster convolutions does not mean the calls. Matches each
-  /// distinct name once.
+  /// Returns the matching tasks in order of lanes, and in line order on each. Never selects removed
+  /// tasks. With a name and no kind, selects only device work if any device work matches: an op and
+  /// its kernels often share a name, and a user who asks for faster convolutions does not mean the
+  /// calls. Matches each distinct name once.
   std::vector<TaskId> select(const Graph& graph) const;
-  /// How many tasks of the host have the name and are not selected because device work has it too.
+  /// Number of host tasks that match but are left out because device work matches too.
   std::size_t left_out(const Graph& graph) const;
-  /// Like select(), but throws Error `no task matches "where" (...)` with the conditions if there
-  /// is none.
+  /// Like select(), but throws Error `no task matches "where" (...)` with the conditions if nothing
+  /// matches.
   std::vector<TaskId> select_some(const Graph& graph, std::string_view setting = "where") const;
 
-  /// Refuses expressions and ranges that cannot be read. select() does so too.
+  /// Throws Error if an expression or a range cannot be read. select() does so too.
   void check() const override;
-  /// The only rank that it selects; nothing if it can be any.
+  /// The only rank that it selects; nullopt if it selects from all.
   std::optional<std::int64_t> rank() const { return rank_; }
-  /// The conditions: `kind kernel, name "gemm"`, or "any task".
+  /// The conditions as text: `kind kernel, name "gemm"`, or "any task".
   std::string to_text() const;
 
  private:
   std::vector<TaskId> matching(const Graph& graph) const;
-  /// Erases host tasks that match but are not meant; returns their number.
+  /// Erases matching host tasks if device work matches too; returns their number.
   std::size_t leave_out(const Graph& graph, std::vector<TaskId>& matching) const;
   bool prefers_device() const { return kind_ == "any" && !name_.empty(); }
 

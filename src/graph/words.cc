@@ -16,8 +16,8 @@ bool is_plain(char c) {
          std::string_view("_.+-*/()~%$&!?;'").find(c) != std::string_view::npos;
 }
 
-/// The length of the plain name at the start of `text`. "->" and ".." end one, and a "#" may only
-/// be inside.
+/// Length of the plain name at the start of `text`. "->" and ".." end a name, and "#" may not begin
+/// one.
 std::size_t plain_length(std::string_view text) {
   std::size_t i = 0;
   for (; i < text.size(); ++i) {
@@ -109,7 +109,7 @@ Nanoseconds Words::take_ticks() {
   const bool negative = skip("-");
   if (left_.empty() || !is_digit(left_.front())) fail("a number of ticks");
   constexpr std::int64_t kMost = std::int64_t{1}
-                                 << 53;  // 104 days, so that thousands can be added up.
+                                 << 53;  // 104 days, so that thousands of such times can be added.
   std::int64_t value = 0;
   std::int64_t unit = kTick;
   bool fraction = false;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The words that the text notation of graphs is made of: plain or quoted names, ticks, punctuation.
+// The tokens of the text notation: plain or quoted names, ticks, punctuation.
 
 #include <string>
 #include <string_view>
@@ -9,23 +9,23 @@
 
 namespace foretrace {
 
-/// One line of text, read from the left. White space between words does not count. Every take
-/// throws Error if something else is there.
+/// Reads one line of text from the left, ignoring white space between words. Every take function
+/// throws Error if something else is next.
 class Words {
  public:
   explicit Words(std::string_view line) : left_(line) {}
 
-  /// At the end of the line, or at a comment.
+  /// Whether only white space or a comment is left.
   bool at_end();
-  /// Takes `mark` if it is next.
+  /// Takes `mark` if it is next; returns whether it was.
   bool skip(std::string_view mark);
   void take(std::string_view mark);
-  /// A plain name, or any text in double quotes with the escapes \" \\ \n \t and \xHH. `what` is
-  /// for the message.
+  /// Takes a plain name, or any text in double quotes with the escapes \" \\ \n \t and \xHH. `what`
+  /// names the expected thing in the error message.
   std::string take_name(std::string_view what);
-  /// Everything up to white space or one of `stops`.
+  /// Takes everything up to white space or one of `stops`.
   std::string_view take_word(std::string_view what, std::string_view stops);
-  /// "3", "-2", "6.667": ticks of 1us, to the nanosecond.
+  /// Takes a time such as "3", "-2" or "6.667": ticks of 1us, to the nanosecond.
   Nanoseconds take_ticks();
   [[noreturn]] void fail(std::string_view expected);
 
@@ -37,7 +37,7 @@ class Words {
   std::string_view left_;
 };
 
-/// As take_name() reads it: plain where that is possible, else in quotes.
+/// Writes a name so that take_name() reads it: plain if possible, else in quotes.
 std::string in_quotes(std::string_view name);
 
 std::string to_ticks(Nanoseconds time);

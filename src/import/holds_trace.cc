@@ -10,7 +10,7 @@ bool holds_trace(const std::string& path) {
   try {
     const TraceFile file(path);
     const std::string& head = file.head();
-    // Any JSON may be a trace with much before its events, except for Foretrace's own output.
+    // Any JSON may be a trace whose events start late in the file, except Foretrace's own answers.
     const bool is_answer = head.find("\"schema\": \"foretrace.") != std::string::npos;
     if (is_answer && head.find("\"traceEvents\"") == std::string::npos) return false;
     return file.contents().is_archive || file.contents().importer != nullptr;

@@ -56,7 +56,7 @@ Trace only_trace_in(const TraceFile& file, const ImportOptions& options) {
   return import_one(traces[0], options);
 }
 
-/// Reads the only member of an archive that is a trace, on the way over all members.
+/// Reads the only trace in an archive, in one pass over all members.
 Trace only_trace_of(const TraceFile& archive, const ImportOptions& options) {
   std::vector<std::string> members;
   std::optional<Trace> trace;

@@ -1,4 +1,4 @@
-// Several traces at once: the ranks of one job.
+// Imports several traces at once: the ranks of one job.
 
 #include <algorithm>
 #include <filesystem>
@@ -21,12 +21,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The traces of one file, and what was found instead of some.
+/// The traces of one file, and notes about files or members that are not traces.
 struct Found {
   std::vector<Trace> traces;
   Notes notes;
   std::int64_t others = 0;
-  std::string first_other;  ///< Why the first of them is not a trace.
+  std::string first_other;  ///< Why the first of the others is not a trace.
 
   void leave_out(const std::string& why, bool looks_like_one = false) {
     if (others++ == 0) first_other = why;
@@ -69,7 +69,8 @@ void read_traces(const TraceFile& file, const ImportOptions& options, Found& fou
   for (const TraceFile& trace : traces_in(file)) found.traces.push_back(import_one(trace, options));
 }
 
-/// One of the files of a folder or an archive.
+/// Reads one file of a folder or one member of an archive. Errors become notes, except for a lack
+/// of memory.
 void read_file(const TraceFile& file, const ImportOptions& options, Found& found) {
   bool looks_like_one = false;
   try {
@@ -83,19 +84,20 @@ void read_file(const TraceFile& file, const ImportOptions& options, Found& found
   }
 }
 
-/// PyTorch's memory snapshots are often next to the traces of the same run. They are not ranks of
-/// it and have no tasks.
+/// PyTorch's memory snapshots often lie next to the traces of the same run. They are not ranks of
+/// the job and contain no tasks, so they are left out unless there is nothing else.
 void leave_out_snapshots(std::vector<Trace>& traces, bool has_others, Notes& notes) {
   if (!has_others && std::all_of(traces.begin(), traces.end(), is_snapshot)) return;
   const auto left_out = std::erase_if(traces, is_snapshot);
   if (left_out > 0) {
     notes.add(Severity::info,
-              "memory snapshots next to traces of what ran, left out; give one by itself", {},
-              static_cast<std::int64_t>(left_out));
+              "memory snapshots next to other traces, left out; to use one, give its file alone",
+              {}, static_cast<std::int64_t>(left_out));
   }
 }
 
-/// If only the names of the files give the ranks, their number gives the size of the job.
+/// If the ranks are known only from the names of the files, the number of files gives the size of
+/// the job.
 void complete_world_size(std::vector<Trace>& traces) {
   std::set<std::int32_t> ranks;
   for (const Trace& trace : traces) {
@@ -113,7 +115,7 @@ void complete_world_size(std::vector<Trace>& traces) {
 bool may_add_to_others(const std::string& path, const ImportOptions& options) try {
   const TraceFile file(path, options.max_unpacked);
   if (is_sqlite(file.head()))
-    return false;  // A packed one would be unpacked to look at its tables.
+    return false;  // Otherwise contents() would unpack a compressed database to read its tables.
   if (file.contents().is_archive) return true;
   const ImporterEntry* const importer = file.contents().importer;
   return importer != nullptr && (importer->name == "native" || importer->name == "chakra" ||
@@ -122,7 +124,8 @@ bool may_add_to_others(const std::string& path, const ImportOptions& options) tr
   return false;
 }
 
-/// Reads the files of a folder on all cores, and hands over at once what no other file changes.
+/// Reads the files of a folder on all cores. Passes a trace to `take` as soon as it is read if no
+/// other file can change it.
 class Reader {
  public:
   Reader(const std::string& path, const ImportOptions& options, const TakeTrace& take)
@@ -146,7 +149,7 @@ class Reader {
  private:
   struct Taken {
     std::int32_t rank = 0;
-    std::size_t file = 0, place = 0;  ///< The place is among the traces of the file.
+    std::size_t file = 0, place = 0;  ///< `place` counts the traces of the file from 0.
     std::size_t number = 0;
 
     friend bool operator<(const Taken& a, const Taken& b) {
@@ -186,7 +189,9 @@ class Reader {
     });
   }
 
-  /// The number of ranks is still open where a recording does not tell its own.
+  /// Takes the traces of a file that know their own rank. The others wait for take_rest(), because
+  /// their world size depends on the number of all traces. So do memory snapshots, which are left
+  /// out if there are other traces.
   void hand_over(std::size_t file) {
     std::vector<Trace> held;
     std::vector<Trace>& traces = found_[file].traces;
@@ -210,7 +215,7 @@ class Reader {
     take_(taken.number, std::move(trace));
   }
 
-  /// The traces that others may change, now that all are known.
+  /// Takes the remaining traces, once all files are read and linked to each other.
   void take_rest() {
     std::vector<Trace> rest;
     std::int64_t others = 0;
@@ -235,7 +240,7 @@ class Reader {
   const std::string& path_;
   const ImportOptions& options_;
   const TakeTrace& take_;
-  std::vector<Found> found_;  ///< By file.
+  std::vector<Found> found_;  ///< One for each file.
   Notes notes_;
   std::mutex mutex_;
   std::vector<Taken> taken_;

@@ -9,24 +9,24 @@
 
 namespace foretrace {
 
-/// A reader ran out of memory, and so would the reader of the next file.
+/// A reader ran out of memory. Reading the next file would fail as well, so the import ends.
 class NoMemoryLeft : public TraceError {
  public:
   using TraceError::TraceError;
 };
 
-/// Calls `read`, and says whose fault it is if memory runs out.
+/// Calls `read`. Throws NoMemoryLeft with the path if memory runs out.
 template <class Read>
 auto with_memory(const std::string& path, const Read& read) {
   try {
     return read();
   } catch (const std::bad_alloc&) {
-  } catch (const std::length_error&) {  // More than any memory could hold.
+  } catch (const std::length_error&) {  // The size exceeds the largest possible container.
   }
   throw NoMemoryLeft(path + ": cannot be read: it needs more memory than there is");
 }
 
-/// Reads one of traces_in(), or takes its cached copy.
+/// Reads a trace that traces_in() returned, or its cached copy.
 Trace import_one(const TraceFile& file, const ImportOptions& options);
 
 }  // namespace foretrace

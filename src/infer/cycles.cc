@@ -1,6 +1,6 @@
-// Odd times (whole microseconds, activities of no duration, clocks that drift) can make inferred
-// waits form a cycle. A recording happened, so one of them is wrong: the one with the least
-// evidence is dropped and counted.
+// Odd times (whole microseconds, activities without duration, drifting clocks) can make inferred
+// waits form a cycle. The recorded run did finish, so one of the waits is wrong: the one with the
+// least evidence is dropped and counted.
 
 #include <tuple>
 
@@ -9,7 +9,8 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Cycles that are broken one by one; chosen so that a hopeless recording does not take minutes.
+/// Number of cycles that are broken one by one; limits the time for a hopeless recording to less
+/// than minutes.
 constexpr int kMostRounds = 100;
 
 bool goes_forward(const Timeline& recorded, const Dependency& wait) {
@@ -17,7 +18,7 @@ bool goes_forward(const Timeline& recorded, const Dependency& wait) {
   return at(wait.before) < at(wait.after);
 }
 
-/// Whether every wait goes forward in recorded time; then there can be no cycle. Linear.
+/// Whether every wait goes forward in recorded time; if so, there is no cycle. Takes linear time.
 bool goes_forward(const Inference& result) {
   bool forward = true;
   result.graph.each_dependency(
@@ -29,7 +30,8 @@ bool same(const Dependency& a, const Dependency& b) {
   return std::tie(a.before, a.after, a.why) == std::tie(b.before, b.after, b.why);
 }
 
-/// An inferred wait, else a measured one; nullptr if the cycle is made of lanes.
+/// Returns an inferred wait, or else a measured one; nullptr if the cycle consists of lane order
+/// only.
 const Dependency* weakest(const std::vector<Dependency>& cycle) {
   const Dependency* found = nullptr;
   for (const Dependency& wait : cycle) {
@@ -52,7 +54,7 @@ void break_cycles(Inference& result) {
     const std::vector<Dependency> cycle = shortest_cycle(result.graph);
     if (cycle.empty()) break;
     const Dependency* wrong = weakest(cycle);
-    if (!wrong) return;  // Lanes alone make no cycle.
+    if (!wrong) return;  // Lane order alone cannot form a cycle.
     if (example.empty()) {
       example = std::string(result.graph.name(wrong->before)) + " -> " +
                 std::string(result.graph.name(wrong->after));

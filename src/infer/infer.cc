@@ -10,7 +10,7 @@ namespace foretrace {
 namespace {
 
 void name_devices(const Trace& trace, Graph& graph) {
-  constexpr std::int32_t kMost = 1024;  // Devices of a trace that is not damaged; chosen.
+  constexpr std::int32_t kMost = 1024;  // No undamaged trace has more devices; chosen.
   for (const Device& device : trace.properties) {
     if (device.ordinal < 0 || device.ordinal >= kMost) continue;
     std::vector<std::string>& names = graph.device_names();
@@ -20,13 +20,14 @@ void name_devices(const Trace& trace, Graph& graph) {
   }
 }
 
-/// Memory for each record while a graph is made of it and while one changed copy of that graph is
-/// replayed; measured on 1.5 M records of launches, ops and kernels.
+/// Bytes per record needed to make a graph and to replay one changed copy of it; measured on 1.5 M
+/// records of launches, ops and kernels.
 constexpr std::int64_t kBytesPerRecord = 550;
-/// Smaller traces fit anywhere.
+/// Traces with fewer records fit on any machine.
 constexpr std::size_t kManyRecords = 100'000;
 
-/// A system that runs out of memory kills the program, or others, without a word.
+/// Throws TraceError if memory will not suffice, because a system without memory kills this
+/// program, or others, without a message.
 void check_memory(const Trace& trace) {
   const std::size_t records = trace.hosts.size() + trace.devices.size();
   if (records < kManyRecords) return;
@@ -34,7 +35,7 @@ void check_memory(const Trace& trace) {
   const std::optional<Bytes> left = free_memory();
   if (!left || needed <= *left) return;
   throw TraceError("its " + std::to_string(records) + " records need about " + to_text(needed) +
-                   " of memory, and " + to_text(*left) +
+                   " of memory, but only " + to_text(*left) +
                    " are free; --steps 3-5 or --window 0s-2s reads only a part of them");
 }
 

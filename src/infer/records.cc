@@ -11,7 +11,7 @@ bool names_collective(std::string_view name) {
   return contains_any(name, {"nccl", "rccl", "msccl", "AllReduce", "all_reduce"});
 }
 
-/// Computed once per name: a trace has few.
+/// Computes the kind once per name, because a trace has few names.
 std::vector<TaskKind> kinds_of_kernels(const Trace& trace) {
   std::vector<TaskKind> kinds(trace.names.size(), TaskKind::kernel);
   for (std::size_t i = 0; i < kinds.size(); ++i) {
@@ -72,9 +72,8 @@ void collect_events(Records& records) {
   }
 }
 
-/// Calls that matter here: those whose correlation id a device event or a sync record carries, and
-/// those that synchronize by their name. A correlation id may be recorded twice (ROCm): the call
-/// that contains the other wins.
+/// Maps each correlation id to the record of its call. An id may be recorded twice (ROCm); the
+/// longer call, which contains the other, wins.
 void collect_calls(Records& records, Notes& notes) {
   const Trace& trace = records.trace;
   std::unordered_map<std::uint32_t, std::uint32_t>& calls = records.call_of_correlation;
@@ -169,11 +168,11 @@ void add_synchronizing_calls(Records& records) {
   }
 }
 
-/// More than one launch of a hundred without a kernel are no longer those whose kernels ran behind
-/// the end of the recording. Chosen.
+/// At most one launch in this many may lack its kernel, because the kernel ran after the end of the
+/// recording. Chosen.
 constexpr std::int64_t kFewLost = 100;
 
-/// Where kernels were dropped, steps look shorter than they were.
+/// Warns of dropped kernels, which make steps look shorter than they were.
 void note_lost_kernels(const Records& records, Notes& notes) {
   const Trace& trace = records.trace;
   std::vector<char> launches(trace.names.size(), 0);

@@ -1,6 +1,6 @@
-// Segments of threads and device events become tasks. A call is cut where it stops being work
-// (calls.cc); the time in which it waits becomes no task at all, only the dependency that
-// connect_hosts() adds.
+// Turns segments of threads and device events into tasks. A call is cut where it stops working
+// (calls.cc). The time in which it waits becomes no task, only a dependency that connect_hosts()
+// adds.
 
 #include <algorithm>
 #include <utility>
@@ -109,7 +109,8 @@ class Builder {
     return id;
   }
 
-  /// The thread works until it hands work to others, and again when they are done.
+  /// Builds a wait for other threads: the thread works until it hands work over, and again when the
+  /// others are done.
   void build_wait(const Segment& segment, std::size_t from, std::size_t to) {
     std::int64_t given = segment.finish, taken = segment.start;
     for (std::size_t i = from; i < to; ++i) {
@@ -160,7 +161,7 @@ class Builder {
       if (segment.finish > done) add(segment, done, segment.finish, TaskKind::host);
       return;
     }
-    if (segment.finish < call.finish) return;  // A later segment of the call has the wait.
+    if (segment.finish < call.finish) return;  // A later segment of the call contains the wait.
     call.wait_task =
         add(segment, std::max(done, within(call.released)), segment.finish, TaskKind::sync);
   }
@@ -228,7 +229,8 @@ class Builder {
   std::uint16_t thread_ = 0;
   std::int64_t gap_ = 0;  ///< Idle time before the next task.
   TaskId first_ = kNoTask, last_ = kNoTask;
-  std::vector<std::vector<std::pair<std::size_t, std::size_t>>> waiting_;  ///< Segment, handover.
+  /// By thread: index of the segment, and of the handover.
+  std::vector<std::vector<std::pair<std::size_t, std::size_t>>> waiting_;
   std::vector<std::vector<std::size_t>> idle_;  ///< Segments in which a worker waits for work.
   std::vector<std::vector<std::pair<TaskId, TaskId>>> tasks_of_;
 };

@@ -11,7 +11,8 @@ namespace {
 
 struct BuiltIn {
   std::string_view key;
-  std::vector<std::string_view> recorded_names;  ///< Plain names; a trailing * matches any rest.
+  /// Normalized names; a trailing * matches any rest.
+  std::vector<std::string_view> recorded_names;
   DeviceModel model;
 };
 
@@ -62,7 +63,7 @@ bool is_letter_or_digit(char c) {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// Words that say who made a device, or in which series, but not which it is.
+/// Returns whether a word names only the maker or the series of a device, not the model.
 bool says_nothing(std::string_view word) {
   static constexpr std::array<std::string_view, 12> kWords = {
       "nvidia", "tesla",    "geforce", "quadro", "amd",      "ati",
@@ -70,7 +71,7 @@ bool says_nothing(std::string_view word) {
   return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
 
-/// "NVIDIA A100-SXM4-40GB" -> "a100sxm440gb"
+/// Normalizes "NVIDIA A100-SXM4-40GB" to "a100sxm440gb".
 std::string plain(std::string_view name) {
   std::string all, word;
   const auto end_word = [&] {
@@ -90,7 +91,7 @@ std::string plain(std::string_view name) {
 
 bool stands_for(std::string_view recorded, std::string_view name) {
   if (!recorded.ends_with('*')) return recorded == name;
-  // The following must not turn it into a part of the device.
+  // A MIG slice is only a part of the device.
   recorded.remove_suffix(1);
   return name.starts_with(recorded) && name.find("mig") == std::string_view::npos;
 }
@@ -112,8 +113,8 @@ DeviceModel read_device(const std::string& path) {
   std::string text(kLargest + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.empty()) throw Error("must be a readable file of settings");
-  if (text.size() > kLargest) throw Error("must be a file of settings, at most 1 MiB long");
+  if (text.empty()) throw Error("must be a device file that can be read");
+  if (text.size() > kLargest) throw Error("must be a device file of at most 1 MiB");
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded()) throw Error("must be JSON, but is not");
   DeviceModel model;
@@ -122,7 +123,7 @@ DeviceModel read_device(const std::string& path) {
   return model;
 }
 
-/// For a name that is not a device: devices that begin with it, or else the nearest.
+/// Suggestions for a name that is not a device: devices that contain it, or else the nearest name.
 std::string alternatives(std::string_view name) {
   const std::string wanted = plain(name);
   std::vector<std::string_view> longer;

@@ -26,8 +26,9 @@ constexpr std::string_view kLatency[] = {
     "getrsbatched",
 };
 
-/// Certainly bound by memory, whatever else the name contains: the name of a fused kernel also
-/// mentions its neighbours (triton_poi_fused_mm_relu is the relu after a matrix product).
+/// Kernels that are always bound by memory, whatever else the name contains: the name of a fused
+/// kernel also mentions its neighbors (triton_poi_fused_mm_relu is the relu after a matrix
+/// product).
 constexpr std::string_view kMemory[] = {
     "elementwise_kernel",
     "reduce_kernel",
@@ -98,7 +99,7 @@ constexpr std::string_view kMemory[] = {
     "tensor_transform",
 };
 
-/// Products of matrices: dense layers, convolutions, attention.
+/// Matrix products: dense layers, convolutions, attention.
 constexpr std::string_view kCompute[] = {
     "gemm",        "cijk_",     "nvjet",
     "matmul",      "_mm_",      "bmm",
@@ -116,7 +117,7 @@ constexpr std::string_view kCompute[] = {
     "syrk",        "trsm",      "miopensp3",
 };
 
-/// Instructions that only tensor units have, as they are written in names.
+/// Names of instructions that only tensor units have.
 constexpr std::string_view kTensor[] = {
     "884",
     "1688",
@@ -149,17 +150,17 @@ constexpr std::string_view kTensor[] = {
     "aiter::fmha",
 };
 
-/// Vector units, although a name of the list above may be part of the tile.
+/// Kernels on vector units, although the tile may contain a fragment of the list above.
 constexpr std::string_view kVector[] = {"simt"};
 
-/// Sixteen bits or fewer.
+/// Types of sixteen bits or fewer.
 constexpr std::string_view kHalf[] = {
     "bf16",  "fp16",  "_f16",   "f16_",      "f16f",      "half",      "h884",  "s884", "h1688",
     "16816", "16832", "16864",  "hgemm",     "hcudnn",    "e4m3",      "e5m2",  "fp8",  "float8",
     "int8",  "_i8",   "bfloat", "flash_fwd", "flash_bwd", "flashattn", "df16b",
 };
 
-/// Patterns of access of memory-bound kernels; the first list with a match decides.
+/// Access patterns of memory-bound kernels; the first list with a match decides.
 constexpr std::string_view kScattered[] = {
     "multi_tensor_apply", "index_put", "index_add", "scatter", "embedding", "depthwise",
 };
@@ -189,7 +190,7 @@ bool has_any(std::string_view name, std::span<const std::string_view> fragments)
   });
 }
 
-/// In lower case, and without the name of a library that contains the name of an operation.
+/// Returns the name in lower case, without the name of a library that contains an operation's name.
 std::string prepared(std::string_view text) {
   constexpr std::string_view kLibrary = "fbgemm";
   std::string lower;
@@ -252,7 +253,7 @@ KernelClass classify_kernel(std::string_view name) {
 std::string class_words(std::string_view name) {
   const std::string lower = prepared(name);
   std::vector<std::string> words;
-  // These two need more than a fragment; the first only matches at the start of a name.
+  // These two need more than a fragment; the first matches only at the start of a name.
   if (lower.starts_with("cijk_"))
     words.push_back(is_half_cijk(lower) ? "cijk_x_x_h" : "cijk_x_x_s");
   if (lower.find("nvjet_") != std::string::npos)

@@ -10,11 +10,11 @@
 namespace foretrace {
 namespace {
 
-/// (1 - e^-k) / k
+/// Returns (1 - e^-k) / k.
 double mean_survival(double k) { return k < 1e-9 ? 1 - k / 2 : -std::expm1(-k) / k; }
 
-/// Integral from 0 to 1 of (1 - y)^n e^-ky dy, by Simpson's rule on steps that are fine where the
-/// integrand falls fast: y = t^2.
+/// Returns the integral from 0 to 1 of (1 - y)^n e^-ky dy, by Simpson's rule with y = t^2, so that
+/// steps are fine where the integrand falls fast.
 double survival_moment(double n, double k) {
   constexpr int kSteps = 512;
   double sum = 0;
@@ -39,9 +39,9 @@ double misses_of_servers(double k, double servers) {
   return 1 - survives * survives / servers / evicted;
 }
 
-/// The greatest m in [0, 1] with m = misses(m). A cache that misses nothing evicts nothing, so m =
-/// 0 always fits; repeated epochs settle at the other solution. `misses(m) - m` is positive below
-/// it and negative above.
+/// Returns the greatest m in [0, 1] with m = misses(m). A cache without misses evicts nothing, so m
+/// = 0 is always a solution; repeated epochs settle at the other one. `misses(m) - m` is positive
+/// below that solution and negative above.
 double fixed_point(const std::function<double(double)>& misses) {
   double low = 0, high = 1;
   for (int i = 0; i < 60; ++i) {
@@ -55,7 +55,8 @@ double page_cache_misses(const CachedSet& set) {
   const auto jobs = static_cast<double>(set.jobs);
   const auto servers = static_cast<double>(set.servers);
   if (jobs > 1 && servers > 1) {
-    throw Error("servers: must be 1 with several jobs, as cache page_cache has no model of both");
+    throw Error(
+        "servers: must be 1 with several jobs, because cache page_cache does not model both");
   }
   if (set.cached <= 0) return 1;
   if (set.cached >= 1) return 0;
@@ -67,7 +68,9 @@ double page_cache_misses(const CachedSet& set) {
 
 double lru_misses(const CachedSet& set) {
   if (set.jobs > 1 || set.servers > 1) {
-    throw Error("cache: must not be lru with several jobs or servers, as there is no model of it");
+    throw Error(
+        "cache: must not be lru with several jobs or servers, because that case is not modelled; "
+        "use another cache");
   }
   const double missing = 1 - set.cached;
   return missing <= 0 ? 0 : missing - missing * std::log(missing);
@@ -123,8 +126,8 @@ PrepRates::PrepRates(const std::vector<std::string>& rows) {
     const Row read{read_rate(std::string_view(row).substr(0, colon), row),
                    read_rate(std::string_view(row).substr(colon + 1), row)};
     if (!rows_.empty() && (read.cores <= rows_.back().cores || read.rate < rows_.back().rate)) {
-      throw Error("must be in order of cores, with rates that do not fall, got \"" + row +
-                  "\" behind \"" + to_text(rows_.back().cores) + ":" + to_text(rows_.back().rate) +
+      throw Error("must be in ascending order of cores, with rates that do not fall, got \"" + row +
+                  "\" after \"" + to_text(rows_.back().cores) + ":" + to_text(rows_.back().rate) +
                   "\"");
     }
     rows_.push_back(read);

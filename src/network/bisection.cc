@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-using Flow = std::int64_t;  ///< Bytes per second: whole, so that sums are exact in any order.
+using Flow = std::int64_t;  ///< Bytes per second; integers, so that sums are exact in any order.
 using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
 struct Pipe {
   Flow capacity = 0, left = 0;

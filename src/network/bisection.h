@@ -4,8 +4,9 @@
 
 namespace foretrace {
 
-/// The most that the first half of the ranks can send to the second at once, the first having the
-/// odd one: the maximum flow, which is the least cut (Boykov and Kolmogorov, PAMI 2004).
+/// Returns the highest bandwidth from the first half of the ranks to the second half. With an odd
+/// number of ranks the first half has one more. It is computed as a maximum flow, which equals the
+/// minimum cut (Boykov and Kolmogorov, PAMI 2004).
 Bandwidth least_cut(const Cluster& cluster);
 
 }  // namespace foretrace

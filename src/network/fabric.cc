@@ -13,16 +13,16 @@ namespace foretrace {
 struct Fabric::Backwards {
   using Graph =
       boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
-                            std::uint32_t>;  ///< The step of an edge.
+                            std::uint32_t>;  ///< An edge carries the index of its step.
   explicit Backwards(std::size_t nodes) : graph(nodes) {}
   Graph graph;
 };
 
 namespace {
 
-struct FarEnough {};  ///< Thrown by a search that has come as far as it was asked to.
+struct FarEnough {};  ///< Thrown to stop a search once it has reached the requested node.
 
-/// Boost calls it for each node in the order of costs, when the cost is final.
+/// Boost calls examine_vertex for each node in order of cost, once the cost is final.
 template <class Reached>
 struct Visitor : boost::dijkstra_visitor<> {
   explicit Visitor(const Reached& called) : reached(&called) {}

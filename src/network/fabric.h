@@ -1,6 +1,7 @@
 #pragma once
 
-// Shortest paths among some nodes of a cluster: the switches between hosts, or what is in one host.
+// Shortest paths among a set of nodes of a cluster: the switches between hosts, or the parts of one
+// host.
 
 #include <cstdint>
 #include <limits>
@@ -14,51 +15,54 @@
 
 namespace foretrace {
 
-/// The cost of a path: its latency in nanoseconds, and so much for each hop that latency decides
-/// only between paths of as many hops.
+/// The cost of a path: its latency in nanoseconds plus kHop for each hop. kHop is so large that
+/// latency decides only between paths with the same number of hops.
 using PathCost = std::uint64_t;
 constexpr PathCost kHop = 1'000'000'000;
-/// Added for a PCIe link: among paths of as many hops NVLink's is taken, whatever the latency.
+/// Added for a PCIe link, so that NVLink wins among paths with the same number of hops, whatever
+/// the latency.
 constexpr PathCost kPcie = 10'000'000;
-/// Added for a CPU on the way: only where nothing else leads there, however long.
+/// Added for passing through a CPU, so that such a path is taken only if there is no other.
 constexpr PathCost kThroughHost = 1'000 * kHop;
 constexpr PathCost kNoPath = std::numeric_limits<PathCost>::max();
 
 /// The cost of a link by itself.
 PathCost link_cost(const ClusterLink& link);
 
-/// The cost of passing through a node, besides; kNoPath where nothing may.
+/// The additional cost of passing through a node; kNoPath if traffic must not pass through it.
 PathCost passing_cost(const Cluster& cluster, std::uint32_t node);
 
-/// The shortest way on from a node.
+/// The shortest paths from a node to the target.
 struct Ahead {
   PathCost cost = kNoPath;
-  std::uint32_t paths = 0;  ///< Equal ones; at most 2^32 - 1.
+  std::uint32_t paths = 0;  ///< Number of equally short paths; saturates at 2^32 - 1.
 };
 
 class Fabric {
  public:
-  /// Takes the `links` that join two of `nodes`. Devices relay only where those of the cluster do.
+  /// Uses those of `links` whose two ends are both in `nodes`. Devices relay traffic only if the
+  /// cluster's devices do.
   Fabric(const Cluster& cluster, std::vector<std::uint32_t> nodes, std::span<const LinkId> links);
   Fabric(Fabric&&) noexcept;
   ~Fabric();
 
   const std::vector<std::uint32_t>& nodes() const { return nodes_; }
 
-  /// The way from each of its nodes, by its place, to the one at place `target`. With `from`, nodes
-  /// that are further away than that one are left without a way, which is faster.
+  /// Returns the shortest paths from each node, by place, to the node at place `target`. If `from`
+  /// is given, nodes farther away than `from` may be left without a path, which is faster.
   std::vector<Ahead> towards(std::uint32_t target, std::optional<std::uint32_t> from = {}) const;
 
-  /// Appends the links of one of the paths from the node at place `at`, by the result of
-  /// towards(target). REQUIRES: choice < paths.
+  /// Appends the links of one of the shortest paths from the node at place `at`. `ahead` is the
+  /// result of towards(target). REQUIRES: choice < ahead[at].paths.
   void walk(std::span<const Ahead> ahead, std::uint32_t at, std::uint32_t target,
             std::uint64_t choice, std::vector<LinkId>& out) const;
 
  private:
   struct Step {
-    std::uint32_t next;  ///< Place of the node it leads to.
+    std::uint32_t next;  ///< Place of the node at the other end.
     LinkId link;
-    PathCost to = 0, through = 0;  ///< That node; kNoPath where nothing may pass through it.
+    PathCost to = 0, through = 0;  ///< Cost with that node as the target, and with it on the way;
+                                   ///< kNoPath if nothing may pass through it.
     PathCost cost(std::uint32_t target) const { return next == target ? to : through; }
   };
   std::span<const Step> steps(std::uint32_t place) const {
@@ -69,9 +73,10 @@ class Fabric {
                             std::uint32_t target) const;
 
   std::vector<std::uint32_t> nodes_;
-  std::vector<std::uint32_t> first_step_;  ///< Into steps_, by place; one more at the end.
+  /// Index into steps_, by place; one more entry at the end.
+  std::vector<std::uint32_t> first_step_;
   std::vector<Step> steps_;
-  struct Backwards;  ///< A graph of Boost with all links turned around.
+  struct Backwards;  ///< A Boost graph with all links reversed.
   std::unique_ptr<Backwards> backwards_;
 };
 

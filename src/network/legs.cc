@@ -6,7 +6,7 @@
 namespace foretrace {
 namespace {
 
-/// One host on its way to becoming legs.
+/// The nodes, links and ranks of one host, from which its legs are built.
 struct Host {
   std::vector<std::uint32_t> nodes;
   std::vector<LinkId> inner, leaving, entering;
@@ -70,7 +70,7 @@ class Builder {
   Legs finished() { return std::move(legs_); }
 
  private:
-  /// Adds the ways to a rank: from outside, and from the other ranks of its host.
+  /// Adds the legs that end at a rank: from outside the host, and from the host's other ranks.
   void add_arriving(const Fabric& fabric, const Host& host, std::uint32_t rank, std::size_t ordinal,
                     std::unordered_map<std::uint32_t, std::uint32_t>& places) {
     const std::uint32_t target = places[cluster_.placement[rank]];
@@ -90,13 +90,14 @@ class Builder {
       const std::uint32_t from = places[cluster_.placement[host.ranks[other]]];
       if (other == ordinal || ahead[from].paths == 0) continue;
       Leg& leg = begin(legs_.ranks[host.ranks[other]].inside, ahead[from].cost, rank);
-      // Pairs that have several ways, as over the NVLinks of a DGX-1V, do not all take the same.
+      // Pairs with several equal paths, as over the NVLinks of a DGX-1V, are spread over these
+      // paths.
       fabric.walk(ahead, from, target, (other + ordinal) % ahead[from].paths, legs_.links);
       finish(leg);
     }
   }
 
-  /// A device that is its own gateway does not pass through it.
+  /// A device that is its own gateway costs nothing to pass.
   PathCost passing_gateway(std::uint32_t gateway, std::uint32_t rank) const {
     return gateway == cluster_.placement[rank] ? 0 : passing_cost(cluster_, gateway);
   }

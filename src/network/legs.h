@@ -1,7 +1,7 @@
 #pragma once
 
-// The parts of routes that lie inside of hosts: how each rank gets to where its host ends, from
-// there, and to the other ranks of its host.
+// The parts of routes inside hosts: from each rank to the edge of its host, from the edge to the
+// rank, and between ranks of one host.
 
 #include <cstdint>
 #include <span>
@@ -11,10 +11,10 @@
 
 namespace foretrace {
 
-/// Links at one end of a route. Legs of a rank are sorted by cost.
+/// The links at one end of a route. The legs of a rank are sorted by cost.
 struct Leg {
   PathCost cost = 0;
-  std::uint32_t end = 0;  ///< A node outside of the host; or the rank at the other end.
+  std::uint32_t end = 0;               ///< A node outside the host, or the rank at the other end.
   std::uint32_t first = 0, count = 0;  ///< Into Legs::links.
 };
 
@@ -30,9 +30,9 @@ struct Legs {
   }
 };
 
-/// For clusters whose hosts meet only at switches outside of hosts. Of NICs that are equally near,
-/// a device takes the one with its own number among those, as NCCL does; the others cost a little
-/// more.
+/// Returns the legs of all ranks. REQUIRES: hosts meet only at switches outside hosts. Among NICs
+/// at equal distance a device uses the one with its own index, as NCCL does; the other NICs get a
+/// slightly higher cost.
 Legs legs_of(const Cluster& cluster);
 
 }  // namespace foretrace

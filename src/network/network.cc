@@ -12,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-/// Hosts that are joined directly, as in a torus of devices, have to be searched as a whole.
+/// Hosts that are linked directly, as in a torus of devices, are searched as one graph.
 bool hosts_touch(const Cluster& cluster) {
   return std::any_of(cluster.links.begin(), cluster.links.end(), [&](const ClusterLink& link) {
     const std::int32_t from = cluster.nodes[link.from].host, to = cluster.nodes[link.to].host;
@@ -34,7 +34,7 @@ std::vector<std::uint32_t> core_nodes(const Cluster& cluster, bool whole) {
   return nodes;
 }
 
-/// Each device is its own end, and where it arrives.
+/// Each device is its own leg: routes start and end at the device itself.
 Legs no_legs(const Cluster& cluster) {
   Legs legs;
   for (const std::uint32_t node : cluster.placement)
@@ -42,7 +42,7 @@ Legs no_legs(const Cluster& cluster) {
   return legs;
 }
 
-constexpr std::size_t kMostKept = std::size_t{256} << 20;  ///< Bytes of distances.
+constexpr std::size_t kMostKept = std::size_t{256} << 20;  ///< Bytes of kept distances.
 
 }  // namespace
 
@@ -57,7 +57,7 @@ struct Network::Impl {
     for (std::uint32_t i = 0; i < core.nodes().size(); ++i) place[core.nodes()[i]] = i;
   }
 
-  /// Distances to a node of the core, at least from `from`.
+  /// Returns the shortest paths to a node of the core, at least from `from`.
   const std::vector<Ahead>& towards(std::uint32_t target, std::uint32_t from) {
     std::vector<Ahead>& ahead = kept[target];
     if (!ahead.empty() && (ahead[from].paths > 0 || !partial[target])) return ahead;
@@ -72,8 +72,8 @@ struct Network::Impl {
     return ahead;
   }
 
-  /// Calls visit(cost, paths, first leg, last leg) for routes that may be the shortest; the last
-  /// leg is null for one inside a host. `best` is lowered by visit.
+  /// Calls visit(cost, paths, first leg, last leg) for each route that may be the shortest. The
+  /// last leg is null for a route inside a host. `visit` lowers `best`.
   template <class Visit>
   void each_route(std::uint32_t from, std::uint32_t to, const PathCost& best, const Visit& visit) {
     for (const Leg& leg : legs.ranks[from].inside) {
@@ -91,14 +91,15 @@ struct Network::Impl {
     }
   }
 
-  /// One way out of a host and into another; `last` is null for one inside a host.
+  /// A candidate route: the leg out of a host and the leg into another; `last` is null for a route
+  /// inside a host.
   struct Way {
     const Leg* first;
     const Leg* last;
     std::uint32_t paths;
   };
 
-  /// Leaves the ways of the least cost in `ways`, and counts their paths.
+  /// Leaves the cheapest candidates in `ways` and returns how many paths they have.
   std::uint32_t find_ways(std::uint32_t from, std::uint32_t to) {
     PathCost least = kNoPath;
     std::uint64_t paths = 0;
@@ -114,7 +115,7 @@ struct Network::Impl {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(paths, UINT32_MAX));
   }
 
-  /// The path of this number among those of `ways`.
+  /// Appends path number `choice` among the paths of `ways`.
   void take(std::uint64_t choice, std::vector<LinkId>& out) {
     auto way = ways.begin();
     while (choice >= way->paths) choice -= way++->paths;
@@ -131,11 +132,11 @@ struct Network::Impl {
   }
 
   Cluster cluster;
-  bool whole;  ///< The core has all nodes.
+  bool whole;  ///< The core contains all nodes.
   Fabric core;
   Legs legs;
-  std::vector<std::uint32_t> place;      ///< In the core, by node.
-  std::vector<std::vector<Ahead>> kept;  ///< By place of the target; empty where not kept.
+  std::vector<std::uint32_t> place;      ///< Place in the core, by node.
+  std::vector<std::vector<Ahead>> kept;  ///< By place of the target; empty if not kept.
   std::vector<bool> partial = std::vector<bool>(kept.size());
   std::size_t bytes = 0;
   std::vector<Way> ways;

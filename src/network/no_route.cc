@@ -8,8 +8,9 @@
 namespace foretrace {
 namespace {
 
-/// All nodes that traffic from one gets to, itself included. It leaves its own host and enters
-/// another one, and passes through no third one where hosts meet at switches only.
+/// Returns the nodes that traffic from `start` can reach, including `start`. Traffic leaves its own
+/// host and enters another one; if hosts meet only at switches, it does not pass through a third
+/// host.
 std::vector<bool> reached_from(const Cluster& cluster, std::uint32_t start, bool hosts_touch) {
   const auto host = [&](std::uint32_t node) { return cluster.nodes[node].host; };
   std::vector<std::vector<std::uint32_t>> beside(cluster.nodes.size());
@@ -58,8 +59,8 @@ std::string no_route(const Cluster& cluster, std::uint32_t from, std::uint32_t t
   const std::string inside = named(cluster, reached);
   reached.flip();
   return cluster.name + ": no route from " + name(from) + " to " + name(to) +
-         ": no link leads from what the first reaches (" + inside + ") to the rest (" +
-         named(cluster, reached) + ")";
+         ": no link leads from the nodes that the first rank reaches (" + inside +
+         ") to the rest (" + named(cluster, reached) + ")";
 }
 
 }  // namespace foretrace

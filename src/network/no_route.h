@@ -7,7 +7,8 @@
 
 namespace foretrace {
 
-/// Why there is no route between two ranks: what the first reaches, and that no link leads on.
+/// Explains why there is no route between two ranks: lists the nodes that the first reaches and the
+/// nodes that no link leads to.
 std::string no_route(const Cluster& cluster, std::uint32_t from, std::uint32_t to,
                      bool hosts_touch);
 

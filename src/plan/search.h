@@ -1,13 +1,13 @@
 #pragma once
 
 // The search behind plan_layouts(), in two steps: the bounds of all layouts, which take nearly all
-// of its time, and the replays of those that may win.
+// of the time, and the replays of the layouts that may win.
 //
 //     layouts --blocks--> bounds --replays--> outcome
 //
-// Bounds of a layout depend on no other layout. So blocks may be kept, found in any order and by
-// several machines, and the outcome is the same. Costs of GPUs and how many layouts are shown have
-// no part in them.
+// The bound of a layout depends on no other layout. Blocks may therefore be stored, and computed in
+// any order and by several machines, with the same outcome. GPU prices and the number of layouts
+// shown do not affect the bounds.
 
 #include <atomic>
 #include <cstdint>
@@ -20,10 +20,10 @@
 
 namespace foretrace {
 
-/// Names of settings: what layouts of a space differ in, unless it is fixed.
+/// Names of the settings in which the layouts of a space differ, unless they are fixed.
 const std::vector<std::string>& searched_settings();
 
-/// The price of a layout with no more bubbles than it must have.
+/// The price of a layout whose pipeline has only the unavoidable bubbles.
 struct LayoutBound {
   double us = 0;
   PriceParts parts{};
@@ -34,23 +34,23 @@ struct LayoutBound {
 
 class PlanSearch {
  public:
-  /// Throws Error if there are no layouts. REQUIRES: both outlive it.
+  /// Throws Error if there are no layouts. REQUIRES: both arguments outlive this.
   PlanSearch(const PlanSpace& space, const StepCalibration& calibration);
   PlanSearch(PlanSearch&&) noexcept;
   ~PlanSearch();
 
   std::size_t blocks() const;
-  /// Layouts of a block, in the order of all_layouts().
+  /// Returns the number of layouts in a block; blocks follow the order of all_layouts().
   std::size_t layouts(std::size_t block) const;
-  /// As find() would; REQUIRES: as many as the block has layouts.
+  /// Sets the bounds of a block, as find() would. REQUIRES: one bound per layout of the block.
   void set(std::size_t block, const std::vector<LayoutBound>& bounds);
 
-  /// Finds the bounds of the blocks from `first` up to but not including `end`, or until `stop`.
-  /// `found` is called with those of a block, in order, by one thread at a time.
+  /// Computes the bounds of the blocks from `first` up to but not including `end`, or until `stop`
+  /// is set. Calls `found` for each block in order, from one thread at a time.
   using Found = std::function<void(std::size_t block, const std::vector<LayoutBound>& bounds)>;
   void find(std::size_t first, std::size_t end, const Found& found, const std::atomic<bool>& stop);
 
-  /// As plan_layouts(). REQUIRES: the bounds of all blocks are known.
+  /// Returns the same as plan_layouts(). REQUIRES: the bounds of all blocks are known.
   PlanOutcome outcome();
 
  private:

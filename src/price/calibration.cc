@@ -12,17 +12,17 @@ namespace foretrace {
 namespace {
 
 constexpr double kHuber = .1;
-/// Standard deviation of a residual, with which a constant's distance from its start is weighed.
+/// Standard deviation of a residual; it weighs a constant's distance from its start.
 constexpr double kResidual = .1;
-constexpr double kEighty = 1.2816;  ///< Standard deviations to either side that hold 80 %.
-/// A large matrix product is not faster than the device.
+constexpr double kEighty = 1.2816;  ///< Standard deviations to either side that contain 80 %.
+/// A large matrix product cannot be faster than the device.
 constexpr double kGreatestShare = 1;
-/// Standard deviations of logarithms that residuals and repeated steps usually have, and how many
-/// residuals' worth that is taken to be known.
+/// Standard deviations of logarithms that residuals and repeated steps usually have, and the number
+/// of residuals that this prior knowledge is worth.
 constexpr double kUsualSignal = .15, kUsualNoise = .05, kPull = 2;
 constexpr double kLeastSignal = .11;  ///< The least spread far from all measured shapes.
 constexpr SimplexSearch kSearch{.edge = .25, .steps = 1200};
-/// A shape counts as covered where its variance falls to this part of the whole.
+/// A shape counts as covered if its remaining variance falls below this part of the whole.
 constexpr double kCovered = .5;
 
 double huber(double error) {
@@ -38,8 +38,8 @@ Constants moved_by(const std::vector<double>& logs) {
   return moved;
 }
 
-/// Minus twice the logarithm of how likely each residual is from all others, with a weak pull to
-/// usual deviations.
+/// Returns minus twice the log-likelihood of each residual given all others (leave-one-out), with a
+/// weak pull towards the usual deviations.
 double unlikeliness(const std::vector<std::vector<double>>& shapes,
                     const std::vector<double>& residuals, double signal, double noise) {
   const auto factor = factor_of(shapes, signal, noise);
@@ -126,7 +126,7 @@ CalibratedPrice StepCalibration::price(const MeasuredStep& step, PipelineTime ti
   double variance = signal_ * signal_;
   for (const double known : solved_forward(triangle_, like)) variance -= known * known;
   answer.is_covered = variance < kCovered * signal_ * signal_;
-  // Residuals of few rows look small, because the constants were fitted to the same rows.
+  // Few rows make residuals look too small, because the constants were fitted to the same rows.
   const double unknown = std::max(0., variance) * std::max(1., std::pow(kLeastSignal / signal_, 2));
   const double deviation = std::sqrt(unknown + noise_ * noise_);
   answer.us = answer.price.step * std::exp(residual);

@@ -1,15 +1,15 @@
 #pragma once
 
-// Prices that follow measured steps. Two parts:
+// Calibrates prices with measured steps. There are two parts:
 //
 //     constants   fitted by least squares of logarithms (Huber's loss beyond 0.1, Nelder and Mead's
-//                 search), drawn to where they start as their spread says
-//     residual    ln (measured / price), by a Gaussian process over the shape of a step: exactly
-//                 kept at shapes that were measured, carried to shapes near them, 0 far from all
+//                 search), with a pull towards their start as strong as their spread is small
+//     residual    ln (measured / price), by a Gaussian process over the shape of a step: kept at
+//                 measured shapes, carried over to shapes near them, 0 far from all
 //
-// The process also says how sure it is, which is where intervals come from: 80 % of what is left
-// over should lie in them. A shape is covered where the process knows more than half of what it
-// knows at a measured one.
+// The process also gives its uncertainty, from which the intervals come: they should contain 80 %
+// of measured times. A shape is covered if the process has removed more than half of the variance
+// there.
 
 #include <memory>
 #include <string>
@@ -25,19 +25,20 @@ struct MeasuredStep {
   Layout layout{};
   Platform platform{};
   double us = 0;
-  double release = 0;  ///< The age of the software, in months; 0 is unknown.
+  double release = 0;  ///< Age of the software in months; 0 is unknown.
 };
 
-/// As a step lays a model out.
+/// Returns the part of each layer that a layout puts on one device.
 LayerSlice slice_of(const Layout& layout);
 Recompute recompute_of(const Layout& layout);
 
-/// Where a step lies among others: logarithms of sizes, in units over which prices change together.
+/// Returns the position of a step among others: logarithms of sizes, scaled to the distances over
+/// which prices change together.
 std::vector<double> shape_of(const MeasuredStep& step);
 
-/// Which of `shapes` to measure, so that as much as possible is known of all: each is the one that
-/// leaves least uncertainty; a sixth lie beside others, which shows how much equal steps differ.
-/// Times have no part in it.
+/// Chooses which of `shapes` to measure so that as much as possible is known of all of them. Each
+/// choice leaves the least uncertainty; one sixth of the choices lie next to others, which shows
+/// how much equal steps differ. Times are not used.
 std::vector<std::size_t> chosen_shapes(const std::vector<std::vector<double>>& shapes,
                                        std::size_t count);
 
@@ -50,17 +51,17 @@ struct CalibratedPrice {
 
 class StepCalibration {
  public:
-  /// Nothing was measured: the constants as they start, and an interval of what published steps
-  /// were off.
+  /// A calibration without measurements: the constants at their start, and intervals as wide as the
+  /// errors for published steps.
   StepCalibration() = default;
-  /// Throws Error where a step cannot be priced.
+  /// Throws Error if a step cannot be priced.
   explicit StepCalibration(const std::vector<MeasuredStep>& steps);
 
   CalibratedPrice price(const MeasuredStep& step, PipelineTime time = PipelineTime::replayed);
   StepMemory memory(const MeasuredStep& step) {
     return pricer_.memory(*step.workload, step.layout);
   }
-  /// Prices the same; for another thread.
+  /// Returns a copy with the same prices, for use in another thread.
   StepCalibration clone() const;
   const Constants& fitted() const { return constants_; }
   std::size_t rows() const { return shapes_.size(); }

@@ -9,16 +9,16 @@ void Layout::describe(Fields& fields) {
   fields.integer("tp", tensor, "Tensor parallel ranks", 1);
   fields.integer("pp", pipeline, "Pipeline stages", 1);
   fields.integer("dp", data, "Data parallel ranks", 1);
-  fields.integer("cp", context, "Context parallel ranks: the sequence is split", 1);
-  fields.integer("ep", expert, "Expert parallel ranks, of the data parallel ones", 1);
+  fields.integer("cp", context, "Context parallel ranks: each has a part of the sequence", 1);
+  fields.integer("ep", expert, "Expert parallel ranks, taken from the data parallel ones", 1);
   fields.integer("virtual_stages", virtual_stages, "Parts of the model on each stage", 1);
   fields.integer("micro_batch", micro_batch, "Samples of a micro-batch", 1);
-  fields.integer("global_batch", global_batch, "Samples of a step, on all ranks together", 1);
+  fields.integer("global_batch", global_batch, "Samples of a step over all ranks", 1);
   fields.text("schedule", schedule, "Pipeline schedule");
   fields.choice("recompute", recompute, {"none", "selective", "full"},
-                "What the backward pass computes again instead of keeping it");
+                "Activations that the backward pass recomputes instead of keeping them");
   fields.choice("precision", precision, {"bf16", "fp16", "fp32", "tf32", "fp8", "fp4"},
-                "Of matrix products");
+                "Precision of matrix products");
   fields.integer("zero", zero,
                  "Sharded over data parallel ranks: 1 optimizer, 2 gradients, 3 weights", 0, 3);
   fields.flag("sequence_parallel", sequence_parallel,
@@ -26,13 +26,13 @@ void Layout::describe(Fields& fields) {
   fields.flag("fused_attention", fused_attention, "Scores never reach memory (FlashAttention)");
   fields.flag("lora", lora, "Weights are frozen; only adapters of low rank learn");
   fields.flag("host_checkpoints", host_checkpoints,
-              "Inputs of recomputed layers are kept in the host's memory");
-  fields.flag("host_optimizer", host_optimizer, "Optimizer state is kept in the host's memory");
-  fields.flag("overlap", overlaps_gradients, "Gradients are summed beside the backward pass");
+              "The host's memory keeps the inputs of recomputed layers");
+  fields.flag("host_optimizer", host_optimizer, "The host's memory keeps the optimizer state");
+  fields.flag("overlap", overlaps_gradients, "Sums of gradients overlap the backward pass");
   fields.flag("blocking_launches", blocking_launches,
               "The host waits for each kernel before the next (CUDA_LAUNCH_BLOCKING=1)");
   fields.flag("embedding_is_layer", embedding_is_layer,
-              "Stages count embedding and head as a block each");
+              "The split into stages counts embedding and head as one block each");
 }
 
 void Layout::check() const {

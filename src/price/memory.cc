@@ -1,9 +1,9 @@
-// Memory of a device, in mixed precision with Adam:
+// Computes the memory of a device, in mixed precision with Adam:
 //
-//     weights      2 bytes a parameter (4 in single precision) and version that is kept
+//     weights      2 bytes per parameter (4 in single precision) and version kept
 //     gradients    2 in fp16, 4 otherwise (Megatron's main gradients)
 //     optimizer    12: a copy, momentum and variance of 4 bytes each
-//     activations  what a layer keeps, times micro-batches in flight
+//     activations  bytes kept by a layer, times micro-batches in flight
 //
 // ZeRO divides optimizer state (1), gradients (2) and weights (3) by the data parallel ranks.
 
@@ -18,12 +18,13 @@ namespace foretrace {
 namespace {
 
 constexpr double kOptimizerBytes = 12;
-/// A gradient is made in 2 bytes and added to one of 4 (SimuMax's rows of LLaMA 3 70 B and 405 B).
+/// A gradient is computed in 2 bytes and added to one of 4 (SimuMax's rows of LLaMA 3 70 B and 405
+/// B).
 constexpr double kMadeBytes = 6;
-/// The share that the allocator loses to fragmentation: recalled from runs of Megatron-LM.
+/// Share that the allocator loses to fragmentation; recalled from runs of Megatron-LM.
 constexpr double kFragmentation = .03;
 /// CUDA context, cuBLAS workspace and NCCL's buffers: 1.6 GB of an A100 are in use before a model
-/// is there (BLOOM's chronicles), and NCCL takes about as much.
+/// is loaded (BLOOM's chronicles), and NCCL takes about as much.
 constexpr double kContextBytes = 2.5e9;
 
 Bytes kept_of(const LayerRow& row, const Layout& layout) {

@@ -6,7 +6,7 @@
 
 namespace foretrace {
 
-/// The memory of the device that needs most.
+/// Returns the memory of the device that needs the most.
 StepMemory memory_need(const LayerTable& table, const std::vector<StageRows>& stages,
                        const Layout& layout, const PipelineShape& shape);
 

@@ -10,15 +10,16 @@
 namespace foretrace {
 namespace {
 
-constexpr double kMicrosecond = 1e3;  ///< In nanoseconds.
-/// A pipeline of p stages is in its steady state after so many times p micro-batches.
+constexpr double kMicrosecond = 1e3;  ///< Nanoseconds.
+/// A pipeline of p stages has reached its steady state after this many times p micro-batches.
 constexpr std::int64_t kFull = 2;
 /// Times are rounded to nanoseconds before a replay.
 constexpr double kRounding = 1 - 1e-5;
 
-/// Enough for the peak of a schedule that has one; GPipe's is known without.
+/// Returns enough micro-batches to reach the peak of any schedule but GPipe's, whose peak is known
+/// without.
 std::int64_t kept_micro_batches(const Layout& layout) {
-  constexpr std::int64_t kEnough = 4;  // Times the stages.
+  constexpr std::int64_t kEnough = 4;  // Times the number of stages.
   const std::int64_t m = layout.micro_batches(), p = layout.pipeline;
   return std::min(m, kEnough * p + m % p);
 }
@@ -31,7 +32,7 @@ PipelineShape without_pipeline(std::int64_t parts) {
   return shape;
 }
 
-/// `micro_batches`: of one batch.
+/// `micro_batches` is the number in one batch.
 PipelineShape pipeline_shape(const Schedule& schedule, std::int64_t micro_batches, bool flushes) {
   PipelineShape shape{.ranks = rank_plans(schedule),
                       .splits_backward = schedule.splits_backward,
@@ -58,8 +59,8 @@ std::string schedule_of(const Layout& layout) {
   return layout.schedule;
 }
 
-/// Ranks send and receive between passes, as Megatron-LM does, except with several chunks, where
-/// sends run beside them.
+/// Ranks send and receive between passes, as in Megatron-LM, except with several chunks, where
+/// sends overlap passes.
 PipelineCosts costs_of(const std::vector<StagePrice>& stages, const Layout& layout) {
   const bool blocks = layout.virtual_stages == 1;
   PipelineCosts costs;
@@ -67,7 +68,7 @@ PipelineCosts costs_of(const std::vector<StagePrice>& stages, const Layout& layo
     const StagePrice& stage = stages[i];
     const double forward = i + 1 < stages.size() ? stage.send : 0;
     const double backward = i > 0 ? stage.send : 0;
-    // Where a schedule splits the backward pass, its halves are about as long.
+    // The two halves of a split backward pass take about the same time.
     const double half = stage.backward / 2;
     StageCosts one{.forward = from_microseconds(stage.forward + (blocks ? forward : 0)),
                    .input_gradient = from_microseconds(half + (blocks ? backward : 0)),
@@ -145,8 +146,8 @@ double Pipelines::at_least(const std::vector<StagePrice>& costs, const Layout& l
     for (std::size_t part = 0; part < before; ++part) {
       const StagePrice& cost = costs[part];
       work += cost.forward + cost.send;
-      // Weight gradients of their own may be all that is left when the last backward pass is on
-      // its way.
+      // Separate weight gradients may be the only work left when the last backward pass sends its
+      // result.
       if (!known.splits_backward)
         work += cost.backward + cost.recompute + (blocks && part == 0 ? 0 : cost.send);
     }

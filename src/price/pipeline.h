@@ -12,12 +12,11 @@
 
 namespace foretrace {
 
-/// The schedule of a layout. Throws Error where it does not serve it.
+/// Returns the schedule of a layout. Throws Error if the schedule cannot run it.
 Schedule schedule_for(const Layout& layout, std::int64_t micro_batches);
 
-/// One rank of a pipeline: the parts of the model that it has, and the share of
-/// micro-batches of each; how many of their passes are in flight at most; and the versions of their
-/// weights that it keeps.
+/// One rank of a pipeline: its parts of the model with the share of micro-batches that each
+/// processes, the most passes in flight, and the number of weight versions that it keeps.
 struct RankPlan {
   std::map<std::size_t, double> parts;
   double in_flight = 1;
@@ -25,30 +24,33 @@ struct RankPlan {
 };
 std::vector<RankPlan> rank_plans(const Schedule& schedule);
 
-/// The work of all ranks of a pipeline, without times.
+/// The work of all ranks of a pipeline, independent of times.
 struct PipelineShape {
   std::vector<RankPlan> ranks;
   bool splits_backward = false;
-  bool flushes =
-      true;  ///< The pipeline runs empty with each batch; else updates run beside passes.
-  bool fills_and_drains = true;        ///< It flushes, and all micro-batches go down the ranks.
-  std::vector<std::int64_t> copies{};  ///< By part of the model, the ranks of a pipeline with it.
-  double updates = 1;                  ///< Times that each part is updated in a batch.
+  /// The pipeline empties after each batch; otherwise updates overlap passes.
+  bool flushes = true;
+  bool fills_and_drains = true;  ///< It flushes, and all micro-batches go down the ranks.
+  /// By part of the model: the number of ranks of a pipeline that hold it.
+  std::vector<std::int64_t> copies{};
+  double updates = 1;  ///< Times that each part is updated per batch.
 };
 
-/// Pipelines by replay of their schedules. A schedule is compiled once and kept.
+/// Times of pipelines by replay of their schedules. Each schedule is compiled once and kept.
 class Pipelines {
  public:
-  /// Valid as long as the object. Throws Error where the schedule does not serve the layout.
+  /// The result stays valid as long as this object. Throws Error if the schedule cannot run the
+  /// layout.
   const PipelineShape& shape(const Layout& layout);
 
-  /// No more than us(), without a replay: the work of each rank, what has to run before its first
-  /// pass, and behind its last.
+  /// Returns a lower bound of us() without a replay: the work of each rank, plus the work that has
+  /// to run before its first pass and after its last.
   double at_least(const std::vector<StagePrice>& costs, const Layout& layout);
 
-  /// From the first forward to the last backward, in microseconds. `costs` has pipeline x
-  /// virtual_stages parts. With many micro-batches, two replays with few of them give what one
-  /// more takes once the pipeline is full; without a flush it is full all the time.
+  /// Returns the time from the first forward pass to the last backward pass, in microseconds.
+  /// `costs` has pipeline x virtual_stages parts. With many micro-batches, two short replays give
+  /// the additional time per micro-batch once the pipeline is full; a pipeline without a flush is
+  /// always full.
   double us(const std::vector<StagePrice>& costs, const Layout& layout);
 
  private:
@@ -58,7 +60,7 @@ class Pipelines {
   };
   struct Replayed {
     double us = 0;
-    std::int64_t micro_batches = 0;  ///< Of all batches in the schedule.
+    std::int64_t micro_batches = 0;  ///< In all batches of the schedule.
   };
   Replayed replayed(const PipelineCosts& costs, const Layout& layout, std::int64_t micro_batches);
 

@@ -34,10 +34,10 @@ Efficiency efficiency_of(std::string_view device) {
 
 Platform find_platform(const std::string& machine) {
   const Cluster one = find_cluster(machine, 1);
-  if (one.device.empty()) throw Error("machine: " + machine + " must say which device it has");
+  if (one.device.empty()) throw Error("machine: " + machine + " must state its device");
   const std::int64_t node =
       std::max({1, one.facts.devices_per_host, one.facts.devices_per_nvlink_domain});
-  // Two nodes, where it has them, show what the NICs carry.
+  // Two nodes, if the machine can have them, show the bandwidth of the NICs.
   const auto places = [&] {
     try {
       return places_of(Network(find_cluster(machine, 2 * node)));
@@ -53,7 +53,7 @@ Platform find_platform(const std::string& machine) {
   platform.within = {places.intra * kGiga};
   platform.across = {places.nodes > 1 ? places.inter * kGiga / static_cast<double>(places.per_node)
                                       : places.intra * kGiga};
-  // With one device a node nothing stays within it.
+  // With one device per node, all traffic crosses nodes.
   if (platform.per_node == 1) platform.within = platform.across;
   return platform;
 }

@@ -6,7 +6,7 @@
 namespace foretrace {
 
 double likeness(const std::vector<double>& a, const std::vector<double>& b) {
-  constexpr double kMachinePart = .5;  ///< A share of the variance.
+  constexpr double kMachinePart = .5;  ///< Share of the variance.
   double distance = 0, machine = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (i == kMachineSizes) machine = distance;

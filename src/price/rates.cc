@@ -17,14 +17,14 @@ struct Tile {
 constexpr Tile kTiles[] = {{256, 128, 1}, {128, 256, 1}, {128, 128, .95},
                            {128, 64, .8}, {64, 128, .8}, {64, 64, .6}};
 constexpr double kSplits[] = {1, 2, 4, 8};
-constexpr double kLeastSplit = 512;  ///< Elements of the inner size in a split.
-/// Elements of 2 bytes: what a load of tensor cores has to be a multiple of, and what fills a whole
-/// line of the cache.
+constexpr double kLeastSplit = 512;  ///< Least inner size of a split, in elements.
+/// Elements of 2 bytes: the sizes that tensor core loads must be a multiple of, and that fill a
+/// whole cache line.
 constexpr double kLoad = 8, kLine = 64;
-/// A doubling of the ranks of a collective makes its start longer by this share.
+/// Each doubling of the ranks of a collective lengthens its start by this share.
 constexpr double kStartPerDoubling = .25;
 
-/// Matrix products of 8 and 4 bits are twice and four times as fast as those of 16.
+/// Matrix products in 8 and 4 bits are twice and four times as fast as in 16 bits.
 double peak_of(const DeviceModel& device, const std::string& precision) {
   double peak = 0;
   if (precision == "fp32") peak = device.fp32.flops_per_second;
@@ -34,7 +34,7 @@ double peak_of(const DeviceModel& device, const std::string& precision) {
   if (precision == "fp8") peak = 2 * device.fp16.flops_per_second;
   if (precision == "fp4") peak = 4 * device.fp16.flops_per_second;
   if (peak <= 0)
-    throw Error("precision: must be one that " + device.name + " can, got " + precision);
+    throw Error("precision: must be one that " + device.name + " supports, got " + precision);
   return peak;
 }
 
@@ -93,7 +93,7 @@ bool Rates::is_across(std::int64_t ranks, std::int64_t stride) const {
   return ranks * stride > platform_.per_node;
 }
 
-/// Members of a group on one node share its NICs with the groups beside them.
+/// The members of a group on one node share the node's NICs with the groups beside them.
 double Rates::bandwidth(std::int64_t ranks, std::int64_t stride) const {
   const double within = platform_.within.bytes_per_second * constants_.within * kMicro;
   if (!is_across(ranks, stride)) return within;
@@ -118,7 +118,7 @@ double Rates::all_gather(std::int64_t ranks, std::int64_t stride, double bytes) 
   return (n - 1) / n * bytes / bandwidth(ranks, stride) + start(ranks, stride);
 }
 
-/// Data of its ranks that other nodes own leaves a node.
+/// Only the data for ranks on other nodes leaves a node.
 double Rates::all_to_all(std::int64_t ranks, std::int64_t stride, double bytes) const {
   if (ranks <= 1 || bytes <= 0) return 0;
   const auto n = static_cast<double>(ranks);

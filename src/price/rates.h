@@ -1,7 +1,7 @@
 #pragma once
 
-// Times of single operations on one device, and of collectives over a group of them, in
-// microseconds.
+// Times in microseconds of single operations on one device, and of collectives over a group of
+// devices.
 
 #include "foretrace/price.h"
 
@@ -11,20 +11,20 @@ class Rates {
  public:
   Rates(const Platform& platform, const Layout& layout, const Constants& constants);
 
-  /// A matrix product: whole waves of tiles over the multiprocessors, each tile as long as its
-  /// inner size and a constant for its start and end; not less than its bytes take. The best of a
-  /// few shapes of tiles, and of splits of the inner size.
+  /// A matrix product runs in whole waves of tiles over the multiprocessors; a tile takes time for
+  /// its inner size and a constant for its start and end, and the product takes no less than its
+  /// memory traffic. The time is the best over a few tile shapes and splits of the inner size.
   double product(double rows, double columns, double inner, double count, bool narrow) const;
   double forward(const Gemm& gemm) const;
   double backward(const Gemm& gemm) const;
   double attention(double operations) const;
   double moved(double bytes) const;
 
-  /// Ranks that are `stride` apart. Bytes as in collective.h.
+  /// The ranks are `stride` apart. Bytes are counted as in collective.h.
   double all_reduce(std::int64_t ranks, std::int64_t stride, double bytes) const;
   double all_gather(std::int64_t ranks, std::int64_t stride, double bytes) const;
   double all_to_all(std::int64_t ranks, std::int64_t stride, double bytes) const;
-  /// Between two devices that are `stride` apart.
+  /// Sends between two devices that are `stride` apart.
   double send(std::int64_t stride, double bytes) const;
 
  private:
@@ -35,8 +35,8 @@ class Rates {
   const Platform& platform_;
   const Constants& constants_;
   bool lora_;                  ///< Weights have no gradients.
-  double peak_, narrow_peak_;  ///< Operations in a microsecond: of activations, of weights.
-  double memory_;              ///< Bytes in a microsecond.
+  double peak_, narrow_peak_;  ///< Operations per microsecond: of activations, of weights.
+  double memory_;              ///< Bytes per microsecond.
 };
 
 }  // namespace foretrace

@@ -7,17 +7,17 @@
 namespace foretrace {
 namespace {
 
-/// How many doublings of a size leave a price's error alike. Chosen on vTrain's steps, where tokens
-/// and tensor parallel ranks decide which kernels run, and layers, replicas and micro-batches only
-/// how often.
+/// The number of doublings of a size over which the error of a price stays alike. Chosen on
+/// vTrain's steps, where tokens and tensor parallel ranks decide which kernels run, while layers,
+/// replicas and micro-batches only decide how often.
 constexpr double kHidden = 1, kHeads = 2, kLayers = 6, kExperts = 1.5, kTokens = .7, kSequence = 2,
                  kTensor = .7, kPipeline = 3, kData = 5, kMicroBatches = 6, kContext = 1,
                  kExpert = 1.5, kPeak = .7, kKinds = 1;
 /// Months over which software changes a step's time.
 constexpr double kRelease = 1;
-/// One in so many is chosen beside another, to show how much equal steps differ.
+/// One in this many is chosen next to another, to show how much equal steps differ.
 constexpr std::size_t kPairEach = 6;
-constexpr double kSignal = .15, kNoise = .03;  ///< For choosing alone.
+constexpr double kSignal = .15, kNoise = .03;  ///< Only for choosing shapes.
 
 double kind_of(const Layout& layout) {
   const bool narrow = layout.precision == "fp8";
@@ -28,7 +28,7 @@ double recomputed(const Layout& layout) {
   return layout.recompute == "full" ? 1 : layout.recompute == "selective" ? .5 : 0;
 }
 
-/// The most alike of those that are not taken.
+/// Returns the shape that is most alike among those not taken.
 std::size_t nearest_to(const std::vector<std::vector<double>>& shapes, std::size_t to,
                        const std::vector<char>& is_taken) {
   std::size_t best = shapes.size();
@@ -49,7 +49,7 @@ std::vector<double> shape_of(const MeasuredStep& step) {
   std::vector<double> traits = step.workload->traits();
   const std::int64_t length = step.workload->tokens();
   std::vector<double> shape;
-  // The machine first: see process.h.
+  // The machine's numbers come first: see process.h.
   for (const double one :
        {log(std::max(peak, 1.)) / kPeak, kind_of(layout) / kKinds, step.release / kRelease,
         traits[3] / kExperts, traits[0] / kHidden, traits[1] / kHeads, traits[2] / kLayers,

@@ -10,7 +10,7 @@ std::vector<StageRows> split_stages(const LayerTable& table, const Layout& layou
   std::int64_t layers = 0;
   for (std::size_t row = 1; row + 1 < table.size(); ++row) layers += table[row].count;
   const std::int64_t parts = layout.pipeline * layout.virtual_stages;
-  const std::int64_t extra = layout.embedding_is_layer ? 1 : 0;  // At either end.
+  const std::int64_t extra = layout.embedding_is_layer ? 1 : 0;  // Extra layers at each end.
   if (layers + 2 * extra < parts)
     throw Error("pp: must not exceed the layers, " + std::to_string(layers) + ", got " +
                 std::to_string(layout.pipeline) + " x " + std::to_string(layout.virtual_stages));
@@ -38,7 +38,7 @@ double parameters_of(const LayerTable& table, const StageRows& stage) {
   double sum = 0;
   bool has_embedding = false;
   for (const auto& [row, count] : stage) {
-    // A table that embedding and head share is there once.
+    // A table shared by embedding and head is stored only once.
     const bool shared = row + 1 == table.size() && has_embedding &&
                         table[row].all_parameters < table.front().all_parameters / 2;
     has_embedding = has_embedding || row == 0;

@@ -1,10 +1,10 @@
-// A step: stages of layers in a pipeline, sums of gradients, the optimizer.
+// The price of a step: stages of layers in a pipeline, sums of gradients, the optimizer.
 //
-//     stage     sum over its layers of max(device, host)     forward, backward, what is recomputed
-//     pipeline  by the replay of its schedule
-//     gradients what the backward pass does not hide
+//     stage     sum over its layers of max(device, host)     forward, backward, recomputation
+//     pipeline  replay of its schedule
+//     gradients the part that the backward pass does not hide
 //
-// Ignored: stragglers, checkpoints, loading of data.
+// Not modelled: stragglers, checkpoints, data loading.
 
 #include <algorithm>
 #include <cmath>
@@ -20,12 +20,13 @@
 namespace foretrace {
 namespace {
 
-constexpr double kBackwardKernels = 1.5;  ///< Kernels of a backward pass for each of the forward.
-constexpr double kExchangeKernels = 3;    ///< Launches and bookkeeping of an exchange.
-constexpr double kAttentionBackward =
-    3;  ///< Times of the forward: 2.5 times the operations, slower.
+/// Kernels of a backward pass per kernel of the forward pass.
+constexpr double kBackwardKernels = 1.5;
+constexpr double kExchangeKernels = 3;  ///< Launches and bookkeeping of an exchange.
+/// Relative to the forward pass: 2.5 times the operations, and slower.
+constexpr double kAttentionBackward = 3;
 constexpr double kWeightBytes = 2;
-/// The last bucket of gradients has nothing to hide behind.
+/// The last bucket of gradients overlaps nothing.
 constexpr double kLastBucket = .05;
 
 class TrainingStep {
@@ -91,21 +92,21 @@ class TrainingStep {
     return layout_.blocking_launches ? device + host : std::max(device, host);
   }
 
-  /// Every micro-batch adds its gradients to the sum, however small it is.
+  /// Every micro-batch adds its gradients to the sum, whatever its size.
   double accumulation(const LayerRow& row) const {
     if (layout_.lora || layout_.micro_batches() == 1) return 0;
     return rates_.moved(constants_.accumulate * (row.parameters + row.expert_parameters));
   }
 
-  /// A sum over tensor parallel ranks; with sequence parallelism its two halves, each on its own.
+  /// A sum over tensor parallel ranks; with sequence parallelism, its two halves run separately.
   double exchange_us(const LayerRow& row) const {
     const auto bytes = static_cast<double>(row.exchanged.count);
     if (!layout_.sequence_parallel) return rates_.all_reduce(layout_.tensor, 1, bytes);
     return 2 * rates_.all_gather(layout_.tensor, 1, bytes);
   }
 
-  /// Ring attention: keys and values of the other context ranks, behind the attention that is
-  /// there.
+  /// Ring attention passes keys and values between the context ranks; the attention on those
+  /// already present hides the transfer.
   double passed_keys(const LayerRow& row) const {
     if (layout_.context <= 1 || row.attention_operations <= 0) return 0;
     const double bytes =
@@ -114,7 +115,7 @@ class TrainingStep {
     return std::max(0., gather - rates_.attention(row.attention_operations));
   }
 
-  /// Stages share their layers.
+  /// Layers of the same row have the same cost, which is computed once.
   const StagePrice& cost_of_row(std::size_t row) {
     if (layer_costs_.empty()) layer_costs_.resize(table_.size());
     if (!layer_costs_[row]) layer_costs_[row] = layer_cost(table_[row]);
@@ -138,8 +139,8 @@ class TrainingStep {
     return sum;
   }
 
-  /// Sharded gradients have no room to add up whole: each micro-batch scatters its own, beside the
-  /// backward pass of the layers before.
+  /// Sharded gradients cannot be accumulated whole: each micro-batch scatters its own, overlapping
+  /// the backward pass of the layers before.
   void scatter_gradients(const StageRows& stage, StagePrice& cost) const {
     const double bytes = gradient_bytes(layout_) * parameters_of(table_, stage);
     const double scatter = rates_.all_gather(layout_.data * layout_.context, layout_.tensor, bytes);
@@ -147,8 +148,8 @@ class TrainingStep {
     cost.backward += std::max(0., scatter - hides) + scatter / std::max(1., layers_of(stage));
   }
 
-  /// Sharded weights are gathered before each pass, and gradients scattered behind it; both run
-  /// beside the layers before and after.
+  /// Sharded weights are gathered before each pass, and gradients scattered after it; both overlap
+  /// the passes of neighboring layers.
   void gather_weights(const StageRows& stage, StagePrice& cost) const {
     const double bytes = kWeightBytes * parameters_of(table_, stage);
     const double gather = rates_.all_gather(layout_.data * layout_.context, layout_.tensor, bytes);
@@ -172,7 +173,7 @@ class TrainingStep {
     price.bubble = std::max(0., price.step - price.compute - price.tensor - price.sends);
   }
 
-  /// Sums of gradients and the optimizer, of the stage that takes longest.
+  /// Adds the sums of gradients and the optimizer of the stage that takes longest.
   void add_update(const std::vector<StageRows>& stages, const std::vector<StagePrice>& costs,
                   StepPrice& price) const {
     if (layout_.lora) return;
@@ -199,8 +200,8 @@ class TrainingStep {
     price.step += price.gradients + price.optimizer;
   }
 
-  /// Sharded gradients were summed with each micro-batch; what is left is to gather the weights.
-  /// `pipelines`: so many have a copy of the weights.
+  /// Sharded gradients were summed with each micro-batch, so only the weights remain to be
+  /// gathered. `pipelines` is the number of pipelines with a copy of the weights.
   double gradient_us(double parameters, double experts, std::int64_t pipelines) const {
     if (layout_.zero >= 3) return 0;
     const std::int64_t ranks = layout_.data * layout_.context * pipelines;
@@ -211,7 +212,7 @@ class TrainingStep {
     double us = rates_.all_reduce(ranks, stride, parameters * bytes);
     const std::int64_t copies = std::max<std::int64_t>(1, ranks / layout_.expert);
     us += rates_.all_reduce(copies, stride * layout_.expert, experts * bytes);
-    if (layout_.pipeline > 1) {  // First and last stage share the embedding.
+    if (layout_.pipeline > 1) {  // The first and last stage share the embedding.
       us += rates_.all_reduce(2, layout_.devices() / 2, table_.front().parameters * bytes) *
             (table_.back().all_parameters < table_.front().parameters ? 1 : 0);
     }

@@ -14,7 +14,7 @@
 namespace foretrace {
 namespace {
 
-/// A thread at work, and when it is done.
+/// A thread at work, and a future that becomes ready when the work is done.
 struct AtWork {
   std::jthread thread;
   std::future<void> done;
@@ -64,7 +64,7 @@ void run_interruptibly(std::function<void()> work, const std::function<void()>& 
 }
 
 void finish_abandoned() {
-  constexpr int kInterrupted = 130;  // As a shell says it of SIGINT.
+  constexpr int kInterrupted = 130;  // As a shell reports a program that SIGINT ended.
   std::vector<AtWork> all;
   {
     const std::lock_guard lock(mutex);

@@ -1,6 +1,6 @@
-// Foretrace in Python: questions go in as texts, answers come out as the JSON texts that the
-// command line prints. What Python users see is foretrace/__init__.py, which makes dictionaries of
-// them.
+// Foretrace in Python: questions go in as texts, and answers come out as the JSON texts that the
+// command line prints. Users import foretrace/__init__.py, which turns the answers into
+// dictionaries.
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -40,7 +40,7 @@ struct Asked {
   double samples_per_step = 0, tokens_per_step = 0;
 };
 
-/// How it is answered.
+/// How the question is answered.
 struct How {
   bool cache = true, strict = false, exact = false;
   std::int64_t max_unpacked = 0;
@@ -85,7 +85,7 @@ Scenario scenario_of(const Asked& asked) {
   return scenario;
 }
 
-/// nullptr for a job that is read for this question alone.
+/// A job that stays in memory; nullptr if the trace is read for this question alone.
 using Held = std::shared_ptr<const HeldJob>;
 
 std::string predict_text(const Asked& asked, const How& how, const Held& held) {
@@ -108,7 +108,8 @@ std::string vary_text(const Asked& asked, const How& how, const Vary& question, 
                               : vary(scenario.trace, scenario, question, how.options())));
 }
 
-/// The gate, with limits such as "step_time:5%" in place of those of the baseline.
+/// Compares the job with a baseline. `limits`, such as "step_time:5%", override those of the
+/// baseline.
 std::string check_text(const Asked& asked, const How& how, const std::string& baseline,
                        const std::vector<std::string>& limits, bool structure_only) {
   const Scenario scenario = scenario_of(asked);
@@ -162,7 +163,8 @@ Sweep sweep_of(const Asked& asked, const How& how, SweepOptions options) {
   return Sweep(Json::parse(asked.scenario_json.empty() ? "{}" : asked.scenario_json), options);
 }
 
-/// The rows of a file of answers, without its first line. `shard`: "3/8" or "auto".
+/// Returns the answers as the lines of a JSON Lines file, without its header line. `shard` is
+/// empty, "3/8" or "auto".
 std::vector<std::string> sweep_rows(const Asked& asked, const How& how, const SweepOptions& options,
                                     SweepOutput output, const std::string& shard,
                                     const std::atomic<bool>& stop) {
@@ -209,7 +211,7 @@ PYBIND11_MODULE(_foretrace, module) {
       .def_readwrite("steps", &How::steps)
       .def_readwrite("window", &How::window);
 
-  // The call may end before the calculation does, so all that it needs is copied.
+  // A call may end before its calculation does, so the calculation gets copies of the arguments.
   py::class_<HeldJob, std::shared_ptr<HeldJob>>(module, "HeldJob");
   module.def("hold", [](std::string trace, How how) {
     return interruptible(

@@ -1,4 +1,4 @@
-"""A wheel of the Python module: pip wheel src/python
+"""Builds a wheel of the Python module: pip wheel src/python
 
 CMake builds the module, so what scripts/setup.sh installs must be there. $FORETRACE_BUILD names a build folder that is there already.
 """
@@ -33,7 +33,7 @@ class WithLibraries(Distribution):
         return True
 
 
-WORK = tempfile.mkdtemp(prefix="foretrace-wheel-")  # Nothing is left among the sources.
+WORK = tempfile.mkdtemp(prefix="foretrace-wheel-")  # So that no build files are left among the sources.
 
 setup(
     options={"build": {"build_base": WORK}, "egg_info": {"egg_base": WORK}},

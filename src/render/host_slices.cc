@@ -23,7 +23,7 @@ std::string_view annotation_of(Phase phase) {
   }
 }
 
-/// Time of which there was no record.
+/// Whether a task stands for time without records.
 bool is_untraced(std::string_view name) { return name.starts_with('(') && name.ends_with(')'); }
 
 bool names_call(std::string_view name) {
@@ -31,7 +31,7 @@ bool names_call(std::string_view name) {
          (name.size() > 2 && name.starts_with("cu") && name[2] >= 'A' && name[2] <= 'Z');
 }
 
-/// Describes the surroundings of a slice.
+/// The step, phase and module that a slice belongs to.
 struct Surroundings {
   std::int32_t step = -1;
   Phase phase = Phase::none;
@@ -51,7 +51,8 @@ class HostLane {
     }
   }
 
-  /// In order: steps around phases around modules around ops around calls.
+  /// Returns the slices in order, outer before inner: steps around phases around modules around ops
+  /// around calls.
   std::vector<HostSlice> take(bool marks_steps) {
     std::vector<HostSlice> all;
     std::size_t step_end = 0, phase_end = 0, module_end = 0;
@@ -99,7 +100,7 @@ class HostLane {
     slice.kind = is_call(task.kind) || names_call(name) ? HostKind::runtime : HostKind::op;
     if (slice.correlated()) {
       slice.name = call_name(task, slice.waits);
-      // The time before it is spent in the call.
+      // The host spends the time before it in the call.
       if (slice.waits) slice.start = until;
     }
     slices_.push_back(std::move(slice));
@@ -108,7 +109,8 @@ class HostLane {
     is_mark_.push_back(name.starts_with(kMarker));
   }
 
-  /// Records tell phases and modules by what is around them, as they did in the recording.
+  /// With records, phases and modules follow from the surrounding records, as they did in the
+  /// recording.
   Surroundings surroundings_of(const Task& task) const {
     if (recorded_ == nullptr) return {task.step, task.phase, task.module};
     const bool is_recorded = task.record < recorded_->hosts.size();
@@ -117,7 +119,8 @@ class HostLane {
 
   bool is_hidden(std::size_t i) const { return is_untraced_[i] || is_mark_[i]; }
 
-  /// Time without a record is found again only between what is written.
+  /// Makes hidden slices at both ends visible: a reader can infer time without a record only
+  /// between written slices.
   void show_ends() {
     std::size_t first = 0, last = slices_.size();
     for (; first < last && is_hidden(first); ++first) is_untraced_[first] = false;
@@ -126,12 +129,12 @@ class HostLane {
 
   std::uint32_t record_of(std::size_t i) const { return graph_.task(slices_[i].task).record; }
 
-  /// True for work of an op, an annotation or a frame between the calls and ops inside it.
+  /// Whether a slice is part of an op, annotation or frame, between the calls and ops inside it.
   bool is_part_of_op(std::size_t i) const {
     return !is_hidden(i) && slices_[i].kind != HostKind::runtime && record_of(i) != kNone;
   }
 
-  /// An op begins with its first part and ends with its last, or where what surrounds it does.
+  /// An op begins with its first part, and ends with its last or where its surroundings end.
   void take_slice(std::size_t i, std::size_t limit, std::vector<HostSlice>& all) {
     while (!open_ops_.empty() && open_ops_.back().end <= i) open_ops_.pop_back();
     if (is_hidden(i)) return;
@@ -154,7 +157,7 @@ class HostLane {
     op.details = record.details;
   }
 
-  /// The slice in front came from the same record of a call.
+  /// Whether the previous slice came from the same record of a call.
   bool continues_call(const Task& task) const {
     if (slices_.empty() || task.record == 0xffffffff) return false;
     const Task& before = graph_.task(slices_.back().task);
@@ -196,7 +199,7 @@ class HostLane {
     return slice;
   }
 
-  /// A step lasts until the next begins.
+  /// Returns the marker of a step, which lasts until the next begins.
   HostSlice step_marker(std::size_t begin, std::size_t end) const {
     const auto step = static_cast<std::size_t>(around_[begin].step);
     std::string name = step < graph_.steps().size() ? graph_.steps()[step].name : std::string();
@@ -206,7 +209,7 @@ class HostLane {
     return slice;
   }
 
-  /// An op that is being written, up to the slice `end`.
+  /// An op that is being written, up to (not including) slice `end`.
   struct OpenOp {
     std::uint32_t record = kNone;
     std::size_t end = 0;
@@ -218,13 +221,14 @@ class HostLane {
   std::vector<HostSlice> slices_;
   std::vector<Surroundings> around_;
   std::vector<bool> is_untraced_;
-  std::vector<bool> is_mark_;  ///< True for steps, which are marked as a whole.
+  /// By slice: whether it is a step marker; steps are marked as a whole.
+  std::vector<bool> is_mark_;
   std::unordered_map<std::uint32_t, std::size_t> last_of_op_;  ///< By host record.
   std::vector<OpenOp> open_ops_;
 };
 
-/// Steps of a recording without launches are known by what the device did; marks on the host would
-/// move them.
+/// Whether to mark steps on the host. In a recording without launches, steps are inferred from
+/// device work, and host marks would move them.
 bool marks_steps(const Graph& graph) {
   if (graph.steps().empty()) return false;
   if (graph.steps().front().name.starts_with(kMarker)) return true;
@@ -239,7 +243,7 @@ bool marks_steps(const Graph& graph) {
   return true;
 }
 
-/// The lane on which most steps have their first host task.
+/// Returns the lane on which most steps have their first host task.
 std::size_t thread_of_steps(const Graph& graph, const Timeline& timeline) {
   struct First {
     Nanoseconds start = Nanoseconds::max();
@@ -262,8 +266,8 @@ std::size_t thread_of_steps(const Graph& graph, const Timeline& timeline) {
   return static_cast<std::size_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
 }
 
-/// Readers begin with the first event. Where the timeline begins earlier, as threads that nothing
-/// waits for were left out, an annotation stands for the time before.
+/// Readers begin with the first event. If the timeline begins earlier, because threads that nothing
+/// waits for were left out, an annotation covers the time before.
 void show_begin(const Graph& graph, const Timeline& timeline, HostSlices& all) {
   Nanoseconds first = Nanoseconds::max();
   for (std::size_t i = 0; i < graph.task_count(); ++i) {

@@ -1,14 +1,14 @@
 #pragma once
 
-// Host lanes as records of threads. Tasks become calls and ops in line; around them the annotations
-// that say which step and phase they belong to, and of which module they are. A call that hands
-// over work and then waits is two tasks but one call:
+// Converts host lanes to records of threads. Tasks become calls and ops in order; annotations
+// around them give their step, phase and module. A call that submits work and then waits is two
+// tasks but one call:
 //
 //     tasks    |cudaMemcpy|..........|cudaMemcpy|
 //     written  |cudaMemcpy......................|
 //
-// Tasks with names in parentheses, "(between records)", stand for time of which nothing was
-// recorded; nor is it written.
+// Tasks with names in parentheses, "(between records)", stand for time without records, and are not
+// written.
 
 #include <string>
 #include <vector>
@@ -23,19 +23,19 @@ struct HostSlice {
   Nanoseconds start{0}, finish{0};
   HostKind kind = HostKind::op;
   std::string name;  ///< Names an annotation or a call; otherwise equals that of `task`.
-  std::uint32_t details = kNone;  ///< Into Trace::op_details.
+  std::uint32_t details = kNone;  ///< Index into Trace::op_details.
   TaskId task = kNoTask;          ///< kNoTask for an annotation.
   TaskId launch = kNoTask;        ///< The task that device tasks of this call depend on.
-  bool waits = false;             ///< For device tasks; `task` is the one that does.
+  bool waits = false;  ///< True if the call waits for device tasks; `task` is the task that waits.
   bool correlated() const { return launch != kNoTask || waits; }
 };
 
 /// Whether tasks of the lane run on a thread, rather than on a device.
 bool is_host_lane(const Lane& lane);
 
-/// By lane, outer slices in front of those inside them; empty for lanes of devices. Tasks of one
-/// host record become one slice around what runs between them; `recorded` says what the records
-/// were, and may be missing.
+/// Slices by lane, outer slices before inner ones; empty for device lanes. Tasks of one host record
+/// become one slice around what runs between them. `recorded` describes the records, and may be
+/// nullptr.
 using HostSlices = std::vector<std::vector<HostSlice>>;
 HostSlices host_slices(const Graph& graph, const Timeline& timeline, const Trace* recorded);
 

@@ -15,11 +15,12 @@ namespace foretrace {
 namespace {
 
 constexpr std::int64_t kPlacesPerRank = 10'000;  ///< Processes and devices of one rank.
-constexpr std::int64_t kHostProcess = 9'000;     ///< Devices have their ordinals.
-constexpr std::int64_t kNewStream = 1'000;       ///< Lanes that are no recorded stream.
+constexpr std::int64_t kHostProcess = 9'000;     ///< Processes of devices have their ordinals.
+/// First number for lanes that are not recorded streams.
+constexpr std::int64_t kNewStream = 1'000;
 constexpr std::uint16_t kNoPlace = 0xffff;
 
-/// 7 of "stream 7" and of "rank 0 stream 7".
+/// Returns the number at the end of a name: 7 for "stream 7" and for "rank 0 stream 7".
 std::optional<std::int64_t> number_at_end(std::string_view name) {
   std::size_t begin = name.size();
   while (begin > 0 && name[begin - 1] >= '0' && name[begin - 1] <= '9') --begin;
@@ -29,7 +30,7 @@ std::optional<std::int64_t> number_at_end(std::string_view name) {
   return number;
 }
 
-/// The ranks that lanes are of; of an empty graph, rank 0.
+/// The least and greatest rank of the lanes; 0 for an empty graph.
 struct Ranks {
   explicit Ranks(const Graph& graph) {
     for (std::size_t i = 0; i < graph.lane_count(); ++i) {
@@ -41,7 +42,7 @@ struct Ranks {
   std::int32_t first = 0, last = 0;
 };
 
-/// The threads and streams of the trace, one for each lane that something runs on.
+/// Makes the threads and streams of the trace, one for each lane that runs something.
 class Places {
  public:
   Places(const Graph& graph, Trace& trace)
@@ -90,8 +91,8 @@ class Places {
   const Graph& graph_;
   Trace& trace_;
   std::int32_t first_rank_;
-  std::vector<std::uint16_t> threads_, streams_;  ///< By lane, into the tables of the trace.
-  std::vector<std::int64_t> numbers_;             ///< By lane, of its stream.
+  std::vector<std::uint16_t> threads_, streams_;  ///< By lane: index into the tables of the trace.
+  std::vector<std::int64_t> numbers_;             ///< Number of each lane's stream.
 };
 
 CopyDirection direction_of(TaskKind kind) {
@@ -165,7 +166,7 @@ class Rendering {
     }
   }
 
-  /// As recorded, unless it was replaced by a device of another name.
+  /// Returns the recorded device, unless it was replaced by a device of another name.
   Device device_named(const std::string& name, std::int32_t ordinal) const {
     Device device{.ordinal = ordinal, .name = name};
     if (recorded_ == nullptr) return device;
@@ -175,7 +176,7 @@ class Rendering {
     return device;
   }
 
-  /// A name of the graph in the trace.
+  /// Translates a name of the graph to one of the trace.
   NameId name_of(NameId name) {
     NameId& known = names_[static_cast<std::size_t>(name)];
     if (known == NameId{}) known = trace_.names.intern(graph_.names()[name]);
@@ -196,7 +197,7 @@ class Rendering {
     if (slice.waits) add_wait(slice);
   }
 
-  /// A host call waits for one stream, or for the device.
+  /// Adds a sync record for one stream, or for the whole device if the call waits for several.
   void add_wait(const HostSlice& slice) {
     const std::vector<LaneId> lanes = awaited_lanes(graph_, slice.task);
     if (lanes.empty()) return;
@@ -213,7 +214,7 @@ class Rendering {
     for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
       if (graph_.task(task).kind != TaskKind::marker) tasks.push_back(task);
     }
-    // The order on shared and priority lanes is not always that of starts.
+    // On shared and priority lanes the line order can differ from the order of starts.
     std::stable_sort(tasks.begin(), tasks.end(), [&](TaskId a, TaskId b) {
       return timeline_.start[index(a)] < timeline_.start[index(b)];
     });
@@ -248,7 +249,7 @@ class Rendering {
     return trace_.names.intern("Memcpy " + std::string(sign) + " (" + std::string(plain) + ")");
   }
 
-  /// The correlation id of the call that launched it; 0 if none did.
+  /// Returns the correlation id of the call that launched the task; 0 if none did.
   std::uint32_t launch_of(TaskId task) const {
     std::uint32_t correlation = 0;
     bool sure = false;
@@ -287,7 +288,8 @@ class Rendering {
     return lane;
   }
 
-  /// A recording in whole microseconds that nothing was changed in still has only those.
+  /// Chooses a tick of 1 us if all times are whole microseconds, as in an unchanged recording of
+  /// that resolution; otherwise 1 ns.
   void set_tick() {
     bool whole = true;
     const auto look = [&](std::int64_t time) { whole = whole && time % 1000 == 0; };
@@ -304,11 +306,11 @@ class Rendering {
   const Graph& graph_;
   const Timeline& timeline_;
   const Trace* recorded_;
-  std::vector<std::uint32_t>* record_of_;  ///< nullptr if not wanted.
+  std::vector<std::uint32_t>* record_of_;  ///< nullptr if not requested.
   Trace trace_;
   Places places_;
-  std::vector<NameId> names_;               ///< By name of the graph.
-  std::vector<std::uint32_t> correlation_;  ///< Holds the ids of launches, by task.
+  std::vector<NameId> names_;               ///< By NameId of the graph.
+  std::vector<std::uint32_t> correlation_;  ///< Correlation ids of launches, by task.
   std::uint32_t last_correlation_ = 0;
 };
 

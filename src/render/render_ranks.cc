@@ -10,10 +10,10 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kFirstProcess = 100'000;  ///< No device has such a number.
+constexpr std::int64_t kFirstProcess = 100'000;  ///< Above all device numbers.
 constexpr std::int32_t kDevicesOfRank = 16;
 
-/// Appends ranks to one trace.
+/// Merges ranks into one trace.
 class Together {
  public:
   void add(const RankTimeline& rank) {
@@ -54,7 +54,7 @@ class Together {
   Trace take() { return std::move(all_); }
   RankView take_view() { return std::move(view_); }
 
-  /// Notes which members wait, and whom for.
+  /// Records which members wait, and for which one.
   void add_waits(const std::vector<RankTask>& members) {
     std::vector<std::uint32_t> met;
     for (const RankTask& one : members) {
@@ -108,7 +108,7 @@ class Together {
     }
     constexpr std::size_t kMost = 0xffff;
     if (all_.threads.size() > kMost || all_.streams.size() > kMost)
-      throw Error("too many ranks for one file; give a folder, as in out/");
+      throw Error("too many ranks for one file; write a folder instead, such as out/");
   }
 
   std::int32_t device(std::int32_t own) const { return kDevicesOfRank * number_ + own; }
@@ -139,7 +139,7 @@ RenderedRanks render_ranks(const std::vector<RankTimeline>& ranks,
                            const std::vector<std::vector<RankTask>>& meetings) {
   Together together;
   for (const RankTimeline& rank : ranks) together.add(rank);
-  // Ends of waits are found by the records of all ranks.
+  // Waits can be added only when the records of all ranks are known.
   for (const std::vector<RankTask>& members : meetings) together.add_waits(members);
   RankView view = together.take_view();
   RenderedRanks rendered{together.take(), std::move(view)};

@@ -12,7 +12,8 @@
 namespace foretrace {
 namespace {
 
-/// any: of a figure, whose unit is known when the transform has worked it out.
+/// `any` is for figures of transforms, whose unit is known only once the transform has computed
+/// them.
 enum class Unit { time, bytes, number, any };
 
 struct Quantity {
@@ -32,10 +33,10 @@ struct Assertion {
   std::string name;
   Unit unit{};
   std::string_view comparison;
-  double threshold = 0;  ///< Nanoseconds or bytes: a double is exact enough to compare them.
+  double threshold = 0;  ///< In nanoseconds or bytes: a double is exact enough for a comparison.
 };
 
-/// The known range of a quantity: from lower to upper, most likely `point`.
+/// The known range of a quantity: `lower` to `upper`, most likely `point`.
 struct Found {
   double point = 0, lower = 0, upper = 0;
 };
@@ -49,7 +50,7 @@ double read_number(std::string_view text) {
   return value;
 }
 
-/// Reads the text by its form.
+/// Determines the unit of a value from its text.
 std::pair<Unit, double> read_any(std::string_view text) {
   const std::size_t digits = text.find_first_not_of("+-.0123456789 ");
   if (digits == text.npos) return {Unit::number, read_number(text)};
@@ -96,13 +97,13 @@ Unit unit_of(std::string_view name) {
   for (const std::string_view option : assert_names()) {
     known += (known.empty() ? "" : ", ") + std::string(option);
   }
-  throw Error("there is no \"" + std::string(name) + "\" to assert; there are " + known +
-              " and figures of transforms such as loader.disk_bytes" +
+  throw Error("there is no \"" + std::string(name) + "\" to assert; must be one of " + known +
+              " or a figure of a transform such as loader.disk_bytes" +
               (name.starts_with("mem") ? " (did you mean \"peak_memory\"?)"
                                        : did_you_mean(name, assert_names())));
 }
 
-/// "step_time <= 120ms", "loader.miss_share >= 0.84"
+/// Parses texts such as "step_time <= 120ms" and "loader.miss_share >= 0.84".
 Assertion read_text(std::string_view text) {
   const std::string_view whole = trimmed(text);
   const std::string_view name = whole.substr(0, whole.find_first_of(" <>"));
@@ -137,7 +138,7 @@ std::string_view unit_name(Unit unit) {
   return unit == Unit::bytes ? "bytes" : "a plain number";
 }
 
-/// "loader.miss_share", of the last step that is a loader.
+/// Finds a figure such as "loader.miss_share" of the last step that is a loader.
 Found found_figure(const Prediction& prediction, const Assertion& assertion) {
   const std::size_t dot = assertion.name.find('.');
   const std::string transform = assertion.name.substr(0, dot);
@@ -166,7 +167,7 @@ Found found_figure(const Prediction& prediction, const Assertion& assertion) {
               did_you_mean(wanted, known));
 }
 
-/// Whether it is about step time, to which grades apply.
+/// Returns whether the assertion is about step time, to which trust grades apply.
 bool is_of_time(const Assertion& assertion) {
   constexpr std::string_view kOfTime[] = {"step_time", "upper", "lower", "speedup"};
   return std::find(std::begin(kOfTime), std::end(kOfTime), assertion.name) != std::end(kOfTime);
@@ -174,7 +175,8 @@ bool is_of_time(const Assertion& assertion) {
 
 double memory_in(const Prediction& prediction, std::string_view name) {
   if (prediction.predicted_memory.empty()) {
-    throw Error(std::string(name) + ": this trace does not record memory");
+    throw Error(std::string(name) +
+                ": this trace does not record memory, so that it cannot be asserted");
   }
   const std::vector<MemoryPeak>& peaks = prediction.predicted_memory;
   if (name == "out_of_memory") {

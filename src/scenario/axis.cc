@@ -91,7 +91,7 @@ void SweepAxis::read_text(const std::string& text, const Json& scenario) {
   for (const std::string& value : range_.listed) listed_.push_back(of_text(value, scenario));
 }
 
-/// The ends stay as they were written.
+/// Spaces the values by a constant ratio; the ends keep the text they were given as.
 void SweepAxis::space_by_log(const Json& scenario) {
   if (range_.low <= 0) throw Error("scale: \"log\" needs a range above 0");
   const std::size_t steps = listed_.size() - 1;
@@ -109,7 +109,7 @@ SweepValue SweepAxis::drawn(double u, const Json& scenario) const {
   if (!range_.is_range)
     return listed_[static_cast<std::size_t>(u * static_cast<double>(listed_.size()))];
   if (range_.whole) {
-    // Every whole number as often as any other.
+    // Every whole number is equally likely on a linear scale.
     const double least = log_ ? range_.low : std::ceil(range_.low);
     const double number = log_ ? least * std::pow((range_.high + 1) / least, u)
                                : least + u * (range_.high - least + 1);

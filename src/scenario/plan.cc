@@ -20,15 +20,15 @@ constexpr std::uint32_t kPrimes[] = {2,  3,  5,  7,  11, 13, 17, 19, 23, 29, 31,
 
 constexpr std::string_view kMethods[] = {"grid", "zip", "random", "halton"};
 
-/// A number for each seed that does not need the earlier ones.
+/// Returns a random number for a seed, independent of earlier ones.
 std::uint64_t mixed_bits(std::uint64_t seed) { return Draws(seed).next(); }
 
 double random_unit(std::uint64_t seed, std::uint64_t sample, std::size_t dimension) {
   return Draws(mixed_bits(mixed_bits(seed) + sample) + dimension).uniform();
 }
 
-/// The digits of the sample's number mirrored at the point, in a prime base (Halton, 1960), turned
-/// by the seed (Cranley and Patterson, 1976).
+/// Returns an element of the Halton sequence: the digits of the sample's number in a prime base,
+/// mirrored at the radix point (Halton, 1960), rotated by the seed (Cranley and Patterson, 1976).
 double halton_unit(std::uint64_t seed, std::uint64_t sample, std::size_t dimension) {
   const std::uint32_t base = kPrimes[dimension];
   double value = seed == 0 ? 0 : Draws(mixed_bits(seed) + dimension).uniform();
@@ -62,7 +62,8 @@ Json without_keys(Json object, std::initializer_list<const char*> keys) {
   return object;
 }
 
-/// An alternative as a part of a scenario: {"machine": "A100"} for "A100" on the axis of machines.
+/// Converts an alternative to a part of a scenario: "A100" on the axis of machines becomes
+/// {"machine": "A100"}.
 Json alternative_part(const std::string& axis, const Json& alternative) {
   if (alternative.is_string() && (axis == "machine" || axis == "trace"))
     return {{axis, alternative}};
@@ -111,7 +112,7 @@ std::vector<Alternative> read_alternatives(const std::string& axis, const Json& 
       all.push_back({alternative_name(listed[i], i), std::move(written)});
       for (std::size_t before = 0; before < i; ++before) {
         if (all[before].name == all[i].name)
-          throw Error("name: must differ from that of the others, got \"" + all[i].name + "\"");
+          throw Error("name: must be unique among the alternatives, got \"" + all[i].name + "\"");
       }
     });
   }
@@ -184,10 +185,10 @@ void SweepPlan::read_method(const Json& sweep) {
   const bool draws = method_ == SweepMethod::random || method_ == SweepMethod::halton;
   for (const char* key : {"samples", "seed"}) {
     if (!draws && sweep.contains(key))
-      throw Error(std::string(key) + ": is for the methods random and halton");
+      throw Error(std::string(key) + ": must only be given for the methods random and halton");
   }
   if (draws && !sweep.contains("samples"))
-    throw Error("samples: must be given, because ranges have no last value");
+    throw Error("samples: must be given for this method, such as 100");
   samples_ = read_count(sweep, "samples", 1, 0);
   seed_ = read_count(sweep, "seed", 0, 0);
   const Json scale = sweep.value("scale", Json("linear"));
@@ -232,7 +233,7 @@ void SweepPlan::add_axes(const std::string& folder) {
         if (name != "machine" && name != "trace") SettingPath(name, combination.scenario);
         within(name, [&, &setting = name, &all = values] {
           combination.axes.emplace_back(setting, all, log_, combination.scenario, folder);
-          // Each combination reads them again, because units and limits are those of its
+          // Each combination reads the values again, because units and limits are those of its own
           // transforms.
           listed += combination.axes.back().count();
           if (listed > kMostListed)
@@ -250,7 +251,7 @@ void SweepPlan::add_axes(const std::string& folder) {
     combination.first = size_;
     size_ += combination.count;
     if (size_ > kMostPoints)
-      throw Error("must ask at most " + std::to_string(kMostPoints) + " questions");
+      throw Error("must have at most " + std::to_string(kMostPoints) + " questions");
   }
 }
 

@@ -1,18 +1,18 @@
 #pragma once
 
-// The questions of a scenario with a `sweep`, a `matrix` or both, numbered, so that any of them can
-// be asked alone: by another process, or when the others have been answered before.
+// The questions of a scenario with a `sweep`, a `matrix` or both. Questions are numbered, so that
+// each can be answered alone: by another process, or after others were answered before.
 //
 //     "matrix": {"variant": [{"name": "as it is"}, {"name": "amp", "transforms": [...]}]}
 //     "sweep":  {"scale.factor": [0.5, 1], "loader.workers": "0..2"}
 //
 //     number   variant     loader.workers   scale.factor
-//     0        as it is    0                0.5             the last of the settings, which are
-//     1        as it is    0                1               in order of their names, is the
-//     2        as it is    1                0.5             first to change
+//     0        as it is    0                0.5             settings are in order of their
+//     1        as it is    0                1               names; the last one changes
+//     2        as it is    1                0.5             fastest
 //
-// An alternative of a matrix is a part of a scenario, put on top as if it extended the scenario.
-// Every combination of alternatives is asked at every point of the sweep.
+// An alternative of a matrix is a part of a scenario, applied on top as if it extended the
+// scenario. Every combination of alternatives is evaluated at every point of the sweep.
 
 #include <cstdint>
 #include <string>
@@ -22,39 +22,39 @@
 
 namespace foretrace {
 
-/// Whether a scenario asks more than one question.
+/// Returns whether a scenario asks more than one question.
 bool asks_many(const nlohmann::json& scenario);
 
 enum class SweepMethod : std::uint8_t { grid, zip, random, halton };
 
-/// One choice of alternatives.
+/// One choice of an alternative for each axis of the matrix.
 struct SweepCombination {
   std::vector<std::string> names;  ///< Names of the alternatives, by axis of the matrix.
   nlohmann::json scenario;         ///< As returned by write_scenario().
   std::vector<SweepAxis> axes;
-  std::uint64_t first = 0, count = 0;  ///< Its questions.
+  std::uint64_t first = 0, count = 0;  ///< Numbers of its questions.
 };
 
 class SweepPlan {
  public:
-  /// `scenario` with the files it extends, "sweep" as in a file in `sweep_folder`. Throws Error
-  /// with the place.
+  /// `scenario` includes the files it extends; "sweep" is as in a file in `sweep_folder`. Throws
+  /// Error with the place.
   SweepPlan(const nlohmann::json& scenario, const std::string& sweep_folder);
-  /// One axis. `scenario` as returned by write_scenario().
+  /// A sweep over one axis. `scenario` is as returned by write_scenario().
   SweepPlan(nlohmann::json scenario, SweepAxis axis);
 
   /// The scenario without its "sweep" and "matrix", as returned by write_scenario().
   const nlohmann::json& base() const { return base_; }
   std::uint64_t size() const { return size_; }
-  /// Axes of the matrix, then settings.
+  /// Names of the matrix axes, then of the settings.
   const std::vector<std::string>& settings() const { return settings_; }
   const std::vector<SweepCombination>& combinations() const { return combinations_; }
   std::size_t combination_of(std::uint64_t number) const;
 
-  /// Values of a question's settings, without those of the matrix. Throws Error if a drawn value is
-  /// invalid.
+  /// Returns the values of a question's settings, without the axes of the matrix. Throws Error if a
+  /// drawn value is invalid.
   std::vector<SweepValue> values(std::uint64_t number) const;
-  /// The scenario of a question, as returned by write_scenario().
+  /// Returns the scenario of a question, as returned by write_scenario().
   nlohmann::json scenario(std::uint64_t number, const std::vector<SweepValue>& values) const;
 
  private:

@@ -57,7 +57,7 @@ std::string read_text(const Json& json, const char* key) {
   return found->get<std::string>();
 }
 
-/// 0 where the key is missing.
+/// Returns 0 if the key is missing.
 double read_count(const Json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end()) return 0;
@@ -67,7 +67,7 @@ double read_count(const Json& json, const char* key) {
   return found->get<double>();
 }
 
-/// Calls `read` for each element, with its place around errors. Nothing where the key is missing.
+/// Calls `read` for each element and adds its place to errors. Does nothing if the key is missing.
 template <class Read>
 void each_of(const Json& json, const char* key, const Read& read) {
   const auto found = json.find(key);
@@ -78,25 +78,25 @@ void each_of(const Json& json, const char* key, const Read& read) {
   }
 }
 
-/// The keys that lead to other files.
+/// The keys that refer to other files.
 struct ScenarioPaths final : Described {
   std::string extends, trace, machine;
 
   void describe(Fields& fields) override {
-    fields.path("extends", extends, "The scenario that comes first");
-    fields.path("trace", trace, "The trace that is asked about");
+    fields.path("extends", extends, "The scenario that this one extends");
+    fields.path("trace", trace, "The trace to analyze");
     fields.name_or_path("machine", machine, "The device to predict for");
   }
 };
 
-/// The elements of a list; none where there is no list.
+/// Returns the elements of a list; empty if there is no list.
 std::span<Json> elements(Json& json, const std::string& key) {
   const auto found = json.find(key);
   if (found == json.end() || !found->is_array()) return {};
   return found->get_ref<Json::array_t&>();
 }
 
-/// An alternative that is a text keeps it as its name.
+/// An alternative given as text keeps that text as its name.
 void rebase_alternative(const std::string& axis, const std::string& folder, Json& alternative) {
   if (!alternative.is_string()) return rebase_scenario(alternative, folder);
   Json part = {{axis, alternative}};
@@ -162,13 +162,13 @@ ScenarioFile read_extended(const std::string& path, std::vector<std::string> rea
     const std::string base_path = read_text(file.json, "extends");
     if (base_path.empty()) return file;
     if (readers.size() > kMostBases)
-      throw Error("extends: must end after " + std::to_string(kMostBases) + " files");
+      throw Error("extends: must have at most " + std::to_string(kMostBases) + " files");
     file.json.erase("extends");
     const ScenarioFile base = within("extends", [&] {
       if (std::find(readers.begin(), readers.end(), base_path) != readers.end())
         throw Error("must not lead back to " + base_path);
       ScenarioFile read = read_extended(base_path, readers);
-      within(base_path, [&] { parse_scenario(read.json); });  // It reports its own mistakes.
+      within(base_path, [&] { parse_scenario(read.json); });  // The base reports its own mistakes.
       return read;
     });
     if (!file.json.contains("sweep")) file.sweep_folder = base.sweep_folder;
@@ -180,7 +180,8 @@ ScenarioFile read_extended(const std::string& path, std::vector<std::string> rea
 Scenario parse_scenario(const Json& json) {
   check_keys(json);
   if (json.contains("extends")) {
-    throw Error("extends: only works in scenario files, which are relative to each other");
+    throw Error(
+        "extends: must only be used in scenario files, because its path is relative to the file");
   }
   Scenario scenario;
   scenario.trace = read_text(json, "trace");

@@ -1,7 +1,6 @@
 #pragma once
 
-// Scenario files: the files they extend, and the paths in them, each relative to the file that it
-// is written in.
+// Scenario files, including the files they extend. Paths in a file are relative to that file.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,18 +11,19 @@
 namespace foretrace {
 
 struct ScenarioFile {
-  nlohmann::json json;  ///< With the files it extends; its paths work, but for those of "sweep".
-  std::string sweep_folder;  ///< Where the file lies that has "sweep".
+  nlohmann::json json;       ///< Includes the files it extends; paths are relative to the working
+                             ///< directory, except those of "sweep".
+  std::string sweep_folder;  ///< Folder of the file that contains "sweep".
 };
-/// `readers` extend this one, directly or through each other.
+/// Reads a scenario file. `readers` are the files that extend it, directly or indirectly.
 ScenarioFile read_extended(const std::string& path, std::vector<std::string> readers = {});
 
-/// Keys missing in `json` come from the base; its transforms and assertions come after those of the
-/// base.
+/// Extends `base` by `json`: keys missing in `json` come from `base`; its transforms and assertions
+/// follow those of `base`.
 nlohmann::json extended(const nlohmann::json& base, const nlohmann::json& json);
 
-/// Makes the paths in a scenario or a part of one relative to the working directory, but for those
-/// of "sweep": the steps that it is about may come from other files.
+/// Makes the paths in a scenario, or in a part of one, relative to the working directory. Paths in
+/// "sweep" are left as they are, because the steps they refer to may come from other files.
 void rebase_scenario(nlohmann::json& json, const std::string& folder);
 
 }  // namespace foretrace

@@ -17,7 +17,7 @@ Json count(std::string_view description) {
   return {{"type", "number"}, {"exclusiveMinimum", 0}, {"description", description}};
 }
 
-/// One step, as the transform describes itself, and its name.
+/// Returns the schema of a step: the transform's own settings, and its name.
 Json step_schema(const TransformEntry& entry) {
   Json schema = json_schema(*entry.make());
   schema["title"] = entry.name;
@@ -54,7 +54,7 @@ Json memory_schema() {
   return schema;
 }
 
-/// A list, or a range and how to step through it.
+/// A list, or a range with optional steps.
 Json values_schema() {
   const Json range = {{"type", "string"},
                       {"minLength", 1},
@@ -71,7 +71,7 @@ Json values_schema() {
              {"additionalProperties", false}}}}};
 }
 
-/// Settings of steps and of memory, by path, and values of trace and machine.
+/// Settings of steps and of memory by path, and values of trace and machine.
 Json swept_settings() {
   const Json names = {{"type", "array"}, {"minItems", 1}, {"items", {{"type", "string"}}}};
   return {
@@ -98,18 +98,19 @@ Json sweep_schema() {
         {"method",
          {{"enum", {"grid", "zip", "random", "halton"}},
           {"description",
-           "grid: every combination; zip: the first values together, then the "
-           "second; random, halton: drawn"}}},
+           "grid: every combination; zip: all first values together, then all "
+           "second ones; random, halton: drawn points"}}},
         {"samples", samples},
         {"seed", whole},
         {"scale", {{"enum", {"linear", "log"}}, {"description", "How ranges are spaced"}}},
         {"settings", settings}}},
       {"required", {"settings"}},
       {"additionalProperties", false}};
-  return {{"description",
-           "Settings to try, by `foretrace sweep`, such as {\"transforms[0].buffers\": [1, 2, 4], "
-           "\"loader.workers\": \"0..16\"}"},
-          {"anyOf", {by_path, chosen}}};
+  return {
+      {"description",
+       "Settings to vary with `foretrace sweep`, such as {\"transforms[0].buffers\": [1, 2, 4], "
+       "\"loader.workers\": \"0..16\"}"},
+      {"anyOf", {by_path, chosen}}};
 }
 
 /// Lists of alternatives, each a part of a scenario.
@@ -134,7 +135,7 @@ Json matrix_schema() {
   return {{"type", "object"},
           {"description",
            "Alternatives to try, each applied on top of the scenario as if it extended it; "
-           "`foretrace sweep` asks every combination"},
+           "`foretrace sweep` evaluates every combination"},
           {"properties",
            {{"$comment", Json::object()}, {"machine", list_of(named)}, {"trace", list_of(named)}}},
           {"additionalProperties", list_of(part)}};
@@ -157,7 +158,7 @@ Json scenario_schema() {
             "and its transforms and assertions come before those of this file")},
       {"trace", text("Path of the trace, relative to this file")},
       {"machine", text("Device to predict for: its name or the path of a machine file; by default "
-                       "the one of the trace")},
+                       "that of the trace")},
       {"memory", memory_schema()},
       {"samples_per_step", count("Samples in a recorded step, for rates")},
       {"tokens_per_step", count("Tokens in a recorded step, for rates")},
@@ -168,7 +169,7 @@ Json scenario_schema() {
       {"reports",
        {{"type", "array"},
         {"items", {{"enum", report_names}}},
-        {"description", "Forms of the answer"}}},
+        {"description", "Reports to produce"}}},
       {"sweep", sweep_schema()},
       {"matrix", matrix_schema()},
       {"assert", {{"type", "array"}, {"items", assert_schema()}}},

@@ -24,7 +24,7 @@ const Json& steps_of(const Json& scenario) {
   return found == scenario.end() ? none : *found;
 }
 
-/// The number in "transforms[1]".
+/// Returns the number in "transforms[1]".
 std::size_t numbered(std::string_view head, std::size_t steps) {
   constexpr std::string_view kBegin = "transforms[";
   std::size_t number = 0;
@@ -37,7 +37,7 @@ std::size_t numbered(std::string_view head, std::size_t steps) {
               std::to_string(steps));
 }
 
-/// The only step that uses this transform.
+/// Returns the index of the only step that uses this transform.
 std::size_t named(std::string_view transform, const Json& steps) {
   std::optional<std::size_t> found;
   std::string known(kMemory);
@@ -56,7 +56,7 @@ std::size_t named(std::string_view transform, const Json& steps) {
               std::string(transform) + ", or vary one of " + known);
 }
 
-/// Sets "where.name" in an object.
+/// Sets a nested value such as "where.name" in an object.
 void set(Json& object, std::string_view name, const Json& value) {
   Json* at = &object;
   while (true) {
@@ -70,7 +70,7 @@ void set(Json& object, std::string_view name, const Json& value) {
   *at = value;
 }
 
-/// Takes values from `changes`, or from `settings` where it has none.
+/// Overwrites values in `settings` by those in `changes`.
 void merge(Json& settings, const Json& changes) {
   for (const auto& [key, value] : changes.items()) {
     if (value.is_object() && settings.contains(key) && settings[key].is_object()) {
@@ -81,7 +81,7 @@ void merge(Json& settings, const Json& changes) {
   }
 }
 
-/// That of "where.name"; null if there is none.
+/// Returns a nested value such as "where.name"; null if there is none.
 Json value_at(const Json& object, std::string_view name) {
   const Json* at = &object;
   for (;; name.remove_prefix(name.find('.') + 1)) {

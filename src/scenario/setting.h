@@ -1,6 +1,6 @@
 #pragma once
 
-// Names one setting of a scenario, so that it can be given other values: "transforms[1].workers",
+// Names one setting of a scenario whose value can be varied: "transforms[1].workers",
 // "loader.workers" for the only step that is a loader, "memory.limit".
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,19 +14,20 @@ class SettingPath {
   /// Throws Error if the scenario (as returned by write_scenario()) has no such step.
   SettingPath(std::string_view path, const nlohmann::json& scenario);
 
-  /// Its value in the scenario, defaults included; null if it is left out.
+  /// Returns the value in the scenario, defaults included; null if it is left out.
   nlohmann::json value(const nlohmann::json& scenario) const;
 
-  /// The change that sets a value, as settings of the step; apply() makes a scenario of it. Throws
-  /// Error if the setting does not take the value.
+  /// Returns the settings of the step that set `value`; apply() merges them into a scenario. Throws
+  /// Error if the setting does not accept the value.
   nlohmann::json change(const nlohmann::json& scenario, const nlohmann::json& value) const;
-  /// The same for a value as it would be given on the command line: "3", "1GB/s".
+  /// Does the same for a value as given on the command line: "3", "1GB/s".
   nlohmann::json change_of_text(const nlohmann::json& scenario, std::string_view value) const;
   void apply(const nlohmann::json& change, nlohmann::json& scenario) const;
-  /// Makes paths in a change of a file in `folder` relative to the working directory.
+  /// Makes the paths in a change that comes from a file in `folder` relative to the working
+  /// directory.
   void rebase(nlohmann::json& change, const nlohmann::json& scenario,
               const std::string& folder) const;
-  /// The value in a change.
+  /// Returns the value that a change sets.
   nlohmann::json value_in(const nlohmann::json& change) const;
 
   const std::string& name() const { return name_; }

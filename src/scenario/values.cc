@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::int64_t kMostValues = 10'000;
 constexpr std::int64_t kUsualSteps = 10;
-constexpr std::int64_t kMostSingly = 64;  ///< Whole numbers that are all tried unasked.
+/// Largest range of whole numbers that is tried one by one by default.
+constexpr std::int64_t kMostSingly = 64;
 
 struct NumberInUnit {
   double number = 0;
@@ -31,7 +32,8 @@ std::optional<NumberInUnit> read_quantity(std::string_view text) {
   return quantity;
 }
 
-/// With as many digits as distinguish values that are `apart`: 1.7, not 1.7000000000000002.
+/// Writes a number with just enough digits to distinguish values that are `apart`: 1.7, not
+/// 1.7000000000000002.
 std::string written(double number, double apart, bool whole, const std::string& unit) {
   if (whole) return to_text(std::round(number)) + unit;
   const double digits = 2 - std::floor(std::log10(apart));
@@ -44,12 +46,13 @@ std::string written(double number, double apart, bool whole, const std::string& 
 NumberInUnit end_of_range(std::string_view text) {
   const std::optional<NumberInUnit> quantity = read_quantity(text);
   if (!quantity)
-    throw Error("must be a range of quantities such as 0..16 or 1GB/s..8GB/s, got \"" +
-                std::string(text) + "\" at one end");
+    throw Error("must be a range of quantities such as 0..16 or 1GB/s..8GB/s at both ends, got \"" +
+                std::string(text) + "\"");
   return *quantity;
 }
 
-/// "/20" at the end: into so many steps. Not the "/s" of a bandwidth.
+/// Removes a number of steps such as "/20" at the end of `text` and returns it; the "/s" of a
+/// bandwidth is not one.
 std::optional<std::int64_t> take_steps(std::string_view& text) {
   const std::size_t slash = text.rfind('/');
   if (slash == text.npos) return std::nullopt;
@@ -72,7 +75,7 @@ Values read_range(std::string_view low_text, std::string_view high_text, bool wh
     throw Error("must have one unit at both ends, got \"" + low.unit + "\" and \"" + high.unit +
                 "\"");
   }
-  if (low.number >= high.number) throw Error("must begin with the smaller end");
+  if (low.number >= high.number) throw Error("must have the smaller end first");
   Values values;
   values.is_range = true;
   values.whole = whole_setting && low.whole && high.whole;
@@ -81,7 +84,8 @@ Values read_range(std::string_view low_text, std::string_view high_text, bool wh
   values.unit = low.unit;
   const double span = high.number - low.number;
   std::int64_t steps = asked.value_or(kUsualSteps);
-  // From 1 to 8 means 1, 2, 3 ... also where 1.5 could be asked for; from 0 to 1 means the tenths.
+  // A range from 1 to 8 means 1, 2, 3 ... even if the setting accepts 1.5; a range from 0 to 1
+  // means steps of a tenth.
   const bool singly = values.whole || (low.whole && high.whole && span > 1);
   if (singly && !asked && span <= static_cast<double>(kMostSingly))
     steps = static_cast<std::int64_t>(span);
@@ -94,7 +98,7 @@ Values read_range(std::string_view low_text, std::string_view high_text, bool wh
   return values;
 }
 
-/// At commas outside of [...].
+/// Splits at commas outside [...].
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> parts(1);
   int depth = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The values that a setting is to have in turn: "1,2,4", "0..16", "0..1/20", "8GB..40GB/8".
+// The values that a setting takes in turn: "1,2,4", "0..16", "0..1/20", "8GB..40GB/8".
 
 #include <string>
 #include <string_view>
@@ -9,20 +9,21 @@
 namespace foretrace {
 
 struct Values {
-  std::vector<std::string> listed;  ///< In the order given; or the ends and the values between.
-  bool is_range = false;            ///< Any value between two neighbours could be tried, too.
-  bool whole = false;               ///< For a range: only whole numbers.
-  double low = 0, high = 0;         ///< For a range: its ends, in `unit`.
-  std::string unit;                 ///< For a range; empty: a plain number.
+  /// In the given order; for a range, its ends and the values between.
+  std::vector<std::string> listed;
+  bool is_range = false;     ///< Any value between two neighbors could be tried as well.
+  bool whole = false;        ///< For a range: only whole numbers.
+  double low = 0, high = 0;  ///< For a range: its ends, in `unit`.
+  std::string unit;          ///< For a range; empty: a plain number.
 };
 
-/// `whole_setting`: the setting takes whole numbers only. Throws Error.
+/// `whole_setting`: the setting accepts only whole numbers. Throws Error.
 Values read_values(std::string_view text, bool whole_setting);
 
-/// A value of a range as text: with as many digits as distinguish values that are `apart`.
+/// Writes a value of a range with just enough digits to distinguish values that are `apart`.
 std::string value_in(const Values& range, double number, double apart);
 
-/// The value in the middle of two of a range; empty if there is none that differs from both.
+/// Returns the value in the middle between two values of a range; empty if none differs from both.
 std::string between(const Values& values, std::string_view low, std::string_view high);
 
 }  // namespace foretrace

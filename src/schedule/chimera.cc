@@ -1,20 +1,22 @@
 // Pipelines in both directions over the same D workers (Li, Hoefler 2021, arXiv 2107.06925). A unit
-// is D micro-batches, shared by f pipelines down and f up; pipeline i starts at worker i D/f. Where
-// every pass takes one slot, stage s of a pipeline runs its micro-batch m of the unit
+// is D micro-batches, divided among f pipelines down and f pipelines up; pipeline i starts at
+// worker i D/f. If every pass takes one slot, stage s of a pipeline runs its micro-batch m of the
+// unit
 //
 //     forward in slot s + 2m,  backward in slot 2D - 1 - s + 2m,
 //
-// and no two passes of a worker collide, nor do those of the next unit, 2D slots behind (direct
-// concatenation). Other times keep this order: D=4, f=1, the passes of worker 0 (a, b: down and up)
+// and no two passes of a worker collide, nor do those of the next unit, which starts 2D slots later
+// (direct concatenation). With other durations this order is kept. For D=4, f=1, the passes of
+// worker 0 are (a, b: down and up)
 //
 //     aF0 . aF1 bF0 . bF1 . bB0 aB0 bB1 aB1     up goes from the last worker to the first
 //
 // doubling: a forward slot holds two micro-batches, as a backward pass takes about twice as long; a
 // unit is 2D micro-batches and 3D slots. halving: a backward slot holds half a micro-batch instead.
-// With more than two pipelines slots then collide, and are taken one after the other.
+// With more than two pipelines slots then collide, and the colliding passes run in sequence.
 //
 // A worker starts the all-reduce of its late stages before its last backward passes, which hide it,
-// and that of the others at its end (eager-sync-opt in the authors' program).
+// and the all-reduce of its other stages at the end (eager-sync-opt in the authors' program).
 
 #include <algorithm>
 
@@ -24,16 +26,16 @@
 namespace foretrace {
 namespace {
 
-/// A pass in its slot.
+/// A pass and its slot.
 struct Slot {
   std::int64_t slot = 0;
   Action action;
 };
 
-/// A unit: its micro-batches, those before it, and the slots before it.
+/// A unit: its number of micro-batches, its first micro-batch, and its first slot.
 struct Unit {
   std::int64_t micro_batches = 0, first = 0, begin = 0;
-  bool uneven = false;  ///< With doubling or halving.
+  bool uneven = false;  ///< Uses doubling or halving.
 };
 
 class Chimera final : public ScheduleRule {
@@ -60,7 +62,8 @@ class Chimera final : public ScheduleRule {
     fields.integer("pairs", pairs_, "Pipelines in each direction; must divide half the stages", 1);
     static const std::vector<std::string_view> kUnits = {"direct", "doubling", "halving"};
     fields.choice("units", units_, kUnits,
-                  "How more micro-batches than stages follow each other: direct; doubling of "
+                  "How units of micro-batches follow each other if there are more than stages: "
+                  "direct; doubling of "
                   "forward passes; halving of backward passes");
   }
 
@@ -75,7 +78,7 @@ class Chimera final : public ScheduleRule {
                   std::to_string(pairs_));
   }
 
-  /// As many large units as there are, then a direct one with what is left.
+  /// Returns as many large units as fit, then a direct one for the remaining micro-batches.
   std::vector<Unit> units() const {
     const bool doubles = units_ == "doubling";
     const std::int64_t size = doubles ? 2 * stages : stages;
@@ -125,13 +128,13 @@ class Chimera final : public ScheduleRule {
     const std::int64_t apart = stages / pairs_, at = rank % apart;
     const std::int64_t least = stages - apart / 2 + 1 + std::min(at, apart - 1 - at);
     const std::int64_t doubled = units_ == "direct" ? 0 : stages;
-    // With more than two pipelines, passes of doubled units that collide may all come first.
+    // With more than two pipelines, colliding passes of doubled units may all come first.
     const std::int64_t most = doubled > 0 && pairs_ > 1 ? 2 * stages : least + doubled;
     return static_cast<std::int32_t>(std::min(most, micro_batches));
   }
 
-  /// All workers of a stage reduce in the same order: late stages first. With as many micro-batches
-  /// in both directions, that is the order in which they are complete.
+  /// All workers of a stage reduce in the same order: late stages first. With equally many
+  /// micro-batches in both directions, the stages also complete in this order.
   void add_eager_updates(Schedule& schedule) const {
     add_updates(schedule);
     for (Order& order : schedule.orders) {

@@ -1,7 +1,6 @@
-// The CSV of torch.distributed.pipelining (_PipelineScheduleRuntime): a line per rank, an action as
-// stage, kind, micro-batch: 2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_B0, 2UNSHARD, 2REDUCE_GRAD.
-// PyTorch 2.5 still wrote BW for a whole backward pass, and B for the input gradient in front of a
-// W.
+// The CSV of torch.distributed.pipelining (_PipelineScheduleRuntime): one line per rank; an action
+// is stage, kind and micro-batch: 2F0, 2B0, 2I0, 2W0, 2SEND_F0, 2RECV_B0, 2UNSHARD, 2REDUCE_GRAD.
+// PyTorch 2.5 wrote BW for a whole backward pass, and B for the input gradient before a W.
 
 #include <algorithm>
 #include <charconv>
@@ -14,10 +13,11 @@ namespace foretrace {
 namespace {
 
 constexpr std::string_view kOverlap = "OVERLAP_F_B";
-/// Words for actions that have no effect on the order of the work.
+/// Actions that have no effect on the order of the work and are skipped.
 constexpr std::string_view kLeftOut[] = {"SEND_F", "RECV_F",  "SEND_B",
                                          "RECV_B", "UNSHARD", "RESHARD"};
-/// 2^20: above any pipeline there is, and tables of stages by micro-batches still fit.
+/// 2^20: more than any real pipeline needs, and tables of stages by micro-batches still fit in
+/// memory.
 constexpr std::int32_t kMostNumber = 1 << 20;
 
 std::string_view letter_of(ActionKind kind) {
@@ -31,7 +31,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// Takes the digits at the front of `text`; -1 if there are none or too many.
+/// Removes the number at the front of `text` and returns it; -1 if there is none or it is too
+/// large.
 std::int32_t take_number(std::string_view& text) {
   std::int32_t number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -45,7 +46,7 @@ std::int32_t take_number(std::string_view& text) {
               std::string(text) + "'");
 }
 
-/// Nothing for an action that is left out.
+/// Returns nullopt for an action that is skipped.
 std::optional<Action> read_action(std::string_view text) {
   const std::string_view whole = text;
   Action action;
@@ -102,7 +103,7 @@ void read_line(std::string_view line, std::vector<Action>& order) {
   }
 }
 
-/// A B with a W of its own is an input gradient.
+/// Turns a B into an input gradient if the same stage and micro-batch also has a W.
 void split_old_backward(Schedule& schedule) {
   std::set<std::pair<std::int32_t, std::int32_t>> weights;
   for (const auto& order : schedule.orders) {
@@ -136,7 +137,7 @@ std::string schedule_to_csv(const Schedule& schedule) {
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Action& action = order[i];
       if (action.pipeline != 0 || action.half != 0)
-        throw Error("PyTorch's CSV has no words for " + schedule.name +
+        throw Error("PyTorch's CSV cannot express " + schedule.name +
                     ", whose stages are on several ranks or whose passes are halved");
       if (!is_pass(action)) continue;
       if (!line.empty()) line += ',';

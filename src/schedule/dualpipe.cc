@@ -1,16 +1,16 @@
 // DualPipe and DualPipeV (DeepSeek-AI 2025, github.com/deepseek-ai/DualPipe). Each rank has two
-// parts of the model: the same stage of both directions, or of DualPipeV two chunks in a V. Forward
-// passes of one and backward passes of the other run in overlapped pairs. The eight steps of rank
-// r, with H the ranks of one side (p/2; p in a V), n the micro-batches of one side, and 0 the part
-// that is ahead:
+// parts of the model: the same stage of both directions, or in DualPipeV two chunks in a V. Forward
+// passes of one part and backward passes of the other run in overlapped pairs. Each rank r runs
+// eight steps, where H is the number of ranks of one side (p/2; p in a V), n the micro-batches of
+// one side, and 0 the part that is ahead:
 //
 //     1  2(H-r-1) F0      3  H-r-1 (I1 W F1)              5  H-r-1 (B1 F1+B0)      7  H-r-1 (W I0)
 //     2  r+1 (F0 F1)      4  n-2H+r+1 (F0+B1 F1+B0)       6  r+1 (B1 B0)           8  r+1 W
 //
 // The second half of step 6 splits its backward passes. Results are sent when the next
-// communication begins: those of a forward pass in a pair, and some in step 2, are held back by the
-// pass behind. Bubble: (p/2 - 1)(F&B + B - 3W), with F&B the time of a pair and B a whole backward
-// pass.
+// communication begins: the results of a forward pass in a pair, and some in step 2, are held back
+// until the next pass. Bubble: (p/2 - 1)(F&B + B - 3W), with F&B the time of a pair and B a whole
+// backward pass.
 
 #include <algorithm>
 #include <array>
@@ -22,15 +22,15 @@
 namespace foretrace {
 namespace {
 
-/// Where a rank finds itself: its distance from the outer end, and the stage and pipeline of its
-/// two parts.
+/// The position of a rank: its distance from the outer end, and the stage and pipeline of its two
+/// parts.
 struct Seat {
-  std::int64_t depth = 0;   ///< 0 at the ends.
-  std::int64_t side = 0;    ///< Ranks of one side.
-  std::int64_t passes = 0;  ///< Micro-batches of one side.
+  std::int64_t depth = 0;   ///< 0 at the outer ends.
+  std::int64_t side = 0;    ///< Number of ranks of one side.
+  std::int64_t passes = 0;  ///< Number of micro-batches of one side.
   bool in_v = false;
   std::array<std::int64_t, 2> stage{}, pipeline{}, first{};
-  std::int64_t stride = 1;  ///< From one micro-batch of a pipeline to its next.
+  std::int64_t stride = 1;  ///< Distance between successive micro-batches of a pipeline.
 };
 
 class DualOrder {
@@ -95,7 +95,7 @@ class DualOrder {
   const Seat& seat_;
   Order& order_;
   std::array<std::int64_t, 2> forward_{}, backward_{};
-  std::deque<Action> left_;  ///< Weight gradients to come.
+  std::deque<Action> left_;  ///< Weight gradients still to run.
 };
 
 class DualPipe final : public ScheduleRule {

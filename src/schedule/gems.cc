@@ -1,7 +1,7 @@
 // Two copies of the model in opposite directions (Jain et al. 2020). The forward pass of a
-// micro-batch follows the backward pass of the one before over the ranks, so that one micro-batch
-// is in flight on a rank. With B = 2F a pair takes 4D + 2 forward passes: the bubble is (D - 1)/(D
-// + 1/2) of the time.
+// micro-batch follows the backward pass of the previous one over the ranks, so that each rank has
+// one micro-batch in flight. With B = 2F a pair takes 4D + 2 forward passes: the bubble is (D -
+// 1)/(D + 1/2) of the time.
 //
 //     rank 0   0F .. .. .. .. 0B 0B 1F 1B 1B 2F
 //     rank 1   .. 0F .. 0B 0B 1F .. .. .. 1B 1B 2F      micro-batch 1 goes up the ranks
@@ -28,7 +28,7 @@ class Gems final : public ScheduleRule {
       }
       schedule.in_flight_limits.push_back(1);
     }
-    // Both ranks of a stage must reduce in the same order; their last passes are not.
+    // Both ranks of a stage must reduce in the same order, but their last passes differ in order.
     add_updates(schedule, false);
     return schedule;
   }

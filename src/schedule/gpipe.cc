@@ -1,5 +1,5 @@
-// All forward passes, then the backward passes, the last micro-batch first (Huang et al. 2019,
-// arXiv 1811.06965): (M + K - 1)(F + B) with K stages and M micro-batches. All of them are in
+// All forward passes, then all backward passes, the last micro-batch first (Huang et al. 2019,
+// arXiv 1811.06965): (M + K - 1)(F + B) with K stages and M micro-batches. All micro-batches are in
 // flight.
 
 #include "schedule/registered.h"

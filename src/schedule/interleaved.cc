@@ -1,10 +1,10 @@
 // 1F1B with v chunks on each rank: chunk c of rank r is stage c p + r (Narayanan et al. 2021, arXiv
-// 2104.04473). Micro-batches go through the chunks in groups, of p or more:
+// 2104.04473). Micro-batches pass through the chunks in groups of p or more:
 //
 //     p = 2, v = 2, group 3, 5 micro-batches:    micro-batches 0120123434    chunks 0001110011
 //
-// A rank runs 2(p - 1 - r) + (v - 1) group passes ahead: m(F + B) + (p - 1)(F + B)/v for whole
-// groups of p, where F and B are of all chunks of a rank.
+// A rank runs 2(p - 1 - r) + (v - 1) group passes ahead. A batch takes m(F + B) + (p - 1)(F + B)/v
+// for whole groups of p, where F and B are the times of all chunks of a rank together.
 
 #include <algorithm>
 
@@ -66,8 +66,8 @@ class Interleaved1F1B final : public ScheduleRule {
     const std::int64_t rest = micro_batches % group;
     if (chunks_ == 1 || rest == 0 || rest >= stages) return;
     throw Error("micro_batches: must be a multiple of " + std::to_string(group) +
-                ", or leave a rest of at least as many as the stages, as ranks wait for each other "
-                "forever otherwise, got " +
+                ", or leave a remainder of at least the number of stages, because otherwise "
+                "ranks deadlock, got " +
                 std::to_string(micro_batches) + " for " + std::to_string(stages) + " stages");
   }
 

@@ -1,5 +1,5 @@
-// Whether a schedule can be run, without times: first who runs what, then every order from its
-// begin as far as its waits allow.
+// Checks whether a schedule can run, without times: first which rank runs which action, then each
+// rank's order from the start as far as its waits allow.
 
 #include <algorithm>
 #include <array>
@@ -9,13 +9,13 @@
 namespace foretrace {
 namespace {
 
-/// Where an action stands.
+/// The position of an action.
 struct Site {
   std::int32_t rank = -1, slot = -1;
 };
 
-/// The results of a micro-batch in a stage: its activations, and by halves of the micro-batch the
-/// gradients of inputs and weights.
+/// The results of a micro-batch in a stage: its activations, and the gradients of inputs and
+/// weights for each half of the micro-batch.
 enum Result : std::uint8_t { activations, input_a, input_b, weight_a, weight_b };
 constexpr std::size_t kResults = 5;
 
@@ -34,7 +34,7 @@ std::vector<Result> results_of(const Action& action) {
   return results;
 }
 
-/// A result that is held is known to its own rank first.
+/// Who knows a result. A held result is first known only to its own rank.
 enum class Known : std::uint8_t { to_none, to_its_rank, to_all };
 
 class Inspection {
@@ -86,8 +86,7 @@ class Inspection {
         for (const Result result : results_of(action)) {
           Site& maker = made_[place(result, action.stage, action.micro_batch)];
           if (maker.rank >= 0)
-            return fail(site,
-                        to_string(action) + " is run again: " + words(maker) + " what it does");
+            return fail(site, to_string(action) + " repeats work that " + words(maker));
           maker = site;
         }
       }
@@ -95,7 +94,7 @@ class Inspection {
     return true;
   }
 
-  /// Each result has a maker, on the rank of its stage.
+  /// Checks that each result has a producer, on the rank of its stage.
   bool find_missing() {
     for (std::int32_t stage = 0; stage < schedule_.stages; ++stage) {
       for (std::int32_t i = 0; i < schedule_.micro_batches; ++i) {
@@ -128,7 +127,7 @@ class Inspection {
     return to_string(order(site.rank)[static_cast<std::size_t>(site.slot)]);
   }
 
-  /// Both passes use one version of the weights, which was made before the forward pass.
+  /// Checks that both passes use the same version of the weights, made before the forward pass.
   bool check_versions() {
     std::vector<std::int32_t> newest(static_cast<std::size_t>(schedule_.stages));
     for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
@@ -155,7 +154,8 @@ class Inspection {
     return true;
   }
 
-  /// A result that an action waits for and that is not known yet; nothing if it can run.
+  /// Returns a result that an action waits for and that is not known yet; nullopt if the action can
+  /// run.
   std::optional<std::size_t> missing(const Action& action, std::int32_t rank) const {
     if (!is_pass(action)) return std::nullopt;
     const std::int32_t stage = action.stage, i = action.micro_batch;
@@ -189,7 +189,7 @@ class Inspection {
       known_[place(result, action.stage, action.micro_batch)] = to;
   }
 
-  /// Runs one rank as far as it gets; whether it got anywhere.
+  /// Runs one rank as far as possible; returns whether it made progress.
   bool advance(std::int32_t rank) {
     std::int32_t& next = next_[static_cast<std::size_t>(rank)];
     const std::int32_t before = next;
@@ -197,7 +197,7 @@ class Inspection {
     while (next < static_cast<std::int32_t>(own.size())) {
       const auto at = static_cast<std::size_t>(next);
       if (missing(own[at], rank)) break;
-      // A pair begins when both have what they wait for.
+      // A pair begins when both actions have what they wait for.
       if (own[at].overlaps_next && at + 1 < own.size() && missing(own[at + 1], rank)) break;
       make_known(own[at], own[at].held ? Known::to_its_rank : Known::to_all);
       if (at > 0 && own[at - 1].held) make_known(own[at - 1], Known::to_all);
@@ -214,7 +214,7 @@ class Inspection {
     }
     for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
       if (has_ended(rank)) continue;
-      // From rank to rank along what they wait for, until one comes again: it is in a cycle.
+      // Follows the waits from rank to rank until a rank repeats: that rank is part of a cycle.
       std::vector<bool> seen(schedule_.orders.size(), false);
       while (!seen[static_cast<std::size_t>(rank)]) {
         seen[static_cast<std::size_t>(rank)] = true;
@@ -223,7 +223,7 @@ class Inspection {
       const Stuck stuck = stuck_at(rank);
       const Site maker = made_[stuck.what];
       return fail(stuck.site, name_of(stuck.site) + " waits for " + name_of(maker) + ", which " +
-                                  words(maker) + "; they wait for each other");
+                                  words(maker) + "; this is a deadlock");
     }
     return true;
   }
@@ -233,7 +233,7 @@ class Inspection {
     return next == order(rank).size();
   }
 
-  /// The action that a rank cannot run, and what it waits for.
+  /// The action that a rank cannot run, and the result it waits for.
   struct Stuck {
     Site site;
     std::size_t what = 0;
@@ -241,11 +241,11 @@ class Inspection {
   Stuck stuck_at(std::int32_t rank) const {
     Site site{rank, next_[static_cast<std::size_t>(rank)]};
     const auto at = [&] { return order(rank)[static_cast<std::size_t>(site.slot)]; };
-    if (!missing(at(), rank)) ++site.slot;  // The second of a pair.
+    if (!missing(at(), rank)) ++site.slot;  // The second action of a pair.
     return {site, *missing(at(), rank)};
   }
 
-  /// All ranks with a copy of a stage reduce its gradients together, each rank in its own order.
+  /// All ranks with a copy of a stage reduce its gradients together; each rank has its own order.
   bool run_reductions() {
     std::vector<std::vector<Site>> queues(schedule_.orders.size());
     std::vector<std::size_t> members(
@@ -268,8 +268,8 @@ class Inspection {
                   const std::vector<std::size_t>& members) {
     std::vector<std::size_t> next(queues.size(), 0);
     std::vector<std::vector<std::size_t>> ready(
-        members.size());             // Ranks whose next it is, by stage.
-    std::vector<std::size_t> whole;  // Stages for which all are ready.
+        members.size());             // Ranks whose next reduction it is, by stage.
+    std::vector<std::size_t> whole;  // Stages for which all ranks are ready.
     const auto come = [&](std::size_t rank) {
       if (next[rank] == queues[rank].size()) return;
       const Site site = queues[rank][next[rank]];
@@ -288,8 +288,9 @@ class Inspection {
     for (std::size_t rank = 0; rank < queues.size(); ++rank) {
       if (next[rank] == queues[rank].size()) continue;
       const Site site = queues[rank][next[rank]];
-      return fail(site, name_of(site) +
-                            " waits for other ranks with this stage, which reduce another first");
+      return fail(site,
+                  name_of(site) +
+                      " waits for other ranks with this stage, which reduce another stage first");
     }
     return true;
   }
@@ -301,7 +302,7 @@ class Inspection {
       const auto at = static_cast<std::size_t>(rank);
       if (peaks[at] <= schedule_.in_flight_limits[at]) continue;
       return fail({rank, 0}, "has " + std::to_string(peaks[at]) +
-                                 " forward passes in flight, and must not exceed " +
+                                 " forward passes in flight, but must have at most " +
                                  std::to_string(schedule_.in_flight_limits[at]));
     }
     return true;
@@ -338,8 +339,8 @@ std::vector<std::int32_t> peaks_in_flight(const Schedule& schedule) {
 std::vector<std::int32_t> versions_kept(const Schedule& schedule) {
   std::vector<std::int32_t> kept;
   for (const auto& order : schedule.orders) {
-    // A version is needed from the update that makes it to the last pass that uses it.
-    std::vector<std::int32_t> last_use;  // By version: the slot.
+    // A version is kept from the update that makes it to the last pass that uses it.
+    std::vector<std::int32_t> last_use;  // The last slot, by version.
     std::vector<std::int32_t> made;
     std::int32_t most = 1;
     for (std::size_t slot = 0; slot < order.size(); ++slot) {

@@ -1,5 +1,5 @@
-// Rank r of p runs p - 1 - r forward passes ahead, then forward and backward passes in turn, and
-// drains: (m + p - 1)(F + B), with p - r micro-batches in flight. It is DAPPLE's schedule (Fan et
+// Rank r of p runs p - 1 - r forward passes ahead, then alternates forward and backward passes, and
+// drains: (m + p - 1)(F + B), with p - r micro-batches in flight. This is DAPPLE's schedule (Fan et
 // al. 2021), and PipeDream-Flush (Narayanan et al. 2021, arXiv 2006.09503).
 
 #include <algorithm>

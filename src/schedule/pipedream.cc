@@ -1,5 +1,5 @@
-// 1F1B without a flush, and with an update after every backward pass (Narayanan et al. 2019, arXiv
-// 1806.03377). A forward pass takes the newest weights of its stage, and they are stashed until its
+// 1F1B without a flush, with an update after every backward pass (Narayanan et al. 2019, arXiv
+// 1806.03377). A forward pass uses the newest weights of its stage, which are stashed until its
 // backward pass: stage s of n lags n - 1 - s updates behind, and keeps up to n - s versions.
 
 #include <algorithm>

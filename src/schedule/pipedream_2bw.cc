@@ -2,7 +2,8 @@
 // The gradients of m micro-batches make one update. Micro-batch k, from 1 on, uses version
 // max(floor((k - 1) / m) - 1, 0) in both passes, so that W(t+1) = W(t) - nu grad f(W(t-1)) and two
 // versions suffice: m must be at least the number of stages.
-// K batches take (K m + d - 1)(F + B), where a flush after each takes K (m + d - 1)(F + B).
+// K batches take (K m + d - 1)(F + B); with a flush after each they would take K (m + d - 1)(F +
+// B).
 
 #include <algorithm>
 
@@ -19,8 +20,8 @@ class PipedreamTwoBw final : public ScheduleRule {
   Schedule make() const override {
     if (micro_batches < stages)
       throw Error(
-          "micro_batches: must be at least as many as the stages, as two versions of the "
-          "weights do not suffice otherwise, got " +
+          "micro_batches: must be at least the number of stages, because two versions of the "
+          "weights are not enough otherwise, got " +
           std::to_string(micro_batches) + " for " + std::to_string(stages) + " stages");
     Schedule schedule = empty_schedule("pipedream_2bw", *this);
     const std::int64_t all = batches_ * micro_batches;

@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// Other names of schedules, each with the one that it has here.
+/// Other names of schedules, with the name used here.
 constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
     {"2bw", "pipedream_2bw"},
     {"dapple", "1f1b"},
@@ -22,10 +22,10 @@ constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
     {"zbv", "zb_v"},
 };
 
-/// 10,000 ranks, 1 M micro-batches: more than anyone has, and sums still fit.
+/// 10,000 ranks, 1 M micro-batches: more than any real pipeline, and sums still fit.
 constexpr std::int64_t kMostStages = 10'000, kMostMicroBatches = 1'000'000;
 
-/// "ZB-H1" is zb_h1.
+/// Converts a name such as "ZB-H1" to zb_h1.
 std::string plain(std::string_view name) {
   std::string text = lower_case(name);
   std::replace(text.begin(), text.end(), '-', '_');
@@ -88,7 +88,7 @@ void add_updates(Schedule& schedule, bool early) {
   for (Order& order : schedule.orders) {
     Order whole;
     whole.reserve(order.size() + 4);
-    // Read backwards: the last gradient of a stage comes first.
+    // Read backwards: the last gradient of a stage is met first.
     std::vector<std::int32_t> done;
     for (auto at = order.rbegin(); at != order.rend(); ++at) {
       const bool gradient =

@@ -1,16 +1,15 @@
 // V-Half and V-Min (Qi et al. 2024, arXiv 2405.15362): schedules made of one building block. Two
 // chunks on each rank form a V. A micro-batch runs its four passes on rank r of p in these slots,
-// the next micro-batch six slots later, since a rank does six passes for each:
+// and the next micro-batch runs six slots later, since a rank does six passes for each:
 //
-//     chunk       forward 0   forward 1    input gradient 1    input gradient 0
-//     V-Min       r           2p - 1 - r   2p + i + r          4p - 1 + i - r      i = 2 if 3
-//     divides p V-Half      2r          3p - 2 - r   3p - 1 + j + 2r     6p - 2 + j - r      j = 3
-//     if 2 divides p
+//     chunk    forward 0   forward 1    input gradient 1   input gradient 0
+//     V-Min    r           2p - 1 - r   2p + i + r         4p - 1 + i - r     i = 2 if 3 divides p
+//     V-Half   2r          3p - 2 - r   3p - 1 + j + 2r    6p - 2 + j - r     j = 3 if 2 divides p
 //
-// (i and j keep passes of different micro-batches apart, otherwise they are 0.) Weight gradients
-// take the slots between. How long a chunk's activations live decides the memory: about p/3
-// micro-batches for V-Min, p/2 for V-Half. Where passes start and end, memory is free, and they run
-// earlier.
+// (i and j keep passes of different micro-batches apart; otherwise they are 0.) Weight gradients
+// take the slots between. The memory depends on how long a chunk's activations live: about p/3
+// micro-batches for V-Min, p/2 for V-Half. At the start and the end of a batch memory is free, and
+// passes run earlier.
 
 #include <algorithm>
 #include <array>
@@ -21,7 +20,7 @@
 namespace foretrace {
 namespace {
 
-/// The passes of a building block in their order; weight gradients are numbered over both chunks.
+/// The passes of a building block in order; weight gradients are numbered over both chunks.
 enum Step : std::uint8_t { forward_0, forward_1, input_1, input_0, weight, nothing };
 constexpr std::int64_t kSteps = 4, kPeriod = 6;
 
@@ -31,7 +30,7 @@ bool is_input(Step step) { return step == input_0 || step == input_1; }
 struct Block {
   std::string_view name;
   std::array<std::int64_t, kSteps> (*slots)(std::int64_t rank, std::int64_t ranks);
-  std::int64_t (*limit)(std::int64_t ranks);  ///< Micro-batches in flight.
+  std::int64_t (*limit)(std::int64_t ranks);  ///< Limit on micro-batches in flight.
 };
 
 constexpr Block kHalf{
@@ -49,10 +48,10 @@ constexpr Block kMin{
     },
     [](std::int64_t p) { return (p + 4) / 3; }};
 
-/// A pass in the slots of a rank.
+/// A pass in a slot of a rank.
 struct Turn {
   Step step = nothing;
-  std::int64_t number = 0;  ///< Micro-batch, or number of the weight gradient on its rank.
+  std::int64_t number = 0;  ///< Micro-batch, or the number of the weight gradient on its rank.
 };
 /// The slots of one rank.
 using Line = std::vector<Turn>;
@@ -67,8 +66,9 @@ void add_weights(Line& line) {
   while (waiting-- > 0) line.push_back({weight, next++});
 }
 
-/// The most passes of a rank whose activations are kept until their weight gradient: with those in
-/// the line, or if it has none with those that add_weights() would add.
+/// Returns the largest number of passes of a rank whose activations are kept until their weight
+/// gradient. It counts the weight gradients in the line, or, if `has_weights` is false, those that
+/// add_weights() would add.
 std::int64_t peak(const Line& line, bool has_weights) {
   std::int64_t kept = 0, most = 0, waiting = 0;
   for (const Turn& turn : line) {
@@ -99,7 +99,8 @@ class Building {
     }
   }
 
-  /// First weight gradients move as well as other passes, then the ends again around them.
+  /// Moves passes earlier twice: first together with the weight gradients, then without them. The
+  /// weight gradients then fill the free slots again.
   std::vector<Line> lines() {
     for (Line& one : lines_) add_weights(one);
     run_earlier(true);
@@ -126,7 +127,7 @@ class Building {
     return slots_[step][static_cast<std::size_t>(rank * passes + number)];
   }
 
-  /// All passes in the order of their slots, which are noted.
+  /// Returns all passes in the order of their slots, and records the slots.
   std::vector<Key> in_order() {
     std::vector<Key> keys;
     for (std::int64_t rank = 0; rank < ranks_; ++rank) {
@@ -141,7 +142,8 @@ class Building {
     return keys;
   }
 
-  /// The last slot of what a pass waits for, other than the one in front of it; -1: of nothing.
+  /// Returns the last slot of the passes that a pass waits for, other than the one before it on its
+  /// rank; -1 if there is none.
   std::int64_t ready(std::int64_t rank, Step step, std::int64_t number) {
     std::int64_t last = number > 0 ? slot_of(rank, step, number - 1) : -1;
     if (step == weight) return std::max(last, slot_of_input(rank, number));
@@ -152,7 +154,7 @@ class Building {
     return last;
   }
 
-  /// Counts input gradients of both chunks.
+  /// Returns the slot of an input gradient, counted over both chunks.
   std::int64_t slot_of_input(std::int64_t rank, std::int64_t number) {
     const Line& own = line(rank);
     for (std::size_t slot = 0; slot < own.size(); ++slot) {
@@ -161,8 +163,8 @@ class Building {
     return -1;
   }
 
-  /// Passes before the first micro-batch has ended and after the last has begun run in the first
-  /// free slot that what they wait for, and the memory of the middle, allow.
+  /// Moves passes that run before the first micro-batch has ended or after the last has begun to
+  /// the first free slot that their waits, and the memory peak of the middle part, allow.
   void run_earlier(bool with_weights) {
     std::int64_t most = 0;
     for (const Line& one : lines_) most = std::max(most, peak(one, with_weights));
@@ -192,7 +194,7 @@ class Building {
     turn_at(rank, from) = turn;
   }
 
-  /// Removes slots in which a rank waits for nothing; the order stays.
+  /// Removes slots in which a rank waits for nothing; the order is kept.
   void close_up() {
     std::vector<Line> closed(lines_.size());
     for (const auto& [slot, rank, step, number] : in_order()) {

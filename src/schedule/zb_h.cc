@@ -1,7 +1,7 @@
-// Zero-bubble schedules by hand (Qi et al. 2024, arXiv 2401.10241). Only the input gradient is
-// awaited by the stage before; weight gradients fill bubbles. Rank r of p runs its input gradients
-// h(p - 1 - r) slots and all its weight gradients h(p - 1) slots behind the forward passes, in
-// slots of one each:
+// Handcrafted zero-bubble schedules (Qi et al. 2024, arXiv 2401.10241). The previous stage waits
+// only for the input gradient; weight gradients fill bubbles. Rank r of p runs its input gradients
+// h(p - 1 - r) slots and all its weight gradients h(p - 1) slots after the forward passes, with
+// each pass taking one slot:
 //
 //     H1 (h = 1): bubble (p - 1)(F + B - W), p - r micro-batches in flight
 //     H2 (h = 2): bubble (p - 1)(F + B - 2W), 2(p - r) - 1 in flight

@@ -1,6 +1,6 @@
 // ZB-V (Qi et al. 2024, arXiv 2401.10241): two chunks on each rank in a V, so that the last stage
-// is on rank 0 and backward passes begin there at once. With F = B = W no rank has a bubble, with
-// the activations of p micro-batches, as in 1F1B. The order does not depend on times:
+// is on rank 0 and backward passes begin there at once. With F = B = W no rank has a bubble, and
+// the activations of p micro-batches are kept, as in 1F1B. The order does not depend on times:
 //
 //     2(p - r) - 1 times  F0            F0, F1: forward pass of the first, the second chunk
 //     r times             F1 F0

@@ -12,9 +12,9 @@
 namespace foretrace {
 namespace {
 
-/// One run. A task starts when everything it waits for has happened. On a FIFO lane that is all
-/// there is to know, and its times are settled at once, in whatever order; only when no such task
-/// is left does the clock of the shared and priority lanes go on to the next moment at which one of
+/// One replay. A task starts when everything it waits for has happened. On a FIFO lane nothing else
+/// matters, so the times of a task are settled at once, in any order. Only when no such task is
+/// left does the clock of the shared and priority lanes advance to the next moment at which one of
 /// them has something to do.
 class Replay {
  public:
@@ -45,13 +45,14 @@ class Replay {
   static constexpr std::uint32_t kInLine = 0xffffffff;
   static constexpr std::uint32_t kFromStart = 0x80000000;
 
-  /// All that is asked of a task over and over, side by side.
+  /// The hot fields of a task, kept together for cache locality.
   struct State {
     Nanoseconds start{0};
     Nanoseconds duration{0};
-    std::uint32_t waits = 0;       ///< That are not over yet.
-    std::uint32_t lane = kInLine;  ///< If it is a shared or priority lane.
-    std::uint32_t first = 0;       ///< Its dependents are those from here to that of the next task.
+    std::uint32_t waits = 0;       ///< Number of waits that are not over yet.
+    std::uint32_t lane = kInLine;  ///< The lane, if it is shared or priority; otherwise kInLine.
+    /// Index of its first dependent; the dependents end where those of the next task begin.
+    std::uint32_t first = 0;
     std::int32_t priority = 0;
   };
   static_assert(sizeof(State) == 32);
@@ -67,7 +68,7 @@ class Replay {
   };
 
   struct ClockedLane {
-    std::unique_ptr<EventLane> lane;  ///< Nothing for a FIFO lane.
+    std::unique_ptr<EventLane> lane;  ///< Null for a FIFO lane.
     Nanoseconds wakes = kNever;
     bool is_due = false;
   };
@@ -97,7 +98,7 @@ class Replay {
     }
   }
 
-  /// A counting sort of all waits by whom they are for.
+  /// Sorts all waits by the task that others wait for (a counting sort).
   void link_dependents() {
     CHECK(graph_.task_count() < kFromStart);
     std::size_t count = 0;
@@ -120,7 +121,7 @@ class Replay {
     });
   }
 
-  /// Calls `visit(after, from_start, lag)` with all who wait for `task`.
+  /// Calls `visit(after, from_start, lag)` for each task that waits for `task`.
   template <class Visit>
   void each_dependent(std::uint32_t task, const Visit& visit) const {
     const std::uint32_t end = tasks_[task + 1].first;
@@ -159,14 +160,14 @@ class Replay {
     timeline_.length = std::max(timeline_.length, finish);
   }
 
-  /// One wait of `number` is over: it may not start before `earliest`.
+  /// Ends one wait of the task `number`, which may not start before `earliest`.
   void release(std::uint32_t number, Nanoseconds earliest) {
     State& task = tasks_[number];
     task.start = std::max(task.start, earliest);
     if (--task.waits == 0) worklist_.push_back(number);
   }
 
-  /// Lets everything happen that happens at the time of the first event.
+  /// Processes everything that happens at the time of the first event.
   void advance() {
     now_ = events_.top().time;
     for (; !events_.empty() && events_.top().time == now_; events_.pop()) {
@@ -220,7 +221,8 @@ class Replay {
     }
   }
 
-  /// Releases those who wait for the start of a task, or for its finish, which is now.
+  /// Releases the tasks that wait for the start (`is_start`) or the finish of `task`, which is
+  /// `now_`.
   void happened(std::uint32_t task, bool is_start) {
     each_dependent(task, [&](std::uint32_t after, bool from_start, Nanoseconds lag) {
       if (from_start == is_start) release(after, now_ + lag);
@@ -230,21 +232,21 @@ class Replay {
   const Graph& graph_;
   std::vector<LetPass>& let_pass_;
   std::uint32_t count_;
-  std::vector<State> tasks_;  ///< And one behind the last.
+  std::vector<State> tasks_;  ///< By TaskId, with a sentinel behind the last.
   std::vector<Bytes> bytes_;  ///< By TaskId, if any lane is shared.
   std::vector<std::uint32_t> dependents_;
-  std::vector<Nanoseconds> lags_;  ///< Lags of the waits less the tails, if any is not 0.
+  std::vector<Nanoseconds> lags_;  ///< Lag of each wait less its tail; empty if all are 0.
   bool has_lags_ = false;
   bool has_from_start_ = false;
   Timeline timeline_;
-  std::vector<std::uint32_t> worklist_;  ///< Tasks that wait for nothing any more.
+  std::vector<std::uint32_t> worklist_;  ///< Tasks whose waits are all over.
   std::size_t settled_ = 0;
 
   Nanoseconds now_{-1};
   std::vector<ClockedLane> lanes_;  ///< By LaneId.
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::vector<std::uint32_t> arrivals_;  ///< Holds tasks that arrive now.
-  std::vector<std::uint32_t> due_;       ///< Lanes to wake now.
+  std::vector<std::uint32_t> arrivals_;  ///< Tasks that arrive at `now_`.
+  std::vector<std::uint32_t> due_;       ///< Lanes to wake at `now_`.
   LaneProgress progress_;
 };
 

@@ -6,15 +6,15 @@
 
 namespace foretrace {
 
-/// A task on a shared or priority lane that could have started earlier, and the one that it had to
-/// let pass.
+/// A task on a shared or priority lane that could have started earlier, and the task that ran
+/// before it.
 struct LetPass {
   TaskId task;
   TaskId passed;
 };
 
-/// The replay for graphs with shared or priority lanes. Fills start, finish and length; adds to
-/// `let_pass`.
+/// Replays a graph with shared or priority lanes. Fills start, finish and length of the result, and
+/// appends to `let_pass`.
 Timeline replay_clocked(const Graph& graph, std::vector<LetPass>& let_pass);
 
 }  // namespace foretrace

@@ -16,7 +16,7 @@ struct Compiled::Impl {
 Compiled::Compiled(const Graph& graph) : impl_(std::make_unique<Impl>()) {
   const LaneId lane = lane_not_in_line(graph);
   if (lane != kNoLane) {
-    throw Error("all lanes must run their tasks in line, but \"" + graph.lane(lane).name +
+    throw Error("all lanes must run their tasks in order, but \"" + graph.lane(lane).name +
                 "\" does not");
   }
   impl_->rows = make_rows(graph, RowOrder::near);
@@ -68,7 +68,7 @@ Compiled::Replays Compiled::replay_all(std::span<const std::span<const Nanosecon
   const std::vector<Probe> sorted = probes_by_row(probes, impl_->rows.position);
   Replays found;
   found.lengths.reserve(sets.size());
-  // Room for the sets that fill up the last eight.
+  // The last batch is padded to eight sets, whose times need room too.
   const std::size_t rounded = (sets.size() + kSetsAtOnce - 1) / kSetsAtOnce * kSetsAtOnce;
   found.starts.resize(rounded * probes.size());
   found.finishes.resize(rounded * probes.size());
@@ -77,7 +77,7 @@ Compiled::Replays Compiled::replay_all(std::span<const std::span<const Nanosecon
     EightDurations durations;
     for (std::size_t i = 0; i < kSetsAtOnce; ++i) {
       const std::span<const Nanoseconds> set =
-          sets[begin + std::min(i, count - 1)];  // The last one fills up.
+          sets[begin + std::min(i, count - 1)];  // The last set pads the batch.
       CHECK(set.size() == task_count());
       durations[i] = as_counts(set);
     }

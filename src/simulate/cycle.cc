@@ -8,7 +8,7 @@ namespace foretrace {
 namespace {
 
 constexpr std::size_t kMostShown = 12;
-constexpr std::size_t kMostOfName = 60;  ///< Kernels have names of hundreds of letters.
+constexpr std::size_t kMostOfName = 60;  ///< Kernel names can have hundreds of letters.
 
 std::string described(const Graph& graph, TaskId task) {
   std::string name(graph.name(task));
@@ -29,7 +29,8 @@ void throw_stuck(const Graph& graph) {
   const std::vector<Dependency> cycle = shortest_cycle(graph);
   if (cycle.empty()) {
     throw Error(
-        "some tasks never finish: the capacity of a shared lane must be more than 0, and enough");
+        "some tasks never finish: the capacity of a shared lane must be above 0, and large enough "
+        "for its tasks");
   }
   std::string text = "tasks wait for each other in a cycle of " + std::to_string(cycle.size()) +
                      ": " + described(graph, cycle.front().before);

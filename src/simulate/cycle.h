@@ -4,7 +4,7 @@
 
 namespace foretrace {
 
-/// Throws the Error that says why tasks of `graph` can never run: it names a shortest cycle.
+/// Throws an Error that explains why tasks of `graph` can never run, by naming a shortest cycle.
 [[noreturn]] void throw_stuck(const Graph& graph);
 
 }  // namespace foretrace

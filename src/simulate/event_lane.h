@@ -1,8 +1,8 @@
 #pragma once
 
-// A lane whose tasks do not simply follow each other, so that what happens on it depends on when
-// tasks arrive. The replay tells it the time; it tells which tasks start and finish, and when it
-// wants to be woken next.
+// A lane whose tasks do not simply run in order, so that their times depend on when they arrive.
+// The replay passes the time to the lane; the lane reports which tasks start and finish, and when
+// it must be woken next.
 
 #include <cstdint>
 #include <memory>
@@ -14,11 +14,11 @@ namespace foretrace {
 
 constexpr Nanoseconds kNever = Nanoseconds::max();
 
-/// Lists the results of a wake-up, in order.
+/// The tasks that started and finished in a wake-up, each in order.
 struct LaneProgress {
   struct Start {
     TaskId task;
-    TaskId behind;  ///< Whom it had to let pass, or kNoTask.
+    TaskId behind;  ///< The task that ran before it although it was ready, or kNoTask.
   };
   std::vector<Start> started;
   std::vector<TaskId> finished;
@@ -37,12 +37,12 @@ class EventLane {
  public:
   virtual ~EventLane() = default;
 
-  /// A task may start from `now` on. It does so in wake(), which follows at the same time. Tasks
-  /// that arrive at the same time do so in order of their ids.
+  /// Announces a task that may start from `now` on. It starts in wake(), which is called at the
+  /// same time. Tasks that arrive at the same time are announced in order of their ids.
   virtual void arrive(const Arrival& arrival, Nanoseconds now) = 0;
 
-  /// Brings the lane to `now`, which never goes back. Returns when it has to be woken if nothing
-  /// else arrives.
+  /// Advances the lane to `now`, which never decreases. Returns when to wake it next if nothing
+  /// else arrives; kNever if it is idle.
   virtual Nanoseconds wake(Nanoseconds now, LaneProgress& progress) = 0;
 };
 

@@ -11,7 +11,8 @@
 namespace foretrace {
 namespace {
 
-/// Two independent sums: ranks that differ have the same digest in one case of 2^128.
+/// A hash of 128 bits, from two independent sums: ranks that differ collide with probability
+/// 2^-128.
 struct Digest {
   std::uint64_t a = 0x9e3779b97f4a7c15, b = 0xc2b2ae3d27d4eb4f;
 
@@ -26,7 +27,7 @@ struct Digest {
   friend auto operator<=>(const Digest&, const Digest&) = default;
 };
 
-/// Covers all that times depend on; numbers of ranks and names are left out.
+/// Covers everything that times depend on; ranks' numbers and names are left out.
 Digest digest_of(const Graph& graph) {
   Digest digest;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
@@ -52,7 +53,8 @@ Digest digest_of(const Graph& graph) {
   return digest;
 }
 
-/// How a rank takes part in a meeting, and with its colour what others see of it.
+/// How a rank takes part in a meeting: task, skew, recorded duration, and whether it left early.
+/// `Seen` adds the colour of the rank.
 using Part = std::tuple<std::uint32_t, Nanoseconds, Nanoseconds, bool>;
 using Seen = std::pair<std::uint32_t, Part>;
 
@@ -60,7 +62,7 @@ Part part_of(const MeetingMember& member) {
   return {index(member.task), member.skew, member.recorded, member.left_early};
 }
 
-/// Ranks of other sizes, or that begin at other times, are not alike.
+/// Ranks with different numbers of tasks or different begin times are never alike.
 using Size = std::pair<Nanoseconds, std::size_t>;
 Size size_of(const JoinedGraph& rank) { return {rank.begins, rank.graph->task_count()}; }
 
@@ -75,7 +77,7 @@ class Refinement {
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       const Size size = size_of(ranks[i]);
       const auto [found, is_new] = digests.try_emplace(ranks[i].graph);
-      // A graph that no other can be like needs no digest.
+      // A graph that is the only one of its size needs no digest.
       if (is_new && candidates[size].size() > 1) found->second = digest_of(*ranks[i].graph);
       const auto number = static_cast<std::uint32_t>(numbers.size());
       colour_[i] = numbers.try_emplace({found->second, size}, number).first->second;
@@ -101,7 +103,7 @@ class Refinement {
   }
 
  private:
-  /// Meetings of the same kinds of members have the same number.
+  /// Numbers the meetings; meetings with the same kinds of members share a number.
   std::vector<std::uint32_t> number_meetings() const {
     std::map<std::set<Seen>, std::uint32_t> numbers;
     std::vector<std::uint32_t> all;
@@ -132,7 +134,7 @@ class Refinement {
 
   const std::vector<Meeting>& meetings_;
   std::vector<std::uint32_t> colour_;   ///< By rank.
-  std::vector<std::vector<Seen>> met_;  ///< By rank: its meetings, and its part in each.
+  std::vector<std::vector<Seen>> met_;  ///< By rank: each of its meetings, and its part in it.
   std::size_t colours_ = 0;
 };
 
@@ -148,8 +150,8 @@ std::vector<Meeting> folded_meetings(const std::vector<Meeting>& meetings,
   std::vector<Meeting> folded;
   std::set<std::pair<std::uint32_t, TaskId>> taken;
   for (const Meeting& meeting : meetings) {
-    // A task of a first rank is in one meeting only, and in all that its class is in by the same
-    // kinds of ranks.
+    // A task belongs to one meeting. A meeting adds something only if it has a task of a first rank
+    // that no kept meeting has; otherwise it repeats one.
     const auto is_new =
         std::any_of(meeting.members.begin(), meeting.members.end(), [&](const MeetingMember& one) {
           return alike[one.rank] == one.rank && !taken.contains({one.rank, one.task});

@@ -34,7 +34,7 @@ JointGraph::JointGraph(std::span<const JoinedGraph> ranks, const std::vector<Mee
   });
 }
 
-/// Two tasks for each member at most, and the waits of its task once more.
+/// A member adds at most two tasks, and the waits of its own task a second time.
 void JointGraph::reserve(const std::vector<Meeting>& meetings) {
   std::size_t tasks = 0, waits = 0;
   for (const JoinedGraph& rank : ranks_) {
@@ -131,7 +131,7 @@ Timeline JointGraph::of_rank(std::size_t rank, const Timeline& joint, bool memor
   timeline.start.reserve(count), timeline.finish.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     const TaskId task = place.here(TaskId{i});
-    // A removed task that waits for nothing was over before the rank began.
+    // A removed task without waits finishes before the rank begins.
     timeline.start.push_back(std::max(0ns, joint.start[index(start_of(rank, TaskId{i}))] - begins));
     timeline.finish.push_back(std::max(0ns, joint.finish[index(task)] - begins));
     if (!own.removed(TaskId{i}))
@@ -154,7 +154,7 @@ Timeline JointGraph::of_rank(std::size_t rank, const Timeline& joint, bool memor
 
 namespace {
 
-/// Where reasons are asked for, or lanes need a clock.
+/// Replays the joint graph: for reasons, and for lanes that need a clock.
 void replay_graph(std::span<const JoinedGraph> graphs, const std::vector<Meeting>& meetings,
                   const JointOptions& options, JointReplay& replay) {
   const auto joint = std::make_shared<const JointGraph>(graphs, meetings);

@@ -1,14 +1,14 @@
 #pragma once
 
-// Several ranks replayed together: where they meet, each waits for the last to enter.
+// Replays several ranks together. In a meeting, each rank waits until the last has entered.
 //
 //     rank 0   ...|E......|TTTT|      E enters, T transfer: the task of the meeting
 //     rank 1   .......|E..|TTTT|
 //                     all entered
 //
-// A meeting is three kinds of tasks on the lanes that its members have anyway, so that any replay
-// can take it: an "enter" in front of each task, one marker behind all of them, and the tasks
-// themselves, with the duration of the transfer alone.
+// A meeting becomes three kinds of tasks on the existing lanes of its members, so that any replay
+// can run it: an "enter" in front of each member's task, one marker behind all enters, and the
+// tasks themselves, with the duration of the transfer alone.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +24,8 @@
 
 namespace foretrace {
 
-/// A rank of a job that is replayed: its graph, which a transform may have edited, and when it
-/// begins on the common clock.
+/// A rank to replay: its graph, which a transform may have edited, and when it begins on the common
+/// clock.
 struct JoinedGraph {
   const Graph* graph = nullptr;
   Nanoseconds begins{0};  ///< Never negative.
@@ -35,19 +35,20 @@ class JointRows;
 
 class JointGraph {
  public:
-  /// Members that a transform removed do not take part. Linear.
+  /// Members whose task a transform removed do not take part. Takes linear time.
   JointGraph(std::span<const JoinedGraph> ranks, const std::vector<Meeting>& meetings);
 
-  /// The lanes of all ranks, with the numbers of their ranks in front of their names.
+  /// The graph of all ranks. Lane names begin with the number of their rank.
   const Graph& graph() const { return graph_; }
   Graph& graph() { return graph_; }
-  /// A task of a rank.
+  /// The joint task of a rank's task `own`.
   TaskId task(std::size_t rank, TaskId own) const { return places_[rank].here(own); }
-  /// Where it starts: at its enter, if it has one.
+  /// The joint task at which `own` starts: its enter marker, or the task itself if it has none.
   TaskId start_of(std::size_t rank, TaskId own) const;
 
-  /// The times of one rank, on its own clock, from those of all: a task of a meeting lasts from
-  /// where it enters, with the wait for the others. Memory as of the rank's graph if `memory`.
+  /// Extracts the times of one rank from those of all, on its own clock. A task of a meeting then
+  /// lasts from its enter, so it includes the wait for the others. Computes memory from the rank's
+  /// graph if `memory`.
   Timeline of_rank(std::size_t rank, const Timeline& joint, bool memory) const;
 
  private:
@@ -59,28 +60,29 @@ class JointGraph {
   Graph graph_;
   std::vector<JoinedGraph> ranks_;
   std::vector<Graph::Absorbed> places_;             ///< By rank.
-  std::vector<TaskId> enters_;                      ///< By task, or kNoTask; markers have none.
-  std::unordered_map<TaskId, Nanoseconds> before_;  ///< Durations with the wait for others.
+  std::vector<TaskId> enters_;                      ///< Enter marker of each task, or kNoTask.
+  std::unordered_map<TaskId, Nanoseconds> before_;  ///< Durations that include the wait for others.
 };
 
 struct JointOptions {
   bool reasons = false;
   bool memory = true;
-  /// Rows are kept for more replays of the same structure, up to this many tasks; 0: never.
+  /// Keeps the rows for more replays of the same structure if there are at most this many tasks; 0:
+  /// never.
   std::size_t most_rows_kept = 0;
-  bool folds = true;  ///< Ranks that are provably alike are replayed once; see fold.h.
+  bool folds = true;  ///< Replays ranks that are provably alike once; see fold.h.
 };
 
 struct JointReplay {
-  /// By rank: the first rank that is alike, itself if there is none before it.
+  /// By rank: the first rank that is alike, or itself.
   std::vector<std::uint32_t> alike;
-  /// The ranks that were replayed: those that are like none before them.
+  /// The ranks that were replayed: the first of each class of alike ranks.
   std::vector<std::uint32_t> kept;
-  /// By rank, on its own clock; empty for a rank that is like one before it.
+  /// By rank, on its own clock; empty for ranks that were not replayed. See of().
   std::vector<Timeline> timelines;
-  /// The rows of the kept ranks, if asked for; nullptr where they cannot be replayed as rows.
+  /// The rows of the kept ranks, if requested; nullptr if they cannot be replayed as rows.
   std::shared_ptr<const JointRows> rows;
-  /// All ranks that were replayed, as one graph with its times; only with reasons.
+  /// All kept ranks as one graph with its times; set only with reasons.
   std::shared_ptr<const JointGraph> joint;
   Timeline times;
 

@@ -10,8 +10,8 @@
 namespace foretrace {
 namespace {
 
-/// Mends waits for a share of a task of a meeting, now that the task is only the transfer. `whole`
-/// has the durations with the wait for others, in order of rows.
+/// Adjusts waits with a tail behind a task of a meeting, after its duration was reduced to the
+/// transfer. `whole` lists the durations including the wait for others, in order of rows.
 void shorten_overlaps(const std::vector<std::pair<std::uint32_t, Nanoseconds>>& whole, Rows& rows) {
   if (rows.tail.empty()) return;
   for (std::size_t i = 0; i < rows.before.size(); ++i) {
@@ -111,7 +111,7 @@ std::vector<EightTimes> JointRows::replay_eight(std::span<const RankSets> sets) 
     passes.emplace_back(ranks_[i].rows, sets[i].durations, sets[i].wanted, ranks_[i].begins,
                         scratch[i]);
   std::vector<EightTimes> last(members_.size(), EightTimes{}), enters(ranks_.size());
-  std::vector<std::uint32_t> next(ranks_.size(), 0);  // Stop, by rank.
+  std::vector<std::uint32_t> next(ranks_.size(), 0);  // Next stop, by rank.
   for (const std::uint32_t number : order_) {
     const RankRows& rank = ranks_[number];
     EightPass& pass = passes[number];
@@ -140,17 +140,18 @@ std::vector<EightTimes> JointRows::replay_eight(std::span<const RankSets> sets) 
   return lengths;
 }
 
-/// How far a rank has come.
+/// How far the replay of a rank has progressed.
 struct JointRows::Progress {
   std::vector<Nanoseconds> finish;  ///< By row, on the common clock.
-  std::vector<Nanoseconds> enters;  ///< By stop, likewise.
+  std::vector<Nanoseconds> enters;  ///< By stop, on the common clock.
   std::uint32_t row = 0;
 };
 
 std::vector<Timeline> JointRows::replay() const {
   std::vector<Progress> all(ranks_.size());
   for (std::size_t i = 0; i < ranks_.size(); ++i) all[i].finish.resize(ranks_[i].rows.task_count());
-  std::vector<Nanoseconds> last(members_.size(), 0ns);  // When the last has entered, by meeting.
+  // Time at which the last member entered, by meeting.
+  std::vector<Nanoseconds> last(members_.size(), 0ns);
   for (const std::uint32_t number : order_) {
     const RankRows& rank = ranks_[number];
     const Rows& rows = rank.rows;

@@ -8,15 +8,14 @@
 
 namespace foretrace {
 
-/// A binary heap from which nothing is ever taken out but its first entry. Whoever owns what an
-/// entry is about tells which entries still count; the others are dropped when they come up, or
-/// when there may be many.
+/// A binary heap that removes only its first entry. A predicate of the owner decides which entries
+/// still count; the others are dropped when they come first, or when there may be many.
 template <class Key, class Before>
 class LazyHeap {
  public:
   struct Entry {
     Key key;
-    TaskId task;  ///< Decides between equal keys.
+    TaskId task;  ///< Breaks ties between equal keys.
     std::uint32_t slot;
     std::uint32_t version;
   };
@@ -32,7 +31,7 @@ class LazyHeap {
     std::push_heap(entries_.begin(), entries_.end(), Behind{});
   }
 
-  /// Takes out the first entry.
+  /// Removes the first entry.
   void pop() {
     std::pop_heap(entries_.begin(), entries_.end(), Behind{});
     entries_.pop_back();

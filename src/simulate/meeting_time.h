@@ -1,6 +1,6 @@
 #pragma once
 
-// The time that a member of a meeting takes, without its wait for the others.
+// The time that a member of a meeting takes without its wait for the others.
 
 #include "base/numbers/scaling.h"
 #include "foretrace/graph.h"
@@ -8,8 +8,8 @@
 
 namespace foretrace {
 
-/// The duration of a task of a meeting without the wait for others: what a transform did to the
-/// whole it did to both parts.
+/// The duration of a meeting's task without the wait for others. If a transform changed the
+/// duration, wait and transfer are scaled alike.
 inline Nanoseconds transfer_of(const MeetingMember& member, Nanoseconds duration) {
   if (member.recorded <= 0ns || duration == member.recorded) return duration - member.skew;
   const double part =
@@ -17,15 +17,16 @@ inline Nanoseconds transfer_of(const MeetingMember& member, Nanoseconds duration
   return duration - scaled(duration, part);
 }
 
-/// The overlap with a task that gets shorter stays as long as it was, or becomes all of it.
+/// Adapts an overlap to a task that gets shorter: it keeps its length, or becomes the whole task if
+/// that is shorter.
 inline Overlap shortened(const Overlap& overlap, Nanoseconds before, Nanoseconds after) {
   Overlap found = overlap_of(overlap.tail.of(before), after);
   found.lag += overlap.lag;
   return found;
 }
 
-/// Calls `visit` with the members that take part in the graphs of their ranks. `graph_of(rank)` is
-/// the graph of a rank. Visits none where no member waits for the others.
+/// Calls `visit` with each member whose task is not removed; with none if all of these left early.
+/// `graph_of(rank)` returns the graph of a rank.
 template <class GraphOf, class Visit>
 void each_member(const Meeting& meeting, const GraphOf& graph_of, const Visit& visit) {
   const auto takes_part = [&](const MeetingMember& one) {

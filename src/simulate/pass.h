@@ -1,7 +1,7 @@
 #pragma once
 
-// The replay without a clock: where every lane runs its tasks in line, the rows of a graph stand in
-// an order in which all waits of a task are in front of it, so one pass finds all times.
+// The replay without a clock. If every lane runs its tasks in order, the rows of a graph stand in a
+// topological order, so one pass computes all times.
 
 #include <array>
 #include <cstdint>
@@ -13,39 +13,41 @@
 
 namespace foretrace {
 
-/// One pass over the tasks in order: each starts at the latest of its waits. Fills `finish`,
-/// returns the greatest.
+/// Passes once over all rows; each task starts at the latest time that its waits allow. Fills
+/// `finish`; returns the greatest finish.
 Nanoseconds pass(const Rows& rows, std::span<Nanoseconds> finish);
 
-/// The same of the tasks from `begin` to before `end`, none of which starts before `earliest`.
+/// Passes over the rows from `begin` up to, but not including, `end`; none starts before
+/// `earliest`.
 Nanoseconds pass(const Rows& rows, std::span<Nanoseconds> finish, std::uint32_t begin,
                  std::uint32_t end, Nanoseconds earliest);
 
 constexpr std::size_t kSetsAtOnce = 8;
 
-/// A task whose times are wanted.
+/// A task whose times are requested.
 struct Probe {
   std::uint32_t task = 0;   ///< Its row.
-  std::uint32_t place = 0;  ///< Locates its times among those of a set.
+  std::uint32_t place = 0;  ///< Index of its times within a set.
 };
 
-/// The probes of tasks, in order of their rows; `row_of` has the row of each task.
+/// Returns the probes of `tasks`, in order of their rows; `row_of` has the row of each task.
 std::vector<Probe> probes_by_row(std::span<const TaskId> tasks,
                                  std::span<const std::uint32_t> row_of);
 
-/// Times of the probes in each of eight replays: those of the first, those of the second ...
+/// Times of the probes in eight replays: all times of the first replay, then of the second, and so
+/// on.
 struct ProbeTimes {
   std::span<const Probe> probes;  ///< In order of their rows.
   std::span<std::int64_t> starts, finishes;
 };
 
-/// Times in each of eight replays.
+/// One time for each of eight replays.
 using EightTimes = std::array<std::int64_t, kSetsAtOnce>;
-/// Durations in each of them, by row.
+/// Durations by row, for each of eight replays.
 using EightDurations = std::array<const std::int64_t*, kSetsAtOnce>;
 
-/// Memory for the times that a pass looks back at. To have some megabytes mapped and zeroed anew
-/// takes longer than to pass over them: keep it for the next pass.
+/// Memory for the times that a pass looks back at. Keep it for the next pass: mapping and zeroing
+/// some megabytes takes longer than passing over them.
 class EightScratch {
  public:
   EightScratch();
@@ -58,21 +60,21 @@ class EightScratch {
   std::unique_ptr<Memory> memory_;
 };
 
-/// As pass(), with eight sets of durations at once, and part by part. Everything given must outlive
-/// it.
+/// Like pass(), but with eight sets of durations at once, and part by part. All arguments must
+/// outlive it.
 class EightPass {
  public:
   EightPass(const Rows& rows, const EightDurations& durations, const ProbeTimes& wanted,
             Nanoseconds earliest, EightScratch& scratch);
 
-  /// Passes over the rows up to before `end`.
+  /// Passes over the rows up to, but not including, `end`.
   void run(std::size_t end);
-  /// When the next row could start.
+  /// Returns when the next row could start, in each replay.
   EightTimes enter_next();
-  /// Passes over the next row, which has entered at one time and goes on at another.
+  /// Passes over the next row, which enters a meeting at one time and continues at another.
   void leave_next(const EightTimes& enters, const EightTimes& goes_on);
 
-  /// Writes the greatest finish of each.
+  /// The greatest finish of each replay.
   EightTimes greatest() const { return greatest_; }
 
  private:

@@ -1,7 +1,7 @@
-// Eight replays of one structure in one pass. The finishes of a task in all eight stand side by
-// side, so that one vector instruction takes the latest of all of them, and what a replay spends on
-// finding its way through the structure is spent once. A task looks back at most `reach` tasks:
-// only that many finishes are kept, in a ring that mostly fits the cache.
+// Eight replays of one structure in one pass. The eight finishes of a task lie side by side, so
+// that one vector instruction takes the maximum in all replays, and the cost of walking through the
+// structure is paid once. A task looks back at most `reach` tasks: only that many finishes are
+// kept, in a ring that mostly fits the cache.
 
 #include <algorithm>
 #include <bit>
@@ -13,11 +13,11 @@
 namespace foretrace {
 namespace {
 
-/// Eight numbers; the compiler splits them over the registers there are.
+/// Eight numbers; the compiler splits them over the available registers.
 using Eight [[gnu::vector_size(64)]] = std::int64_t;
 using EightReals [[gnu::vector_size(64)]] = double;
 
-constexpr std::size_t kBlock = 8;  ///< Tasks whose durations are gathered side by side at a time.
+constexpr std::size_t kBlock = 8;  ///< Tasks whose durations are gathered at a time.
 
 struct Ring {
   Eight* finish;
@@ -25,7 +25,7 @@ struct Ring {
   std::uint32_t mask;
 };
 
-/// Each as Tail::of() has it.
+/// Subtracts tails from `from`, computed as in Tail::of().
 [[gnu::always_inline]] inline void take_tails(Eight& from, const Eight& durations, double share) {
   from -= __builtin_convertvector(__builtin_convertvector(durations, EightReals) * share, Eight);
 }
@@ -123,7 +123,8 @@ Pass best_pass() { return pass_plain; }
 
 }  // namespace
 
-/// Aligned for the vectors. Nothing in it is read before the pass at hand has written it.
+/// Allocated as Eight, to be aligned for the vectors. A pass writes each entry before it reads it,
+/// so nothing is cleared between passes.
 struct EightScratch::Memory {
   std::unique_ptr<Eight[]> kept;
   std::size_t size = 0;
@@ -150,7 +151,7 @@ EightPass::EightPass(const Rows& rows, const EightDurations& durations, const Pr
       wanted_(wanted),
       earliest_(earliest.count()),
       scratch_(scratch) {
-  // A whole block, so that probes can be read behind it.
+  // At least one block, because probes are read after the block that contains them.
   const std::size_t size =
       std::bit_ceil(std::max<std::size_t>(std::size_t{rows.reach} + 1, kBlock));
   mask_ = static_cast<std::uint32_t>(size - 1);
@@ -162,7 +163,7 @@ void EightPass::run(std::size_t end) {
   static const Pass pass = best_pass();
   const std::vector<Probe>::size_type count = wanted_.probes.size();
   while (next_ < end) {
-    // Up to the next probe, whose time stays in the ring for one block at least.
+    // Stops soon after the next probe, whose time stays in the ring for at least one block.
     const std::size_t until =
         probe_ < count ? std::min<std::size_t>(end, wanted_.probes[probe_].task + kBlock) : end;
     pass(rows_, ring, durations_, {next_, until, earliest_}, greatest_);
@@ -193,7 +194,7 @@ void EightPass::leave_next(const EightTimes& enters, const EightTimes& goes_on) 
   read_probes(next_, &enters);
 }
 
-/// Reads those in front of `end`; for the last row the time of entering is its start.
+/// Reads the probes before `end`; `enters`, if given, has the start of the last row.
 void EightPass::read_probes(std::size_t end, const EightTimes* enters) {
   const Ring ring = scratch_.memory_->ring(mask_);
   const std::size_t count = wanted_.probes.size();

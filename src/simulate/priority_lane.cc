@@ -7,13 +7,13 @@
 namespace foretrace {
 namespace {
 
-/// Runs the most urgent ready task; equally urgent ones in order of arrival, then of id. A task
-/// that is running is set aside for a more urgent one at the end of its slice, and goes on later
+/// Runs the most urgent ready task; equally urgent tasks run in order of arrival, then of id. A
+/// running task is preempted by a more urgent one at the end of its slice, and continues later
 /// where it stopped:
 ///
 ///     slice 2, b arrives at 3     lane |aaaabbbaa|
 ///
-/// Setting aside costs nothing.
+/// Preemption costs no time.
 class PriorityLane final : public EventLane {
  public:
   explicit PriorityLane(Nanoseconds slice) : slice_(slice) {}
@@ -45,8 +45,8 @@ class PriorityLane final : public EventLane {
     Nanoseconds arrival;
     Nanoseconds left;
   };
-  /// Equally urgent ones in order of arrival. One that was set aside goes back to the front, as it
-  /// had been there.
+  /// Equally urgent tasks in order of arrival. A preempted task returns to the front, because it
+  /// arrived first.
   using Queue = std::deque<Waiting>;
 
   Queue& queue_of(std::int32_t priority) {
@@ -77,7 +77,7 @@ class PriorityLane final : public EventLane {
     const Waiting taken = most_urgent_->front();
     most_urgent_->pop_front();
     if (!most_urgent_->empty()) return taken;
-    // An empty queue is kept for those to come, unless there would be too many of them.
+    // An empty queue is kept for later arrivals, unless there are too many of them.
     constexpr std::size_t kMostEmpty = 8;
     if (ready_.size() > kMostEmpty) ready_.erase(greatest_);
     most_urgent_ = nullptr;
@@ -102,13 +102,13 @@ class PriorityLane final : public EventLane {
 
   Nanoseconds slice_;
   std::map<std::int32_t, Queue, std::greater<>> ready_;
-  Queue* most_urgent_ = nullptr;  ///< The first in `ready_` that is not empty, if any.
+  Queue* most_urgent_ = nullptr;  ///< The first queue in `ready_` that is not empty, or nullptr.
   std::int32_t greatest_ = 0;     ///< Its priority.
   Waiting current_{};
   bool running_ = false;
   Nanoseconds began_{0};
   Nanoseconds finish_{0};
-  TaskId last_ = kNoTask;  ///< That finished or was set aside most recently.
+  TaskId last_ = kNoTask;  ///< The task that finished or was preempted most recently.
 };
 
 }  // namespace

@@ -31,17 +31,19 @@ class RowMaker {
   }
 
  private:
-  static constexpr std::uint32_t kNear = 1 << 13;  ///< Half a megabyte of eight finishes each.
-  static constexpr std::uint32_t kMostCollected = 1 << 20;  ///< Tasks: about 50 MB of waits.
+  /// 8192 rows of eight finishes take half a megabyte.
+  static constexpr std::uint32_t kNear = 1 << 13;
+  /// Number of tasks; their waits take about 50 MB.
+  static constexpr std::uint32_t kMostCollected = 1 << 20;
 
-  /// Asking the graph again costs several times as much as reading waits from here; of a huge graph
-  /// they would take too much room.
+  /// Copies the waits, because reading them from the graph again costs several times as much. For a
+  /// huge graph the copy would take too much memory.
   void collect() {
     if (count_ > kMostCollected) return;
-    // A task in line has one wait, a dependency another.
+    // A task has at most one wait for its predecessor in line; each dependency is one more.
     collected_.reserve(std::size_t{count_} + graph_.dependency_count());
     foretrace::each_wait(graph_, [&](const Wait& wait) {
-      // By its parts, so that it is made in its place: copying it takes a third of all time here.
+      // Constructs the wait in place: copying it takes a third of the total time here.
       collected_.emplace_back(wait.before, wait.after, wait.lag, wait.tail, wait.from_start);
     });
   }
@@ -52,14 +54,15 @@ class RowMaker {
     for (const Wait& wait : collected_) visit(wait);
   }
 
-  /// Counts the waits of each task, and finds out whether tasks stand in order as they are.
+  /// Counts the waits of each task, and checks whether the tasks already stand in topological
+  /// order.
   void survey() {
     waits_.assign(count_, 0);
     each_wait([&](const Wait& wait) {
       ++waits_[wait.after];
       ++wait_count_;
       is_ordered_ &= wait.before < wait.after;
-      reach_ = std::max(reach_, wait.after - wait.before);  // If ordered.
+      reach_ = std::max(reach_, wait.after - wait.before);  // Meaningful only if ordered.
       has_tails_ |= !wait.tail.empty();
       has_lags_ |= wait.lag != 0 || wait.from_start || !wait.tail.empty();
     });
@@ -73,7 +76,7 @@ class RowMaker {
     std::partial_sum(row.begin(), row.end(), row.begin());
     std::vector<std::uint32_t> dependents(wait_count_);
     each_wait([&](const Wait& wait) { dependents[row[wait.before]++] = wait.after; });
-    // Filling has moved each row's beginning to its end, which is the beginning of the next.
+    // Filling has moved each start to its end, which is the start of the next.
     std::vector<std::uint32_t> left = waits_;
     std::vector<std::uint32_t> order;
     order.reserve(count_);
@@ -94,7 +97,7 @@ class RowMaker {
     rows_.first.assign(count_ + 1, 0);
     for (std::uint32_t i = 0; i < count_; ++i) rows_.first[rows_.position[i] + 1] = waits_[i];
     std::partial_sum(rows_.first.begin(), rows_.first.end(), rows_.first.begin());
-    waits_.assign(rows_.first.begin(), rows_.first.end() - 1);  // Where each row goes on.
+    waits_.assign(rows_.first.begin(), rows_.first.end() - 1);  // Next free place of each row.
     rows_.before.resize(wait_count_);
     if (has_lags_) rows_.lag.resize(wait_count_);
     if (has_tails_) rows_.tail.resize(wait_count_);

@@ -8,18 +8,18 @@
 namespace foretrace {
 namespace {
 
-/// A capacity that the tasks running at the same time divide max-min fairly: nobody gets more than
-/// its own limit, and what one leaves is divided among the others.
+/// A capacity that the tasks running at the same time divide max-min fairly: no task gets more than
+/// its own limit, and capacity that one task cannot use is divided among the others.
 ///
 ///     rate = min(limit, level), with the level at which all rates add up to the capacity
 ///
-/// A task's work is its bytes, its limit is bytes / duration (none for a duration of 0). A task
-/// without bytes takes its duration whatever the others do.
+/// The work of a task is its bytes; its limit is bytes / duration (none for a duration of 0). A
+/// task without bytes takes its duration, whatever the others do.
 ///
-/// A task either runs at its limit, and finishes at a known time, or at the level. All that run at
-/// the level have got the same since any moment, so the level's integral (`served_`) stands for all
-/// of them, and each finishes when it reaches a known value. A change therefore costs the logarithm
-/// of the number of tasks, not the number.
+/// A task runs either at its limit, and finishes at a known time, or at the level. All tasks at the
+/// level have received the same amount since any moment, so the integral of the level (`served_`)
+/// represents them all, and each finishes when it reaches a known value. A change therefore costs
+/// time logarithmic in the number of tasks.
 class SharedLane final : public EventLane {
  public:
   explicit SharedLane(Bandwidth capacity) : capacity_(capacity.bytes_per_second / 1e9) {}
@@ -32,19 +32,18 @@ class SharedLane final : public EventLane {
     finish_due(progress);
     for (const Arrival& arrival : arrived_) begin(arrival, progress);
     arrived_.clear();
-    // Tasks that have next to nothing to do finish at once, and leave their part to the others.
+    // Tasks with almost no work left finish at once, and leave their share to the others.
     do share();
     while (finish_due(progress));
     return next_finish();
   }
 
  private:
-  /// A running task with bytes. At its limit: `work` is what was left at `since`. At the level: the
-  /// value of `served_` at which it is done.
+  /// A running task with bytes. At its limit, `work` is what was left at `since`. At the level,
+  /// `work` is the value of `served_` at which the task is done.
   struct Active {
     TaskId task = kNoTask;
-    std::uint32_t version =
-        0;  ///< Counts the changes; what a heap knows of an older version is void.
+    std::uint32_t version = 0;  ///< Counts changes; heap entries with an older version are void.
     double limit = 0;
     double work = 0;
     Nanoseconds since{};
@@ -52,7 +51,7 @@ class SharedLane final : public EventLane {
   template <class Key, class Before = std::less<Key>>
   using Heap = LazyHeap<Key, Before>;
 
-  /// Stands for tasks without bytes, which are no part of the sharing.
+  /// Marks tasks without bytes, which take no part in the sharing.
   static constexpr std::uint32_t kNoSlot = 0xffffffff;
 
   auto counts() const {
@@ -129,7 +128,7 @@ class SharedLane final : public EventLane {
     enter_level(slot);
   }
 
-  /// Moves tasks between the two kinds until everybody's rate is fair.
+  /// Moves tasks between limit and level until all rates are fair.
   void share() {
     while (const auto* greatest = limited_by_limit_.first(counts())) {
       if (greatest->key <= level_for(at_level_ + 1, limited_ - greatest->key)) break;
@@ -147,7 +146,7 @@ class SharedLane final : public EventLane {
     return std::max(0.0, capacity_ - limited) / static_cast<double>(tasks);
   }
 
-  /// Returns whether there were any.
+  /// Finishes the tasks that are due; returns whether there were any.
   bool finish_due(LaneProgress& progress) {
     const std::size_t before = progress.finished.size();
     while (const auto* next = finishes_.first(counts())) {
@@ -169,7 +168,7 @@ class SharedLane final : public EventLane {
     return progress.finished.size() > before;
   }
 
-  /// When a task at the level has got its work.
+  /// The time at which `served_` reaches `work`.
   Nanoseconds at_level(double work) const { return after(std::max(0.0, work - served_) / level_); }
 
   Nanoseconds next_finish() {
@@ -178,7 +177,7 @@ class SharedLane final : public EventLane {
     return std::min(limited ? limited->key : kNever, shared ? at_level(shared->key) : kNever);
   }
 
-  /// To the nearest nanosecond; never if it is not known when.
+  /// The time that many nanoseconds from `time_`, rounded; kNever if it is out of range.
   Nanoseconds after(double nanoseconds) const {
     constexpr double kLongest = 4e18;
     if (!(nanoseconds < kLongest) || static_cast<double>(time_.count()) > kLongest) return kNever;
@@ -187,19 +186,19 @@ class SharedLane final : public EventLane {
 
   static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-  double capacity_;  ///< Bytes per nanosecond, as all rates here.
+  double capacity_;  ///< In bytes per nanosecond, like all rates here.
   Nanoseconds time_{0};
   double level_ = 0;
-  double served_ = 0;         ///< A task at the level has received this since the last reset.
-  double limited_ = 0;        ///< The sum of the limits of those that run at theirs.
-  std::size_t at_level_ = 0;  ///< Tasks.
+  double served_ = 0;         ///< Bytes that a task at the level has received since the last reset.
+  double limited_ = 0;        ///< Sum of the limits of the tasks that run at their limits.
+  std::size_t at_level_ = 0;  ///< Number of tasks.
   std::size_t at_limit_ = 0;
-  std::vector<Active> active_;  ///< Slots, some of them free.
+  std::vector<Active> active_;  ///< By slot; `free_` lists the free slots.
   std::vector<std::uint32_t> free_;
-  Heap<double> level_by_limit_;  ///< Holds tasks that have a limit.
+  Heap<double> level_by_limit_;  ///< Tasks that have a limit.
   Heap<double> level_by_work_;
   Heap<double, std::greater<double>> limited_by_limit_;
-  Heap<Nanoseconds> finishes_;  ///< Holds tasks at their limit, and tasks without bytes.
+  Heap<Nanoseconds> finishes_;  ///< Tasks at their limit, and tasks without bytes.
   std::vector<Arrival> arrived_;
 };
 

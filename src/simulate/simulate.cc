@@ -10,8 +10,8 @@
 namespace foretrace {
 namespace {
 
-/// Where all tasks stand in line no clock is needed: Kahn's algorithm over the graph as it is
-/// takes less time than to make its rows. A task that is done moves the start of those that wait
+/// The replay if all lanes are FIFO, which needs no clock. Kahn's algorithm over the graph as it is
+/// takes less time than making its rows. A finished task moves the starts of the tasks that wait
 /// for it.
 class InLine {
  public:
@@ -43,8 +43,8 @@ class InLine {
     }
   }
 
-  /// Returns the next one in line if that is ready, otherwise kNoTask: lines are followed as far as
-  /// they go, as their tasks lie close to each other.
+  /// Returns the next task in line if it is ready, otherwise kNoTask. Lines are followed as far as
+  /// possible, because their tasks lie close together in memory.
   std::uint32_t finish(std::uint32_t number) {
     const TaskId task{number};
     const Nanoseconds duration = graph_.removed(task) ? 0ns : graph_.task(task).duration;
@@ -71,7 +71,7 @@ class InLine {
 
   const Graph& graph_;
   std::vector<char> in_line_;
-  std::vector<std::uint32_t> waits_;  ///< Of each task, those for tasks that are not done.
+  std::vector<std::uint32_t> waits_;  ///< By task: number of waits that are not over.
   std::vector<std::uint32_t> ready_;
   Timeline timeline_;
 };

@@ -1,7 +1,6 @@
 #pragma once
 
-// Both forms of the replay read here what tasks wait for: their place in line and dependencies
-// alike.
+// The waits of a graph, read by both forms of the replay: places in line and dependencies alike.
 
 #include <cstdint>
 #include <vector>
@@ -10,8 +9,8 @@
 
 namespace foretrace {
 
-/// `after` starts no earlier than `lag` past the finish of `before` less its tail, or past its
-/// start.
+/// `after` starts no earlier than `lag` past the finish of `before` less the tail, or past its
+/// start if `from_start`.
 struct Wait {
   std::uint32_t before;
   std::uint32_t after;
@@ -20,7 +19,7 @@ struct Wait {
   bool from_start;
 };
 
-/// Whether tasks wait for the one in front, by LaneId.
+/// By LaneId: whether each task waits for its predecessor (a FIFO lane).
 inline std::vector<char> lanes_in_line(const Graph& graph) {
   std::vector<char> in_line(graph.lane_count());
   for (std::uint32_t i = 0; i < in_line.size(); ++i) {
@@ -29,7 +28,7 @@ inline std::vector<char> lanes_in_line(const Graph& graph) {
   return in_line;
 }
 
-/// A shared or priority lane that has tasks, or kNoLane.
+/// Returns the first shared or priority lane that has tasks, or kNoLane.
 inline LaneId lane_not_in_line(const Graph& graph) {
   const std::vector<char> in_line = lanes_in_line(graph);
   for (std::uint32_t i = 0; i < in_line.size(); ++i) {
@@ -38,7 +37,8 @@ inline LaneId lane_not_in_line(const Graph& graph) {
   return kNoLane;
 }
 
-/// Calls `visit` with the waits of all places in line, by task. Linear.
+/// Calls `visit` with the wait of each task for its predecessor on a FIFO lane, in order of tasks.
+/// Takes linear time.
 template <class Visit>
 void each_wait_in_line(const Graph& graph, const Visit& visit) {
   const std::vector<char> in_line = lanes_in_line(graph);
@@ -50,8 +50,8 @@ void each_wait_in_line(const Graph& graph, const Visit& visit) {
   }
 }
 
-/// The wait of a dependency. Behind a task on a shared or priority lane there is no tail: when such
-/// a task finishes is known only when it does.
+/// Converts a dependency to a wait. A task on a shared or priority lane has no tail, because its
+/// finish is not known in advance.
 inline Wait wait_of(const Graph& graph, const std::vector<char>& in_line,
                     const Dependency& dependency) {
   Wait wait{index(dependency.before), index(dependency.after), dependency.lag.count(),
@@ -61,7 +61,7 @@ inline Wait wait_of(const Graph& graph, const std::vector<char>& in_line,
   return wait;
 }
 
-/// ... and then with those of all dependencies, in their order.
+/// Calls `visit` with the waits in line, and then with those of all dependencies, in their order.
 template <class Visit>
 void each_wait(const Graph& graph, const Visit& visit) {
   each_wait_in_line(graph, visit);

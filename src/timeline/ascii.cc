@@ -6,7 +6,8 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kWidest = 100'000;  // A picture wider than this helps nobody; it is cut off.
+// In characters; a wider picture is unreadable, and is cut off.
+constexpr std::size_t kWidest = 100'000;
 
 char letter_of(std::string_view name) {
   const char first = name.empty() ? '#' : name.front();
@@ -43,7 +44,7 @@ class Picture {
     }
   }
 
-  /// The nearest border between two characters.
+  /// The border between two characters that is nearest to `time`.
   std::size_t column(Nanoseconds time) const {
     const auto nearest = (time + tick_ / 2) / tick_;
     return std::min(static_cast<std::size_t>(std::max<std::int64_t>(nearest, 0)), kWidest);
@@ -60,7 +61,7 @@ class Picture {
     return tasks;
   }
 
-  /// Tasks that run at the same time take rows of their own.
+  /// Tasks that overlap in time get separate rows.
   std::vector<std::string> rows_of(LaneId lane) const {
     std::vector<std::string> rows(1, std::string(width_, '.'));
     std::vector<Nanoseconds> free_from(1, Nanoseconds::min());

@@ -9,12 +9,12 @@
 namespace foretrace {
 namespace {
 
-/// In the order in which they count when several happen at once.
+/// In order of precedence if several happen at the same time.
 enum Part : std::size_t { compute, communication, copy, input, host, idle };
 using Parts = std::array<Nanoseconds, 6>;
 
 Part part_of(TaskKind kind) {
-  // Between devices of one host it uses a copy engine, and is exposed as other copies are.
+  // A copy between devices of one host uses a copy engine, and is exposed like other copies.
   if (kind == TaskKind::copy_peer) return copy;
   switch (class_of(kind)) {
     case TaskClass::compute:
@@ -35,14 +35,14 @@ Part part_of(TaskKind kind) {
   return idle;
 }
 
-/// A change of how many tasks of a part run.
+/// A change in the number of running tasks of a part.
 struct Change {
   Nanoseconds time;
   Part part;
   int by;
 };
 
-/// How long each part is the first that applies, on the lanes of one rank.
+/// Computes how long each part is the first that is running, on the lanes of one rank.
 Parts measure(std::vector<Change>& changes, StepWindow window) {
   std::sort(changes.begin(), changes.end(),
             [](const Change& a, const Change& b) { return a.time < b.time; });
@@ -64,8 +64,8 @@ Parts measure(std::vector<Change>& changes, StepWindow window) {
   return parts;
 }
 
-/// The same proportions, adding up to `total` exactly: each part is rounded down, and the greatest
-/// takes the rest.
+/// Scales the parts to add up to exactly `total`: each is rounded down, and the greatest takes the
+/// remainder.
 Parts in_proportion(const Parts& parts, Nanoseconds total) {
   const Nanoseconds sum = std::accumulate(parts.begin(), parts.end(), 0ns);
   if (sum <= 0ns) return {0ns, 0ns, 0ns, 0ns, 0ns, total};
@@ -86,8 +86,8 @@ std::vector<Change> changes_on(const Graph& graph, const Timeline& timeline, std
   std::vector<Change> changes;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
     const Lane& lane = graph.lane(LaneId{i});
-    // Background work of a worker or a disk is not part of the step; waiting for it is. On cores
-    // that workers share with the training process, the rest is not theirs.
+    // Background work of a worker or a disk is not part of the step; waiting for it is. A worker's
+    // lane may contain host work of the training process if they share cores; only that counts.
     if (lane.rank != rank || lane.kind == LaneKind::storage) continue;
     const bool of_worker = lane.kind == LaneKind::worker;
     for (TaskId task = graph.first(LaneId{i}); task != kNoTask; task = graph.next(task)) {

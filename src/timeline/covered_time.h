@@ -6,22 +6,22 @@
 
 namespace foretrace {
 
-/// The union of intervals, and how much of it lies before a given time.
+/// The union of intervals. After finish(), a query takes time logarithmic in their number.
 class CoveredTime {
  public:
   void add(Nanoseconds from, Nanoseconds to) {
     if (from < to) pieces_.push_back({from, to, {}});
   }
 
-  /// Call it once, behind the last add().
+  /// Merges the intervals. Call it once, after the last add().
   void finish();
-  /// How much of an interval is covered. REQUIRES: finish().
+  /// Covered time within an interval. REQUIRES: finish().
   Nanoseconds within(Nanoseconds from, Nanoseconds to) const;
 
  private:
   struct Piece {
     Nanoseconds from{}, to{};
-    Nanoseconds before{};  ///< In earlier pieces.
+    Nanoseconds before{};  ///< Covered time in earlier pieces.
   };
 
   Nanoseconds before(Nanoseconds time) const;

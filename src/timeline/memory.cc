@@ -7,8 +7,8 @@
 namespace foretrace {
 namespace {
 
-/// For events whose order is not recorded: older blocks are freed first, then blocks are made, then
-/// blocks that were just made are freed, so that the level is never below a possible one.
+/// Orders events at the same time whose order is not recorded: old blocks are freed, then blocks
+/// are made, then blocks just made are freed, so that the level never falls below a possible one.
 enum class Turn : std::uint8_t { free_old, make, free_new };
 
 struct Placed {
@@ -61,7 +61,7 @@ Bytes initial_memory(const Graph& graph, std::int32_t device) {
   for (const Allocation& block : graph.allocations()) {
     if (block.device == device && block.made_by == kNoTask) known += block.bytes;
   }
-  // The memory in use at first includes the known blocks, if it was recorded at all.
+  // The initial memory, if it was recorded, includes the known blocks.
   const auto number = static_cast<std::size_t>(device);
   if (device < 0 || number >= graph.initial_memory().size()) return known;
   return std::max(known, graph.initial_memory()[number]);

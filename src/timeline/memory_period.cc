@@ -1,16 +1,16 @@
-// Training repeats itself: from the first steady step on, the sizes of the blocks that are made
-// recur in the same order. A period is a distance p at which the sequence of sizes equals itself,
+// Training repeats itself: from the first steady step on, the sizes of allocated blocks recur in
+// the same order. A period is a distance p at which the sequence of sizes equals itself,
 //
 //     s[i] == s[i + p]        for i in [first, first + run)
 //
-// and that also frees what it allocates: the level in use is the same a period later. Equal layers
-// repeat as well, but a stack of them allocates in the forward pass and frees in the backward pass,
-// so the level distinguishes them from steps. The longest of all such stretches is taken, and of
-// equally long ones the one with the shortest period.
+// and within which all that is allocated is also freed: the level in use is the same a period
+// later. Equal layers repeat as well, but a stack of them allocates in the forward pass and frees
+// in the backward pass, so the level distinguishes them from steps. The longest of all such
+// stretches is chosen, and among equally long ones the one with the shortest period.
 //
-// Candidates for p are the distances at which windows of sizes recur, those that explain most of
-// the sequence first; each is checked in one pass. Steps whose sizes differ (inputs of another
-// length) have no period.
+// Candidates for p are the distances at which windows of sizes recur, starting with those that
+// explain most of the sequence; each is checked in one pass. Steps whose sizes differ (inputs of
+// another length) have no period.
 
 #include <algorithm>
 #include <map>
@@ -21,14 +21,14 @@
 namespace foretrace {
 namespace {
 
-/// Fewer sizes repeat themselves by chance.
+/// In sizes; shorter windows recur by chance.
 constexpr std::size_t kWindow = 8;
 constexpr std::size_t kMostCandidates = 32;
 
-/// Blocks made on one device, in order.
+/// Blocks allocated on one device, in order.
 struct Sizes {
   std::vector<std::int64_t> made;
-  std::vector<std::int64_t> level;  ///< Bytes in use before each.
+  std::vector<std::int64_t> level;  ///< Bytes in use before each block.
 };
 
 Sizes sizes_of(const Graph& graph, const std::vector<MemoryEvent>& events, std::int32_t device) {
@@ -37,7 +37,7 @@ Sizes sizes_of(const Graph& graph, const std::vector<MemoryEvent>& events, std::
   for (const MemoryEvent& event : events) {
     const Allocation& block = graph.allocations()[event.allocation];
     if (block.device != device) continue;
-    // The allocator may add different rests to the same request.
+    // The allocator may round the same request up to different sizes.
     const std::int64_t size = (block.requested > Bytes{} ? block.requested : block.bytes).count;
     if (!event.frees) {
       sizes.made.push_back(size);
@@ -48,7 +48,7 @@ Sizes sizes_of(const Graph& graph, const std::vector<MemoryEvent>& events, std::
   return sizes;
 }
 
-/// Distances between equal windows, sorted by how much they cover.
+/// Returns the distances between equal windows that cover most of the sequence, in ascending order.
 std::vector<std::size_t> candidates(const std::vector<std::int64_t>& made) {
   std::unordered_map<std::uint64_t, std::size_t> last;
   std::map<std::size_t, std::size_t> votes;
@@ -73,8 +73,8 @@ std::vector<std::size_t> candidates(const std::vector<std::int64_t>& made) {
   return distances;
 }
 
-/// The longest stretch with period `p`; `length` 0 if it does not come twice. For a few blocks the
-/// level may differ, as threads free at about the same time.
+/// Finds the longest stretch with period `p`; `length` is 0 if the period does not repeat. The
+/// level may differ for up to kWindow blocks, because threads free at about the same time.
 MemoryPeriod longest_run(const Sizes& sizes, std::size_t p) {
   MemoryPeriod best;
   std::size_t run = 0, off = 0;
@@ -96,7 +96,7 @@ MemoryPeriod memory_period(const Graph& graph, const std::vector<MemoryEvent>& e
   MemoryPeriod best;
   for (const std::size_t p : candidates(sizes.made)) {
     const MemoryPeriod found = longest_run(sizes, p);
-    // A longer one has to explain more than the rest of a period.
+    // A longer period must cover more than a whole shorter period in addition.
     const std::size_t covered = best.length * best.repetitions;
     if (found.length * found.repetitions > covered + best.length) best = found;
   }

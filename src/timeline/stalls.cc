@@ -66,7 +66,7 @@ InputStalls input_stalls(const Graph& graph, const Timeline& timeline) {
     }
     const bool in_background = graph.lane(graph.lane_of(id)).kind != LaneKind::host_thread;
     if (task.kind != TaskKind::input || in_background) return;
-    // Loading tasks that directly follow each other make one batch.
+    // Consecutive loading tasks form one batch.
     if (before == kNoTask || graph.previous(id) != before) ++stalls.batches;
     before = id;
     const std::array parts = {&stalls.untold, &stalls.reading, &stalls.preparing, &stalls.waiting};

@@ -11,9 +11,9 @@
 
 namespace foretrace {
 
-/// Finds the candidates. Starts never decrease along a FIFO lane, so only the first task on a lane
-/// can be the earliest; a later one can at most start together with it, and then counts if its task
-/// has a lower id than all before it.
+/// Finds the candidates. Starts never decrease along a FIFO lane, so the first task on a lane is
+/// the earliest. A later task can at most start at the same time, and then counts only if it has a
+/// lower id than all before it.
 class ProbeFinder {
  public:
   ProbeFinder(const Graph& graph, StepProbes& found) : graph_(graph), found_(found) {
@@ -37,10 +37,10 @@ class ProbeFinder {
  private:
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-  /// One way for a step to begin.
+  /// A task with which a step may begin.
   struct Offer {
     std::int32_t step;
-    std::uint32_t line;   ///< Line of the launch; removed tasks are alone.
+    std::uint32_t line;   ///< Line of the launch; each removed task has a line of its own.
     std::uint32_t place;  ///< Place of the launch in its line.
     TaskId launch;
     TaskId task;
@@ -48,7 +48,7 @@ class ProbeFinder {
     auto key() const { return std::tuple(step, line, place, task); }
   };
   using Offers = std::vector<Offer>;
-  /// The same three kinds as in step_times().
+  /// The same three categories as in step_times().
   struct Kinds {
     Offers launched, device, host;
   };
@@ -90,8 +90,8 @@ class ProbeFinder {
     host_lists_ = lists_of(std::move(all_.host));
   }
 
-  /// Tasks that are offers themselves: of each step the first in line, and later ones with a lower
-  /// id than all before.
+  /// Collects tasks that are offers themselves: for each step the first in line, and later ones
+  /// with a lower id than all before.
   void collect_line(LaneId lane) {
     std::vector<TaskId> least_on_device(graph_.steps().size(), kNoTask), least_on_host;
     least_on_host = least_on_device;
@@ -108,7 +108,8 @@ class ProbeFinder {
     }
   }
 
-  /// Launched work, for each step, line of launches and stream only what keep_early() would leave.
+  /// Collects launched work; for each step, line of launches and stream, only what keep_early()
+  /// would leave.
   void collect_launched() {
     EarlyOffers early;
     const auto each = [&](const auto& visit) {
@@ -127,8 +128,8 @@ class ProbeFinder {
 
   std::uint32_t lane_of(const Offer& one) const { return index(graph_.lane_of(one.task)); }
 
-  /// Tells which offers can be the earliest: for each step and line, and stream where that is asked
-  /// for, the first, and later ones whose task has a lower id than that of the first.
+  /// Decides which offers can be the earliest: for each step and line (and stream, if given), the
+  /// first, and later ones whose task has a lower id than that of the first.
   class EarlyOffers {
    public:
     void see(const Offer& one, std::uint32_t stream = 0) {
@@ -149,7 +150,7 @@ class ProbeFinder {
 
     First& first_of(const Offer& one, std::uint32_t stream) {
       const Key key{one.step, one.line, stream};
-      // Most often that of the one before.
+      // Usually the key is the same as in the previous call.
       if (last_ == nullptr || key != last_key_) last_ = &firsts_[key];
       last_key_ = key;
       return *last_;
@@ -166,7 +167,7 @@ class ProbeFinder {
     std::erase_if(offers, [&](const Offer& one) { return !early.keeps(one); });
   }
 
-  /// The offers of each step that can be the earliest, by step.
+  /// Returns by step the offers that can be the earliest.
   std::vector<Offers> lists_of(Offers offers) const {
     keep_early(offers);
     std::sort(offers.begin(), offers.end(),
@@ -182,7 +183,7 @@ class ProbeFinder {
     return lists;
   }
 
-  /// `only`: among device tasks, those on this lane; kNoLane: all.
+  /// Considers only device tasks on the lane `only`, or all of them if it is kNoLane.
   StepProbes::Starts starts(LaneId only) {
     Kinds& kinds = only == kNoLane ? all_ : by_lane_[index(only)];
     const std::vector<Offers> launched = lists_of(std::move(kinds.launched));
@@ -235,8 +236,8 @@ class ProbeFinder {
     found_.streams_.push_back({lane, starts(lane)});
   }
 
-  /// Finds the tasks that can be the last to finish: of the device work of the last step or of its
-  /// host work, and of each thread that launches it.
+  /// Finds the tasks that can be the last to finish: among the device work of the last step (or its
+  /// host work), and on each thread that launches it.
   void find_end(StepProbes::Starts& found) {
     const StepProbes::Start& last = found.steps.back();
     const TaskId begins = found_.tasks_[found_.lists_[last.list].front().task];
@@ -256,7 +257,7 @@ class ProbeFinder {
     StepProbes::Thread ends;
     TaskId first = kNoTask, last = kNoTask;
     for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
-      // It can be over before the one in front, which then counts too.
+      // A task with a tail can finish before its predecessor, which then counts too.
       if (last != kNoTask && !graph_.task(task).tail.empty()) {
         ends.last.push_back(probe(last));
         last = kNoTask;
@@ -282,12 +283,12 @@ class ProbeFinder {
   const Graph& graph_;
   StepProbes& found_;
   std::vector<std::uint32_t> line_, place_;  ///< By task.
-  std::vector<std::uint32_t> probe_of_;      ///< By task: into the found tasks, or kNone.
+  std::vector<std::uint32_t> probe_of_;      ///< By task: index into the found tasks, or kNone.
   Kinds all_;
-  Offers launched_;  ///< Of those that are measured, the early ones.
+  Offers launched_;  ///< The early offers among measured launches.
   std::vector<Kinds> by_lane_;
   std::vector<Offers> host_lists_;
-  std::vector<std::uint32_t> host_numbers_;  ///< By step: into the found lists, or kNone.
+  std::vector<std::uint32_t> host_numbers_;  ///< By step: index into the found lists, or kNone.
 };
 
 StepProbes::StepProbes(const Graph& graph) { ProbeFinder(graph, *this).find(); }

@@ -1,12 +1,12 @@
 #pragma once
 
-// The few tasks whose times decide step_times() of a graph, whatever its durations become: a caller
-// that replays one structure with many sets of durations only needs the times of these.
+// The few tasks whose times determine step_times() of a graph, whatever its durations become: a
+// caller that replays one structure with many sets of durations needs only their times.
 //
 //     cpu     |LLLL|LLLL|     a step begins with what was launched first, and on a FIFO lane that
 //     stream  |AAAA|BBBB|     is the first launch in line: two candidates here, not eight
 //
-// The first task may be on any of several lanes, so each lane has a candidate of its own, and the
+// Any of several lanes may have the first task, so each lane has a candidate of its own, and the
 // times decide between them. Which stream has more work than fits between the marks (see StepTimes)
 // depends on sums of durations, which are provided together with the times.
 
@@ -19,66 +19,67 @@
 
 namespace foretrace {
 
-/// Times of one replay.
+/// The times of one replay.
 struct ProbedTimes {
   std::span<const Nanoseconds> starts, finishes;  ///< Times of StepProbes::tasks(), in that order.
   std::span<const Nanoseconds> work;              ///< Work of each stream; see StepProbes::work().
-  Nanoseconds length{0};                          ///< The greatest finish.
+  Nanoseconds length{0};                          ///< The greatest finish of all tasks.
 };
 
 class StepProbes {
  public:
   static constexpr std::int32_t kNoStream = -1;
 
-  /// For graphs with all tasks on FIFO lanes; throws Error for others. Linear, except for sorting.
+  /// Throws Error unless all tasks are on FIFO lanes. Takes linear time, except for sorting.
   explicit StepProbes(const Graph& graph);
 
   /// The tasks whose times are needed, each once.
   std::span<const TaskId> tasks() const { return tasks_; }
 
-  /// How many sums of durations are wanted; 0 where steps are too few for one to matter.
+  /// Number of sums of durations that are needed; 0 if there are too few steps for one to matter.
   std::size_t stream_count() const { return streams_.size(); }
-  /// By task: the stream whose sum its duration counts in, or kNoStream.
+  /// By task: the stream to whose sum its duration belongs, or kNoStream.
   std::span<const std::int32_t> stream_of() const { return stream_of_; }
-  /// The sums for durations as they are in a graph of this structure.
+  /// Computes the sums from the durations of a graph of this structure.
   std::vector<Nanoseconds> work(const Graph& graph) const;
 
-  /// Equals step_times() of the timeline that the times are of.
+  /// Equals step_times() of the timeline with these times.
   StepTimes step_times(const ProbedTimes& times) const;
 
  private:
   friend class ProbeFinder;  // Fills it, in step_probes.cc.
 
-  /// A task that could begin a step: it does if `launch` (itself, if nothing launched it) starts
-  /// first, or has the least id of those that start together.
+  /// A task that could begin a step. It does if `launch` (the task itself, if nothing launched it)
+  /// starts first; ties go to the least id.
   struct Candidate {
-    std::uint32_t launch = 0;  ///< Into tasks_.
-    std::uint32_t task = 0;    ///< Into tasks_.
+    std::uint32_t launch = 0;  ///< Index into tasks_.
+    std::uint32_t task = 0;    ///< Index into tasks_.
   };
   using Candidates = std::vector<Candidate>;
-  /// Where each step begins: steps that have tasks, into lists_.
+  /// The candidates of a step that has tasks; `list` is an index into lists_.
   struct Start {
     std::int32_t step = 0;
     std::uint32_t list = 0;
   };
-  /// From the first start to the last finish of a thread's tasks in a step; into tasks_.
+  /// A thread's tasks in a step, as indices into tasks_: the first to start, and those that can
+  /// finish last.
   struct Thread {
     std::uint32_t first = 0;
     std::vector<std::uint32_t> last;
   };
   struct Starts {
     std::vector<Start> steps;
-    // If the last step counts, what can end it:
-    std::vector<std::uint32_t> work;  ///< Into tasks_.
+    // Set if the last step counts: what can end it.
+    std::vector<std::uint32_t> work;  ///< Index into tasks_.
     std::vector<Thread> threads;
   };
   struct Stream {
     LaneId lane = kNoLane;
-    Starts starts;  ///< If only its tasks count.
+    Starts starts;  ///< The starts if only tasks of this stream count.
   };
 
   std::vector<Nanoseconds> marked(const Starts& starts, const ProbedTimes& times) const;
-  /// Returns how long the last step takes, which begins at `mark`.
+  /// Returns the length of the last step, which begins at `mark`.
   Nanoseconds last_length(const Starts& starts, const ProbedTimes& times, Nanoseconds mark) const;
 
   std::vector<TaskId> tasks_;

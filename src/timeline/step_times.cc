@@ -10,10 +10,10 @@
 namespace foretrace {
 namespace {
 
-/// An outlier is left out only where so many others remain.
+/// An outlier is left out only if at least this many other steps remain.
 constexpr std::size_t kLeastOthers = 3;
 
-/// The known candidates for the start of one step. The lowest category that is present counts.
+/// The best candidate of one category for the start of a step.
 struct Candidate {
   TaskId task = kNoTask;
   Nanoseconds time{};
@@ -24,7 +24,7 @@ struct Candidate {
 };
 
 struct Candidates {
-  Candidate launched;  ///< By the start of the launching task.
+  Candidate launched;  ///< Ordered by the start of the launching task.
   Candidate device;
   Candidate host;
 };
@@ -34,7 +34,7 @@ bool belongs_to_step(const Graph& graph, TaskId task) {
   return step >= 0 && static_cast<std::size_t>(step) < graph.steps().size() && !graph.removed(task);
 }
 
-/// `only`: among device tasks, those on this lane; kNoLane: all.
+/// Considers only device tasks on the lane `only`, or all of them if it is kNoLane.
 std::vector<Candidates> candidates(const Graph& graph, const Timeline& timeline, LaneId only) {
   std::vector<Candidates> steps(graph.steps().size());
   const auto left_out = [&](TaskId task) { return only != kNoLane && graph.lane_of(task) != only; };
@@ -58,7 +58,7 @@ std::vector<Candidates> candidates(const Graph& graph, const Timeline& timeline,
   return steps;
 }
 
-/// The lanes that launch the device tasks of a step.
+/// Returns the lanes that launch the device tasks of a step.
 std::set<LaneId> launching_lanes(const Graph& graph, std::int32_t step) {
   std::set<LaneId> lanes;
   graph.each_dependency([&](const Dependency& wait) {
@@ -70,7 +70,7 @@ std::set<LaneId> launching_lanes(const Graph& graph, std::int32_t step) {
   return lanes;
 }
 
-/// From the first start to the last finish of a thread's tasks in a step.
+/// The time from the first start to the last finish of a thread's tasks in a step.
 struct Span {
   Nanoseconds first = Nanoseconds::max(), last = Nanoseconds::min();
 
@@ -80,7 +80,7 @@ struct Span {
   }
 };
 
-/// When a step is over: its device work, and the threads that launch it.
+/// The end of a step: when its work finishes, and the spans of the threads that launch it.
 struct StepEnd {
   Nanoseconds work = Nanoseconds::min();
   std::vector<Span> threads;
@@ -105,8 +105,9 @@ StepEnd end_of(const Graph& graph, const Timeline& timeline, const Mark& mark) {
   return end;
 }
 
-/// The next step could begin when its device is done with this one, and no sooner than the host
-/// gets through one. The only step is taken from begin to end, as nothing overlaps it.
+/// The length of the last step. The next step could begin when the device has finished this one,
+/// and no sooner than the host takes for a step. The only step of a graph is measured from begin to
+/// end, because nothing overlaps it.
 Nanoseconds length_of_step(const StepEnd& end, Nanoseconds mark, bool is_only) {
   Span whole{mark, end.work};
   Nanoseconds length = whole.last - whole.first;
@@ -135,9 +136,9 @@ std::vector<Mark> marks_on(const Graph& graph, const Timeline& timeline, LaneId 
   return marks;
 }
 
-/// The stream whose work in the steps between the second mark and the last exceeds the time between
-/// them, or kNoLane. The marks are then not the steps: input copies on a stream of their own can
-/// run steps ahead of the work.
+/// Returns the stream whose work in the steps between the second mark and the last exceeds the time
+/// between them, or kNoLane. Such marks are not the steps: input copies on their own stream can run
+/// steps ahead of the work.
 LaneId overfull_stream(const Graph& graph, const std::vector<Mark>& marks) {
   if (marks.size() < 3) return kNoLane;
   LaneId fullest = kNoLane;
@@ -155,13 +156,13 @@ std::size_t period_within(const StepRule& rule, std::size_t distances) {
   return std::clamp<std::size_t>(static_cast<std::size_t>(rule.period), 1, distances);
 }
 
-/// Sets mean, spread and the like from the steps that count.
+/// Computes mean, spread and the other statistics of the steps that count.
 void describe(StepTimes& times) {
   std::vector<Nanoseconds> sorted = times.counted;
   std::sort(sorted.begin(), sorted.end());
   times.step_time = median(sorted);
   times.fastest = sorted.front(), times.slowest = sorted.back();
-  // Sums of differences do not run over.
+  // A sum of differences does not overflow.
   Nanoseconds sum{0};
   for (const Nanoseconds time : sorted) sum += time - times.fastest;
   times.mean = times.fastest + sum / static_cast<std::int64_t>(sorted.size());
@@ -172,8 +173,8 @@ void describe(StepTimes& times) {
         static_cast<double>(range.count()) / static_cast<double>(times.step_time.count());
 }
 
-/// A number for each step, the same for steps that do the same: by the names of their device tasks,
-/// or of their host tasks where the steps are marked by these.
+/// Returns a number for each step, the same for steps with the same work: compared by the names of
+/// their device tasks, or of their host tasks if these mark the steps.
 std::vector<std::size_t> kinds_of_steps(const Graph& graph, std::span<const Mark> marks) {
   const bool on_device = runs_on_device(graph.task(marks.front().task).kind);
   std::vector<std::map<NameId, std::size_t>> work(graph.steps().size());
@@ -191,11 +192,11 @@ std::vector<std::size_t> kinds_of_steps(const Graph& graph, std::span<const Mark
   return kinds;
 }
 
-/// After how many steps the same ones come again: 1 unless far more of them are alike so. Nothing
-/// is seen of a period that was not recorded twice, and the first step may do more than others.
+/// Returns after how many steps the same work recurs; 1 unless a longer period makes far more steps
+/// equal. A period must have been recorded twice, and the first step may do more than others.
 std::int32_t period_of(const std::vector<std::size_t>& kinds) {
   constexpr std::size_t kLongest = 64;
-  constexpr double kMostLeft = 0.25;  // Share of those that differ from the next one.
+  constexpr double kMostLeft = 0.25;  // As a share of the steps that differ from the next one.
   const auto differing = [&](std::size_t distance) {
     const std::size_t first = kinds.size() > 2 * distance ? 1 : 0;
     std::size_t count = 0;
@@ -218,13 +219,13 @@ bool first_is_outlier(const std::vector<Nanoseconds>& times) {
   return std::max(off, -off) > *most - *least;
 }
 
-/// The steps of a timeline: where each begins, and when the last one is over, if it counts.
+/// The steps of a timeline: where each begins, and where the last one ends, if it counts.
 struct Steps {
   Steps(const Graph& graph, const Timeline& timeline) : marks(step_marks(graph, timeline)) {
     if (!marks.empty() && last_counts(marks.size())) end = end_of(graph, timeline, marks.back());
   }
 
-  /// REQUIRES: a mark.
+  /// REQUIRES: at least one mark.
   StepTimes times(const StepRule& rule) const {
     std::vector<Nanoseconds> begins;
     for (const Mark& mark : marks) begins.push_back(mark.time);
@@ -354,7 +355,8 @@ StepWindow step_window(const Graph& graph, const Timeline& timeline) {
   if (!steps.end) return window;
   window.to = std::max(window.from, steps.end->work);
   for (const Span& thread : steps.end->threads) window.to = std::max(window.to, thread.last);
-  // The host's lead into the first step makes up for that into the next one, which is not there.
+  // The window begins with the host's lead into the first step, in place of the lead into the step
+  // after the last, which was not recorded.
   if (times.first > 0) return window;
   const StepEnd first = marks.size() == 1 ? *steps.end : end_of(graph, timeline, marks.front());
   for (const Span& thread : first.threads) window.from = std::min(window.from, thread.first);

@@ -6,7 +6,7 @@
 
 namespace foretrace {
 
-/// Calls `visit` with each NameId of the tables, which it may change.
+/// Calls `visit` with a reference to each NameId in the tables, so that `visit` may change it.
 template <class Visit>
 void each_name(Trace& trace, Visit&& visit) {
   for (HostRecord& record : trace.hosts) visit(record.name);

@@ -16,7 +16,7 @@ std::uint64_t fixed(std::string_view bytes) {
   return value;
 }
 
-/// Takes an index apart. Every count is checked against the bytes that are left.
+/// Parses an index. Every count is checked against the remaining bytes.
 class IndexReader {
  public:
   IndexReader(std::string_view index, std::uint64_t file_size)
@@ -70,7 +70,7 @@ class IndexReader {
     return value;
   }
 
-  /// A count of things that take a byte or more each.
+  /// Reads a count of items that take at least a byte each.
   std::size_t count() {
     const std::uint64_t value = number();
     if (value > static_cast<std::uint64_t>(end_ - at_))

@@ -7,8 +7,9 @@
 
 namespace foretrace::ftrace {
 
-/// The index of a whole file. Once it is read, every section lies inside the file, and rows and
-/// sizes are within the limits of the file's size. Throws TraceError.
+/// Reads the index at the end of `file`, which is a whole .ftrace file. Throws TraceError if the
+/// index is damaged, a section lies outside the file, or rows or sizes exceed the limits for a file
+/// of this size.
 std::vector<Table> read_index(std::string_view file);
 
 }  // namespace foretrace::ftrace

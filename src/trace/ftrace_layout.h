@@ -5,8 +5,8 @@
 //     header   magic, version
 //     sections one for each column that is not constant, raw or as a zstd frame
 //     padding  zeros, see kMostRowsPerByte
-//     index    the tables that have rows, their columns and where the sections are
-//     trailer  where the index is, and its checksum
+//     index    the tables that have rows, their columns and the places of the sections
+//     trailer  place and checksum of the index
 
 #include <cstdint>
 #include <limits>
@@ -28,13 +28,13 @@ constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeaderSize = 16;
 constexpr std::size_t kTrailerSize = 32;
 
-/// A file with more rows or more unpacked bytes than these allow is refused before anything is
-/// allocated; a writer pads a file that compresses too well.
+/// The reader rejects a file with more rows or unpacked bytes per byte of the file before it
+/// allocates anything; the writer pads a file that compresses better than that.
 constexpr std::uint64_t kMostRowsPerByte = 16;
 constexpr std::uint64_t kMostUnpackedPerByte = 1024;
 
 enum class Encoding : std::uint8_t {
-  constant,  ///< All rows have the value that the index has. No section.
+  constant,  ///< All rows have one value, which the index holds. There is no section.
   plain,     ///< Each row as a varint.
   delta,     ///< Each row as a varint of its difference to the row before (to 0 for the first).
   text,      ///< The lengths of all rows as varints, then the bytes of all rows.
@@ -45,7 +45,7 @@ struct Column {
   Encoding encoding = Encoding::constant;
   std::int64_t constant = 0;
   std::uint64_t offset = 0;
-  std::uint64_t stored_size = 0;  ///< Equal to raw_size: not compressed.
+  std::uint64_t stored_size = 0;  ///< Equal to raw_size if the section is not compressed.
   std::uint64_t raw_size = 0;
   std::uint64_t hash = 0;  ///< XXH64 of the raw bytes.
 };
@@ -66,7 +66,7 @@ std::int64_t to_wire(Value value) {
   }
 }
 
-/// False if the value does not fit.
+/// Returns false if the value does not fit.
 template <class Value>
 bool from_wire(std::int64_t wire, Value& value) {
   if constexpr (std::is_same_v<Value, bool>) {

@@ -18,8 +18,8 @@ namespace ftrace {
 
 namespace {
 
-/// Fills the tables of a trace. Columns that the file does not have keep their defaults; unknown
-/// ones are ignored.
+/// Fills the tables of a trace. Fields without a column in the file keep their defaults; unknown
+/// columns are ignored.
 class Reader {
  public:
   explicit Reader(std::string_view file) : file_(file), tables_(read_index(file)) {}
@@ -117,7 +117,7 @@ void take_loose_rows(LooseRows& loose, Trace& trace) {
   }
   for (MetadataRow& entry : loose.metadata)
     trace.metadata[std::move(entry.key)] = std::move(entry.value);
-  // No column says so, but the metadata of every format whose recordings do.
+  // There is no column for it. Every recording that knows its rank has this key in its metadata.
   trace.rank_is_known = trace.metadata.contains("distributedInfo");
   for (const Note& note : loose.notes)
     trace.notes.add(note.severity, note.text, note.example, note.count);

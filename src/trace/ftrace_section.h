@@ -7,11 +7,11 @@
 
 namespace foretrace::ftrace {
 
-/// The raw bytes, or a zstd frame of them if that is shorter.
+/// Returns a zstd frame of the raw bytes, or the raw bytes themselves if the frame is not shorter.
 std::string pack(std::string_view raw);
 
-/// Undoes pack(). `raw_size` must have been checked against the limits of the file. Throws
-/// TraceError.
+/// Undoes pack(). REQUIRES: `raw_size` is within the limits of the file. Throws TraceError if the
+/// bytes are damaged.
 std::string unpack(std::string_view stored, std::uint64_t raw_size, std::uint64_t hash);
 
 }  // namespace foretrace::ftrace

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which columns a .ftrace file has. One list for writing and for reading.
+// The tables and columns of a .ftrace file. Writing and reading share this list.
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace foretrace::ftrace {
 
-/// Fields that a trace has only once.
+/// Fields that a trace has only once: the single row of the table "trace".
 struct TraceRow {
   std::int32_t rank = 0;
   std::int32_t world_size = 1;

@@ -126,7 +126,7 @@ class Writer {
     return index;
   }
 
-  /// So that the file is as long as its contents demand of it.
+  /// Pads the file until its rows and unpacked bytes are within the reader's limits.
   void pad() {
     const std::uint64_t least =
         std::max(unpacked_ / kMostUnpackedPerByte, rows_ / kMostRowsPerByte) + 1;
@@ -158,7 +158,8 @@ LooseRows loose_rows(const Trace& trace) {
 std::string to_ftrace(const Trace& trace) {
   ftrace::LooseRows loose = ftrace::loose_rows(trace);
   ftrace::Writer writer;
-  // The list of tables serves reading too and so wants a trace that may change; writing only looks.
+  // each_table() also serves the reader, so it needs a mutable trace. The writer does not change
+  // it.
   ftrace::each_table(const_cast<Trace&>(trace), loose, writer);
   return writer.finish();
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-// Recognizes calls of CUDA and HIP that launch a kernel. Their names differ only in the prefix, so
-// the rest is compared. A graph launch is not among them: a recording of whole graphs has no
-// kernels for it.
+// Recognizes calls of CUDA and HIP that launch a kernel. The names of the two differ only in the
+// prefix, so the rest is compared. A graph launch does not count: a profiler that records whole
+// graphs has no kernels for it.
 
 #include <string_view>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Names for what our own export adds to the tables of Nsight Systems, in places that other readers
-// ignore: the exporter writes them, and the importer reads them back.
+// Our exporter adds data to the tables of Nsight Systems, in places that other readers ignore. The
+// exporter writes it under these names, and the importer reads it back.
 
 #include <string_view>
 

@@ -72,7 +72,7 @@ class Cutter {
   }
 
   bool stays(const DeviceRecord& record) const {
-    // A range on a device is launched by nothing.
+    // No call launches a range on a device, so only its times decide.
     if (record.kind == DeviceKind::annotation && is_marker(record.name))
       return is_inside(record.start_ns, record.duration_ns);
     return overlaps(record.start_ns, record.duration_ns) || called_.count(record.correlation) > 0;
@@ -125,13 +125,13 @@ class Cutter {
       if (overlaps(record.time_ns, 0)) to_.memory.push_back(record);
       reaches_end = reaches_end && record.time_ns < window_.end_ns;
     }
-    // They describe the state at the end of the recording.
+    // Segments and blocks describe the state at the end of the recording.
     if (!reaches_end) return;
     to_.segments = from_.segments;
     to_.blocks = from_.blocks;
   }
 
-  /// A link with one end outside leads nowhere.
+  /// Keeps a link only if both its ends are in the window.
   void cut_links() {
     std::map<std::int64_t, int> ends;
     for (const LinkRecord& record : from_.links) {
@@ -187,9 +187,9 @@ class Cutter {
   Window window_;
   Trace to_;
   std::unordered_set<std::uint32_t> called_;    ///< Correlation ids of calls in the window.
-  std::unordered_set<std::uint32_t> launched_;  ///< And of the device work that stays.
+  std::unordered_set<std::uint32_t> launched_;  ///< Correlation ids of device work that stays.
   std::unordered_set<std::uint64_t> nodes_;     ///< Nodes of CUDA graphs that stay.
-  std::vector<std::uint32_t> host_at_;          ///< New places of hosts, if tensors refer to them.
+  std::vector<std::uint32_t> host_at_;  ///< New index of each host record; empty without tensors.
 };
 
 std::int64_t step_number(std::string_view text, const std::string& whole) {

@@ -1,13 +1,13 @@
 #pragma once
 
-// How a file that draws all ranks of a job for viewers says so: it has no place for what tells
-// ranks apart, so it must not be taken for the recording of one.
+// The mark of a file that was exported to show all ranks of a job in a viewer. Its format cannot
+// tell the ranks apart, so the importer must not take it for the recording of one rank.
 
 #include <string_view>
 
 namespace foretrace {
 
-/// Of Trace::metadata; the value is how many ranks there are.
+/// Key in Trace::metadata; the value is the number of ranks.
 inline constexpr std::string_view kRanksShown = "foretraceRanksShown";
 
 }  // namespace foretrace

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kInstalled[] = {"site-packages/", "dist-packages/"};
 constexpr std::string_view kNotebookCell = "<notebook cell>";
 
-/// Modules of the standard library that appear on stacks of training programs. Sorted.
+/// Modules of the standard library that appear on stacks of training programs, sorted.
 constexpr std::string_view kStandard[] = {"__future__",
                                           "_collections_abc",
                                           "_weakrefset",
@@ -96,7 +96,7 @@ constexpr std::string_view kStandard[] = {"__future__",
                                           "zipfile",
                                           "zoneinfo"};
 
-/// Packages that training programs import. Sorted.
+/// Packages that training programs import, sorted.
 constexpr std::string_view kPackages[] = {"PIL",          "accelerate",
                                           "apex",         "bitsandbytes",
                                           "cv2",          "datasets",
@@ -138,13 +138,13 @@ bool is_among(std::string_view name, const std::string_view (&names)[size]) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-/// "torch" of "torch/nn/modules/linear.py", "typing" of "typing.py".
+/// Returns "torch" for "torch/nn/modules/linear.py" and "typing" for "typing.py".
 std::string_view top_package(std::string_view file) {
   const std::string_view first = file.substr(0, file.find('/'));
   return first.ends_with(".py") ? first.substr(0, first.size() - 3) : first;
 }
 
-/// The part after "site-packages/"; empty if there is none.
+/// The part after "site-packages/" or "dist-packages/"; empty if there is none.
 std::string_view installed_part(std::string_view file) {
   for (const std::string_view folder : kInstalled) {
     const std::size_t at = file.rfind(folder);

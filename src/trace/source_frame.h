@@ -1,9 +1,9 @@
 #pragma once
 
-// Frames of Python as profilers write them, and the origin of their code.
+// Frames of Python stacks as profilers write them, and the origin of their code.
 //
-//     "train.py(88): main"                                   a profiler's frames
-//     "/opt/env/lib/python3.11/site-packages/x/y.py:7 f"     those of a memory snapshot
+//     "train.py(88): main"                                   in a profiler's trace
+//     "/opt/env/lib/python3.11/site-packages/x/y.py:7 f"     in a memory snapshot
 //
 // PyTorch's profiler removes the search path from file names, so a library's "typing.py" looks like
 // a script "train.py"; a file whose name does not belong to Python or a well-known package counts
@@ -22,17 +22,19 @@ struct SourceFrame {
   int line = 0;
 };
 
-/// Nothing for frames that are not of a Python file: "<built-in method to>", frames of C++.
+/// Parses one frame. Returns nullopt for a frame outside Python files, such as "<built-in method
+/// to>" or a C++ frame.
 std::optional<SourceFrame> source_frame(std::string_view text);
 
-/// Sorted by how much they show users about their place in the program, most first.
+/// Sorted by how well a frame shows users where they are in their program, best first.
 enum class CodeOrigin : std::uint8_t { own, package, framework, standard };
 
 /// framework: PyTorch itself. standard: part of Python.
 CodeOrigin code_origin(std::string_view file);
 
-/// The path without the part before the package of an installed file, and one name for all cells of
-/// notebooks. Own files stay as they are.
+/// The path of a file in a form that does not depend on the machine: for an installed file, the
+/// part from its package on; for a notebook cell, one name for all cells. Own files keep their
+/// path.
 std::string portable_file(std::string_view file);
 
 }  // namespace foretrace

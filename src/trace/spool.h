@@ -1,15 +1,16 @@
 #pragma once
 
-// The spool: what the collector appends to while a program runs, one file per process. It is made
-// for surviving: whatever happens to the program or the disk, everything up to the last whole chunk
-// can be read. import_trace() turns it into a Trace; traces/README.md documents the layout.
+// The spool: the file that the collector appends to while a program runs, one for each process. It
+// survives crashes: whatever happens to the program or the disk, everything up to the last whole
+// chunk can be read. import_trace() turns it into a Trace; traces/README.md documents the layout.
 //
-//     header   one page, the only part that is ever rewritten: counters of what was lost
-//     chunks   {magic, kind, rows, size, CRC} and rows or texts; each stands for itself
+//     header   one page, the only part that is ever rewritten: counters of lost records
+//     chunks   {magic, kind, rows, size, CRC} and rows or texts; each can be read by itself
 //
 // All integers are in the byte order of the machine, which is little-endian wherever CUDA runs.
-// Times are nanoseconds of the clock that SpoolHeader::clock names; texts are numbered by text
-// chunks, and a number is only used in rows behind the chunk that explains it.
+// Times are in nanoseconds: times from CUPTI on the clock that Header::device_clock names, all
+// others on the monotonic clock. Rows refer to texts by number. The chunk with a text may follow
+// the rows that refer to it, because threads write side by side.
 
 #include <array>
 #include <cstdint>
@@ -21,7 +22,7 @@ constexpr std::array<char, 8> kMagic = {'\x89', 'F', 'S', 'P', 'L', '\r', '\n', 
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 4096;
 constexpr std::uint32_t kChunkMagic = 0x4b4e4843;  ///< "CHNK"
-/// No chunk is larger, so that a damaged size is known as such.
+/// No chunk is larger, so that the reader recognizes a damaged size.
 constexpr std::uint32_t kMostChunkBytes = 1U << 26;
 
 enum class Clock : std::uint32_t { monotonic, realtime };
@@ -34,14 +35,14 @@ struct Header {
   std::uint64_t process = 0;
   std::uint64_t parent = 0;
   Clock device_clock = Clock::monotonic;  ///< Clock of everything that CUPTI timed.
-  std::uint32_t cupti_version = 0;        ///< 0: CUPTI was never heard of.
-  // These count what was lost, as far as known. They are rewritten at every flush.
-  std::uint64_t rows = 0;              ///< Written.
+  std::uint32_t cupti_version = 0;        ///< 0 if CUPTI was never loaded.
+  // Counters of written and lost records, rewritten at every flush.
+  std::uint64_t rows = 0;              ///< Rows written.
   std::uint64_t dropped_by_cupti = 0;  ///< Records for which CUPTI had no buffer.
   std::uint64_t lost_on_disk = 0;      ///< Rows that could not be written.
   std::uint64_t untimed = 0;           ///< Kernels and copies without times: CUPTI ran out of room.
   std::uint64_t unknown_records = 0;   ///< Records of kinds that were not requested.
-  std::uint64_t discarded_records = 0;  ///< In buffers given back unread, for want of memory.
+  std::uint64_t discarded_records = 0;  ///< Records in buffers dropped unread for lack of memory.
   std::uint32_t disk_error = 0;         ///< errno of the first failed write.
   std::uint32_t cupti_error = 0;        ///< Result code of CUPTI's fatal error.
 };
@@ -59,7 +60,7 @@ struct ChunkHeader {
   ChunkKind kind = ChunkKind::rows;
   std::uint16_t reserved = 0;
   std::uint32_t count = 0;  ///< Rows, texts or facts.
-  std::uint32_t bytes = 0;  ///< Behind this header; a multiple of 8.
+  std::uint32_t bytes = 0;  ///< Size of the body after this header; a multiple of 8.
   std::uint32_t body_crc = 0;
   std::uint32_t head_crc = 0;  ///< CRC-32C of the fields above.
 };
@@ -122,7 +123,7 @@ struct Transfer {
   std::uint8_t source_kind = 0;
   std::uint8_t destination_kind = 0;
   std::uint8_t is_async = 0;
-  std::uint16_t source_device = 0;  ///< Source of peer copies.
+  std::uint16_t source_device = 0;  ///< For peer copies only, as is destination_device.
   std::uint16_t destination_device = 0;
   std::uint64_t graph_node = 0;
 };
@@ -145,12 +146,12 @@ struct Sync {
   std::uint64_t end = 0;
   std::uint32_t context = 0;
   std::uint32_t stream = 0;
-  std::uint64_t sync_id = 0;  ///< That of the record of the event; 0 if not known.
+  std::uint64_t sync_id = 0;  ///< Equal to Event::sync_id of the record waited for; 0 if unknown.
   std::uint32_t event = 0;
   std::uint32_t reserved = 0;
 };
 
-/// That an event was recorded on a stream.
+/// An event was recorded on a stream.
 struct Event {
   RowKind row = RowKind::event;
   std::uint16_t reserved = 0;
@@ -163,8 +164,8 @@ struct Event {
   std::uint64_t device_time = 0;
 };
 
-/// The program itself asks the driver for this memory: cudaMalloc, cudaMallocAsync and their
-/// opposites.
+/// The program allocates memory from the driver or frees it: cudaMalloc, cudaMallocAsync and their
+/// counterparts.
 struct DeviceMemory {
   RowKind row = RowKind::device_memory;
   std::uint16_t device = 0;
@@ -175,7 +176,7 @@ struct DeviceMemory {
   std::uint32_t context = 0;
   std::uint32_t stream = 0;
   std::uint8_t is_release = 0;
-  std::uint8_t is_async = 0;  ///< From a pool.
+  std::uint8_t is_async = 0;  ///< The memory comes from a pool.
   std::uint8_t memory_kind = 0;
   std::uint8_t reserved = 0;
   std::uint32_t source = 0;  ///< Text.
@@ -197,7 +198,7 @@ struct Overhead {
   std::uint32_t kind = 0;  ///< CUPTI's.
   std::uint64_t start = 0;
   std::uint64_t end = 0;
-  std::uint32_t thread = 0;  ///< 0: of no thread.
+  std::uint32_t thread = 0;  ///< 0 if it belongs to no thread.
   std::uint32_t correlation = 0;
 };
 
@@ -230,7 +231,7 @@ struct Stream {
   std::int32_t priority = 0;
 };
 
-/// How a callback number reads in call rows.
+/// The name of the API function that Call::callback numbers.
 struct CallName {
   RowKind row = RowKind::call_name;
   std::uint16_t domain = 0;
@@ -239,8 +240,8 @@ struct CallName {
   std::uint32_t reserved = 0;
 };
 
-/// NVTX. A push has its pop on the same thread and in the same domain; a start has its end anywhere
-/// in the process. Marks have no end.
+/// An NVTX range or mark. A push and its pop are on the same thread and in the same domain; the end
+/// of a start may be anywhere in the process. Marks have no end.
 struct Range {
   RowKind row = RowKind::range_push;
   std::uint16_t reserved = 0;
@@ -253,7 +254,7 @@ struct Range {
   std::uint64_t id = 0;  ///< Links starts and ends.
 };
 
-/// That a node of a CUDA graph waits for another.
+/// Node `after` of a CUDA graph waits for node `before`.
 struct GraphEdge {
   RowKind row = RowKind::graph_edge;
   std::uint16_t reserved = 0;
@@ -262,7 +263,8 @@ struct GraphEdge {
   std::uint64_t after = 0;
 };
 
-/// That a node was made as a copy of another, as all are when a graph is made executable.
+/// A node of a CUDA graph was created as a copy of another. Instantiating a graph copies all its
+/// nodes.
 struct GraphClone {
   RowKind row = RowKind::graph_clone;
   std::uint16_t reserved = 0;
@@ -271,21 +273,21 @@ struct GraphClone {
   std::uint64_t original = 0;
 };
 
-/// A block given out or taken back by PyTorch's caching allocator.
+/// PyTorch's caching allocator allocated or freed a block.
 struct Block {
   RowKind row = RowKind::block;
   std::int16_t device = 0;  ///< -1: host memory.
   std::uint32_t thread = 0;
   std::uint64_t time = 0;  ///< Time of the monotonic clock.
   std::uint64_t address = 0;
-  std::int64_t bytes = 0;  ///< Negative when taken back.
+  std::int64_t bytes = 0;  ///< Negative for a free.
   std::int64_t total_allocated = 0;
   std::int64_t total_reserved = 0;
 };
 
 struct ThreadName {
   RowKind row = RowKind::thread_name;
-  std::uint16_t is_given = 0;  ///< By the program: counts more than the system's name.
+  std::uint16_t is_given = 0;  ///< The program set the name; it takes precedence over the system's.
   std::uint32_t thread = 0;
   std::uint32_t name = 0;
   std::uint32_t reserved2 = 0;
@@ -308,7 +310,7 @@ struct Window {
   std::uint64_t time = 0;  ///< Time of the monotonic clock.
 };
 
-/// 0 for a number that is not a kind.
+/// The size of a row of this kind; 0 for a number that is not a kind.
 constexpr std::uint32_t row_bytes(RowKind kind) {
   switch (kind) {
     case RowKind::kernel:

@@ -1,7 +1,7 @@
 #pragma once
 
 // How programs and profilers name the ranges of training steps: "ProfilerStep#12" (PyTorch), and by
-// custom "step 12", "Iteration_12", "train_step: 12".
+// convention "step 12", "Iteration_12", "train_step: 12".
 
 #include <cstddef>
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace foretrace {
 
-/// How the name of a step's range begins that PyTorch's profiler marks.
+/// Prefix of the ranges with which PyTorch's profiler marks steps.
 inline constexpr std::string_view kProfilerStep = "ProfilerStep#";
 
 struct StepName {
-  std::size_t word = 0;  ///< Which of the words; 0 is PyTorch's own.
+  std::size_t word = 0;  ///< Index of the matched word in step_name()'s list; 0 is PyTorch's.
   std::uint64_t number = 0;
 };
 
-/// The number of the step that a range of this name is, or nothing.
+/// Parses the name of a range that marks a step. Returns nullopt for any other name.
 constexpr std::optional<StepName> step_name(std::string_view name) {
   constexpr std::string_view kWords[] = {"profilerstep", "training_step", "train_step", "step",
                                          "iteration",    "iter",          "batch"};

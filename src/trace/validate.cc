@@ -9,7 +9,7 @@ namespace foretrace {
 
 namespace {
 
-/// No recording is longer than 146 years.
+/// The longest duration that is accepted: 146 years.
 constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
 
 class Validator {

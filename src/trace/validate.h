@@ -4,8 +4,8 @@
 
 namespace foretrace {
 
-/// Throws TraceError if a record refers to something that is not there or has an impossible value.
-/// Linear.
+/// Throws TraceError if a record has an impossible value or refers to something that does not
+/// exist. Takes linear time.
 void validate(const Trace& trace);
 
 }  // namespace foretrace

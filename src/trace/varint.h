@@ -1,7 +1,7 @@
 #pragma once
 
-// Integers in as few bytes as they need: 7 bits a byte, lowest first, the top bit set in all but
-// the last byte. A signed one is folded first (0, -1, 1, -2 ... become 0, 1, 2, 3 ...).
+// Variable-length integers: 7 bits a byte, lowest first, the top bit set in all but the last byte.
+// Signed integers are folded first (0, -1, 1, -2 ... become 0, 1, 2, 3 ...).
 
 #include <bit>
 #include <cstdint>
@@ -34,7 +34,8 @@ inline void put_varint(std::string& out, std::uint64_t value) {
   out += static_cast<char>(value);
 }
 
-/// False if the bytes end in it or it is longer than 64 bits.
+/// Reads one varint at `at` and moves `at` behind it. Returns false if the bytes end within it or
+/// it is longer than 64 bits.
 inline bool take_varint(const char*& at, const char* end, std::uint64_t& value) {
   if (at < end && static_cast<unsigned char>(*at) < 0x80) {
     value = static_cast<unsigned char>(*at++);

@@ -5,7 +5,8 @@
 
 namespace foretrace {
 
-/// XXH64 with seed 0 (xxhash.com, "XXH64 algorithm description"): finds damage, not malice.
+/// XXH64 with seed 0 (xxhash.com, "XXH64 algorithm description"). It detects accidental damage, not
+/// tampering.
 std::uint64_t xxh64(std::string_view bytes);
 
 }  // namespace foretrace

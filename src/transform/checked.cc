@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-/// The selectors among the settings of a transform, with their names.
+/// Collects the selectors among the settings of a transform, with their names.
 class Selectors final : public Fields {
  public:
   explicit Selectors(Transform& transform) { transform.describe(*this); }
@@ -25,7 +25,7 @@ class Selectors final : public Fields {
   std::vector<std::pair<std::string, const Selector*>> found;
 };
 
-/// The ranks that settings name, those of selectors among them.
+/// Collects the ranks that the settings of a transform name, including the ranks of its selectors.
 class NamedRanks final : public Fields {
  public:
   explicit NamedRanks(Transform& transform) { transform.describe(*this); }
@@ -41,7 +41,8 @@ class NamedRanks final : public Fields {
   std::set<std::int32_t> found;
 };
 
-/// Notes which tasks selectors leave out because work of a device has the name.
+/// Adds a note for each selector that leaves out host tasks because device tasks match its name
+/// too.
 void note_left_out(Transform& transform, const Graph& graph, Notes& notes) {
   for (const auto& [name, selector] : Selectors(transform).found) {
     const std::size_t others = selector->left_out(graph);
@@ -54,7 +55,8 @@ void note_left_out(Transform& transform, const Graph& graph, Notes& notes) {
   }
 }
 
-/// Calls `visit` with all that neither a dependency nor an order of their lane makes wait.
+/// Calls `visit` with each task that nothing makes wait: it has no dependency, and its lane is not
+/// FIFO.
 template <class Visit>
 void each_free_task(const Graph& graph, const Visit& visit) {
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
@@ -66,7 +68,8 @@ void each_free_task(const Graph& graph, const Visit& visit) {
   }
 }
 
-/// Lets tasks that nothing makes wait any more wait for the one in front. `free_before` is sorted.
+/// Makes each task that has nothing left to wait for wait for the task in front of it on its lane.
+/// Tasks in `free_before`, which is sorted, stay free.
 void keep_places(Graph& graph, const std::vector<TaskId>& free_before) {
   each_free_task(graph, [&](TaskId task) {
     const TaskId front = graph.previous(task);

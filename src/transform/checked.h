@@ -10,15 +10,17 @@
 
 namespace foretrace {
 
-/// The ranks that its settings and selectors name; most name none. `transform` stays as it is.
+/// Returns the ranks that the settings of `transform`, including its selectors, name; most
+/// transforms name none. Does not change `transform`.
 std::set<std::int32_t> ranks_named(Transform& transform);
 
-/// Applies it so that work on lanes is conserved. On a shared or priority lane, which has no order
-/// of its own, a task that waits for nothing runs when the recording begins and is missing from the
-/// step it belongs to. So what the transform put on such a lane, or took the last wait from, and
-/// whatever only its place in line made wait when the lane lost its order, waits for the task in
-/// front. Notes say which host tasks a selector left out because device work has the name as well.
-/// Throws what apply() throws. `transform` stays as it is. Linear, apart from apply().
+/// Applies `transform` so that the work of each step is conserved. On a shared or priority lane,
+/// which has no order of its own, a task that waits for nothing would run when the recording begins
+/// and be missing from the step it belongs to. So every task on such a lane that the transform left
+/// without a wait gets a dependency on the task in front of it: one that it added, one whose last
+/// wait it removed, and one that waited only because its lane was FIFO before. Notes say which host
+/// tasks a selector left out because device tasks match its name too. Throws what apply() throws.
+/// Does not change `transform`. Linear, apart from apply().
 Effect apply_checked(Transform& transform, Graph& graph, const Context& context);
 
 }  // namespace foretrace

@@ -34,7 +34,7 @@ const std::vector<Instead>& insteads() {
   return all;
 }
 
-/// "Torch.Compile" and "torch_compile" are one.
+/// Returns the letters and digits in lower case, so that "Torch.Compile" equals "torch_compile".
 std::string plain(std::string_view words) {
   std::string text;
   for (const char c : words) {
@@ -56,7 +56,7 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-/// A transform, by its own name or by another, with what the name says of its settings.
+/// The transform that a name or synonym means, with the settings that the name implies.
 struct Meaning {
   const TransformEntry* entry = nullptr;
   std::string_view settings, value;
@@ -108,7 +108,7 @@ bool selects_by(const TransformEntry& entry, std::string_view name) {
   return where != settings.end() && where->at("properties").contains(std::string(name));
 }
 
-/// The name that the transform has for the setting `name`; `name` itself where nothing fits.
+/// Returns the transform's own name for the setting `name`; `name` itself if nothing fits.
 std::string setting_of(const TransformEntry& entry, std::string_view name) {
   if (has_setting(entry, name)) return std::string(name);
   if (selects_by(entry, name)) return "where." + std::string(name);
@@ -119,7 +119,7 @@ std::string setting_of(const TransformEntry& entry, std::string_view name) {
   return std::string(name);
 }
 
-/// At commas, but those inside of values such as /a,b/.
+/// Splits `text` at commas, except inside values such as /a,b/.
 std::vector<std::string_view> parts_of(std::string_view text) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
@@ -142,20 +142,20 @@ struct Part {
     name = without_blanks(text.substr(0, mark));
     if (mark == std::string_view::npos) return;
     std::string_view rest = without_blanks(text.substr(mark + 1));
-    // As in YAML: "num_workers: 4".
+    // A colon may also give a value, as in YAML: "num_workers: 4".
     has_value = text[mark] == '=' || rest.find('=') == std::string_view::npos;
     (has_value ? value : settings) = rest;
   }
 };
 
-/// "loader.workers=4" is "loader:workers=4".
+/// Whether a name is a transform and its setting, as in "loader.workers=4" for "loader:workers=4".
 bool is_dotted(std::string_view name) {
   const std::size_t dot = name.find('.');
   return dot != std::string_view::npos && !transform_called(name.substr(0, dot)).empty() &&
          transform_called(name).empty();
 }
 
-/// "num_workers 8" is "num_workers=8"; empty where the last word is no number.
+/// Returns "num_workers=8" for "num_workers 8"; empty if the last word does not begin with a digit.
 std::string with_equals(std::string_view text) {
   const std::size_t blank = text.rfind(' ');
   if (blank == std::string_view::npos || text.find_first_of(":=") != std::string_view::npos)
@@ -165,7 +165,7 @@ std::string with_equals(std::string_view text) {
   return std::string(without_blanks(text.substr(0, blank))) + "=" + std::string(value);
 }
 
-/// "amp + prefetch" is "amp,prefetch": where each word is a step by itself.
+/// Returns "amp,prefetch" for "amp + prefetch"; empty unless each word is a step by itself.
 std::string as_list(std::string_view text) {
   std::string list;
   std::string_view rest = text;
@@ -251,7 +251,8 @@ class Steps {
   bool has_settings_ = false;
 };
 
-/// "h100" names no single device, but says what is asked for.
+/// Returns steps for up to three devices whose names begin with `name`: "h100" fits several. Empty
+/// if none does.
 std::string devices_like(std::string_view name) {
   const std::string wanted = plain(name);
   if (wanted.size() < 2) return {};
@@ -277,7 +278,7 @@ std::vector<std::string> long_words(std::string_view text) {
   return words;
 }
 
-/// Transforms whose summary or other names speak of the same things.
+/// Lists up to three transforms whose name, synonyms or summary share words with `name`.
 std::string transforms_about(std::string_view name) {
   constexpr std::size_t kMost = 3;
   constexpr std::array<std::string_view, 6> kEverywhere = {"with", "that", "make",
@@ -357,13 +358,13 @@ std::string no_such_transform(std::string_view name) {
   const std::string what = "there is no transform \"" + std::string(name) + "\"";
   if (const Instead* instead = instead_of(name)) return what + ": " + std::string(instead->text);
   constexpr std::string_view kAll = "; `foretrace list transforms` shows all";
-  // In a scenario only the names themselves are taken.
+  // A scenario accepts only the transforms' own names.
   if (const std::optional<Meaning> meaning = meaning_of(name)) {
     std::string step(meaning->entry->name);
     if (!meaning->settings.empty()) step += ":" + std::string(meaning->settings);
     return what + " (did you mean \"" + step + "\"?)" + std::string(kAll);
   }
-  const std::size_t arrow = name.find("->");  // "a100 -> h100" asks for the second.
+  const std::size_t arrow = name.find("->");  // "a100 -> h100" asks for the second device.
   const std::string_view device = arrow == name.npos ? name : name.substr(arrow + 2);
   if (const std::string devices = devices_like(device); !devices.empty())
     return what + "; to predict for that device, use " + devices;

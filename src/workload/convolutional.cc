@@ -11,8 +11,8 @@
 namespace foretrace {
 namespace {
 
-/// Bytes for each output element: batch norm reads twice and writes, ReLU reads and writes; about
-/// as many backward, with the saved input read again.
+/// Bytes per output element: batch norm reads twice and writes once, ReLU reads and writes; the
+/// backward pass moves about as much and reads the saved input again.
 constexpr double kPixelBytes = 10, kPixelBackBytes = 14;
 constexpr std::int64_t kConvolutionKernels = 3;
 
@@ -26,7 +26,7 @@ const std::map<std::int64_t, ResNetShape> kResNets = {{18, {{2, 2, 2, 2}, false}
                                                       {50, {{3, 4, 6, 3}, true}},
                                                       {101, {{3, 4, 23, 3}, true}},
                                                       {152, {{3, 8, 36, 3}, true}}};
-/// Convolutions of the five stages of VGG.
+/// Number of convolutions in each of VGG's five stages.
 const std::map<std::int64_t, std::vector<std::int64_t>> kVggs = {
     {11, {1, 1, 2, 2, 2}}, {13, {2, 2, 2, 2, 2}}, {16, {2, 2, 3, 3, 3}}, {19, {2, 2, 4, 4, 4}}};
 constexpr std::int64_t kStages[] = {64, 128, 256, 512, 512};
@@ -35,10 +35,10 @@ constexpr std::int64_t kVggPooled = 7, kVggWide = 4096;
 class Convolutional final : public Workload {
  public:
   void describe(Fields& fields) override {
-    fields.choice("kind", kind_, {"resnet", "vgg"}, "Family of networks");
+    fields.choice("kind", kind_, {"resnet", "vgg"}, "Family of the network");
     fields.integer("depth", depth_, "18, 34, 50, 101, 152 for resnet; 11, 13, 16, 19 for vgg", 1);
     fields.integer("image", image_, "Height and width of an image", 32);
-    fields.integer("classes", classes_, "Classes that there are", 1);
+    fields.integer("classes", classes_, "Number of classes", 1);
   }
 
   void check() const override {
@@ -66,7 +66,7 @@ class Convolutional final : public Workload {
 
  private:
   struct Convolution {
-    std::int64_t inputs, outputs, kernel, size;  ///< `size` is the height of the output.
+    std::int64_t inputs, outputs, kernel, size;  ///< Height and width of the output.
     bool has_bias = false;
   };
 

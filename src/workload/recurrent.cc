@@ -1,5 +1,5 @@
-// LSTM layers, stacked. The product with the input of all s steps is one matrix product of s b
-// rows; the product with the state is one of b rows for each step, which nothing runs beside:
+// Stacked LSTM layers. The product with the input of all s steps is one matrix product of s b rows;
+// the product with the state is one product of b rows per step, which overlaps nothing:
 //
 //     parameters of a layer   4 h (h_in + h) + 8 h        (two biases, as cuDNN has)
 
@@ -12,17 +12,17 @@ namespace foretrace {
 namespace {
 
 constexpr double kGates = 4;
-/// Bytes for each element of the state and step: four gates read, cell read and written, state
-/// written; backward about twice as many.
+/// Bytes per element of the state and step: four gates read, cell read and written, state written;
+/// about twice as many in the backward pass.
 constexpr double kCellBytes = 14, kCellBackBytes = 28;
-constexpr double kLogitBytes = 18, kLogitBackBytes = 10;  ///< For each logit, as of transformers.
+constexpr double kLogitBytes = 18, kLogitBackBytes = 10;  ///< Per logit, as in transformer.cc.
 
 class Recurrent final : public Workload {
  public:
   void describe(Fields& fields) override {
     fields.integer("layers", layers_, "LSTM layers", 1);
     fields.integer("hidden", hidden_, "Width of the state, and of the embedding", 1);
-    fields.integer("vocabulary", vocabulary_, "Tokens that there are", 1);
+    fields.integer("vocabulary", vocabulary_, "Number of distinct tokens", 1);
     fields.integer("sequence", sequence_, "Tokens of a sample", 1);
     fields.flag("tied", tied_, "Embedding and head share their table");
   }

@@ -1,13 +1,12 @@
-// Transformers. s tokens of b sequences on a device, width h, t tensor parallel ranks, a heads of
-// size d, k of them for keys and values, feed-forward width f.
+// Transformers. A device has s tokens of b sequences, width h, t tensor parallel ranks, a heads of
+// size d, k heads for keys and values, and feed-forward width f.
 //
 //     parameters of a block   h (a + 2 k) d + a d h + (2 or 3) h f, biases and norms
 //     kept for the backward   s b (10 h + (2 (a + 2 k) d + 2 a d + 4 f (6 f if gated)) / t) bytes,
-//                             and 5 s^2 b a / t of scores that are not fused
-//                             (Korthikanti et al., arXiv 2205.05198: s b h (34 + 5 a s / h) at t =
-//                             1)
+//                             plus 5 s^2 b a / t for scores that are not fused (Korthikanti et al.,
+//                             arXiv 2205.05198: s b h (34 + 5 a s / h) at t = 1)
 //
-// Ignored: rotary embedding as work of its own, auxiliary losses, unequal loads of experts.
+// Not modelled: rotary embedding as separate work, auxiliary losses, unequal loads of experts.
 
 #include <cmath>
 
@@ -17,19 +16,21 @@
 namespace foretrace {
 namespace {
 
-/// Vocabularies are padded to this many rows for each tensor parallel rank, as Megatron does.
+/// Vocabularies are padded to a multiple of this many rows per tensor parallel rank, as in
+/// Megatron.
 constexpr double kVocabularyStep = 128;
-/// Bytes that pointwise kernels move for each element, with 2 bytes each: a norm reads and writes;
-/// an addition with dropout reads two, writes one and a mask; its backward reads one more.
+/// Bytes that pointwise kernels move per element of 2 bytes: a norm reads and writes; an addition
+/// with dropout reads two, writes one and a mask; its backward pass reads one more.
 constexpr double kNormBytes = 4, kAddBytes = 7, kNormBackBytes = 8, kAddBackBytes = 7;
 /// An activation with bias reads and writes; a gated one reads two.
 constexpr double kActBytes = 4, kGatedBytes = 6, kActBackBytes = 6, kGatedBackBytes = 10;
 constexpr double kCopyBytes = 4;  ///< Bias and transposition of queries, keys and values.
-/// Unfused scores: masked softmax reads and writes, dropout reads and writes and makes a mask.
+/// Unfused scores: the masked softmax reads and writes; dropout reads, writes and creates a mask.
 constexpr double kScoreBytes = 9, kScoreBackBytes = 11;
-/// Loss on logits: cast to 4 bytes, maximum, exponential and sum; backward scales and casts.
+/// Loss on logits: cast to 4 bytes, maximum, exponential and sum; the backward pass scales and
+/// casts.
 constexpr double kLossBytes = 18, kLossBackBytes = 10;
-/// Kernels of a block as Megatron and PyTorch launch them, counted in their sources: recalled.
+/// Kernels of a block as Megatron and PyTorch launch them, counted in their sources; recalled.
 constexpr std::int64_t kBlockKernels = 18, kUnfusedKernels = 6, kExpertKernels = 12;
 
 class Transformer final : public Workload {
@@ -42,24 +43,25 @@ class Transformer final : public Workload {
     fields.integer("head_size", head_size_, "Width of a head; 0: hidden / heads", 0);
     fields.integer("ffn", ffn_, "Width of the feed-forward layer; 0: 4 hidden", 0);
     fields.flag("gated", gated_, "The feed-forward layer has a gate (SwiGLU): three matrices");
-    fields.integer("vocabulary", vocabulary_, "Tokens that there are", 1);
+    fields.integer("vocabulary", vocabulary_, "Number of distinct tokens", 1);
     fields.integer("sequence", sequence_, "Tokens of a sample", 1);
     fields.integer("positions", positions_, "Rows of a learned table of positions", 0);
     fields.flag("tied", tied_, "Embedding and head share their table");
     fields.flag("biases", biases_, "Linear layers have biases, norms have shifts");
-    fields.flag("dropout", dropout_, "Masks are made and kept");
+    fields.flag("dropout", dropout_, "Dropout masks are created and kept");
     fields.flag("head_bias", head_bias_, "The head has a bias");
     fields.flag("bert", bert_, "Segments, pooler, masked-language and next-sentence heads");
     fields.integer("experts", experts_, "Experts of a block; 0: dense", 0);
     fields.integer("active_experts", active_, "Experts that a token is sent to", 0);
     fields.integer("expert_ffn", expert_ffn_, "Width of an expert; 0: ffn", 0);
-    fields.integer("shared_ffn", shared_ffn_, "Width of experts that see every token", 0);
-    fields.integer("dense_layers", dense_layers_, "First blocks that have no experts", 0);
+    fields.integer("shared_ffn", shared_ffn_,
+                   "Width of the shared experts, which process every token", 0);
+    fields.integer("dense_layers", dense_layers_, "Number of first blocks without experts", 0);
     fields.integer("query_rank", query_rank_, "Latent attention: rank of queries; 0: none", 0);
     fields.integer("kv_rank", kv_rank_, "Latent attention: rank of keys and values; 0: none", 0);
     fields.integer("rotary_size", rotary_, "Latent attention: rotary part of a head", 0);
     fields.integer("value_size", value_size_, "Width of a head's values; 0: head_size", 0);
-    fields.integer("window", window_, "Tokens that every second block looks back; 0: all", 0);
+    fields.integer("window", window_, "Tokens that every second block attends back to; 0: all", 0);
   }
 
   void check() const override {
@@ -163,7 +165,8 @@ class Transformer final : public Workload {
         norm() + (tied_ ? 0 : table) + (head_bias_ ? static_cast<double>(vocabulary_) : 0);
     // The masked-language transformation, the pooler, two norms and the next-sentence classifier.
     if (bert_) row.all_parameters += 2 * (h * h + h) + 2 * h + 2 * h + 2 - norm();
-    row.parameters = norm() + v * h;  // A copy where it is tied and on another stage.
+    // A copy if the table is tied and the head is on another stage.
+    row.parameters = norm() + v * h;
     row.kept = row.kept_selective = row.kept_full =
         bytes(n * (h * whole(slice) * 2 * static_cast<double>(slice.element_bytes) + 4 * v));
     row.working = bytes(n * v * static_cast<double>(slice.element_bytes));
@@ -233,7 +236,7 @@ class Transformer final : public Workload {
     if (shared_ffn_ > 0) add_feed_forward(row, n, t, static_cast<double>(shared_ffn_), whole_n);
   }
 
-  /// Scores and what is made of them. A causal model computes half of a fused kernel's scores;
+  /// Adds the scores and their use. A causal model computes half of a fused kernel's scores;
   /// `operations` counts all of them, as published rates do.
   void add_attention(LayerRow& row, const LayerSlice& slice, double n, double whole_n) const {
     const double a = static_cast<double>(heads_) / static_cast<double>(slice.tensor);

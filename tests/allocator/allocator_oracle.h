@@ -1,8 +1,8 @@
 #pragma once
 
-// The caching allocator once more, as plainly as the rules can be written: lists that are walked
-// from end to end, no index, no counters. Whatever it shares with the real one would be an error
-// that both make, so it shares nothing but the types of questions and answers.
+// A second caching allocator, written as plainly as its rules allow: lists that are walked from end
+// to end, no index, no counters. It shares only the types of questions and answers with the real
+// one, because both would make the same mistake in shared code.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ namespace foretrace {
 
 class AllocatorOracle {
  public:
-  /// `divisions` by power of two, from 1 MiB on.
+  /// `divisions` are the settings by power of two, from 1 MiB on.
   AllocatorOracle(const AllocatorSettings& settings, std::vector<std::int64_t> divisions)
       : settings_(settings), divisions_(std::move(divisions)) {}
 
@@ -71,7 +71,7 @@ class AllocatorOracle {
     finish(Nanoseconds::max());
     for (Segment& segment : segments_) segment.shrunk = segment.expandable && unmap(segment);
     tidy();
-    // Address space of which nothing was ever mapped stays.
+    // Address space stays reserved if nothing was ever mapped in it.
     std::erase_if(segments_, [](const Segment& segment) {
       const State state = segment.blocks[0].state;
       return segment.blocks.size() == 1 &&
@@ -235,7 +235,7 @@ class AllocatorOracle {
     tidy();
   }
 
-  /// Joins what belongs together.
+  /// Merges adjacent blocks that are free or unmapped alike.
   void tidy() {
     for (Segment& segment : segments_) {
       for (std::size_t i = 0; i + 1 < segment.blocks.size();) {

@@ -93,7 +93,7 @@ TEST(AllocatorProgram, ExpandableSegmentsGrowWhereTheyEnd) {
   const std::string top = "set expandable_segments=true\n";
   EXPECT_EQ(after(top + "malloc a 30MiB\nmalloc b 5MiB"), "a30 b5 .5");
   EXPECT_EQ(after(top + "malloc a 30MiB\nmalloc b 15MiB"), "a30 b15 .15");
-  // Reserved are 40 MiB for 30; of 30 more only 20 have to be mapped.
+  // 40 MiB are reserved for 30 MiB; for 30 MiB more, only 20 MiB have to be mapped.
   EXPECT_EQ(after(top + "malloc a 30MiB\nmalloc b 20MiB\nfree a\nmalloc c 40MiB"),
             ".30 b20 c40 .10");
   EXPECT_EQ(after(top + "malloc a 1KiB\nmalloc b 30MiB"), "a0.0009765625 .1.9990234375 | b30 .10");
@@ -103,8 +103,8 @@ TEST(AllocatorProgram, ExpandableSegmentsGiveBackWholePages) {
   const std::string top = "set expandable_segments=true\n";
   EXPECT_EQ(after(top + "malloc a 50MiB\nmalloc b 10MiB\nfree a\nempty_cache"), ".10 b10");
   EXPECT_EQ(after(top + "malloc a 50MiB\nfree a\nempty_cache"), "");
-  // Memory unmapped at the front makes room for pages at the end, and is mapped again where that
-  // fits.
+  // Unmapping memory at the front makes room for pages at the end. The front is mapped again if
+  // that fits the limit.
   const std::string grown =
       "limit 160MiB\n" + top + "malloc a 50MiB\nmalloc b 10MiB\nfree a\nmalloc c 120MiB";
   EXPECT_EQ(after(grown), ".10 b10 c120");

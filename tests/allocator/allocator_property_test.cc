@@ -54,7 +54,7 @@ struct Action {
   Nanoseconds now{}, done{};
 };
 
-/// Handles are freed once, after they were asked for; also those that were refused.
+/// A program that frees each handle once, after it was requested, even if the request was refused.
 std::vector<Action> random_program(std::mt19937& random, std::size_t most, bool with_beyond) {
   std::vector<Action> program;
   std::vector<std::int64_t> held;
@@ -87,7 +87,7 @@ std::vector<Action> random_program(std::mt19937& random, std::size_t most, bool 
   return program;
 }
 
-/// Whether it was served within the limit.
+/// True if the request was served within the limit.
 bool act(const Action& action, CachingAllocator& allocator) {
   switch (action.kind) {
     case Action::Kind::malloc:
@@ -107,8 +107,8 @@ bool act(const Action& action, CachingAllocator& allocator) {
   return true;
 }
 
-/// The levels, from the segments alone. Fails if the blocks of one do not cover it, or two free
-/// ones are adjacent.
+/// The levels, computed from the segments alone. Fails if the blocks of a segment do not cover it,
+/// or if two free blocks are adjacent.
 AllocatorLevels levels_of(const std::vector<AllocatorSegment>& segments) {
   AllocatorLevels levels;
   for (const AllocatorSegment& segment : segments) {
@@ -172,7 +172,7 @@ TEST(AllocatorProperty, AccountsForEveryByteOfAHundredThousandPrograms) {
       }
     }
     for (std::int64_t handle = 0; handle < 40; ++handle) allocator.free(handle, 1s);
-    allocator.malloc(100, Bytes{0}, 0, Nanoseconds::max());  // Finds all streams done.
+    allocator.malloc(100, Bytes{0}, 0, Nanoseconds::max());  // By then all streams are done.
     EXPECT_EQ(allocator.levels(), (AllocatorLevels{.reserved = allocator.levels().reserved}));
     EXPECT_EQ(levels_of(allocator.segments()), allocator.levels());
     allocator.empty_cache();

@@ -7,8 +7,8 @@
 namespace foretrace {
 namespace {
 
-/// No two that live at the same time overlap, nothing lies above the footprint, and that is no less
-/// than the load.
+/// Expects that no two blocks alive at the same time overlap, that nothing lies above the
+/// footprint, and that the footprint is no less than the load.
 void expect_sound(const std::vector<PoolBlock>& blocks, const PoolPlan& plan) {
   ASSERT_EQ(plan.offsets.size(), blocks.size());
   EXPECT_GE(plan.footprint, plan.peak_load);
@@ -33,7 +33,7 @@ TEST(BlockPool, NothingTakesNoRoom) {
 
 TEST(BlockPool, AChainTakesTurns) {
   // aaa
-  //    bbb        each where the one before the last stood
+  //    bbb        each starts at the offset of the block before the last one
   //  cccc
   //     dddd
   const std::vector<PoolBlock> chain = {
@@ -71,7 +71,8 @@ TEST(BlockPool, WhatIsAlwaysThereStandsAtTheBottom) {
 }
 
 TEST(BlockPool, KnowingTheFutureSavesWhatBestFitInOrderWastes) {
-  // In order of time: 2 at 0, 3 on top, then 4 finds only the gap of 2 and goes to 5: 9 in all.
+  // In order of time: 2 goes to 0, 3 on top of it, then 4 does not fit into the gap of 2 and goes
+  // to 5: 9 in all.
   const std::vector<PoolBlock> blocks = {{Bytes{2}, 0, 1}, {Bytes{3}, 0, 2}, {Bytes{4}, 1, 2}};
   const PoolPlan plan = plan_pool(blocks);
   expect_sound(blocks, plan);
@@ -111,7 +112,7 @@ TEST(BlockPool, PlacesAnyBlocksWithoutOverlap) {
 }
 
 TEST(BlockPool, ATrainingStepTakesLittleMoreThanItsLoad) {
-  // Activations are freed in the opposite order, workspaces and gradients live in between.
+  // Activations are freed in reverse order; workspaces and gradients live in between.
   for (unsigned seed = 0; seed < 20; ++seed) {
     std::vector<PoolBlock> blocks;
     std::mt19937 random(seed);

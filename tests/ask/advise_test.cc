@@ -19,7 +19,7 @@
 namespace foretrace {
 namespace {
 
-/// Steps that load, launch, and wait for the device; of so many milliseconds:
+/// Steps that load, launch, and wait for the device, each for the given number of milliseconds:
 ///
 ///     cpu  |iiiL        s|
 ///     gpu  |    KKKKKKKK |
@@ -74,8 +74,8 @@ TEST(Advise, WhatBringsLessThanNoiseIsNotRecommended) {
   }
 }
 
-// Loading costs 12 and waiting for the device 7 of each step of 69; but who loads ahead or no
-// longer waits is bound by the device, 50, in both cases.
+// Loading takes 12 of each step of 69 and waiting for the device takes 7. With either change,
+// loading ahead or not waiting, the step is bound by the device, which needs 50.
 TEST(Advise, TwoThatTakeAwayTheSameWaitingDoNotAddUp) {
   AdviceQuestion question;
   question.only = {"loader", "remove_sync"};
@@ -123,8 +123,7 @@ TEST(Advise, HalfPrecisionIsNotAdvisedToWhoHasIt) {
   EXPECT_EQ(why->reason, "100.0 % of the time of its arithmetic is in half precision already");
 }
 
-// Two batches at once are enough beside kernels of 50; beside kernels a third as long, they are
-// not.
+// Two batches at once are enough beside kernels of 50, but not beside kernels a third as long.
 TEST(Advise, SettingsAreChosenAnewBesideOthers) {
   AdviceQuestion question;
   question.only = {"loader", "amp"};
@@ -148,7 +147,7 @@ TEST(Advise, WhatMayAsWellBringNothingIsOfLowConfidence) {
   EXPECT_EQ(confidence_of(job, loading).word, "low");
 }
 
-// Ten launches per step, and a pause that is not work of the model.
+// Ten launches per step, and a pause in which the model does no work.
 TEST(Advise, APauseIsNoLaunching) {
   std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
   for (int step = 0; step < 6; ++step) {
@@ -169,14 +168,15 @@ TEST(Advise, APauseIsNoLaunching) {
   const Suggestion* graphs = named(advice, "cuda_graphs");
   ASSERT_NE(graphs, nullptr);
   EXPECT_FALSE(graphs->recommended);
-  EXPECT_TRUE(graphs->why_not.starts_with("would gain more than launching in no time at all"))
+  EXPECT_TRUE(graphs->why_not.starts_with("would gain more than if launching took no time at all"))
       << graphs->why_not;
   ASSERT_EQ(advice.first.size(), 1U);
   EXPECT_TRUE(advice.first[0].starts_with("\"sleep\", 9 ms of host work a step in long pieces"))
       << advice.first[0];
 }
 
-/// Steps of ten launches, in each of which `inserted` happens; see APauseIsNoLaunching.
+/// Steps of ten launches, each step with what `on_cpu` and `on_gpu` insert; see
+/// APauseIsNoLaunching.
 Inference launching_steps(const std::string& on_cpu, const std::string& on_gpu,
                           const std::string& dependencies) {
   const auto numbered = [](std::string part, int step) {
@@ -219,9 +219,9 @@ TEST(Advise, NoGraphHoldsSizesThatTheDataDecides) {
   const Advice advice =
       advise(launching_steps("\"aten::nonzero\":host 20", "", ""), only("cuda_graphs"));
   EXPECT_FALSE(graphs_for(advice).recommended);
-  EXPECT_EQ(
-      graphs_for(advice).why_not,
-      "no graph can hold what follows aten::nonzero: the size of its result differs in each step");
+  EXPECT_EQ(graphs_for(advice).why_not,
+            "no graph can contain the work after aten::nonzero: the size of its result differs in "
+            "each step");
 }
 
 TEST(Advise, NoGraphGoesOnBeyondACollectiveThatTheHostWaitsFor) {
@@ -244,8 +244,8 @@ TEST(Advise, DriverCallsThatAllocateAreNamedFirst) {
       << advice.first[0];
 }
 
-/// Ranks that work for so long in each step and then reduce, where the first come wait for the
-/// last.
+/// A rank that works for `work` in each step and then reduces, where it waits for `wait` for the
+/// last rank.
 Inference rank_of(int work, int wait) {
   std::string text, gpu = "gpu: ";
   for (int i = 0; i < 4; ++i) {
@@ -287,7 +287,7 @@ TEST(Straggler, IsNoneAmongRanksThatAreAlike) {
   EXPECT_EQ(choice.straggler, "");
 }
 
-// A recording of which nobody knows what the step waits for has no headline.
+// If nobody knows what the step of a recording waits for, the answer has no headline.
 TEST(Advise, SaysNothingWhereOtherRanksDecide) {
   const Advice advice = advise(rank_of(100, 300), {});
   EXPECT_EQ(advice.trust.grade(), Grade::poor);
@@ -351,7 +351,7 @@ TEST(Advise, SaysWhatIsWrong) {
             "--until: throughput: needs --samples, the number of samples in a recorded step");
   EXPECT_EQ(asked("throughput >= x", "", 8),
             "--until: throughput: must be a number of samples per second above 0, got \"x\"");
-  EXPECT_EQ(asked("step_time <= 0ms", ""), "--until: step_time: must leave a step some time");
+  EXPECT_EQ(asked("step_time <= 0ms", ""), "--until: step_time: must allow steps longer than 0ns");
   EXPECT_EQ(asked("step_time <= 3ms", "loader.workers"),
             "--vary: name the values to try: loader.workers=1..32");
   EXPECT_EQ(asked("step_time <= 3ms", "kernels."),
@@ -385,7 +385,7 @@ TEST(Advise, SamplesAreAnsweredTheSameEveryTime) {
 TEST(Advise, CorpusHoldsItsBounds) {
   for (const std::string& path : corpus_files({".json.gz", ".sqlite"})) {
     SCOPED_TRACE(path);
-    if (std::filesystem::file_size(path) > 300'000) continue;  // Seconds, each.
+    if (std::filesystem::file_size(path) > 300'000) continue;  // Takes seconds.
     Advice advice;
     try {
       advice = advise(path, {});
@@ -407,7 +407,7 @@ TEST(Advise, RefusesMemorySnapshots) {
   }
 }
 
-/// Four steps on one A100 with a gradient of so many bytes; each takes 40 ms.
+/// Four steps on one A100 with a gradient of this size; each step takes 40 ms.
 Inference steps_with_gradients(const std::string& bytes) {
   std::string text, gpu = "gpu: ", blocks;
   for (int i = 0; i < 4; ++i) {
@@ -434,7 +434,7 @@ TEST(Advise, MoreGpusPayAsLongAsTheirGradientsAreSmall) {
     EXPECT_GT(point.each_added, .5) << point.gpus;
     EXPECT_LE(point.times_as_fast, static_cast<double>(point.gpus)) << point.gpus;
   }
-  // All that one host can send takes far longer than the step.
+  // Sending through one host takes far longer than the step.
   const MoreGpus large = advise(steps_with_gradients("4GB"), {.network = "aws-p3"}).more_gpus;
   ASSERT_EQ(large.points.size(), 10U);
   EXPECT_EQ(large.points[3].gpus, 16);
@@ -449,7 +449,7 @@ TEST(Advise, WithoutGradientsItSaysHowToAsk) {
   EXPECT_EQ(refusal({.network = "no-such"}).substr(0, 9), "--network");
 }
 
-/// Forty all-reduces of 100 kB behind one backward pass, which take as long as a latency does.
+/// Forty all-reduces of 100 kB after one backward pass, each as long as a latency.
 TEST(Advise, ManySmallBucketsAreJoinedOnTheNetworkThatIsGiven) {
   std::string text, gpu = "gpu: ", nccl = "nccl: ", waits;
   for (int i = 0; i < 4; ++i) {

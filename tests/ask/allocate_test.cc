@@ -90,7 +90,7 @@ TEST(Allocate, FormulasAreObjectives) {
   question.objective = "rate * speed";
   EXPECT_EQ(refusal_of_allocate(question),
             "--objective: \"rate * speed\": must be a formula of nodes, rate, one, value, samples, "
-            "done, left, and is not at \"speed\"");
+            "done, left, but cannot be read at \"speed\"");
   question.objective = "1 / (nodes - 2)";
   EXPECT_EQ(refusal_of_allocate(question),
             "objective of job a: \"1 / (nodes - 2)\": must be a finite number");
@@ -103,14 +103,14 @@ TEST(Allocate, SaysWhatIsMissing) {
             "plan allocate: must have --nodes, or one log: --events, --sacct or --swf");
   question.nodes = 1;
   EXPECT_EQ(refusal_of_allocate(question),
-            "--nodes: must be at least those that jobs have now, 2, got 1");
+            "--nodes: must be at least what the jobs have now, 2, got 1");
   question.nodes = 8, question.objective = "deadline";
   EXPECT_EQ(refusal_of_allocate(question),
-            "objective: deadline needs a deadline and samples of job a");
+            "objective: deadline needs a deadline and samples for job a");
   question.objective = "speedup";
   question.jobs = folder.write("slow.json", R"({"jobs": [{"rates": {"1": 0, "2": 1}}]})");
   EXPECT_EQ(refusal_of_allocate(question),
-            "objective: speedup must be bounded; job job does nothing on one node");
+            "objective: speedup must be bounded; job job processes no samples on one node");
   question.jobs = folder.write("both.json", R"({"jobs": [{"name": "a"}]})");
   EXPECT_EQ(refusal_of_allocate(question),
             question.jobs +

@@ -12,7 +12,7 @@ struct Moved {
   Nanoseconds duration{0};
 };
 
-/// A copy and a matrix product that were recorded on a V100, after these steps.
+/// A copy and a matrix product recorded on a V100, after applying these steps.
 Moved moved(const std::string& machine, const std::vector<std::string>& steps) {
   Graph graph = parse_graph("stream: copy:copy_on_device 1000, sgemm 1000");
   graph.device_names() = {"Tesla V100-SXM2-32GB"};

@@ -14,7 +14,7 @@ namespace {
 
 Nanoseconds time_of(const Graph& graph) { return step_times(graph, simulate(graph)).step_time; }
 
-/// One line for each rung that the graph has any of.
+/// One line for each rung of the ladder that the graph has work for.
 std::string ladder(std::string_view text) {
   const Graph graph = parse_graph(text);
   std::string all = "\n";
@@ -143,12 +143,12 @@ TEST(SpeedNeeded, EqualsTheClosedForm) {
   }
   EXPECT_EQ(speed_needed(graph, kernels, 19us), std::nullopt);
   EXPECT_EQ(speed_needed(graph, kernels, 100us), 1.0);
-  EXPECT_EQ(speed_needed(graph, kernels, 20us), 0.0);  // Only without them.
+  EXPECT_EQ(speed_needed(graph, kernels, 20us), 0.0);  // Only if kernels take no time.
   EXPECT_NEAR(*speed_needed(graph, lever_named(graph, "kernels.A"), 80us), 2, 0.002);
 }
 
 TEST(SpeedUp, EndsWhereThePathMoves) {
-  // The host takes 30: kernels more than twice as fast bring nothing.
+  // The host takes 30 of 60: making kernels more than twice as fast gains nothing.
   const Graph graph = parse_graph(R"(
     cpu: h:host 30
     gpu: A 60
@@ -167,7 +167,7 @@ TEST(Lever, TransfersAreWhatTheQuickestOfAKindTakes) {
 )");
   const Lever link = lever_named(graph, "link.bandwidth");
   EXPECT_EQ(work_of(graph, link), 25us);
-  EXPECT_EQ(step_with(graph, link, 0), 20us);  // The second still waits for who comes late.
+  EXPECT_EQ(step_with(graph, link, 0), 20us);  // The second member still waits for the late one.
   EXPECT_EQ(step_with(graph, link, 1), 45us);
 }
 
@@ -190,7 +190,7 @@ TEST(Lever, SaysWhatThereIs) {
   EXPECT_FALSE(lever_named(graph, "syncs").there);
 }
 
-/// Threads, streams and a network, with tasks of all kinds.
+/// Random threads, streams and a network, with tasks of all kinds.
 Graph random_job(std::mt19937& random) {
   constexpr TaskKind kHost[] = {TaskKind::host, TaskKind::launch, TaskKind::sync, TaskKind::input};
   constexpr TaskKind kDevice[] = {TaskKind::kernel, TaskKind::copy_in, TaskKind::collective,
@@ -221,7 +221,7 @@ TEST(Ladder, CountsWhatTheHostDidBeforeTheDeviceBegan) {
             std::string::npos);
 }
 
-// All three steps count, the first one too: 8, 2 and 2 us of kernels.
+// All three steps count, the first one included: 8, 2 and 2 us of kernels.
 TEST(Ladder, CountsTheSameStepsAsTheStepTime) {
   EXPECT_NE(ladder(R"(
     @step 0

@@ -1,4 +1,4 @@
-// The gate as a whole, on a recording: what it guards cannot leave unnoticed.
+// The gate as a whole, on a recording: a guarded metric must not disappear unnoticed.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ Scenario as_recorded() {
   return scenario;
 }
 
-/// As if the baseline had been recorded with memory events, which the sample does not have.
+/// A baseline as if memory events had been recorded, which the sample does not have.
 CheckBaseline with_memory() {
   CheckBaseline baseline = bless(kSample, as_recorded(), {});
   baseline.summary.figures["peak_reserved"] = {1'000'000'000};

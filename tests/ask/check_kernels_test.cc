@@ -1,4 +1,4 @@
-// Kernels of one name and shape, held against what they took before.
+// Kernels of one name and shape, compared with their times in the baseline.
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// A kernel that takes `each` in every step, give or take `noise` of it.
+/// A kernel that takes `each` in every step, within a relative `noise`.
 KernelTimes kernel(const std::string& key, Nanoseconds each, double noise = 0.003) {
   KernelTimes one{.name = key, .key = key, .count = 10, .each = each};
   one.least = scaled(each, 1 - noise), one.most = scaled(each, 1 + noise);
@@ -15,7 +15,7 @@ KernelTimes kernel(const std::string& key, Nanoseconds each, double noise = 0.00
   return one;
 }
 
-/// Twenty kernels of 100.007 us and less.
+/// Twenty kernels of 100.007 us and less, in steps of 2 us, all times `factor`.
 std::vector<KernelTimes> many(double factor = 1) {
   std::vector<KernelTimes> all;
   for (int i = 0; i < 20; ++i)
@@ -64,7 +64,7 @@ TEST(CheckKernels, WhatIsNoPartOfAStepIsNotFound) {
   EXPECT_TRUE(slower_kernels(before, with(many(), 3, kernel("kernel3", 400ns))).empty());
 }
 
-// Shapes of one name, each with less than a thousandth of the work to add.
+// Shapes of one kernel name, each of which adds less than a thousandth of the work.
 TEST(CheckKernels, SmallShapesOfOneNameCountTogether) {
   const auto of_one_name = [](std::size_t shapes, Nanoseconds each) {
     auto all = many();
@@ -78,7 +78,7 @@ TEST(CheckKernels, SmallShapesOfOneNameCountTogether) {
   EXPECT_EQ(slower_kernels(of_one_name(4, 4us), of_one_name(4, 4'800ns)).size(), 4u);
 }
 
-// A reading in whole microseconds is off by up to one.
+// A clock that reads in whole microseconds is off by up to one.
 TEST(CheckKernels, ACoarseClockExplainsAStepOfOneTick) {
   std::vector<KernelTimes> before, now;
   for (int i = 0; i < 20; ++i) {

@@ -1,4 +1,4 @@
-// Baselines of several recordings, figures beside the median, and jobs that are others.
+// Baselines made of several recordings, figures other than medians, and recordings of another job.
 
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ TEST(CheckRuns, OlderFilesAreRead) {
   EXPECT_EQ(read.summary.figures.at("step_time"), (Steps{100, 101}));
 }
 
-// A pause in one step of five leaves the median as it is.
+// A pause in one of five steps leaves the median as it is.
 TEST(CheckFigures, APauseInOneStepIsSeenInTheSlowestAndInTheMean) {
   const Steps before = {1000, 1010, 1020, 1005, 1015}, after = {1000, 1010, 1420, 1005, 1015};
   EXPECT_EQ(standing_of("step_time", {before}, after), "passed");
@@ -116,7 +116,7 @@ TEST(CheckFigures, ASlowStepOfABaselineThatHasSomeIsNoChange) {
   EXPECT_EQ(standing_of("slowest_step", {before}, {1000, 1010, 1000, 1450, 1005}), "passed");
 }
 
-// The baseline is slower as a whole, so that its slowest step is as long as that with the pause.
+// The baseline is slower as a whole: its slowest step is as long as the step with the pause.
 TEST(CheckFigures, APauseInAFasterRecordingIsSeenBesideItsOwnMedian) {
   EXPECT_EQ(standing_of("slowest_step", {{1500, 1490, 1500, 1500}}, {1000, 1000, 1400, 1000}),
             "passed");
@@ -149,8 +149,8 @@ JobGroup kernels_of_place(const std::string& name, std::int64_t count, Nanosecon
   return group;
 }
 
-// Half of the kernels of one name, and little of its time, give way to others, so that there is no
-// more and no less.
+// Half of the kernels of one name, which take little of its time, are replaced by others, so the
+// number of kernels stays the same.
 TEST(CheckFigures, KernelsReplacedBySlowerOnesAtTheirPlaceAreSeen) {
   const JobSummary before = of_kernels({kernels_of_place("gemm", 8, 9ms)});
   const auto replaced = [&](std::int64_t count, Nanoseconds work) {
@@ -159,11 +159,11 @@ TEST(CheckFigures, KernelsReplacedBySlowerOnesAtTheirPlaceAreSeen) {
   EXPECT_EQ(slower_places(before, replaced(4, 1400us)), 1);
   EXPECT_EQ(slower_places(before, replaced(4, 1ms)), 0);
   EXPECT_EQ(slower_places(before, replaced(5, 1400us)),
-            0);  // More kernels, which is another change.
+            0);  // With more kernels it is another change.
   EXPECT_EQ(slower_places(before, of_kernels({kernels_of_place("other", 8, 12ms)})), 1);
 }
 
-// A warning needs no proof, but it says what speaks against it.
+// A warning does not have to be certain, but it says how uncertain it is.
 TEST(CheckFigures, AWarningSaysHowMuchStepsVary) {
   const Steps before = {1000, 1010, 1020, 1030}, after = {1050, 1200, 1500, 1700};
   const CheckedFigure figure = judged("collective_time", {before}, after);
@@ -202,7 +202,7 @@ TEST(CheckJob, AChangedJobIsTheSame) {
   JobSummary before, faster = before;
   before.groups = {kernels("aten::conv2d", "cudnn"), kernels("aten::relu", "relu")};
   faster.groups = {kernels("aten::conv2d", "cudnn_half"), kernels("aten::relu", "relu_half")};
-  EXPECT_EQ(likeness(before, faster), 1);  // Another precision: the ops are the same.
+  EXPECT_EQ(likeness(before, faster), 1);  // The precision differs, but the ops are the same.
   JobSummary compiled;
   compiled.groups = {kernels("CompiledFunction", "triton_fused")};
   EXPECT_EQ(likeness(before, compiled), 0);
@@ -212,7 +212,7 @@ TEST(CheckJob, AChangedJobIsTheSame) {
   EXPECT_EQ(likeness(before, compiled), 1);  // It loads the same batches.
 }
 
-// A larger model of the same kind would be noise of 3,000 %, which would hide any failure.
+// A larger model of the same kind would count as noise of 3,000 %, which would hide any failure.
 TEST(CheckJob, RecordingsOfOneBaselineAreOfAnUnchangedJob) {
   JobSummary before, repeat, larger;
   before.groups = {kernels("aten::linear", "gemm_64"), kernels("aten::relu", "relu")};

@@ -73,7 +73,7 @@ TEST(CheckJudge, IsSureOnlyWhereTheWholeIntervalIsBeyondTheLimit) {
   EXPECT_EQ(judged("step_time", quiet, {1030, 1040, 1055, 1060, 1080}, "5%"), "undecided");
 }
 
-// There is a change, and nothing says on which side of the limit it is.
+// The change is certain, but not on which side of the limit it is.
 TEST(CheckJudge, AChangeThatMayBeBeyondTheLimitIsUndecided) {
   const std::vector<std::int64_t> quiet = {1000, 1001, 1002, 1003, 1004};
   const std::vector<std::int64_t> worse = {1020, 1030, 1040, 1060, 1080};
@@ -87,7 +87,7 @@ TEST(CheckJudge, AChangeThatMayBeBeyondTheLimitIsUndecided) {
             "undecided");
 }
 
-// Three steps only show that there is a change, and it is a hundredth of the limit.
+// Three steps show only that there is a change; it is a hundredth of the limit.
 TEST(CheckJudge, AChangeThatIsSureButTinyPasses) {
   EXPECT_EQ(
       judged("overlap_possible", {800'000, 800'000, 800'000}, {799'500, 780'000, 600'000}, "-5%"),
@@ -117,8 +117,8 @@ TEST(CheckJudge, KnowsWhichWayIsWorse) {
   EXPECT_EQ(judged("syncs", {3}, {2}, "+0"), "passed");
 }
 
-// The tables of Mann and Whitney: of 4 and 4 values the sum is at most 1 in 2 of 70 orders, so one
-// difference may be cut off at each end.
+// From the tables of Mann and Whitney: with 4 and 4 values the rank sum statistic is at most 1 in 2
+// of 70 orders, so one difference may be cut off at each end.
 TEST(CheckJudge, TheIntervalIsThatOfRankSums) {
   const StepChange change =
       step_change(figure_entry("step_time"), {0, 100, 200, 300}, {1000, 1010, 1020, 1030});
@@ -209,7 +209,7 @@ TEST(CheckWords, PiecesOfHostWorkAreNotCounted) {
             "new host work: 3 ms");
 }
 
-// As much of it runs beside kernels as before; only what is new does not.
+// As much of the work runs beside kernels as before; only the added work does not.
 TEST(CheckWords, WhatBecomesLongerLosesNoOverlap) {
   JobGroup before = group(TaskKind::collective, "", "nccl", 2, 10ms), after = before;
   before.hidden = 9800us;
@@ -281,11 +281,11 @@ TEST(CheckChanges, OneSlowKernelStandsOutInAStepThatHidesIt) {
                        [](const WorkChange& change) { return change.stands_out; });
   };
   EXPECT_TRUE(stands_out(2ms, 1900us, 4));
-  EXPECT_FALSE(stands_out(1200us, 1200us, 4));  // As runs differ.
-  EXPECT_FALSE(stands_out(2ms, 1ms, 4));        // As steps differ.
-  EXPECT_FALSE(stands_out(2ms, 2ms, 8));        // More work shows in its number.
+  EXPECT_FALSE(stands_out(1200us, 1200us, 4));  // No more than runs differ.
+  EXPECT_FALSE(stands_out(2ms, 1ms, 4));        // No more than steps differ.
+  EXPECT_FALSE(stands_out(2ms, 2ms, 8));  // The number of pieces already shows the additional work.
   before.figures["step_time"] = {1'000'000'000};
-  EXPECT_FALSE(stands_out(2ms, 2ms, 4));  // A thousandth of the step.
+  EXPECT_FALSE(stands_out(2ms, 2ms, 4));  // Only a thousandth of the step.
 }
 
 TEST(CheckChanges, PlacesCanBeLeftAside) {

@@ -1,4 +1,4 @@
-// Questions about collectives: what is priced, and what is refused with which sentence.
+// Questions about collectives: which are priced, and which are refused with which message.
 
 #include "foretrace/ask/collective.h"
 
@@ -102,7 +102,8 @@ TEST(Collective, FlowsUseTheRailsAndNvlinksThatNcclWould) {
                                   {"dgx-a100", 16},
                                   {"dgx-h100", 32}}) {
     SCOPED_TRACE(on);
-    // Two nodes take a tree with LL128, of which NCCL expects 0.92 * 120/128 of the links.
+    // Two nodes use a tree with LL128, for which NCCL expects 0.92 * 120/128 of the links'
+    // bandwidth.
     const double difference = std::string_view(on) == "dgx-a100" ? .22 : .12;
     CollectiveQuestion question = machine("all_reduce", on, ranks);
     question.sizes = {Bytes{1 << 30}};

@@ -1,5 +1,5 @@
 // The published cases of "Analyzing and Mitigating Data Stalls in DNN Training" (VLDB'21), as
-// scenarios. That their assertions hold is tested with all other examples.
+// scenarios. Their assertions are tested together with all other examples.
 
 #include <gtest/gtest.h>
 

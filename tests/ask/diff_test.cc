@@ -81,7 +81,7 @@ TEST(Diff, WorkThatIsGoneTakesItsTimeAway) {
   EXPECT_EQ(causes_between("gpu: a 3, b 5", "gpu: a 3"), "\nkernels b +0-1~0 local -5 effect -5\n");
 }
 
-// More causes than are listed one by one.
+// There are more causes than are listed one by one.
 TEST(Diff, SmallCausesTakeTheirTimeTogether) {
   constexpr int kKernels = 400;
   std::string before = "gpu: ", after = "gpu: ";
@@ -150,13 +150,14 @@ TEST(Diff, LostOverlapIsADependency) {
             "\nwaits waits (event wait) +1-0~0 local 0 effect 8\n");
 }
 
-// Either of the two alone would change nothing or 10: each has the mean of both orders.
+// Alone, each change would contribute 0 or 10, depending on the order; each gets the mean of both
+// orders.
 TEST(Diff, WhatOnlyTwoChangesDoTogetherIsShared) {
   EXPECT_EQ(causes_between("s: a 10\nt: b 10", "s: a 20\nt: b 20"),
             "\nkernels a +0-0~1 local 10 effect 5\nkernels b +0-0~1 local 10 effect 5\n");
 }
 
-// before  a -> b over an event;  after  a -> c -> b over two: the wait is not lost.
+// before: a -> b by one event wait;  after: a -> c -> b by two. The wait of b for a is not lost.
 TEST(Diff, AKernelThatComesBetweenTwoThatWaitCostsWhatItTakes) {
   EXPECT_EQ(causes_between("s: a 10\nt: b 5\na -> b [measured \"event wait\"]",
                            "s: a 10\nt: b 5\nu: c 4\na -> c [measured \"event wait\"]\n"
@@ -164,7 +165,7 @@ TEST(Diff, AKernelThatComesBetweenTwoThatWaitCostsWhatItTakes) {
             "\nkernels c +1-0~0 local 4 effect 4\n");
 }
 
-// The three steps of which the next is known take 67, 79 and 57 us: none of them is typical.
+// The three steps with a successor take 67, 79 and 57 us: none of them is typical.
 TEST(Diff, FewStepsThatDifferAreComparedTogether) {
   std::string slower(kFourSteps);
   for (const char* gemm : {"gemm 60", "gemm 50", "gemm 40"}) {
@@ -218,7 +219,7 @@ TEST(Diff, TheEffectsOfRandomPairsAddUpAndAreThoseOfTheWayBack) {
     ASSERT_EQ(sum_of(there), change_of(there)) << i;
     ASSERT_EQ(change_of(there), -change_of(back)) << i;
     ASSERT_EQ(sum_of(back), change_of(back)) << i;
-    // Replayed as either side, the union is that side: there is nothing left over.
+    // Replayed as either side, the union of both graphs is that side, so nothing is left over.
     ASSERT_TRUE(std::none_of(there.causes.begin(), there.causes.end(),
                              [](const DiffCause& cause) { return cause.kind == DiffKind::rest; }))
         << i << causes_of(there);
@@ -283,7 +284,7 @@ TEST(Diff, JsonHasWholeNanosecondsThatAddUp) {
   EXPECT_EQ(sum, json["ranks"][0]["after"]["step_time_ns"].get<std::int64_t>());
 }
 
-/// The recordings of a pair, by the ends of their paths.
+/// The two recordings of a pair, found by the ends of their paths.
 std::vector<std::string> pair_of(const std::string& before, const std::string& after) {
   std::vector<std::string> both = corpus_files({before});
   const std::vector<std::string> other = corpus_files({after});

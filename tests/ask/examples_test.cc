@@ -1,4 +1,4 @@
-// The examples in scenarios/: each is asked as users would ask it, and its assertions are the test.
+// The examples in scenarios/: each is asked as users would ask it, and its assertions must hold.
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ std::vector<fs::path> examples() {
 
 std::string text_of(const fs::path& path);
 
-/// Scenarios that ask many questions, or those that ask one.
+/// The examples that ask many questions, or those that ask one.
 std::vector<fs::path> examples_that(bool ask_many) {
   std::vector<fs::path> found = examples();
   std::erase_if(found, [&](const fs::path& path) {
@@ -62,7 +62,7 @@ bool is_named(const std::string& name, std::string_view listed) {
   return name.size() >= begin.size() + end.size() && name.starts_with(begin) && name.ends_with(end);
 }
 
-/// Between backquotes.
+/// The texts between backquotes.
 std::vector<std::string> listed_in(const std::string& text) {
   std::vector<std::string> names;
   for (std::size_t at = text.find('`'); at != text.npos;) {
@@ -89,14 +89,14 @@ TEST(Examples, WhatTheyAssertHolds) {
 }
 
 TEST(Examples, WithoutTheirTransformsTheyFail) {
-  // Bounds so wide that they hold for the recorded job would prove nothing.
+  // Bounds so wide that they hold for the recorded job, too, would prove nothing.
   for (const fs::path& path : examples_that(false)) {
     SCOPED_TRACE(path.filename());
     Scenario scenario = read_scenario(path.string());
     if (scenario.transforms.empty()) continue;
     scenario.transforms.clear();
     scenario.uses.clear();
-    // Figures are those of transforms, and there are none; all other assertions can be judged.
+    // Figures come from transforms, which are removed here; all other assertions can be judged.
     std::erase_if(scenario.asserts, [](const std::string& text) {
       return text.substr(0, text.find_first_of(" <>")).find('.') != text.npos;
     });

@@ -139,7 +139,7 @@ TEST(Generate, CountsRepeatedRowsAsOneLayout) {
                     fast = "Llama 3.1 8B,H100-SXM,8,1,8,1,32,6000\n",
                     other = "Llama 3.1 8B,H100-SXM,8,8,1,1,32,5000\n";
   EXPECT_FALSE(regret(slow + fast));
-  // The pipeline, measured twice, is predicted to be faster.
+  // The pipeline was measured twice, and is predicted to be faster.
   EXPECT_NEAR(regret(slow + fast + other).value_or(0), .5, 1e-9);
 }
 
@@ -158,8 +158,8 @@ TEST(Generate, JudgesNoRowThatItWasFittedTo) {
   EXPECT_LT(report.score->median, .05);
 }
 
-/// Errors reached on published steps, with the rows to fit to chosen by shape alone: at most 5 %
-/// of a source, or 5.
+/// Errors reached on published steps. The rows to fit to are chosen by shape alone: at most 5 % of
+/// a source, or 5 rows.
 struct Reached {
   const char *table, *only, *layout;
   std::int64_t fitted;

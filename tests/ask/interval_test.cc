@@ -37,7 +37,7 @@ const IntervalPart* part(const Prediction& prediction, std::string_view source) 
   return nullptr;
 }
 
-// Steps of 100 and 140 us in turn on a device that is never idle.
+// Six steps that compute for 100 us and `slow` in turn on a device that is never idle.
 std::string six_steps(int slow) {
   std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
   for (int i = 0; i < 6; ++i) {
@@ -73,12 +73,13 @@ TEST(Resample, EachStepIsDrawnByItself) {
   std::size_t mixed = 0;
   for (auto draw = found.times.begin(); draw != found.times.end(); draw += steps)
     mixed += std::count(draw, draw + steps, 140us) % steps == 0 ? 0 : 1;
-  // Four steps are of one kind with a probability of 0.4^4 + 0.6^4, more steps with a lower one.
+  // Four steps are all of one kind with a probability of 0.4^4 + 0.6^4; more steps with a lower
+  // one.
   EXPECT_GT(mixed, 140U);
 }
 
-/// Six steps of a rank that computes for 100 and 140 us in turn, and then meets the other: the one
-/// that is there first waits for 40 us, and the transfer takes 20.
+/// Six steps of a rank that computes for 100 and 140 us in turn and then meets the other rank. The
+/// rank that arrives first waits for 40 us; the transfer takes 20 us.
 std::string six_steps_with_a_meeting(bool begins_fast) {
   std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
   for (int i = 0; i < 6; ++i) {
@@ -109,7 +110,7 @@ TEST(Resample, AllRanksDrawTheSameStep) {
   const DoubtedRanks& doubted = *resampled.doubted();
   const Resampled found = resample(doubted.all, doubted.shown, doubted.rows, {});
   ASSERT_EQ(found.times.size(), 5 * 200U);
-  // Whichever step is drawn, one of them computes for 140 us.
+  // Whichever step is drawn, one of the two ranks computes for 140 us.
   EXPECT_EQ(std::count(found.times.begin(), found.times.end(), 160us), 5 * 200);
 }
 
@@ -123,7 +124,7 @@ TEST(Resample, AStepThatIsLeftOutGivesNothing) {
   EXPECT_EQ(found.times.size(), 4 * 200U);
 }
 
-// Halved work varies by half as much, and work set to a time in proportion to it.
+// Halved work varies by half as much; work whose time is set varies in proportion to that time.
 TEST(Resample, VariationFollowsTheWhatIf) {
   const Inference inference = recorded_as(six_steps(140));
   const StepVariation variation(inference);
@@ -141,19 +142,19 @@ TEST(Resample, VariationFollowsTheWhatIf) {
             (std::vector<Nanoseconds>{200us, 280us}));
 }
 
-// A thread that was held up for 900 us is held up as long when its own work is ten times as much.
+// A thread that was stalled for 900 us stalls as long when its own work is ten times as much.
 TEST(Resample, AStallIsAddedToWhatGrew) {
   const Inference inference = recorded_as(six_steps(1000));
   const StepVariation variation(inference);
   Graph changed = inference.graph.clone();
   read_transform_text("scale:where.kind=kernel,factor=10")->apply(changed, {});
   const Resampled found = resample(variation, inference.graph, changed, {});
-  // 100 us became 1 ms; with the work of a slow step 2 ms, and 800 us of the stall.
+  // 100 us became 1 ms. With the work of a slow step that is 2 ms, plus 800 us of the stall.
   EXPECT_NE(std::find(found.times.begin(), found.times.end(), 2800us), found.times.end());
 }
 
-// Two alternating steps of which the second waits 50 us longer, whatever the work: that is its
-// nature, not variation.
+// Two alternating steps, of which the second waits 50 us longer whatever the work is. That is a
+// property of the step, not variation.
 TEST(Resample, WhatAStepOwesToItsPlaceIsNoVariation) {
   const Resampled found{
       .times = {100us, 150us, 110us, 160us, 90us, 140us}, .steps = 2, .resamples = 3, .donors = 3};
@@ -296,13 +297,14 @@ TEST(Interval, WhatWasNeverComparedIsSaidAndAsWideAsAllKinds) {
 TEST(Interval, TheErrorOfTheReplayMayBeEitherWay) {
   const Interval interval =
       interval_of({.point = 100us, .times = {100us, 100us}, .seen = 2, .replay_error = 0.1});
-  // Evenly from 90 to 110 us, of which four fifths are within 8 us.
+  // Times are spread evenly from 90 to 110 us, so four fifths of them are within 8 us.
   EXPECT_NEAR(static_cast<double>(interval.lower.count()), 92'000, 500);
   EXPECT_NEAR(static_cast<double>(interval.upper.count()), 108'000, 500);
 }
 
-// Alternately 95 and 105 us. The widths are those of Student's distribution: from three steps the
-// spread is hardly known (1.886 deviations for four fifths), from thirty as good as (1.311).
+// Steps alternate between 95 and 105 us. The widths come from Student's distribution: with three
+// steps the spread is hardly known (1.886 deviations for four fifths), with thirty it nearly is
+// (1.311).
 TEST(Interval, FewStepsOfTheSameSpreadSayLess) {
   const auto seen = [](std::size_t steps) {
     std::vector<Nanoseconds> times;
@@ -341,7 +343,7 @@ TEST(Interval, OwnOutcomesWeighMore) {
             std::string::npos);
 }
 
-// Without a variation what steps vary by is scaled from the recording; with it steps are replayed.
+// Without a variation, the spread of the recorded steps is scaled; with one, steps are replayed.
 TEST(Interval, OfManyWhatIfsIsReplayedOnlyIfAsked) {
   const Inference inference = recorded_as(six_steps(140));
   Baseline baseline = baseline_of(inference);
@@ -354,7 +356,7 @@ TEST(Interval, OfManyWhatIfsIsReplayedOnlyIfAsked) {
   EXPECT_EQ(replayed.lower, predict(inference, half).lower);
 }
 
-// The same as if each outcome were in the list by itself.
+// The result is the same as if each outcome were listed by itself.
 TEST(Ledger, AnErrorWeighsAsManyOutcomesAsItIsOf) {
   std::vector<double> squares;
   for (const LedgerEntry& entry : ledger())
@@ -364,7 +366,7 @@ TEST(Ledger, AnErrorWeighsAsManyOutcomesAsItIsOf) {
   EXPECT_NEAR(pooled_error(), std::sqrt(sum / static_cast<double>(squares.size())), 1e-12);
 }
 
-// The ledger names transforms there are, each once and sorted.
+// The ledger names only transforms that exist, each once and sorted.
 TEST(Ledger, IsAboutTransforms) {
   for (std::size_t i = 0; i < ledger().size(); ++i) {
     SCOPED_TRACE(ledger()[i].transform);

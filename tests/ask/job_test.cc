@@ -1,4 +1,4 @@
-// The files that a job is read from, and the rank that a question is answered for.
+// The files that a job is read from, and the choice of the rank that a question is answered for.
 
 #include "ask/job/job.h"
 
@@ -21,7 +21,7 @@ std::string trace_of_rank(int rank) {
          std::to_string(10 * (rank + 1)) + R"(, "args": {"device": 0, "stream": 7}}]})";
 }
 
-/// "rank0.json.gz kineto", a line for each input, named from the folder on.
+/// "rank0.json.gz kineto", a line for each input, with paths relative to the folder.
 std::string inputs_of(const std::vector<InputFile>& inputs, const std::string& folder) {
   std::ostringstream out;
   for (const InputFile& input : inputs) {

@@ -1,4 +1,4 @@
-// Real jobs of several ranks, replayed together.
+// Recorded jobs of several ranks, replayed together.
 
 #include <gtest/gtest.h>
 
@@ -24,13 +24,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Empty without a corpus.
+/// The empty string without a corpus.
 std::string corpus_path(const std::string& name) {
   const char* folder = std::getenv("FORETRACE_CORPUS");
   return folder == nullptr ? "" : (fs::path(folder) / name).string();
 }
 
-/// The files of a folder of the corpus whose names begin with `begin`, in a folder of their own.
+/// Puts the files of a corpus folder whose names begin with `begin` into a folder of their own.
 std::string folder_of(const Folder& folder, const std::string& name, const std::string& begin) {
   const fs::path to = fs::path(folder.path()) / begin;
   fs::create_directories(to);
@@ -50,8 +50,8 @@ Scenario with(const std::string& use) {
   return scenario;
 }
 
-/// Each rank replays within a hundredth, every collective has a partner but for the edges of the
-/// window, and next to nothing is left open.
+/// Expects that each rank replays within a hundredth, that every collective has a partner except at
+/// the edges of the window, and that hardly any time is unexplained.
 void check_replay(const Job& job) {
   const JointReplay replayed = replay(job, graphs_of(job), {.memory = false});
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
@@ -206,14 +206,14 @@ TEST(JoinedRanks, CorpusCheckNamesTheRankThatTheOthersWaitForAsTheCause) {
     EXPECT_EQ(cause.what.find("SendRecv slower"), std::string::npos) << cause.what;
 }
 
-// Each of three steps of four ranks of the job that ran without its straggler.
+// Measured: each of three steps of four ranks of the job that ran without its straggler.
 TEST(JoinedRanks, CorpusIntervalsHoldWhatWasMeasuredWithoutTheStraggler) {
   if (corpus_path("").empty()) GTEST_SKIP() << kNoCorpus;
   const Folder folder;
   const Job measured = read_job(folder_of(folder, "torchrec-straggler", "nosleep"));
   const Prediction predicted = predict(folder_of(folder, "torchrec-straggler", "straggler"),
                                        with("straggler:rank=2,remove=true"));
-  // Without a rank named, the tasks of the slowest hardly change.
+  // Without a rank named, the tasks of the slowest rank hardly change.
   const Prediction any = predict(folder.path() + "/straggler", with("straggler:remove=true"));
   EXPECT_NEAR(ratio(any.predicted.step_time, predicted.predicted.step_time), 1, 0.01);
   ASSERT_EQ(any.steps.size(), 1U);
@@ -310,7 +310,7 @@ TEST(JoinedRanks, ManyRanksFoldToTheRecordedOnes) {
     predict(path, {}, {.world_size = 1});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("which of them go"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("was recorded, got 1"), std::string::npos);
   }
   EXPECT_EQ(exact.ranks.size(), 64U);
 }

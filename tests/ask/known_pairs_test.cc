@@ -1,5 +1,5 @@
-// Pairs of recordings of one job, before and after: what is predicted from the first against what
-// the second says.
+// Pairs of recordings of one job before and after a change: the prediction from the first is
+// compared with the second.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,8 @@ double step_ms(const Graph& graph, const Timeline& timeline) {
   return static_cast<double>(step_times(graph, timeline).step_time.count()) / 1e6;
 }
 
-/// The step time predicted for `before` over the recorded one of `after`; nothing without them.
+/// The step time predicted from `before`, divided by the recorded one of `after`. Returns nullopt
+/// if the corpus lacks either.
 std::optional<double> predicted_over_recorded(const std::string& before, const std::string& after,
                                               const std::string& step) {
   const std::vector<std::string> first = corpus_files({before});

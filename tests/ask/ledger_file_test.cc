@@ -11,12 +11,12 @@
 namespace foretrace {
 namespace {
 
-/// A file of this name in a folder that is gone when the object is.
+/// A file of this name in a folder that the destructor deletes.
 class LedgerFile : public testing::Test {
  protected:
   void write(const std::string& text) const { std::ofstream(path_) << text; }
 
-  /// Without the path in front.
+  /// The text without the path in front.
   std::string error_of(const std::string& text) const {
     write(text);
     try {

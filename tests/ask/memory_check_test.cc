@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
-/// Blocks of a profiler: what each changes, where, and the levels after it.
+/// Allocator events of a profiler: the change of each, its address, and the levels after it.
 struct Event {
   std::int64_t bytes;
   std::uint64_t address;
@@ -55,7 +55,7 @@ TEST(MemoryCheck, FindsNoErrorWhereTheRulesHold) {
 }
 
 TEST(MemoryCheck, FindsWhereTheRulesDoNotHold) {
-  // An allocator of these rules would have served the second from the first segment.
+  // An allocator with these rules would have served the second request from the first segment.
   const auto checks = check_memory(recorded({
       {3 * kMiB, kPlace, 3 * kMiB, 20 * kMiB},
       {4 * kMiB, kPlace + (64u << 20), 7 * kMiB, 40 * kMiB},
@@ -66,7 +66,7 @@ TEST(MemoryCheck, FindsWhereTheRulesDoNotHold) {
 }
 
 TEST(MemoryCheck, AWarmStartKnowsWhatWasFreeAndAColdOneAsksForItAgain) {
-  // 20 MiB are there, of which 8 MiB are in use.
+  // 20 MiB are reserved from the start, of which 8 MiB are in use.
   const auto checks = check_memory(recorded({
       {4 * kMiB, kPlace + (8u << 20), 12 * kMiB, 20 * kMiB},
       {-4 * kMiB, kPlace + (8u << 20), 8 * kMiB, 20 * kMiB},
@@ -79,7 +79,8 @@ TEST(MemoryCheck, AWarmStartKnowsWhatWasFreeAndAColdOneAsksForItAgain) {
 }
 
 TEST(MemoryCheck, ABlockGivenOutBehindFreeBytesBeginsASegment) {
-  // Two segments side by side, both free: joined they would serve 24 MiB without the driver.
+  // Two adjacent segments, both free: if they were merged, they would serve 24 MiB without a driver
+  // call.
   const std::uint64_t second = kPlace + (20u << 20);
   const auto checks = check_memory(recorded({
       {20 * kMiB, second, 20 * kMiB, 40 * kMiB},
@@ -107,7 +108,7 @@ TEST(MemoryCheck, TakesRecordsThatMakeNoSense) {
   EXPECT_TRUE(check_memory(recorded({{512, 4096, -1, -1}})).empty());
 }
 
-/// Whether all that the allocator holds in the end was asked for while it was recorded.
+/// True if everything that the allocator holds at the end was requested during the recording.
 bool has_whole_history(const Trace& trace) {
   std::int64_t held = 0;
   for (const MemoryRecord& record : trace.memory) held -= reserved_change(record);

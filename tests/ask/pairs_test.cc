@@ -52,7 +52,7 @@ TEST_F(Pairs, ShippedOnesAreCompared) {
   EXPECT_TRUE(report.rows[0].synthetic);
   EXPECT_LT(std::abs(report.rows[0].error), 0.01);
   EXPECT_EQ(report.rows[0].inside, true);
-  // Nobody recorded them: they say nothing about an error.
+  // Synthetic pairs say nothing about an error, as nobody recorded them.
   EXPECT_TRUE(outcomes_of(report).empty());
 }
 
@@ -95,7 +95,7 @@ TEST_F(Pairs, NoneAtAllIsAnError) {
                Error);
 }
 
-// Two errors of one kind, one of them outside; and a kind of its own for memory.
+// Two errors of one kind, one of them outside its interval, and a separate kind for memory.
 TEST_F(Pairs, KindsAreSummedUp) {
   PairsReport report;
   const auto add = [&](Compared compared, double error, std::optional<bool> inside) {
@@ -173,7 +173,7 @@ TEST(LeftOut, StepsThatAreAllTheSameAreHeld) {
   EXPECT_EQ(found.inside, 4U);
 }
 
-// Four of five are expected; with clearly fewer the intervals are not what they say.
+// Four of five are expected inside; with clearly fewer, the intervals are too narrow.
 TEST(LeftOut, FourOfFiveRecordedStepsAreHeld) {
   std::vector<std::string> files =
       corpus_files({"_sync.json", "_nonblocking.json", "_overlap.json", ".sqlite"});

@@ -42,7 +42,7 @@ TEST(Plan, RanksWhatItAlwaysShows) {
       std::ranges::is_sorted(report.ranked.begin(), report.ranked.begin() + 3, {}, &PlanRow::time));
   EXPECT_EQ(report.ranked[3].role, "plain data parallelism");
   EXPECT_EQ(report.ranked[4].role, "yours");
-  EXPECT_EQ(report.ranked[4].loss, "kernels");  // Small products.
+  EXPECT_EQ(report.ranked[4].loss, "kernels");  // Its matrix products are small.
   for (const PlanRow& row : report.ranked) {
     EXPECT_LT(row.lower, row.time);
     EXPECT_EQ(row.bubble + row.network + row.kernels, row.time);
@@ -150,7 +150,7 @@ TEST(Plan, StrategiesPlanByTheirOwnModels) {
     EXPECT_EQ(to_json(report)["strategy"]["name"], name);
     if (!report.strategy->is_ranked) continue;
     EXPECT_EQ(report.ranked.front().role, name);
-    // Its own model and ours are of one mind within a factor.
+    // The strategy's own model and ours agree within a factor.
     const double factor = static_cast<double>(report.strategy->time.count()) /
                           static_cast<double>(report.ranked.front().time.count());
     EXPECT_GT(factor, .5);
@@ -215,8 +215,8 @@ TEST(Plan, SaysWhatATraceCannotTell) {
             "--gradient-bytes: must be given, as the trace does not show its gradients");
 }
 
-/// Groups of measured layouts of one model on as many GPUs: is the layout that is predicted to be
-/// the fastest one of the fastest?
+/// Groups of measured layouts of one model on the same number of GPUs: is the layout that is
+/// predicted to be fastest among the fastest measured?
 TEST(Plan, RegretOnMeasuredGroups) {
   if (std::getenv("FORETRACE_CORPUS") == nullptr) GTEST_SKIP() << "needs FORETRACE_CORPUS";
   const std::string folder = std::string(std::getenv("FORETRACE_CORPUS")) + "/../data/";
@@ -249,7 +249,7 @@ TEST(Plan, RegretOnMeasuredGroups) {
       if (!row.was_fitted) by_group[key + " on " + std::to_string(devices)].push_back(row);
     }
     for (const auto& [name, rows] : by_group) {
-      // Rows with one prediction are one layout, measured several times.
+      // Rows with the same prediction are one layout that was measured several times.
       std::map<Nanoseconds, std::vector<double>> layouts;
       for (const GeneratedRow& row : rows) {
         std::vector<double>& measured = layouts[row.runs_out ? Nanoseconds::max() : row.time];
@@ -274,9 +274,9 @@ TEST(Plan, RegretOnMeasuredGroups) {
   }
   EXPECT_EQ(misfits, 0U);
   EXPECT_GE(close * 10, groups * 8);
-  // Groups beyond 10 %: V100s of BLOOM's first tries, which their authors call accurate to 40 %; a
-  // run of torchtitan that was timed under a profiler, where launches take most of it; two of
-  // vTrain's, perhaps by waves of larger tiles than the price chooses.
+  // The groups that are more than 10 % off: V100s of BLOOM's first runs, which their authors call
+  // accurate to 40 %; a run of torchtitan timed under a profiler, where launches take most of the
+  // time; and two of vTrain's, perhaps because of waves of larger tiles than the price assumes.
   EXPECT_LE(late * 30, groups);
 }
 

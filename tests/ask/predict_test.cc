@@ -44,8 +44,8 @@ std::string error_of(std::string_view graph, const Scenario& scenario,
 
 TEST(Predict, ReplaysTheJobAsItIs) {
   const Prediction prediction = predict(recorded_as(kFourSteps), {});
-  // Start to start of the kernels: 50 + 2 + 14 + 5, 60 + 2 + 12 + 5, 40 + 2 + 10 + 5; the last on
-  // the host.
+  // From the start of one kernel to the next: 50 + 2 + 14 + 5, 60 + 2 + 12 + 5, 40 + 2 + 10 + 5;
+  // the last step is measured on the host.
   EXPECT_EQ(prediction.measured.each, (std::vector<Nanoseconds>{71us, 79us, 57us, 67us}));
   EXPECT_EQ(prediction.baseline.each, prediction.measured.each);
   EXPECT_EQ(prediction.measured.step_time, 69us);

@@ -1,5 +1,6 @@
-// From the throughput of one GPU to that of several, against what NVIDIA published for DGX machines
-// (DeepLearningExamples). A series is used where the model's number of parameters is known below.
+// Predicts the throughput of several GPUs from that of one, and compares with what NVIDIA published
+// for DGX machines (DeepLearningExamples). Uses the series of models whose number of parameters is
+// known below.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +25,7 @@ namespace {
 
 using CsvRow = std::vector<std::string>;
 
-/// Millions of parameters, by a part of the path; the first that fits. From the papers.
+/// Millions of parameters (from the papers), by a part of the path; the first match counts.
 constexpr std::pair<std::string_view, double> kParameters[] = {
     {"se-resnext", 49},
     {"resnext101", 44.2},
@@ -60,7 +61,8 @@ std::string machine_of(const std::string& section) {
   return has("V100") || has("DGX-1") ? "dgx-1v" : "";
 }
 
-/// "Batch size / GPU (FP32 and FP16)=8 and 16": the last for mixed precision.
+/// The batch size from a heading such as "Batch size / GPU (FP32 and FP16)=8 and 16"; the last
+/// number is that of mixed precision.
 double batch_of(const std::string& text, bool is_mixed) {
   const std::string values = text.substr(text.rfind('=') + 1);
   std::vector<double> found;
@@ -80,7 +82,7 @@ double batch_of(const std::string& text, bool is_mixed) {
 struct PublishedSeries {
   std::string machine;
   double megaparameters = 0, batch = 0;
-  std::map<std::int64_t, double> throughput;  ///< By GPUs.
+  std::map<std::int64_t, double> throughput;  ///< By number of GPUs.
 };
 
 std::vector<PublishedSeries> published(const std::string& path) {
@@ -94,7 +96,7 @@ std::vector<PublishedSeries> published(const std::string& path) {
     try {
       series[{cells[1], cells[3], cells[5], cells[6], cells[7]}][std::stoll(cells[4])] =
           std::stod(cells[8]);
-    } catch (const std::exception&) {  // A dash in place of a number.
+    } catch (const std::exception&) {  // The cell has a dash instead of a number.
     }
   }
   std::vector<PublishedSeries> found;
@@ -108,7 +110,7 @@ std::vector<PublishedSeries> published(const std::string& path) {
     PublishedSeries one{.machine = machine_of(key[1]),
                         .batch = batch_of(key[2], has("mixed") || has("amp") || has("fp16")),
                         .throughput = throughput};
-    constexpr double kTokens = 1000;  // Fewer are samples, in throughputs of tokens.
+    constexpr double kTokens = 1000;  // A smaller batch counts samples, not tokens.
     if (model == std::end(kParameters) || one.machine.empty() || one.batch <= 0 ||
         !throughput.contains(1) || throughput.size() < 2 || (has("tok") && one.batch < kTokens))
       continue;
@@ -127,7 +129,7 @@ TEST(PublishedScaling, ThroughputOfSeveralGpusFollowsFromThatOfOne) {
   std::size_t inside = 0;
   for (const PublishedSeries& series : published(path)) {
     const double alone = series.batch / series.throughput.at(1) * 1e9;
-    if (alone < 1e6 || alone > 60e9) continue;  // Not a step: another unit.
+    if (alone < 1e6 || alone > 60e9) continue;  // No step takes that long: the unit is another.
     ScaleQuestion question;
     question.step_time = Nanoseconds(std::llround(alone));
     question.machine = series.machine;
@@ -164,7 +166,7 @@ TEST(PublishedScaling, ThroughputOfSeveralGpusFollowsFromThatOfOne) {
 }
 
 /// A public table of two GPUs that train one model (CS336's XL, 1,998,235,200 parameters in fp32)
-/// with different ways to sum gradients.
+/// and sum gradients in different ways.
 std::vector<std::map<std::string, std::string>> two_gpu_rows(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -181,7 +183,7 @@ std::vector<std::map<std::string, std::string>> two_gpu_rows(const std::string& 
   return rows;
 }
 
-/// What is known of two GPUs and of the job on one; milliseconds.
+/// The known facts about two GPUs and about the job on one; times in milliseconds.
 struct TwoGpus {
   double alone = 0, update = 0;
   double latency_us = 0, bytes_per_second = 0;
@@ -205,7 +207,7 @@ std::string bucket_of(const std::string& megabytes) {
   return "bucket=" + bytes + ",first_bucket=" + bytes;
 }
 
-/// Signed error of a prediction, printed.
+/// The signed error of a prediction; also prints it.
 double error_of(const std::map<std::string, std::string>& row, double found, double measured) {
   const double error = found / measured - 1;
   std::printf("buckets of %s MB: %.1f ms, measured %.1f: %+.1f %%\n", row.at("bucket_mb").c_str(),
@@ -269,7 +271,7 @@ TEST(PublishedScaling, LatencyAndOverlapDecideTheBestBucket) {
   }
   ASSERT_EQ(errors.size(), 12U);
   EXPECT_LE(*std::ranges::max_element(errors), .06);
-  for (const auto& [length, buckets] : by_bucket) {  // 100 MB is best, 1 and 10 MB are worst.
+  for (const auto& [length, buckets] : by_bucket) {  // 100 MB are best, 1 and 10 MB worst.
     for (const std::size_t which : {0U, 1U}) {
       EXPECT_LT(buckets.at(100)[which], buckets.at(1000)[which]) << length;
       EXPECT_LT(buckets.at(1000)[which], buckets.at(10)[which]) << length;

@@ -1,4 +1,4 @@
-// Published comparisons of pipeline schedules, from models and machines alone.
+// Published comparisons of pipeline schedules, predicted from models and machines alone.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ double seconds_of_step(const std::string& model, const std::string& machine,
   return static_cast<double>(report.step->time.count()) / 1e9;
 }
 
-/// With the micro-batch that is fastest among those that fit, as planners choose it.
+/// The time with the fastest micro-batch among those that fit, as planners choose it.
 double fastest(const std::string& model, const std::string& machine, const std::string& layout) {
   double best = std::numeric_limits<double>::infinity();
   for (const char* const size : {"1", "2", "4", "8", "16", "32"}) {
@@ -60,8 +60,8 @@ TEST(PublishedSchedules, TwoBwBeatsTheFlushAsPublished) {
   }
 }
 
-/// Chimera, figure 1: GPT-2 on 2,048 nodes of Piz Daint. What its all-reduces reach is not
-/// published: 5 GB/s, so that PipeDream comes out as it did.
+/// Chimera, figure 1: GPT-2 on 2,048 nodes of Piz Daint. The bandwidth of its all-reduces is not
+/// published; with 5 GB/s, PipeDream takes the published time.
 TEST(PublishedSchedules, ChimeraBeatsSchedulesWithAFlushAsPublished) {
   const Folder folder;
   const std::string machine =
@@ -88,7 +88,7 @@ TEST(PublishedSchedules, ChimeraBeatsSchedulesWithAFlushAsPublished) {
     EXPECT_GT(found, 1) << layout;
     EXPECT_LT(std::abs(found / slower - 1), limit) << layout;
   }
-  // Published 1.16, where it gained less on 1F1B than the bubbles that it does without.
+  // Published 1.16, which is less than the bubbles that it avoids would gain over 1F1B.
   const double two_bw = with("pp=16,dp=128,schedule=pipedream_2bw,recompute=full") / chimera;
   std::printf("2BW: %.2f times as long as Chimera, published 1.16\n", two_bw);
   EXPECT_LT(two_bw, 1.2);

@@ -1,4 +1,4 @@
-// Jobs of several ranks, which wait for the slowest and need room for the fullest.
+// Jobs of several ranks: they wait for the slowest rank, and need memory for the fullest.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace foretrace {
 namespace {
 
-/// Each step launches a kernel, waits for it, and holds a block of memory meanwhile; then the host
+/// In each step the host launches a kernel, waits for it while it holds a block of memory, and then
 /// works. Times are in us.
 struct RecordedRank {
   int duration = 100;  ///< The kernel takes this long.
@@ -91,7 +91,7 @@ TEST(Ranks, TheJobIsAsSlowAsItsSlowestRankBeforeAndAfter) {
   EXPECT_NEAR(prediction.speedup, 110.0 / 85, 1e-9);
 }
 
-// Time left open was of the rank that is predicted, and the step that it is a part of was not.
+// The unexplained time and the step time that it is a share of must belong to the same rank.
 TEST(Ranks, WhatIsSaidOfTheRecordingIsOfOneRank) {
   Prediction slowest_then, slowest_now;
   slowest_then.baseline.step_time = 110us;
@@ -131,7 +131,7 @@ TEST(Ranks, ATransformMayNameARankOfAFolder) {
     return scenario_with("scale:where.name=gemm,where.rank=" + std::to_string(rank) +
                          ",factor=0.5");
   };
-  // The other rank keeps its 90 us, or the first its 110 us.
+  // If one rank is halved, the other keeps its time: rank 1 its 90 us, or rank 0 its 110 us.
   const Prediction first = predict(job.path(), half_of(0));
   EXPECT_EQ(first.predicted.step_time, 90us);
   ASSERT_EQ(first.steps.size(), 1U);
@@ -142,8 +142,8 @@ TEST(Ranks, ATransformMayNameARankOfAFolder) {
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "scale:where.name=gemm,where.rank=2,factor=0.5: no task is of rank 2; recorded "
-                 "are 0, 1");
+                 "scale:where.name=gemm,where.rank=2,factor=0.5: there are no tasks of rank 2; the "
+                 "recorded ranks are 0, 1");
   }
 }
 
@@ -183,7 +183,7 @@ const CheckedFigure& figure_of(const CheckReport& report, std::string_view name)
 
 TEST(Ranks, ACheckSeesThatAnotherRankBecameTheSlowest) {
   const RecordedJob before({kByDevice, kByHost});
-  // The first step warms up, and is no part of what is compared.
+  // The first step is a warm-up step and is not compared.
   RecordedRank slower = kByHost;
   slower.duration = 130, slower.first_duration = 5000;
   const RecordedJob after({kByDevice, slower});

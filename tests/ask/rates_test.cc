@@ -8,7 +8,7 @@ namespace foretrace {
 namespace {
 
 // Two steps of 10 us with 624 MFLOP each: a fifth of the 312 TFLOP/s of the device. A kernel
-// outside of the steps, and one that moves memory, do not count.
+// outside the steps and one that only moves memory do not count.
 constexpr auto kTwoSteps = R"(
     @step ProfilerStep#0
     @step ProfilerStep#1
@@ -40,7 +40,7 @@ TEST(Rates, ThereIsNoUtilizationOfAnUnknownDevice) {
   EXPECT_FALSE(flops_utilization(rates(scenario, "Abacus 3000"), 10us));
 }
 
-/// The rates of 8 samples and 1,024 tokens a step after these steps.
+/// The rates of 8 samples and 1,024 tokens a step after applying these steps.
 StepRates rates_after(std::string_view steps) {
   Scenario scenario;
   scenario.samples_per_step = 8;

@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-/// By name; one without a name if there is none.
+/// The reaction with this name; an unnamed one if there is none.
 Reaction reaction(std::string_view graph_text, std::string_view name) {
   const Graph graph = parse_graph(graph_text);
   const std::vector<Reaction> all =

@@ -1,6 +1,6 @@
 #pragma once
 
-// An inference from graph text: what was recorded is what the replay of the graph gives.
+// An inference from graph text, recorded as the replay of the graph runs.
 
 #include <string_view>
 

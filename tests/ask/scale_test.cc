@@ -94,7 +94,7 @@ TEST(Scale, WorkersOfSeveralGpusAreCountedByTheirGpus) {
   EXPECT_LT(report.points[1].throughput, 8);
   EXPECT_GT(report.points[1].throughput, 4);
   EXPECT_NEAR(report.points[1].efficiency, report.points[1].throughput / 8, 1e-9);
-  // One NIC for each of the eight groups of a host; over NVLink it would take 4 ms.
+  // Each of the eight groups of a host sends through one NIC; over NVLink it would take 4 ms.
   EXPECT_GT(report.points[1].transfer - report.points[0].transfer, 20ms);
   asked.gpus = {12};
   EXPECT_THROW(scale(asked), Error);

@@ -101,7 +101,8 @@ TEST(SizeJob, SaysWhatIsWrong) {
   EXPECT_EQ(refusal_of_size({}),
             "plan size: which TRACE? Without one, give --compute and --overhead, or --layers");
   question = {.layers = folder.write("layers.json", kLayers)};
-  EXPECT_EQ(refusal_of_size(question), "--memory: must be given with --layers, what a GPU has");
+  EXPECT_EQ(refusal_of_size(question),
+            "--memory: must be given with --layers, the memory of a GPU");
   question.memory = Bytes{4'000'000};
   EXPECT_EQ(refusal_of_size(question), "--memory: no batch of " + question.layers +
                                            " fits in 4 MB, whatever algorithms its layers use");

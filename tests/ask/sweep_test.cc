@@ -143,7 +143,7 @@ TEST(Sweep, DrawsByLogWhereAsked) {
   EXPECT_NEAR(below_one, 500, 5);
 }
 
-// Names of traces, as 100,000 numbers take seconds to read.
+// The values are names of traces, because reading 100,000 numbers takes seconds.
 TEST(Sweep, ListsNoMoreValuesThanFitMemory) {
   Json scenario = Json::parse(R"({"sweep": {"method": "random", "samples": 1, "settings": {}}})");
   Json& traces = scenario["sweep"]["settings"]["trace"] = Json::array();
@@ -171,7 +171,7 @@ TEST(Sweep, NamesThePlaceOfAMistake) {
            "sweep": {"scale.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a": [1]}})",
        "sweep: must be at most 16 names deep"},
       {R"({"transforms": [{"use": "scale"}], "sweep": {"scale.factor": "2..1"}})",
-       "sweep: scale.factor: must begin with the smaller end"},
+       "sweep: scale.factor: must have the smaller end first"},
       {R"({"transforms": [{"use": "scale"}], "sweep": {"scale.factor": "-2..1"}})",
        "sweep: scale.factor: factor: must be at least 0, got -2"},
       {R"({"transforms": [{"use": "scale"}],
@@ -183,10 +183,10 @@ TEST(Sweep, NamesThePlaceOfAMistake) {
        "\"grid\"?)"},
       {R"({"transforms": [{"use": "scale"}],
            "sweep": {"method": "random", "settings": {"scale.factor": [1]}}})",
-       "sweep: samples: must be given, because ranges have no last value"},
+       "sweep: samples: must be given for this method, such as 100"},
       {R"({"transforms": [{"use": "scale"}],
            "sweep": {"samples": 3, "settings": {"scale.factor": [1]}}})",
-       "sweep: samples: is for the methods random and halton"},
+       "sweep: samples: must only be given for the methods random and halton"},
       {R"({"transforms": [{"use": "scale"}], "sweep": {"method": "zip", "settings":
            {"scale.factor": [1, 2], "scale.by": ["0ns"]}}})",
        "sweep: settings: with the method zip, all settings must have the same number of values, "
@@ -203,7 +203,7 @@ TEST(Sweep, NamesThePlaceOfAMistake) {
        "matrix: variant: [0]: transforms[0]: "},
       {R"({"transforms": [{"use": "scale"}, {"use": "scale"}],
            "sweep": {"transforms[0].factor": "0..1/9999", "transforms[1].factor": "0..1/9999"}})",
-       "sweep: must ask at most 10000000 questions"},
+       "sweep: must have at most 10000000 questions"},
   };
   for (const auto& [scenario, expected] : mistakes) {
     const std::string found = mistake(scenario);
@@ -211,7 +211,7 @@ TEST(Sweep, NamesThePlaceOfAMistake) {
   }
 }
 
-/// A recording of a random graph, as the replay of it.
+/// A random graph, recorded as its replay runs.
 std::optional<Inference> random_recording(std::mt19937& random) {
   Inference inference;
   inference.graph = random_steps(random);
@@ -254,7 +254,7 @@ TEST(Sweep, AnswersTogetherWhatItAnswersAlone) {
   EXPECT_GT(together, 500U);
 }
 
-/// Three ranks that meet twice, each with work of its own.
+/// Three ranks with two common collectives, each with work of its own.
 std::vector<Inference> three_ranks() {
   std::vector<Inference> ranks;
   ranks.push_back(rank_of({"gpu: A 300, c:collective 800, k 50, d:collective 500", 0, 3}));
@@ -358,7 +358,7 @@ TEST(Sweep, StopsWhereItIsAsked) {
   EXPECT_LT(taken, 995U);
 }
 
-// Probes and the replay of many sets, on recorded graphs.
+// Probes and replays of many sets of durations, on recorded graphs.
 TEST(Corpus, AnswersTogetherWhatItAnswersAlone) {
   const std::vector<std::string> files = corpus_files({".pt.trace.json", ".json.gz", ".sqlite"});
   if (files.empty()) GTEST_SKIP() << kNoCorpus;
@@ -369,7 +369,7 @@ TEST(Corpus, AnswersTogetherWhatItAnswersAlone) {
           "transforms[0].factor": "0.05..20", "transforms[1].factor": "0.05..20"}}})");
   int compared = 0;
   for (const std::string& file : files) {
-    if (std::filesystem::file_size(file) > 700'000) continue;  // Seconds, each.
+    if (std::filesystem::file_size(file) > 700'000) continue;  // Takes seconds.
     SCOPED_TRACE(file);
     try {
       std::vector<Inference> one, other;

@@ -30,7 +30,7 @@ TEST(Systems, ExamplesHold) {
   EXPECT_GE(files, 8U);
 }
 
-/// Four cases of 2 s on two lanes behind a start of 1 s, and an end of 3 s; twice.
+/// Four cases of 2 s on two lanes after a start of 1 s, and then an end of 3 s; all of it twice.
 constexpr const char* kFarm = R"({"settings": {"N": 4, "M": 2},
   "tasks": [{"name": "start", "time": "1"},
             {"name": "case", "lanes": "M", "count": "N", "time": "2", "after": ["start"]},
@@ -52,7 +52,7 @@ TEST(Systems, SearchesTheBestThatIsAllowed) {
       "farm.json", std::string(kFarm) + R"(, "search": {"M": "1..8"}, "subject_to": ["M < 4"]})");
   const SystemRow row = run_system(path, {}).rows.front();
   EXPECT_EQ(row.tried, 3U);
-  EXPECT_EQ(row.settings.at("M"), 2);  // As fast as 3.
+  EXPECT_EQ(row.settings.at("M"), 2);  // Two lanes are as fast as three.
   EXPECT_DOUBLE_EQ(row.seconds, 16);
 }
 
@@ -83,9 +83,9 @@ TEST(Systems, SaysWhatIsWrong) {
   };
   EXPECT_EQ(refusal(R"({"settings": {}})"), "must have \"tasks\"");
   EXPECT_EQ(refusal(R"({"tasks": [{"name": "a", "time": "x"}]})"),
-            "task a: \"x\": must be a formula of numbers, and is not at \"x\"");
+            "task a: \"x\": must be a formula of numbers, but cannot be read at \"x\"");
   EXPECT_EQ(refusal(R"({"tasks": [{"name": "a", "after": ["b"]}]})"),
-            "tasks[0]: after: must be tasks in front of it, got \"b\"");
+            "tasks[0]: after: must be tasks listed before it, got \"b\"");
   EXPECT_EQ(refusal(R"({"tasks": [{"name": "a", "time": "0-1"}]})"),
             "task a: time: must be from 0 to 1000000000, got -1");
   EXPECT_EQ(refusal(R"({"settings": {"n": 0}, "tasks": [{"name": "a", "time": "1/n"}]})"),

@@ -1,4 +1,5 @@
-// Grades: what of a step is open, what that means for an answer, and who refuses it.
+// Grades: which part of a step is unexplained, what that means for an answer, and which commands
+// refuse it.
 
 #include "ask/predict/trust.h"
 
@@ -58,7 +59,7 @@ TEST(Trust, ShortWaitsForOtherRanksAreWorthKnowing) {
             Grade::good);
 }
 
-// The same wait on a stream of its own, beside a longer kernel, is part of no step time.
+// The same wait on another stream, beside a longer kernel, adds nothing to the step time.
 TEST(Trust, AHiddenWaitDoesNotCount) {
   Inference inference = recorded_as(R"(
     @step ProfilerStep#0
@@ -165,8 +166,8 @@ TEST(Trust, ChecksDoNotJudgeARecordingThatBreaksOff) {
   EXPECT_EQ(report.figures[1].standing, Standing::left_out);
 }
 
-// Four ranks, of which one sleeps for a second in each step: without the sleep a step takes 151 ms,
-// and the ranks that wait keep their 1.1 s. No answer of theirs is to be relied on.
+// Four ranks, one of which sleeps for a second in each step. Without the sleep a step takes 151 ms,
+// but the ranks that wait, seen alone, keep their 1.1 s: none of their answers can be relied on.
 TEST(Trust, CorpusRanksThatWaitForAStragglerArePoor) {
   const auto files = corpus_files({"straggler_rank0.json.gz"});
   if (files.empty()) GTEST_SKIP() << kNoCorpus;

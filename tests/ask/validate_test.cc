@@ -15,13 +15,13 @@ TEST(Validate, CausesThatWereFoundPredictOtherSteps) {
   ASSERT_TRUE(validation.cross_step_error);
   EXPECT_LT(*validation.cross_step_error, 1e-9);
   EXPECT_LT(*validation.worst_cross_step_error, 1e-9);
-  // 71, 79, 57 and 67 us: the median of what guessing 71 is off for the others.
+  // Steps take 71, 79, 57 and 67 us: the median error of guessing 71 for the others.
   ASSERT_TRUE(validation.same_as_first_error);
   EXPECT_NEAR(*validation.same_as_first_error, 8.0 / 79, 1e-9);
 }
 
-// The same recording with its waits copied into lags: it replays as well, but other steps do not
-// come out.
+// The same recording with its waits copied into lags: it replays as well, but does not predict
+// other steps.
 TEST(Validate, CopiedTimesDoNotPredictOtherSteps) {
   const Validation validation = validate(recorded_as(R"(
     @step ProfilerStep#1
@@ -62,8 +62,8 @@ TEST(Validate, MetamorphicRelationsHold) {
   EXPECT_TRUE(validation.export_holds);
 }
 
-// The host waits for k1 and k2. A graph that takes its waiting for work replays as well, but
-// without the device the host would take as long as with it; and the other way round.
+// The host waits for k1 and k2. A graph that records this waiting as work replays as well, but
+// without the device the host would take as long as with it; and vice versa.
 TEST(Validate, TimeInWhichBothSidesWorkIsOfNeitherAlone) {
   const Validation beside = validate(recorded_as(R"(
     cpu: l=launch:launch 5, work:host 100
@@ -100,7 +100,7 @@ TEST(Validate, TimeOfOneSideThatIsTakenForTimeOfTheOtherShows) {
   EXPECT_EQ(wrong.without_device.left, 215us);
   EXPECT_FALSE(wrong.without_device.holds());
   EXPECT_TRUE(wrong.without_host.holds());
-  // The host's own time as lags of the device.
+  // The host's own time is recorded as lags of the device.
   const Validation lags = validate(recorded_as(R"(
     cpu: l1=launch:launch 5, work:host 100, l2=launch:launch 5
     gpu: k1=gemm 10, k2=gemm 10

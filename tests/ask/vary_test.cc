@@ -74,7 +74,7 @@ TEST(Vary, IsTheSameWithAnyOtherNameOfTheSetting) {
             times(curve(kOneGemm, scenario, {"scale.factor", "2", ""})));
 }
 
-/// Random recordings, of which some time has no known cause or is time of other ranks.
+/// Random recordings in which some time has no known cause or belongs to other ranks.
 Inference partly_open_recording(std::mt19937& random) {
   Inference inference;
   inference.graph = random_steps(random);
@@ -93,7 +93,8 @@ std::string reasons(const Trust& trust) {
   return text;
 }
 
-// Values of one structure are answered together; 1 changes nothing, which counts for the trust.
+// Values that share a structure are answered together. The value 1 changes nothing, which affects
+// the trust.
 TEST(Vary, AnswersAndGradesEachValueAsPredictDoes) {
   std::mt19937 random(23);
   int compared = 0;
@@ -121,7 +122,7 @@ TEST(Vary, AnswersAndGradesEachValueAsPredictDoes) {
         EXPECT_EQ(same->trust, expected.trust.grade());
         ++compared;
       } catch (const Error&) {
-        continue;  // Some have no device, or no work of it in a step.
+        continue;  // Some recordings have no device, or no device work in a step.
       }
     }
   }
@@ -188,7 +189,7 @@ TEST(Vary, TellsFromWhichLimitOnItFits) {
   const Curve found =
       curve(kOneGemm, {}, {"memory.limit", "120MiB,160MiB,200MiB,240MiB", "out_of_memory < 1"});
   ASSERT_TRUE(found.answer);
-  // 100 MiB that were there, and segments of 40 and 30 MiB.
+  // 100 MiB were in use before, plus segments of 40 and 30 MiB.
   EXPECT_EQ(answer_of(found), "200MiB");
   EXPECT_EQ(found.points[1].fits, false);
   EXPECT_EQ(found.points[2].peak_reserved, Bytes{170LL << 20});

@@ -1,4 +1,4 @@
-"""What the attacks share: the program under attack, and what it may answer."""
+"""Shared by the attacks: the program under attack, and the exit codes that it may answer with."""
 
 import os
 import pathlib
@@ -6,7 +6,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FORETRACE = os.environ.get("FORETRACE", str(ROOT / "build" / "foretrace"))
-# answered, a check found a regression, wrong use, unusable trace, undecided; never a signal, never 70 (a bug).
+# Answered, a check found a regression, wrong use, unusable trace, undecided; never a signal, never 70 (a bug).
 HONEST = {0, 1, 2, 3, 4}
 
 

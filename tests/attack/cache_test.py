@@ -1,4 +1,4 @@
-"""The cache of traces shows nobody what is in them, and believes nothing that others could have put there."""
+"""The cache of traces reveals nothing about them to other users, and trusts nothing that other users could have written."""
 
 import os
 import pathlib
@@ -37,7 +37,7 @@ class Cache(unittest.TestCase):
         return sorted(path for path in self.cache.iterdir() if path.name.endswith(".ftrace"))
 
     def other_answer(self):
-        """An entry that tells of another trace, in place of the one that is there."""
+        """Replaces the existing entry by one of another trace."""
         entry, = self.entries()
         attacked.run("convert", self.trace, self.folder / "part.ftrace", "--steps", "4", "--no-cache")
         mode = mode_of(entry)
@@ -52,7 +52,7 @@ class Cache(unittest.TestCase):
         self.assertEqual((0o700, 0o600), (mode_of(self.cache), mode_of(entry)))
 
     def test_it_is_used_at_all(self):
-        """Otherwise nothing below would say anything."""
+        """Checks that the cache is used; otherwise the tests below would prove nothing."""
         right = self.ask()
         self.other_answer()
         self.assertNotEqual(right, self.ask())
@@ -111,7 +111,7 @@ class Cache(unittest.TestCase):
             elsewhere.unlink()
 
     def test_a_file_that_changed_is_read_again(self):
-        """With its size and time of change as they were, at either end and in between, in place or as a new file."""
+        """Changes a trace but keeps its size and time: at both ends and in between, in place and as a new file."""
         text = bytearray(self.trace.read_bytes())
         names = [at for at in range(len(text) - 20) if text.startswith(b'"name": "', at) or text.startswith(b'"name":"', at)]
         self.assertGreater(len(names), 100)
@@ -142,7 +142,7 @@ class Cache(unittest.TestCase):
         os.utime(used, (time.time() - 60,) * 2)
         self.ask()
         self.assertEqual((False, True, False), (old.exists(), young.exists(), legacy.exists()))
-        self.assertFalse(used.exists())  # The young one alone is beyond the limit.
+        self.assertFalse(used.exists())  # The newer entry alone is beyond the limit.
 
     def test_recordings_of_the_user_are_no_copies(self):
         self.cache.mkdir()

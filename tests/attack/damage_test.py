@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Files that were cut off, had bits flipped, or were never what their names say: each is answered, or refused in one line that names
-it. What is cut off is never answered as if it were whole."""
+it. A file that was cut off is never answered as if it were whole."""
 
 import gzip
 import json
@@ -19,9 +19,9 @@ import attacked
 import small_inputs
 
 MEMORY = 2 << 30  # Bytes of address space.
-SECONDS = 20      # Of a core; the inputs are of a few kB.
+SECONDS = 20      # CPU time; the inputs have a few kB.
 READING = [["info", "--format", "json"], ["doctor"], ["predict"], ["memory"], ["input"], ["validate"]]
-# What a shell can only see as an answer, and what the library's assertions and the sanitizers print.
+# Messages of failed assertions and of the sanitizers, which exit with codes that a shell could take for an answer.
 OURS = (b"Sanitizer", b"runtime error:", b"CHECK", b"terminate called")
 
 
@@ -31,12 +31,12 @@ def limits():
 
 
 def works_within_limits():
-    """Not so where sanitizers take address space for shadows."""
+    """Sets no limit under sanitizers, which use address space for shadow memory."""
     return attacked.run("--version", preexec_fn=limits).returncode == 0
 
 
 def truncations(data, chance, count):
-    """Ends that formats are sensitive to, and some at random."""
+    """Lengths to cut to: those that formats are sensitive to, and some at random."""
     places = {0, 1, len(data) - 1, len(data) - 2, len(data) // 2}
     while len(places) < min(count, len(data)):
         places.add(chance.randrange(len(data)))
@@ -56,7 +56,7 @@ def changed(data, chance, count):
 
 
 def odd_values(text, chance, count):
-    """A JSON text with one of its numbers, texts or places in exchange for what no tool writes, and some do."""
+    """A JSON text in which one number, text or value is replaced by something that no proper tool writes, though some do."""
     numbers = ["NaN", "Infinity", "-Infinity", "1e400", "-1e400", "9" * 1000, "0." + "9" * 1000, "-0", "9223372036854775808",
                "-9223372036854775809", "18446744073709551616", "1e-400", "4611686018427387904", "0x10", "01", "null", "[]", '"x"', "true"]
     strings = ['"\\ud800"', '"\\udc00\\ud800"', '"' + "x" * 3_000_000 + '"', '"\udcff\udcfe"', '"\\u0000"', '""', "5", "null",
@@ -92,7 +92,7 @@ def zstd(data):
 
 
 class Damage(unittest.TestCase):
-    """Each case has numbers of its own from its name, so that one more does not change the others."""
+    """Random numbers seeded by the name of the case, so that another case does not change the others."""
 
     @classmethod
     def setUpClass(cls):
@@ -118,7 +118,7 @@ class Damage(unittest.TestCase):
         return (cls.folder / name).read_bytes()
 
     def ask(self, what, name, *command, is_named=True):
-        """Runs it, and holds what comes of it against what a program may do that is given rubbish."""
+        """Runs the program, and checks that it only does what a program may do with a damaged file."""
         type(self).runs += 1
         try:
             done = attacked.run(*command, timeout=120, **self.within)
@@ -135,8 +135,8 @@ class Damage(unittest.TestCase):
         return done
 
     def rotten(self, name, data, commands, is_trace=True):
-        """Every kind of damage to one file; `commands(path)` are what may be asked about it, taken in turn. What is wrong with a
-        trace is said with its name. What a user wrote and can still be read asks for something else, such as another file."""
+        """Does every kind of damage to one file; `commands(path)` are the possible commands on it, used in turn. An error about a
+        trace must name it. A damaged text of a user's that can still be read may ask for something else, such as another file."""
         chance = random.Random(name)
         path = self.folder / "damaged" / name
         path.parent.mkdir(exist_ok=True)
@@ -171,7 +171,7 @@ class Damage(unittest.TestCase):
                 self.rotten(name, data, lambda path: [[*command, path, "--no-cache"] for command in [READING[0], *READING]])
 
     def notes(self, path):
-        """Those of a trace that is answered; nothing if it is refused."""
+        """The notes of a trace, with their counts; None if the trace is refused."""
         done = self.ask("cut", path.name, "info", path, "--format", "json", "--no-cache")
         return {note["text"]: note["count"] for note in json.loads(done.stdout)["notes"]} if done.returncode == 0 else None
 
@@ -279,7 +279,7 @@ SWEEP = {"transforms": [{"use": "scale", "where": {"kind": "kernel"}}, {"use": "
 
 
 class Plans(unittest.TestCase):
-    """What a killed search over layouts leaves in its file is gone on with, and damage is never worse than an error or an answer."""
+    """A killed search over layouts is continued from its file, and damage to the file gives an error or an answer, nothing worse."""
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp())
@@ -315,7 +315,7 @@ class Plans(unittest.TestCase):
 
 
 class Sweeps(unittest.TestCase):
-    """What a killed sweep leaves in its file is gone on with, wherever its last line is torn."""
+    """A killed sweep is continued from its file, wherever the last line is torn."""
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp())

@@ -1,4 +1,4 @@
-"""Texts that want to be obeyed, traces whose names are all such texts, and what must be seen of them in no answer."""
+"""Texts that look like commands, traces in which all names are such texts, and checks that no answer contains them unescaped."""
 
 import base64
 import csv
@@ -12,7 +12,7 @@ import tarfile
 import unicodedata
 import xml.etree.ElementTree
 
-# Behind a line break, or where wrapping may put it: FORGED begins a line that the program did not mean to write.
+# FORGED begins a line that the program did not mean to write: after a line break, or where wrapping may put it.
 TEXTS = [
     "\x1b]0;owned\x07\x1b[31mred\x1b[2J",
     "\x9b31m\x85\x7f\x00\x08\x0c\x0b",
@@ -52,7 +52,7 @@ TEXTS = [
 
 
 def named(number, word=""):
-    """A name that holds one of the texts, with it in front or behind; `word` is what the program knows it by."""
+    """A name that contains one of the texts, at its beginning or end, and `word`, by which the program recognizes the name."""
     text = TEXTS[number % len(TEXTS)]
     return f"{word}{text}{number}" if word or number // len(TEXTS) % 2 else f"{text}{number}"
 
@@ -77,7 +77,7 @@ class Recording:
                                      "Total Allocated": self.held, "Total Reserved": 1 << 30}})
 
     def op(self, number, kernel, slower, call="cudaLaunchKernel"):
-        """An op in a module that launches one kernel, and gets memory."""
+        """An op in a module that launches one kernel and allocates memory."""
         self.correlation += 1
         begin = self.now
         self.now += 5
@@ -157,12 +157,12 @@ COMMAND = re.compile(r"##[A-Za-z]*\[")
 
 
 def is_obeyed(character):
-    """Controls, what turns or hides letters, and separators of lines; what Unicode calls Cc, Cf, Zl and Zp."""
+    """Control characters, marks that reorder or hide letters, and line separators: Unicode's categories Cc, Cf, Zl and Zp."""
     return unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") and character not in "\n\t"
 
 
 def faults_of_bytes(answer, own_commands=()):
-    """Of any answer: what a terminal or a build server would obey. `own_commands` may begin lines, as GitHub's do."""
+    """Faults of any answer: parts that a terminal or a build server would obey. Lines may begin with `own_commands`, as GitHub's do."""
     faults = []
     try:
         text = answer.decode()
@@ -180,7 +180,7 @@ def faults_of_bytes(answer, own_commands=()):
 
 
 def faults_of_lines(answer):
-    """Of text: lines that a name forged."""
+    """Faults of text: lines that a name forged."""
     return ["forged line" for line in re.split(r"[\n\r\u2028\u2029]", answer.decode(errors="replace"))
             if re.match(r"\s*(#+|-|\|) ?FORGED|\s*FORGED  1 ms|FORGED$", line)]
 
@@ -236,7 +236,7 @@ def faults_of_xml(answer):
 
 
 def faults_of_page(answer):
-    """Of a page: what it would run beyond the scripts whose hashes its policy names."""
+    """Faults of a page: scripts that it would run although its policy does not name their hashes."""
     text = answer.decode()
     policy = re.search(r"Content-Security-Policy\" content=\"([^\"]*)\"", text)[1]
     allowed = re.search(r"script-src([^;]*)", policy)[1].split()
@@ -254,5 +254,5 @@ FORMS = {"text": faults_of_lines, "markdown": faults_of_markdown, "csv": faults_
 
 
 def file_name(text):
-    """As a file may be called."""
+    """A hostile name that a file system accepts."""
     return os.fsencode(text.replace("/", "_").replace("\0", ""))[:120].decode(errors="surrogateescape")

@@ -1,4 +1,4 @@
-"""No output of any command takes the place of anything that the command reads, by whatever path."""
+"""No command replaces a file that it reads by its output, whatever the path."""
 
 import pathlib
 import tempfile
@@ -25,7 +25,7 @@ class NoInputIsWritten(unittest.TestCase):
         cls.place.cleanup()
 
     def refused(self, arguments, *names):
-        """Exit code 2 and one line that names both, and not one byte of anything changed."""
+        """Expects exit code 2, one line that names both paths, and no changed byte."""
         before = contents(self.folder)
         done = attacked.run(*arguments, cwd=self.folder, env=written.environment(self.folder))
         with self.subTest(" ".join(map(str, arguments))):
@@ -36,7 +36,7 @@ class NoInputIsWritten(unittest.TestCase):
                 self.assertIn(name, done.stderr)
 
     def names_of(self, name):
-        """The file by its name, by a longer path, by a symbolic and a hard link, by a link to a link."""
+        """The paths of a file: its name, a longer path, a symbolic and a hard link, a link to a link."""
         yield name
         yield f"./ranks/../{name}"
         for way in ("symbolic", "hard", "twice"):

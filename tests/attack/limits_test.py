@@ -1,4 +1,4 @@
-"""Small files that take all memory, all of the disk or all time; numbers that no machine has.
+"""Small files that would take all memory, all of the disk or unlimited time; numbers that no machine has.
 
 Each bomb is made here, cheaply, and read with an address space of a few GB and a temporary folder of its own.
 """
@@ -28,12 +28,12 @@ MB = 1 << 20
 GB = 1 << 30
 ADDRESSES = 6 * GB
 UNPACKS = "unpacks to more than"
-# Of CPU time, where what is not stopped takes minutes. Several times what any of them needs on a quiet machine.
+# CPU time. Several times what each case needs on a quiet machine; without the limits of the program they would take minutes.
 SOON = 20
 
 
 class Outcome:
-    """What a run came to: its exit code, its words, its seconds of CPU time and its most bytes of memory."""
+    """The result of a run: its exit code, its output, its CPU time in seconds and its peak memory in bytes."""
 
     def __init__(self, arguments, temporary, addresses=ADDRESSES, data=None):
         def limit():
@@ -59,7 +59,7 @@ class Outcome:
 
 
 def deflated(parts):
-    """Raw deflate data of (bytes, times) in a row. What is repeated is packed once."""
+    """Raw deflate data of a sequence of (bytes, times). Repeated bytes are compressed only once."""
     out = bytearray()
     for unit, times in parts:
         packer = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -69,12 +69,12 @@ def deflated(parts):
 
 
 def gzipped(*parts):
-    """Its checksum is wrong: whoever comes that far has read it all."""
+    """The checksum is wrong: a reader that notices this has read everything."""
     return b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + deflated(parts) + b"\0" * 8
 
 
 def zstandard(start, blanks):
-    """A frame of `start` and then so many bytes of blanks, 128 KiB of them in 4 bytes."""
+    """A frame of `start` followed by this many blanks, of which 128 KiB take 4 bytes."""
     block = lambda kind, size, last: ((size << 3) | (kind << 1) | last).to_bytes(3, "little")
     repeated = block(1, 1 << 17, 0) + b" "
     return b"\x28\xb5\x2f\xfd\x00\x38" + block(0, len(start), 0) + start + repeated * (blanks >> 17) + block(0, 0, 1)
@@ -114,7 +114,7 @@ def kineto(*events):
 
 
 def database(pages=None):
-    """A small database of Nsight Systems' tables, and what its header says of its size."""
+    """A small database of Nsight Systems' tables, and the size that its header states."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "x.sqlite")
         connection = sqlite3.connect(path)
@@ -147,7 +147,7 @@ class Attack(unittest.TestCase):
         return outcome
 
     def expect_refused(self, path, *words, seconds=SOON, memory=2 * GB, command="info", **options):
-        """With exit code 3, in one sentence that names the file, and soon."""
+        """Expects a refusal with exit code 3, in one sentence that names the file, and soon."""
         outcome = self.foretrace(command, path, **options)
         self.assertEqual(outcome.code, 3, outcome.err)
         self.assertEqual(outcome.err.count("\n"), 1, outcome.err)
@@ -318,7 +318,7 @@ class Numbers(Attack):
 
 class Memory(Attack):
     def test_more_than_there_is(self):
-        """A sound trace for which there is too little memory is refused by name, and is no bug."""
+        """A valid trace for which there is too little memory is refused by name, and not reported as a bug."""
         events = b",".join(json.dumps(event(f"kernel {i}", ts=i)).encode() for i in range(1000))
         path = self.write("x.json", b'{"traceEvents":[' + (events + b",") * 400 + events + b"]}")
         self.expect_refused(path, "needs more memory than there is", data=30 * MB)
@@ -326,7 +326,7 @@ class Memory(Attack):
         self.assertEqual(self.foretrace("info", path).code, 0)
 
     def test_large_traces_are_announced(self):
-        """What it will take is said before anything is read, and what is free where that is less."""
+        """The memory that reading needs is stated before anything is read, and the free memory if that is less."""
         path = self.write("x.json", b'{"traceEvents":[}')
         os.truncate(path, 1100 * MB)
         plenty = self.foretrace("predict", path, addresses=64 * GB)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Text that a trace controls, in every answer of every command: it is shown, and never obeyed.
+"""Text that a trace controls, in every answer of every command, is shown and never obeyed.
 
 Names of kernels, ops, modules, frames, threads, devices, files and settings are all texts of hostile.py. Each command is asked for each form
-it has, and the bytes of the answer, of stderr and of written files are held against what a terminal, a build server, a spreadsheet, a
-Markdown renderer and a browser would obey. A command or a form without a case is a failure.
+it has. The bytes of the answer, of stderr and of written files must contain nothing that a terminal, a build server, a spreadsheet, a
+Markdown renderer or a browser would obey. A command or a form without a case is a failure.
 """
 
 import collections
@@ -23,7 +23,7 @@ OWN_COMMANDS = (r"::(error|warning|notice) (file=[^,:]*,)?(line=\d+,)?title=[^,:
 
 
 class Case:
-    """One call: in which form stdout is, and files that it writes, each with its form. `{name}` in arguments and `messages` is a made file."""
+    """One call: the form of stdout, and the files that it writes, each with its form. `{name}` in arguments and `messages` is a made file."""
 
     def __init__(self, *arguments, form="text", files=(), own=(), env=None, messages=()):
         self.arguments, self.messages = arguments, messages
@@ -57,7 +57,7 @@ ANSWERS = [
     Case("sweep", "{sweep}", "--summary", "text"), Case("sweep", "{sweep}", "--summary", "json", form="json"),
     Case("sweep", "{sweep}", "--summary", "markdown", "--html", "{out}.sweep.html", form="markdown", files={"{out}.sweep.html": "page"}),
     Case("sweep", "{sweep}", "--format", "csv", form="csv"), Case("sweep", "{sweep}", "--format", "jsonl", form="jsonl"),
-    # Twice: what the file holds is read back, and not asked again.
+    # Runs twice: the second run reads the answers back from the file.
     *(Case("sweep", "{sweep}", "-o", "{out}.answers." + form, files={"{out}.answers." + form: form}) for form in ("csv", "jsonl") for _ in (1, 2)),
     *(Case("sweep", "merge", "{out}.answers." + form, "-o", "{out}.merged." + form, files={"{out}.merged." + form: form}) for form in ("csv", "jsonl")),
     Case("check", "{a}", "--baseline", "{out}.json", "--bless"),
@@ -107,7 +107,7 @@ ANSWERS = [
         ("diff", {"before": "{a}", "after": "{b}"}), ("predict", {"trace": "{a}", "steps": [named(3)]}), (named(2), {}), ("list_transforms", {"name": named(3)}))),
 ]
 
-# Texts of the command line and of files come back in what is said about them.
+# Messages repeat texts of the command line and of files.
 MISTAKES = [
     *(Case("info", "{folder}/none" + hostile.file_name(text)) for text in hostile.TEXTS[:16]),
     *(Case("predict", "{a}", "--with", text.replace("\0", "")) for text in hostile.TEXTS[:6]),
@@ -200,7 +200,7 @@ class Names(unittest.TestCase):
         return text
 
     def faults_of(self, case):
-        """How often which fault was seen in the answer to one call."""
+        """The number of faults of each kind in the answer to one call."""
         arguments = [self.filled(argument) for argument in case.arguments]
         cached = ["--no-cache"] if arguments[0] in CACHING and arguments[1:2] not in (["replay"], ["merge"], ["allocate"], ["show"], ["system"]) else []
         cut = arguments.index("--") if "--" in arguments else len(arguments)
@@ -220,7 +220,7 @@ class Names(unittest.TestCase):
         return collections.Counter(faults), done
 
     def hold(self, cases, codes):
-        """All of them, so that a failure says how often each form lies. A case that fails for another reason would show nothing."""
+        """Runs all cases, so that a failure shows how often each form is wrong. A case that fails for another reason would prove nothing."""
         bad = {}
         for case in cases:
             faults, done = self.faults_of(case)
@@ -237,7 +237,7 @@ class Names(unittest.TestCase):
         self.hold(MISTAKES, {1, 2, 3, 127})
 
     def test_names_are_still_there(self):
-        """That nothing is obeyed must not be because nothing is shown; JSON keeps names as they are."""
+        """Names must be shown, not merely left out; JSON keeps them as they are."""
         heaviest = json.loads(run("info", self.made["a"], "--format", "json", "--no-cache").stdout)["heaviest"]
         self.assertTrue(any(hostile.TEXTS[i] in one["name"] for one in heaviest for i in range(3)), heaviest)
         for arguments, least in ((("info", "{a}"), 5), (("memory", "{a}"), 5), (("predict", "{a}", "--explain"), 5), (("diff", "{a}", "{b}"), 2),

@@ -1,4 +1,4 @@
-"""One small, whole input of every kind that the program reads, made here or by the program itself."""
+"""One small, intact input of every kind that the program reads, made here or by the program itself."""
 
 import gzip
 import io
@@ -87,7 +87,7 @@ def rpd():
 
 
 def rocpd():
-    """As rocprofiler-sdk lays out its tables."""
+    """A database with the tables of rocprofiler-sdk."""
     tables = {
         "string": ("id, string", "(1,'hipLaunchKernel'),(2,'HIP_RUNTIME_API_EXT'),(3,'MARKER_CORE_API'),(4,'step')"),
         "info_process": ("id, nid, pid", "(1,1,500)"),
@@ -159,7 +159,7 @@ def text(field, value):
 
 
 def chakra():
-    """Nodes behind their lengths, in the second format of Chakra."""
+    """Nodes, each after its length, in the second format of Chakra."""
     attribute = lambda name, value: text(10, text(1, name) + value)
     messages = [text(1, b"0.0.4")]
     for i in range(1, 9):
@@ -197,7 +197,7 @@ def chunk(kind, count, body):
 
 
 def spool():
-    """As src/import/spool/spool.cc reads it; include/foretrace/spool.h has the layout."""
+    """A spool as src/import/spool reads it; src/trace/spool.h has the layout."""
     rows, texts, facts = 1, 2, 3
     kernel = lambda i: struct.pack("<HHIQQIIIIIIQ", 1, 0, i, 2000 * i + 500, 2000 * i + 1500, 1, 1, 7, 64, 256, 0, 0)
     call = lambda i: struct.pack("<HHIQQII", 3, 2, i, 2000 * i, 2000 * i + 400, 211, 42)

@@ -1,7 +1,7 @@
-"""Whatever happens while a file is written, the old file is whole afterwards or the new one is.
+"""Whatever happens while a file is written, either the old or the new file is complete afterwards.
 
-Every writer of the program is held against disks that are full, limits on the size of files, signals at the worst
-moment, folders and files that may not be written, links, rights, pipes and devices."""
+Every writer of the program is tested with full disks, limits on the size of files, signals at the worst moment,
+folders and files that may not be written, links, rights, pipes and devices."""
 
 import os
 import pathlib
@@ -28,7 +28,7 @@ class Target:
 
     def __init__(self, writer, folder, old):
         self.writer, self.inputs, self.old = writer, folder, old
-        self.folder = folder / "out" / "target"  # Always the same: some files hold their own path.
+        self.folder = folder / "out" / "target"  # Always the same, because some files contain their own path.
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         self.path = self.folder / writer.name
@@ -44,7 +44,7 @@ class Target:
         return process.returncode, out, err
 
     def state(self):
-        """Changes as soon as anything is written."""
+        """A value that changes as soon as anything is written."""
         found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in os.scandir(self.folder)]
         return sorted((name, data.st_size, data.st_ino, data.st_mtime_ns) for name, data in found)
 
@@ -68,7 +68,7 @@ class Writes(unittest.TestCase):
 
     @classmethod
     def contents(cls, writer):
-        """What is there before, and what a run makes of it."""
+        """The content of the target before a run, and after it."""
         old = (cls.folder / "ledger.json").read_bytes() if writer.goes_on else BEFORE
         target = Target(writer, cls.folder, old)
         code, _, err = target.run()
@@ -101,7 +101,7 @@ class Writes(unittest.TestCase):
         self.each(check)
 
     def test_a_full_disk(self):
-        """In a mount namespace of its own, where the target is a small disk of memory."""
+        """Runs in a mount namespace of its own, where the target is a small disk in memory."""
         if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode != 0:
             self.skipTest("only root can mount a small disk")
         done = subprocess.run(["unshare", "-m", sys.executable, __file__, "--full-disk", self.folder], check=False, capture_output=True)
@@ -109,8 +109,8 @@ class Writes(unittest.TestCase):
         self.assertEqual(0, done.returncode)
 
     def stop(self, number):
-        """Sends the signal at the first sign of writing, until it has ended some runs: most are over before it comes where the
-        machine is busy. Returns how many."""
+        """Sends the signal at the first sign of writing, again and again until it has ended some runs: on a busy machine most runs
+        are over before it arrives. Returns how many it has ended."""
         ended = []
 
         def check(_writer, target, new):
@@ -125,7 +125,7 @@ class Writes(unittest.TestCase):
             self.assertIn(process.returncode, (-number, 0, 1, 4))
             self.check_whole(target, new, process.returncode)
             if number == signal.SIGKILL:
-                # Nothing can be deleted then, but what is left must not be taken for a trace of this folder.
+                # Nothing can be deleted then, but the remains must not be taken for a trace of this folder.
                 self.assertEqual([], [name for name in target.left() if not name.startswith(".")])
             else:
                 self.assertEqual([], target.left())
@@ -228,7 +228,7 @@ class Writes(unittest.TestCase):
     def test_a_pipe_gets_all(self):
         def check(writer, target, new):
             if writer.goes_on or writer.command == "check" and writer.output == "--baseline":
-                return  # These are read first.
+                return  # These files are read first.
             target.path.unlink()
             os.mkfifo(target.path)
             got = []
@@ -266,7 +266,7 @@ class Writes(unittest.TestCase):
 
 
 def on_a_full_disk(folder):
-    """What is wrong, printed. The disk has room for the old file and for less than half of the new one."""
+    """Prints what is wrong. The disk has room for the old file and for less than half of the new one."""
     out = folder / "out" / "disk"
     out.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", out], check=True)
@@ -281,7 +281,7 @@ def on_a_full_disk(folder):
                     pass
             except OSError:
                 pass
-        if not writer.grows:  # Its old file has room left in its last block.
+        if not writer.grows:  # The last block of its old file has room left.
             done = attacked.run(*writer.line(path), cwd=folder)
             left = sorted(set(os.listdir(out)) - {"filler", writer.name})
             now = path.read_bytes() if path.exists() else None

@@ -1,4 +1,4 @@
-"""All files that the program writes: how each is asked for, and what the program reads meanwhile."""
+"""All files that the program writes: the options that ask for them, and the files that the program reads at the same time."""
 
 import json
 import os
@@ -13,7 +13,7 @@ FORMATS = ("json", "json.gz", "pftrace", "pftrace.gz", "ftrace", "sqlite", "pick
 
 
 def outputs_in_help():
-    """{"predict": ["--html", ...]}, with inner commands such as "sweep merge"; by the name OUT of their values."""
+    """{"predict": ["--html", ...]}, with inner commands such as "sweep merge". Outputs are recognized by the name OUT of their values."""
     found = {}
     waiting = [[line.split()[0]] for line in text("list", "commands").splitlines() if line.strip()]
     while waiting:
@@ -29,7 +29,7 @@ def outputs_in_help():
 
 
 def undeclared_in_help():
-    """Options that seem to be written by what help says about them, but whose values are not called OUT."""
+    """Options that seem to be outputs according to their help, but whose values are not called OUT."""
     lines = []
     for line in text("list", "commands").splitlines():
         for option in re.findall(r"^  (?:-\w,)?(--[\w-]+) (?:FILE|FOLDER|TEXT)\b[^\n]*?  +(?:Also )?(?:Write|Append|Keep the|Add the|Where to write|What to write)",
@@ -43,7 +43,7 @@ def text(*arguments):
 
 
 def make_inputs(folder):
-    """Whatever a command may read, in a folder."""
+    """A folder with one file of each kind that a command may read."""
     sample = attacked.ROOT / "traces" / "gpt-a100-gpu-bound.pt.trace.json.gz"
     good(attacked.run("convert", sample, folder / "trace.json", "--steps", "3-5", "--no-cache"))
     good(attacked.run("predict", folder / "trace.json", "--with", "amp", "--format", "json", "-o", folder / "prediction.json", "--no-cache"))
@@ -87,7 +87,7 @@ ANY = {"TRACE": "trace.json"}
 PLANNED = ("mpt-125m", "--machine", "dgx-a100", "--gpus", "4", "--global-batch", "8")
 PLANS = ("plans.shard-1-of-2.jsonl", "plans.shard-2-of-2.jsonl")
 SHARDS = ("answers.shard-1-of-2.jsonl", "answers.shard-2-of-2.jsonl")
-# What each command reads, by option; "of X" is read because of X. A * stands for a second form of the same argument.
+# The files that each command reads, by option; "of X" is a file that X refers to. A * stands for a second form of the same argument.
 INPUTS = {
     "advise": {**ANY, "--ledger": "ledger.json", "--machine": "machine.json", "--execution-trace": "et.json"},
     "anonymize": ANY,
@@ -123,7 +123,7 @@ FURTHER = {"collect": ["--", "cat"], "convert": ["--to", "kineto"], "anonymize":
 
 
 def command_line(command, inputs, output, path):
-    """With all of its inputs; `path` is where `output` goes."""
+    """The command with all of its inputs; `output` goes to `path`."""
     arguments = command.split()
     positional = [value for name, value in inputs.items() if not name.startswith(("-", "of "))]
     if command == "collect":
@@ -136,7 +136,7 @@ def command_line(command, inputs, output, path):
 
 
 class Writer:
-    """A command that writes one file. What is there before is `old`, unless the command goes on with it."""
+    """A command that writes one file. The file holds `old` before, unless the command continues an existing file."""
 
     def __init__(self, command, output, name, *arguments, grows=False, goes_on=False):
         self.command, self.output, self.name = command, output, name
@@ -192,7 +192,7 @@ def writers():
     yield Writer("check", "--baseline", "x.json", trace, "--baseline", OUT, "--bless")
 
 
-# Outputs that no Writer stands for, and why.
+# Outputs without a Writer, and the reasons.
 ELSEWHERE = {
     ("collect", "--output"): "written by what writes for convert; needs a program that uses a GPU",
     ("plan", "--keep"): "grows block by block, and is gone on with: tests/cli/plan_keep_test.cc kills it",

@@ -9,7 +9,7 @@ namespace {
 
 std::vector<std::uint64_t> letters(std::string_view text) { return {text.begin(), text.end()}; }
 
-/// The letters that correspond.
+/// The letters that the alignment matches.
 std::string common(std::string_view a, std::string_view b, std::size_t most_differences = 100) {
   const auto pairs = align(letters(a), letters(b), most_differences);
   if (!pairs) return "too different";

@@ -23,7 +23,7 @@ TEST(Expression, SaysWhatIsWrong) {
     return "";
   };
   EXPECT_EQ(refusal("2 * speed", 1),
-            "\"2 * speed\": must be a formula of rate, nodes, and is not at \"speed\"");
+            "\"2 * speed\": must be a formula of rate, nodes, but cannot be read at \"speed\"");
   EXPECT_EQ(refusal("rate / nodes", 1), "\"rate / nodes\": must be a finite number");
   EXPECT_EQ(refusal("log2(rate)", -1), "\"log2(rate)\": must be a finite number");
   EXPECT_NE(refusal("(rate", 1), "");

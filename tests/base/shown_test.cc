@@ -11,7 +11,7 @@ namespace {
 using namespace std::string_view_literals;
 using Cases = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-/// The output when `pieces` are written through the wall.
+/// The output when `pieces` are written through ShownOn.
 std::string behind_wall(std::initializer_list<std::string_view> pieces) {
   std::ostringstream out;
   {
@@ -51,7 +51,7 @@ TEST(Shown, BytesThatAreNoTextAreShownOneByOne) {
       {"\xe2\x82", "\\xe2\\x82"},
       {"\xe2\x82x", "\\xe2\\x82x"},
       {"\xc0\xaf", "\\xc0\\xaf"},                    // An overlong '/'.
-      {"\xe0\x80\xaf", "\\xe0\\x80\\xaf"},           // Another.
+      {"\xe0\x80\xaf", "\\xe0\\x80\\xaf"},           // Another overlong one.
       {"\xed\xa0\x80", "\\xed\\xa0\\x80"},           // A surrogate.
       {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},  // Beyond the last character.
       {"\xff\x80", "\\xff\\x80"},

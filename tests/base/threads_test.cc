@@ -34,7 +34,7 @@ TEST(Threads, AreNumberedBelowTheirLimit) {
   EXPECT_TRUE(fine);
 }
 
-// The process gives up its right to make threads, for good, so it is a child.
+// Runs in a child process, because the process gives up its right to make threads for good.
 int sum_without_threads() {
   constexpr uid_t kNobody = 65534;
   if (::getuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setuid(kNobody) != 0)) return 2;

@@ -17,11 +17,11 @@ namespace {
 
 struct Event {
   std::int64_t handle = 0;
-  std::int64_t bytes = 0;  ///< 0: freed.
+  std::int64_t bytes = 0;  ///< 0: the block is freed.
 };
 
-/// As training does it: of every hundred requests most are small, and most are freed soon, in no
-/// order; about `live` are in use at a time.
+/// Events as in training: most requests are small, and most blocks are freed soon, in no order;
+/// about `live` blocks are in use at a time.
 std::vector<Event> mixed(std::size_t count, std::size_t live) {
   std::mt19937 random(1);
   std::vector<Event> events;
@@ -41,7 +41,7 @@ std::vector<Event> mixed(std::size_t count, std::size_t live) {
   return events;
 }
 
-/// CPU time of the process, so that others on the machine do not count.
+/// CPU time of the process, so that other load on the machine does not count.
 double cpu_ns() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

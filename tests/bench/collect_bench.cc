@@ -1,5 +1,5 @@
 // Measures the cost of recording: reading a record of CUPTI's (off the program's threads), an NVTX
-// range (on them), and what becomes of ten million kernels with their calls.
+// range (on them), and turning ten million kernels and their calls into a trace.
 //
 //     collect_bench [kernels]
 
@@ -31,7 +31,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// 600 names of 210 characters on average, as long as those of templates are.
+/// 600 names of 210 characters on average, as long as names of templates.
 std::vector<std::string> kernel_names() {
   std::mt19937 random(1);
   std::vector<std::string> names;
@@ -45,7 +45,7 @@ std::vector<std::string> kernel_names() {
   return names;
 }
 
-/// A step is 2,500 kernels in always the same order.
+/// A step is 2,500 kernels, always in the same order.
 constexpr std::size_t kStep = 2500;
 std::vector<std::uint32_t> order_of_step() {
   std::mt19937 random(2);
@@ -98,10 +98,10 @@ void measure_ranges(const char* library, std::uint64_t count) {
               seconds_since(start) * 1e9 / static_cast<double>(count));
 }
 
-/// Kernels as a busy stream has them, each with its call.
+/// Kernels of a busy stream, each with its call.
 std::string write_spool(const std::string& folder, std::uint64_t count) {
   using namespace foretrace;
-  static collect::SpoolWriter writer;  // Large.
+  static collect::SpoolWriter writer;  // Static, because it is large.
   if (writer.open(folder.c_str()) != 0) std::abort();
   std::vector<std::uint32_t> numbers;
   for (const std::string& name : kernel_names()) numbers.push_back(writer.texts.number(name));

@@ -15,7 +15,7 @@ namespace {
 struct Case {
   const char* algorithm;
   Operation operation;
-  std::uint32_t scale;  ///< Ranks over those asked for.
+  std::uint32_t scale;  ///< Ranks per requested rank.
   std::int64_t bytes;
   const char* how;  ///< Flows on a uniform network, or on a machine.
 };

@@ -3,10 +3,10 @@
 //
 //     import_bench [trace.json[.gz]] [megabytes]
 //
-// The events of the trace are repeated until the JSON has so many megabytes (250 unless told).
-// Without a trace it is hta-ddp-v100-mem of FORETRACE_CORPUS, or a made-up one. Each reading is a
-// process of its own and the best of five. To compare with: the fastest reader seen (ISA-L and
-// simdjson, fields of each event by name, names interned) makes 950 MB/s of the same trace,
+// The events of the trace are repeated until the JSON has this many megabytes (250 by default).
+// Without a trace it is hta-ddp-v100-mem of FORETRACE_CORPUS, or a made-up one. Each reading runs
+// in a process of its own; the best of five counts. For comparison: the fastest reader known (ISA-L
+// and simdjson, fields of each event by name, names interned) reads 950 MB/s of the same trace,
 // compressed, on one core.
 
 #include <sys/resource.h>
@@ -47,7 +47,7 @@ double bytes_of(const std::vector<Row>& rows) {
   return static_cast<double>(rows.size() * sizeof(Row));
 }
 
-/// Runs in a process of its own, so that its peak memory is that of one reading.
+/// Runs in a process of its own, so that the peak memory is that of one reading.
 Measured measure_once(const std::function<Trace()>& read) {
   int ends[2];
   if (pipe(ends) != 0) std::exit(1);
@@ -86,7 +86,7 @@ Measured measure(const std::function<Trace()>& read) {
   return best;
 }
 
-/// Three operators with a call and a kernel each, as PyTorch writes them.
+/// Three operators, each with a call and a kernel, as PyTorch writes them.
 std::string made_up_events() {
   std::string events;
   for (int i = 0; i < 3; ++i) {
@@ -132,7 +132,7 @@ std::string events_of(const std::string& path) {
   return text.substr(list + 1, text.rfind(']') - list - 1);
 }
 
-/// Both files at once; the size of the JSON.
+/// Writes both files at once; returns the size of the JSON.
 double write_traces(const std::string& events, double size, const std::string& plain,
                     const std::string& packed) {
   std::FILE* json = std::fopen(plain.c_str(), "wb");

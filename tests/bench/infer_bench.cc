@@ -1,4 +1,4 @@
-// How fast a trace becomes a graph: records a second through infer(), the best of seven.
+// Measures how fast a trace becomes a graph: records a second through infer(), the best of seven.
 //
 //     infer_bench [trace]
 //

@@ -1,5 +1,5 @@
-// Packets: how many hops a second of the processor where they compete, and how long large networks
-// take.
+// Packets: how many hops a second of CPU time are simulated where packets compete, and how long
+// large networks take.
 //
 //     packet_bench [hosts]      144 by default; prints one line for each case
 
@@ -60,14 +60,14 @@ PacketRun servers(std::uint32_t hosts, const std::string& transport) {
                    {.ranks = hosts, .bytes = {102'000'000}}, {&kCable, 1});
 }
 
-/// Each rank to the same one of the next host: every message has its links to itself.
+/// Each rank sends to the same rank of the next host, so every message has its links to itself.
 PacketRun neighbors(std::uint32_t ranks) {
   const Network network(find_cluster("dgx-h100", ranks));
   std::vector<TimedMessage> messages;
   for (std::uint32_t i = 0; i < ranks; ++i) {
     messages.push_back({{.from = i, .to = (i + 8) % ranks, .bytes = {100'000'000}}, 0ns});
   }
-  // One rank in 200 meets another at its NIC.
+  // One rank in 200 shares a NIC with another message.
   for (std::uint32_t i = 0; i < ranks; i += 200)
     messages.push_back({{.from = i, .to = (i + 16) % ranks, .bytes = {10'000'000}}, 50us});
   PacketSettings settings = by("reliable");
@@ -75,8 +75,8 @@ PacketRun neighbors(std::uint32_t ranks) {
   return run_messages(paths_of(network, 1), settings, messages);
 }
 
-/// An all-reduce of all ranks in which no two messages meet, and beside it one of 64 ranks with
-/// parameter servers, whose cables, 1 in 256, queue.
+/// An all-reduce of all ranks in which no two messages share a link, beside one of 64 ranks with
+/// parameter servers, whose cables (1 in 256) queue.
 PacketRun crowded(std::uint32_t ranks) {
   const auto wide = find_algorithm("halving_doubling"), narrow = find_algorithm("colocated");
   const LinkCosts costs(&kCable, 1);

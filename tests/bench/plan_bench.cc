@@ -1,5 +1,5 @@
-// How long it takes to plan a job, plan_bench [GPUS] [BATCH]: GPT-3 175B on hosts with eight A100s;
-// and to give 1,000 nodes to 30 elastic jobs.
+// plan_bench [GPUS] [BATCH]: measures how long it takes to plan a job (GPT-3 175B on hosts with
+// eight A100s) and to give 1,000 nodes to 30 elastic jobs.
 
 #include <algorithm>
 #include <chrono>
@@ -13,7 +13,7 @@
 namespace foretrace {
 namespace {
 
-/// The median of some decisions.
+/// The median time of several decisions.
 double milliseconds_of(Allocate solve, int times) {
   std::vector<ElasticJob> jobs(30);
   AllocationProblem problem;

@@ -50,8 +50,8 @@ Time measure(const std::function<void()>& action) {
   return {wall.count(), user_seconds() - user, cpu_seconds() - cpu};
 }
 
-/// The shortest wall and processor times of several runs and their mean user time (the clock of
-/// user time is coarse), after one run that warms up.
+/// The shortest wall and CPU times of several runs, and their mean user time (the clock of user
+/// time is coarse), after one warm-up run.
 Time best_of(int runs, const std::function<void()>& action) {
   action();
   Time best{1e9, 0, 1e9};
@@ -68,7 +68,7 @@ void print_row(const char* what, Time time, double items, const char* unit) {
               items / std::min(time.wall, time.user) / 1e6, unit);
 }
 
-/// The reference for the replay: the same sweep without anything around it.
+/// The reference for the replay: the same sweep with nothing around it.
 class ByHand {
  public:
   explicit ByHand(std::uint32_t count) {
@@ -111,7 +111,7 @@ Numbers random_numbers(std::uint32_t count) {
   return number;
 }
 
-/// As an importer that goes through lanes one by one gives them.
+/// Numbers the tasks as an importer that reads one lane after another does.
 Numbers numbers_by_lane(std::uint32_t count) {
   Numbers number(count);
   std::uint32_t next = 0;
@@ -216,8 +216,8 @@ void bench_events(std::uint32_t count) {
             best_of(2, [&] { (void)simulate(graph); }), 2.0 * count, "events");
 }
 
-/// Places in line become dependencies, durations bytes at 1 byte/ns, so that the answer stays the
-/// same.
+/// The order on lanes becomes dependencies, and durations become bytes at 1 byte/ns, so that the
+/// answer stays the same.
 void bench_shared(std::uint32_t count) {
   Graph graph = yardstick::make_graph(count, Discipline::shared);
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) graph.lane(LaneId{i}).capacity = {1e9};

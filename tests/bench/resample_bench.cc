@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kSteps = 6;
 
-/// A host that launches kernels of 5 to 25 us, which take a little longer or shorter in each step.
+/// A host that launches kernels of 5 to 25 us, whose times vary a little from step to step.
 Graph make_job(std::uint32_t tasks) {
   Graph graph;
   const LaneId cpu = graph.add_lane({.name = "cpu", .kind = LaneKind::host_thread});

@@ -3,7 +3,7 @@
 
     tests/bench/sweep_bench.py PROGRAM [RUNS]
 
-Only durations change, so that all points share one structure. The best of 3 runs unless told; user time is that of all cores.
+Only durations change, so that all points share one structure. The best of 3 runs by default; user time is that of all cores.
 """
 import gzip
 import json

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Whole processes, from start to exit: foretrace predict with the trace read anew, and from the cache.
+"""Whole processes, from start to exit: foretrace predict with the trace read from its file, and from the cache.
 
     tests/bench/whole_bench.py PROGRAM TRACE [RUNS]
 
-One run that is not counted, then the median of 5 unless told.
+One warm-up run, then the median of 5 runs by default.
 """
 import os
 import statistics

@@ -1,5 +1,5 @@
-// Whatever is fed to the program: an answer, or one line and the exit code that says whose fault it
-// is.
+// Whatever the input, the program answers, or prints one line and exits with the code for whose
+// fault it is.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ class BadInput : public testing::Test {
     expect_refused("predict '" + folder_.write(name, text) + "'", 3, says);
   }
 
-  /// Read around, and said so in a note.
+  /// Expects an answer with a note about the bad part.
   Outcome expect_answer(const std::string& name, const std::string& text, const std::string& note) {
     const Outcome outcome = foretrace_run("predict '" + folder_.write(name, text) + "'");
     EXPECT_EQ(outcome.exit_code, 0) << name << ": " << outcome.err;
@@ -149,7 +149,7 @@ TEST_F(BadInput, ScenariosThatAreWrong) {
   expect_wrong_scenario(R"({"assert": [{"step_time": "<= 120"}]})", "assert[0]");
 }
 
-// A copy that its caller waits for would have to wait for what that caller launches later.
+// A copy that its caller waits for cannot wait for a later launch of that caller.
 TEST_F(BadInput, DependenciesInACycle) {
   expect_wrong_scenario(
       R"({"transforms": [{"use": "add_dependency", "match": "step",

@@ -219,10 +219,11 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
   return at == text.npos ? text : text.replace(at, what.size(), by);
 }
 
-/// Commands stand between ` in a hint: whole ones, and steps behind --with for a prediction.
+/// The commands between backquotes in a hint: whole commands, or steps for --with, which become
+/// predictions.
 std::vector<std::string> commands_in(const std::string& hint) {
   constexpr std::string_view kRecorded = "traces/gpt-a100-gpu-bound.pt.trace.json.gz";
-  // The recording has one GPU, so that what a hint says of recorded communication needs some.
+  // The recording has one GPU; hints about recorded communication need a job that communicates.
   constexpr std::string_view kManyGpus = "data_parallel:gpus=8,machine=dgx-a100,gradient_bytes=1MB";
   static const std::regex kCommand("`([^`]*)`");
   std::vector<std::string> commands;
@@ -233,7 +234,7 @@ std::vector<std::string> commands_in(const std::string& hint) {
     if (command.starts_with("--with"))
       command = "predict " + std::string(kRecorded) + " " +
                 (communicates ? "--with " + std::string(kManyGpus) + " " : "") + command;
-    if (command.starts_with("--")) continue;  // An option alone, for a command of the user's.
+    if (command.starts_with("--")) continue;  // An option that the user adds to a command.
     commands.push_back(replaced(command, "foretrace ", ""));
   }
   return commands;

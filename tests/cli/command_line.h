@@ -1,6 +1,6 @@
 #pragma once
 
-// The real program, run as a user runs it.
+// Runs the real program as a user runs it.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,9 +21,9 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Runs `arguments` as a shell reads them, in the folder of the sources; `before` goes before the
-/// program, and `input` to its standard input. Without a cache, and without anything of the
-/// caller's environment that could change the answer.
+/// Runs `arguments` as a shell reads them, in the folder of the sources. `before` stands in front
+/// of the program, and `input` goes to its standard input. The program runs without a cache, and
+/// without anything of the caller's environment that could change the answer.
 inline Outcome foretrace_run(const std::string& arguments, const std::string& before = "",
                              const std::string& input = "") {
   const Folder folder;

@@ -1,5 +1,5 @@
-// Scripts for shells, and pages for man: checked by the programs that read them where there are
-// any.
+// Completion scripts for shells, and pages for man, checked by the programs that read them if these
+// are installed.
 
 #include <gtest/gtest.h>
 

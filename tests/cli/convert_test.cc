@@ -46,7 +46,7 @@ TEST(Convert, AFolderOfRanksBecomesAFolderOfRanks) {
   for (const char* rank : {"0", "1"}) {
     const Outcome outcome = foretrace_run(std::string("convert ") + kConvertedSample + " '" +
                                           (folder / "in/rank") + rank + ".ftrace'");
-    EXPECT_NE(outcome.exit_code, 0);  // There is no such folder, and a file makes none.
+    EXPECT_NE(outcome.exit_code, 0);  // The folder is missing, and writing a file makes none.
   }
   const std::string one =
       R"({"distributedInfo": {"rank": RANK, "world_size": 2}, "traceEvents": [{"ph": "X",
@@ -73,7 +73,7 @@ TEST(Convert, StepsAndWindowsCutAPart) {
   const std::string convert = std::string("convert ") + kConvertedSample + " " + out;
   ASSERT_EQ(foretrace_run(convert + " --steps 4-6").exit_code, 0);
   const nlohmann::json json = numbers(folder / "part.json");
-  // Three of six steps are left. The last one counts where there are few.
+  // Three of six steps are left. With so few steps, the last one counts.
   EXPECT_EQ(json["measured"]["steps"].size(), 3U);
   EXPECT_EQ(json["measured"]["steps"].size() + 2,
             numbers(kConvertedSample)["measured"]["steps"].size());

@@ -1,4 +1,4 @@
-// Agents ask as people at a shell do: a conversation with the real program.
+// Agents ask like people at a shell: conversations with the real program.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ Json tool_call(int id, const std::string& name, const Json& arguments) {
   return request(id, "tools/call", {{"name", name}, {"arguments", arguments}});
 }
 
-/// The answers of the server of the recordings to these lines.
+/// The answers of a server, started on the samples, to these lines.
 std::vector<Json> answers_to(const std::vector<std::string>& lines,
                              const std::string& root = "traces") {
   std::string input;
@@ -65,7 +65,7 @@ TEST(Mcp, AnswersTenQuestionsInARow) {
       tool_call(11, "memory", {{"trace", "gpt-a100-gpu-bound.pt.trace.json.gz"}}),
       request(12, "ping"),
   });
-  ASSERT_EQ(answers.size(), 12U);  // None to the notification.
+  ASSERT_EQ(answers.size(), 12U);  // The notification gets no answer.
   EXPECT_EQ(answers[0]["result"]["protocolVersion"], "2024-11-05");
   for (std::size_t i = 2; i < 11; ++i) {
     EXPECT_EQ(answers[i]["id"], i + 1);
@@ -163,7 +163,7 @@ TEST(Mcp, SaysWhichSettingIsWrong) {
   EXPECT_NE(text_of(answers[2]).find("loader"), std::string::npos) << answers[2];
 }
 
-/// Every command that answers in lines, with what it needs.
+/// Every command with a brief form, with the arguments it needs.
 TEST(Brief, IsAtMostFiveLines) {
   const std::string trace = std::string("traces/") + kLoaded;
   const std::string gpt = "traces/gpt-a100-gpu-bound.pt.trace.json.gz";

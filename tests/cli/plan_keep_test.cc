@@ -1,4 +1,4 @@
-// Searches over layouts that are kept in a file are resumed, cut into shards and merged, by the
+// Searches over layouts that are kept in a file can be resumed, cut into shards and merged, by the
 // program and in process.
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace foretrace {
 namespace {
 
-/// Some thousand layouts.
+/// A question with some thousand layouts.
 PlanQuestion question_of() {
   PlanQuestion question{.model = "mpt-1b", .machine = "dgx-h100"};
   question.gpus = {4}, question.global_batch = 64, question.top = 3;
@@ -24,7 +24,7 @@ PlanQuestion question_of() {
 
 constexpr std::uint64_t kAll = 1000;
 
-/// Stops after so many blocks.
+/// Stops the search after this many blocks.
 std::optional<PlanReport> keep(const PlanQuestion& question, const PlanKeeping& keeping,
                                std::uint64_t most = kAll) {
   std::atomic<bool> stop = false;
@@ -145,7 +145,7 @@ TEST(KeptPlan, OfAnotherQuestionIsRefused) {
                   "gpus,tp,pp,micro_batch,global_batch,iteration_ms\n8,1,1,1,64,1000\n");
             }),
             another("it was asked with another --calibrate"));
-  // Bounds do not depend on these.
+  // The kept bounds do not depend on these settings.
   EXPECT_EQ(why([](PlanQuestion& q) { q.top = 5; }), "none");
   EXPECT_EQ(why([](PlanQuestion& q) { q.layout = "tp=8,global_batch=64"; }), "none");
   EXPECT_EQ(why([&](PlanQuestion& q) { q.prices = prices; }), "none");

@@ -1,4 +1,4 @@
-// Commands that keep what they have when they are asked to stop.
+// Commands that keep their results when they are asked to stop.
 
 #include "cli/options/stop_signals.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::nanoseconds kOneRequest(StopSignals::kOneRequestNs);
 
-// `timeout` sends two within a microsecond.
+// `timeout` sends two signals within a microsecond.
 TEST(StopSignals, TwoAtOnceAreOneRequest) {
   const StopSignals signals;
   EXPECT_FALSE(stop_asked());

@@ -1,5 +1,4 @@
-// Answers of a sweep as files: taken up again, cut into shards and put together, by the program and
-// in process.
+// Answers of a sweep as files: resumed, cut into shards and merged, by the program and in process.
 
 #include <gtest/gtest.h>
 
@@ -250,7 +249,7 @@ TEST(Shards, OfMoreThanThereCanBeAreRefused) {
   EXPECT_TRUE(merged({first}, out).ends_with(", 33 and 67 more"));
 }
 
-/// The first answer of a file, as somebody else may have written it.
+/// The first answer of a file, as another program may have written it.
 TEST(SweepLine, OfAnotherKindIsNoAnswer) {
   const SweepHeader header = header_of_five();
   const auto is_refused = [&](const std::string& line, SweepForm form) {

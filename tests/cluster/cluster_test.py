@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sweeps on a real Slurm of one machine and under a real mpirun give the bytes that one process gives, also when a worker is
+"""Sweeps on a real Slurm of one machine and under a real mpirun give the same bytes as one process, also when a worker is
 killed in the middle. Skipped, in part or whole, where there is no Slurm or MPI. $FORETRACE is the program."""
 
 import contextlib
@@ -22,7 +22,7 @@ PROGRAM = os.environ["FORETRACE"]
 TRACE = ROOT / "traces" / "gpt-a100-launch-bound.pt.trace.json.gz"
 SHARDS = 8
 
-# Structures that are worked out one by one, so that there is time to kill somebody.
+# Structures that are computed one by one, so that there is time to kill a worker.
 SCENARIO = {
     "version": 1,
     "trace": str(TRACE),
@@ -35,7 +35,7 @@ MPI = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONF
 
 
 def no_mpi():
-    """Why there are no ranks to be had here, or nothing."""
+    """The reason why no ranks can be started here, or the empty string."""
     if shutil.which("mpirun") is None:
         return "there is no mpirun (scripts/setup.sh all)"
     ran = subprocess.run(["mpirun", "--oversubscribe", "-n", "2", "true"], env=MPI, capture_output=True, text=True, check=False)
@@ -43,7 +43,7 @@ def no_mpi():
 
 
 def processes(argument):
-    """Numbers of the running processes that have this argument."""
+    """The ids of the running processes that have this argument."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
@@ -71,7 +71,7 @@ class Cluster(unittest.TestCase):
         self.holder.cleanup()
 
     def kill_a_worker(self, shards):
-        """A process of the sweep that has written some answers and not all; None if it came too late."""
+        """A process of the sweep that has written some answers, but not all. Returns None if it is too late for that."""
         end = time.monotonic() + 60
         whole = len(self.expected) / shards
         while time.monotonic() < end:
@@ -105,7 +105,7 @@ class Cluster(unittest.TestCase):
             cluster.wait_for_jobs()
             logs = "".join(path.read_text() for path in self.folder.glob("log-*"))
             if killed is not None:  # Workers of a fast machine may be done before one can be caught.
-                self.assertIn("going on where it was", logs)
+                self.assertIn("continuing where it stopped", logs)
             self.assertTrue(self.results.exists(), logs)
             self.assertEqual(self.results.read_bytes(), self.expected)
             self.assertEqual(len(list(self.folder.glob(f"results.shard-*-of-{SHARDS}.jsonl"))), SHARDS)
@@ -118,7 +118,7 @@ class Cluster(unittest.TestCase):
             killed = self.kill_a_worker(4)
             first.communicate()
         if killed is not None:
-            self.assertNotEqual(first.returncode, 0)  # The launcher ends all when one is killed.
+            self.assertNotEqual(first.returncode, 0)  # The launcher ends all ranks when one is killed.
             self.assertFalse(self.results.exists())
         again = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         self.assertEqual(again.returncode, 0, again.stderr)

@@ -38,7 +38,7 @@ PartitionName=test Nodes={host} Default=YES MaxTime=INFINITE State=UP
 
 
 def missing():
-    """Why there can be no cluster here, or nothing."""
+    """The reason why there can be no cluster here, or the empty string."""
     absent = [program for program in NEEDED if shutil.which(program) is None]
     if absent:
         return f"there is no {', '.join(absent)} (scripts/setup.sh all)"
@@ -111,7 +111,7 @@ class Cluster:
             time.sleep(0.1)
 
     def wait_for_jobs(self, seconds=120):
-        """Until nothing is queued or running."""
+        """Waits until nothing is queued or running."""
         self.wait_for(lambda: not self.call("squeue", "--noheader"), "jobs to end", seconds)
 
     def logs(self):

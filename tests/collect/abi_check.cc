@@ -1,8 +1,9 @@
-// Holds our descriptions of CUPTI's binary interface against NVIDIA's: every offset, size and
-// number of collect/cupti/cupti_abi.h (what the collector reads) and of standin/records.h (what the
-// stand-in writes), at compile time; and the strides of NVIDIA's own iterator over records that the
-// stand-in's description laid out, at run time. That works without a GPU and without a driver.
-// Built only where the CUDA toolkit is; returns 77 where only its headers are.
+// Compares our descriptions of CUPTI's binary interface with NVIDIA's. At compile time: every
+// offset, size and number of collect/cupti/cupti_abi.h (read by the collector) and of
+// standin/records.h (written by the stand-in). At run time: the strides of NVIDIA's own iterator
+// over records that were laid out by the stand-in's description. This works without a GPU and
+// without a driver. It is built only where the CUDA toolkit is installed, and returns 77 where only
+// its headers are.
 
 #include <dlfcn.h>
 
@@ -23,7 +24,7 @@ namespace {
 
 namespace abi = foretrace::cupti;
 
-// A field of ours (the collector's, the stand-in's) is the field of theirs: same place, same size.
+// A field of ours (the collector's or the stand-in's) equals NVIDIA's field: same place, same size.
 #define SAME(Ours, field, Theirs, their_field)                            \
   static_assert(offsetof(Ours, field) == offsetof(Theirs, their_field) && \
                     sizeof(Ours::field) == sizeof(Theirs::their_field),   \
@@ -152,7 +153,7 @@ SAME(abi::Api, return_value, CUpti_ActivityAPI, returnValue);
 COLLECTOR_SYNC(CUpti_ActivitySynchronization);
 COLLECTOR_SYNC(CUpti_ActivitySynchronization2);
 SAME(abi::Synchronization, event_sync_id, CUpti_ActivitySynchronization2, cudaEventSyncId);
-// So that the size of a record tells whether it has the field.
+// The size of a record must tell whether it has this field.
 static_assert(sizeof(CUpti_ActivitySynchronization) <=
               offsetof(abi::Synchronization, event_sync_id));
 
@@ -327,7 +328,7 @@ NUMBER(abi::Attribute::device_buffer_pool_limit, CUPTI_ACTIVITY_ATTR_DEVICE_BUFF
 NUMBER(abi::kSystemThreadIds, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
 NUMBER(abi::kForceFlush, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 
-// Functions: handed over as pointers, so their types are compared as far as C allows.
+// Functions are passed as pointers, so their types are compared as far as C allows.
 static_assert(sizeof(abi::Result) == sizeof(CUptiResult));
 static_assert(sizeof(abi::Subscriber) == sizeof(CUpti_SubscriberHandle));
 static_assert(sizeof(CUpti_CallbackId) == 4 && sizeof(CUpti_CallbackDomain) == 4);
@@ -378,7 +379,8 @@ SAME(standin::ContextRecord, cig_mode, CUpti_ActivityContext3, cigMode);
 SAME(standin::StreamRecord, correlation, CUpti_ActivityStream, correlationId);
 SAME(standin::NameRecord, name, CUpti_ActivityName, name);
 
-// Their lengths: those of CUDA 13.0, and those of 12.4 as far as the headers still have them.
+// The lengths of records: those of CUDA 13.0, and those of 12.4 as far as the headers still have
+// them.
 constexpr std::uint32_t k13 = 130001;
 constexpr std::uint32_t k12_4 = 22;
 #define LENGTH(kind, version, Theirs) \
@@ -419,7 +421,7 @@ constexpr std::uint32_t kKinds[] = {
     standin::kMemory2,        standin::kMemoryPool, standin::kInternalLaunchApi,
     standin::kSynchronization};
 
-/// A buffer of zeros but for the kinds; `places` receives where each record begins.
+/// A buffer of zeros, except for the kinds; `places` receives the offset of each record.
 std::vector<std::uint8_t> lay_out(std::uint32_t version, std::vector<std::size_t>& places) {
   std::size_t size = 0;
   for (int round = 0; round < 3; ++round) {
@@ -435,7 +437,7 @@ std::vector<std::uint8_t> lay_out(std::uint32_t version, std::vector<std::size_t
   return buffer;
 }
 
-/// Whether NVIDIA's iterator finds the records where they were put.
+/// True if NVIDIA's iterator finds the records where they were put.
 bool agrees(Iterate next) {
   std::vector<std::size_t> places;
   std::vector<std::uint8_t> buffer = lay_out(k13, places);

@@ -1,4 +1,4 @@
-// A spool that was cut or changed: what is whole is read, the rest is counted, and nothing else
+// A spool that was cut off or changed: intact parts are read, the rest is counted, and nothing else
 // happens.
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ std::string contents_of(const std::string& path) {
   return text.str();
 }
 
-/// Offsets at which chunks begin, and the end.
+/// The offsets at which chunks begin, and the end of the file.
 std::vector<std::size_t> chunks_of(const std::string& spool) {
   std::vector<std::size_t> places;
   std::size_t at = spool::kHeaderBytes;
@@ -54,7 +54,7 @@ class Damage : public testing::Test {
     whole_ = import_trace(recording_.spools[0]).record_count();
   }
 
-  /// The trace of a changed spool; nothing where it is refused with a TraceError.
+  /// The trace of a changed spool; nullopt if it is refused with a TraceError.
   std::optional<Trace> read(const std::string& changed) const {
     const std::string path = recording_.path("changed.spool");
     std::ofstream(path, std::ios::binary | std::ios::trunc) << changed;
@@ -87,7 +87,7 @@ TEST_F(Damage, ASpoolCutAnywhereGivesItsWholeChunks) {
       continue;
     }
     ASSERT_TRUE(trace.has_value()) << cut;
-    // More of the file never gives less.
+    // A longer part of the file never gives fewer records.
     EXPECT_GE(trace->record_count(), before) << cut;
     before = trace->record_count();
   }
@@ -129,7 +129,8 @@ TEST_F(Damage, ChunksTornOutOfTheMiddleLeaveTheRest) {
   for (std::size_t i = 0; i + 1 < chunks.size(); i += 3) {
     spool::ChunkHeader head;
     std::memcpy(static_cast<void*>(&head), spool_.data() + chunks[i], sizeof head);
-    // From the middle of one to the middle of the same: what is behind moves, though not by 8.
+    // Removes bytes from the middle of a chunk, so that everything after it moves, but by a
+    // multiple of 8.
     const std::size_t from = chunks[i] + 4;
     const std::size_t size = (chunks[i + 1] - chunks[i]) / 8 * 8 - 8;
     const auto trace = read(spool_.substr(0, from) + spool_.substr(from + size));

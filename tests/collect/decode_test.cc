@@ -1,5 +1,5 @@
-// Records of CUPTI's as rows of the spool, without anything around: records are made by hand, by
-// the stand-in's description of them, which is not the one that decode() reads them by.
+// Records of CUPTI's as rows of the spool, with nothing around them. The records are made by hand
+// from the stand-in's description, which differs from the one that decode() reads them by.
 
 #include "collect/cupti/decode.h"
 
@@ -18,13 +18,13 @@ namespace {
 constexpr std::uint32_t k13 = 130001;
 constexpr std::uint32_t k12 = 22;
 
-/// One record, as long as that version has it: what lies behind must not be read.
+/// One record with the length of that version: bytes after it must not be read.
 template <class Record>
 class Read {
  public:
   Read(const Record& record, std::uint32_t version) {
     const std::size_t size = standin::record_bytes(record.kind, version);
-    // Without initializing what is behind, so that sanitizers see it being read.
+    // The bytes after the record stay uninitialized, so that sanitizers notice if they are read.
     auto* bytes = static_cast<unsigned char*>(std::aligned_alloc(8, size));
     std::memcpy(bytes, &record, size);
     decoded = collect::decode(*reinterpret_cast<const cupti::Activity*>(bytes), size, texts, row);
@@ -258,7 +258,7 @@ TEST(Texts, TheSameTextHasTheSameNumberWhereverItIs) {
 }
 
 TEST(Texts, AnotherTextAtTheSamePlaceIsAnotherText) {
-  // Names of ranges lie in memory that is used again.
+  // Names of ranges lie in memory that is reused.
   collect::Texts texts;
   char place[32] = "forward";
   const std::uint32_t forward = texts.number_at(place);

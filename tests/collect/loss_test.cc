@@ -1,4 +1,4 @@
-// Nothing is lost but what is counted: records without room, without times, without disk.
+// Nothing is lost without being counted: records without room, without times, without disk.
 
 #include <gtest/gtest.h>
 
@@ -89,7 +89,8 @@ TEST(Loss, ARecordThatCuptiCannotReadItselfEndsItsBufferAlone) {
                                        {"FORETRACE_BUFFER_BYTES", "16384"}}});
   EXPECT_EQ(recording.ended.status, 0) << recording.ended.err;
   const Spooled spooled = recording.spooled();
-  // The 49 in front of it are there, in each of many buffers, and it is known that some are not.
+  // The 49 records before each bad one are there, in many buffers, and a note says that some are
+  // missing.
   EXPECT_GT(spooled.rows.at("kernel"), 49U);
   EXPECT_LT(spooled.rows.at("kernel"), 2000U);
   EXPECT_EQ(notes_of(recording.trace())["problems of the recording"], 1);

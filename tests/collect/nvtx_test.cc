@@ -1,4 +1,4 @@
-// Ranges of programs that are compiled with NVTX's own headers. No CUDA is needed for them.
+// Ranges of programs that are compiled with NVTX's own headers. They need no CUDA.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ bool is_inside(const HostRecord& inner, const HostRecord& outer) {
 TEST(Nvtx, EveryWayToMarkARangeIsRecorded) {
   Recording recording({.program = {"nvtx"}});
   EXPECT_EQ(recording.ended.status, 0) << recording.ended.err;
-  // The program is told its levels as NVTX promises.
+  // The program gets the levels that NVTX promises.
   EXPECT_NE(recording.ended.out.find("levels 0 1 1 0\n"), std::string::npos) << recording.ended.out;
   EXPECT_NE(recording.ended.out.find("different ids 1\n"), std::string::npos)
       << recording.ended.out;
@@ -55,7 +55,7 @@ TEST(Nvtx, RangesNestAndThreadsHaveNames) {
   const HostRecord* other = range(trace, "on another thread");
   ASSERT_TRUE(outer != nullptr && inner != nullptr && across != nullptr && other != nullptr);
   EXPECT_TRUE(is_inside(*inner, *outer));
-  // Ended by another thread, long before the program does.
+  // Another thread ends this range, long before the program ends.
   EXPECT_GT(across->duration_ns, 0);
   EXPECT_LT(across->start_ns + across->duration_ns, range(trace, "a mark")->start_ns);
   EXPECT_NE(other->thread, outer->thread);
@@ -86,7 +86,7 @@ TEST(Nvtx, MisuseIsForgiven) {
   EXPECT_EQ(notes.at("ranges without an end, ended with the recording"), 1);
 }
 
-// By then the log of the thread was written and is gone.
+// By then the log of the thread has been written and freed.
 TEST(Nvtx, ARangeOfALateDestructorIsKept) {
   Recording recording({.program = {"late_range"}, .environment = {{"FORETRACE_FLUSH_MS", "20"}}});
   EXPECT_EQ(recording.ended.status, 0) << recording.ended.err;

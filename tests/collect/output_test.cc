@@ -1,4 +1,4 @@
-// Where recordings go, and what is said when there is none to write.
+// Where recordings are written, and what is printed when there is none.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The program's own output is not compared here.
+/// The line that collect prints; the program's own output is not compared here.
 std::string said(const Recording& recording) { return recording.ended.err; }
 
 bool says(const Recording& recording, const std::string& text) {

@@ -81,7 +81,7 @@ TEST(Programs, OtherFormatsAreWrittenAtOnce) {
   EXPECT_EQ(kernels_of(trace).at("only_in_step_2"), 1);
 }
 
-/// Records, dumps CUPTI's buffers, replays them into a second recording.
+/// Records, dumps CUPTI's buffers, replays the dump into a second recording, and compares the two.
 void expect_same_again(const Recipe& recipe) {
   Recipe first = recipe;
   const std::string dump =
@@ -113,7 +113,7 @@ TEST(Programs, DumpedBuffersReplayToTheSameTrace) {
   expect_same_again({.program = {"normal", "20"}, .cupti = STANDIN_12});
 }
 
-/// Dumps of real GPUs, as far as there are any.
+/// Tests dumps of real GPUs, as far as there are any.
 TEST(Programs, GoldenBuffersAreReadWhole) {
   const std::filesystem::path folder = FORETRACE_SOURCE_DIR "/tests/collect/golden";
   int dumps = 0;

@@ -81,7 +81,7 @@ TEST(Promises, NothingIsWrittenToAFileAtTheNumberOfStandardError) {
         {.program = {"stderr", folder.path(), when},
          .environment = {{"FORETRACE_STANDIN", "subscribe=39,holder=Nsight Systems"}}});
     EXPECT_EQ(contents_of(folder / "data"), "");
-    // The user hears of it all the same.
+    // The user is told nevertheless.
     EXPECT_NE(recording.ended.err.find("held by Nsight Systems"), std::string::npos)
         << recording.ended.err;
   }
@@ -188,7 +188,7 @@ TEST(Promises, ACuptiThatHangsHoldsNobodyUp) {
         << recording.ended.err;
   });
   EXPECT_LT(seconds, 12);
-  // Rows that CUPTI has no part in are there all the same, also those since the last flush.
+  // Rows that do not come from CUPTI are there nevertheless, including those since the last flush.
   Environment long_period = environment;
   long_period["FORETRACE_FLUSH_MS"] = "60000";
   Recording recording({.program = {"threads", "2", "1"}, .environment = long_period});

@@ -1,4 +1,4 @@
-// The collector records programs that behave.
+// Recordings of programs that behave well.
 
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ TEST(Collect, ThreadsThatHaveEndedAreNotForgotten) {
 }
 
 TEST(Collect, LocksOfCuptiAndOursDoNotMeet) {
-  // CUPTI holds a lock while it calls back, and its functions take it.
+  // CUPTI holds a lock during callbacks, and its functions take the same lock.
   Recording recording({.options = {"--record", "kernels,api"},
                        .program = {"threads", "4", "20000"},
                        .environment = {{"FORETRACE_STANDIN", "strict=1"},
@@ -109,7 +109,7 @@ TEST(Collect, AnEventUsedAgainIsResolvedByWhichRecordWasMeant) {
     for (const SyncRecord& sync : trace.syncs) {
       if (sync.kind != SyncKind::stream_wait_event && sync.kind != SyncKind::event) continue;
       ASSERT_TRUE(recorded.contains(sync.wait_on_correlation)) << cupti;
-      // The last record of the event in front of the wait.
+      // It must be the last record of the event before the wait.
       EXPECT_LT(recorded[sync.wait_on_correlation], sync.start_ns);
       ASSERT_NE(sync.wait_on_stream, kNone);
       const std::int64_t from = trace.streams[sync.wait_on_stream].id;
@@ -173,7 +173,7 @@ TEST(Collect, WhatBelongsToRecordsIsFreed) {
   constexpr std::int64_t kRecords = 50'000;
   Recording recording({.program = {"details", std::to_string(kRecords)}});
   EXPECT_EQ(recording.ended.status, 0);
-  // A leak would be 32 bytes a record.
+  // A leak would keep 32 bytes for each record.
   EXPECT_LT(told(recording.ended.out, "held"), kRecords * 16) << recording.ended.out;
 }
 
@@ -233,7 +233,7 @@ TEST(Collect, TheProgramsOutputIsItsOwn) {
 }
 
 TEST(Collect, AFlushPeriodOfCuptisOwnWouldNotBeEnough) {
-  // Records of a program that does little are on disk long before their buffer is full.
+  // The records of a program that does little are on disk long before their buffer is full.
   Recording recording({.program = {"kill", "3", "0"}});
   EXPECT_EQ(recording.ended.status, 128 + 9);
   EXPECT_EQ(told(recording.ended.out, "delivered"), -1);

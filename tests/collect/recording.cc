@@ -56,7 +56,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
-/// -1 for a program that hangs.
+/// Returns -1 for a program that hangs.
 int wait_for(pid_t process) {
   using namespace std::chrono_literals;
   const auto until = std::chrono::steady_clock::now() + 30s;
@@ -106,7 +106,7 @@ std::string name_of(spool::RowKind kind, const char* row) {
   }
 }
 
-/// CUPTI writes these kinds, and overhead.
+/// The kinds that CUPTI writes, besides overhead.
 constexpr const char* kCounted[] = {"kernel", "copy",    "peer_copy", "fill",   "runtime",
                                     "driver", "sync",    "event",     "memory", "pool",
                                     "device", "context", "stream"};
@@ -183,7 +183,7 @@ Recording::Recording(const Recipe& recipe) : folder_(make_folder()), output_(rec
   Environment environment = recipe.environment;
   environment.try_emplace("FORETRACE_FLUSH_MS", "20");
   environment.try_emplace("LD_LIBRARY_PATH", recipe.cupti.empty() ? STANDIN_13 : recipe.cupti);
-  // By its name, another CUDA's would be found first where one is installed.
+  // If the library is searched by name, another installed CUDA's is found first.
   if (recipe.cupti == STANDIN_12)
     environment.try_emplace("FORETRACE_CUPTI", STANDIN_12 "/libcupti.so.12");
   ended = run_program(command, environment);
@@ -233,8 +233,8 @@ void expect_all_accounted(const Recording& recording) {
   const std::uint64_t lost = header.dropped_by_cupti + header.discarded_records + header.untimed +
                              header.lost_on_disk + header.unknown_records;
   EXPECT_GT(came, 0U) << recording.ended.out << recording.ended.err;
-  // The count of unwritten rows includes some that CUPTI had no part in: readings of clocks,
-  // names of calls, edges of the window. And overhead, which is left out above.
+  // The count of unwritten rows includes rows that do not come from CUPTI (readings of clocks,
+  // names of calls, edges of the window), and overhead, which is left out above.
   std::uint64_t other = 0;
   if (header.lost_on_disk != 0) {
     constexpr std::uint64_t kBookkeeping = 200;

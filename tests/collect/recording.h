@@ -1,7 +1,7 @@
 #pragma once
 
-// Records a played program as a user does, and gives back what there is to compare: what the
-// program says it did, what is in the spool, and the trace.
+// Records a played program as a user does, and returns everything that a test compares: what the
+// program reports, the content of the spool, and the trace.
 
 #include <cstdint>
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace foretrace {
 using Environment = std::map<std::string, std::string>;
 
 struct Ended {
-  int status = -1;  ///< 128 and the signal where one ended it.
+  int status = -1;  ///< 128 plus the signal, if one ended it.
   std::string out;
   std::string err;
 };
@@ -38,7 +38,7 @@ struct Emitted {
 /// By its last report: "kernel", "copy", "peer_copy", "fill", "runtime", "driver", "sync", "event",
 /// "memory", "pool", "overhead" ...
 std::map<std::string, Emitted> emitted(const std::string& out);
-/// The number behind the last line that begins with `key` and a blank; -1 if there is none.
+/// The number after the last line that begins with `key` and a blank; -1 if there is none.
 std::int64_t told(const std::string& out, const std::string& key);
 
 /// Counts the rows of a spool, by the same names.
@@ -53,7 +53,7 @@ struct Recipe {
   std::vector<std::string> options = {};  ///< Options passed to `foretrace collect`.
   std::vector<std::string> program = {};  ///< Arguments of played_app.
   Environment environment = {};
-  std::string app = {};    ///< Another program than played_app.
+  std::string app = {};    ///< The program to run instead of played_app.
   std::string cupti = {};  ///< Folder of libcupti; that of the stand-in for CUDA 13 if empty.
   std::string output = "out.ftrace";
 };
@@ -81,16 +81,17 @@ class Recording {
   std::unique_ptr<Trace> trace_;
 };
 
-/// That every record the program says CUPTI wrote is in the spool or counted as lost, and that
-/// nothing is in it that was not written. Overhead is left out, as flushing makes more of it.
+/// Expects that every record that CUPTI wrote, as the program reports it, is in the spool or
+/// counted as lost, and that the spool has nothing else. Overhead is left out, because flushing
+/// adds more of it.
 void expect_all_accounted(const Recording& recording);
-/// As above, and that nothing was lost.
+/// Expects the same, and that nothing was lost.
 void expect_all_there(const Recording& recording);
 
-/// Names of device records, as often as they occur.
+/// The names of device records, with the number of each.
 std::map<std::string, int> kernels_of(const Trace& trace);
 std::map<std::string, int> host_names_of(const Trace& trace, HostKind kind);
-/// Text and count of notes.
+/// The text and count of each note.
 std::map<std::string, std::int64_t> notes_of(const Trace& trace);
 
 }  // namespace foretrace

@@ -1,5 +1,5 @@
-// Where nothing, or not everything, can be recorded, the program runs all the same,
-// and one line says why.
+// If nothing, or not everything, can be recorded, the program runs nevertheless, and one line says
+// why.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,8 @@ std::ptrdiff_t lines_of(const std::string& text) {
 
 constexpr int kNothingRecorded = 3;
 
-/// Nothing is recorded, and the one line from inside the program says `because` and `cure`.
+/// Expects that nothing is recorded, and that the one line from inside the program contains
+/// `because` and `cure`.
 void expect_refusal(const Recipe& recipe, const std::string& because, const std::string& cure) {
   Recipe normal = recipe;
   if (normal.program.empty()) normal.program = {"normal", "5"};

@@ -1,4 +1,4 @@
-// Checks what is left when a program ends in a way that nobody planned for.
+// Checks what is left of a recording when a program ends unexpectedly.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -18,7 +18,7 @@ extern char** environ;
 namespace foretrace {
 namespace {
 
-/// Everything that CUPTI had handed over is there; what came after may be, and no more than that.
+/// Expects everything that CUPTI had delivered. Later records may be there, but nothing else.
 void expect_survival(const char* how, int status) {
   Recording recording({.program = {how, "100", "10"}});
   EXPECT_EQ(recording.ended.status, status) << how << recording.ended.err;
@@ -72,12 +72,13 @@ TEST(Survival, WhatStillRunsAtTheEndIsCountedNotInvented) {
 }
 
 TEST(Survival, CuptiMayEndBeforeTheProgramsHandlersRun) {
-  // Its handler was set when CUDA came up, behind ours; but ours is set again later.
+  // CUPTI's exit handler was registered when CUDA started, after ours; but ours is registered again
+  // later.
   Recording later(
       {.program = {"long", "100"}, .environment = {{"FORETRACE_STANDIN", "exit=first"}}});
   EXPECT_EQ(later.ended.status, 0) << later.ended.err;
   expect_all_there(later);
-  // In a program that is too short for that, it is known that something is missing.
+  // In a program that is too short for that, a message says that something is missing.
   Recording at_once(
       {.program = {"normal", "50"},
        .environment = {{"FORETRACE_STANDIN", "exit=first"}, {"FORETRACE_FLUSH_MS", "60000"}}});
@@ -106,8 +107,8 @@ TEST(Survival, TheProgramsStatusIsPassedOn) {
   }
 }
 
-/// A collect of its own process group, told to record `script`, and signalled when the program is
-/// ready.
+/// Runs `foretrace collect` on `script` in a process group of its own, and sends it a signal when
+/// the program is ready.
 struct Interrupted {
   int status = -1;
   bool has_trace = false;
@@ -121,7 +122,8 @@ Interrupted interrupt(int signal, bool whole_group, bool handles) {
   const pid_t process = fork();
   if (process == 0) {
     setpgid(0, 0);
-    // Whoever runs the tests in the background has them ignored, and so would the program.
+    // A shell that runs the tests in the background ignores these signals, and the program would
+    // inherit that.
     ::signal(signal, SIG_DFL);
     setenv("LD_LIBRARY_PATH", STANDIN_13, 1);
     setenv("FORETRACE_FLUSH_MS", "20", 1);
@@ -151,7 +153,7 @@ Interrupted interrupt(int signal, bool whole_group, bool handles) {
 }
 
 TEST(Survival, ControlCKeepsTheRecording) {
-  // The terminal sends SIGINT to everybody.
+  // The terminal sends SIGINT to all processes of the group.
   const Interrupted plain = interrupt(SIGINT, true, false);
   EXPECT_EQ(plain.status, 128 + SIGINT);
   EXPECT_TRUE(plain.has_trace);

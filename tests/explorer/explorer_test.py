@@ -29,7 +29,7 @@ EXPLORER = pathlib.Path(os.environ.get("FORETRACE_EXPLORER", ROOT / "build-explo
 CORPUS = pathlib.Path(os.environ.get("FORETRACE_CORPUS", "/nowhere"))
 TRACES = ROOT / "traces"
 LARGE = CORPUS / "hta-ddp-v100-mem" / "df_index_resolver.json.gz"
-# Recordings of all formats that a page reads, each with a question.
+# Recordings of all formats that the page reads, each with a question.
 RECORDINGS = [
     (TRACES / "resnet18-v100-loader0.pt.trace.json.gz", "loader:workers=2"),
     (TRACES / "resnet18-v100-loader4.pt.trace.json.gz", "prefetch"),
@@ -90,14 +90,14 @@ class ExplorerTest(unittest.TestCase):
         self.browser.visit("about:blank")
         self.browser.visit(f"http://127.0.0.1:{self.server.server_port}/index.html{fragment}")
         self.browser.wait_for("document.body.dataset.ready === 'yes'", 30)
-        # A page of its own has no network: whatever it needs is there.
+        # The network is off: the page must already have everything that it needs.
         self.offline(True)
 
     def offline(self, is_off):
         self.browser.command("Network.emulateNetworkConditions", offline=is_off, latency=0, downloadThroughput=-1, uploadThroughput=-1)
 
     def open(self, *traces):
-        """Milliseconds until the first picture."""
+        """Milliseconds until the page shows its first picture."""
         self.browser.run("delete document.body.dataset.opened")
         self.browser.give_files("#files", traces)
         self.browser.wait_for("document.body.dataset.opened", 60)
@@ -113,7 +113,7 @@ class ExplorerTest(unittest.TestCase):
         return self.browser.run(f"return document.querySelector('{selector}').innerText")
 
     def saved(self):
-        """The answer and the command that the page gives away."""
+        """The answer and the command that the page offers for copying."""
         return self.browser.run("return [window.foretrace_answer.json, window.foretrace_answer.command]")
 
     def test_answers_are_those_of_the_program_to_the_byte(self):
@@ -191,7 +191,7 @@ class ExplorerTest(unittest.TestCase):
 
     def test_a_forged_link_is_refused_in_words(self):
         self.visit("#%7Bno")
-        self.assertIn("no scenario", self.browser.run("return document.getElementById('refused').textContent"))
+        self.assertIn("valid scenario", self.browser.run("return document.getElementById('refused').textContent"))
         self.visit("#" + json.dumps({"transforms": [{"use": "<img src=x onerror=alert(1)>"}], "machine": "x"}).replace(" ", "%20"))
         self.assertEqual(self.browser.run("return document.querySelectorAll('.step').length"), 0)
 

@@ -1,5 +1,5 @@
-// The explorer's questions, as its page asks them. That answers are those of the program to the
-// byte is in explorer_test.py.
+// The explorer's questions, as its page asks them. explorer_test.py checks that answers are those
+// of the program to the byte.
 
 #include "explorer/questions.h"
 
@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 constexpr const char* kTrace =
     FORETRACE_SOURCE_DIR "/traces/resnet18-v100-loader0.pt.trace.json.gz";
 
-/// An explorer with a job that is open.
+/// An explorer with an open job.
 class ExplorerQuestions : public testing::Test {
  protected:
   ExplorerQuestions() { ask({{"ask", "open"}, {"path", kTrace}}); }
@@ -102,7 +102,7 @@ TEST(Explorer, SaysThatNoJobIsOpen) {
   EXPECT_NE(missing.at("error").get<std::string>().find("/nowhere"), std::string::npos);
 }
 
-// All that a form is made of: no setting is without a kind, and the order has each once.
+// Everything that the form needs: each setting has a kind, and the order has each setting once.
 TEST(Explorer, DescribesEverySettingOfEveryTransform) {
   Explorer explorer;
   const Json all = Json::parse(explorer.answer(R"({"ask": "transforms"})")).at("transforms");

@@ -17,7 +17,7 @@ Trace exported(const Trace& trace, const Folder& folder, const std::string& name
   return import_trace(folder / name);
 }
 
-/// Checks every Kineto trace there is.
+/// Checks all Kineto traces among these files.
 void expect_same_after_export(const std::vector<std::string>& paths) {
   const Folder folder;
   for (const std::string& path : paths) {
@@ -25,7 +25,7 @@ void expect_same_after_export(const std::vector<std::string>& paths) {
     try {
       traces = import_all(path);
     } catch (const Error&) {
-      continue;  // No trace, which other tests look at.
+      continue;  // Not a trace; other tests cover that.
     }
     for (const Trace& trace : traces) {
       if (trace.format != "kineto") continue;
@@ -120,7 +120,7 @@ TEST(Kineto, ADriverCallKeepsWhatItLaunched) {
   EXPECT_NE(text.find(R"({"ph": "s", "id": 9, "cat": "ac2g")"), std::string::npos);
 }
 
-// The profiler's numbers: type 0 is the CPU, type 1 a CUDA device.
+// The profiler's numbers: device type 0 is the CPU, 1 a CUDA device.
 TEST(Kineto, MemoryOfTheHostIsNotThatOfADevice) {
   const Folder folder;
   for (const auto& [device, type] : {std::pair(-1, "0"), std::pair(0, "1")}) {

@@ -104,7 +104,7 @@ TEST(MemoryViz, WritesAllThatASnapshotHolds) {
   const Trace once = written_and_read(everything());
   Trace expected = everything();
   for (std::size_t i = 0; i < expected.memory.size(); ++i) {
-    // Levels are found when a snapshot is read.
+    // The levels are computed when a snapshot is read.
     expected.memory[i].total_allocated = once.memory.at(i).total_allocated;
     expected.memory[i].total_reserved = once.memory.at(i).total_reserved;
   }
@@ -124,11 +124,12 @@ TEST(MemoryViz, SplitsLongListsAndReadsThemBack) {
   }
   const Trace once = written_and_read(trace);
   ASSERT_EQ(once.memory.size(), trace.memory.size());
-  // Device by device: the last one is the event of device 1.
+  // The history is written device by device, so the last event is that of device 1.
   EXPECT_EQ(once.names[once.memory[once.memory.size() - 2].stack], "f.py:49999 f");
 }
 
-/// A profiler's trace: two blocks are given out, one comes back, one was there before.
+/// A profiler's trace: two blocks are allocated, one of them is freed, and so is one from before
+/// the recording.
 Trace profiled() {
   Trace trace;
   trace.format = "kineto";
@@ -174,8 +175,8 @@ TEST(MemoryViz, MakesSegmentsAroundWhatIsAliveAtTheEndOfAProfile) {
   EXPECT_EQ(made.notes.count("segments whose blocks do not add up to their size"), 0);
 }
 
-// The first event leaves 10000 bytes: 9488 were there before, 4096 of them in the block that is
-// freed.
+// After the first event 10000 bytes are allocated: 9488 of them were allocated before the
+// recording, 4096 of these in the block that is freed.
 TEST(MemoryViz, KeepsWhatWasInUseBeforeTheRecording) {
   Trace trace = profiled();
   trace.memory[1].total_allocated = 10'000;

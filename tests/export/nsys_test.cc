@@ -20,7 +20,7 @@
 namespace foretrace {
 namespace {
 
-/// Rows of a query, columns parted by '|'.
+/// The rows of a query, columns separated by '|'.
 std::string query(const std::string& path, const std::string& sql) {
   sqlite3* database = nullptr;
   EXPECT_EQ(sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
@@ -49,7 +49,7 @@ std::int64_t first_time(const Trace& trace) {
   return first;
 }
 
-/// Leaves out what the tables have no place for.
+/// Removes everything that the tables cannot store.
 void keep_what_fits(Trace& trace) {
   const NsysThreads numbers(trace);
   for (std::size_t i = 0; i < trace.threads.size(); ++i) {
@@ -58,7 +58,7 @@ void keep_what_fits(Trace& trace) {
   }
   std::erase_if(trace.devices,
                 [](const DeviceRecord& record) { return record.kind == DeviceKind::annotation; });
-  // CUPTI's number for no stream, which some profilers leave in their files.
+  // CUPTI's number for "no stream", which some profilers leave in their files.
   for (SyncRecord& record : trace.syncs) {
     if (record.stream != kNone && trace.streams[record.stream].id == 0xffffffff)
       record.stream = kNone;
@@ -67,7 +67,7 @@ void keep_what_fits(Trace& trace) {
   trace.notes = {};
 }
 
-/// All records in the order of the alphabet, with times since the first of them.
+/// All records in alphabetical order, with times relative to the first of them.
 std::vector<std::string> lines_of(Trace& trace) {
   const std::int64_t first = first_time(trace);
   for (HostRecord& record : trace.hosts) record.start_ns -= first;
@@ -92,7 +92,7 @@ std::vector<std::string> lines_of(Trace& trace) {
   return lines;
 }
 
-/// Exports, imports and compares; the first difference, or nothing.
+/// Exports, imports and compares. Returns the first difference, or the empty string.
 std::string difference_after_export(Trace trace, const std::string& path) {
   std::filesystem::remove(path);
   export_trace(trace, path);
@@ -115,7 +115,7 @@ class NsysExporter : public testing::Test {
   Folder folder_;
 };
 
-/// A step of training, small.
+/// A small training step.
 constexpr const char* kStep =
     R"json({"deviceProperties": [{"id": 0, "name": "GPU", "totalGlobalMem":
 80, "numSms": 4, "computeMajor": 9, "computeMinor": 0}], "distributedInfo": {"rank": 3,

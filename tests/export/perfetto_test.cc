@@ -18,7 +18,7 @@ void expect_same_through_perfetto(const std::vector<std::string>& paths) {
     try {
       traces = import_all(path);
     } catch (const Error&) {
-      continue;  // No trace, which other tests look at.
+      continue;  // Not a trace; other tests cover that.
     }
     for (const Trace& trace : traces) {
       if (!trace.has_times || trace.record_count() == 0) continue;
@@ -54,7 +54,7 @@ TEST(Perfetto, SlicesThatOverlapGoToAnotherRow) {
   EXPECT_EQ(row_of(0), 0U);
   EXPECT_EQ(row_of(1), 1U);
   EXPECT_EQ(row_of(2), 0U);
-  EXPECT_EQ(row_of(3), 0U);  // Inside of the first.
+  EXPECT_EQ(row_of(3), 0U);  // Inside the first one.
   EXPECT_EQ(arrange(slices, false), 2U);
   EXPECT_EQ(row_of(3), 1U);
 }
@@ -117,7 +117,7 @@ TEST(Perfetto, ATraceCutAnywhereIsReadOrRefusedClearly) {
   EXPECT_GT(read, 0);
 }
 
-/// The following is written by hand, as Perfetto's own library writes it.
+/// The following tests write traces by hand, as Perfetto's own library writes them.
 std::string varint(std::uint64_t value) {
   std::string bytes;
   for (; value >= 0x80; value >>= 7U) bytes += static_cast<char>(value | 0x80U);
@@ -131,7 +131,7 @@ std::string text(std::uint32_t field, const std::string& value) {
 }
 
 TEST(Perfetto, SlicesOfOtherProgramsAreAnnotationsOnTheirThreads) {
-  // A clock of its own that counts on from the last, in microseconds.
+  // A clock of its own, in microseconds, whose times are relative to the previous one.
   const std::string snapshot =
       text(6, text(1, number(1, 6) + number(2, 5000)) +
                   text(1, number(1, 64) + number(2, 0) + number(3, 1) + number(4, 1000)));

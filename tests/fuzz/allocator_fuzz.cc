@@ -1,5 +1,5 @@
-// Whatever the text: a program for the allocator, or an Error. After a program every byte of the
-// segments is accounted for.
+// Any text as a program for the allocator: it is run, or refused with an Error. After a program
+// every byte of the segments is accounted for.
 
 #include <cstddef>
 #include <cstdint>

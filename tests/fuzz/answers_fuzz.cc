@@ -1,6 +1,7 @@
 // Answers that do not come from one recording (collectives, scaling, pipelines, generated steps,
 // plans, node allocation, sizing, systems) in every form, with arbitrary bytes for their texts and
-// unusual values for their figures: nothing that a terminal, a browser or a runner would obey.
+// unusual values for their figures. They must contain nothing that a terminal, a browser or a
+// runner would obey.
 
 #include <cstddef>
 #include <cstdint>

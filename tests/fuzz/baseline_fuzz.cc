@@ -1,5 +1,5 @@
-// Any text as a baseline or as a limit of the gate: an Error, or what is written and read back, and
-// a verdict however large the numbers are.
+// Any text as a baseline or as a limit of `check`: an Error, or a baseline that is written and read
+// back and gives a verdict, however large the numbers are.
 
 #include <cstddef>
 #include <cstdint>

@@ -34,6 +34,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   foretrace::validate(
-      *trace);  // A trace that was read refers to nothing that is not there: throwing is a bug.
+      *trace);  // All references of a trace that was read are valid: throwing is a bug.
   return 0;
 }

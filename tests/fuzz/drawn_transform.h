@@ -1,7 +1,7 @@
 #pragma once
 
-// Any transform with any settings: those that describe() names, each with a value that is ordinary,
-// at a limit, or beyond it.
+// Any transform with any settings: the settings that describe() names, each with a value that is
+// ordinary, at a limit, or beyond it.
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,7 @@
 
 namespace foretrace {
 
-/// Gives settings other values, within their limits or not. Half of the texts are of `words`.
+/// Gives settings other values, within their limits or not. Half of the texts come from `words`.
 class DrawnSettings final : public Fields {
  public:
   DrawnSettings(Supply& supply, std::span<const std::string> words)
@@ -105,7 +105,7 @@ struct DrawnTransform {
   std::unique_ptr<Transform> transform;
 };
 
-/// Throws Error where a value is beyond its limit.
+/// Throws Error if a value is beyond its limit.
 inline DrawnTransform drawn_transform(Supply& supply, std::span<const std::string> words = {}) {
   const TransformEntry& entry = transforms()[supply.next() % transforms().size()];
   const std::unique_ptr<Transform> drawn = entry.make();

@@ -10,7 +10,8 @@
 
 namespace {
 
-/// Makes magic, trailer and checksum of the index right, so that more than those is tried.
+/// Corrects magic, trailer and checksum of the index, so that the fuzzer reaches the code after
+/// these checks.
 std::string repaired(const std::uint8_t* data, std::size_t size) {
   namespace ftrace = foretrace::ftrace;
   std::string file(ftrace::kMagic);

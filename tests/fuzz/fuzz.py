@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fuzzes the targets one after another, keeps what reaches new code, and writes the table of README.md.
+"""Fuzzes the targets one after another, keeps the inputs that reach new code, and writes the table of README.md.
 
     fuzz.py [--minutes 20] [--jobs 1] [--build build-fuzz] [--seeds FOLDER] [TARGET...]
 
-Each target begins with what is kept in corpus/TARGET.tar.xz and what seeds.py wrote. Afterwards the fewest inputs that reach the
-same code are kept there, and the minutes and executions are added to those of runs.tsv. An input that
+Each target begins with the inputs kept in corpus/TARGET.tar.xz and those that seeds.py wrote. Afterwards the fewest inputs that
+reach the same code are kept there, and the minutes and executions are added to those of runs.tsv. An input that
 crashes, hangs or takes too much memory is written to found/; the exit status is then 1.
 """
 
@@ -26,7 +26,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 CORPUS, FOUND, RUNS, README = HERE / "corpus", HERE / "found", HERE / "runs.tsv", HERE / "README.md"
-# Of an input, so that what is kept stays small; longer ones reach little that these do not.
+# The most bytes of an input, so that the corpus stays small; longer inputs reach little more.
 MOST_BYTES = 4096
 MOST_BYTES_OF = {"nsys": 65536, "spool": 16384}  # Formats in which little takes much.
 SECONDS_OF_AN_INPUT = 25
@@ -48,7 +48,7 @@ def unpack(target, folder):
 
 
 def pack(target, folder):
-    """The same bytes for the same inputs. Names are numbers, the shortest input first."""
+    """Packs inputs reproducibly: the same inputs give the same bytes. Names are numbers, the shortest input first."""
     CORPUS.mkdir(exist_ok=True)
     inputs = sorted((path.read_bytes() for path in folder.iterdir()), key=lambda content: (len(content), content))
     with tarfile.open(CORPUS / f"{target}.tar.xz", "w:xz", format=tarfile.USTAR_FORMAT) as tar:
@@ -60,7 +60,7 @@ def pack(target, folder):
 
 
 def processor_minutes(process):
-    """What a process that runs has used; 0 once it has ended."""
+    """The CPU time that a running process has used; 0 once it has ended."""
     try:
         words = pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
@@ -69,7 +69,7 @@ def processor_minutes(process):
 
 
 def fuzzer(build, target, *arguments, minutes=None):
-    """Runs it, for so many minutes of processor time: (exit status, what it wrote, minutes used)."""
+    """Runs a target for this many minutes of CPU time: (exit status, its output, minutes used)."""
     FOUND.mkdir(exist_ok=True)
     limits = [f"-timeout={SECONDS_OF_AN_INPUT}", f"-rss_limit_mb={MEGABYTES}", f"-max_len={MOST_BYTES_OF.get(target, MOST_BYTES)}"]
     command = [str(build / "tests" / "fuzz" / f"{target}_fuzz"), *limits, f"-artifact_prefix={FOUND}/{target}-", *map(str, arguments)]
@@ -88,7 +88,7 @@ def fuzzer(build, target, *arguments, minutes=None):
 
 
 def fuzz(build, target, minutes, seeds):
-    """What became of it: a row, and whether nothing was found."""
+    """The result of a run: a row, and whether nothing was found."""
     with tempfile.TemporaryDirectory(prefix="foretrace-fuzz-") as place:
         grown, least = pathlib.Path(place, "grown"), pathlib.Path(place, "least")
         grown.mkdir()
@@ -116,7 +116,7 @@ def read_runs():
 
 
 def add(row):
-    """To the sums of all runs so far, which the README shows."""
+    """Adds a run to the sums of all runs, which the README shows."""
     runs = read_runs()
     before = runs.get(row["target"], {"minutes": 0, "executions": 0})
     row = {**row, "minutes": f"{float(before['minutes']) + row['minutes']:.1f}",

@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const Error&) {
     return 0;
   }
-  // No Error is caught: what is written can be read.
+  // No Error is caught: the written text must be readable.
   const std::string written = to_text(*graph);
   if (to_text(parse_graph(written)) != written) std::abort();
   try {

@@ -1,7 +1,7 @@
 #pragma once
 
-// A few training steps of a program that calls things whatever the input says: bytes that are no
-// text, escape sequences of terminals, commands of continuous integration, markup.
+// A few training steps of a program whose names come from the input: bytes that are no text, escape
+// sequences of terminals, commands of continuous integration, markup.
 
 #include <cstdint>
 #include <string>
@@ -41,7 +41,7 @@ constexpr const char* kHostile[] = {"\n::error file=a.py,line=1::forged",
                                     "  ::notice::far from the margin",
                                     "&amp;&#10;::debug::x"};
 
-/// A name like `usual`, or anything else.
+/// A name like `usual`, or arbitrary bytes.
 inline std::string hostile_text(Supply& supply, std::string_view usual) {
   std::string text;
   switch (supply.below(6)) {
@@ -68,8 +68,8 @@ inline std::string hostile_text(Supply& supply, std::string_view usual) {
   return text;
 }
 
-/// Writes down what each step does: ops on one thread that launch kernels and copies, with blocks
-/// of memory that are made and freed.
+/// Writes what each step does: ops on one thread that launch kernels and copies, with blocks of
+/// memory that are allocated and freed.
 class HostileTrace {
  public:
   explicit HostileTrace(Supply& supply) : supply_(supply) {}
@@ -100,7 +100,7 @@ class HostileTrace {
   void device(DeviceKind kind, std::string_view usual, std::int64_t duration) {
     host(HostKind::runtime, kind == DeviceKind::copy ? "cudaMemcpyAsync" : "cudaLaunchKernel",
          2000);
-    // A call by another name launches nothing.
+    // A call with another name launches nothing.
     if (supply_.below(8) != 0)
       trace_.hosts.back().name =
           trace_.names.intern(kind == DeviceKind::copy ? "cudaMemcpyAsync" : "cudaLaunchKernel");

@@ -111,7 +111,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Trace trace = make_trace(supply);
   try {
     const Inference inference = infer(trace);
-    // No Error is caught for the replay: what was inferred has no cycles.
+    // No Error is caught for the replay: inferred graphs have no cycles.
     const Timeline timeline = [&] {
       try {
         return simulate(inference.graph);

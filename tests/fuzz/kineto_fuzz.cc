@@ -10,7 +10,7 @@
 #include "trace/validate.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-/// The first byte chooses the window; what follows may also be compressed.
+/// The first byte chooses the window; the rest may also be compressed.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::size_t window = 64 + data[0] * std::size_t{16};
@@ -22,6 +22,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   foretrace::validate(
-      *trace);  // A trace that was read refers to nothing that is not there: throwing is a bug.
+      *trace);  // All references of a trace that was read are valid: throwing is a bug.
   return 0;
 }

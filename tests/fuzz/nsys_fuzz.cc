@@ -1,5 +1,5 @@
 // Any bytes as a database of Nsight Systems: a TraceError, or traces that are written and read
-// back. A small database to begin with is made by tests/scripts/nsys_totals_test.py.
+// back. tests/scripts/nsys_totals_test.py makes a small database to begin with.
 
 #include <cstddef>
 #include <cstdint>

@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::ofstream(path, std::ios::binary | std::ios::trunc)
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
   try_to([&] { read_pairs(path); });
-  // The prediction is read in front of the recording, which is not there.
+  // The prediction is read before the recording, which does not exist.
   try_to([&] { verify(path, path + ".measured"); });
   try_to([&] { read_back(path); });
   return 0;

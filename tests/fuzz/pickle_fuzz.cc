@@ -1,5 +1,5 @@
-// Any bytes as a pickle: plain data, and if that is a memory snapshot, a valid Trace; or a
-// TraceError. The time and memory that it takes are bounded by the number of bytes.
+// Any bytes as a pickle: plain data or a TraceError. If the data is a memory snapshot, it gives a
+// valid Trace or a TraceError. Time and memory are bounded by the number of bytes.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Any transforms with any settings, one after another, on what was really recorded: an Error, or a
-// graph that can be replayed, in which every task has its time, every wait is kept, work that a
-// transform does not claim to change is the same, and memory adds up.
+// Any transforms with any settings, one after another, on recorded graphs: an Error, or a graph
+// that can be replayed. In it every task has its time, every wait is kept, work that a transform
+// does not claim to change is the same, and memory adds up.
 
 #include <algorithm>
 #include <cstddef>
@@ -29,10 +29,11 @@ namespace {
 
 using namespace foretrace;
 
-/// Beyond this many tasks nothing more is applied: large graphs are allowed, and slow.
+/// Beyond this many tasks no more transforms are applied, because large graphs are allowed but
+/// slow.
 constexpr std::size_t kMostTasks = 60'000;
 
-std::string asked;  // For whoever reads a crash.
+std::string asked;  // For the reader of a crash.
 
 void require(bool holds, const char* what) {
   if (holds) return;
@@ -47,8 +48,8 @@ bool leaves_work_alone(std::string_view transform) {
   return all.contains(transform);
 }
 
-/// True where the user says who waits for whom, or in which order tasks run, and may contradict
-/// what waits there already.
+/// True for transforms by which the user chooses who waits for whom, or in which order tasks run;
+/// the choice may contradict existing waits.
 bool may_make_a_cycle(std::string_view transform) {
   static const std::set<std::string_view> all = {"add_dependency", "move", "reorder", "replace"};
   return all.contains(transform);
@@ -56,7 +57,7 @@ bool may_make_a_cycle(std::string_view transform) {
 
 using Work = std::vector<std::optional<Nanoseconds>>;
 
-/// The duration of each task that is there, by its number.
+/// The duration of each task that is not removed, by its number.
 Work work_of(const Graph& graph) {
   Work work(graph.task_count());
   for (std::uint32_t i = 0; i < work.size(); ++i) {
@@ -65,8 +66,8 @@ Work work_of(const Graph& graph) {
   return work;
 }
 
-/// A transform announces, before it is applied, the work that will be there; nothing
-/// where it says nothing.
+/// The work after the transform, as the transform announces it before it is applied; nullopt if it
+/// announces nothing.
 std::optional<Work> work_to_come(const DrawnTransform& drawn, const Graph& graph) {
   Work work = work_of(graph);
   if (leaves_work_alone(drawn.name)) return work;
@@ -83,14 +84,14 @@ std::optional<Work> work_to_come(const DrawnTransform& drawn, const Graph& graph
   return work;
 }
 
-/// After a split without overhead all of the work is still there, in more tasks.
+/// A split without overhead keeps this sum, in more tasks.
 Nanoseconds sum(const Work& work) {
   Nanoseconds all{0};
   for (const auto& one : work) all += one.value_or(0ns);
   return all;
 }
 
-/// Slices of one byte are allowed, and slow.
+/// Leaves out splits into very many slices, which are allowed but slow.
 bool is_small(const DrawnTransform& drawn, const Graph& graph) {
   if (drawn.name != "split") return true;
   std::size_t all = graph.task_count();
@@ -100,7 +101,7 @@ bool is_small(const DrawnTransform& drawn, const Graph& graph) {
   return all < kMostTasks;
 }
 
-/// False if the step is refused; the graph may be half edited then.
+/// Returns false if the step is refused; the graph may then be half edited.
 bool apply_one(DrawnTransform drawn, const Graph& donor, Graph& graph) {
   asked += drawn.settings.dump() + "\n";
   if (!is_small(drawn, graph)) return false;
@@ -147,7 +148,7 @@ void check_wait(const Graph& graph, const Timeline& timeline, const Dependency& 
   require(false, what.c_str());
 }
 
-/// Tasks of a lane that runs them in line take their time, one after another.
+/// Tasks on a FIFO lane take their time, one after another.
 void check_line(const Graph& graph, const Timeline& timeline, LaneId lane) {
   const bool fifo = graph.lane(lane).discipline == Discipline::fifo;
   for (TaskId task = graph.first(lane); task != kNoTask; task = graph.next(task)) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Graphs of real recordings: the samples of the repository and, where FORETRACE_CORPUS names a
-// folder, small files of that. Read once; large ones are cut to a part of the recording.
+// Graphs of real recordings: the samples of the repository and, if FORETRACE_CORPUS names a folder,
+// small files from there. They are read once; large ones are cut to a part of the recording.
 
 #include <algorithm>
 #include <cstdint>
@@ -25,7 +25,7 @@ struct RealRecording {
   std::vector<std::string> words;  ///< Names of tasks, modules and lanes, for selectors.
 };
 
-/// About as many records as one replay in a few milliseconds allows.
+/// About the number of records that can be replayed in a few milliseconds.
 constexpr std::size_t kRecordsOfARecording = 3000;
 
 inline Trace cut_to_size(Trace trace) {
@@ -34,7 +34,7 @@ inline Trace cut_to_size(Trace trace) {
   std::int64_t end = 0;
   for (const HostRecord& host : trace.hosts) end = std::max(end, host.start_ns);
   const auto share = static_cast<double>(kRecordsOfARecording) / static_cast<double>(records);
-  // From the middle, as recordings may begin with what is only done once.
+  // Takes the middle, because recordings may begin with work that is done only once.
   const std::int64_t begin = end / 3;
   return cut(trace, {begin, begin + static_cast<std::int64_t>(share * static_cast<double>(end))});
 }
@@ -49,7 +49,8 @@ inline RealRecording recording_of(Graph graph) {
   return {std::move(graph), {words.begin(), words.end()}};
 }
 
-/// In the same order for as long as the files are the same. What cannot be replayed is left out.
+/// The recordings, in the same order as long as the files are the same. Files that cannot be
+/// replayed are left out.
 inline const std::vector<RealRecording>& recordings() {
   static const std::vector<RealRecording> all = [] {
     constexpr std::uintmax_t kSmall = 100'000;

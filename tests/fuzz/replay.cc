@@ -1,7 +1,7 @@
-// The fuzz targets without a fuzzer: runs one on inputs of a seed, which are the same everywhere,
-// and on those of files and archives.
+// Runs a fuzz target without a fuzzer: on inputs made from a seed, which are the same everywhere,
+// and on inputs from files and archives.
 //
-//     fuzz_replay kineto 300 7 corpus/kineto.tar.xz      300 inputs of seed 7, then those kept
+//     fuzz_replay kineto 300 7 corpus/kineto.tar.xz      300 inputs of seed 7, then the kept ones
 
 #include <cstdint>
 #include <cstdio>
@@ -34,7 +34,7 @@ constexpr Target kTargets[] = {
 #undef TARGET
 };
 
-constexpr unsigned kLongest = 600;  // Bytes of an input of a seed.
+constexpr unsigned kLongest = 600;  // Bytes of an input made from a seed.
 
 Input some_bytes(std::mt19937& random) {
   Input bytes(random() % kLongest);

@@ -1,7 +1,7 @@
 #pragma once
 
-// The bytes of an answer may never, whatever names it repeats, drive a terminal, command a
-// runner of continuous integration, or be no JSON.
+// Whatever names an answer repeats, its bytes must not drive a terminal, command a runner of
+// continuous integration, or be invalid JSON.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,8 @@ inline void require_of_answer(bool holds, const char* what, std::string_view ans
   std::abort();
 }
 
-/// C0 but the line break, DEL, C1, separators of lines and what turns the direction of text.
+/// C0 except the line break, DEL, C1, separators of lines, and marks that change the direction of
+/// text.
 inline bool has_control(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -34,7 +35,7 @@ inline bool has_control(std::string_view text) {
   return false;
 }
 
-/// Runners take a line for a command after blanks, too.
+/// Runners accept a command after blanks, too.
 inline bool commands_a_runner(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -56,7 +57,7 @@ inline void require_json(std::string_view text) {
   require_of_answer(nlohmann::json::accept(text), "no JSON", text);
 }
 
-/// In pages and in JUnit's XML, markup in names is text.
+/// In pages and in JUnit's XML, markup in names must be plain text.
 inline void require_no_forged_markup(std::string_view text) {
   require_of_answer(text.find("<script>alert(1)") == text.npos, "a forged script", text);
   require_of_answer(text.find("<img src=x") == text.npos, "a forged picture", text);

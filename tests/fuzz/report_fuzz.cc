@@ -1,5 +1,5 @@
 // Every answer in every form, about programs whose names are arbitrary bytes: an Error, or bytes
-// that a terminal, a browser, a runner of continuous integration and a reader of JSON can be given.
+// that are safe for a terminal, a browser, a runner of continuous integration and a reader of JSON.
 
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +36,8 @@ namespace {
 
 using namespace foretrace;
 
-/// Both are of the program before and after a change, and so are the files in the folder.
+/// Recordings of a program before and after a change; the files in the folder are recordings of the
+/// same two.
 struct Job {
   Trace before, after;
   Inference was{}, is{};
@@ -164,7 +165,7 @@ void check_gate(const Job& job, Supply& supply) {
     if (form.name == "text" || form.name == "markdown") require_plain(text);
     if (form.name == "json" || form.name.starts_with("bench")) require_json(text);
     if (form.name == "junit") require_no_forged_markup(text);
-    // Commands of its own are what it is for; others are none of its.
+    // This form consists of its own commands; a forged command is not one of them.
     if (form.name != "github") continue;
     require_of_answer(!has_control(text), "a control character", text);
     require_of_answer(text.find("\n::stop-commands") == text.npos, "a forged command", text);

@@ -1,5 +1,5 @@
-// Whatever the text: a scenario, or an Error. A scenario that is read is applied to a small graph,
-// and what it writes about itself is read back.
+// Any text as a scenario: it is read, or refused with an Error. A scenario that is read is applied
+// to a small graph, and its effective settings are read back.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ constexpr auto kGraph = R"(
     g -> s
 )";
 
-/// Settings that ask for millions of tasks are allowed, and slow.
+/// Leaves out settings that ask for millions of tasks, which are allowed but slow.
 bool is_small(const nlohmann::json& json) {
   if (json.is_number()) return json.get<double>() <= 1000 && json.get<double>() >= -1000;
   if (!json.is_structured()) return true;

@@ -14,9 +14,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Bytes that a target takes off the front of its input: the size of its window.
+# Bytes that a target removes from the front of its input: the size of its window.
 PREFIXES = {"kineto": b"\x10"}
-# Answers of the sweep that sweep_file_fuzz.cc has the header of; the byte in front chooses the form.
+# Answers of the sweep whose header sweep_file_fuzz.cc has; the first byte chooses the form.
 ANSWER = (b'\x02{"point":0,"settings":{"variant":"a","scale.factor":0.5},"step_time_ns":266410,"speedup":1.1,"interval_ns":[1,2],'
           b'"peak_allocated_bytes":1024,"peak_reserved_bytes":2097152,"fits":true,"trust":"fair","asserts":{"step_time <= 1ms":"fails"}}\n'
           b'{"point":1,"settings":{"variant":"b","scale.factor":1},"refused":"no"}\n')
@@ -55,7 +55,7 @@ def recording():
 
 
 def execution_trace():
-    """One op in another, as Chakra and PyTorch's observer write them."""
+    """One op inside another, as Chakra and PyTorch's observer write them."""
     chakra = {"schema": "1.0.2-chakra.0.0.4", "pid": 9, "time": "x", "start_ts": 1, "nodes": [
         {"id": 1, "name": "[pytorch|profiler|execution_trace|process]", "ctrl_deps": 1, "inputs": {"values": [], "shapes": [], "types": []},
          "outputs": {"values": [], "shapes": [], "types": []}, "attrs": [{"name": "rf_id", "type": "uint64", "value": 0}]},

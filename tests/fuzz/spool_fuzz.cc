@@ -1,6 +1,6 @@
 // Any bytes as a spool: a TraceError, or a trace that is written and read back. The checksums of
-// chunks are made right first, or nothing would come through to what reads rows; with the lowest
-// bit of the reserved field set they are left as they are. Seeds are what
+// chunks are corrected first, because otherwise nothing would reach the code that reads rows; if
+// the lowest bit of the reserved field is set, they stay as they are. Seeds are the spools that
 // `foretrace collect --keep-spool` leaves.
 
 #include <cstddef>

@@ -13,7 +13,7 @@ class Supply {
   std::uint8_t next() { return empty() ? std::uint8_t{0} : *at_++; }
   std::int64_t time() { return (next() * 256 + next()) * (next() % 4 == 0 ? 1000 : 100); }
   std::uint32_t below(std::uint32_t limit) { return next() % limit; }
-  /// True once in so many times, and never when the bytes are used up.
+  /// True once in this many calls, and never when the bytes are used up.
   bool once_in(std::uint32_t times) { return !empty() && below(times) == times - 1; }
 
   template <class Value, std::size_t count>

@@ -1,5 +1,5 @@
-// Any lines as those a file of answers of a sweep holds: an Error, or answers whose lines are
-// written as they were read, and what they come to, on a page as well.
+// Any lines as a file of answers of a sweep: an Error, or answers whose lines are written as they
+// were read, with their summary, also as a page.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,7 @@ SweepHeader some_header(bool intervals) {
   return header;
 }
 
-/// A line that was written is what is read of it.
+/// Expects that a written line reads back as the same answer.
 void check_round_trip(const SweepHeader& header, const SweepPoint& point, SweepForm form) {
   const std::string line = sweep_point_line(header, point, form);
   const SweepPoint again =

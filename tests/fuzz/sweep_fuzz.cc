@@ -1,5 +1,5 @@
-// Any text as a scenario that asks many questions: an Error, or answers. Those that share a
-// structure are the same as if each was asked alone.
+// Any text as a scenario that asks many questions: an Error, or answers. Questions that share a
+// structure get the same answers as if each was asked alone.
 
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,7 @@ std::vector<Inference> two_steps() {
   return ranks;
 }
 
-/// Settings that ask for millions of tasks are allowed, and slow.
+/// Leaves out settings that ask for millions of tasks, which are allowed but slow.
 bool is_small(const nlohmann::json& json) {
   if (json.is_number()) return json.get<double>() <= 1000 && json.get<double>() >= -1000;
   if (!json.is_structured()) return true;

@@ -1,6 +1,6 @@
 // Any transforms with any settings, one after another, on a small training run with memory blocks
-// and what contradicts it: an Error that names a setting, or a graph that can be replayed, with
-// memory that adds up and reports that can be written.
+// and with contradictory parts: an Error that names a setting, or a graph that can be replayed,
+// with memory that adds up and reports that can be written.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,8 @@ constexpr const char* kKernels[] = {"gemm",
 constexpr const char* kOps[] = {"aten::conv2d", "aten::relu",    "aten::batch_norm",
                                 "aten::linear", "aten::softmax", ""};
 
-/// A program in the order in which it runs: no task waits for a later one, so there is no cycle.
+/// Writes a program in the order in which it runs: no task waits for a later one, so there is no
+/// cycle.
 class Program {
  public:
   explicit Program(Supply& supply) : supply_(supply) {}
@@ -183,7 +184,7 @@ class Program {
     if (supply_.once_in(3)) launched(engine_, TaskKind::collective, "ncclDevKernel_AllReduce");
   }
 
-  /// Adds things that no program does but a file may say.
+  /// Adds things that no program does, but that a file may claim.
   void add_odd() {
     const std::size_t tasks = graph_.task_count();
     while (supply_.once_in(2)) {
@@ -253,7 +254,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Supply supply(data, size);
   try {
-    // First, as bytes that are used up make a plain program but the same settings over and over.
+    // Transforms are drawn first: when the bytes are used up, the program becomes a plain one, but
+    // the settings would all be the same.
     std::vector<std::unique_ptr<Transform>> steps;
     for (std::uint32_t i = 1 + supply.below(3); i > 0; --i)
       steps.push_back(drawn_transform(supply).transform);

@@ -18,7 +18,7 @@ class RandomPlans {
   }
   Nanoseconds time(std::int64_t most_us) { return draw(1, most_us * 1000) * 1ns; }
 
-  /// Any kind, with any settings that it serves.
+  /// A schedule of any kind, with any settings that it supports.
   Schedule schedule() {
     while (true) {
       const ScheduleEntry& entry =
@@ -125,9 +125,8 @@ TEST(Pipeline, InterleavedDividesTheBubbleForAnyTimes) {
   }
 }
 
-/// Section 2.2 of arXiv 2401.10241, stages from 1: H1 keeps (p-i+1) M_B + (i-1) M_W, H2 (2p-2i+1)
-/// M_B
-/// + (2i-2) M_W.
+/// Section 2.2 of arXiv 2401.10241, stages counted from 1. H1 keeps (p-i+1) M_B + (i-1) M_W; H2
+/// keeps (2p-2i+1) M_B + (2i-2) M_W.
 TEST(Pipeline, ActivationsAreKeptUpToInputAndWeightGradients) {
   constexpr std::int64_t kStages = 5, kWhole = 1000, kForWeight = 400;
   for (const std::int64_t lead : {1, 2}) {

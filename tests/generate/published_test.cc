@@ -72,7 +72,7 @@ TEST(ControllableMemory, BubblesAreFractionsOfThoseOfOneFOneB) {
   }
 }
 
-/// arXiv 2107.06925. Forward doubling only where a row has it.
+/// arXiv 2107.06925. A row has forward doubling only if the paper has it.
 struct ChimeraRow {
   std::int64_t stages, micro_batches, forward, backward, direct, doubling;
 };
@@ -102,7 +102,7 @@ TEST(Chimera, MakespansFollowTheClosedForms) {
     const PipelineRun doubled =
         run_of("chimera", shape(stages, 2 * stages) + ",units=doubling", {2ms, 5ms});
     EXPECT_EQ(doubled.makespan, (5 * stages / 2 - 1) * 7ms);
-    // Slots of equal length: 3 D of work and D - 2 of bubble.
+    // With slots of equal length: 3 D of work and D - 2 of bubble.
     const PipelineRun halved =
         run_of("chimera", shape(stages, stages) + ",units=halving", {2ms, 4ms});
     EXPECT_EQ(halved.makespan, (4 * stages - 2) * 2ms);
@@ -141,7 +141,7 @@ TEST(Chimera, ActivationsAreBalanced) {
   EXPECT_EQ(eight, (Peaks{13, 14, 15, 16, 16, 15, 14, 13}));
 }
 
-/// Idle slots: "up to 50 % fewer bubbles" is the limit at equal slots.
+/// Compares idle slots: "up to 50 % fewer bubbles" is the limit for slots of equal length.
 TEST(Chimera, HasFewerBubblesThanDappleByTheSharesOfThePaper) {
   const auto idle = [](std::string_view name, std::int64_t stages, const RankTimes& times) {
     const PipelineRun run = run_of(name, shape(stages, stages), times);

@@ -25,7 +25,7 @@ TEST(Graph, TasksAreInsertedInFrontAndBehind) {
   EXPECT_EQ(line(graph, LaneId{0}), "N A N B N");
 }
 
-// An overlap is with one particular task: with another in front, nothing is known of it.
+// An overlap belongs to one particular pair of tasks: behind another task, nothing is known of it.
 TEST(Graph, ATailIsOfTheTaskInFrontAndOfNoOther) {
   const auto after = [](const std::function<void(Graph&, TaskId, TaskId)>& change) {
     Graph graph = parse_graph("x: A 2, B 2 {tail=50%}, C 2 {tail=50%}\ny: D 1");

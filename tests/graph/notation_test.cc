@@ -17,7 +17,7 @@ std::string error_of(std::string_view text) {
   return "no error";
 }
 
-/// Everything the notation has, as to_text() writes it.
+/// Everything that the notation can express, as to_text() writes it.
 constexpr std::string_view kEverything = R"graph(@step ProfilerStep#7
 @step "a \"b\" \\ \x01"
 @memory 2GB device=0

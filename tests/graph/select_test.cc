@@ -17,7 +17,7 @@ constexpr auto kTraining = R"(
     "nccl stream" [rank=1]: ar:collective 3 {step=1}
 )";
 
-/// Names of what is selected, or the message of the Error.
+/// The names of the selected tasks, or the message of the Error.
 std::string selected(const char* settings, std::string_view graph_text = kTraining) {
   try {
     Selector selector;

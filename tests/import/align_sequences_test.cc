@@ -13,7 +13,7 @@ namespace {
 
 using Sequence = std::vector<std::uint32_t>;
 
-/// The places in `b` of the letters of `a` as digits (modulo ten), "." where there is none.
+/// For each letter of `a`, its place in `b` as a digit (modulo ten), "." if it has none.
 std::string aligned(const std::string& a, const std::string& b) {
   std::string text;
   for (const std::uint32_t place :
@@ -27,7 +27,7 @@ std::size_t matched(const Sequence& places) {
   return places.size() - static_cast<std::size_t>(std::count(places.begin(), places.end(), kNone));
 }
 
-/// Steps of the same layers, as training has them.
+/// Steps that consist of the same layers, as in training.
 Sequence steps(int count, int layers) {
   Sequence all;
   for (int step = 0; step < count; ++step) {
@@ -75,7 +75,7 @@ TEST(AlignSequences, SurvivesWhatEitherSideLacks) {
       common += in_a && in_b ? 1 : 0;
     }
     const Sequence places = align_sequences(a, b);
-    // Equal layers allow the match to slip by one where it starts or continues.
+    // Equal layers allow the match to be off by one where it starts or continues.
     EXPECT_GE(matched(places), common * 95 / 100) << "run " << run;
     std::uint32_t last = 0;
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -101,7 +101,7 @@ TEST(AlignSequences, IsAsGoodAsTheLongestCommonSubsequenceOfShortOnes) {
             a[i] == b[j] ? longest[i][j] + 1 : std::max(longest[i][j + 1], longest[i + 1][j]);
       }
     }
-    // A free end costs nothing, so that the script may be another than the longest.
+    // A free end costs nothing, so the alignment found may be shorter than the longest one.
     EXPECT_LE(matched(align_sequences(a, b)), longest[a.size()][b.size()]);
   }
 }

@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-/// Long enough to be worth a copy.
+/// A trace that is long enough to be worth a cached copy.
 std::string long_trace(const std::string& name) {
   std::string text = "[";
   for (int i = 0; i < 2000; ++i) {

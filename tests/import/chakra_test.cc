@@ -120,7 +120,7 @@ TEST_F(Chakra, PrefersNanoseconds) {
   EXPECT_EQ(trace.hosts[0].duration_ns, 9'999);
 }
 
-/// A caller with two callees; the second launches a kernel, for which the next op waits.
+/// A caller with two callees; the second launches a kernel, which the next op waits for.
 std::vector<std::string> untimed_starts() {
   return {
       node({.id = 1, .name = "linear", .rest = took(5) + is_cpu(true)}),
@@ -277,7 +277,7 @@ TEST_F(Chakra, SurvivesEveryCut) {
 
 TEST_F(Chakra, SurvivesEveryFlippedByte) {
   const std::string whole = file(untimed_starts());
-  // All that is read: records, notes, or why there are none.
+  // Everything that is read: records and notes, or the reason why there are none.
   const auto result_of = [&](const std::string& bytes) {
     try {
       const Trace trace = read(bytes);
@@ -298,7 +298,7 @@ TEST_F(Chakra, SurvivesEveryFlippedByte) {
       noticed += result_of(flipped) != sound ? 1U : 0U;
     }
   }
-  // Two of three flips are noticed; the others are in fields that no trace has a place for.
+  // Two of three flips are noticed; the others are in fields that a trace cannot store.
   EXPECT_GT(noticed, 3 * whole.size() * 6 / 10) << 3 * whole.size();
 }
 

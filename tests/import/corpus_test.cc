@@ -1,5 +1,5 @@
-// Real traces, where FORETRACE_CORPUS names a folder of them: every file is read or refused, and
-// what is read has the numbers of events that an independent count of the JSON gave.
+// Real traces, if FORETRACE_CORPUS names a folder of them: every file is read or refused, and a
+// trace has the numbers of events that an independent count of the JSON gave.
 
 #include "support/corpus.h"
 
@@ -64,7 +64,7 @@ class Corpus : public testing::Test {
     folder_ = folder;
   }
 
-  /// Plain files may also be kept compressed. Empty if the corpus has no such file.
+  /// Finds plain files that may also be stored compressed. Empty if the corpus has no such file.
   std::string path(const std::string& file) const {
     const std::string path = folder_ + "/" + file;
     for (const std::string& candidate : {path, path + ".gz"}) {

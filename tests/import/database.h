@@ -13,7 +13,7 @@ inline void run_sql(const std::string& path, const std::string& sql) {
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
   char* error = nullptr;
-  // A test needs no file that outlives a power failure.
+  // A test needs no file that survives a power failure.
   sqlite3_exec(database, "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF", nullptr, nullptr,
                nullptr);
   sqlite3_exec(database, sql.c_str(), nullptr, nullptr, &error);
@@ -22,7 +22,7 @@ inline void run_sql(const std::string& path, const std::string& sql) {
   sqlite3_close(database);
 }
 
-/// As versions since 2024 lay them out; tests may leave out any.
+/// Tables as versions since 2024 have them; tests may leave out any.
 inline constexpr const char* kNsysTables = R"(
 CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL,

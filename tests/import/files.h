@@ -1,6 +1,6 @@
 #pragma once
 
-// Bytes for tests, compressed and packed as the tools do it.
+// Bytes for tests, compressed and packed as the usual tools do it.
 
 #include <zlib.h>
 #include <zstd.h>

@@ -68,7 +68,7 @@ TEST(Import, AnArchiveOfSeveralTracesIsNotOneTrace) {
 
 TEST(Import, AnArchiveIsReadOnTheWayOverItsMembers) {
   const Folder folder;
-  const std::string pickle = "\x80\x04}.";  // Taken for a snapshot until it is read.
+  const std::string pickle = "\x80\x04}.";  // Looks like a snapshot until it is read.
   const std::string two =
       folder.write("two.tar", tar({{"a.pickle", pickle}, {"b.json", kineto("b")}}));
   EXPECT_EQ(failure([&] { import_trace(two); }),

@@ -1,4 +1,4 @@
-// Every defect that a real file was seen with: what can be read is read, and the rest is counted
+// Every defect that was seen in a real file: the readable parts are read, and the rest is counted
 // with its place.
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-/// An operator that starts at `at` us and takes one.
+/// An operator that starts at `at` us and takes 1 us.
 std::string op(const std::string& name, int at) {
   return R"({"ph": "X", "cat": "cpu_op", "name": ")" + name + R"(", "pid": 1, "tid": 2, "ts": )" +
          std::to_string(at) + R"(, "dur": 1})";

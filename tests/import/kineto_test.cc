@@ -128,7 +128,7 @@ kernel "ncclDevKernel" 0/20 0+2000 correlation=3 _allgather_base 10->20 Float gr
 )");
 }
 
-// PyTorch numbers the collectives of the group, and says who is at the other end of a message.
+// PyTorch numbers the collectives of the group, and names the other end of a message.
 TEST(Kineto, AMessageIsBetweenTwoRanksOfItsGroup) {
   EXPECT_EQ(recorded(R"({"distributedInfo": {"rank": 2, "world_size": 4}, "traceEvents": [
     {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_SendRecv", "pid": 0, "tid": 20, "ts": 1, "dur": 2,

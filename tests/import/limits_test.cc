@@ -1,4 +1,4 @@
-// Small files that unpack to, or stand for, much more than their size; and archives that lie.
+// Small files that unpack to, or represent, much more than their size; and archives that lie.
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -25,7 +25,7 @@ std::string kineto(const std::string& kernel) {
          R"(", "ts": 1, "dur": 2, "pid": 0, "tid": 7, "args": {"device": 0, "stream": 7}}]})";
 }
 
-/// An archive as libarchive writes it. Links have their target for bytes.
+/// An archive as libarchive writes it. The content of a link is its target.
 struct Member {
   std::string name, bytes;
   unsigned type = AE_IFREG;
@@ -222,7 +222,7 @@ TEST(Limits, HugeSizesAreLeftOutOfEveryTrace) {
   event(-kHuge);
   event(std::numeric_limits<std::int64_t>::min());
   event(-512);
-  // No sum may overflow either, however many there are.
+  // No sum may overflow either, however many events there are.
   for (int i = 0; i < 5000; ++i) event(std::int64_t{1} << 46);
   trace.devices.push_back({.bytes = kHuge});
   trace.segments.push_back({.address = ~std::uint64_t{0} - 5, .bytes = 512});

@@ -14,7 +14,7 @@
 namespace foretrace {
 namespace {
 
-/// A Kineto trace of ops one after another; `first_id` 0: without ids.
+/// A Kineto trace of ops one after another; if `first_id` is 0, they have no ids.
 std::string kineto(const std::vector<std::string>& names, int first_id = 0, int rank = 0) {
   std::string events;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -27,7 +27,7 @@ std::string kineto(const std::vector<std::string>& names, int first_id = 0, int 
          R"json(, "world_size": 2}, "traceEvents": [)json" + events + "]}";
 }
 
-/// Each op reads a tensor of its number.
+/// An execution trace in which each op reads a tensor with the op's number.
 std::string execution(const std::vector<std::string>& names, int first_id = 1) {
   std::string nodes;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -57,7 +57,7 @@ class LinkExecutionTrace : public testing::Test {
   Folder folder_;
 };
 
-/// "op:tensor" of each tensor.
+/// "op:tensor" for each tensor.
 std::string tensors_of(const Trace& trace) {
   std::string text;
   for (const TensorRecord& tensor : trace.tensors) {
@@ -71,7 +71,7 @@ constexpr const char* kByIds =
     "ops found in the execution trace of the same run, by the ids of their record functions";
 constexpr const char* kByNames =
     "ops found in the execution trace of the same run, by the order of their names on each thread";
-constexpr const char* kMissing = "ops of the execution trace that are missing in this one";
+constexpr const char* kMissing = "ops of the execution trace that are missing in this trace";
 
 TEST_F(LinkExecutionTrace, MatchesByRecordFunction) {
   const Trace trace = linked(kineto({"x", "a", "b", "a"}, 9), execution({"a", "b", "a"}, 10));
@@ -164,7 +164,7 @@ TEST_F(LinkExecutionTrace, RefusesWhatIsNoExecutionTrace) {
 }
 
 /// Real pairs: {profile, execution trace, note, ops found, ops in all}. Ops that start within the
-/// same microsecond may change places, which costs a few of those that are matched by name.
+/// same microsecond may change places, which loses a few of the ops that are matched by name.
 TEST_F(LinkExecutionTrace, FindsTheOpsOfRealPairs) {
   const char* corpus = std::getenv("FORETRACE_CORPUS");
   if (corpus == nullptr) GTEST_SKIP() << kNoCorpus;

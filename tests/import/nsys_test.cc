@@ -20,7 +20,7 @@ std::string id_of(std::int64_t pid, std::int64_t thread = 0) {
   return std::to_string(kMachine | pid << 24 | thread);
 }
 
-/// Texts that the rows below name by number.
+/// Texts that the rows below refer to by number.
 constexpr const char* kTexts = R"(
 INSERT INTO StringIds VALUES (1, 'gemm<float>(int)'), (2, 'gemm'), (3, 'cudaLaunchKernel_v7000'),
   (4, 'cudaMemcpyAsync_ptsz_v7000'), (5, 'cuLaunchKernel'), (6, 'python'), (7, 'forward'),
@@ -144,13 +144,13 @@ std::string event_record(int correlation, int stream, int event, const std::stri
 TEST_F(Nsys, FindsTheRecordOfTheEventThatIsWaitedFor) {
   const std::string records = event_record(10, 20, 5, "1") + event_record(12, 21, 5, "2") +
                               event_record(14, 22, 5, "3") + kernel(0, 1, 100, 1);
-  // By its sync id, though another record of the event is later.
+  // The record is found by its sync id, although a later record of the event exists.
   EXPECT_NE(read(records + wait(15, "7", "5", "2", 2))
                 .find("sync stream_wait_event 500+100 stream=7 correlation=15 waits_on=21 event=5 "
                       "recorded_by=12\n"),
             std::string::npos);
   std::filesystem::remove(folder_ / "report.sqlite");
-  // The latest one before.
+  // Without one, the latest record before the wait counts.
   EXPECT_NE(
       read(records + wait(13, "4294967295", "5", "NULL", 1))
           .find("sync event 500+100 stream=- correlation=13 waits_on=21 event=5 recorded_by=12\n"),
@@ -246,9 +246,10 @@ TEST_F(Nsys, JoinsCallsWithinTheirProcessOnly) {
             "1/7 500+100 correlation=5 grid=8 block=128\n! processes without device work next to "
             "others with it, left out: 1 (process 300)\n! ranks are numbered in the order of "
             "devices and processes in the report: 1 (process 200 is rank 1)\n");
-  EXPECT_EQ(failure([&] { import_trace(path + ":300"); }),
-            path + ":300: the report has no such process; those with device work are 100, 200");
-  // So does a folder with the report, and an archive.
+  EXPECT_EQ(
+      failure([&] { import_trace(path + ":300"); }),
+      path + ":300: the report has no such process; its processes with device work are 100, 200");
+  // A folder with the report, or an archive, gives all processes, too.
   EXPECT_EQ(import_all(folder_.path()).size(), 2U);
   const std::string archive =
       folder_.write("a/x.tar.gz", gzip(tar({{"r.sqlite", contents_of(path)}})));
@@ -271,7 +272,7 @@ TEST_F(Nsys, TakesRanksFromMpi) {
 }
 
 TEST_F(Nsys, OrdersProcessesByTheDevicesOfTheMachine) {
-  // Each process is shown one device, which CUDA then calls 0.
+  // Each process sees one device, which CUDA numbers 0.
   const std::vector<Trace> traces = import_all(
       write(std::string(kNsysTables) + kTexts + kernel(0, 1, 100, 5) + kernel(0, 2, 200, 5) +
             "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, totalMemory INTEGER, smCount "
@@ -467,8 +468,8 @@ void put_page_number(std::string& bytes, std::size_t at, std::size_t number) {
     bytes[at + static_cast<std::size_t>(i)] = static_cast<char>(number >> (24 - 8 * i));
 }
 
-/// Chains the inner pages of all trees: each has the next as every one of its children, so that a
-/// walk over the table has no end in any reasonable time.
+/// Chains the inner pages of all trees: every child of a page is the next inner page, so that a
+/// walk over the table does not end in any reasonable time.
 std::string chained(std::string bytes) {
   constexpr std::size_t kPage = 512;
   std::vector<std::size_t> inner;

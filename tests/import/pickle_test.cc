@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::string_literals;
 
-/// The content of a pickle, as JSON; or why it is refused.
+/// The content of a pickle as JSON, or the reason why it is refused.
 std::string shown(const std::string& pickle) {
   try {
     const PlainData data = read_pickle(pickle);
@@ -149,16 +149,16 @@ TEST(Pickle, RefusesWhatDoesNotFitTogether) {
 TEST(Pickle, SurvivesDeepNestingAndCycles) {
   std::string deep = "\x80\x04" + std::string(1'000'000, ']') + std::string(999'999, 'a') + ".";
   EXPECT_NO_THROW(read_pickle(deep));
-  EXPECT_EQ(shown(deep), "");  // Deeper than anybody writes.
+  EXPECT_EQ(shown(deep), "");  // Nested more deeply than any real pickle.
   std::string marks = "\x80\x04" + std::string(1'000'000, '(') + ".";
   EXPECT_TRUE(shown(marks).starts_with("the pickle "));
   EXPECT_EQ(shown("\x80\x02]q\x00h\x00"
                   "a."s),
-            "");  // A list that holds itself.
+            "");  // A list that contains itself.
 }
 
 TEST(Pickle, CostsWhatItsBytesCostHoweverMuchIsShared) {
-  // Each list holds the one before twice: written out, 2^200 elements.
+  // Each list contains the previous one twice: written out, 2^200 elements.
   std::string laughs = "\x80\x04]\x94";
   for (int i = 0; i < 200; ++i) {
     const std::string get = "h" + std::string(1, static_cast<char>(i));

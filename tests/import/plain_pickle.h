@@ -1,6 +1,6 @@
 #pragma once
 
-// Pickles for tests, put together opcode by opcode.
+// Pickles for tests, written opcode by opcode.
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
 
-// Protocol buffers for tests, written byte by byte from the wire format, apart from the reader.
+// Protocol buffers for tests, written byte by byte from the wire format, independent of the reader.
 
 #include <cstdint>
 #include <string>
@@ -22,7 +22,7 @@ inline std::string proto_number(int number, std::uint64_t value) {
 inline std::string proto_text(int number, std::string_view text) {
   return proto_key(number, 2) + proto_varint(text.size()) + std::string(text);
 }
-/// A message after its length.
+/// A message preceded by its length.
 inline std::string proto_delimited(std::string_view message) {
   return proto_varint(message.size()) + std::string(message);
 }

@@ -27,7 +27,7 @@ class Text : public Source {
   std::size_t at_ = 0;
 };
 
-/// "number:wire=value" of each field, and "damaged" where it stops.
+/// "number:wire=value" for each field, and "damaged" where reading stops.
 std::string fields_of(std::string_view message) {
   ProtoReader fields(message);
   std::string text;
@@ -53,7 +53,7 @@ TEST(Protobuf, StopsWhereAMessageIsDamaged) {
   EXPECT_EQ(fields_of("\x12\x05"
                       "abcd"),
             "damaged");                                                // Shorter than it says.
-  EXPECT_EQ(fields_of(proto_number(1, 5) + "\x0b"), "1:0=5 damaged");  // Groups are long gone.
+  EXPECT_EQ(fields_of(proto_number(1, 5) + "\x0b"), "1:0=5 damaged");  // Groups are not supported.
   EXPECT_EQ(fields_of(std::string("\0\0", 2)), "damaged");             // There is no field 0.
   EXPECT_EQ(fields_of(std::string(11, '\xff')), "damaged");  // A varint has ten bytes at most.
 }

@@ -14,7 +14,7 @@
 
 namespace foretrace {
 
-/// Bytes in memory, handed out a few at a time.
+/// A source that returns bytes in memory, a few at a time.
 class TextSource : public Source {
  public:
   explicit TextSource(std::string text, std::size_t most = 1 << 20, std::string damage = {})

@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// A database that these statements make, read as a trace.
+/// The trace of a database that these statements make.
 Trace read(const Folder& folder, const std::string& sql) {
   const std::string path = folder / "results.db";
   sqlite3* database = nullptr;
@@ -74,7 +74,7 @@ TEST(Rocpd, ReadsDetailsThatBelongToOperationsAsTheFirstVersionHasThem) {
   EXPECT_EQ(describe(trace), kRpdTrace);
 }
 
-/// Tables of rocprofiler-sdk; where a table says when things were depends on the version.
+/// Tables of rocprofiler-sdk; the version decides in which table the times are.
 std::string sdk(const std::string& guid, bool with_spine) {
   const auto table = [&](const std::string& name) { return "\"rocpd_" + name + guid + "\""; };
   const std::string when = with_spine ? "start_id, end_id, track_id" : "start, \"end\", tid";
@@ -208,7 +208,7 @@ TEST(Rocpd, RefusesADatabaseWithoutRecords) {
             folder / "results.db" + ": must contain kernels, copies or calls, but contains none");
 }
 
-/// The trace that is read, or the error.
+/// The trace that is read, or the message of the error.
 std::string result_of(const std::string& path) {
   std::string result;
   const std::string message = failure([&] { result = describe(import_trace(path)); });
@@ -223,7 +223,7 @@ TEST(Rocpd, SurvivesADamagedDatabase) {
   for (std::size_t i = 100; i < whole.size(); i += 499) {
     std::string bytes = whole;
     bytes[i] = static_cast<char>(bytes[i] ^ 0xff);
-    // Most bytes of a small database belong to no row; those that do say something else then.
+    // Most bytes of a small database belong to no row; a change of the others is noticed.
     noticed += result_of(folder.write("damaged.db", bytes)) != kSdkTrace ? 1 : 0;
     ++tried;
     EXPECT_NE(result_of(folder.write("cut.db", whole.substr(0, i))), kSdkTrace) << i;

@@ -30,7 +30,7 @@ Read read_all(Source& source, std::size_t step) {
   return read;
 }
 
-/// Whatever the steps, the same must come out.
+/// Decompresses in steps of several sizes, and expects the same result from each.
 Read decompress(const std::string& bytes) {
   Read first;
   for (const std::size_t step : {1, 7, 1000, 1 << 20}) {
@@ -167,7 +167,7 @@ TEST(Archive, AnArchiveThatEndsEarlyIsNoticed) {
   EXPECT_EQ(read_all(*member_source(reader), 50).damage, "the archive ends in the middle");
 }
 
-/// The damage that an archive of two members reports once both were passed.
+/// The damage that an archive of two members reports after both were read.
 std::string damage_of(const std::string& bytes) {
   TextSource source(bytes, 100);
   ArchiveReader reader(source);
@@ -179,11 +179,11 @@ std::string damage_of(const std::string& bytes) {
 TEST(Archive, MembersThatMayBeMissingAreNoticed) {
   const std::string bytes = tar({{"a.json", "first"}, {"b.json", long_text()}});
   EXPECT_EQ(damage_of(bytes), "");
-  EXPECT_EQ(damage_of(bytes.substr(0, 1024)), "");  // Nothing says that there was another.
+  EXPECT_EQ(damage_of(bytes.substr(0, 1024)), "");  // Nothing shows that there was a second one.
   for (const std::size_t size : {512 + 3, 1024 + 3, 1536 + 3, 1536 + 600})
     EXPECT_EQ(damage_of(bytes.substr(0, size)), "the archive ends in the middle") << size;
   std::string wrong = bytes;
-  wrong[1024] ^= 1;  // In the name of the second: its checksum is that of another.
+  wrong[1024] ^= 1;  // In the name of the second member, whose checksum is then wrong.
   EXPECT_EQ(damage_of(wrong), "the archive is damaged");
 }
 

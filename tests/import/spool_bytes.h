@@ -9,14 +9,14 @@
 
 namespace foretrace {
 
-/// The bytes of a spool, chunk by chunk.
+/// Builds a spool, chunk by chunk.
 class SpoolBytes {
  public:
   spool::Header header;
 
   SpoolBytes() { header.state = spool::State::finished; }
 
-  /// The number of a text, in a chunk of its own.
+  /// Adds a text in a chunk of its own; returns its number.
   std::uint32_t text(std::string_view text) { return text_of_number(++texts_, text); }
   std::uint32_t text_of_number(std::uint32_t number, std::string_view text) {
     chunk(spool::ChunkKind::texts, 1,

@@ -213,7 +213,7 @@ TEST(Spool, HowStreamsWereCreatedIsKept) {
   stream.context = 1, stream.stream = 13, stream.flag = 2;
   const std::vector<StreamFlag> expected = {StreamFlag::null, StreamFlag::non_blocking};
   EXPECT_EQ(stream_flags(read(SpoolBytes().rows(on_null, side, context, stream))), expected);
-  // A spool from before flags were written holds 0 in their place.
+  // A spool without flags holds 0 in their place.
   stream.flag = 0;
   const std::vector<StreamFlag> old = {StreamFlag::null, StreamFlag::unknown};
   EXPECT_EQ(stream_flags(read(SpoolBytes().rows(stream, on_null, side, context))), old);
@@ -232,7 +232,7 @@ TEST(Spool, CollectivesSayWhatTheyMove) {
   two.start = 4000;
   two.end = 5000;
   two.correlation = 2;
-  // The second kernel is launched after two ranges: a group.
+  // The second kernel is launched after two ranges, which are a group.
   spool.rows(range(spool::RowKind::range_push, 100, reduce, nccl, small),
              range(spool::RowKind::range_pop, 200, 0, nccl), call(kRuntime, 150, 160, 1),
              range(spool::RowKind::range_push, 300, reduce, nccl, large),
@@ -266,7 +266,7 @@ TEST(Spool, CopiesOfAGraphHaveItsEdges) {
   EXPECT_EQ(trace.graph_edges[1].after, 12U);
 }
 
-// Which of its nodes waits, an edge does not say for sure; the times of the kernels do.
+// An edge does not say for sure which of its nodes waits, but the times of the kernels do.
 TEST(Spool, EdgesPointTheWayThatTimesGo) {
   for (const bool reversed : {false, true}) {
     SpoolBytes spool;
@@ -349,14 +349,15 @@ std::string five_kernels() {
 }
 
 TEST(Spool, RowsThatItsHeaderCountsAndThatAreGoneAreSaid) {
-  constexpr auto kGone = "records that were written and are gone: the spool is cut off or damaged";
+  constexpr auto kGone =
+      "records that were written but are missing: the spool is cut off or damaged";
   SpoolBytes spool;
   spool.rows(kernel(2000, 5000, 9), kernel(6000, 7000, 10)).rows(kernel(8000, 9000, 11));
   spool.header.rows = 3;
   EXPECT_EQ(read(spool).notes.count(kGone), 0);
   EXPECT_EQ(read_from(spool.bytes().substr(0, spool::kHeaderBytes)).notes.count(kGone), 3);
   EXPECT_EQ(read_from(spool.bytes().substr(0, 500)).notes.count(kGone), 3);
-  // The rows of a partial chunk are known to be damaged.
+  // The rows of a partial chunk count as damaged.
   const std::string whole = spool.bytes();
   EXPECT_EQ(read_from(whole.substr(0, whole.size() - 8)).notes.count(kGone), 0);
   spool.header.rows = ~std::uint64_t{0};
@@ -364,7 +365,7 @@ TEST(Spool, RowsThatItsHeaderCountsAndThatAreGoneAreSaid) {
 }
 
 TEST(Spool, ANumberOfATextBeyondAllThatTheFileCouldHoldIsNone) {
-  // A few bytes would otherwise ask for a table of gigabytes.
+  // Otherwise a few bytes would ask for a table of gigabytes.
   constexpr std::uint32_t kFar = 60'000'000;
   SpoolBytes spool;
   spool.text_of_number(kFar, "far");
@@ -379,7 +380,7 @@ TEST(Spool, ANumberOfATextBeyondAllThatTheFileCouldHoldIsNone) {
 TEST(Spool, TornAnywhereItGivesWhatIsWhole) {
   const std::string bytes = five_kernels();
   const std::size_t chunk = sizeof(spool::ChunkHeader) + sizeof(spool::Kernel);
-  // The header is a page of zeros but for its beginning.
+  // The header is a page of zeros except for its beginning.
   for (std::size_t size = 0; size <= bytes.size(); size += size < spool::kHeaderBytes ? 64 : 1) {
     SCOPED_TRACE(size);
     if (size < sizeof(spool::Header)) {

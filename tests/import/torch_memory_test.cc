@@ -38,7 +38,8 @@ std::string levels(const Trace& trace) {
 }
 
 TEST(TorchMemory, CountsWholeBlocksAndNotWhatWasAskedFor) {
-  // 20 MiB less 512 KiB leaves no rest that is worth a block, so the block is the whole segment.
+  // The rest of 20 MiB, 512 KiB, is too small for a block of its own, so the block is the whole
+  // segment.
   const std::int64_t asked = 20 * kMiB - kMiB / 2;
   const Trace trace = read_snapshot(snapshot(
       {segment(0x1000000, 20 * kMiB, "large", {{0x1000000, 20 * kMiB, asked, "active_allocated"}}),
@@ -63,9 +64,9 @@ TEST(TorchMemory, CountsWholeBlocksAndNotWhatWasAskedFor) {
   EXPECT_TRUE(trace.notes.empty());
 }
 
-/// The blocks that a device gives out for these requests, one fresh segment each time it must.
+/// Blocks that a device allocates for these requests, with a new segment whenever one is needed.
 TEST(TorchMemory, ReusesSplitsAndMergesAsTheAllocatorDoes) {
-  // 16 MiB comes back and 6 MiB takes its front; what is left is free.
+  // A block of 16 MiB is freed, and 6 MiB are taken from its front; the rest stays free.
   const Trace trace = read_snapshot(
       snapshot({segment(0x1000000, 16 * kMiB, "large",
                         {{0x1000000, 6 * kMiB, 6 * kMiB, "active_allocated"},
@@ -171,7 +172,7 @@ TEST(TorchMemory, KeepsStacksStreamsOutOfMemoryAndAnnotations) {
 }
 
 TEST(TorchMemory, ReadsOldSnapshots) {
-  // Neither times nor addresses of blocks; frames in a history of each block.
+  // Old snapshots have no times and no addresses of blocks; each block has its frames in a history.
   const std::string block =
       dict({{"size", number(1024)},
             {"state", text("active_allocated")},
@@ -290,7 +291,7 @@ TEST(TorchMemory, ACutOrAFlippedByteIsAnErrorOrATrace) {
       {segment(0x200000, 2 * kMiB, "small", {{0x200000, 2 * kMiB, 5, "active_allocated"}})},
       {events({{"segment_alloc", 0x200000, 2 * kMiB, 1}, {"alloc", 0x200000, 5, 2}})});
   const Folder folder;
-  // The bytes of the trace that is read, or why there is none.
+  // The bytes of the trace that is read, or the reason why there is none.
   const auto result_of = [&](const std::string& bytes) {
     const std::string path = folder.write("x.pickle", bytes);
     try {
@@ -310,7 +311,7 @@ TEST(TorchMemory, ACutOrAFlippedByteIsAnErrorOrATrace) {
     noticed += result_of(flipped) != sound ? 1U : 0U;
     ++tried;
   }
-  // Nearly every byte says something; the others are of fields that no trace has a place for.
+  // A change of nearly every byte is noticed; the others are in fields that a trace cannot store.
   EXPECT_GT(noticed, tried * 8 / 10) << tried;
 }
 
@@ -342,7 +343,7 @@ TEST(TorchMemory, RealSnapshotsEndWithTheBlocksThatTheAllocatorsRulesGive) {
     EXPECT_EQ(allocated, one.peak_allocated);
     EXPECT_EQ(reserved, one.peak_reserved);
     EXPECT_EQ(trace.memory.back().total_allocated, one.end_allocated);
-    // No block of the snapshot has another size than the replay gave it, and none is missing.
+    // Every block of the snapshot has the size that the replay gave it, and none is missing.
     EXPECT_TRUE(trace.notes.empty()) << trace.notes.all()[0].text;
   }
 }
@@ -360,7 +361,7 @@ TEST(TorchMemory, ASnapshotIsNoRankOfTheTraceBesideIt) {
   ASSERT_EQ(traces.size(), 1U);
   EXPECT_EQ(traces[0].format, "kineto");
   EXPECT_EQ(traces[0].notes.count(
-                "memory snapshots next to traces of what ran, left out; give one by itself"),
+                "memory snapshots next to other traces, left out; to use one, give its file alone"),
             1);
   EXPECT_EQ(traces[0].notes.count(kRepeatedRank), 0);
 }

@@ -27,7 +27,7 @@ TEST(Calls, WhatTheProfilerItselfTakesIsNoWorkOfTheHost) {
     EXPECT_NE(graph.name(TaskId{i}), "buffer request");
 }
 
-// If two begin together, the inner one owns their common time, whatever their order.
+// If two calls begin together, their common time belongs to the inner one, whatever their order.
 TEST(Calls, TheLongerOfTwoThatBeginTogetherIsTheOuterOne) {
   Recording run;
   run.op(0, "inner", 0, 4).op(0, "outer", 0, 10);
@@ -36,8 +36,8 @@ thread 0 |iiiioooooo|
 )");
 }
 
-// Eight of ten launches take 4us to reach the idle device. Q waits for P, so that nothing is known
-// of its own launch but what one usually takes.
+// Eight of ten launches take 4us to reach the idle device. Q waits for P, so only the typical
+// launch delay is known for it.
 TEST(Calls, ALaunchThatDidNotBindTakesAsLongAsMostDo) {
   Recording run;
   std::uint32_t id = 0;
@@ -57,8 +57,8 @@ void set_duration(Graph& graph, std::string_view name, Nanoseconds duration) {
   }
 }
 
-/// When the host is done, recorded as a kernel of 100us before a copy that starts 40us after it,
-/// with a kernel of `kernel` instead.
+/// The length of the replay if K takes `kernel`. K was recorded with 100us, before a copy that
+/// starts 40us after it.
 Nanoseconds with_kernel(Recording& run, Nanoseconds kernel) {
   Inference inference = infer(run.trace());
   EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
@@ -66,14 +66,14 @@ Nanoseconds with_kernel(Recording& run, Nanoseconds kernel) {
   return simulate(inference.graph).length;
 }
 
-// The copy starts so late after K that K alone does not explain it: the host staged it. But it did
-// not stage all the while that K ran.
+// The copy starts so late after K that K alone does not explain it: the host staged it. But the
+// host did not stage all the time that K ran.
 TEST(Calls, ACopyOfPageableMemoryWaitsForWhatIsInFrontAndStagesThen) {
   Recording out;
   out.call(0, "launch_k", 0, 2, 1).call(0, "cudaMemcpyAsync", 2, 158, 2);
   out.kernel(0, "K", 5, 100, 1).copy(0, CopyDirection::out, "Memcpy DtoH", 145, 10, 2);
   EXPECT_EQ(with_kernel(out, 10us), 70us);
-  // On the way in the call returns once the last piece is staged.
+  // For a copy to the device, the call returns once the last piece is staged.
   Recording in;
   in.call(0, "launch_k", 0, 2, 1).call(0, "cudaMemcpyAsync", 2, 143, 2);
   in.kernel(0, "K", 5, 100, 1).copy(0, CopyDirection::in, "Memcpy HtoD", 145, 10, 2);
@@ -88,7 +88,7 @@ TEST(Calls, ACopyWithNothingInFrontIsStagedFromTheBegin) {
   EXPECT_EQ(with_kernel(run, 10us), 160us);
 }
 
-// The host takes no part in copies of pinned memory: what the driver does before one is its own.
+// The host takes no part in copies of pinned memory: the time before one is the driver's own work.
 TEST(Calls, ACopyOfPinnedMemoryDoesNotMakeItsCallWaitForWhatIsInFront) {
   Recording run;
   run.call(0, "launch_k", 0, 2, 1).call(0, "cudaMemcpyAsync", 2, 144, 2);
@@ -106,8 +106,8 @@ std::vector<std::string> host_lanes(const Graph& graph) {
   return lanes;
 }
 
-// NCCL's watchdog looks every now and then. Nothing waits for it, so a recording that it outlives
-// is no longer than the work it watches.
+// NCCL's watchdog polls every now and then. Nothing waits for it, so a recording in which it runs
+// last is not longer than the work it watches.
 TEST(Threads, OneThatOnlyWatchesIsLeftOut) {
   Recording run;
   run.call(0, "launch_k", 0, 2, 1).kernel(0, "K", 5, 10, 1);
@@ -121,8 +121,8 @@ TEST(Threads, OneThatOnlyWatchesIsLeftOut) {
   EXPECT_EQ(inference.notes.all().size(), 1U);
 }
 
-// It does something now and then, and may be waited for; but waiting for something to do is not
-// work.
+// The thread works every now and then, and others may wait for it; but its waiting for something to
+// do is not work.
 TEST(Threads, AHelperIsIdleBetweenItsRecords) {
   Recording run;
   run.call(0, "launch_k", 0, 2, 1).op(0, "work", 2, 100).kernel(0, "K", 5, 10, 1);
@@ -138,7 +138,7 @@ TEST(Threads, AHelperIsIdleBetweenItsRecords) {
   EXPECT_EQ(work, 10us);
 }
 
-// In a timeline without devices, all that is known is of hosts.
+// In a timeline without devices, only hosts are known.
 TEST(Threads, WithoutADeviceTimeBetweenRecordsStaysWork) {
   Recording run;
   run.step(1, 0, 100).op(0, "work", 0, 100).op(1, "send", 0, 5).op(1, "send", 60, 5);
@@ -147,7 +147,7 @@ TEST(Threads, WithoutADeviceTimeBetweenRecordsStaysWork) {
     EXPECT_EQ(inference.graph.task(TaskId{i}).gap, 0ns);
 }
 
-// Without a thread that launches device work, nothing shows which is the helper.
+// If no thread launches device work, nothing shows which thread is the helper.
 TEST(Threads, WhereNoneIsSeenToWorkAllStay) {
   Recording run;
   run.host(0, HostKind::python, "train", 0, 100).host(1, HostKind::python, "sleep", 0, 300);

@@ -1,4 +1,5 @@
-// Collectives wait for what their thread launched before them, and updates wait for collectives.
+// Collectives wait for work that their thread launched before them, and updates wait for
+// collectives.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ TEST(Collectives, StandBetweenTheBackwardPassAndTheUpdate) {
   }
 }
 
-// Among three equal ones, only the excess over the quickest can be arrival skew.
+// Among three equal collectives, only the time beyond the quickest can be arrival skew.
 TEST(Collectives, WhatExceedsTheQuickestAlikeOnlyOtherRanksExplain) {
   Recording run;
   const int durations[] = {10, 14, 11};

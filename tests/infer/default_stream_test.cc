@@ -8,8 +8,8 @@
 namespace foretrace {
 namespace {
 
-/// A on a stream of its own, B on the default stream, C after it: each is launched at once, and
-/// starts when the one before is done.
+/// A on a stream of its own, B on the default stream, C after it. Each is launched at once, and
+/// starts when the previous one is done.
 Recording one_after_the_other() {
   Recording run;
   run.call(0, "launch_a", 0, 2, 1).call(0, "launch_b", 2, 2, 2).call(0, "launch_c", 4, 2, 3);
@@ -17,7 +17,7 @@ Recording one_after_the_other() {
   return run;
 }
 
-/// The same, but nothing waited: A was done before B was launched, B before C.
+/// The same tasks, but without waits: A was done before B was launched, and B before C.
 Recording far_apart() {
   Recording run;
   run.call(0, "launch_a", 0, 2, 1).call(0, "launch_b", 40, 2, 2).call(0, "launch_c", 80, 2, 3);
@@ -51,7 +51,7 @@ TEST(DefaultStream, WaitsForBlockingStreamsAndTheyForIt) {
             "of launch (stream 0); the recording shows how the streams were created.");
 }
 
-// The waits did not bind when recorded, and do when the host is ten times as fast.
+// The waits did not delay anything when recorded, but they do when the host is ten times as fast.
 TEST(DefaultStream, WaitsAlsoWhereTheRecordingShowsNoWait) {
   Recording run = far_apart();
   keep_stream_flags(run.trace(), {StreamFlag::blocking, StreamFlag::null});
@@ -85,8 +85,8 @@ TEST(DefaultStream, WhatTheRecordingContradictsIsLeftOutAndCounted) {
   EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
 }
 
-// Nine rounds of a kernel on stream 3 and a small one on stream 7, each launched while the one in
-// front still runs. `between` is what the host calls between their launches.
+// Nine rounds of a kernel on stream 3 and a small one on stream 7, each launched while the previous
+// kernel still runs. `between` is the host's calls between their launches.
 Recording rounds(std::string_view between, int overlap_us = 0) {
   Recording run;
   std::uint32_t id = 0;
@@ -119,7 +119,7 @@ std::size_t waits_for_default_stream(const Graph& graph, Provenance provenance) 
 TEST(DefaultStream, WithoutFlagsStartsThatNothingElseExplainsShowIt) {
   Recording run = rounds("");
   const Inference inference = infer(run.trace());
-  // B for A, C for B, and from the second round on A for the B before C.
+  // B waits for A, C for B, and from the second round on A for the B before C.
   EXPECT_EQ(waits_for_default_stream(inference.graph, Provenance::inferred), 18U);
   EXPECT_EQ(inference.assumptions.back(),
             "The default stream of device 0 and blocking streams are assumed to wait for each "

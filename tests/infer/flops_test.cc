@@ -1,4 +1,4 @@
-// The arithmetic of ops, from their shapes.
+// The arithmetic operations of ops, computed from their shapes.
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// Flops of the only kernel, launched by an op with these shapes and values.
+/// The flops of the only kernel, which an op with these shapes and values launches.
 double flops_of(std::string_view op, std::string_view shapes, std::string_view values = "") {
   Recording run;
   run.op(0, op, 0, 10).call(0, "launch", 1, 1, 1).kernel(0, "k", 6, 2, 1);
@@ -30,7 +30,7 @@ TEST(Flops, OfProductsOfMatrices) {
   EXPECT_EQ(flops_of("aten::linear", "[[2, 4, 8], [16, 8]]"), 2 * 2 * 4 * 8 * 16);
 }
 
-// 2 images of 8 x 8 pixels, 3 channels to 5: two operations for each weight and place of the
+// 2 images of 8 x 8 pixels, 3 channels to 5: two operations for each weight and each place of the
 // result.
 TEST(Flops, OfConvolutionsByStridePaddingAndDilation) {
   const std::string shapes = "[[2, 3, 8, 8], [5, 3, 3, 3], []]";

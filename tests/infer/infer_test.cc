@@ -20,7 +20,7 @@ stream 0 |.....AAAAAABBBB|
 )");
 }
 
-// A -> B on two streams of one launch; nothing but the graph's own structure says that B waits.
+// A -> B on two streams from one launch; only the graph's own structure says that B waits.
 TEST(Infer, NodesOfAGraphWaitAsTheGraphSays) {
   Recording run;
   run.call(0, "cudaGraphLaunch", 0, 2, 1);
@@ -35,7 +35,7 @@ cudaGraphLaunch -> C: launch 5us from start (measured)
 cudaGraphLaunch -> B: launch 5us from start (measured)
 A -> B: graph edge 3us (measured)
 )");
-  // The wait did not bind, but does when A takes longer.
+  // The wait did not delay B, but it does when A takes longer.
   for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
     if (inference.graph.name(TaskId{i}) == "A") inference.graph.task(TaskId{i}).duration = 12us;
   }
@@ -49,7 +49,7 @@ TEST(Infer, WithoutAnAllocatorWhatTheDriverGivesIsTheMemoryInUse) {
   run.trace().memory[0].action = MemoryAction::segment_alloc;
   run.trace().memory[1].action = MemoryAction::segment_free;
   EXPECT_EQ(infer(run.trace()).graph.allocations().size(), 1U);
-  // Beside an allocator they are what it asks for, not what is used.
+  // If the trace has blocks as well, segments are requests of the allocator, not memory in use.
   run.memory(0, 2, 0x100, 64).memory(0, 8, 0x100, -64);
   const Graph graph = infer(run.trace()).graph;
   ASSERT_EQ(graph.allocations().size(), 1U);
@@ -77,7 +77,7 @@ launch -> A: launch 5us from start (measured)
 thread 0 |ll.............cc|
 stream 0 |.....AAAAAAAAAA..|
 )");
-  // With a quicker kernel the call returns earlier: it was a wait.
+  // With a quicker kernel the call returns earlier, so it was a wait.
   inference.graph.task(TaskId{3}).duration = 4us;
   EXPECT_EQ("\n" + to_ascii(inference.graph, simulate(inference.graph)), R"(
 thread 0 |ll.......cc|
@@ -117,7 +117,7 @@ backward -> (waits for thread): wait for thread (inferred)
 )");
   EXPECT_EQ(inference.graph.unexplained().pinned_tasks, 0);
   EXPECT_EQ(simulate(inference.graph).length, 190us);
-  // Half the backward pass, and the update comes so much earlier.
+  // With half the backward pass, the update comes earlier by the same time.
   for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
     if (inference.graph.name(TaskId{i}) == "backward") {
       inference.graph.task(TaskId{i}).duration = 75us;
@@ -160,7 +160,7 @@ TEST(Infer, AKernelThatStartsWhileAFullDeviceEmptiesOverlapsItsTail) {
   Inference inference = infer(run.trace());
   EXPECT_EQ(inference.graph.unexplained().lag, 0us);
   EXPECT_EQ(simulate(inference.graph).finish, inference.recorded.finish);
-  // Half as long, A has half as long a tail: it ends at 105, and B starts 5 us before.
+  // At half its length, A has half the tail: it ends at 105, and B starts 5 us before.
   for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
     if (inference.graph.name(TaskId{i}) == "A") inference.graph.task(TaskId{i}).duration = 100us;
   }
@@ -327,7 +327,7 @@ TEST(Infer, DeviceTimesAreShiftedBehindTheirLaunches) {
 }
 
 TEST(Infer, DeviceTimesAreShiftedInFrontOfTheReturnsThatWaitedForThem) {
-  Recording run;  // The device's clock is 40us late.
+  Recording run;  // The device's clock is 40us behind.
   run.call(0, "cudaLaunchKernel", 0, 5, 1).kernel(0, "A", 46, 100, 1);
   run.call(0, "cudaDeviceSynchronize", 5, 105, 2);
   run.call(0, "cudaLaunchKernel", 120, 5, 3).kernel(0, "B", 166, 100, 3);
@@ -397,7 +397,7 @@ TEST(Infer, RangesThatTheProgramNumberedAreSteps) {
   for (int i = 0; i < 4; ++i) {
     const int start = 100 * i;
     run.host(0, HostKind::annotation, "train_step " + std::to_string(i), start, 90);
-    // Two to a step: no steps themselves, although they are numbered.
+    // Two ranges to a step: they are not steps themselves, although they are numbered.
     run.host(0, HostKind::annotation, "batch " + std::to_string(2 * i), start + 1, 40);
     run.host(0, HostKind::annotation, "batch " + std::to_string(2 * i + 1), start + 42, 40);
     run.call(0, "launch", start + 10, 2, static_cast<std::uint32_t>(i + 1));
@@ -446,7 +446,7 @@ TEST(Infer, AlikeLayersAreNoSteps) {
       "Steps are found by the repetition of 213 device activities; the trace has no step markers.");
 }
 
-// The same with one activity more in the third step, and one less in the fourth.
+// The same recording with one more activity in the third step, and one less in the fourth.
 TEST(Infer, StepsThatDifferHereAndThereAreFoundByRepetition) {
   Recording run;
   std::uint32_t correlation = 0;
@@ -467,7 +467,7 @@ TEST(Infer, StepsThatDifferHereAndThereAreFoundByRepetition) {
     launch("loss");
   }
   const Inference inference = infer(run.trace());
-  ASSERT_EQ(inference.graph.steps().size(), 5U);  // The first has no pause before it.
+  ASSERT_EQ(inference.graph.steps().size(), 5U);  // There is no pause before the first step.
   std::vector<int> counts(5, 0);
   for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
     const Task& task = inference.graph.task(TaskId{i});

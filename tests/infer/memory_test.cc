@@ -37,7 +37,7 @@ void launching(Recording& run, int thread, const std::string& op, int start, int
   run.kernel(0, "k" + std::to_string(start), 1000 + start, 5, correlation);
 }
 
-/// A forward pass on thread 0, a backward pass on thread 1, an update on thread 0.
+/// A forward pass on thread 0, a backward pass on thread 1, and an update on thread 0.
 void train_step(Recording& run, int at) {
   run.step(at / 200, at, 190);
   launching(run, 0, "aten::relu", at, 10);
@@ -54,10 +54,10 @@ TEST(InferMemory, TellsUsesByWhereBlocksAreMadeAndFreed) {
   train_step(run, 0);
   train_step(run, 200);
   run.memory(0, 2, 0xa, 1024).memory(1, 109, 0xa, -1024);    // Kept for the backward pass.
-  run.memory(0, 12, 0xb, 2048).memory(0, 19, 0xb, -2048);    // Only in the op.
-  run.memory(0, 13, 0xc, 4096).memory(0, 35, 0xc, -4096);    // Gone with the forward pass.
-  run.memory(1, 103, 0xd, 512).memory(1, 119, 0xd, -512);    // Goes from node to node.
-  run.memory(1, 112, 0xe, 8192).memory(0, 195, 0xe, -8192);  // Until the update is done.
+  run.memory(0, 12, 0xb, 2048).memory(0, 19, 0xb, -2048);    // Lives only within the op.
+  run.memory(0, 13, 0xc, 4096).memory(0, 35, 0xc, -4096);    // Freed with the forward pass.
+  run.memory(1, 103, 0xd, 512).memory(1, 119, 0xd, -512);    // Passed from node to node.
+  run.memory(1, 112, 0xe, 8192).memory(0, 195, 0xe, -8192);  // Lives until the update is done.
   run.memory(0, 162, 0xf, 1536);
   EXPECT_EQ(blocks(infer(run.trace()).graph), R"(
 1024 activation of aten::relu, written by k0, read by k10 k100
@@ -82,7 +82,7 @@ TEST(InferMemory, BlocksOfOtherPhasesAreReadByTheNextOpWithinTheirLife) {
   launching(run, 0, "aten::mul", 0, 10);
   launching(run, 0, "aten::add", 10, 10);
   run.memory(0, 2, 0xa, 512).memory(0, 15, 0xa, -512);
-  // The second op launches only when the block is gone.
+  // The second op launches only after the block is freed.
   EXPECT_EQ(blocks(infer(run.trace()).graph), "\n512 temporary of aten::mul, written by k0\n");
 }
 
@@ -156,7 +156,7 @@ TEST(InferMemory, WithoutAddressesTheBatchThatGoesIsNotTheOneThatJustCame) {
   }
   const Graph graph = infer(run.trace()).graph;
   ASSERT_EQ(graph.allocations().size(), 4u);
-  // The first to go was there before, and the last to come stays.
+  // The block that is freed first existed before, and the one that is allocated last stays.
   EXPECT_EQ(graph.allocations()[1].made_by, kNoTask);
   EXPECT_EQ(graph.allocations()[3].freed_by, kNoTask);
 }
@@ -179,7 +179,7 @@ TEST(InferMemory, WeightsOfOpsAreParametersFromBeforeTheRecording) {
 512 parameter of aten::linear, written by k160, read by k10 k160
 )");
   EXPECT_EQ(initial_memory(graph, 0), Bytes{10240});
-  // Where there was no room for them, nothing is claimed.
+  // Where the block cannot have lived, nothing is claimed.
   trace.memory[0].total_allocated = 1024 + 2048;
   EXPECT_EQ(infer(trace).graph.allocations().size(), 1u);
 }
@@ -233,12 +233,14 @@ TEST(InferMemory, OneNodeForAWholePassReadsInTheOppositeOrder) {
   for (HostRecord& host : trace.hosts) {
     if (trace.names[host.name].starts_with("CompiledFunction")) host.details = 0;
   }
-  // Made by tanh and used by the op after it: the node reads it where it computes their gradients.
+  // Made by tanh and used by the next op: the backward node reads it where it computes their
+  // gradients.
   EXPECT_EQ(blocks(infer(trace).graph),
             "\n1024 activation of aten::tanh, written by k100, read by k110 k1340 k1350\n");
 }
 
-/// The replay of a real trace is in recorded order, and leads to the recorded levels.
+/// Expects that the replay of a real trace keeps the recorded order, and reaches the recorded
+/// levels.
 TEST(InferMemory, RealTracesReplayInRecordedOrder) {
   const auto files =
       corpus_files({"df_index_resolver.json.gz", "w0_runA.pt.trace.json.gz", "qwen05b_h100.json.gz",
@@ -270,7 +272,7 @@ TEST(InferMemory, RealTracesReplayInRecordedOrder) {
   }
 }
 
-/// Host times at which each access was launched lie in the life of the block.
+/// Expects that each access was launched during the life of its block.
 TEST(InferMemory, AccessesLieInTheLifeOfTheirBlock) {
   const auto files = corpus_files({"df_index_resolver.json.gz", "w4_runA.pt.trace.json.gz"});
   if (files.empty()) GTEST_SKIP() << kNoCorpus;

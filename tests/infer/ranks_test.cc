@@ -25,7 +25,7 @@ std::string error_of(const std::vector<Inference>& ranks) {
   }
 }
 
-/// "3+4" for each member: skew and transfer in us.
+/// "3+4" for each member: arrival skew and transfer in us.
 std::string parts_of(const Meeting& meeting) {
   std::string text;
   for (const MeetingMember& member : meeting.members) {
@@ -114,7 +114,7 @@ TEST(Ranks, RecordedGroupsAndNumbersDecide) {
   }
 }
 
-/// The collectives of a rank are of these groups, in their order.
+/// Gives the collectives of a rank these groups, in their order.
 Inference in_groups(const RankText& text, const std::vector<std::string>& groups) {
   Inference rank = rank_of(text);
   for (std::size_t i = 0; i < groups.size(); ++i)
@@ -122,7 +122,7 @@ Inference in_groups(const RankText& text, const std::vector<std::string>& groups
   return rank;
 }
 
-/// "0 1" for each meeting: the members by their numbers, in order of the meetings.
+/// "0 1" for each common collective: the numbers of its members, in order.
 std::vector<std::string> members_of(const RankJoin& join, const std::vector<Inference>& ranks) {
   std::vector<std::string> all;
   for (const Meeting& meeting : join.meetings) {
@@ -139,8 +139,8 @@ std::vector<std::string> members_of(const RankJoin& join, const std::vector<Infe
   return all;
 }
 
-// Three stages: activations go down, gradients up. The one in the middle does not send and receive
-// in the order of its neighbors.
+// Three stages: activations go down, gradients go up. The middle stage does not send and receive in
+// the order of its neighbors.
 TEST(Ranks, MessagesHaveTwoEndsAndAnOrderForEachDirection) {
   const std::string up = "[0, 1]", down = "[1, 2]";
   std::vector<Inference> all;
@@ -169,7 +169,7 @@ RankJoin joined_as(const std::vector<Inference>& ranks, std::int32_t world_size)
   return join_ranks(all, rank_labels(ranks), world_size);
 }
 
-// Tensor groups of neighbors, data groups of every other rank; one rank of each place was recorded.
+// Tensor groups join neighbors, data groups every other rank; one rank of each place was recorded.
 TEST(Ranks, ARecordedRankStandsForOthersByItsPlaceInTheGroups) {
   std::vector<Inference> all;
   all.push_back(
@@ -186,7 +186,7 @@ TEST(Ranks, ARecordedRankStandsForOthersByItsPlaceInTheGroups) {
   for (const RankMeetings& rank : join.ranks) EXPECT_EQ(rank.matched, 2U);
 }
 
-// Ranks 0 and 2 of 4 meet in one group; what makes rank 2 late makes no other rank late.
+// Ranks 0 and 2 of 4 are in one group; the cause that makes rank 2 late makes no other rank late.
 TEST(Ranks, ALateRankStandsForNobodyIfAnotherOfItsPlaceCan) {
   const std::vector<Inference> all =
       ranks({{"gpu: A 100, c:collective 900", 0, 4}, {"gpu: A 990, c:collective 10", 2, 4}});
@@ -223,12 +223,13 @@ TEST(Ranks, AJobMustFitTheRecordedGroups) {
       return error.what();
     }
   };
-  EXPECT_EQ(refused(2),
-            "--ranks: must not be fewer than the 4 ranks up to the last recorded one, as nothing "
-            "says which of them go, got 2; for a part of the job give the files of the ranks that "
-            "stay");
-  EXPECT_EQ(refused(7),
-            "--ranks: must be a multiple of the 2 ranks among which ranks 0, 1 lie, got 7");
+  EXPECT_EQ(
+      refused(2),
+      "--ranks: must be at least 4, because rank 3 was recorded, got 2; for a part of the job "
+      "give the files of the ranks that stay");
+  EXPECT_EQ(
+      refused(7),
+      "--ranks: must be a multiple of the 2 ranks that groups such as ranks 0, 1 span, got 7");
   EXPECT_EQ(refused(6), "");
 }
 
@@ -257,8 +258,8 @@ TEST(Ranks, WhatCannotBeOneJobIsRefused) {
             "in part");
   EXPECT_EQ(error_of(ranks({{"gpu: a:collective 8, b:collective 8, c:collective 8", 0},
                             {"gpu: a:collective 8, x:collective 8, y:collective 8", 1}})),
-            "rank 1: its 3 collectives of all ranks do not follow in the order of the 3 of rank 0, "
-            "wherever recording began; the first that differs is number 1, x");
+            "rank 1: its 3 collectives of all ranks are not in the same order as the 3 of rank 0, "
+            "wherever recording began; the first difference is number 1, x");
 }
 
 TEST(Ranks, MembersMustAgreeOnTheSizeOfTheirGroup) {

@@ -9,8 +9,8 @@
 
 namespace foretrace {
 
-/// A trace written by hand, in microseconds. Thread 0 is the main one, threads and streams are made
-/// as needed.
+/// A trace written by hand, in microseconds. Thread 0 is the main thread; threads and streams are
+/// made as needed.
 class Recording {
  public:
   Recording& host(int thread, HostKind kind, std::string_view name, int start, int duration,
@@ -97,7 +97,7 @@ inline std::string waits(const Graph& graph) {
   return out.str();
 }
 
-/// The replay of what was inferred, as a picture.
+/// The replay of the inferred graph, as a picture.
 inline std::string replayed(Recording& recording) {
   const Inference inference = infer(recording.trace());
   return "\n" + to_ascii(inference.graph, simulate(inference.graph));

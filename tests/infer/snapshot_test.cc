@@ -18,7 +18,8 @@ constexpr std::string_view kForward =
 constexpr std::string_view kUpdate = "/t/torch/optim/sgd.py:8 step;/m/train.py:8 main";
 constexpr std::string_view kState = "/t/torch/optim/sgd.py:8 __init__;/m/train.py:2 main";
 
-/// A snapshot written by hand: one event each microsecond, levels as the allocator counts.
+/// A snapshot written by hand: one event each microsecond, with levels as the allocator counts
+/// them.
 class Snapshot {
  public:
   Snapshot() {
@@ -112,7 +113,7 @@ TEST(SnapshotGraph, WhatAnUpdatePutsInPlaceOfAParameterIsOne) {
   }
 }
 
-// If an update makes two, the one that it makes last replaces the one that is freed then.
+// If an update makes two blocks, the last one replaces the block that is freed then.
 TEST(SnapshotGraph, WhatElseAnUpdateMakesOfThatSizeIsNone) {
   Snapshot run;
   run.make(0x1, 5000, kInit);
@@ -144,7 +145,7 @@ TEST(SnapshotGraph, BlocksThatNoEventMentionsAreThereAllTheTime) {
 
 constexpr std::string_view kNowhere;
 
-// Nobody but the weights waits for forward passes alone.
+// Only weights wait for forward passes alone.
 TEST(SnapshotGraph, WhatForwardPassesFindAreParameters) {
   Snapshot run;
   run.held(0x1, 4096, kNowhere).held(0x2, 8192, kNowhere);
@@ -156,7 +157,7 @@ TEST(SnapshotGraph, WhatForwardPassesFindAreParameters) {
 )");
 }
 
-// Three blocks of a size and one gradient of it: a parameter and two states.
+// Three blocks of a size and one gradient of that size: a parameter and two optimizer states.
 TEST(SnapshotGraph, WhatTrainingFindsAreAsManyParametersAsGradients) {
   Snapshot run;
   for (std::uint64_t address = 1; address <= 3; ++address) run.held(address, 1024, kNowhere);
@@ -175,7 +176,7 @@ TEST(SnapshotGraph, WhatTrainingFindsAreAsManyParametersAsGradients) {
 )");
 }
 
-// The history ends with the backward pass, whose gradients nobody frees.
+// The history ends with the backward pass, whose gradients are never freed.
 TEST(SnapshotGraph, GradientsMayOutliveTheHistory) {
   Snapshot run;
   run.held(0x1, 1024, kNowhere).held(0x2, 2048, kNowhere);
@@ -186,7 +187,7 @@ TEST(SnapshotGraph, GradientsMayOutliveTheHistory) {
 )");
 }
 
-// A free is requested, and completed by another event; only that lowers the level.
+// A free is requested by one event and completed by another; only the second lowers the level.
 TEST(SnapshotGraph, AHistoryMayBeginWithARequestToFree) {
   Snapshot run;
   run.held(0x2, 512, kNowhere);
@@ -218,7 +219,7 @@ TEST(SnapshotGraph, KeepsTheTimesOfItsHistoryAndFindsSteps) {
   EXPECT_NE(inference.assumptions.back().find("memory can be predicted"), std::string::npos);
 }
 
-// Blocks of one forward pass come again with every layer.
+// The blocks of one forward pass appear again with every layer.
 TEST(SnapshotGraph, LayersOfOneCallAreNotSteps) {
   const std::string root =
       "/m/net.py:20 forward;/t/torch/nn/modules/module.py:5 _call_impl;/m/train.py:5 main";
@@ -266,7 +267,7 @@ TEST(SnapshotGraph, OfARealModelHasParametersAndTwoStatesEach) {
       if (block.use == MemoryUse::parameter) parameters += change;
       if (block.use == MemoryUse::optimizer_state) states += change;
     }
-    // 39 tensors made by the constructors of its modules, in single precision.
+    // 39 tensors made by the constructors of the modules, in single precision.
     EXPECT_EQ(parameters, 90785792);
     EXPECT_EQ(states, 2 * parameters);
     EXPECT_EQ(inference.graph.steps().size(), 2u);

@@ -1,4 +1,4 @@
-// Which step the work of a recording belongs to.
+// Assigns the work of a recording to steps.
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// Each kernel with its step.
+/// Each kernel with the number of its step.
 std::string steps_of_kernels(Recording& run) {
   const Graph graph = infer(run.trace()).graph;
   std::string seen;
@@ -20,7 +20,7 @@ std::string steps_of_kernels(Recording& run) {
   return seen;
 }
 
-// Nothing marks the steps, so one ends where the update does, and the next begins there.
+// Nothing marks the steps, so a step ends where the update does, and the next one begins there.
 TEST(Steps, EndWithTheUpdateWhereNothingMarksThem) {
   Recording run;
   std::uint32_t id = 0;
@@ -55,7 +55,7 @@ TEST(Steps, BeginBehindTheLongestPauseWhereWorkRepeatsItself) {
   EXPECT_EQ(steps_of_kernels(run), expected);
 }
 
-/// "step 0 | source" of what infer() finds: the names of all steps, and how they were found.
+/// "step 0 | source" as infer() finds them: the names of all steps, and how they were found.
 std::string found_in(Recording& run) {
   const Graph graph = infer(run.trace()).graph;
   std::string text;
@@ -63,7 +63,7 @@ std::string found_in(Recording& run) {
   return text + "| " + std::string(to_string(graph.step_rule().source));
 }
 
-/// Kernels that come again and again, each launched for itself.
+/// Kernels that repeat, each with a launch of its own.
 void launch_layers(Recording& run, int thread, int from, int layers, std::uint32_t& id) {
   for (int layer = 0; layer < layers; ++layer) {
     for (const char* name : {"norm", "gemm", "gelu", "add"}) {
@@ -102,7 +102,7 @@ TEST(Steps, AreRangesThatHoldAllWork) {
   EXPECT_EQ(found_in(run), "execute_0 execute_1 execute_2 | annotation");
 }
 
-// The thread of autograd launches most of a training step.
+// The autograd thread launches most of a training step.
 TEST(Steps, AreRangesInWhichOtherThreadsLaunchAsWell) {
   Recording run;
   std::uint32_t id = 0;
@@ -124,7 +124,7 @@ TEST(Steps, AreNotTheLayersOfOneRangeOrModuleCall) {
     launch_layers(run, 0, 110, 10, id);
     EXPECT_EQ(found_in(run), std::string(name) + " | annotation");
   }
-  // Frames that are not calls of modules contain whole programs.
+  // Frames that are not calls of modules contain whole programs, so they are not steps.
   Recording loop;
   loop.host(0, HostKind::python, "train.py(1): main", 0, 1000);
   launch_layers(loop, 0, 10, 5, id);

@@ -1,4 +1,4 @@
-// The waits of calls: for events, the whole device, a place in the launch queue.
+// The waits of calls: for events, for the whole device, for a place in the launch queue.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ cudaLaunchKernel -> B: launch 5us from start (measured)
 )");
 }
 
-// The call returns long after B is done as well: only the record knows which event it was.
+// The call returns long after B is done, too: only the record says which event it waited for.
 TEST(Infer, ACallThatWaitsForAnEventWaitsForNothingLaunchedBehindTheEvent) {
   Recording run;
   run.call(0, "cudaLaunchKernel", 0, 2, 1).kernel(0, "A", 5, 10, 1);
@@ -52,7 +52,7 @@ B -> cudaDeviceSynchronize: device sync (inferred)
 launch_a -> A: launch 5us from start (measured)
 launch_b -> B: launch 5us from start (measured)
 )");
-  // Whichever of them is the last: the call returns 3us after it.
+  // Whichever of them is last, the call returns 3us after it.
   for (const auto& [name, length] : {std::pair("A", 58us), std::pair("B", 60us)}) {
     Graph longer = inference.graph.clone();
     for (std::uint32_t i = 0; i < longer.task_count(); ++i) {
@@ -62,8 +62,8 @@ launch_b -> B: launch 5us from start (measured)
   }
 }
 
-// The profiler knows nothing of events from before it was started, but they are not other events
-// either.
+// The profiler knows nothing of events from before it was started, but they still are different
+// events.
 TEST(Infer, AWaitForAnEventFromBeforeTheRecordingIsNotGuessedWhereOthersAreKnown) {
   Recording run;
   run.call(0, "launch_a", 0, 2, 1).call(0, "cudaEventRecord", 2, 1, 2);
@@ -79,9 +79,9 @@ launch_c -> C: launch 5us from start (measured)
 )");
 }
 
-/// Five times a collective on stream 0 and, after a call that makes stream 1 wait for an event, a
-/// kernel there. Only the last collective is done before the kernel could start; with `early`, the
-/// kernel starts before the previous one is done.
+/// Runs five rounds: a collective on stream 0, a call that makes stream 1 wait for an event, and a
+/// kernel on stream 1. Only the last collective is done before its kernel could start. With
+/// `early`, the kernel of the third round starts before its collective is done.
 Recording waits_behind_collectives(bool early) {
   Recording run;
   for (int i = 0; i < 5; ++i) {
@@ -106,8 +106,8 @@ std::size_t event_waits(Recording run) {
   return count;
 }
 
-// If it did not bind, a wait that the same calls lead to every time exists nevertheless: with
-// longer collectives the kernel comes later.
+// Even if it did not delay anything, a wait that the same calls cause every time exists: with
+// longer collectives the kernel starts later.
 TEST(Infer, AWaitForAnEventThatBindsAgainAndAgainIsThereEveryTime) {
   Recording run = waits_behind_collectives(false);
   Inference inference = infer(run.trace());
@@ -120,7 +120,7 @@ TEST(Infer, AWaitForAnEventThatBindsAgainAndAgainIsThereEveryTime) {
   EXPECT_GE(simulate(inference.graph).length, 4524us);
 }
 
-// One start that did not wait: the others are explained one by one, and no more is concluded.
+// One start did not wait, so the others are explained one by one, and no rule is concluded.
 TEST(Infer, AWaitThatDidNotHoldOnceIsNoRule) {
   EXPECT_EQ(event_waits(waits_behind_collectives(true)), 3U);
 }
@@ -147,8 +147,8 @@ TEST(Infer, ACallWhoseCopyIsHeldByAnotherStreamWaitsForThat) {
   }
 }
 
-/// When each of 160 kernels of `kernel_us` is done, that a host launches every 5us as long as no
-/// more than 100 are outstanding; `call` hears of each launch.
+/// When each of 160 kernels of `kernel_us` is done. A host launches one every 5us as long as no
+/// more than 100 are outstanding; `call` is called with each launch.
 template <class Call>
 std::vector<int> through_a_queue_of_100(int kernel_us, const Call& call) {
   std::vector<int> finish;
@@ -188,7 +188,7 @@ TEST(Infer, AHostThatFillsTheLaunchQueueWaitsForTheDevice) {
   std::sort(seen.begin(), seen.end());
   std::sort(expected.begin(), expected.end());
   EXPECT_EQ(seen, expected);
-  // With a device of another speed the host is held up as that one would hold it up.
+  // With a faster or slower device, the host is held up as that device would hold it up.
   for (const int kernel_us : {50, 30, 200}) {
     std::vector<int> launched;
     through_a_queue_of_100(kernel_us, [&](int, int end, int) { launched.push_back(end); });
@@ -204,8 +204,8 @@ TEST(Infer, AHostThatFillsTheLaunchQueueWaitsForTheDevice) {
   }
 }
 
-// One activity among hundreds has a time from before its launch, which no shift of a clock
-// explains: B was launched when the host had waited for A, and yet ran before A.
+// One activity among hundreds starts before its launch, which no shift of a clock explains: B was
+// launched after the host had waited for A, but ran before A.
 TEST(Infer, WaitsThatGoRoundAreDroppedAndCounted) {
   Recording run;
   std::uint32_t id = 0;
@@ -224,7 +224,7 @@ TEST(Infer, WaitsThatGoRoundAreDroppedAndCounted) {
   ASSERT_NE(note, notes.end());
   EXPECT_EQ(note->count, 1);
   EXPECT_TRUE(shortest_cycle(inference.graph).empty());
-  // The guess goes, and not what the profiler recorded.
+  // The guessed wait is dropped, not the one that the profiler recorded.
   const std::string text = waits(inference.graph);
   EXPECT_EQ(text.find("A -> cudaStreamSynchronize"), std::string::npos);
   EXPECT_NE(text.find("launch_b -> B: launch"), std::string::npos);

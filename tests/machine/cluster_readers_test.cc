@@ -21,15 +21,15 @@ std::string complaint(const std::string& name, const std::string& text) {
                        [](const std::string& path) { return text_of(find_cluster(path)); });
 }
 
-/// The same machine, after it was written as our JSON and read again.
+/// The same machine, written as our JSON and read again.
 std::string written_again(const std::string& path) {
   const Folder folder;
   return text_of(find_cluster(folder.write("m.json", cluster_json(path).dump())));
 }
 
-// Two V100 with two NVLinks between them and one to a GPU that another process has, on a switch of
-// the third generation whose width is known, and a NIC of 200 Gb/s in two ports right below the
-// other CPU.
+// Two V100 with two NVLinks between them and one to a GPU that belongs to another process, on a
+// PCIe switch of the third generation with a known width, and a NIC of 200 Gb/s in two ports
+// directly below the other CPU.
 constexpr auto kXml = R"(<system version="1">
   <cpu numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85">
     <pci busid="0000:18:00.0" class="0x060400" link_speed="8 GT/s" link_width="8">
@@ -71,7 +71,9 @@ switch0 -> node0/mlx5_0 network 25 GB/s 600 ns x1
   EXPECT_EQ(cluster.facts.architecture, 70);
   EXPECT_EQ(cluster.facts.cpu, "intel");
   EXPECT_FALSE(cluster.facts.nvls);
-  EXPECT_EQ(cluster.notes.count("NVLinks to devices that the file does not have, left out"), 1);
+  EXPECT_EQ(
+      cluster.notes.count("NVLinks to devices that the file does not contain; they are ignored"),
+      1);
 }
 
 TEST(NcclTopology, NvswitchesAreOneNode) {
@@ -97,10 +99,11 @@ TEST(NcclTopology, MeasuredMachinesAreReadAndWrittenAgain) {
   for (const std::string& path : {dgx, titan})
     EXPECT_EQ(written_again(path), text_of(find_cluster(path)));
   EXPECT_EQ(find_cluster(dgx).facts.architecture, 70);
-  EXPECT_EQ(
-      find_cluster(dgx).notes.count("NVLinks to devices that the file does not have, left out"), 4);
+  EXPECT_EQ(find_cluster(dgx).notes.count(
+                "NVLinks to devices that the file does not contain; they are ignored"),
+            4);
   EXPECT_NEAR(find_cluster(dgx).facts.nic_bandwidth->bytes_per_second, 12.5e9,
-              1);  // As its neighbor file says.
+              1);  // From its neighbor file.
   EXPECT_EQ(find_cluster(titan).facts.architecture, 52);
 }
 
@@ -166,7 +169,7 @@ TEST(AstraNetwork, ExamplesAreReadAndWrittenAgain) {
 
 TEST(AstraNetwork, SaysWhatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "n.yml: must have settings such as topology: [ Ring ]"},
+      {"", "n.yml: must be a mapping with settings such as topology: [ Ring ]"},
       {"topology: [ Ring", "n.yml: line 2: must be YAML, got did not find expected ',' or ']'"},
       {"topology: [ Ring ]", "n.yml: npus_count: must be given, with a value per dimension"},
       {"topology: [ Mesh2D ]\nnpus_count: [ 4 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]",
@@ -184,7 +187,7 @@ TEST(AstraNetwork, SaysWhatIsWrong) {
   for (const auto& [text, message] : cases) EXPECT_EQ(complaint("n.yml", text), message);
 }
 
-// Whatever happens to a file, it is a machine or an Error, and neither takes long.
+// However a file is damaged, it gives a machine or an Error, and neither takes long.
 TEST(MachineFiles, DamagedOnesAreMachinesOrErrors) {
   const std::pair<const char*, std::string> files[] = {
       {"m.xml", kXml},

@@ -37,7 +37,7 @@ TEST(NameRange, NamesManyNodesInOneText) {
     EXPECT_THROW(names_in(wrong), Error) << wrong;
 }
 
-// One host, twice: each device has its own NIC, and both NICs one switch.
+// Two hosts, alike: each device has its own NIC, and both NICs share one switch.
 constexpr auto kTwoHosts = R"({"hosts": 2,
   "host": {"devices": ["gpu[0-1]"], "nics": ["nic[0-1]"],
            "links": [{"from": "gpu[0-1]", "to": "nic[0-1]", "kind": "pcie", "bandwidth": "24GB/s", "count": 2}]},
@@ -86,8 +86,9 @@ TEST(Cluster, LinksFollowTheirPattern) {
   EXPECT_EQ(links(R"("from": "a[0-2]", "pattern": "mesh")"), "a0a1 a0a2 a1a2 ");
   EXPECT_EQ(links(R"("from": "a[0-2]", "pattern": "ring")"), "a0a1 a1a2 a2a0 ");
   EXPECT_EQ(links(R"("from": "a[0-1]", "pattern": "ring")"), "a0a1 ");
-  EXPECT_EQ(links(R"("from": "a[0-2]", "to": "b[0-1]")"),
-            "m.json: host: links[0]: must join 3 nodes with as many, or a part of it, got 2");
+  EXPECT_EQ(
+      links(R"("from": "a[0-2]", "to": "b[0-1]")"),
+      "m.json: host: links[0]: must join 3 nodes with the same number or a divisor of it, got 2");
 }
 
 TEST(Cluster, RanksArePlacedInTheOrderGiven) {
@@ -153,7 +154,7 @@ TEST(Cluster, EveryNameIsReadAndWrittenAgain) {
   }
 }
 
-/// Names of settings that the schema does not know.
+/// The names of settings that the schema does not know.
 std::string unknown_to(const nlohmann::json& schema, const nlohmann::json& value) {
   std::string unknown;
   for (const auto& [key, inner] : value.items()) {
@@ -215,7 +216,7 @@ TEST(Cluster, SaysWhatIsWrong) {
       {R"({"hosts": 2, "network": {"use": "ring", "latency": 5}})",
        "m.json: network: latency: must be a text with its unit, such as \"5us\", got 5"},
       {R"({"hosts": 3, "network": {"use": "torus", "shape": "2x2"}})",
-       "m.json: network: shape: must be of 3 ports, as many as there are, got 2x2"},
+       "m.json: network: shape: must have 3 ports, as many as there are, got 2x2"},
       {R"({"hosts": 3, "network": {"use": "hierarchical", "levels": ["2*hierarchical"]}})",
        "m.json: network: levels[0]: must not be hierarchical itself"},
       {R"({"placement": ["node0/gpu0", "node0/gpu0"]})",

@@ -44,7 +44,7 @@ TEST(Devices, HaveSensibleFigures) {
     EXPECT_LT(device.host_link, device.memory_bandwidth);
     EXPECT_GT(device.launch_latency, 0ns);
     EXPECT_TRUE(device.source.starts_with("recalled: ")) << device.source;
-    // A device with bf16 units has fp16 units as fast or faster.
+    // If a device has bf16 units, its fp16 units are at least as fast.
     EXPECT_LE(device.bf16, device.fp16);
     EXPECT_EQ(recorded_as(name), name);
   }
@@ -129,7 +129,7 @@ TEST(Devices, AreReadFromFiles) {
 
 TEST(Devices, FilesSayWhatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "must be a readable file of settings"},
+      {"", "must be a device file that can be read"},
       {"{\"name\": ", "must be JSON, but is not"},
       {"{}", "name: must not be empty"},
       {R"({"name": "x", "fp32": 10})",
@@ -143,8 +143,8 @@ TEST(Devices, FilesSayWhatIsWrong) {
     const std::string path = folder.write("mine.json", text);
     EXPECT_EQ(error_of(path), path + ": " + message);
   }
-  EXPECT_EQ(error_of("/nowhere/x.json"), "/nowhere/x.json: must be a readable file of settings");
-  EXPECT_EQ(error_of("/"), "/: must be a readable file of settings");
+  EXPECT_EQ(error_of("/nowhere/x.json"), "/nowhere/x.json: must be a device file that can be read");
+  EXPECT_EQ(error_of("/"), "/: must be a device file that can be read");
 }
 
 TEST(Devices, RoundTripAsSettings) {

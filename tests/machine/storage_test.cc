@@ -29,7 +29,7 @@ TEST(Storage, JobsWithOrdersOfTheirOwnReadAlmostEverythingEach) {
   const double eight = misses("page_cache", 0.35, 1, 8);
   EXPECT_NEAR(8 * eight / one, 6.293, 0.001);
   EXPECT_NEAR(8 * eight / one, 7.07, 0.15 * 7.07);  // 884 to 125 GiB (same paper)
-  // Ever more jobs come near to what a cache with a random content gives.
+  // With more and more jobs, the misses approach those of a cache with random content.
   EXPECT_NEAR(misses("page_cache", 0.35, 1, 1000), 0.65, 0.001);
 }
 
@@ -100,7 +100,8 @@ TEST(Storage, SaysWhatIsWrong) {
             }),
             "must be in order of cores, with rates that do not fall, got \"6:10\" behind \"3:20\"");
   EXPECT_EQ(said([] { misses("lru", 0.5, 2); }),
-            "cache: must not be lru with several jobs or servers, as there is no model of it");
+            "cache: must not be lru with several jobs or servers, because that case is not "
+            "modelled; use another cache");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""Runs a program that may hang or want all memory, as one with a planted bug may."""
+"""Runs a program that may hang or use all memory, such as one with a planted bug."""
 
 import os
 import selectors
@@ -9,14 +9,14 @@ HANGS = 124  # The exit status timeout(1) has for it.
 
 
 def run(command, cwd, environment, silence_seconds, most_bytes):
-    """(exit status, all it wrote). Ends it once it writes nothing for so long: HANGS."""
+    """(exit status, all output). Ends a program that writes nothing for this long; the status is then HANGS."""
     bounded = ["sh", "-c", f'ulimit -c 0; ulimit -v {most_bytes >> 10}; exec "$@"', "sh"] + command
     with subprocess.Popen(bounded, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, start_new_session=True) as process:
         try:
             written, is_silent = _read(process.stdout, silence_seconds)
         finally:
-            _end(process.pid)  # What it started must not outlive it either.
+            _end(process.pid)  # Processes that it started must not outlive it.
         status = process.wait()
     return HANGS if is_silent else status, written.decode(errors="replace")
 

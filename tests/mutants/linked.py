@@ -1,10 +1,10 @@
 """A build folder, seen as commands: how a source is compiled, and what a program is linked from.
 
 A program with one changed source is the same link command with the changed object in front of the
-libraries: the linker then has no use for the member that it replaces. Where several sources were
+libraries: the linker then does not need the member that it replaces. If several sources were
 compiled as one, the others are still needed, so the linker is told to take the first of two
-definitions. That needs a build without inlining (-O0), as calls within one object file are otherwise
-settled by the compiler.
+definitions. That needs a build without inlining (-O0), because the compiler otherwise resolves calls
+within one object file.
 """
 
 import json
@@ -15,11 +15,11 @@ import shlex
 import subprocess
 import threading
 
-# Quick ones first; a survivor is tried with all of them.
+# Quick programs first; a survivor is tried with all of them.
 PROGRAMS = ["base_tests", "trace_tests", "machine_tests", "network_tests", "schedule_tests", "workload_tests", "graph_tests", "timeline_tests",
             "allocator_tests", "simulate_tests", "generate_tests", "price_tests", "plan_tests", "transform_tests", "infer_tests", "render_tests", "export_tests", "report_tests", "import_tests", "scenario_tests",
             "ask_tests", "cli_tests", "collect_tests"]
-# These run the program itself, and collect what runs inside another one.
+# These tests run the program itself, and the collector inside another program.
 _RUN_THE_PROGRAM = {"cli_tests", "collect_tests"}
 _GUESTS = {"foretrace_inject": "libforetrace_collect.so", "foretrace_preload": "libforetrace_preload.so"}
 
@@ -39,7 +39,7 @@ def _run(command, cwd):
 
 
 def _without_outputs(words):
-    """A compile command without what it writes to and what it reads."""
+    """A compile command without its output and its source."""
     kept = []
     skip = False
     for word in words:
@@ -75,7 +75,7 @@ class Build:
                     self.compiles.setdefault(pathlib.Path(source), []).append(command)
 
     def make(self, targets):
-        """Builds them as they are."""
+        """Builds the programs without a bug."""
         with self.lock:
             missing = sorted(set(targets) - self.made)
             if missing:
@@ -103,7 +103,7 @@ class Build:
         return objects
 
     def link(self, name, objects, folder):
-        """The program with these objects in place of its own; None if it has none of them."""
+        """The program with these objects instead of its own; None if it has none of them."""
         self.make([name])
         linked = self._linked(name, self.program(name).name, objects, folder)
         if name in _RUN_THE_PROGRAM:
@@ -115,7 +115,7 @@ class Build:
         return folder / self.program(name).name if (folder / self.program(name).name).exists() else self.program(name)
 
     def environment(self, folder):
-        """For the programs that link() made in `folder`; without one, for those of the build."""
+        """The environment for the programs that link() made in `folder`; without a folder, for those of the build."""
         environment = {key: value for key, value in os.environ.items()
                        if not key.startswith(("FORETRACE", "GTEST", "XDG_CACHE"))}
         if folder is None:
@@ -130,7 +130,7 @@ class Build:
         return environment
 
     def _linked(self, target, file, objects, folder):
-        """Whether it has any of the objects, and is now in `folder`."""
+        """Links into `folder`. Returns False if the program has none of the objects."""
         if (folder / file).exists():
             return True
         words = self._link_command(target)

@@ -1,4 +1,4 @@
-"""The list of planted bugs, and what makes an entry right."""
+"""The list of planted bugs, and the check of its entries."""
 
 import pathlib
 import re

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Plants the bugs of mutants.toml one by one and says which unit test notices each.
+"""Plants the bugs of mutants.toml one by one and reports which unit test notices each.
 
 The tree and its build are left as they are: the changed source is a temporary file, its object is
 linked in front of the libraries of a test program, and that program runs the tests.
 
     run.py [--only WORD]... [--quick] [--jobs N] [--build FOLDER]     plants, and prints a table
-    run.py --missing --write                           plants what the table of README.md lacks, and adds it
+    run.py --missing --write                           plants the bugs that the table of README.md lacks, and adds them
     run.py --list [--only WORD]...                                    prints the list
     run.py --check                                     only checks that every entry applies and has its row
 
@@ -25,9 +25,9 @@ import table
 from linked import Build, BuildError, PROGRAMS
 
 SILENCE_SECONDS = 180  # No test takes half as long, even where all processors are busy.
-MOST_BYTES = 16 << 30  # Of address space, so that a loop that allocates ends.
+MOST_BYTES = 16 << 30  # Address space, so that a loop that allocates ends.
 
-# Compared with texts that one command accepts as they are, so they would not stop a wrong answer.
+# These tests compare with texts that one command rewrites, so they would not stop a wrong answer.
 NOT_UNIT_TESTS = ["Golden*", "*/Golden*"]
 
 FAILED = re.compile(r"^\[  FAILED  \] (\S+?)(?:,| \(|$)")
@@ -35,7 +35,7 @@ STARTED = re.compile(r"^\[ RUN      \] (\S+)")
 
 
 class Verdict:
-    """What became of one planted bug."""
+    """The result of one planted bug."""
 
     def __init__(self, mutant, by="", how=""):
         self.mutant, self.by, self.how = mutant, by, how

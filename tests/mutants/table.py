@@ -9,7 +9,7 @@ _COUNT = re.compile(r"All \d+ bugs of the list|\d+ of the \d+ bugs of the list")
 
 
 def place(mutant):
-    """What a row begins with."""
+    """The beginning of the bug's row."""
     return f"`{mutant.file.removeprefix('src/')}` | {mutant.breaks}"
 
 
@@ -20,7 +20,7 @@ def read():
 
 
 def faults(mutants, rows):
-    """What differs between list and table, a line each."""
+    """The differences between list and table, one line each."""
     places = {place(mutant) for mutant in mutants}
     for mutant in mutants:
         row = rows.get(place(mutant), "")

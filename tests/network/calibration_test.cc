@@ -1,5 +1,5 @@
-// Measured times are read in both forms, and calibrations find again what made them; on measured
-// data of others, they predict the node counts that they did not see.
+// Measured times are read in both forms, and a calibration finds the numbers that made them again.
+// On data measured by others, calibrations predict node counts that they did not see.
 
 #include "network/nccl/calibration.h"
 
@@ -77,12 +77,12 @@ TEST(Measured, SaysWhatItCannotRead) {
   EXPECT_EQ(reading_refused("gpus,nodes,collective,bytes,time_us\n8,1,all_reduce,x,1\n"),
             "line 2: bytes, time_us and gpus must be numbers");
   EXPECT_EQ(reading_refused("gpus,nodes,collective,bytes,time_us\n8,1\n"),
-            "line 2: must have 5 cells, has 2");
+            "line 2: must have 5 cells, as the heading has, got 2");
   EXPECT_EQ(reading_refused("        1024   64  float  sum  -1  21.50  0.05  0.04  0\n"),
-            "line 1: lists no ranks above its first size, as nccl-tests does");
+            "line 1: must list the ranks before the first size, as nccl-tests does");
 }
 
-/// Rows as a model makes them, for some numbers of nodes.
+/// Rows computed by a model, for some numbers of nodes.
 std::vector<MeasuredCollective> made_by(const CollectiveModel& model,
                                         std::initializer_list<std::uint32_t> nodes) {
   std::vector<MeasuredCollective> rows;
@@ -133,7 +133,7 @@ TEST(Calibration, ReadsBackWhatItWrites) {
   EXPECT_THROW(Calibration{broken}, Error);
 }
 
-/// How times of the numbers of nodes that were not calibrated on are predicted.
+/// How well the times of node counts that were not used for calibration are predicted.
 struct HeldOutNodes {
   double error = 0;   ///< Median.
   double inside = 0;  ///< Share of times within their interval.

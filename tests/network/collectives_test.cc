@@ -1,5 +1,5 @@
-// Unit facts of the closed forms, with the digits they were published or worked out with, and that
-// the expansion of each algorithm agrees with its closed form.
+// Facts about the closed forms, with the digits that were published or computed by hand, and a test
+// that the expansion of each algorithm agrees with its closed form.
 
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ TEST(Collectives, ParameterServers) {
   EXPECT_NEAR(closed_ms("byteps", as_many, {&no_latency, 1}), 1, 1e-6);
 }
 
-/// Ranks for which an algorithm is asked; it refuses some.
+/// The numbers of ranks to test an algorithm with; it refuses some of them.
 constexpr std::uint32_t kRanks[] = {2, 3, 4, 5, 6, 7, 8, 12, 16, 31, 32, 64};
 
 TEST(Collectives, ExpansionsAgreeWithClosedFormsToANanosecondARound) {
@@ -106,7 +106,8 @@ TEST(Collectives, ExpansionsAgreeWithClosedFormsToANanosecondARound) {
           if (!algorithm->refusal(call).empty()) continue;
           SCOPED_TRACE(std::string(entry.name) + " " + std::string(operation) + " " +
                        std::to_string(ranks) + " " + std::to_string(bytes));
-          // Reductions overlap with messages where not all ranks do the same: compared without.
+          // Reductions overlap with messages where ranks have different tasks, so compare without
+          // reductions.
           LinkCost used = cost;
           const bool alike = (ranks & (ranks - 1)) == 0 || entry.name == "ring";
           if (!alike || entry.name == "parameter_server" || entry.name == "colocated")
@@ -130,19 +131,19 @@ TEST(Collectives, PipelinesAddWhatFillingThemTakes) {
     for (const char* name : {"double_tree", "byteps"}) {
       SCOPED_TRACE(name);
       EXPECT_LE(expanded_ms(name, call), closed_ms(name, call) * 1.03);
-      // The busiest port has the bytes of the closed form for many ranks only.
+      // The busiest port carries the bytes of the closed form only for many ranks.
       if (ranks < 16) continue;
       EXPECT_GE(expanded_ms(name, call), closed_ms(name, call) * 0.97);
     }
   }
 }
 
-/// Bytes that must leave all ranks together, at least.
+/// The bytes that must leave all ranks together, at least.
 double least_moved(const Call& call) {
   const double n = static_cast<double>(call.bytes.count), others = call.ranks - 1;
   switch (call.operation) {
     case Operation::all_reduce:
-      return 2 * others * n / call.ranks;  // Every part reaches one rank, and comes back.
+      return 2 * others * n / call.ranks;  // Every part goes to one rank and comes back.
     case Operation::send_receive:
       return n * call.ranks;
     case Operation::reduce:
@@ -206,7 +207,8 @@ TEST(Collectives, ChainsBelowATreeGiveEachRankTheWholeResult) {
         }
       }
     }
-    // All but the root of each tree give their half to one rank, and get it back from that.
+    // In each tree, every rank but the root sends its half to one rank, and gets it back from that
+    // rank.
     EXPECT_EQ(up, down);
     EXPECT_EQ(std::accumulate(up.begin(), up.end(), std::int64_t{0}),
               (call.ranks - 1) * call.bytes.count);
@@ -257,7 +259,7 @@ TEST(Collectives, SayWhatTheyCannotServe) {
   EXPECT_EQ(refusal_of("hierarchical", {.ranks = 16, .levels = {3, 4}}),
             "hierarchical needs levels, such as 8x4 for 32 ranks, whose product is 16");
   EXPECT_EQ(refusal_of("parameter_server", {.ranks = 16}),
-            "parameter_server needs a number of servers, at least 1");
+            "parameter_server needs at least 1 server");
   EXPECT_EQ(refusal_of("byteps", {.ranks = 4, .servers = 5}),
             "byteps needs at most as many servers as ranks, 4, got 5");
   EXPECT_EQ(refusal_of("ring", {.ranks = 4}, {1us, Bandwidth{0}, 0}),

@@ -1,5 +1,5 @@
 // The fluid model: rates against an oracle that raises all rates together in the plainest way,
-// bytes against what links carried, and times worked out by hand.
+// bytes against the bytes that links carried, and times computed by hand.
 
 #include "network/flow/flows.h"
 
@@ -21,7 +21,8 @@ struct Demand {
   std::uint32_t priority = 0;
 };
 
-/// Rates of all flows: raise those that are not fixed until a link is full, fix its flows, go on.
+/// The rates of all flows. Raises those that are not fixed until a link is full, fixes the flows of
+/// that link, and continues.
 std::vector<double> oracle(const std::vector<double>& capacities,
                            const std::vector<Demand>& demands) {
   std::vector<double> rates(demands.size(), 0);

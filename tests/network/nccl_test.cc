@@ -1,4 +1,4 @@
-// NCCL's tuning model: latencies, times and choices, worked out from its sources (2.30.7).
+// NCCL's tuning model: latencies, times and choices, computed by hand from its sources (2.30.7).
 
 #include "network/nccl/nccl.h"
 

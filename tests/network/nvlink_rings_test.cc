@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-/// How often the rings go from one rank to another, by pair.
+/// How often the rings go from one rank to another, for each pair.
 std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> hops(
     const std::vector<RingOrder>& rings) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> all;
@@ -19,7 +19,7 @@ std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> hops(
   return all;
 }
 
-/// Checks that the rings go from each rank to each other `times` for every cable between them.
+/// Expects that the rings go from each rank to each other one `times` for every cable between them.
 void expect_all_cables(const std::string& machine, std::uint32_t ranks, double times) {
   SCOPED_TRACE(machine);
   const Network network(find_cluster(machine, ranks));
@@ -51,7 +51,7 @@ TEST(NvlinkRings, AreOneWhereDevicesMeetAtASwitchOrOnPcie) {
 }
 
 TEST(NvlinkRings, LeaveOutPairsWithoutACable) {
-  // The first three devices of a DGX-1V are all joined, by one cable at least.
+  // Every two of the first three devices of a DGX-1V are joined, by one cable at least.
   EXPECT_EQ(nvlink_rings(Network(find_cluster("dgx-1v", 3)), 3).size(), 2U);
   for (const RingOrder& ring : nvlink_rings(Network(find_cluster("dgx-1v", 6)), 6))
     EXPECT_EQ(ring.size(), 6U);

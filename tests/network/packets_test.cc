@@ -1,5 +1,5 @@
-// Packets: nothing is lost track of, queues keep within their memory, what is alone takes what its
-// links take, and transports do what they are for.
+// Packets: every packet is accounted for, queues stay within their memory, a message alone takes
+// the time of its links, and transports do what they are made for.
 
 #include "network/packet/packets.h"
 
@@ -27,7 +27,7 @@ PacketSettings sent_by(const char* transport) {
   return settings;
 }
 
-/// All at once, to endpoint 0.
+/// Messages that are all sent at once to endpoint 0.
 std::vector<TimedMessage> incast(std::uint32_t senders, std::int64_t bytes, double loss = 0) {
   std::vector<TimedMessage> messages;
   for (std::uint32_t i = 1; i <= senders; ++i) {
@@ -42,7 +42,7 @@ PacketRun run_incast(const PacketSettings& settings, std::uint32_t senders, std:
   return run_messages(uniform_paths(senders + 1, kCable), settings, incast(senders, bytes, loss));
 }
 
-/// Messages of all sizes among some endpoints, at all times.
+/// Messages of random sizes among some endpoints, at random times.
 std::vector<TimedMessage> random_messages(std::uint64_t seed, std::uint32_t endpoints, int count,
                                           std::uint64_t gap_ns) {
   Draws draws(seed);
@@ -119,7 +119,7 @@ TEST(Packets, EachMessageArrivesOnce) {
 }
 
 TEST(Packets, AloneTakeTheTimeOfTheirLinks) {
-  // 100 packets of 120 ns behind each other, and one more on the second link; 2 us of latency.
+  // 100 packets of 120 ns in a row, and one more on the second link; 2 us of latency.
   const PacketRun run = run_incast(sent_by("reliable"), 1, 150'000);
   EXPECT_EQ(run.expansion.time, 101 * 120ns + 2us);
   EXPECT_EQ(run.counts.in_trains, 100U);
@@ -134,7 +134,7 @@ TEST(Packets, LosslessTrafficIsTheSameInTrainsAndOneByOne) {
       for (std::uint64_t seed = 1; seed <= 10; ++seed) {
         PacketSettings settings = sent_by(transport);
         settings.spray = spray;
-        // Few enough that they rarely meet, and some do.
+        // So few messages that they rarely share a link, but some do.
         std::vector<TimedMessage> messages = random_messages(seed, 16, 40, 30'000);
         for (TimedMessage& one : messages) one.message.queue = 0, one.message.loss = 0;
         const PacketRun trains = run_messages(paths, settings, messages);
@@ -181,7 +181,7 @@ TEST(Packets, CollectivesOnAnIdleNetworkTakeAsLongAsFlows) {
     const auto packets =
         packet_on(uniform_paths(8, kCable), sent_by("reliable"), *algorithm, call, {&kCable, 1})
             .expansion.time.count();
-    // A packet is stored at the switch before it goes on: 120 ns a round.
+    // A switch stores a packet before it forwards it: 120 ns a round.
     EXPECT_NEAR(static_cast<double>(packets) / static_cast<double>(flows), 1, .002) << name;
   }
 }
@@ -196,7 +196,7 @@ TEST(Packets, UrgentOnesGoFirst) {
   const PacketRun equal = run_messages(paths, sent_by("reliable"), messages);
   EXPECT_LT(first.mean, equal.mean);
   EXPECT_EQ(first.expansion.time, equal.expansion.time);
-  // Alone it takes 14.12 us, and waits for one packet under way.
+  // Alone the message takes 14.12 us; here it also waits for one packet in transit.
   EXPECT_LE(first.median, 14'120ns + 240ns);
 }
 
@@ -254,7 +254,8 @@ TEST(Packets, TrimmingLosesNoTimeToTimeouts) {
 TEST(Packets, SprayedMessagesShareAllPathsEvenly) {
   const Network network(find_cluster(
       "fat_tree:hosts=8,ports=4,spines=4,oversubscription=1,bandwidth=12.5GB/s,latency=500ns"));
-  // Four hosts of one leaf to four of another: ECMP has some share a path and leaves another idle.
+  // Four hosts of one leaf send to four of another: with ECMP some messages share a path while
+  // another path is idle.
   std::vector<TimedMessage> messages;
   for (std::uint32_t i = 0; i < 4; ++i)
     messages.push_back({{.from = i, .to = 4 + i, .bytes = {1'500'000}}, 0ns});
@@ -273,7 +274,7 @@ TEST(Packets, SprayedMessagesShareAllPathsEvenly) {
   EXPECT_GT(worst, 200us);
 }
 
-/// DLCP-1: a tail loss costs a least timeout, however few bytes are sent.
+/// DLCP-1: a loss at the end of a message costs a minimum timeout, however few bytes are sent.
 TEST(Dlcp, CompressionLeavesTheTailOfReliableTransportsAsItIs) {
   PacketSettings settings = sent_by("reliable");
   settings.port_buffer = {64'000};
@@ -285,7 +286,7 @@ TEST(Dlcp, CompressionLeavesTheTailOfReliableTransportsAsItIs) {
               compressed / 1e6);
   EXPECT_GT(compressed, 10e6);
   EXPECT_NEAR(compressed / whole, 1, .1);
-  // Bounded loss has no timeouts to wait for.
+  // With bounded loss there are no timeouts to wait for.
   settings.transport = "bounded";
   EXPECT_LT(static_cast<double>(run_incast(settings, 8, 20'000, .01).p99.count()), compressed / 10);
 }
@@ -316,8 +317,8 @@ TEST(Dlcp, TimeFallsWithAdmittedLossDownToTheBytesThatRemain) {
       for (const double loss : {0.001, .005, .01, .02, .035, .1}) {
         const std::int64_t bytes = 3'000'000;
         const Nanoseconds time = run_incast(settings, senders, bytes, loss).expansion.time;
-        // Who is done first changes too, and with it how soon the others widen their windows: not
-        // for one sender, and by less than 3 in 100 for many.
+        // The order in which senders finish changes, too, and with it how soon the others widen
+        // their windows. This does not affect one sender, and many senders by less than 3 in 100.
         EXPECT_LE(time, senders == 1 ? before : scaled(before, 1.03))
             << port << " " << senders << " " << loss;
         const double least = (1 - loss) * static_cast<double>(bytes) * senders / 12.5;
@@ -348,15 +349,15 @@ TEST(Dlcp, GrayFailureHurtsReliableTransportsOnly) {
   }
 }
 
-/// Reductions, as shares.
+/// Reductions of completion times, as shares.
 struct Gains {
   double mean_dctcp = 0, p99_dctcp = 0, mean_pfabric = 0, p99_pfabric = 0;
-  double waiting = 0;  ///< Timeouts of DCTCP, by message.
+  double waiting = 0;  ///< Share of DCTCP's messages that wait for a timeout.
 };
 
 /// DLCP-3: 144 hosts at 100 Gb/s, in pFabric's leaves and spines. Neither the workload nor the
-/// buffers of the published simulation are known. Here 12 jobs have a server and 11 workers each,
-/// which push a tensor at nearly the same time.
+/// buffers of the published simulation are known. Here 12 jobs have one server and 11 workers each,
+/// and the workers push a tensor at nearly the same time.
 Gains gains_of(std::int64_t bytes, std::int64_t port_buffer, int jobs, std::int64_t first_window) {
   const Network network(find_cluster(
       "fat_tree:hosts=144,ports=16,spines=4,leaves=9,bandwidth=12.5GB/s,latency=500ns"));
@@ -391,16 +392,18 @@ Gains gains_of(std::int64_t bytes, std::int64_t port_buffer, int jobs, std::int6
           static_cast<double>(dctcp.counts.timeouts) / static_cast<double>(messages.size())};
 }
 
-/// Gains over DCTCP are as large as the share of its messages that wait for a timeout, which how a
-/// connection begins decides as much as buffers do: a full window of each sender overflows a port.
+/// Gains over DCTCP are as large as the share of its messages that wait for a timeout. The way a
+/// connection begins affects that share as much as buffers do: a full window from each sender
+/// overflows a port.
 TEST(Dlcp, TailsOfManyHostsAreShorterThanDctcps) {
   struct HostsCase {
     const char* name;
     std::int64_t bytes, port_buffer;
     int jobs;
-    std::int64_t first_window;  ///< 10: RFC 6928, and what ns-3 begins with.
+    std::int64_t first_window;  ///< 10: RFC 6928, and the first window of ns-3.
   };
-  // 225 kB: what pFabric's simulation gives DCTCP's ports (recalled). 2.25 MB: that for the rate.
+  // 225 kB: the port buffer of DCTCP in pFabric's simulation (recalled). 2.25 MB: the same, scaled
+  // to the rate.
   constexpr HostsCase kCases[] = {
       {"12 jobs, 1 MB, 225 kB a port, full window", 1'000'000, 225'000, 12, 0},
       {"12 jobs, 1 MB, 225 kB a port, 10 packets", 1'000'000, 225'000, 12, 10},
@@ -425,8 +428,8 @@ TEST(Dlcp, TailsOfManyHostsAreShorterThanDctcps) {
   }
 }
 
-/// Messages that are alike and share one port: the shortest-first order of pFabric ends them one
-/// after the other, at (n + 1) / 2n of the time that sharing gives all of them.
+/// Equal messages that share one port: the shortest-first order of pFabric ends them one after the
+/// other, in (n + 1) / 2n of the mean time that sharing takes.
 TEST(Dlcp, PfabricHalvesTheMeanOfMessagesThatAreAlike) {
   for (const std::uint32_t senders : {4U, 11U, 32U}) {
     PacketSettings settings = sent_by("pfabric");
@@ -437,7 +440,8 @@ TEST(Dlcp, PfabricHalvesTheMeanOfMessagesThatAreAlike) {
   }
 }
 
-/// A message that a sender stops early is off its hands: what it sends next does not wait for ever.
+/// A message that its sender stops early no longer occupies the sender: its next message does not
+/// wait for ever.
 TEST(Packets, AStoppedMessageHasLeft) {
   PacketSettings settings = sent_by("bounded");
   const PacketPaths paths = uniform_paths(2, kCable);
@@ -449,7 +453,8 @@ TEST(Packets, AStoppedMessageHasLeft) {
   EXPECT_EQ(left.size(), 1U);
 }
 
-/// Ten messages of one pair are one connection: they keep no more in flight than one does.
+/// Ten messages of one pair are one connection: together they have no more bytes in flight than one
+/// has.
 TEST(Packets, MessagesOfAPairShareAWindow) {
   for (const char* transport : {"reliable", "dctcp", "bounded"}) {
     const PacketSettings settings = sent_by(transport);
@@ -468,8 +473,8 @@ TEST(Packets, MessagesOfAPairShareAWindow) {
   }
 }
 
-/// Two collectives on one network: together they take longer than each, no longer than one after
-/// the other, and the urgent one takes what it takes alone.
+/// Two collectives on one network. Together they take longer than each alone, but no longer than
+/// one after the other; the urgent one takes as long as alone.
 TEST(Packets, CollectivesMeetOnOneNetwork) {
   const auto algorithm = find_algorithm("parameter_server");
   const Call call{.ranks = 8, .bytes = {4'000'000}, .servers = 1};

@@ -27,9 +27,9 @@ std::string route_text(const Network& network, std::uint32_t from, std::uint32_t
   return text;
 }
 
-// An oracle: costs of the best way from one device to another by relaxing all links until nothing
-// changes, and the number of ways by walking them all. Where hosts do not touch, a way has three
-// stages: the host it begins in, switches, and the host it ends in.
+// An oracle: it finds the cost of the best path between two devices by relaxing all links until
+// nothing changes, and the number of paths by walking all of them. Where hosts share no link, a
+// path has three stages: the first host, switches, and the last host.
 class Oracle {
  public:
   Oracle(const Cluster& cluster, bool touch, std::uint32_t from, std::uint32_t to)
@@ -94,7 +94,7 @@ class Oracle {
   std::vector<std::vector<PathCost>> cost_;  ///< By stage and node.
 };
 
-/// The cost of a route, which must lead from one node to the other.
+/// The cost of a route; fails unless the route leads from one node to the other.
 PathCost cost_of(const Cluster& cluster, const std::vector<LinkId>& route, std::uint32_t from,
                  std::uint32_t to) {
   PathCost cost = 0;
@@ -130,7 +130,7 @@ TEST(Routes, AreTheShortestOfRandomClusters) {
       ++found;
       network.route(from, to, static_cast<std::uint64_t>(run), route);
       EXPECT_EQ(cost_of(cluster, route, start, end), oracle.cost());
-      // Where hosts do not touch, legs inside of hosts are fixed, and fewer ways are told apart.
+      // Where hosts share no link, legs inside hosts are fixed, so fewer paths are distinguished.
       if (touch) {
         EXPECT_EQ(network.paths(from, to), oracle.ways());
       } else {
@@ -170,7 +170,7 @@ TEST(Routes, OfATorusAreCountedAsOrdersOfItsSteps) {
   EXPECT_EQ(network.paths(0, 1 + 5), 2U);
   EXPECT_EQ(network.paths(0, 1 + 5 + 25), 6U);
   EXPECT_EQ(network.paths(0, 2 + 2 * 5 + 2 * 25), 90U);  // 6! / (2! 2! 2!)
-  EXPECT_EQ(network.paths(0, 4), 1U);                    // The other way round.
+  EXPECT_EQ(network.paths(0, 4), 1U);                    // Around the other way.
   EXPECT_EQ(network_of("ring:hosts=6").paths(0, 3), 2U);
 }
 
@@ -182,7 +182,7 @@ TEST(Routes, StayOnTheirRailAndInTheirHost) {
             "node0/gpu3 node0/pcie3 node0/nic3 leaf3 node1/nic3 node1/pcie3 node1/gpu3");
   EXPECT_EQ(h100.paths(3, 11), 1U);
   EXPECT_EQ(h100.paths(3, 12), 32U);
-  // Two devices and two NICs share a PCIe switch: each device takes its own.
+  // Two devices and two NICs share a PCIe switch: each device uses its own NIC.
   const Network a100 = network_of("dgx-a100");
   EXPECT_EQ(route_text(a100, 1, 9),
             "node0/gpu1 node0/pcie0 node0/nic1 leaf1 node1/nic1 node1/pcie0 node1/gpu1");
@@ -262,16 +262,16 @@ TEST(Routes, SayWhichCutHasNoLink) {
   EXPECT_EQ(error(R"({"name": "apart", "hosts": 2, "host": {"cpus": ["cpu0"], "links": [
       {"from": "gpu0", "to": "cpu0", "bandwidth": "1GB/s"}]}})"),
             "apart: no route from rank 0 (node0/gpu0) to rank 1 (node1/gpu0): no link leads from "
-            "what the first "
-            "reaches (node0/gpu0, node0/cpu0) to the rest (node1/gpu0, node1/cpu0)");
-  // A device in between does not relay, unless the machine says that devices do.
+            "the nodes that the first rank reaches (node0/gpu0, node0/cpu0) to the rest "
+            "(node1/gpu0, node1/cpu0)");
+  // A device in between does not forward, unless the machine says that devices do.
   const std::string line =
       R"({"name": "line", "placement": ["node0/gpu[0,2,1]"], "host": {"devices": ["gpu[0-2]"],
       "links": [{"from": "gpu[0,1]", "to": "gpu[1,2]", "bandwidth": "1GB/s"}]})";
-  EXPECT_EQ(error(line + "}"),
-            "line: no route from rank 0 (node0/gpu0) to rank 1 (node0/gpu2): no link leads from "
-            "what the first "
-            "reaches (node0/gpu0, node0/gpu1) to the rest (node0/gpu2)");
+  EXPECT_EQ(
+      error(line + "}"),
+      "line: no route from rank 0 (node0/gpu0) to rank 1 (node0/gpu2): no link leads from the "
+      "nodes that the first rank reaches (node0/gpu0, node0/gpu1) to the rest (node0/gpu2)");
   EXPECT_EQ(error(line + R"(, "devices_relay": true})"), "node0/gpu0 node0/gpu1 node0/gpu2");
 }
 
@@ -290,7 +290,7 @@ TEST(Bisection, IsTheLeastCutOfRandomClusters) {
       double cut = 0;
       for (const ClusterLink& link : cluster.links) {
         const bool relays = cluster.devices_relay;
-        // Nothing comes through a device of the first half, nor goes on from one of the second.
+        // No path passes through a device of the first half, or continues from one of the second.
         const bool useless =
             !relays && ((first >> link.to & 1U) != 0 || (second >> link.from & 1U) != 0);
         if (!useless && (side >> link.from & 1U) != 0 && (side >> link.to & 1U) == 0)
@@ -316,7 +316,7 @@ TEST(Bisection, OfRegularNetworksIsKnown) {
               16 * 10, 1e-6);
   EXPECT_NEAR(gigabytes("fat_tree:hosts=64,ports=8,spines=4,leaves=2,cores=2,bandwidth=10GB/s"),
               32 * 10, 1e-6);
-  // Two switches of two in a group: one cable joins them, but detours would take all three.
+  // Two switches of two in a group: one cable joins them, but detours would use all three.
   EXPECT_NEAR(gigabytes("dragonfly:hosts=4,ports=2,switches=4,bandwidth=40GB/s"), 25, 1e-6);
   EXPECT_NEAR(gigabytes("dragonfly:hosts=4,ports=2,switches=4,bandwidth=40GB/s,adaptive=true"),
               3 * 25, 1e-6);

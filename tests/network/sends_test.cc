@@ -1,4 +1,5 @@
-// NCCL's sends: channels for a peer by its rules, and times against those that others measured.
+// NCCL's sends: the number of channels for a peer by its rules, and times against those that others
+// measured.
 
 #include "network/nccl/sends.h"
 

@@ -1,6 +1,6 @@
-// Tensor parallelism in one, two, two and a half and three dimensions: what one linear layer sends,
-// forward and backward, as rings. The published terms are in sizes of a whole tensor, with inputs,
-// weights and outputs of the same size.
+// Tensor parallelism in one, two, two and a half and three dimensions: the traffic of one linear
+// layer, forward and backward, as rings. The published terms are in sizes of a whole tensor, with
+// inputs, weights and outputs of the same size.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 constexpr LinkCost kPort{5us, Bandwidth{12.5e9}, 0};
 constexpr std::int64_t kTensor = 1 << 30;
 
-/// Equal collectives that follow each other.
+/// Equal collectives, one after the other.
 struct Part {
   Operation operation;
   std::uint32_t ranks;
@@ -29,13 +29,13 @@ struct Layer {
   double steps;      ///< Published.
 };
 
-/// All devices reduce the output, or the gradient of the input.
+/// 1-D: all devices reduce the output, or the gradient of the input.
 Layer one_dimension(std::uint32_t p, double bandwidth) {
   return {"1-D", {{Operation::all_reduce, p, 1, 1}}, bandwidth, 2.0 * (p - 1)};
 }
 
 /// Rows and columns of q devices gather both operands, once forward and twice backward; with depth
-/// d the input is cut d times more.
+/// d the input is divided into d times as many parts.
 Layer two_dimensions(std::uint32_t q, std::uint32_t d, double bandwidth) {
   return {d == 1 ? "2-D" : "2.5-D",
           {{Operation::all_gather, q, 1.0 / d, 3}, {Operation::all_gather, q, 1, 3}},

@@ -1,5 +1,5 @@
-// Collectives on links: on an idle uniform network flows take as long as the closed form, and where
-// links are shared, longer.
+// Collectives on links: on an idle uniform network flows take as long as the closed form; where
+// links are shared, they take longer.
 
 #include "network/flow/wires.h"
 
@@ -17,7 +17,7 @@ constexpr LinkCost kIdle{5us, Bandwidth{12.5e9}, 0};
 TEST(Wires, FlowsOnAnIdleUniformNetworkTakeAsLongAsTheClosedForm) {
   int compared = 0;
   for (const AlgorithmEntry& entry : algorithms()) {
-    // Pipelines and servers interleave messages on a port: see below.
+    // Pipelines and servers interleave messages on a port; see below.
     if (entry.name == "double_tree" || entry.name == "byteps" || entry.name == "in_network" ||
         entry.name == "parameter_server" || entry.name == "colocated")
       continue;
@@ -29,7 +29,7 @@ TEST(Wires, FlowsOnAnIdleUniformNetworkTakeAsLongAsTheClosedForm) {
                         .bytes = {12'345'678},
                         .levels = {ranks}};
         if (!algorithm->refusal(call).empty()) continue;
-        // Ranks that have nothing to do in the first round send early, and share a port.
+        // Ranks that are idle in the first round send early, and share a port.
         const bool folds = entry.name == "tree" || entry.name == "halving_doubling" ||
                            entry.name == "recursive_doubling";
         if (folds && (ranks & (ranks - 1)) != 0) continue;
@@ -63,7 +63,7 @@ TEST(Wires, PipelinesAndServersStayNearTheirClosedForms) {
   }
 }
 
-/// Two ranks on each of two hosts; what leaves a host shares one link.
+/// Two ranks on each of two hosts; all traffic that leaves a host shares one link.
 Wires two_hosts(double uplink) {
   Wires wires = uniform_wires(4, {1us, Bandwidth{10e9}});
   for (int i = 0; i < 4; ++i) wires.capacities.push_back({uplink});
@@ -92,7 +92,8 @@ TEST(Wires, ASharedUplinkSlowsWhatCrossesIt) {
 
 TEST(Wires, ChannelsOnRailsUseTheNicOfEachRank) {
   const LinkCost cost{1us, Bandwidth{100e9}};
-  // Four hosts of four ranks; a rank has a NIC of its own, ten times slower than the links within.
+  // Four hosts of four ranks; each rank has a NIC of its own, ten times slower than the links
+  // inside the host.
   Wires wires = uniform_wires(16, cost);
   for (int i = 0; i < 32; ++i) wires.capacities.push_back({10e9});
   wires.route = [inner = wires.route](std::uint32_t from, std::uint32_t to,

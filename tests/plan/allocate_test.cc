@@ -72,7 +72,7 @@ TEST(Allocate, SolvesTheUnitCases) {
   }
 }
 
-/// All choices of numbers of nodes.
+/// Tries all choices of numbers of nodes.
 double best_of_all(const AllocationProblem& problem, std::size_t j, std::int64_t left) {
   if (j == problem.jobs.size()) return 0;
   const auto& [job, now, done] = problem.jobs[j];
@@ -93,7 +93,7 @@ TEST(Allocate, BothSolversFindTheBest) {
   for (int run = 0; run < 40; ++run) {
     std::vector<ElasticJob> jobs;
     for (std::size_t j = 0; j < 1 + random() % 3; ++j) {
-      RateCurve curve;  // Neither concave nor even growing.
+      RateCurve curve;  // Neither concave nor monotonic.
       for (const double nodes : {1., 3., 6., 9.})
         curve.points.emplace_back(nodes, static_cast<double>(random() % 1000));
       jobs.push_back(job_of(curve));
@@ -134,7 +134,7 @@ TEST(Allocate, KnowsObjectives) {
   EXPECT_DOUBLE_EQ(objective_curve(now, "speedup", 0ns).at(2), 13071.7 / 7115.3);
   EXPECT_DOUBLE_EQ(objective_curve(now, "price", 0ns).at(1), 2 * 7115.3);
   job.rates = {{{1, 20}, {2, 60}, {4, 80}}};
-  // 500 samples in 10 s: 50 a second, which 1.75 nodes do.
+  // 500 samples in 10 s are 50 a second, which takes 1.75 nodes.
   const RateCurve capped = objective_curve(now, "deadline", 0ns);
   EXPECT_DOUBLE_EQ(capped.at(1), .4);
   EXPECT_DOUBLE_EQ(capped.at(1.75), 1);
@@ -160,7 +160,7 @@ std::string refusal_of_log(NodeLog (*read)(const std::string&), const std::strin
   }
 }
 
-/// "0:+0+1 10:-0", seconds and nodes.
+/// "0:+0+1 10:-0": seconds, and the nodes that join or leave.
 std::string events_of(const NodeLog& log) {
   std::string text;
   for (const NodeEvent& event : log.events) {
@@ -197,13 +197,13 @@ TEST(NodeLogs, ReadsSwf) {
       "1 0 5 10 4 -1\n"   // Two nodes from 5 to 15.
       "2 7 0 3 1 -1\n"    // One from 7 to 10.
       "3 20 0 -1 8 -1\n"  // Cancelled.
-      "4 15 0 5 8 -1\n";  // All.
+      "4 15 0 5 8 -1\n";  // All nodes.
   EXPECT_EQ(events_of(read_swf(folder.write("log.swf", log))),
             "0:+2+3-0-1 2:-2 5:+2 10:-2-3 15:+0+1+2+3");
   EXPECT_EQ(refusal_of_log(read_swf, "; MaxNodes: 2\n1 0 0 10 2\n2 5 0 10 1\n"),
             "line 3 overlaps with line 2: it needs 1 nodes, 0 are free");
   EXPECT_EQ(refusal_of_log(read_swf, "1 0 0 10 2\n"),
-            "must say how many nodes there are: ; MaxNodes: 128");
+            "must state the number of nodes in a line such as ; MaxNodes: 128");
 }
 
 TEST(NodeLogs, ReadsEvents) {

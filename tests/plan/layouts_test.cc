@@ -44,7 +44,7 @@ TEST(Ranking, KeepsWhatMayBeAmongTheFastestThatAreShown) {
   ranking.add({.place = 1, .us = 30, .cost = 1, .reserved = 1});
   const auto bound_of = [](double us) {
     Bound bound;
-    bound.us = us, bound.cost = 2, bound.reserved = 2;  // Not in the front either way.
+    bound.us = us, bound.cost = 2, bound.reserved = 2;  // Worse in cost and memory.
     return bound;
   };
   EXPECT_TRUE(ranking.may_show(2, bound_of(20)));
@@ -52,7 +52,7 @@ TEST(Ranking, KeepsWhatMayBeAmongTheFastestThatAreShown) {
   EXPECT_FALSE(ranking.may_show(2, bound_of(31)));
 }
 
-/// What plan_layouts() must answer, from the price of every layout.
+/// The answer that plan_layouts() must give, computed from the price of every layout.
 struct BruteForce {
   std::vector<PlannedLayout> best, front, launched;
   std::size_t candidates = 0;
@@ -124,7 +124,7 @@ TEST(PlanLayouts, EqualsBruteForce) {
     BruteForce expected;
     try {
       if (all_layouts(space).size() <= 4096) expected = brute_force(space);
-    } catch (const Error&) {  // Nothing divides.
+    } catch (const Error&) {  // Nothing divides evenly.
     }
     if (expected.best.empty()) continue;
     ++spaces;
@@ -139,7 +139,7 @@ TEST(PlanLayouts, EqualsBruteForce) {
     EXPECT_EQ(found.candidates, expected.candidates);
     replayed += found.replayed, candidates += found.candidates;
   }
-  EXPECT_LT(replayed * 3, candidates);  // Bounds are of use.
+  EXPECT_LT(replayed * 3, candidates);  // Bounds save most of the replays.
 }
 
 TEST(PlanLayouts, ThreadsChangeNothing) {
@@ -182,10 +182,11 @@ TEST(PlanLayouts, KeepsWhatIsFixed) {
 TEST(PlanLayouts, SaysWhatTookTheLast) {
   PlanSpace space = space_of("llama3-8b", {8}, 64, "dgx-h100");
   space.memory = Bytes{10'000'000'000};
-  EXPECT_EQ(refusal_of_plan(space),
-            "no layout is left: memory took the last 10257 of them; "
-            "global_batch=64,recompute=full,sequence_parallel=true,tp=8 needs least, 22.33 GB of "
-            "10 GB");
+  EXPECT_EQ(
+      refusal_of_plan(space),
+      "no layout is left: memory took the last 10257 of them; "
+      "global_batch=64,recompute=full,sequence_parallel=true,tp=8 needs the least, 22.33 GB of "
+      "10 GB");
   space.memory = Bytes{10'000'000};
   EXPECT_EQ(refusal_of_plan(space),
             "--memory: must hold the weights of one layer, 132.1 MB, got 10 MB");
@@ -201,7 +202,7 @@ TEST(PlanLayouts, SaysWhatTookTheLast) {
             "no layout is left: --global-batch: must be a multiple of dp, 8, got 63");
   space.fixed = {"precision"};
   EXPECT_EQ(refusal_of_plan(space),
-            "--fix: must be of tp, pp, dp, cp, ep, virtual_stages, micro_batch, schedule, "
+            "--fix: must be one of tp, pp, dp, cp, ep, virtual_stages, micro_batch, schedule, "
             "recompute, zero, sequence_parallel, got precision");
 }
 

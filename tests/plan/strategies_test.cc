@@ -84,8 +84,8 @@ std::string stages_text(const StrategyProblem& problem, const StrategyPlan& plan
   return text;
 }
 
-/// The partitions that the repository ships for 4, 8 and 16 GPUs, of which the first two come from
-/// this profile layer by layer; with 16 it has the last stage begin at the first linear layer.
+/// The partitions that the repository contains for 4, 8 and 16 GPUs. The first two agree with this
+/// profile layer by layer; with 16 GPUs the last stage begins at the first linear layer.
 TEST(Pipedream, PartitionsVgg16AsItsAuthors) {
   const StrategyProblem four = vgg16(4, 3.125e9), eight = vgg16(8, 10e9);
   const StrategyProblem sixteen = vgg16(16, 3.125e9);
@@ -111,7 +111,7 @@ LayerCosts random_layers(std::mt19937& random, std::size_t count) {
   return layers;
 }
 
-/// Calls `visit` with every list of stages that cover the layers and use all devices.
+/// Calls `visit` with every list of stages that covers the layers and uses all devices.
 void each_partition(std::size_t layers, std::int64_t devices, std::vector<StrategyStage>& stages,
                     const std::function<void()>& visit) {
   const std::size_t begin = stages.empty() ? 0 : stages.back().end;
@@ -224,8 +224,8 @@ StrategyProblem alike(std::int64_t layers, double forward, double backward, std:
   return problem;
 }
 
-/// Makespans of section 2.6: units of D micro-batches one behind the other. Other depths are worse
-/// here, or do not divide.
+/// Makespans of section 2.6: units of D micro-batches one after the other. Other depths are worse
+/// here, or do not divide the batch.
 TEST(Chimera, TimesAreThoseOfItsOrder) {
   struct Case {
     std::int64_t depth, micro_batches;
@@ -303,7 +303,7 @@ TEST(Pipedream2bw, GoesDeeperWhereMemoryAsksForIt) {
   StrategyPlan plan = strategy.plan(problem);  // Copies of the whole model: 64 samples, 3 us x 8.
   EXPECT_EQ(plan.stages.size(), 1U);
   EXPECT_NEAR(plan.us, 64. / 4 * 24, 1e-6);
-  problem.memory = 8 * 40 + 7;  // Weights and state of one model, and not what a sample keeps.
+  problem.memory = 8 * 40 + 7;  // Room for weights and state of one model, but not for a sample.
   plan = strategy.plan(problem);
   EXPECT_EQ(plan.stages.size(), 2U);
   EXPECT_FALSE(plan.recomputes);

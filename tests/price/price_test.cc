@@ -65,7 +65,8 @@ TEST(Price, EveryMicroBatchAddsItsGradientsToTheSum) {
     const auto model = find_workload(kSmallModel);
     return StepPricer().price(*model, layout, find_platform("dgx-a100"), constants).compute;
   };
-  // 24 x 12 x 2048^2 parameters and two tables; one micro-batch has nothing to add to.
+  // 24 x 12 x 2048^2 parameters and two tables. With one micro-batch there is no gradient to add
+  // to.
   const double each = (compute(2, 8) - compute(2, 0)) / 2;
   EXPECT_NEAR(each,
               8 * (24 * 12 * 2048. * 2048 + 2 * 51200. * 2048) / (2.039e6 * Constants{}.moved), 60);
@@ -102,7 +103,7 @@ TEST(Price, WithoutAFlushThePipelineIsFullAllTheTime) {
   const StepPrice full = price_with(kSmallModel, layout);
   layout.global_batch = 32;
   const StepPrice twice = price_with(kSmallModel, layout);
-  // 16 micro-batches in 16 rather than 23 slots of the longest stage.
+  // 16 micro-batches take 16 slots of the longest stage instead of 23.
   const double flushed_slots = flushed.step - flushed.gradients - flushed.optimizer - flushed.other;
   const double full_slots = full.step - full.gradients - full.optimizer - full.other;
   EXPECT_LT(full_slots, .8 * flushed_slots);
@@ -176,7 +177,7 @@ TEST(Price, CollectivesFollowTheRing) {
   const double within = platform.within.bytes_per_second * 1e-6;
   EXPECT_NEAR(rates.all_reduce(8, 1, 1e9), 2. * 7 / 8 * 1e9 / within, 1);
   EXPECT_NEAR(rates.all_gather(8, 1, 1e9), 7. / 8 * 1e9 / within, 1);
-  // 16 ranks, one on each of 16 nodes, beside seven other such groups.
+  // 16 ranks, one on each of 16 nodes, and seven other such groups at the same time.
   const double across = platform.across.bytes_per_second * 1e-6;
   EXPECT_NEAR(rates.all_reduce(16, 8, 1e9), 2. * 15 / 16 * 1e9 / across, 1);
 }
@@ -190,7 +191,7 @@ TEST(Price, LongPipelinesAreFoldedExactly) {
                                    {.forward = 130, .backward = 260, .send = 7}};
   Pipelines pipelines;
   const double folded = pipelines.us(costs, layout);
-  double whole = 0;  // The slowest stage, and what comes before and behind it.
+  double whole = 0;  // The slowest stage, and the stages before and after it.
   for (const StagePrice& cost : costs) whole += cost.forward + cost.backward;
   EXPECT_NEAR(folded, whole + 6 * 7 + 49 * (130 + 260 + 7), 1);
 }
@@ -220,7 +221,7 @@ TEST(Price, ABoundOfAPipelineIsNoLongerThanItsReplay) {
                              << layout.virtual_stages << ", " << layout.micro_batches();
       double& near = closest[layout.schedule];
       near = std::max(near, least / step);
-    } catch (const Error&) {  // The schedule does not serve the layout.
+    } catch (const Error&) {  // The schedule does not support the layout.
     }
   }
   EXPECT_EQ(closest.size(), schedules().size());
@@ -296,7 +297,8 @@ TEST(Price, RefusesWhatDoesNotDivide) {
   EXPECT_EQ(refusal_of_layout(layout), "virtual_stages: must be 1 without a pipeline, got 2");
   layout = {};
   layout.precision = "fp64";
-  EXPECT_EQ(refusal_of_layout(layout), "precision: must be one that a100-sxm4-80gb can, got fp64");
+  EXPECT_EQ(refusal_of_layout(layout),
+            "precision: must be one that a100-sxm4-80gb supports, got fp64");
 }
 
 TEST(StepCalibration, KeepsWhatWasMeasuredAndLittleElse) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The module where people work: notebooks, training loops, frameworks, a fresh environment. PYTHONPATH has the module, $FORETRACE_BUILD the build.
+"""The Python module where people use it: notebooks, training loops, frameworks, a fresh environment. PYTHONPATH has the module, $FORETRACE_BUILD the build.
 
-Stand-ins take the place of Lightning and transformers, which Debian has not. What needs PyTorch is skipped without it.
+Stand-ins replace Lightning and transformers, which Debian does not have. Tests that need PyTorch are skipped without it.
 """
 
 import contextlib

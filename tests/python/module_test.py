@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Python module gives what the command line gives. $FORETRACE is the program, PYTHONPATH has the module."""
+"""The Python module gives the same answers as the command line. $FORETRACE is the program, PYTHONPATH has the module."""
 
 import json
 import os

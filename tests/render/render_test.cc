@@ -28,7 +28,7 @@ class Render : public testing::Test {
     export_trace(render(graph, simulate(graph), recorded), path(name));
   }
 
-  /// The events of the timeline as Kineto JSON, with times since its begin.
+  /// The events of the timeline as Kineto JSON, with times relative to its beginning.
   json events_of(const Graph& graph, const Trace* recorded = nullptr) const {
     write(graph, "a.json", recorded);
     json document = json::parse(std::ifstream(path("a.json")));
@@ -137,7 +137,7 @@ TEST_F(Render, OverlappingKernelsOfOneStreamGoToTracksOfTheirOwn) {
   EXPECT_EQ(a.at("args").at("stream"), b.at("args").at("stream"));
 }
 
-/// On each track events are either apart or one inside the other.
+/// Expects that any two events of a track are either disjoint or nested.
 void expect_nested(const json& events) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::pair<double, double>>> tracks;
   for (const json& event : events) {
@@ -172,7 +172,7 @@ TEST_F(Render, AnOpIsOneEventAroundWhatRunsInsideIt) {
   expect_nested(events);
 }
 
-// A what-if may have moved a part of one op into another.
+// A what-if may have moved a part of one op into another op.
 TEST_F(Render, OpsThatCrossAreCut) {
   const json events = events_of(parse_graph(R"(
     cpu: a=A:host 2 {record=0}, b=B:host 3 {record=1}, a2=A:host 1 {record=0}, b2=B:host 1 {record=1}
@@ -213,7 +213,7 @@ TEST_F(Render, TheFileSaysNothingOfWhereItWasWritten) {
   EXPECT_EQ(contents_of(path("a.json")).find("a.json"), std::string::npos);
 }
 
-// A thread that only watched was there first, and is left out.
+// The thread that only watched comes first in the recording, and is left out.
 TEST_F(Render, TheTimeBeforeTheFirstEventIsKept) {
   Graph graph = parse_graph(R"(
     start [origin]: s:marker 0
@@ -227,7 +227,7 @@ TEST_F(Render, TheTimeBeforeTheFirstEventIsKept) {
   EXPECT_EQ(read_back(graph).step_time, before.step_time);
 }
 
-// The bytes in use at first include the blocks that nothing in the recording makes.
+// The bytes in use at the beginning include the blocks that nothing in the recording allocates.
 TEST_F(Render, LevelsOfMemoryAreThoseOfTheTimeline) {
   const Graph graph = parse_graph(R"(
     @memory 10MB device=0
@@ -260,7 +260,7 @@ TEST_F(Render, CopiesKeepDirectionAndBytes) {
   EXPECT_EQ(trace.devices[0].bytes, 4096);
 }
 
-// Formats differ in what they have a place for; what a timeline says, they all do.
+// Formats store different things; the content of a timeline is stored by all of them.
 TEST_F(Render, EveryFormatReadsBackTheSameSteps) {
   const Graph graph = loop();
   const StepTimes before = step_times(graph, simulate(graph));
@@ -276,7 +276,7 @@ TEST_F(Render, AFolderThatIsNotThereIsAnError) {
   EXPECT_THROW(export_trace(render(graph, simulate(graph)), "/nowhere/at/all.json"), Error);
 }
 
-// Rank 1 begins 5 us later and enters last: rank 0 waits for it.
+// Rank 1 begins 5 us later and enters last, so rank 0 waits for it.
 TEST_F(Render, DrawsAllRanksOnOneClockWithArrowsToTheLast) {
   std::vector<Graph> graphs;
   std::vector<Timeline> timelines;

@@ -10,7 +10,7 @@
 namespace foretrace {
 namespace {
 
-/// A trace with nothing amiss: three marked steps of an op, a launch and its kernel.
+/// A trace without problems: three marked steps, each with an op, a launch and its kernel.
 class Doctor : public testing::Test {
  protected:
   Doctor() {
@@ -44,7 +44,7 @@ class Doctor : public testing::Test {
     return trace_.devices.back();
   }
 
-  /// "warning: what -> fix" of each finding, one a line.
+  /// "warning: what -> fix" for each finding, one a line.
   std::string findings() const {
     std::string all;
     for (const Finding& finding : examine(trace_)) {
@@ -134,7 +134,7 @@ TEST_F(Doctor, TellsWholeMicroseconds) {
   trace_.tick_ns = 1000;
   trace_.devices[0].duration_ns = 0;
   EXPECT_EQ(findings(),
-            "info: times are whole microseconds; to 1 kernel they are missing entirely -> a "
+            "info: times are whole microseconds, recorded as 0 for 1 kernel -> a "
             "PyTorch from 2024 or later records nanoseconds\n");
 }
 

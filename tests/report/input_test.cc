@@ -10,7 +10,7 @@
 namespace foretrace {
 namespace {
 
-// A step of 100ms, of which 60 with all data cached and 30 with batches made up on the device.
+// A step takes 100ms, 60ms with all data cached, and 30ms with batches made on the device.
 InputReport three_traces() {
   InputReport report;
   report.replayed = 100ms;
@@ -41,7 +41,7 @@ TEST(InputReport, DifferencesAreThoseOfTheThreePhases) {
 TEST(InputReport, KnowsWhatWouldBeEnough) {
   const nlohmann::json found = to_json(three_traces())["differential"];
   EXPECT_EQ(found["workers_needed"], 8);
-  // Half is missed in 100ms; in 60ms, 0.3 may be, in 30ms, 0.15.
+  // Half of the reads miss in 100ms; 0.3 may miss in 60ms, and 0.15 in 30ms.
   EXPECT_NEAR(found["cached_share_needed"], 0.7, 1e-6);
   EXPECT_NEAR(found["cached_share_for_training"], 0.85, 1e-6);
 }

@@ -1,4 +1,4 @@
-// The page of `foretrace memory --html`, as far as it can be tested without a browser.
+// The page of `foretrace memory --html`, tested without a browser.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(MemoryPage, BarsAreDrawnAndNotRead) {
 }
 
 TEST(MemoryPage, ChangesTakeThePlaceOfTimeWhereTheHostRunsAhead) {
-  // Four blocks in four microseconds, and a millisecond in which the device works.
+  // Four blocks in four microseconds, and then a millisecond in which only the device works.
   constexpr std::string_view kAhead = R"(
 cpu:    A 1, B 1, C 1, D 1, E 1, F 1, G 1, H 1
 stream: K 1000

@@ -15,8 +15,8 @@ MemoryReport pooled(std::string_view text, const MemoryQuestion& question = {}) 
   return describe_memory(graph, simulate(graph), question);
 }
 
-// In order of allocation, a and b are at 0 and 2, and c of 4 finds only the 2 that a leaves: 9 in
-// all.
+// In order of allocation, a and b are at 0 and 2; c, of 4, does not fit into the 2 that a leaves: 9
+// in all.
 constexpr std::string_view kPoolStep = R"(
 @step ProfilerStep#7
 cpu: A 1 {step=0}, B 1 {step=0}, C 1 {step=0}, D 1 {step=0}

@@ -126,7 +126,7 @@ TEST(Memory, WhatEachStepFreesDoesNot) {
 }
 
 TEST(Memory, WhatTheFirstStepMakesOnceIsNoGrowth) {
-  // A step leaves 8 or 12; counted with the 99, the one in the middle would be 12.
+  // A step leaves 8 or 12 bytes. If the 99 counted, the median would be 12.
   const MemoryReport report = described(
       "@step step#1\n@step step#2\n@step step#3\n@step step#4\n"
       "cpu: z 1 {step=0}, a 1 {step=0}, b 1 {step=1}, c 1 {step=2}, d 1 {step=3}\n"
@@ -152,7 +152,8 @@ TEST(Memory, AGraphWithoutBlocksCannotBeDescribed) {
   EXPECT_THROW(described("cpu: a 1\n"), TraceError);
 }
 
-// x is read by A and again by E, 40 ticks later; 100 bytes at 10 a tick take 10 out and 10 in.
+// A reads x, and E reads it again 40 ticks later; 100 bytes at 10 a tick take 10 ticks out and 10
+// in.
 constexpr std::string_view kUntouched = R"(
 cpu: m 1
 stream: A 1, B 20, C 20, E 1
@@ -161,7 +162,7 @@ stream: A 1, B 20, C 20, E 1
 )";
 
 TEST(Memory, ABlockThatLiesLongEnoughIsHideable) {
-  const Bandwidth fast{1e12};  // 2 us a way.
+  const Bandwidth fast{1e12};  // 2 us each way.
   const MemoryReport report =
       described(kUntouched, {.device = {}, .step = {}, .top = 10, .out = fast, .in = fast});
   const IntervalSection& found = report.intervals;
@@ -175,7 +176,7 @@ TEST(Memory, ABlockThatLiesLongEnoughIsHideable) {
 }
 
 TEST(Memory, ALinkThatIsTooSlowHidesNothing) {
-  const Bandwidth slow{1e10};  // 200 us a way.
+  const Bandwidth slow{1e10};  // 200 us each way.
   const MemoryReport report =
       described(kUntouched, {.device = {}, .step = {}, .top = 10, .out = slow, .in = slow});
   EXPECT_EQ(report.intervals.hideable, 0);
@@ -183,19 +184,20 @@ TEST(Memory, ALinkThatIsTooSlowHidesNothing) {
 }
 
 TEST(SwapPlan, CopiesGoOneAtATime) {
-  // Two blocks of 100 bytes lie untouched from 0 to 50; each copy takes 10.
+  // Two blocks of 100 bytes are unused from 0 to 50; each copy takes 10.
   const std::vector<MemoryCurve::Point> curve = {
       {0us, Bytes{200}}, {15us, Bytes{300}}, {16us, Bytes{200}}, {40us, Bytes{200}}};
   const std::vector<SwapCandidate> both = {{Bytes{100}, 0us, 50us}, {Bytes{100}, 0us, 50us}};
   const SwapEstimate plan = plan_swaps(curve, 50us, both, kTenPerMicrosecond, kTenPerMicrosecond);
   EXPECT_EQ(plan.moved, 2);
-  // At 15 one is away and the other on its way; alone on the link both would be.
+  // At 15 one block is out and the other is being copied; with the link for itself, each would be
+  // out.
   EXPECT_EQ(plan.planned.count, 200);
-  EXPECT_EQ(plan.bound.count, 200);  // Until 10 both are there.
+  EXPECT_EQ(plan.bound.count, 200);  // Until 10 both are on the device.
 }
 
 TEST(SwapPlan, ABlockIsThereWhileItIsCopied) {
-  // It lies untouched from 0 to 50, and is away from 10 to 40.
+  // The block is unused from 0 to 50, and out of the device from 10 to 40.
   const std::vector<SwapCandidate> one = {{Bytes{100}, 0us, 50us}};
   const auto planned = [&](const std::vector<MemoryCurve::Point>& curve) {
     return plan_swaps(curve, 50us, one, kTenPerMicrosecond, kTenPerMicrosecond).planned.count;
@@ -216,7 +218,7 @@ TEST(SwapPlan, ABlockIsThereWhileItIsCopied) {
 }
 
 TEST(SwapPlan, NoAccessWaits) {
-  // Room for one out and in between 0 and 25, not for two in a row.
+  // Between 0 and 25 there is time for one copy out and in, but not for two in a row.
   const std::vector<MemoryCurve::Point> curve = {
       {0us, Bytes{0}}, {10us, Bytes{200}}, {15us, Bytes{0}}};
   const std::vector<SwapCandidate> both = {{Bytes{100}, 0us, 25us}, {Bytes{100}, 0us, 25us}};
@@ -283,7 +285,7 @@ TEST(Memory, ThePictureShowsTheLevelOverTheStep) {
 )");
 }
 
-/// The data in the script of a page.
+/// The data that the script of a page contains.
 nlohmann::json page_data(const std::string& page) {
   const std::string begin = R"(<script type="application/json" id="data">)";
   const std::size_t from = page.find(begin) + begin.size();

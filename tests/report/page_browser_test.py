@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Opens the pages that foretrace writes in a headless browser, as a person would: with wheel, keys and clicks.
 
-Speaks WebDriver's HTTP with chromedriver, with nothing but the standard library. Without chromedriver the test is skipped (exit
+Speaks WebDriver's HTTP with chromedriver, using only the standard library. Without chromedriver the test is skipped (exit
 status 77). FORETRACE names the program; FORETRACE_CORPUS, where set, a folder with a large recording to measure the first paint on.
 """
 
@@ -64,7 +64,7 @@ class PageTest(unittest.TestCase):
         self.browser.frame()
 
     def middle(self):
-        """A place on the canvas, in the window."""
+        """A place on the canvas, in coordinates of the window."""
         self.browser.run("document.getElementById('timeline').scrollIntoView({block: 'center', behavior: 'instant'})")
         return self.browser.run("const b = document.getElementById('timeline').getBoundingClientRect();"
                                 "return [Math.round(b.left + b.width * .6), Math.round(b.top + b.height / 2)]")
@@ -162,14 +162,14 @@ class PageTest(unittest.TestCase):
         try:
             self.open(self.page)
             self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 380)
-            # Texts beside numbers are as wide as the page, below each other.
+            # Texts beside numbers are as wide as the page, one below the other.
             cut = "return [...document.querySelectorAll('.texts td.left')].filter(e => e.getBoundingClientRect().right > innerWidth).length"
             self.assertEqual(self.browser.run(cut), 0)
             for page in pages:
                 self.browser.open(page)
                 self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 380)
             self.browser.open(pages[0])
-            # Axes stay apart: the picture scrolls.
+            # Axes keep their distance, so the picture scrolls.
             self.assertGreater(self.browser.run("return document.getElementById('parallel').getBoundingClientRect().width"), 600)
         finally:
             self.browser.resize()
@@ -217,7 +217,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.browser.run(CONTRASTS), [])
 
     def injected(self, page, policy):
-        """Which of three scripts run that got into a page; `policy` edits the page's own."""
+        """Which of three injected scripts run in a page; `policy` edits the policy of the page."""
         text = policy(page.read_text())
         attacks = ("<script>document.body.dataset.inline = 'ran'</script><img src=x onerror=\"document.body.dataset.handler = 'ran'\">"
                    "<a id=evil href=\"javascript:void(document.body.dataset.link = 'ran')\">x</a></body>")

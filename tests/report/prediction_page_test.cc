@@ -1,5 +1,4 @@
-// The page of a prediction, as far as it can be tested without a browser; page_browser_test.py has
-// the rest.
+// The page of a prediction, tested without a browser; page_browser_test.py tests the rest.
 
 #include "foretrace/answer/prediction_page.h"
 
@@ -70,7 +69,7 @@ std::string raw_bytes(const std::string& base64) {
   return bytes;
 }
 
-/// The numbers that page.numbers() of the page reads.
+/// The numbers that page.numbers() of the page would read.
 std::vector<std::int64_t> unpacked(const std::string& base64, bool is_signed = false) {
   std::vector<std::int64_t> numbers;
   std::uint64_t value = 0;
@@ -93,7 +92,7 @@ std::ptrdiff_t matches(const std::string& text, const std::string& pattern) {
   return std::distance(std::sregex_iterator(text.begin(), text.end(), wanted), {});
 }
 
-/// As far as tags go: HTML does not parse the content of scripts and styles.
+/// Checks tags only: HTML does not parse the content of scripts and styles.
 std::string without_scripts(std::string page) {
   for (const std::string tag : {"script", "style"}) {
     std::size_t from = 0;
@@ -151,7 +150,7 @@ TEST(PredictionPage, ColumnsSayWhenTasksRunAndWhatTheyWaitFor) {
   ASSERT_EQ(data["runs"].size(), 1U);
   const nlohmann::json& run = data["runs"][0];
   const nlohmann::json& columns = run["columns"];
-  // The tasks of cpu, then those of stream; a start is relative to the one before it.
+  // First the tasks of cpu, then those of stream; each start is relative to the previous one.
   EXPECT_EQ(unpacked(columns["start"], true),
             (std::vector<std::int64_t>{0, 1000, 1000, 1000, 4000, 6000}));
   EXPECT_EQ(unpacked(columns["duration"], true),
@@ -161,7 +160,7 @@ TEST(PredictionPage, ColumnsSayWhenTasksRunAndWhatTheyWaitFor) {
   for (const std::int64_t name : unpacked(columns["name"]))
     names.push_back(data["names"][static_cast<std::size_t>(name)]);
   EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "a2", "K", "L", "M"}));
-  // K, number 3, waits for a, number 0; L and M for those before them.
+  // K, task 3, waits for a, task 0; L and M wait for the tasks before them.
   EXPECT_EQ(unpacked(columns["before"], true), (std::vector<std::int64_t>{0, 1, 1, 3, 1, 1}));
   const auto reason = static_cast<std::size_t>(unpacked(columns["reason"])[3]);
   EXPECT_EQ(data["names"][run["reasons"][reason][0].get<std::size_t>()], "a");
@@ -171,7 +170,7 @@ TEST(PredictionPage, ColumnsSayWhenTasksRunAndWhatTheyWaitFor) {
 TEST(PredictionPage, LanesTellHowBusyTheyAre) {
   const Graph plain = parse_graph("cpu: a 2048\nstream: K 2048\na -> K\n");
   const nlohmann::json data = data_of(page_of(plain), "timeline-data");
-  // 4096 bins of a microsecond; of each lane the first or the second half is full.
+  // 4096 bins of a microsecond; each lane is busy in the first or in the second half.
   EXPECT_EQ(data["bin_ns"], 1000);
   const nlohmann::json& run = data["runs"][0];
   const std::string bins = raw_bytes(run["bins"]);

@@ -20,9 +20,9 @@ std::string written(std::string_view name, const Prediction& prediction) {
   return "there is no such report";
 }
 
-/// Sentences as they were before they were wrapped.
+/// Sentences as they were before wrapping.
 std::string unwrapped(std::string text) {
-  const std::string end = "\n              ";  // Where a sentence after a heading continues.
+  const std::string end = "\n              ";  // The continuation of a sentence after a heading.
   for (std::size_t at = text.find(end); at != text.npos; at = text.find(end, at + 1)) {
     if (text[at + end.size()] != ' ') text.replace(at, end.size(), " ");
   }
@@ -187,7 +187,7 @@ Longest work on the critical path
       << text;
 }
 
-/// The paths of `value` that `schema` does not know, or knows with another type.
+/// The paths in `value` that `schema` does not know, or knows with another type.
 void add_unknown(const nlohmann::json& value, const nlohmann::json& schema, const std::string& path,
                  std::vector<std::string>& unknown) {
   const std::string type = value.is_number() ? "number" : value.type_name();

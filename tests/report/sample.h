@@ -1,12 +1,12 @@
 #pragma once
 
-// A small answer with round figures, for reports.
+// A small answer with round figures, for tests of reports.
 
 #include "foretrace/answer/prediction.h"
 
 namespace foretrace {
 
-/// Three steps, of which the first does not count.
+/// Three steps; the first one does not count.
 inline StepTimes sample_times(Nanoseconds first, Nanoseconds other) {
   return {.each = {first, other, other},
           .counted = {other, other},

@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-/// So many times "words ".
+/// This many times "words ".
 std::string words(int count) {
   std::string text;
   for (int i = 0; i < count; ++i) text += i == 0 ? "words" : " words";

@@ -114,8 +114,9 @@ TEST(Scenario, SaysWhatIsWrongAndWhere) {
       {R"({"tokens_per_step": "8"})", "tokens_per_step: must be a number above 0, got \"8\""},
       {R"([])", "must be an object such as {\"version\": 1, \"transforms\": [{\"use\": \"amp\"}]}"},
       {R"({"assert": [{"step_tim": "<= 1ms"}]})",
-       "assert[0]: there is no \"step_tim\" to assert; there are step_time, upper, lower, speedup, "
-       "peak_memory, peak_reserved, out_of_memory, replay_error and figures of transforms such as "
+       "assert[0]: there is no \"step_tim\" to assert; must be one of step_time, upper, lower, "
+       "speedup, "
+       "peak_memory, peak_reserved, out_of_memory, replay_error or a figure of a transform such as "
        "loader.disk_bytes (did you mean \"step_time\"?)"},
       {R"({"assert": [{"loder.miss_share": "<= 1"}]})",
        "assert[0]: there is no transform \"loder\" (did you mean \"loader\"?)"},
@@ -132,7 +133,7 @@ TEST(Scenario, SaysWhatIsWrongAndWhere) {
       {R"({"assert": [{"step_time": 120}]})",
        "assert[0]: step_time: must be a text such as \"<= 120ms\""},
       {R"({"extends": "base.json"})",
-       "extends: only works in scenario files, which are relative to each other"},
+       "extends: must only be used in scenario files, because its path is relative to the file"},
       {R"({"sweep": {"transforms[0].buffers": [1, 2]}})",
        "sweep: there is no transforms[0]; the scenario has 0"},
       {R"({"transforms": [{"use": "prefetch"}], "sweep": {"transforms[0].buffers": [1, 0]}})",
@@ -280,7 +281,7 @@ TEST(Scenario, ExamplesAreRead) {
            std::filesystem::path(FORETRACE_SOURCE_DIR) / "scenarios")) {
     const std::string name = entry.path().filename().string();
     if (entry.path().extension() != ".json" || name == "scenario.schema.json") continue;
-    if (name.starts_with("sweep_")) continue;  // Ask many questions.
+    if (name.starts_with("sweep_")) continue;  // A sweep asks many questions.
     SCOPED_TRACE(name);
     const Scenario scenario = read_scenario(entry.path().string());
     EXPECT_TRUE(!scenario.transforms.empty() || scenario.allocator.limit > Bytes{});

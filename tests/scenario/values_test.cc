@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// The values with spaces between, or the message of the Error.
+/// The values, separated by spaces, or the message of the Error.
 std::string values(std::string_view text, bool whole = true) {
   try {
     std::string all;
@@ -36,10 +36,10 @@ TEST(Values, ListsAndRanges) {
 
 TEST(Values, SaysWhatIsWrong) {
   EXPECT_EQ(values("1,,2"), "must be values such as 1,2,4 or a range such as 0..16");
-  EXPECT_EQ(values("4..1"), "must begin with the smaller end");
+  EXPECT_EQ(values("4..1"), "must have the smaller end first");
   EXPECT_EQ(values("1GB..2MB"), "must have one unit at both ends, got \"GB\" and \"MB\"");
   EXPECT_EQ(values("a..b"),
-            "must be a range of quantities such as 0..16 or 1GB/s..8GB/s, got \"a\" at one end");
+            "must be a range of quantities such as 0..16 or 1GB/s..8GB/s at both ends, got \"a\"");
   EXPECT_EQ(values("0..1/0", false), "must have from 1 to 10000 steps, got 0");
 }
 

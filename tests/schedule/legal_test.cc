@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// The fault of 1F1B on three ranks and four micro-batches after `change`.
+/// The error that is found in 1F1B on three ranks and four micro-batches after `change`.
 template <class Change>
 std::string fault_after(const Change& change) {
   Schedule schedule = schedule_of("1f1b", "stages=3,micro_batches=4");
@@ -50,28 +50,25 @@ TEST(Legal, MissingAndRepeatedPassesAreNamed) {
   EXPECT_EQ(fault_after([](Orders& orders) { orders[1].erase(orders[1].begin() + 4); }),
             "rank 1, slot 1: no rank runs 1B1 or 1I1, which 1F1 needs");
   EXPECT_EQ(fault_after([](Orders& orders) { orders[1].push_back(orders[1][0]); }),
-            "rank 1, slot 10: 1F0 is run again: rank 1 runs at slot 0 what it does");
+            "rank 1, slot 10: 1F0 repeats work that rank 1 runs at slot 0");
   EXPECT_EQ(fault_after([](Orders& orders) { orders[0][0].micro_batch = 9; }),
             "rank 0, slot 0: 0F9 is not among the 3 stages and 4 micro-batches");
 }
 
 TEST(Legal, ADeadlockNamesRankSlotAndTheActionItWaitsFor) {
   EXPECT_EQ(fault_after([](Orders& orders) { std::swap(orders[0][0], orders[0][3]); }),
-            "rank 0, slot 0: 0B0 waits for 0F0, which rank 0 runs at slot 3; they wait for each "
-            "other");
+            "rank 0, slot 0: 0B0 waits for 0F0, which rank 0 runs at slot 3; this is a deadlock");
   EXPECT_EQ(fault_after([](Orders& orders) { std::swap(orders[1][3], orders[1][4]); }), "");
   // Rank 0 waits as well, but only for the two others, which wait for each other.
   EXPECT_EQ(fault_after([](Orders& orders) { std::swap(orders[2][1], orders[2][4]); }),
-            "rank 1, slot 2: 1B0 waits for 2B0, which rank 2 runs at slot 4; they wait for each "
-            "other");
+            "rank 1, slot 2: 1B0 waits for 2B0, which rank 2 runs at slot 4; this is a deadlock");
 }
 
 TEST(Legal, WeightGradientsFollowTheirInputGradient) {
   Schedule schedule = schedule_of("zb_h1", "stages=2,micro_batches=2");
   std::swap(schedule.orders[0][2], schedule.orders[0][3]);
   EXPECT_EQ(find_fault(schedule)->text,
-            "rank 0, slot 2: 0W0 waits for 0I0, which rank 0 runs at slot 3; they wait for each "
-            "other");
+            "rank 0, slot 2: 0W0 waits for 0I0, which rank 0 runs at slot 3; this is a deadlock");
 }
 
 TEST(Legal, APassBelongsToTheRankOfItsForwardPass) {
@@ -103,14 +100,14 @@ TEST(Legal, RanksReduceTheirStagesInOneOrder) {
   std::swap(*first, *std::find_if(first + 1, order.end(), reduces));
   EXPECT_EQ(find_fault(schedule)->text,
             "rank 0, slot 4: 1REDUCE_GRAD waits for other ranks with this stage, which reduce "
-            "another first");
+            "another stage first");
 }
 
 TEST(Legal, MorePassesInFlightThanPromisedAreAFault) {
   Schedule schedule = schedule_of("gpipe", "stages=2,micro_batches=4");
   schedule.in_flight_limits = {2, 2};
   EXPECT_EQ(find_fault(schedule)->text,
-            "rank 0, slot 0: has 4 forward passes in flight, and must not exceed 2");
+            "rank 0, slot 0: has 4 forward passes in flight, but must have at most 2");
 }
 
 TEST(Csv, RoundTripsEveryScheduleThatPyTorchHasWordsFor) {
@@ -157,8 +154,7 @@ TEST(Csv, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(refusal(""), "must have a line of actions for each rank, got none");
   EXPECT_EQ(refusal("0F99999999999,0B0\n").substr(0, 29), "line 1: column 1: must be a s");
   EXPECT_EQ(refusal("0B0,0F0\n"),
-            "rank 0, slot 0: 0B0 waits for 0F0, which rank 0 runs at slot 1; they wait for each "
-            "other");
+            "rank 0, slot 0: 0B0 waits for 0F0, which rank 0 runs at slot 1; this is a deadlock");
 }
 
 TEST(Csv, AnyTextIsRefusedOrMakesALegalSchedule) {

@@ -1,4 +1,4 @@
-// The orders of schedules, against what their papers and programs do.
+// The orders of schedules, compared with their papers and programs.
 
 #include <gtest/gtest.h>
 
@@ -54,8 +54,8 @@ TEST(Orders, InterleavedGoesThroughChunksInGroups) {
   EXPECT_EQ(chunks, "0001110011");
 }
 
-/// The loops of the authors' program: H = D/2, a = H - w, b = H - a, own the direction whose stage
-/// is w, other the one whose stage is D - 1 - w; mirrored in the second half.
+/// The loops of the authors' program. H = D/2, a = H - w, b = H - a; "own" is the direction in
+/// which the stage is w, "other" the one in which it is D - 1 - w; mirrored in the second half.
 std::string authors_chimera(std::int64_t stages, std::int64_t worker, std::int64_t units,
                             bool doubles) {
   const std::int64_t half = stages / 2, mirrored = stages - 1 - worker;
@@ -132,7 +132,7 @@ TEST(Versions, TwoBwUsesTheVersionOfItsRule) {
       if (action.kind == ActionKind::update) newest = action.version;
       if (action.kind != ActionKind::forward && action.kind != ActionKind::backward) continue;
       EXPECT_EQ(action.version, std::max(action.micro_batch / kBatch - 1, 0));
-      // The gradient is of the version before the one that it updates.
+      // The gradient belongs to the weight version before the one that it updates.
       if (action.kind == ActionKind::backward && action.micro_batch >= kBatch) {
         EXPECT_EQ(newest - action.version, 1);
       }
@@ -178,12 +178,12 @@ TEST(Refusals, NameTheSettingAndTheReason) {
       {"dualpipe_v", "stages=4,micro_batches=7",
        "micro_batches: must be at least twice the stages for dualpipe_v, got 7 for 4 stages"},
       {"interleaved", "stages=4,micro_batches=3",
-       "micro_batches: must be a multiple of 4, or leave a rest of at least as many as the stages, "
-       "as ranks wait for each other forever otherwise, got 3 for 4 stages"},
+       "micro_batches: must be a multiple of 4, or leave a remainder of at least the number of "
+       "stages, because otherwise ranks deadlock, got 3 for 4 stages"},
       {"interleaved", "stages=4,group=3", "group: must be at least the number of stages, 4, got 3"},
       {"pipedream_2bw", "stages=4,micro_batches=3",
-       "micro_batches: must be at least as many as the stages, as two versions of the weights do "
-       "not suffice otherwise, got 3 for 4 stages"},
+       "micro_batches: must be at least the number of stages, because two versions of the weights "
+       "are not enough otherwise, got 3 for 4 stages"},
       {"gpipe", "micro_batches=0", "micro_batches: must be at least 1, got 0"},
   };
   for (const auto& [name, settings, message] : cases)

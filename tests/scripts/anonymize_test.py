@@ -1,4 +1,4 @@
-"""An anonymized trace holds no word of the program, and predictions on it are the same.
+"""An anonymized trace contains no word of the program, and predictions from it are the same.
 
 Looks at the files with Python's own JSON reader and its own list of public words.
 """
@@ -20,7 +20,7 @@ CORPUS = ["hta-small/simple_add_cp.json.gz", "hta-small/event_sync_multi_stream.
           "mi300-act-ckpt/resnet_act_checkpoint.json.gz", "dev-pair-h100-mi300/bertsmall_h100.json.gz"]
 QUESTIONS = [[], ["amp"], ["fused_optimizer"], ["loader"], ["prefetch"], ["cuda_graphs"]]
 
-# What CUDA, PyTorch and NCCL call things, and the keys of the file format.
+# Names of CUDA, PyTorch and NCCL, and the keys of the file format.
 PUBLIC = re.compile(
     r"^(aten|c10|c10d|prims?)::[\w.]+$|^(cuda|cu|hip)[A-Z]\w*$|^hsa_\w+$"
     r"|^[A-Z]\w*Backward\d+$|^torch::autograd::(AccumulateGrad|CopyBackwards|CopySlices|GraphRoot)$"
@@ -60,7 +60,7 @@ def load(path):
 
 
 def texts_of(value):
-    """Every text in a JSON value that is no key."""
+    """Every text in a JSON value that is not a key."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -81,7 +81,7 @@ def numbers(path, steps):
         arguments += ["--with", step]
     done = subprocess.run([FORETRACE, *arguments], capture_output=True, text=True, check=False)
     if done.returncode not in (0, 4):
-        # Refused for a reason that does not depend on names: the same both times.
+        # The refusal must not depend on names: it is the same for both.
         return done.returncode
     answer = json.loads(done.stdout)
     keep = {}
@@ -128,7 +128,7 @@ class Anonymize(unittest.TestCase):
                 self.assertEqual(sorted((words & original) - allowed), [])
 
     def test_what_is_kept_is_public(self):
-        fragments = re.compile(r"^[a-z0-9_:-]+$")  # Of names of kernels.
+        fragments = re.compile(r"^[a-z0-9_:-]+$")  # Parts of kernel names.
         for path in traces():
             with self.subTest(path=path):
                 out = self.path("kept.json")

@@ -1,5 +1,5 @@
-"""The training loop of the samples, as a programmer would have changed it: in what it calls and in which order, what
-memory it copies from, which buffers it has. None of it knows how Foretrace models the same change."""
+"""The training loop of the samples, as a programmer would change it: the calls and their order, the memory that it copies
+from, its buffers. Nothing here knows how Foretrace models the same change."""
 
 import dataclasses
 import json
@@ -18,16 +18,16 @@ UNSCALE = Kernel("void at::native::(anonymous namespace)::multi_tensor_apply_ker
 
 @dataclasses.dataclass
 class Change:
-    """What is different; nothing, as it stands."""
+    """The difference from the original loop; none by default."""
     pinned: bool = False  # Input copies come from pinned memory, and are not waited for.
-    buffers: int = 0  # ... on a stream of their own, into so many buffers in turn.
-    cast_us: float = 0  # Of the conversions of all weights in front of the forward pass.
-    unscale_us: float = 0  # Of a gradient scaler, whose result the host reads.
-    checkpointed: tuple = ()  # Names of modules whose forward pass runs again in front of its backward one.
-    side_us: float = 0  # Of a small kernel on a stream of its own, three times in a step, ordered by no call.
+    buffers: int = 0  # ... on a stream of their own, into this many buffers in turn.
+    cast_us: float = 0  # Duration of converting all weights before the forward pass.
+    unscale_us: float = 0  # Duration of a gradient scaler, whose result the host reads.
+    checkpointed: tuple = ()  # Names of modules whose forward pass runs again before the backward pass.
+    side_us: float = 0  # Duration of a small kernel on a stream of its own, three times in a step, ordered by no call.
     side_blocks: bool = False  # That stream is a blocking one.
     beside_backward_us: float = 0  # The host waits for the forward pass, and computes while the device goes on.
-    stall_us: float = 0  # The host does something else for so long in front of each step.
+    stall_us: float = 0  # The host does something else for this long before each step.
     flags: bool = False  # The profiler recorded how streams were created.
 
 
@@ -35,8 +35,8 @@ class ChangedTraining(Training):
     def __init__(self, settings, change=Change()):
         super().__init__(settings)
         self.change = change
-        self._used = []  # Of each step: the event behind its work.
-        self._again = {}  # Of the tape: where the work of a module ends, and what it is.
+        self._used = []  # For each step, the event after its work.
+        self._again = {}  # For the tape: where the work of a module ends, and the module.
         if change.side_blocks:
             self.gpu.blocking.add(SIDE_STREAM)
 
@@ -103,7 +103,7 @@ class ChangedTraining(Training):
         super()._backward_op(thread, op, sequence, forward_start)
 
     def _run_again(self, module):
-        """On the thread of the backward pass, as torch.utils.checkpoint does it."""
+        """Recomputes on the thread of the backward pass, as torch.utils.checkpoint does."""
         main, self.main = self.main, self.autograd
         allocator, self.allocator = self.allocator, None
         super()._forward(module, [], [])
@@ -142,6 +142,6 @@ class ChangedTraining(Training):
 
 
 def add_header(path, key, value):
-    """Puts one more member in front of a trace's others."""
+    """Adds one more member in front of the others of a trace."""
     text = path.read_text().lstrip()
     path.write_text("{" + json.dumps(key) + ": " + json.dumps(value) + "," + text[1:])

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""`check` finds what made a program slower, and is silent about what did not.
+"""`check` finds changes that made a program slower, and is silent about harmless ones.
 
-Real changes of a program are planted in copies of the sample traces, with the consequences they have for all times
-behind them; harmless differences between two recordings of one program are, too. Each of the former must fail, with its
-cause and its place; none of the latter may.
+Real changes of a program are planted in copies of the sample traces, with their effects on all later times; so are
+harmless differences between two recordings of one program. Each real change must fail, with its cause and its place;
+no harmless one may.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ PROGRAM = os.environ.get("FORETRACE", str(ROOT / "build" / "foretrace"))
 
 
 def framed(name):
-    """A sample in which some work has frames of the user's own code."""
+    """A sample in which some work has stack frames of the user's own code."""
     trace = sample(name)
     in_each_step(trace, "aten::cross_entropy_loss" if name == "small" else "aten::relu_",
                  [user_frame(31, [op("aten::clone", [launch("copy_kernel", 3.0)])], "helper")])
@@ -45,7 +45,7 @@ def framed(name):
 
 
 def corpus_traces():
-    """Recordings of the profiler of three jobs, the smallest, which Python edits in a moment."""
+    """Profiler recordings of three jobs, the smallest ones, which Python can edit quickly."""
     found = {}
     paths = [path for path in pathlib.Path(os.environ["FORETRACE_CORPUS"]).rglob("*.json*")
              if path.name.endswith((".json", ".json.gz")) and path.stat().st_size < 4_000_000]
@@ -64,7 +64,7 @@ def corpus_traces():
 
 
 def least_corpus_traces():
-    """Recordings of several steps that Python edits at once, the smallest first."""
+    """Recordings of several steps that Python can edit quickly, the smallest first."""
     found = []
     paths = [path for path in pathlib.Path(os.environ["FORETRACE_CORPUS"]).rglob("*.json*")
              if path.name.endswith((".json", ".json.gz")) and path.stat().st_size < 1_300_000]
@@ -89,7 +89,7 @@ def in_the_middle_of_steps(trace, items):
             trace.insert(ops[len(ops) // 2], items)
 
 
-# (what is planted, metric that must fail, what the greatest causes must say)
+# (planted change, metric that must fail, words that the greatest causes must contain)
 PLANTED_ANYWHERE = [
     (sync_call, "syncs", "new cudaStreamSynchronize|more cudaStreamSynchronize"),
     (lambda: op("aten::copy_", [copy_call(PAGEABLE, 1500.0, 8_000_000)]), "pageable_copies", "Memcpy HtoD"),
@@ -138,7 +138,7 @@ class Planted(unittest.TestCase):
                 self.assertTrue(any(re.search(cause, text) for text in told[:4]), "\n".join(told))
 
     def test_what_a_step_hides_is_found(self):
-        """Too small for the step time, or in one step alone: what gate_table.py counts on recordings of any job."""
+        """Changes too small for the step time, or in one step alone, which gate_table.py counts on recordings of any job."""
         with_reduce = sample("small")
         in_each_step(with_reduce, "aten::cross_entropy_loss", [op("c10d::allreduce_", [launch(NCCL, 3000.0)])])
         with_reduce.retime()
@@ -217,7 +217,7 @@ class Planted(unittest.TestCase):
                     self.assertTrue(done.stdout.startswith("PASSED:"), done.stdout)
 
     def run_anew(self, settings, **changed):
-        """What another run of a sample's program would have been recorded as, from its simulator."""
+        """The recording of another run of a sample's program, from its simulator."""
         for name, value in changed.items():
             self.assertTrue(hasattr(settings, name), name)
         path = self.folder / "run.json.gz"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-""".ci/run hears nothing of the shell that it was started from but what a clean machine would set as well."""
+""".ci/run sees nothing of the environment of the shell that starts it, except what a clean machine would set, too."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
-"""What `info` says of the execution traces in a folder of real ones is what they say themselves, counted
-here without the program: PyTorch's with json, Chakra's with a decoder of a few lines."""
+"""The output of `info` about real execution traces equals totals that are counted here without the program:
+PyTorch's with json, Chakra's with a decoder of a few lines."""
 
 import ast
 import gzip
@@ -192,7 +192,7 @@ class ExecutionTraceTotals(unittest.TestCase):
 
 @unittest.skipUnless(FORETRACE, "needs FORETRACE")
 class ExecutionTraceCommands(unittest.TestCase):
-    """What the commands make of a small execution trace, alone and beside a profiler's."""
+    """The answers of the commands to a small execution trace, alone and beside a profiler's trace."""
 
     OPS = ["aten::zeros", "aten::mm", "aten::relu"]
 

@@ -1,5 +1,5 @@
-"""What practitioners ask first, in their words: each is answered, or led by the message to a question that is. The program is named
-by FORETRACE. With --transcript, prints each command and the first line of its answer."""
+"""The first questions of practitioners, in their words: each is answered, or its message leads to a question that is answered. FORETRACE
+names the program. With --transcript, prints each command and the first line of its answer."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ FORETRACE = os.environ.get("FORETRACE", "foretrace")
 LOADER, GPU, LAUNCH = (f"traces/{name}.pt.trace.json.gz" for name in
                        ("resnet18-v100-loader0", "gpt-a100-gpu-bound", "gpt-a100-launch-bound"))
 
-# The question, and where it is not answered at once, what its message has and the question that this leads to.
+# The question and, if it is not answered at once, a part of its message and the question that the message leads to.
 QUESTIONS = [
     (f"predict {GPU} --with bf16", None, None),
     (f"predict {LOADER} --with num_workers=4", None, None),

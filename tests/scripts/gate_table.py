@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How much of what makes a job slower `check` finds: regressions and harmless edits planted in recordings of any job.
+"""Measures how many regressions `check` finds: plants regressions and harmless edits in recordings of any job.
 
     FORETRACE=build/foretrace tests/scripts/gate_table.py [--keep FOLDER] [--only EDIT,...] RECORDING...
 
-Each edit is planted in a copy of each recording that it fits, with 0.5 % of noise on all work of devices, and held
-against a baseline of the recording as it was. One line an edit: how often it failed, was undecided or warned, how often
+Each edit is planted in a copy of each recording that it fits, with 0.5 % of noise on all device work, and compared
+with a baseline of the original recording. One line an edit: how often it failed, was undecided or warned, how often
 nothing was said, and how often the first cause named it. `--keep` keeps the edited recordings for the next run.
 """
 
@@ -31,7 +31,7 @@ OLD_CATEGORIES = {"Operator": "cpu_op", "Kernel": "kernel", "Memcpy": "gpu_memcp
 
 
 def recording(path):
-    """Old recordings get the categories of new ones; times begin at 0, where a float keeps them exactly."""
+    """Gives old recordings the categories of new ones, and makes times begin at 0, where a float is exact."""
     trace = Recording(path)
     begin = min(e["ts"] for e in trace.events if "ts" in e and e.get("ts", 0) > 0 and "dur" in e)
     kept = []
@@ -52,11 +52,11 @@ def recording(path):
 
 
 class DoesNotFit(Exception):
-    """The recording has nothing that the edit could change."""
+    """Raised if the recording has nothing that the edit could change."""
 
 
 def main_ops(trace, step):
-    """The outermost ones, in order."""
+    """The outermost of these events, in order."""
     ops = sorted((e for e in trace.events if e.get("cat") == "cpu_op" and e.get("tid") == step["tid"]
                   and step["ts"] <= e["ts"] < end_of(step)), key=lambda e: (e["ts"], -e["dur"]))
     outer, end = [], 0.0
@@ -91,7 +91,7 @@ def shape_of(event):
 
 
 def by_work(trace):
-    """Kernels of one name and grid, those with most work first, of what is launched in steps."""
+    """Kernels launched in steps, by name and grid, those with the most work first."""
     spans = [(step["ts"], end_of(step)) for step in trace.steps()]
     launched = {e["args"].get("correlation") for e in trace.events if e.get("cat") in HOST_CALLS
                 and any(begin <= e["ts"] < end for begin, end in spans)}
@@ -113,7 +113,7 @@ def slow_kernel(trace, rank, factor):
 
 
 def plain(name):
-    """What of a kernel's name an answer shows at least."""
+    """The part of a kernel's name that every answer shows."""
     name = re.sub(r"^void |\(anonymous namespace\)::|at::native::", "", name)
     return re.split(r"[<(\d]", name)[0][:40]
 
@@ -195,7 +195,7 @@ def split_kernel(trace):
 
 
 def replaced_kernel(trace):
-    """Under a name of another family, as after an update of a library."""
+    """Replaces a kernel by a slower one of another family, as an update of a library may do."""
     chosen = by_work(trace)[1:2]
     if not chosen:
         raise DoesNotFit
@@ -207,7 +207,7 @@ def replaced_kernel(trace):
 
 
 def spread_kernel(trace):
-    """All shapes of the smallest name with several that is worth noticing: its slowdown is 0.3 % of all kernels' work."""
+    """Slows all shapes of one kernel name: the smallest with several shapes whose slowdown is worth noticing, 0.3 % of all kernels' work."""
     grids, work = {}, {}
     for name, grid in by_work(trace):
         grids.setdefault(name, set()).add(grid)
@@ -280,7 +280,7 @@ def unchanged(trace):
 
 
 SMALL_OP = op("aten::mul", [launch(SMALL, 2.0)])
-# Each edit that is planted, and the words of its first cause; {} stands for what the edit returns.
+# Each edit, and the words of its first cause; {} stands for the value that the edit returns.
 REGRESSIONS = {
     "one kernel +15 %": (lambda t: slow_kernel(t, 0, 1.15), "{}.* slower"),
     "another kernel +15 %": (lambda t: slow_kernel(t, 3, 1.15), "{}.* slower"),

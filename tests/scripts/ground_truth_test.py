@@ -1,4 +1,4 @@
-"""The campaign's bookkeeping, tried without a GPU: what is done is kept, what fails is told, and nothing made up gets into traces/."""
+"""The campaign's bookkeeping, tested without a GPU: finished work is kept, failures are reported, and no made-up data gets into traces/."""
 
 import json
 import os
@@ -27,7 +27,7 @@ LOADER = ["image-loader/loader_workers", "image-loader/pinned", "image-loader/pr
 class Campaign(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        """A campaign that is done, for those that look at one."""
+        """A finished campaign, for tests that look at one."""
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.finished = pathlib.Path(folder.name)
@@ -132,7 +132,7 @@ class Campaign(unittest.TestCase):
         self.assertIn("failed: image-loader/pinned", done.stdout)
         self.assertEqual(self.statuses(), {LOADER[0]: "done", LOADER[1]: "failed", LOADER[2]: "done"})
         self.assertIn("CUDA out of memory", self.results()["cases"][1]["message"])
-        self.assertEqual(self.run_it("--only", "image-loader").returncode, 1)  # Not tried again unless asked to.
+        self.assertEqual(self.run_it("--only", "image-loader").returncode, 1)  # Failed cases are not tried again unless requested.
         self.assertEqual(self.run_it("--only", "image-loader", "--retry").returncode, 0)
         self.assertEqual(set(self.statuses().values()), {"done"})
 

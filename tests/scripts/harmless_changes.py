@@ -1,4 +1,4 @@
-"""In what two recordings of one program may differ. Each change is made in place."""
+"""Differences that two recordings of one program may have. Each change is made in place."""
 
 import random
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Installs what was built into a folder, and uses it from there: the program, its manuals and completion, and the library
-from a CMake project of somebody else; and makes packages. Needs $FORETRACE, the program in its build folder."""
+"""Installs the build into a folder, and uses it from there: the program, its manuals and completion, and the library
+from another CMake project. Also makes packages. Needs $FORETRACE, the program in its build folder."""
 
 import os
 import pathlib
@@ -39,7 +39,7 @@ int main(int, char** arguments) {
 
 
 def run(*command, **options):
-    """What a command prints. Where it fails, all of that is the failure's message."""
+    """The output of a command. If the command fails, the output is the message of the failure."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, **options)
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
@@ -52,7 +52,7 @@ class Install(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
         cls.prefix = pathlib.Path(cls.folder.name) / "prefix"
-        shutil.rmtree(BUILD / "manuals", ignore_errors=True)  # As where only the program was built.
+        shutil.rmtree(BUILD / "manuals", ignore_errors=True)  # As if only the program had been built.
         run("cmake", "--install", BUILD, "--prefix", cls.prefix)
 
     def test_the_program_answers_from_where_it_was_installed(self):

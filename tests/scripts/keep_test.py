@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Nothing that is kept as expected is rewritten unseen: scripts/keep.py, on which scripts/bless.sh and readme.py --write rely."""
+"""No expected output is rewritten unseen: tests scripts/keep.py, which scripts/bless.sh and readme.py --write use."""
 
 import os
 import pathlib
@@ -24,7 +24,7 @@ class Keep(unittest.TestCase):
         self.file = self.kept / "case" / "expected.txt"
 
     def run_keep(self, *options, answer=None):
-        """What a run says and its exit status, typing `answer` on a terminal if there is one."""
+        """The output of a run and its exit status. Types `answer` on a terminal if it is given."""
         command = [sys.executable, "-B", str(KEEP), str(self.found), str(self.kept), *options]
         if answer is None:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)

@@ -1,4 +1,4 @@
-"""The sample traces must be what the script writes, and must obey the rules of the machine they pretend to come from."""
+"""The sample traces must equal the output of the script, and must obey the rules of the machine that they imitate."""
 
 import collections
 import gzip
@@ -40,7 +40,7 @@ class Sample:
         return start, start + nanoseconds(event["dur"])
 
     def busy(self):
-        """Share of the time between the first and the last work of the device in which there is any."""
+        """The share of time, between the first and the last work of the device, in which the device works."""
         first, end, total = self.interval(self.device[0])[0], 0, 0
         for start, finish in map(self.interval, self.device):
             total += max(0, finish - max(start, end))

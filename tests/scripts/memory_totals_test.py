@@ -1,6 +1,6 @@
-"""What foretrace says about memory snapshots and AMD's recordings, against what python counts in the same files; and the
-snapshots that it writes, against what PyTorch's viewer needs. The files are those of the folder in the environment variable
-FORETRACE_CORPUS; the program is named by FORETRACE. Skipped without."""
+"""Compares foretrace's totals of memory snapshots and AMD's recordings with counts made in Python from the same files, and the
+snapshots that it writes with the needs of PyTorch's viewer. FORETRACE_CORPUS names the folder with the files, FORETRACE the
+program. Skipped without them."""
 
 import collections
 import gzip
@@ -156,7 +156,7 @@ class Snapshots(unittest.TestCase):
                         continue
                     complete += 1
                     allocator, reserved_peak = replay(events)
-                    # The replay is right if it ends with the very blocks of the snapshot.
+                    # The replay is right if it ends with exactly the blocks of the snapshot.
                     self.assertEqual(sorted((block[0], block[1]) for _, blocks in allocator.segments.values() for block in blocks
                                             if block[2]), sorted((block["address"], block["size"]) for block in used))
                     self.assertEqual(shown[device]["peak_allocated_bytes"], allocator.peak)
@@ -177,7 +177,7 @@ class Snapshots(unittest.TestCase):
                 for peak in json.loads(done.stdout)["baseline"]["memory"]:
                     if whole[peak["device"]]:
                         self.assertEqual(peak["peak_reserved_bytes"], peak["recorded_reserved_bytes"])
-                    else:  # Where free memory lay when the history began is not known.
+                    else:  # The addresses of free memory at the beginning of the history are unknown.
                         self.assertAlmostEqual(peak["peak_reserved_bytes"] / peak["recorded_reserved_bytes"], 1, delta=0.01)
 
     def test_what_is_written_is_what_was_read(self):
@@ -190,7 +190,7 @@ class Snapshots(unittest.TestCase):
                 for one in before["device_traces"]:
                     for event in one:
                         for extra in set(event) - {"action", "addr", "size", "stream", "time_us", "frames", "device_free"}:
-                            del event[extra]  # What a trace has no place for.
+                            del event[extra]  # A trace cannot store these.
                 def parts(snapshot):
                     for segment in snapshot["segments"]:
                         yield segment
@@ -212,7 +212,7 @@ class Snapshots(unittest.TestCase):
 
 
 def check_snapshot(test, path):
-    """What the viewer relies on: known opcodes; blocks that tile their segment; each free of a block that was given out."""
+    """Checks what the viewer relies on: known opcodes, blocks that tile their segment, and no free of a block that was not allocated."""
     data = path.read_bytes()
     names = {opcode.name for opcode, _, _ in pickletools.genops(data)}
     test.assertLessEqual(names, VIEWER_OPCODES)

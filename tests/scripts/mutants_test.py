@@ -1,4 +1,4 @@
-"""The list of planted bugs must stay true, and what a planted bug does must be told rightly."""
+"""The list of planted bugs must stay valid, and the result of a planted bug must be reported correctly."""
 
 import pathlib
 import sys
@@ -15,7 +15,7 @@ ENTRY = {"name": "notes-forget", "file": "src/base/notes.cc", "before": "note->c
 
 
 def listed(*entries):
-    """What reading a list with these entries gives."""
+    """The result of reading a list with these entries."""
     def text(value):
         return "[" + ", ".join(map(text, value)) + "]" if isinstance(value, list) else f"'''{value}'''"
 
@@ -53,7 +53,7 @@ class List(unittest.TestCase):
 
 
 class Outcome(unittest.TestCase):
-    """Of programs that write what GoogleTest writes."""
+    """Tests with programs that print the same as GoogleTest."""
 
     def first_failure(self, script, silence=run.SILENCE_SECONDS):
         with tempfile.TemporaryDirectory() as folder:

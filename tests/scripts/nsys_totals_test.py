@@ -1,6 +1,6 @@
-"""What foretrace says about reports of Nsight Systems, against what SQL finds in the same tables; and its own export to those
-tables, against scripts as people write them for nsys. The reports of the corpus are those of the folder in the environment
-variable FORETRACE_CORPUS (skipped without); the program is named by FORETRACE."""
+"""Compares foretrace's totals of Nsight Systems reports with SQL on the same tables, and runs scripts that people write for nsys
+on foretrace's own export to those tables. FORETRACE_CORPUS names the folder with the reports (skipped without it), FORETRACE the
+program."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def run(*arguments):
 
 
 def shown(path):
-    """What `info` says: one object per process."""
+    """The output of `info`: one object per process."""
     found = json.loads(run("info", path, "--format", "json", "--no-cache", "--quiet"))
     return found if isinstance(found, list) else [found]
 
@@ -52,7 +52,7 @@ class Report:
         return self.database.execute(f"SELECT {columns} FROM {name} {where}").fetchall() if name in self.tables else []
 
     def processes(self):
-        """Those with device work, by the least device and then by their number."""
+        """The processes with device work, ordered by their lowest device and then by their number."""
         least = {}
         for table in DEVICE_TABLES:
             for process, device in self.rows(table, "globalPid, min(deviceId)", "GROUP BY 1"):
@@ -153,7 +153,7 @@ class NsysTotals(unittest.TestCase):
 
 @unittest.skipUnless(FORETRACE, "FORETRACE names no program")
 class NsysExport(unittest.TestCase):
-    """Queries as in scripts made for nsys, on what foretrace exports."""
+    """Queries of scripts made for nsys, on foretrace's export."""
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()

@@ -1,4 +1,4 @@
-"""What makes a program slower: changes planted in copies of the sample traces, with what they do to all times behind them."""
+"""Changes that make a program slower, planted in copies of the sample traces, with their effects on all later times."""
 
 import pathlib
 
@@ -18,7 +18,7 @@ def sample(name):
 
 
 def in_each_step(trace, name, items, which=0, of=None):
-    """Work in front of an op of each step."""
+    """Work before an op of each step."""
     for step in trace.steps():
         found = (of or trace.ops)(step, name)
         trace.insert(found[which]["ts"], items)
@@ -209,7 +209,7 @@ def pause_in_each_step():
     return before, after
 
 
-# (what is planted, metric that must fail, what the greatest causes must say)
+# (planted change, metric that must fail, words that the greatest causes must contain)
 REGRESSIONS = [
     (new_syncs_in_forward, "syncs", r"3 new cudaStreamSynchronize.*train\.py:88 in forward"),
     (item_at_the_end_of_a_step, "syncs", r"1 new cudaStreamSynchronize.*train\.py:120 in train.*aten::item"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a release holds, made of the build that is there: $FORETRACE is its program."""
+"""The files of a release, made from the existing build, whose program is $FORETRACE."""
 
 import hashlib
 import json

@@ -1,8 +1,8 @@
 """A recording of PyTorch's profiler that can be edited as a changed program would have changed it.
 
-What is edited shifts what comes behind: a host thread that does more begins the rest later, a kernel waits for its launch
-and for the kernel in front of it, a synchronizing call returns behind what it waits for. All host threads are taken
-for one line of work, as they are in a training step, where one of them works while the others wait.
+An edit shifts everything after it: a host thread that does more begins its later work later, a kernel waits for its launch
+and for the previous kernel, a synchronizing call returns after the work it waits for. All host threads are treated as one
+sequence of work, as in a training step, where one of them works while the others wait.
 
     trace = Recording(path)
     for step in trace.steps():
@@ -35,7 +35,7 @@ class Recording:
             self.document = json.load(file)
         self.events = self.document["traceEvents"]
         self.insertions = []      # (time, items)
-        self.named = {}           # events by category and name, as far as they were asked for
+        self.named = {}           # events by category and name, as far as they were requested
         self.next_correlation = 5_000_000
 
     # Finding places.
@@ -112,7 +112,7 @@ class Recording:
         return front
 
     def _place(self, event, launch, new_launch, before):
-        """When a device event starts now, by what made it start before."""
+        """The new start of a device event, from the cause of its recorded start."""
         stream = event["args"]["stream"]
         free = self.finish.get(stream, -1e18)
         lag, gap = event["ts"] - launch, event["ts"] - end_of(before) if before else 1e18
@@ -239,14 +239,14 @@ def grow_blocks(events, growth):
         args["Total Allocated"] += more
 
 
-# What may be inserted. Each is called with the recording, the time and the thread, and returns when it is done.
+# Items to insert. Each is called with the recording, the time and the thread, and returns the time at which it is done.
 
 def delay(length):
     return lambda trace, now, thread: now + length
 
 
 def frame(text, items):
-    """A frame of Python around others."""
+    """A Python frame around other items."""
     def run(trace, now, thread):
         end = now
         for item in items:
@@ -267,7 +267,7 @@ def op(name, items, before=3.0, behind=2.0):
 
 
 def sync_call(name="cudaStreamSynchronize"):
-    """Waits for all that was launched."""
+    """Waits for all launched work."""
     def run(trace, now, thread):
         trace.next_correlation += 1
         done = max(list(trace.finish.values()) + [now])
@@ -286,7 +286,7 @@ def host_call(name, length=1.5):
 
 
 def launch(name, length, stream=None, cat="kernel", call="cudaLaunchKernel", wait_for=(), **args):
-    """A call of 5 us and what it launches. `wait_for`: streams whose work it stands behind."""
+    """A call of 5 us and the work that it launches. `wait_for`: streams whose work it waits for."""
     def run(trace, now, thread):
         trace.next_correlation += 1
         line = stream if stream is not None else trace.busiest

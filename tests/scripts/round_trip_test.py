@@ -1,5 +1,5 @@
-"""Every exporter's file, read by its own tool and by foretrace: the same steps, the same answer, the same job to the gate. Samples of
-the project, and two recordings of the folder in FORETRACE_CORPUS where it is set; the program is named by FORETRACE."""
+"""The file of every exporter, read by the format's own tool and by foretrace: the same steps, the same answer, the same job for `check`.
+Uses the samples, and two recordings from the folder FORETRACE_CORPUS if it is set; FORETRACE names the program."""
 
 import gzip
 import json
@@ -75,7 +75,7 @@ class RoundTrip(unittest.TestCase):
                         path = self.written(f"x.{ending}")
                         run(*(("convert", trace, path) if way == "convert" else ("predict", trace, "--perfetto", path)))
                         again = predicted(path)
-                        # The last step ends with its last event; which that is, may change with what is not written.
+                        # The last step ends with its last event, which may be one that the format cannot store.
                         self.assertEqual(again["measured"]["steps"][:-1], answer["measured"]["steps"][:-1])
                         for key in ("steps", "step_time_ns"):
                             self.assert_close(again["measured"][key], answer["measured"][key])

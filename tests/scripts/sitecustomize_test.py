@@ -1,4 +1,4 @@
-"""The import hook of `foretrace collect` must mark what it promises, and the program must not notice it."""
+"""The import hook of `foretrace collect` must mark the steps that it promises, and the program must not notice it."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SITE = ROOT / "src" / "collect" / "site"
 
-# A torch of a few lines with the hooks of the real one. What it is asked to do goes into CALLS.
+# A torch of a few lines with the hooks of the real one. It writes its calls into CALLS.
 TORCH = {
     "__init__.py": """
         CALLS = []
@@ -119,7 +119,7 @@ class Sitecustomize(unittest.TestCase):
                               cwd=self.folder, timeout=60)
 
     def calls(self, text, **variables):
-        """What torch was asked to do by a program and the hook."""
+        """The calls that a program and the hook made to torch."""
         done = self.run_program("import torch\n" + textwrap.dedent(text) + "\nprint('\\n'.join(torch.CALLS))", **variables)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout.splitlines()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts/skipped.py says of the results that ctest writes, for tests that are skipped in each way there is."""
+"""The output of scripts/skipped.py for results of ctest with tests that are skipped in every possible way."""
 
 import pathlib
 import shutil

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A sweep that is killed again and again, at any time, loses nothing and does nothing twice: what it leaves in the end is what one
-that was never stopped writes. Shards that are killed too, and asked to stop politely, are put together to the same bytes."""
+"""A sweep that is killed again and again, at any time, loses nothing and does nothing twice: its final file is the same as that of a
+sweep that was never stopped. Shards that are killed, or asked to stop politely, are merged to the same bytes."""
 import os
 import pathlib
 import random
@@ -35,7 +35,7 @@ def lines(path):
 
 
 def killed_ten_times(ask, results, took, random_times):
-    """Kills at random times; each run goes on from where the last one was."""
+    """Kills at random times; each run continues where the last one stopped."""
     for _ in range(10):
         before = lines(results)
         process = start(*ask, "--output", results)
@@ -55,7 +55,7 @@ def stopped_politely(ask, results, stop):
     process.send_signal(stop)
     _, errors = process.communicate(timeout=60)
     if process.returncode == 0:
-        return  # It was done before.
+        return  # It had already finished.
     assert process.returncode == 128 + stop, (process.returncode, errors)
     assert b"run the same command again to continue" in errors, errors
     assert results.read_bytes().endswith(b"\n"), "a line is torn"

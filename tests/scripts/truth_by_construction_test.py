@@ -1,5 +1,5 @@
-"""Predictions against the truth: a loop is simulated before and after a change of the program, and foretrace predicts
-the one from the recording of the other. Needs the program in the environment variable FORETRACE; skipped without."""
+"""Compares predictions with the truth: a loop is simulated before and after a change of the program, and foretrace predicts
+the changed one from the recording of the original. FORETRACE names the program; skipped without it."""
 
 import dataclasses
 import json
@@ -61,7 +61,7 @@ ALL = [name for name in CHANGES if name != EIGHT]
 
 
 def language_model(gemm, device=A100, layers=4, **settings):
-    """The sample that is bound by the device, with a model built for `device`; nothing else is that device's."""
+    """The sample that is bound by the device, with the model built for `device`; everything else stays as in the sample."""
     model = gpt(device, layers, 16, 1024, 1024, 32000, gemm)
     return dataclasses.replace(make_samples.gpu_bound(), model=model, memory_events=False, sync_records=False, **settings)
 
@@ -72,14 +72,14 @@ def small_language_model(**settings):
 
 
 def images_from_workers(**settings):
-    """A perceptron that is given 77 MB in each step, as fast as it can take them."""
+    """A perceptron that gets 77 MB in each step, as fast as it can process them."""
     return dataclasses.replace(make_samples.input_bound(), workers=8, load_us=30_000, reads_loss=False, steps=8, warm_up=8,
                                **settings)
 
 
 @dataclasses.dataclass
 class Classes(Device):
-    """A device on which products take less of their time than other arithmetic: those that ran in TF32 gain less."""
+    """A device with three times the arithmetic, but `gain` times for kernels named `product`, as products that ran in TF32 gain less."""
     product: str = ""
     gain: float = 1
 
@@ -104,7 +104,7 @@ class Truth(unittest.TestCase):
         self.addCleanup(self._folder.cleanup)
 
     def record(self, settings, program=Change(), retimed=lambda training: None, clock_us=0):
-        """A recording whose device clock is late by `clock_us`."""
+        """A recording whose device clock is behind by `clock_us`."""
         training = ChangedTraining(settings, program)
         retimed(training)
         training.run()
@@ -134,7 +134,7 @@ class Truth(unittest.TestCase):
         self.assertLess(abs(error), GREATEST_ERROR, what)
 
     def check(self, loop, settings, recordings, program=Change(), names=ALL):
-        """`recordings` are what the same loop may look like: whether sync records are in it, how late the clock is."""
+        """`recordings` are the forms that a recording of the same loop may have: with or without sync records, with the clock behind or not."""
         truths = {name: self.measured(self.record(settings, program, CHANGES[name][0])) for name in names}
         for sync_records, clock_us in recordings:
             trace = self.record(dataclasses.replace(settings, sync_records=sync_records), program, clock_us=clock_us)
@@ -144,7 +144,7 @@ class Truth(unittest.TestCase):
                     self.compare(f"{loop}{seen}, {name}", self.answer(trace, *CHANGES[name][1]), truths[name])
 
     def check_change(self, what, settings, program, *uses, base=None):
-        """What `uses` predict from a recording of the unchanged program, `base`, against the changed one."""
+        """Compares the prediction with `uses`, from a recording of the unchanged program `base`, with the changed program."""
         truth = self.measured(self.record(settings, program))
         answer = self.answer(self.record(*(base or (settings, Change()))), *uses)
         with self.subTest(what):
@@ -165,7 +165,7 @@ class Retimed(Truth):
         self.check("device-bound", make_samples.gpu_bound(), [(True, 50), (False, 50), (True, -50)], names=[FIFTH, THREE])
 
     def test_host_that_waits_for_an_event(self):
-        """What is launched behind the event is not waited for: the host computes beside the backward pass."""
+        """Work launched after the event is not waited for: the host computes during the backward pass."""
         self.check("event wait", language_model(GEMM, reads_loss=False), [(True, 0), (False, 0)],
                    Change(beside_backward_us=60_000), [FIFTH, HALF, THREE])
 
@@ -175,12 +175,12 @@ class Retimed(Truth):
                    Change(stall_us=45_000), [FIFTH, HALF])
 
     def test_default_stream_that_waits_for_another(self):
-        """In the recording nothing had to wait; with longer kernels all of it does."""
+        """In the recording nothing had to wait; with longer kernels everything does."""
         self.check("blocking, flags", small_language_model(), [(False, 0)],
                    Change(side_us=60, side_blocks=True, flags=True), [HALF, THREE, EIGHT])
 
     def test_default_stream_that_waits_without_flags(self):
-        """The side work is long enough to show that the default stream waits for it; not the other way round."""
+        """The side work is long enough to show that the default stream waits for it, but not that it waits for the default stream."""
         self.check("blocking, no flags", small_language_model(), [(False, 0)],
                    Change(side_us=400, side_blocks=True), [HALF, THREE, EIGHT])
         self.check_said(small_language_model(), Change(side_us=400, side_blocks=True), True)
@@ -236,7 +236,7 @@ class Changed(Truth):
         for what, base in (("launch-bound", make_samples.launch_bound()),
                            ("balanced", dataclasses.replace(make_samples.launch_bound(), model=model)),
                            ("device-bound", language_model(GEMM, layers=12))):
-            # Small copies from pageable memory wait for the device as well.
+            # Small copies from pageable memory wait for the device, too.
             base = dataclasses.replace(base, pinned_prefetch=True)
             self.check_change(f"remove_sync, {what}", dataclasses.replace(base, reads_loss=False), Change(),
                               "remove_sync:copies=go", base=(base, Change()))

@@ -1,6 +1,6 @@
-// Compares with Daydream's simulation algorithm on cases small enough to be worked out by hand:
-// launches on one CPU thread that take 5us each with 3us of other work behind, kernels on one
-// stream, and a synchronization at the end.
+// Compares with Daydream's simulation algorithm on cases that are small enough to be computed by
+// hand: launches on one CPU thread that take 5us each and are followed by 3us of other work,
+// kernels on one stream, and a synchronization at the end.
 
 #include <gtest/gtest.h>
 
@@ -69,8 +69,8 @@ TEST(Daydream, AFusedOptimizerIsOneLaunchAndOneKernel) {
   EXPECT_EQ(simulate(graph).length, 5271us);
 }
 
-// Three layers: backward 2 each, transfers of 1, 1 and 6, and the next forward 1 each, which needs
-// the transfer of its layer. The transfers share one channel.
+// Three layers: backward 2 each, transfers of 1, 1 and 6, and the next forward pass 1 each, which
+// waits for the transfer of its layer. The transfers share one channel.
 constexpr std::string_view kTransfers = R"(
     gpu: c 2, b 2, a 2, A 1, B 1, C 1
     net%: z:transfer 6 {priority=1}, y:transfer 1 {priority=2}, x:transfer 1 {priority=3}

@@ -39,7 +39,7 @@ TEST(Compiled, SaysWhatItCannotDo) {
   };
   EXPECT_EQ(error_of("x: A 1\nlink [shared=1GB/s]:"), "no error");
   EXPECT_EQ(error_of("link [shared=1GB/s]: A 1"),
-            "all lanes must run their tasks in line, but \"link\" does not");
+            "all lanes must run their tasks in order, but \"link\" does not");
   EXPECT_EQ(error_of("x: A 1\nA -> A"),
             "tasks wait for each other in a cycle of 1: \"A\" on x -> \"A\" on x (structural)");
 }

@@ -1,4 +1,4 @@
-// A shared lane against the definition of max-min fairness, worked out anew at every change.
+// A shared lane, compared with the definition of max-min fairness, computed again at every change.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ struct Transfer {
   double finish = -1;
 };
 
-/// In order of limits, each takes its limit or an equal part of what is left.
+/// In order of limits, each transfer gets its limit or an equal part of the remaining capacity.
 void share(std::vector<Transfer*>& running, double capacity) {
   std::sort(running.begin(), running.end(),
             [](const Transfer* a, const Transfer* b) { return a->limit < b->limit; });

@@ -13,7 +13,7 @@
 namespace foretrace {
 namespace {
 
-/// The picture of each rank, on its own clock.
+/// The picture of each rank, with times of its own clock.
 std::string pictures(const std::vector<Inference>& ranks, const RankJoin& join) {
   std::vector<JoinedGraph> graphs;
   for (std::size_t i = 0; i < ranks.size(); ++i)
@@ -42,7 +42,7 @@ one |BBBBBBBCCE|
 TEST(JointReplay, EveryRankWaitsForTheLast) {
   std::vector<Inference> ranks = two_ranks();
   const RankJoin join = joined(ranks);
-  ranks[1].graph.task(TaskId{0}).duration = 1us;  // B: now A comes last.
+  ranks[1].graph.task(TaskId{0}).duration = 1us;  // B; then A comes last.
   EXPECT_EQ(pictures(ranks, join), R"(
 zero |AAACCDD|
 one |BCCCCE|
@@ -93,8 +93,8 @@ TEST(JointReplay, ARankAsOftenAsWantedIsReplayedOnce) {
   EXPECT_EQ(simulate_jointly(ranks, {meeting}).of(63).length, 11us);
 }
 
-/// Ranks in a grid of two kinds of groups, in each of which they meet, with up to two stragglers,
-/// groups of uneven sizes, and messages between neighbours.
+/// Ranks in a grid with two kinds of groups. They have collectives in both, with up to two
+/// stragglers, groups of uneven sizes, and messages between neighbours.
 struct RandomJob {
   explicit RandomJob(std::mt19937& random) {
     const auto below = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
@@ -167,8 +167,8 @@ TEST(JointReplay, FoldedAndExactAreEqualToTheNanosecond) {
   EXPECT_GT(folded, 4'000U);
 }
 
-/// Every third of eight replays has the durations of the rows themselves, the others have longer
-/// ones; all tasks are probed.
+/// Every third of eight replays has the recorded durations, the others have longer ones; all tasks
+/// are probed.
 void expect_eight_alike(const JointRows& rows, const JointReplay& once) {
   const std::size_t count = rows.rank_count();
   std::vector<std::vector<Nanoseconds>> longer(count), starts(count), finishes(count);

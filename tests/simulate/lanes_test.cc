@@ -1,4 +1,4 @@
-// Lanes on which tasks do not simply follow each other.
+// Lanes whose tasks do not simply follow each other: shared and priority lanes.
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ x   |aaaaaaaa|
 )");
 }
 
-// c has waited as long as a, which had begun.
+// c has waited as long as a, which has already begun.
 TEST(PriorityLane, WhatWasSetAsideGoesOnInFrontOfItsEquals) {
   EXPECT_EQ(picture(R"(
     cpu: L:launch 3
@@ -87,7 +87,7 @@ x   |aaaabbb|
 }
 
 TEST(SharedLane, TasksDivideTheCapacity) {
-  // 3 kB at 1 GB/s are 3us alone.
+  // 3 kB at 1 GB/s take 3us alone.
   EXPECT_EQ(picture(R"(
     link [shared=1GB/s]: a 0 {bytes=3kB}, b 0 {bytes=3kB}, c 0 {bytes=6kB}
   )"),
@@ -110,7 +110,7 @@ link |aaaaaaaa|
 }
 
 TEST(SharedLane, ATaskIsHeldUpOnlyWhileOthersShare) {
-  // a alone until 2, then half of the capacity each until b is done at 6, then a alone again.
+  // a runs alone until 2; a and b share the capacity until b is done at 6; then a is alone again.
   EXPECT_EQ(picture(R"(
     cpu: L:launch 2
     link [shared=1GB/s]: a 6 {bytes=6kB}, b 1 {bytes=2kB}
@@ -149,9 +149,9 @@ z    |...D....|
 }
 
 TEST(SharedLane, WithoutCapacityIsAnError) {
-  EXPECT_EQ(
-      picture("link [shared=0B/s]: a 3 {bytes=1kB}"),
-      "some tasks never finish: the capacity of a shared lane must be more than 0, and enough");
+  EXPECT_EQ(picture("link [shared=0B/s]: a 3 {bytes=1kB}"),
+            "some tasks never finish: the capacity of a shared lane must be above 0, and large "
+            "enough for its tasks");
   EXPECT_EQ(picture("link [shared=0B/s]: a 3"), R"(
 link |aaa|
 )");
@@ -161,8 +161,8 @@ TEST(SharedLane, ThousandsOfEqualTransfersEndTogether) {
   Graph graph = parse_graph("link [shared=1GB/s]:");
   for (int i = 0; i < 10'000; ++i) graph.append(LaneId{0}, {.bytes = Bytes{1000 + i % 3}});
   const Timeline timeline = simulate(graph);
-  // 10000 tasks of 1000 bytes, then the rest of what is left: 3333 * 1 + 3333 * 2 bytes at 1
-  // byte/ns.
+  // 10000 tasks of 1000 bytes, then the remaining bytes of the others: 3333 * 1 + 3333 * 2 bytes at
+  // 1 byte/ns.
   EXPECT_EQ(timeline.length, Nanoseconds(10'000 * 1000 + 3333 + 2 * 3333));
 }
 

@@ -1,4 +1,4 @@
-// These properties must hold for any graph.
+// Properties that must hold for any graph.
 
 #include <gtest/gtest.h>
 
@@ -46,8 +46,8 @@ TEST(Simulate, TheClockFindsTheSameAsThePass) {
   });
 }
 
-// Where lanes have a clock, too: nothing starts before what it waits for, and what waits for the
-// finish of a task on such a lane, in no past of that finish.
+// On lanes with a clock, too, nothing starts before the tasks that it waits for; a task that waits
+// for the finish of a task on such a lane does not start before that finish.
 TEST(Simulate, NothingStartsBeforeWhatItWaitsFor) {
   for_random_graphs(6, {}, [](Graph& graph, std::mt19937& random) {
     const LaneId lane = graph.add_lane({.name = "priority", .discipline = Discipline::priority});
@@ -82,7 +82,7 @@ TEST(Simulate, AFasterTaskNeverDelaysAnother) {
   });
 }
 
-// With tails this holds to a nanosecond each, which adds up.
+// With tails this holds to a nanosecond for each task, which adds up.
 TEST(Simulate, TwiceTheTimesTakeTwiceTheTime) {
   for_random_graphs(4, {.tails = false}, [](Graph& graph, std::mt19937&) {
     const Timeline before = simulate(graph);
@@ -111,7 +111,8 @@ TEST(Simulate, ARemovedTaskIsOneThatTakesNoTime) {
   });
 }
 
-/// From the first start to the last finish, each link as long as the longest wait between the two.
+/// The path from the first start to the last finish, where each link is as long as the longest wait
+/// between its two tasks.
 Nanoseconds length_of(const Graph& graph, const std::vector<TaskId>& path) {
   Nanoseconds length = graph.task(path.back()).duration;
   for (std::size_t i = 1; i < path.size(); ++i) {

@@ -1,4 +1,4 @@
-"""A headless browser for tests, through WebDriver's HTTP and chromedriver, with nothing but the standard library."""
+"""A headless browser for tests, through WebDriver's HTTP and chromedriver, using only the standard library."""
 
 import json
 import shutil
@@ -67,17 +67,17 @@ class Browser:
         self.post("/url", {"url": address})
 
     def give_files(self, selector, paths):
-        """Chooses files in an <input>, in place of those that it has."""
+        """Chooses files in an <input>, which replace the current ones."""
         self.run(f"document.querySelector({json.dumps(selector)}).value = ''")
         (element,) = self.post("/element", {"using": "css selector", "value": selector}).values()
         self.post(f"/element/{element}/value", {"text": "\n".join(map(str, paths))})
 
     def command(self, name, **parameters):
-        """A command of the DevTools."""
+        """Sends a command of the DevTools."""
         return self.post("/goog/cdp/execute", {"cmd": name, "params": parameters})
 
     def frame(self):
-        """Waits for a picture that is whole."""
+        """Waits until a picture is complete."""
         self.post("/execute/async", {"script": "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))", "args": []})
 
     def run(self, script):
@@ -122,7 +122,7 @@ class Browser:
         return [line["message"] for line in self.post("/se/log", {"type": "browser"})]
 
 
-# Texts that are too close to the colour behind them, as WCAG counts it.
+# Texts with too little contrast to their background, by WCAG's rules.
 CONTRASTS = """
 const parse = text => (text.match(/[\\d.]+/g) ?? []).map(Number);
 const part = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
@@ -151,7 +151,7 @@ return low;
 
 
 def require():
-    """Ends the test as skipped where there is no browser."""
+    """Ends the test as skipped if there is no browser."""
     if not shutil.which("chromedriver") or not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         print("skipped: there is no browser with chromedriver (scripts/setup.sh all)")
         sys.exit(SKIPPED)

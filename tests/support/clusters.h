@@ -1,6 +1,6 @@
 #pragma once
 
-// Machines for tests: as files, as text, and drawn at random.
+// Machines for tests: from files, as text, and drawn at random.
 
 #include <random>
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace foretrace {
 
-/// The cluster of a machine file with this text; an Error as its message, without the path.
+/// The cluster that a machine file with this text describes, or the message of the Error without
+/// the path.
 template <class Ask>
 std::string asked_of_file(const std::string& name, const std::string& text, const Ask& ask) {
   const Folder folder;
@@ -25,7 +26,7 @@ std::string asked_of_file(const std::string& name, const std::string& text, cons
   }
 }
 
-/// A line for each rank and for each link: "node0/gpu0 -> leaf0 network 50 GB/s 1 us x1".
+/// One line for each rank and for each link: "node0/gpu0 -> leaf0 network 50 GB/s 1 us x1".
 inline std::string text_of(const Cluster& cluster) {
   std::string text;
   for (const std::uint32_t node : cluster.placement) text += cluster.nodes[node].name + "\n";
@@ -37,8 +38,8 @@ inline std::string text_of(const Cluster& cluster) {
   return text;
 }
 
-/// Small hosts with devices, NICs, switches and CPUs, joined by few switches: any link may be
-/// there. All bandwidths are whole, so that sums of them are exact.
+/// Random small hosts with devices, NICs, switches and CPUs, joined by few switches; any link may
+/// exist. All bandwidths are whole numbers, so that their sums are exact.
 inline Cluster random_cluster(std::mt19937& random, std::int32_t hosts, bool hosts_touch) {
   const auto below = [&](std::uint32_t count) {
     return static_cast<std::uint32_t>(random() % count);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Real traces, where FORETRACE_CORPUS names a folder of them, and the samples of the repository.
+// Real traces, if FORETRACE_CORPUS names a folder of them, and the samples of the repository.
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 
 namespace foretrace {
 
-/// Why tests on the corpus are skipped without one.
+/// The reason why tests on the corpus are skipped without one.
 inline constexpr const char* kNoCorpus = "FORETRACE_CORPUS names no folder of recordings";
 
 inline std::vector<std::string> sample_files() {

@@ -8,7 +8,7 @@
 
 namespace foretrace {
 
-/// A separate folder for one test, deleted with the object.
+/// A separate folder for one test; the destructor deletes it.
 class Folder {
  public:
   Folder() {
@@ -25,7 +25,7 @@ class Folder {
   const std::string& path() const { return path_; }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
-  /// Writes a file, with the folders it lies in, and returns its path.
+  /// Writes a file, and makes the folders that contain it. Returns its path.
   std::string write(const std::string& name, const std::string& bytes) const {
     const std::filesystem::path file = std::filesystem::path(path_) / name;
     std::filesystem::create_directories(file.parent_path());

@@ -1,10 +1,10 @@
 #pragma once
 
-// When each task starts, as Boost.Graph finds it: the longest way to the task through a graph of
-// its own, which has a vertex more where all ways begin.
+// Computes when each task starts with Boost.Graph: the longest path to the task in a separate
+// graph, with one additional vertex where all paths begin.
 //
 //     begin --0--> task         a task may start at once
-//     task --wait--> task       so long from start to start
+//     task --wait--> task       time from start to start
 
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
@@ -32,7 +32,7 @@ inline Chains longest_chains(const Graph& graph) {
   const auto duration = [&](TaskId task) {
     return graph.removed(task) ? 0ns : graph.task(task).duration;
   };
-  // The shortest way is asked for, so that all lengths are negative.
+  // Boost finds shortest paths, so all lengths are negative.
   const auto wait = [&](TaskId before, TaskId after, Nanoseconds from_start) {
     boost::add_edge(index(before), index(after), -from_start.count(), ways);
   };

@@ -10,8 +10,8 @@
 
 namespace foretrace {
 
-/// The timeline of a graph as a picture; or the message of the Error. Like simulated(), where no
-/// transform is at hand.
+/// The timeline of a graph as a picture, or the message of the Error. For tests that apply no
+/// transform; others use simulated().
 inline std::string picture(const Graph& graph) {
   try {
     return "\n" + to_ascii(graph, simulate(graph));

@@ -14,12 +14,12 @@ struct RandomGraph {
   int lanes = 4;
   int tasks = 24;
   int dependencies = 24;
-  bool lags = true;   ///< Lags, anchors and gaps; without, plain dependencies only.
-  bool tails = true;  ///< With lags: some tasks overlap the ones before them.
+  bool lags = true;   ///< With lags, anchors and gaps; otherwise plain dependencies only.
+  bool tails = true;  ///< With lags, some tasks overlap the ones before them.
 };
 
-/// Without cycles: a task that waits was made later than the one it waits for. std::mt19937 gives
-/// the same numbers everywhere, the distributions of the library do not.
+/// A random graph without cycles: a task is made later than the tasks it waits for. std::mt19937
+/// gives the same numbers everywhere, the distributions of the library do not.
 inline Graph random_graph(std::mt19937& random, const RandomGraph& shape = {}) {
   const auto below = [&](int limit) {
     return static_cast<int>(random() % static_cast<unsigned>(limit));

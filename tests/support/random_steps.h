@@ -8,9 +8,9 @@
 
 namespace foretrace {
 
-/// Threads that launch work of several steps onto streams, with launches that cross each other,
-/// tasks of no time, gaps, tasks that overlap, and now and then no launch, no device work or no
-/// steps.
+/// Threads that launch work of several steps onto streams. Launches cross each other; some tasks
+/// take no time, some overlap, some are followed by gaps; and now and then there is no launch, no
+/// device work or no step.
 inline Graph random_steps(std::mt19937& random) {
   const auto below = [&](std::uint32_t limit) {
     return static_cast<std::uint32_t>(random() % limit);

@@ -14,9 +14,10 @@
 
 namespace foretrace {
 
-/// The recording of a rank as its graph replays it; collectives are its tasks of that kind, in the
-/// order of their starts, named by operation. Its clock is `ahead` of the common one and gains
-/// `drift`; `begins` is when, on the common clock, its recording does.
+/// The recording of a rank whose times are those of the graph's replay. Its collectives are the
+/// graph's tasks of that kind, in the order of their starts, named by operation. Its clock is
+/// `ahead` of the common one and gains `drift`; `begins` is the start of the recording on the
+/// common clock.
 struct RankText {
   std::string_view graph;
   std::int32_t number = 0, world_size = 2;

@@ -1,7 +1,8 @@
 #pragma once
 
-// The records of a trace as lines of text that do not depend on the order of records or on numbers
-// that only mean something inside of one Trace: two traces with the same lines say the same.
+// The records of a trace as lines of text that depend neither on the order of records nor on
+// numbers that have a meaning only inside one Trace: two traces with the same lines have the same
+// content.
 
 #include <algorithm>
 #include <string>
@@ -100,7 +101,7 @@ class RecordsAsText {
   std::vector<std::string> lines_;
 };
 
-/// The first line of a table that only one of the two has; empty if there is none.
+/// The first line of a table that only one of the two traces has; empty if there is none.
 inline std::string first_difference(const Trace& a, const Trace& b) {
   for (const std::string_view table : RecordsAsText::tables()) {
     const std::vector<std::string> left = RecordsAsText(a).table(table);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Schedules by their settings, as on the command line.
+// Schedules made from settings, as on the command line.
 
 #include <string>
 #include <string_view>
@@ -18,7 +18,7 @@ inline Schedule schedule_of(std::string_view name, std::string_view settings) {
   return rule->make();
 }
 
-/// The message of the Error that its rule throws; empty if it throws none.
+/// The message of the Error that the schedule's rule throws; empty if it throws none.
 inline std::string refusal_of(std::string_view name, std::string_view settings) {
   try {
     schedule_of(name, settings);

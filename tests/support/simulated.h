@@ -1,6 +1,6 @@
 #pragma once
 
-// A graph, the transforms and the picture of what happens: all that most tests need.
+// A graph, transforms, and the picture of the resulting timeline: most tests need only these.
 
 #include <nlohmann/json.hpp>
 #include <string>

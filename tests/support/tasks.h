@@ -15,7 +15,7 @@ inline TaskId named(const Graph& graph, std::string_view name) {
   return kNoTask;
 }
 
-/// The names of the tasks on a lane, in line.
+/// The names of the tasks on a lane, in order.
 inline std::string line(const Graph& graph, LaneId lane) {
   std::string text;
   for (TaskId task = graph.first(lane); task != kNoTask; task = graph.next(task)) {
@@ -24,7 +24,7 @@ inline std::string line(const Graph& graph, LaneId lane) {
   return text;
 }
 
-/// The names of those who wait for a task, and of those it waits for.
+/// The names of the tasks that wait for a task, and of the tasks that it waits for.
 inline std::string dependents(const Graph& graph, std::string_view task) {
   std::string text;
   graph.each_dependent(named(graph, task), [&](const Dependency& wait) {

@@ -5,8 +5,8 @@
 
 namespace foretrace {
 
-/// The program that tests run: the one that was `built`, or the one that FORETRACE_TESTED names,
-/// which may have a bug planted (see tests/mutants).
+/// The program to test: the one that was `built`, or the one that FORETRACE_TESTED names, which may
+/// have a planted bug (see tests/mutants).
 inline std::string tested_program(const char* built) {
   const char* other = std::getenv("FORETRACE_TESTED");
   return other != nullptr ? other : built;

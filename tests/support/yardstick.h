@@ -1,8 +1,8 @@
 #pragma once
 
-// A large graph that is the same for everyone: tasks of 1 .. 20000 ns on 64 lanes, each waiting for
-// the one in front and for up to three from the last eight layers. Independent engines agree on how
-// long it takes.
+// A large graph that is the same everywhere: tasks of 1 .. 20000 ns on 64 lanes, each waiting for
+// the previous task on its lane and for up to three tasks of the last eight layers. Independent
+// engines agree on its makespan.
 
 #include <algorithm>
 #include <cstdint>
@@ -29,8 +29,8 @@ class Random {
   std::uint64_t state_ = 88172645463325252;
 };
 
-/// Calls `add_task(i, nanoseconds)` for each task and then `add_wait(before, i)` for what it waits
-/// for on other lanes.
+/// Calls `add_task(i, nanoseconds)` for each task, and then `add_wait(before, i)` for each task on
+/// another lane that it waits for.
 template <class AddTask, class AddWait>
 void generate(std::uint32_t count, const AddTask& add_task, const AddWait& add_wait) {
   Random random;
@@ -46,8 +46,8 @@ void generate(std::uint32_t count, const AddTask& add_task, const AddWait& add_w
   }
 }
 
-/// On priority lanes, where places in line count for nothing, dependencies keep tasks in the same
-/// order.
+/// On priority lanes the order of tasks on the lane has no effect, so dependencies keep them in
+/// that order.
 inline Graph make_graph(std::uint32_t count, Discipline discipline = Discipline::fifo) {
   Graph graph;
   for (std::uint32_t i = 0; i < kLanes; ++i) {

@@ -6,7 +6,7 @@
 namespace foretrace {
 namespace {
 
-/// In ticks.
+/// Times are in ticks.
 std::string parts_of(std::string_view text) {
   const Graph graph = parse_graph(text);
   const Breakdown parts = breakdown(graph, simulate(graph));

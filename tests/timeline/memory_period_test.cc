@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// "+8" makes a block, "-8" frees the youngest of that size, one each microsecond.
+/// "+8" allocates a block, "-8" frees the youngest one of that size; one event each microsecond.
 class History {
  public:
   History() { lane_ = graph_.add_lane({.name = "host", .kind = LaneKind::host_thread}); }
@@ -43,7 +43,7 @@ class History {
   LaneId lane_{};
 };
 
-/// A model of `layers` alike layers: their outputs are kept for the backward pass.
+/// A model of `layers` equal layers, whose outputs are kept for the backward pass.
 void step(History& history, int layers, int batch = 1) {
   for (int i = 0; i < layers; ++i) history.add({batch * 64, batch * 32, -batch * 32, batch * 16});
   for (int i = 0; i < layers; ++i)

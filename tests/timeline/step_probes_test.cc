@@ -12,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-/// By the probes alone.
+/// The step times, computed from the probes alone.
 StepTimes probed(const StepProbes& probes, const Graph& graph, const Timeline& timeline) {
   std::vector<Nanoseconds> starts, finishes;
   for (const TaskId task : probes.tasks()) {

@@ -18,7 +18,7 @@ std::string steps_of(const Graph& graph) {
   return text + "| " + in_ticks(times.step_time);
 }
 
-/// Settles the steps of a graph recorded as it replays: "each | counted | step time".
+/// Settles the steps of a graph that was recorded as it replays: "each | counted | step time".
 std::string settled(std::string_view text) {
   Graph graph = parse_graph(text);
   const Timeline recorded = simulate(graph);
@@ -71,7 +71,7 @@ TEST(StepTimes, LeaveOutAFirstThatIsAnOutlierWhereThreeRemain) {
             "370 140 139 | 370 140 139 | 140");
 }
 
-// A what-if that mends the first step does not change which steps count.
+// A what-if that makes the first step normal does not change which steps count.
 TEST(StepTimes, AreOverTheSameStepsHoweverWorkChanges) {
   Graph graph = parse_graph(
       "@step 0\n@step 1\n@step 2\n@step 3\n"
@@ -81,7 +81,7 @@ TEST(StepTimes, AreOverTheSameStepsHoweverWorkChanges) {
   EXPECT_EQ(steps_of(graph), "1 4 6 5 | 5");
 }
 
-// The last of many is left out: it lacks the host work before the next one.
+// The last of many steps is left out, because it lacks the host work before the next one.
 TEST(StepTimes, CountTheLastOfFew) {
   EXPECT_EQ(steps_of("@step 0\n@step 1\n@step 2\n@step 3\n@step 4\n"
                      "x: A 5 {step=0}, B 5 {step=1}, C 5 {step=2}, D 5 {step=3}, E 2 {step=4}"),
@@ -113,7 +113,7 @@ TEST(StepTimes, TellHowFarStepsDiffer) {
   EXPECT_EQ(times.steps(), 3U);
 }
 
-// The copy of the next step is launched early and on a stream of its own, but the first kernel was
+// The copy of the next step runs early, on a stream of its own, but that step's first kernel was
 // launched before it.
 TEST(StepTimes, CountFromWhatWasLaunchedFirstNotFromWhatRanFirst) {
   EXPECT_EQ(steps_of(R"(

@@ -1,4 +1,4 @@
-// A file that is not whole and intact is refused with its place, never read as something else.
+// A damaged or incomplete file is refused with its place, and never read as something else.
 
 #include <gtest/gtest.h>
 

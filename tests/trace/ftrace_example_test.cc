@@ -1,4 +1,4 @@
-// The example in traces/README.md is what write_ftrace() writes.
+// Checks that the example in traces/README.md is the output of write_ftrace().
 
 #include <gtest/gtest.h>
 

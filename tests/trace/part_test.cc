@@ -53,10 +53,10 @@ TEST(Cut, KeepsWhatOverlapsWhatWasLaunchedAndTheLaunchesOfIt) {
   const auto window = window_of_steps(trace, {1, 1});
   ASSERT_TRUE(window);
   const Trace part = cut(trace, *window);
-  // b overlaps, so its launch stays; c was launched in the step and ran after it.
+  // b overlaps the window, so its launch stays; c was launched in the step and ran after it.
   EXPECT_EQ(names(part), (std::vector<std::string>{"main", "ProfilerStep#1", "cudaLaunchKernel",
                                                    "cudaLaunchKernel", "b", "c"}));
-  EXPECT_EQ(part.origin_ns, 1050);  // The launch of b is the first.
+  EXPECT_EQ(part.origin_ns, 1050);  // The launch of b is the first record.
   EXPECT_EQ(part.names.find("a"), NameId{});
 }
 

@@ -55,8 +55,8 @@ TEST(AmpMemory, CastsOfWeightsAreKeptForTheBackwardPassThatReadsThem) {
   EXPECT_EQ(graph.name(graph.allocations().back().freed_by), "b");
 }
 
-// A snapshot: nobody knows who reads what. The gradient of the logits is as large as they are, and
-// that of the exponentials stays as these do.
+// A snapshot, in which nobody knows who reads what. The gradient of the logits has the size of the
+// logits and is halved with them; that of the exponentials stays as they do.
 constexpr auto kSnapshot = R"(
     @step one
     @step two

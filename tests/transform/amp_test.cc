@@ -33,7 +33,8 @@ stream |vvvvvvvvaaaooooii|
 )");
 }
 
-// Messages between devices and bookkeeping: neither arithmetic nor bytes decide how long they take.
+// Messages between devices and bookkeeping: neither arithmetic nor memory traffic decides how long
+// they take.
 TEST(Amp, WhatLatencyBoundsStaysAsItIs) {
   for (const std::string setting : {"", ":compute_factor=0.1,memory_factor=0.1,tf32_factor=0.1"}) {
     Graph graph = parse_graph(R"(

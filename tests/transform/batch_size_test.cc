@@ -5,7 +5,7 @@
 namespace foretrace {
 namespace {
 
-// Two kernels bound by memory: the shortest of the trace is what they take at least.
+// Two kernels bound by memory: the shortest kernel of the trace is the minimum for both.
 constexpr auto kBatchStep = R"(
     stream: i:copy_in 2 {bytes=2kB}, A 4 {phase=forward}, a 1 {phase=forward}, B 6 {phase=backward}, c:collective 2 {phase=backward}, U 5 {phase=update}
     @alloc 4kB use=parameter: .. U
@@ -21,7 +21,7 @@ stream |iiAAAAaBBBBBBccUUUUU|
 
 TEST(BatchSize, ThePassesGrowAboveWhatAKernelTakesAnyway) {
   // A: 1 + 3 * 2. B touches 8 kB that grow and 4 kB that do not: 1 + 5 * (2 * 2 + 1) / 3. The copy
-  // of 2 is the shortest there is.
+  // of 2 is the shortest there is, so it keeps its time.
   EXPECT_EQ(simulated(R"(
     stream: i:copy_in 2 {bytes=2kB}, A 4 {phase=forward}, a 1 {phase=forward}, B 6 {phase=backward}, c:collective 2 {phase=backward}, U 5 {phase=update}
 )",
@@ -57,8 +57,8 @@ stream |.......A..BBBBBBB|
 )");
 }
 
-// A fills the device twice over, B a quarter of it: it takes 4 times the blocks at no cost, and
-// twice the time for 8 times as many.
+// A fills the device twice over, B a quarter of it: B takes 4 times the blocks at no cost, and 8
+// times the blocks in twice the time.
 constexpr auto kQuarterFull = R"(
     stream: a 1 {phase=forward}, A 3 {phase=forward fill=2}, B 3 {phase=forward fill=0.25}
 )";

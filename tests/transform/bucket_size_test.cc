@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-/// Two GPUs; a network of 1 GB/s sends 4 kB in 4 us.
+/// Two GPUs; the network of 1 GB/s sends 4 kB in 4 us.
 constexpr auto kTwoBuckets = R"(
     stream: F 3 {phase=forward step=0}, D 2 {phase=backward step=0}, C 2 {phase=backward step=0}, B 2 {phase=backward step=0}, A 2 {phase=backward step=0}, U 2 {phase=update step=0}
     network: all_reduce:collective 4 {phase=backward step=0}, sum:collective 4 {phase=backward step=0}
@@ -39,7 +39,7 @@ TEST(BucketSize, TheSameSizeChangesNothing) {
   const Graph graph = two_buckets();
   const std::string before = "\n" + to_ascii(graph, simulate(graph));
   EXPECT_EQ(before, with_buckets("bucket=4kB"));
-  EXPECT_EQ(before, with_buckets("bucket=4.5kB"));  // Ends with whole parameters.
+  EXPECT_EQ(before, with_buckets("bucket=4.5kB"));  // A bucket ends with a whole parameter.
 }
 
 TEST(BucketSize, OneBucketWaitsForTheLastGradient) {
@@ -81,7 +81,7 @@ network |.....aaaassss..|
 }
 
 TEST(BucketSize, LatencyIsPaidForEachBucket) {
-  // A ring of two pays the latency twice: of 6 us in all, 2 are latency.
+  // A ring of two pays the latency twice: 2 us of the 6 us are latency.
   Graph graph = two_buckets();
   read_transform_text("bucket_size:bandwidth=1GB/s,latency=1us,bucket=2kB")->apply(graph, {});
   Nanoseconds sum{0};

@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-/// Blocks of a chain whose work is shared with some in front, from a seed.
+/// Random blocks of a chain; recomputing a block shares work with some blocks before it.
 DropProblem random_problem(std::uint64_t seed) {
   const auto next = [&](std::uint64_t below) {
     seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;

@@ -1,4 +1,4 @@
-// Transforms in pairs: what one leaves to the order of a lane, another may take away.
+// Transforms in pairs: one may rely on the order of a lane that the other removes.
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 namespace foretrace {
 namespace {
 
-// Two layers whose backward work is followed by a collective each; the update waits for both. `n`
-// and `m` are launched by nobody, as in a CUDA graph.
+// Two layers whose backward work is followed by one collective each; the update waits for both. `n`
+// and `m` have no launch, as in a CUDA graph.
 constexpr auto kTwoSteps = R"(
     @step one
     @step two
@@ -44,7 +44,7 @@ constexpr auto kTwoSteps = R"(
     @alloc 4MB device=0 stream=stream use=optimizer_state: .. reads u
 )";
 
-/// Gives every transform settings with which it has something to change here.
+/// Gives every transform settings with which it changes something here.
 std::string with_settings(std::string_view name) {
   static const std::map<std::string_view, const char*> settings = {
       {"add_dependency", "from.name=i,to.kind=collective"},
@@ -77,7 +77,7 @@ std::string with_settings(std::string_view name) {
   return std::string(name) + (at == settings.end() ? "" : ":" + std::string(at->second));
 }
 
-/// False if there is nothing to apply it to, which does not matter here.
+/// Returns false if the transform does not apply, which does not matter here.
 bool applied(const std::string& step, Graph& graph) {
   const auto transform = read_transform_text(step);
   const Graph donor = graph.clone();
@@ -89,7 +89,7 @@ bool applied(const std::string& step, Graph& graph) {
   }
 }
 
-/// Device work of the second step that runs before the host has come to that step.
+/// The device work of the second step that runs before the host has reached that step.
 std::string too_early(const Graph& graph, const Timeline& timeline) {
   Nanoseconds begin = Nanoseconds::max();
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
@@ -117,7 +117,7 @@ TEST(Composed, InAnyOrderNoWorkLeavesItsStep) {
       Timeline timeline;
       ASSERT_NO_THROW(timeline = simulate(graph));
       ++replayed;
-      // Work is meant to run ahead of its step where inputs are prefetched or nobody waits.
+      // With these transforms, work is meant to run ahead of its step.
       const auto runs_ahead = [](std::string_view name) {
         return name == "prefetch" || name == "remove_dependency";
       };
@@ -171,7 +171,7 @@ c    |......C...|
 )");
 }
 
-// A lane without an order of its own keeps nobody from running at once.
+// A lane without an order of its own does not stop its tasks from running at once.
 TEST(Composed, WhatWaitsOnlyForItsPlaceKeepsIt) {
   EXPECT_EQ(picture_after(R"(
       a: A 2

@@ -9,8 +9,8 @@
 namespace foretrace {
 namespace {
 
-/// 2 MB of gradients in two all-reduces of two ranks; on an A100 of 2.04 TB/s a pass takes 1 us for
-/// 2 MB.
+/// 2 MB of gradients in two all-reduces of two ranks. On an A100 of 2.04 TB/s one pass over 2 MB
+/// takes 1 us.
 Graph sending() {
   Graph graph = parse_graph(R"(
     stream: B 4 {phase=backward step=0}, A 4 {phase=backward step=0}, U 2 {phase=update step=0}
@@ -41,14 +41,14 @@ Nanoseconds transfer_after(const std::string& step) {
 TEST(Compress, TransfersTakeTheirShareOfTheBytes) {
   EXPECT_EQ(transfer_after("compress:method=fp16"), 8us);
   EXPECT_EQ(transfer_after("compress:method=int8"), 4us);
-  // 2 ranks x 1 % x 8 bytes of 4, of 2 x (2 - 1) / 2 buffers.
+  // 2 ranks x 1 % x 8 bytes for 4, relative to the traffic of 2 x (2 - 1) / 2 buffers.
   EXPECT_EQ(transfer_after("compress:method=topk,ratio=0.01"), 320ns);
-  // Two matrices of 4 columns for one of 64.
+  // Two matrices of 4 columns instead of one of 64.
   EXPECT_EQ(transfer_after("compress:method=powersgd,rank=4,side=64"), 2us);
 }
 
 TEST(Compress, LatencyStays) {
-  // 4 MB at 1 TB/s take 4 us, and two messages 2 us; in fp16 2 us and 2 us.
+  // 4 MB at 1 TB/s take 4 us, and two messages 2 us; in fp16 that is 2 us and 2 us.
   EXPECT_NEAR(static_cast<double>(transfer_after("compress:bandwidth=1TB/s,latency=1us").count()),
               16000 * 4. / 6, 2);
 }
@@ -62,7 +62,7 @@ TEST(Compress, GatheredValuesGrowWithTheRanks) {
     const Nanoseconds whole = graph.task(graph.first(LaneId{1})).duration;
     const Nanoseconds restored =
         time_for(Bytes{4'000'000}, find_device("a100-sxm4-80gb").memory_bandwidth);
-    // n-1 of n parts of n x 0.002 of the buffer, against 2(n-1)/n of it.
+    // n-1 of n parts of n x 0.002 of the buffer, relative to 2(n-1)/n of the buffer.
     EXPECT_NEAR(static_cast<double>((whole - restored).count()), 8000 * ranks * .002 / 2, 2);
   }
 }

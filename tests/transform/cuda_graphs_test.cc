@@ -5,7 +5,7 @@
 namespace foretrace {
 namespace {
 
-// A graph launch of 1us and nothing for each kernel makes pictures that can be counted.
+// With a graph launch of 1us and no time for each kernel, times in pictures can be counted.
 #define GRAPHS(more) \
   R"({"use": "cuda_graphs", "launch_time": "1us", "kernel_time": "0us", "gap": "0us")" more "}"
 
@@ -178,7 +178,7 @@ TEST(CudaGraphs, SaysWhatItDidAndWhatIsWrong) {
   Graph graph = parse_graph(kHostBound);
   EXPECT_EQ(
       read_transform_text("cuda_graphs:kernel_time=0us,launch_time=1us")->apply(graph, {}).summary,
-      "3 launch calls became 1 graph launch, 6 us of host work fewer");
+      "3 launch calls became 1 graph launch, 6 us less host work");
   const std::pair<const char*, const char*> cases[] = {
       {R"({"use": "cuda_graphs", "per": "layer"})",
        "per: must be one of step, phase, got \"layer\""},

@@ -6,7 +6,8 @@
 namespace foretrace {
 namespace {
 
-/// Two gradients of 4 kB. On a uniform network of 1 GB/s and two workers a ring sends each in 4 us.
+/// Two gradients of 4 kB. On a uniform network of 1 GB/s with two workers, a ring sends each in 4
+/// us.
 constexpr auto kOneGpu = R"(
     stream: F 3 {phase=forward step=0}, C 4 {phase=backward step=0}, B 4 {phase=backward step=0}, U 2 {phase=update step=0}
     @step one
@@ -55,7 +56,7 @@ stream |FFFCCCCBBBBUU|
 }
 
 TEST(DataParallel, EverybodyWaitsForTheSlowestWorker) {
-  // Both passes take 11; of two workers the later one is 0.56 deviations behind the mean.
+  // Both passes take 11 us; the later one of two workers is 0.56 deviations behind the mean.
   EXPECT_EQ(simulated(kOneGpu, data_parallel(R"("bucket": "1MB", "lateness": "3.53us")")), R"(
 stream        |FFFCCCCBBBB..........UU|
 data parallel |.............aaaaaaaa..|
@@ -63,7 +64,7 @@ data parallel |.............aaaaaaaa..|
 }
 
 TEST(DataParallel, GivenBytesBecomeReadyWithTheTimeOfThePass) {
-  // 3 and 1 of 4 parts; the second waits for the first on the network.
+  // 3 and 1 of 4 parts; the second one waits for the first on the network.
   constexpr auto kUnknown = R"(
     stream: F 3 {phase=forward step=0}, C 6 {phase=backward step=0}, B 2 {phase=backward step=0}, U 2 {phase=update step=0}
     @step one
@@ -83,7 +84,7 @@ TEST(DataParallel, SeveralMicroBatchesSendGradientsOfTheLast) {
 stream        |FFBBffbb...U|
 data parallel |........aaa.|
 )");
-  // Buckets that the first micro-batch could fill wait for the last one all the same.
+  // Buckets that the first micro-batch could fill still wait for the last micro-batch.
   EXPECT_EQ(
       simulated(kTwo, data_parallel(
                           R"("gradient_bytes": "3kB", "bucket": "1kB", "first_bucket": "1kB")")),
@@ -94,7 +95,7 @@ data parallel |........aaa.|
 }
 
 TEST(DataParallel, CopiesGoInAndOutOfBucketsOnTheStreamOfThePass) {
-  // 4 kB are read and written at 2 TB/s in 4 ns: a thousand times as much takes 4 us.
+  // Reading and writing 4 kB at 2 TB/s takes 4 ns; a thousand times as much takes 4 us.
   Graph graph = parse_graph(R"(
     stream: F 3 {phase=forward step=0}, B 4 {phase=backward step=0}, U 2 {phase=update step=0}
     @step one
@@ -145,7 +146,7 @@ TEST(DataParallel, RefusalsSayWhatToGive) {
       std::string::npos);
 }
 
-/// B runs beside the whole of the first all-reduce.
+/// B runs during the whole first all-reduce.
 constexpr auto kBeside = R"(
     stream: C 1 {phase=backward step=0}, B 8 {phase=backward step=0}, U 2 {phase=update step=0}
     @step one
@@ -153,8 +154,8 @@ constexpr auto kBeside = R"(
 )";
 
 TEST(Contention, OverlapLengthensBothByTheirShares) {
-  // The all-reduce takes 4, all of it beside B: 6. So B is covered for 6 of its 8, then of what it
-  // takes with them.
+  // The all-reduce takes 4, all of it beside B, so 6. It then covers 6 of B's 8; the next round
+  // uses the longer times.
   const std::string step = data_parallel(R"("bucket": "4kB", "first_bucket": "4kB")");
   EXPECT_EQ(simulated(kBeside, step, R"({"use": "contention", "kernels": 0, "collectives": 0.5})"),
             R"(

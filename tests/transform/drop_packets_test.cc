@@ -12,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-/// Four gradients of 1 MB, the front layers last, summed over 8 workers by a server in 20 ms.
+/// Four gradients of 1 MB, the front layers last; a server sums them over 8 workers in 20 ms.
 Graph pushing(const char* operation = "allreduce", std::int32_t ranks = 8,
               Bytes bytes = {1'000'000}) {
   Graph graph = parse_graph(R"(
@@ -59,7 +59,7 @@ std::string refused(const std::string& settings, Graph graph = pushing()) {
 TEST(DropPackets, WithoutQueuesTransfersTakeTheirTime) {
   const Effect effect = dropped(
       "drop_packets:transport=reliable,algorithm=ring,bandwidth=12.5GB/s,latency=2us,slice=1500B");
-  // A switch stores each packet before it sends it on: 120 ns in each of 14 rounds.
+  // A switch stores each packet before it forwards it: 120 ns in each of 14 rounds.
   const double ratio = figure_of(effect, "transfer_after") / figure_of(effect, "transfer_before");
   EXPECT_NEAR(ratio, 1 + 14 * .12 / 168, .001);
   EXPECT_EQ(effect.changed, 4U);
@@ -117,9 +117,10 @@ TEST(DropPackets, IsRefusedWithASentence) {
   EXPECT_EQ(refused(std::string(kServer) + ",pull_loss=0.001", pushing("all_gather")),
             "pull_loss: must be 0 where parameters are gathered, as FSDP and ZeRO do, because a "
             "worker has no earlier values to fall back on; or leave them out with where");
-  EXPECT_EQ(refused(kServer, parse_graph("stream: A 4 {phase=backward step=0}\n@step one\n")),
-            "nothing in the graph crosses a network; put it behind data_parallel, zero or p3, or "
-            "record a job of several ranks");
+  EXPECT_EQ(
+      refused(kServer, parse_graph("stream: A 4 {phase=backward step=0}\n@step one\n")),
+      "nothing in the graph crosses a network; put this step behind data_parallel, zero or p3, or "
+      "record a job of several ranks");
   EXPECT_EQ(refused(std::string(kServer) + ",port_buffer=100kB,drop_at=200kB"),
             "drop_packets: drop_at: must be at most the buffer of a port, 100kB, got 200kB");
   EXPECT_EQ(refused("drop_packets:before=udp,bandwidth=1GB/s,latency=1us").substr(0, 40),
@@ -131,11 +132,11 @@ TEST(DropPackets, TransfersThatAreReadyMeet) {
   Graph one = pushing(), other = pushing();
   const Effect apart = read_transform_text(fast + ",order=lane")->apply(one, {});
   const Effect met = read_transform_text(fast)->apply(other, {});
-  // Each server's port carries 32 MB in and 32 MB out, at the same time where transfers overlap.
+  // Each server's port carries 32 MB in and 32 MB out, at the same time if transfers overlap.
   EXPECT_GT(figure_of(met, "transfer_after"), 2.56e6);
   EXPECT_LT(figure_of(met, "transfer_after"), figure_of(apart, "transfer_after") * .7);
   EXPECT_LT(simulate(other).length, simulate(one).length);
-  // The update waits for all of them, and not only for the one that began last.
+  // The update waits for all transfers, not only for the one that began last.
   const Timeline timeline = simulate(other);
   const TaskId update = other.next(other.next(other.next(other.next(other.first(LaneId{0})))));
   for (TaskId id = other.first(LaneId{1}); id != kNoTask; id = other.next(id))
@@ -143,7 +144,8 @@ TEST(DropPackets, TransfersThatAreReadyMeet) {
 }
 
 TEST(DropPackets, TheUpdateWaitsForALargeTransferThatBeganFirst) {
-  // Half as many rounds of a ring, each behind one of the large transfer.
+  // The reduce-scatters have half the rounds of a ring, and each round follows one of the large
+  // transfer.
   Graph graph = pushing("reduce_scatter", 8, {10'000});
   for (const auto& one : graph.collectives()) graph.task(one.task).duration = 1us;
   graph.collectives().front().operation = graph.names().intern("allreduce");
@@ -196,15 +198,15 @@ TEST(DropPackets, TakesTheNetworkOfTheStepInFront) {
   EXPECT_EQ(figure_of(effect, "transfer_after"), figure_of(told, "transfer_after"));
   EXPECT_EQ(effect.assumptions.front(),
             "packets take the network of the step in front, 8 GPUs over 12.5 GB/s");
-  // Its own settings count.
+  // Its own settings override those of the step before it.
   const Effect ring =
       read_transform_text("drop_packets:algorithm=ring")->apply(graph = pushing(), context);
   EXPECT_EQ(figure_of(ring, "timeouts"), 0);
   EXPECT_EQ(refused("drop_packets").substr(0, 22), "machine: must be given");
 }
 
-/// The first worker's cables lose 1 % of all packets: steps of a ring wait for timeouts, unless a
-/// part may be lost.
+/// The cables of the first worker lose 1 % of all packets. Steps of a ring then wait for timeouts,
+/// unless some loss is allowed.
 TEST(DropPackets, GrayFailureKeepsStepsOfReliableTransportsOnly) {
   const auto length = [](const char* transport, const char* loss) {
     Nanoseconds sum{0};

@@ -5,8 +5,8 @@
 namespace foretrace {
 namespace {
 
-// On a device of 900 GB/s a block of 900 kB, read whole, and its encoded form, take at least a
-// tick.
+// A device of 900 GB/s takes at least a tick to read a whole block of 900 kB and write its encoded
+// form.
 constexpr auto kReluAndConvolution = R"(
     cpu:    L:launch 1 {phase=forward}, M:launch 1 {phase=forward}, N:launch 1 {phase=backward}
     stream: relu 2 {phase=forward}, conv 2 {phase=forward}, "dgrad" 2 {phase=backward}
@@ -28,7 +28,7 @@ TEST(Encode, EncodesBehindTheForwardUseAndDecodesInFrontOfTheBackwardOne) {
   const Effect effect =
       read_transform_text("encode:mode=lossy,precision=fp16,device=v100-pcie-16gb,launch=1us")
           ->apply(graph, {});
-  // Both read one form and write the other: 2.7 MB at 900 GB/s are 3us.
+  // Encoding and decoding both read one form and write the other: 2.7 MB at 900 GB/s take 3us.
   EXPECT_EQ("\n" + to_ascii(graph, simulate(graph)), R"(
 cpu    |LMllN........|
 stream |.rrcceeeddddd|
@@ -50,7 +50,7 @@ Bytes encoded(std::string_view graph_text, std::string_view settings) {
 }
 
 TEST(Encode, SizesAreThoseOfTheFormats) {
-  // 450,000 values: those that are not zero take five bytes each, or three in half precision.
+  // 450,000 values; each one that is not zero takes five bytes, or three in half precision.
   EXPECT_EQ(encoded(kReluAndConvolution, "sparsity=0.8"), Bytes{450'000});
   EXPECT_EQ(encoded(kReluAndConvolution, "sparsity=0.8,mode=all"), Bytes{270'000});
   EXPECT_EQ(encoded(kReluAndConvolution, "mode=lossy,precision=fp10"), Bytes{600'000});

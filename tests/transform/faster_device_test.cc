@@ -22,7 +22,7 @@ TEST(FasterDevice, FollowsTheRoofline) {
   EXPECT_NEAR(factor_of("x:copy_on_device", kUpgrade), 900.0 / 1555, 0.01);
 }
 
-// PCIe 3 and 5: what the memory of the device gains does not count.
+// PCIe 3 and 5: the faster memory of the device does not count.
 TEST(FasterDevice, CopiesFromTheHostFollowTheLink) {
   const auto link = [](const char* name) { return find_device(name).host_link.bytes_per_second; };
   const double factor = link("v100-sxm2-32gb") / link("h100-sxm5-80gb");
@@ -60,7 +60,7 @@ stream |kkkcccc|
 )");
 }
 
-// A kernel that mostly consists of its start takes no longer on a slower device either.
+// A kernel that mostly consists of its startup takes no longer on a slower device either.
 TEST(FasterDevice, ShortKernelsStayOnASlowerDevice) {
   EXPECT_EQ(simulated("stream: k 3, vectorized_elementwise_kernel 9",
                       R"({"use": "faster_device", "from": "a100-sxm4-40gb",

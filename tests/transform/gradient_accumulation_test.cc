@@ -20,8 +20,8 @@ stream |iiFFFFFBBBBBcccUUu|
 }
 
 TEST(GradientAccumulation, EachMicroBatchGoesForwardAndBackwardAndOneUpdateFollows) {
-  // F takes 1 and half of the 4 above; of what B touches a third is a gradient, which stays as
-  // large. The copy is the shortest of its kind.
+  // F takes 1 plus half of the 4 above it. A third of the bytes that B touches is a gradient, which
+  // keeps its size. The copy is the shortest of its kind.
   EXPECT_EQ(simulated(kAccumulatedStep, R"({"use": "gradient_accumulation", "micro_batches": 2})"),
             R"(
 stream |iiFFFBBBBiiFFFBBBcccUUu|
@@ -58,8 +58,9 @@ nccl   |.............cc.|
 }
 
 TEST(GradientAccumulation, AnUpdateAmidThePassesOfAStepComesOnce) {
-  // The step begins with input, then updates with the results of the step before, as a pipelined
-  // loop does; the host waits for the forward pass, and so for everything before it on the stream.
+  // The step begins with input, then updates with the results of the previous step, like a
+  // pipelined loop. The host waits for the forward pass, and so for everything before it on the
+  // stream.
   EXPECT_EQ(simulated(R"(
     cpu: I:input 2 {phase=input}, O:launch 1 {phase=update}, L:launch 1 {phase=forward}, S:sync 1 {phase=forward}, M:launch 1 {phase=backward}
     stream: U 2 {phase=update}, F 4 {phase=forward}, B 4 {phase=backward}
@@ -80,12 +81,12 @@ TEST(GradientAccumulation, ActivationsShrinkAndGradientsStay) {
   const Effect effect =
       read_transform_text("gradient_accumulation:micro_batches=4")->apply(graph, {});
   const Timeline timeline = simulate(graph);
-  // From the first backward pass on there is the gradient, and 2 kB of each micro-batch.
+  // From the first backward pass on, the gradient exists, and 2 kB of each micro-batch.
   EXPECT_EQ(timeline.memory.at(0).peak, Bytes{6000});
   EXPECT_EQ(to_text(effect.figures.at(0)) + " " + to_text(effect.figures.at(1)), "8 kB 6 kB");
 }
 
-// Where gradients are exchanged amid the backward pass, only the last micro-batch does so.
+// If gradients are exchanged during the backward pass, only the last micro-batch exchanges them.
 TEST(GradientAccumulation, CollectivesHappenOnce) {
   EXPECT_EQ(simulated(R"(
     stream: F 1 {phase=forward step=0}, B 1 {phase=backward step=0}, c:collective 2 {phase=backward step=0}, b 1 {phase=backward step=0}, U 1 {phase=update step=0}

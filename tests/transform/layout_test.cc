@@ -1,4 +1,4 @@
-// channels_last and batchnorm_restructure: kernels around convolutions that are no longer needed.
+// channels_last and batchnorm_restructure: kernels around convolutions that become unnecessary.
 
 #include <gtest/gtest.h>
 
@@ -89,7 +89,7 @@ TEST(ChannelsLast, AFactorIsForTensorCoresOnly) {
 cpu    |KLO....|
 stream |.nnccdd|
 )");
-  // Without TF32, and already in NHWC.
+  // Without TF32, and with tensors already in NHWC.
   EXPECT_EQ(simulated("stream: \"a tf32 xmma fprop\" 4, \"b h884cudnn nhwc\" 4", kFactor),
             "factor: no kernel of \"where\" (kind kernel) converts layouts or is a convolution "
             "that could gain");

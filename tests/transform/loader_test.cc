@@ -6,7 +6,7 @@
 namespace foretrace {
 namespace {
 
-// Hand-over 1us and nothing else makes pictures that can be counted.
+// With a hand-over of 1us and no other cost, times in pictures can be counted.
 #define LOADER(more) \
   R"({"use": "loader", "hand_over": "1us", "first_touch": "0B/s", "host_factor": 1)" more "}"
 
@@ -21,7 +21,7 @@ train |aaaaAAAbbbbBBBccccCCCddddDDD|
 }
 
 TEST(Loader, TwoWorkersHideLoading) {
-  // Half of the first batch is left when the recording begins, then all of the second.
+  // Half of the first batch remains to be loaded when the recording begins, then all of the second.
   EXPECT_EQ(simulated(kInline, LOADER(R"(, "workers": 2)")), R"(
 train         |..tAAAtBBBtCCCtDDD|
 train+worker0 |aacccc............|
@@ -50,7 +50,7 @@ train+worker0 |aaaa.bbbb.cccc.dddd....|
 }
 
 TEST(Loader, CoresAreSharedWithTheTrainingThread) {
-  // One worker and the training thread on one core: each gets half of it while both are busy.
+  // One worker and the training thread share one core: each gets half of it while both are busy.
   EXPECT_EQ(simulated(R"(
     train: a:input 2, A:host 2, b:input 2, B:host 2
 )",
@@ -86,7 +86,7 @@ cpu cores     |aabbbb.tMM.......|
 }
 
 TEST(Loader, AThreadBeginsAtItsOwnTimeOnSharedCores) {
-  // The first task of the thread waits for nobody, so not for the workers that share its cores.
+  // The first task of the thread waits for nothing, so not for the workers that share its cores.
   Graph graph = parse_graph(
       "train: S:host 2, a:input 2, A:host 2, b:input 2, B:host 2, "
       "c:input 2, C:host 2");
@@ -103,12 +103,12 @@ cpu cores     |aa.tcctBBtCC|
 )");
 }
 
-// 100 samples of 1 kB, of which a batch takes 4.
+// 100 samples of 1 kB; a batch takes 4 of them.
 #define STORED(more) \
   LOADER(R"(, "dataset_bytes": "100kB", "dataset_samples": 100, "samples": 4)" more)
 
 TEST(Loader, StorageIsReadBeforeWorkersPrepare) {
-  // 4 kB at 1 GB/s take 4us, and the disk is what bounds the step.
+  // 4 kB at 1 GB/s take 4us, so the step is bound by the disk.
   EXPECT_EQ(simulated(R"(
     train: a:input 2, A:host 1, b:input 2, B:host 1, c:input 2, C:host 1
 )",
@@ -122,7 +122,7 @@ storage       |rrrrrrrrrrrr....|
 }
 
 TEST(Loader, WhatIsCachedNeedsNoDisk) {
-  // Half of it is read in 2us, and prepared in 4us by the one worker there is.
+  // Half of the batch is read in 2us, and the only worker prepares it in 4us.
   EXPECT_EQ(
       simulated(R"(
     train: a:input 4, A:host 1, b:input 4, B:host 1, c:input 4, C:host 1
@@ -157,7 +157,7 @@ double figure(const Effect& effect, std::string_view name) {
   return 0;
 }
 
-// Six steps of 60ms of the device, each with 24ms of loading.
+// Six steps with 60ms of device work, each with 24ms of loading.
 constexpr auto kSteps = R"(
     @step one
     @step two
@@ -199,7 +199,7 @@ constexpr auto kImageNet =
     "samples=512,dataset_samples=1281167,dataset_bytes=146GiB,storage=530MB/s,";
 
 TEST(Loader, TheReplayedStepIsThatOfTheFetchRate) {
-  // F of equation 2 for 0 to 75 % of ImageNet-1k cached; what trains faster than that waits.
+  // F of equation 2 for 0 to 75 % of ImageNet-1k cached; training that is faster than F waits.
   const std::pair<const char*, double> cases[] = {
       {"0", 4331}, {"0.25", 5675}, {"0.35", 6479}, {"0.5", 8227}, {"0.75", 14949}};
   for (const auto& [cached, rate] : cases) {

@@ -64,7 +64,7 @@ TEST(MemoryEdit, EachCutOfALifetimeEndsThePartInFrontOfIt) {
                        .freed = start_of(TaskId{task - 1}),
                        .made = start_of(TaskId{task})};
   };
-  // In no order.
+  // The cuts need not be in order.
   EXPECT_EQ(split_lifetimes(graph, {cut_at(3), cut_at(1)}, starts),
             (std::vector<std::uint32_t>{2, 1}));
   const std::vector<Allocation>& parts = graph.allocations();

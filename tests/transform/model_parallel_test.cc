@@ -11,12 +11,12 @@
 namespace foretrace {
 namespace {
 
-/// Each of the three tensors is as large as this.
+/// The size of each of the three tensors.
 constexpr Bytes kWhole{1 << 24};
 
 double volume(const std::string& scheme, std::int64_t devices, std::int64_t depth = 1) {
   const TensorScheme tensors(scheme, devices, depth);
-  // Alone, a linear layer in 1-D sums its outputs once in both passes.
+  // A single linear layer in 1-D sums its outputs only once in both passes together.
   const bool is_1d = scheme == "1d";
   const BlockTensors block{
       .inputs = kWhole, .weights = kWhole, .outputs = kWhole, .reduced = kWhole};
@@ -24,7 +24,7 @@ double volume(const std::string& scheme, std::int64_t devices, std::int64_t dept
   if (!is_1d) {
     for (const SchemeTransfer& one : tensors.backward(block)) transfers.push_back(one);
   }
-  // The table counts sums of weights over the depth apart.
+  // The table counts the sums of weights over the depth separately.
   std::erase_if(transfers, [&](const SchemeTransfer& one) {
     return !is_1d && one.operation == Operation::all_reduce;
   });
@@ -64,7 +64,7 @@ std::string tensor_parallel(const std::string& more) {
 }
 
 TEST(TensorParallel, ProductsTakeTheirPartAndEachBlockWaitsForItsSums) {
-  // A floor of 2 us, the shortest kernel, takes part: 2 + (8 - 2) / 2. Two sums a block and pass.
+  // The shortest kernel, 2 us, is a floor: 2 + (8 - 2) / 2. Each block has two sums in each pass.
   EXPECT_EQ(
       simulated(kTwoBlocks, tensor_parallel(R"("activation_bytes": "1kB", "bandwidth": "1GB/s")")),
       R"(
@@ -111,14 +111,15 @@ TEST(TensorParallel, WhatCannotBeIsRefused) {
 }
 
 /// 64 GPUs on a uniform network like InfiniBand between V100 hosts; h from 4,096 to 16,384 in fp16,
-/// 8 samples of 512 positions. Times of collectives and products at 60 TFLOP/s together.
+/// 8 samples of 512 positions. Compares the times of collectives and of products at 60 TFLOP/s
+/// together.
 TEST(TensorParallel, ThreeDimensionsBeatTwoAndOneAsPublished) {
   double least = 1e9, most = 0;
   for (const std::int64_t hidden : {4096, 8192, 16384}) {
     const std::int64_t activation = 8 * 512 * hidden * 2, weights = 12 * hidden * hidden * 2;
     const auto step = [&](const std::string& scheme) {
       Graph graph = parse_graph(kTwoBlocks);
-      // 2 x 12 h^2 operations for each of 4,096 positions, twice as many in the backward pass.
+      // 2 x 12 h^2 operations for each of 4,096 positions, and twice as many in the backward pass.
       const double us = 2. * 12 * static_cast<double>(hidden * hidden) * 4096 / 60e6;
       for (TaskId id = graph.first(LaneId{0}); id != kNoTask; id = graph.next(id)) {
         Task& task = graph.task(id);
@@ -142,7 +143,7 @@ TEST(TensorParallel, ThreeDimensionsBeatTwoAndOneAsPublished) {
   EXPECT_LT(most, 6);
 }
 
-/// Workers of eight GPUs: eight groups of two share what a host sends.
+/// Workers of eight GPUs: eight groups of two share the network links of a host.
 TEST(Communicator, GroupsOnTheSameHostsShareTheirNics) {
   const auto gbps = [](const char* machine, const char* algorithm, std::int64_t stride) {
     NetworkSettings settings;
@@ -154,7 +155,7 @@ TEST(Communicator, GroupsOnTheSameHostsShareTheirNics) {
   };
   for (const char* const how : {"auto", "ring"}) {
     SCOPED_TRACE(how);
-    // One NIC of 25 Gb/s for all eight, and one of 200 Gb/s for each.
+    // One NIC of 25 Gb/s for all eight GPUs, and one of 200 Gb/s for each.
     EXPECT_GT(gbps("aws-p3", how, 8), .25);
     EXPECT_LT(gbps("aws-p3", how, 8), .4);
     EXPECT_GT(gbps("dgx-a100", how, 8), 15);
@@ -223,7 +224,7 @@ TEST(ExpertParallel, AllWaitForTheBusiest) {
       "expert_parallel:gpus=2,experts=4,token_bytes=4kB,imbalance=0.5,bandwidth=1GB/s,"
       "latency=0us,where.name=moe")
       ->apply(graph, {});
-  // Of two normal numbers the greater one is 0.5642 on average; the formula says 0.589.
+  // The greater of two normal numbers is 0.5642 on average; the formula says 0.589.
   const TaskId moe = graph.next(graph.next(graph.first(LaneId{0})));
   EXPECT_NEAR(static_cast<double>(graph.task(moe).duration.count()), 10000 * 1.2821, 150);
   EXPECT_THROW(read_transform_text("expert_parallel:gpus=3,experts=4,token_bytes=4kB,"

@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// An all-reduce of four ranks, and one whose size is unknown.
+/// An all-reduce of four ranks, and one of unknown size.
 Graph communicating() {
   Graph graph = parse_graph(R"(
     stream: B 4 {phase=backward}

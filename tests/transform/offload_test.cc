@@ -12,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-/// At 1 GB/s a kB takes a tick.
+/// At 1 GB/s, 1 kB takes a tick.
 std::string offload(const std::string& settings = "") {
   return "offload:host_bandwidth=1GB/s,min_bytes=1B" + (settings.empty() ? "" : "," + settings);
 }
@@ -41,7 +41,7 @@ std::string figures_of(std::string_view graph_text, const std::string& step) {
   }
 }
 
-// X is made by A and needed again by Z; in between others come and go.
+// A makes X, and Z reads it again; in between other blocks are allocated and freed.
 constexpr auto kWait = R"(
     stream: A 1, B 2, C 4, D 4, E 5, Z 1
     @alloc 4kB use=activation: A .. Z writes A reads Z
@@ -74,7 +74,7 @@ TEST(Offload, ABlockThatIsAwayIsNotOnTheDevice) {
 }
 
 TEST(Offload, TheCopyBackWaitsForTheLastTaskThatLeavesItEnoughTime) {
-  // 2 ticks for the copy: it waits for D, not for C.
+  // The copy takes 2 ticks: it waits for D, not for C.
   EXPECT_EQ(pictured(R"(
     stream: A 1, B 2, C 4, D 4, E 3, Z 1
     @alloc 2kB use=activation: A .. Z writes A reads Z
@@ -88,7 +88,7 @@ swap in  |...........ii..|
 )");
 }
 
-// The host has called the allocator for all of it before the device has done the second kernel.
+// The host has made all its allocator calls before the device has done the second kernel.
 TEST(Offload, WhereTheHostCallsTheAllocatorRoomIsGivenBackInTheOrderOfItsCalls) {
   Graph graph = parse_graph(R"(
     cpu:    LA:launch 1, LB:launch 1, LC:launch 1, LD:launch 1, LE:launch 1, LZ:launch 1
@@ -117,7 +117,7 @@ swap in  |............iiii..|
 }
 
 TEST(Offload, CopiesOfOneDirectionWaitForEachOther) {
-  // Both blocks would be out by 4 alone; the link carries one at a time.
+  // With the link for itself each block would be out by 4; the link carries one copy at a time.
   EXPECT_EQ(pictured(R"(
     stream: A 1, B 3, C 3, D 1, E 3, F 3, Y 1, Z 1
     @alloc 3kB use=activation: A .. Y writes A reads Y
@@ -164,7 +164,7 @@ TEST(Offload, WhatDoesNotFitStays) {
 }
 
 TEST(Offload, MayDelayWhereThatIsAllowed) {
-  // The peak waits for the copy out, and the copy back for the end of the peak.
+  // The peak waits for the copy out, and the copy back waits for the end of the peak.
   EXPECT_EQ(pictured(R"(
     stream: A 1, B 3, C 4, Z 1
     @alloc 4kB use=activation: A .. Z writes A reads Z
@@ -193,7 +193,7 @@ TEST(Offload, TheBoundIsExactToTheByte) {
   const Bytes most = swappable(800ms, {6.3e9}, {6.4e9});
   EXPECT_EQ(most.count / 100'000, 25'398);
   EXPECT_TRUE(hideable(most, 800ms));
-  // The clock counts nanoseconds, in which 3 bytes come and go.
+  // The clock counts nanoseconds, in each of which 3 bytes are copied.
   EXPECT_FALSE(hideable(most + Bytes{7}, 800ms));
 }
 
@@ -218,14 +218,14 @@ TEST(Offload, GoesNoFurtherThanAsked) {
     return figures.substr(at, figures.find(',', at) - at);
   };
   EXPECT_EQ(peak_after("score=wdoa"),
-            "9 kB");  // The block that A makes, before anything can be away.
+            "9 kB");  // The block of A, before anything can be copied out.
   const std::string first = figures_of(kThree, offload("where.min_bytes=4kB"));
   EXPECT_NE(first.find("offloaded_bytes 4 kB"), first.npos) << first;
   const std::string none = figures_of(kThree, offload("target=20kB"));
   EXPECT_NE(none.find("offloaded_bytes 0 B"), none.npos) << none;
 }
 
-// Each way takes twice as long.
+// Each direction takes twice as long.
 TEST(Offload, TwoDevicesOnALinkHaveHalfOfItEach) {
   EXPECT_EQ(pictured(R"(
     stream: A 1, B 9, C 4, D 9, Z 1
@@ -269,7 +269,7 @@ TEST(Offload, SaysWhatIsWrong) {
             "policy: needs to know which tasks use which blocks, which this trace does not show");
 }
 
-// vDNN's mini-case: layers of 10 whose inputs take 15, 5 and 8.
+// vDNN's small example: layers of 10 whose inputs take 15, 5 and 8.
 constexpr auto kLayers = R"(
     stream: i 1, "a conv" 10 {phase=forward layer=0}, b 10 {phase=forward layer=1}, "c conv" 10 {phase=forward layer=2}, l 1, "C conv" 10 {phase=backward layer=2}, B 10 {phase=backward layer=1}, "A conv" 10 {phase=backward layer=0}, u 1
     @alloc 15kB use=input: i .. u writes i reads "a conv", "A conv"
@@ -279,8 +279,8 @@ constexpr auto kLayers = R"(
 )";
 
 TEST(OffloadByLayer, TheForwardPassTakesTheLongerOfComputingAndCopying) {
-  // 15 + 10 + 10 forward. On the way back c's own input comes when it is needed, then C fetches
-  // that of b; B fetches that of a.
+  // 15 + 10 + 10 forward. In the backward pass c's own input is copied when it is needed; then C
+  // fetches the input of b, and B that of a.
   EXPECT_EQ(pictured(kLayers, offload("policy=all")), R"(
 stream   |iaaaaaaaaaa.....bbbbbbbbbbccccccccccl........CCCCCCCCCCBBBBBBBBBB.....AAAAAAAAAAu|
 swap out |.oooooooooooooooooooo.....oooooooo...............................................|
@@ -351,7 +351,7 @@ TEST(OffloadByLayer, TheLeastThatFitsIsChosen) {
   EXPECT_EQ(chosen("1kB"), "vDNN chooses all to fit 1 kB!");
 }
 
-/// Blocks with one to four accesses each, made and freed by any task in time.
+/// Blocks with one to four accesses each, allocated and freed by any tasks in order of time.
 void add_blocks(Graph& graph, std::mt19937& random) {
   const Timeline timeline = simulate(graph);
   for (std::uint32_t number = 0; number < 20; ++number) {
@@ -428,7 +428,7 @@ TEST(LoadCurve, IsLoweredWhereABlockIsAwayAllTheTime) {
   curve.lower(1us, 4us, Bytes{5});
   EXPECT_EQ(curve.area(0us, 4us), (5 + 3) * 2000.0);
   EXPECT_EQ(curve.peak_stretch().start, 4us);
-  curve.lower(3us, 5us, Bytes{5});  // Not for the whole of any stretch.
+  curve.lower(3us, 5us, Bytes{5});  // Covers no stretch as a whole.
   EXPECT_EQ(curve.peak(), Bytes{8});
 }
 

@@ -5,7 +5,7 @@
 namespace foretrace {
 namespace {
 
-// Three tensors move through each addition.
+// Each addition moves three tensors.
 constexpr auto kChain = R"(
     cpu:    L:launch 1, M:launch 1, N:launch 1, O:launch 1
     stream: "a elementwise_kernel" 6, "b elementwise_kernel" 6, "c elementwise_kernel" 6, "g gemm" 3
@@ -23,7 +23,7 @@ stream |.aaaaaabbbbbbccccccggg|
 }
 
 TEST(OpFusion, WhatLiesBetweenIsNeitherWrittenNorRead) {
-  // Two junctions, at each of which a third of 6 us is not written and a third not read.
+  // Two fusions; at each of them a third of 6 us is not written and a third not read.
   EXPECT_EQ(simulated(kChain, R"({"use": "op_fusion"})"), R"(
 cpu    |LO............|
 stream |.ffffffffffggg|
@@ -49,7 +49,7 @@ stream |.ffffffffccccccggg|
 }
 
 TEST(OpFusion, ArithmeticKeepsItsTime) {
-  // A third of b is not read; the product was not bound by its output.
+  // A third of b is not read; the product was not bound by writing its output.
   EXPECT_EQ(simulated("stream: \"a gemm\" 6, \"b relu\" 6 ",
                       R"({"use": "op_fusion", "pattern": ["gemm", "relu"]})"),
             R"(
@@ -58,7 +58,8 @@ stream |ffffffffff|
 }
 
 TEST(OpFusion, AReductionReadsAndMakesNextToNothing) {
-  // The sum reads what b wrote; with one reduction in a chain the second sum begins another.
+  // The sum reads the output of b. A chain has one reduction, so the second sum begins another
+  // chain.
   EXPECT_EQ(simulated(R"(stream: "a elementwise" 6, "b reduce_kernel" 2, "c reduce_kernel" 2)",
                       R"({"use": "op_fusion", "reductions": 1})"),
             R"(
@@ -67,7 +68,7 @@ stream |ffffcc|
 }
 
 TEST(OpFusion, WhatAReductionReadIsAtHandBehindIt) {
-  // x / sum(x): the division reads x again, a third of its 6us.
+  // x / sum(x): the division reads x again, which takes a third of its 6us.
   EXPECT_EQ(
       simulated(R"(stream: "s reduce_kernel" 2, "d elementwise" 6)", R"({"use": "op_fusion"})"),
       R"(
@@ -113,13 +114,13 @@ TEST(OpFusion, WhatTheBackwardPassReadsIsStillWritten) {
 
 TEST(OpFusion, NothingIsJoinedAcrossAWait) {
   constexpr const char* kWaits[] = {
-      // The host looks at a before it launches b.
+      // The host waits for a before it launches b.
       "cpu: L:launch 1, s:sync 1, M:launch 1\nL -> A\nA -> s\nM -> B\n",
-      // b needs what another stream made.
+      // b needs the result of another stream.
       "other: X 9\nX -> B\n",
       // Another stream needs a.
       "other: X 1\nA -> X\n",
-      // Two threads launch.
+      // Two threads launch the kernels.
       "cpu: L:launch 1\nthread: M:launch 1\nL -> A\nM -> B\n",
   };
   for (const char* wait : kWaits) {

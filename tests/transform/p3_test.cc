@@ -22,7 +22,7 @@ std::string p3(const std::string& more) {
          more + "}";
 }
 
-/// The mini-case of the Daydream method: 13 in the order of readiness, 11 by priority.
+/// The small example of the Daydream method: 13 in the order of readiness, 11 by priority.
 TEST(PriorityPropagation, FrontLayersDoNotWaitForBackLayers) {
   EXPECT_EQ(simulated(kThreeLayers, p3(R"(, "priority": false)")), R"(
 stream           |CCBBAA....fgh|
@@ -36,7 +36,7 @@ parameter slices |..gggggggg.|
 }
 
 TEST(PriorityPropagation, ALongSliceKeepsUrgentOnesWaiting) {
-  // Gradient C is one slice: A and B wait until all of it is there.
+  // Gradient C is one slice: A and B wait until all of it has been sent.
   EXPECT_EQ(simulated(kThreeLayers, p3(R"(, "slice": "6kB")")), R"(
 stream           |CCBBAA...fgh|
 parameter slices |..gggggggg..|
@@ -44,7 +44,7 @@ parameter slices |..gggggggg..|
 }
 
 TEST(PriorityPropagation, EverybodyWaitsForTheSlowestWorker) {
-  // Of two workers the later one is 0.56 deviations behind the mean when its passes end.
+  // When passes end, the later one of two workers is 0.56 deviations behind the mean.
   EXPECT_EQ(simulated(kThreeLayers, p3(R"(, "priority": false, "lateness": "3.54us")")), R"(
 stream           |CCBBAA.....fgh|
 parameter slices |...gggggggg...|

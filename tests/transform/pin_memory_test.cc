@@ -5,7 +5,7 @@
 namespace foretrace {
 namespace {
 
-// Both directions from pageable memory: each call holds the host.
+// Copies in both directions, from and to pageable memory: each call blocks the host.
 constexpr auto kBothWays = R"(
     cpu: L:launch 1, w=cudaStreamSynchronize:sync 1, M:launch 1, v=cudaStreamSynchronize:sync 1, S=cudaDeviceSynchronize:sync 1
     in:  i:copy_in 6 {bytes=100kB}
@@ -35,7 +35,7 @@ out |...oooooo.|
 }
 
 TEST(PinMemory, TheHostsCopyOnTheWayOutGoes) {
-  // 100 kB at 50 GB/s are 2us.
+  // 100 kB at 50 GB/s take 2us.
   EXPECT_EQ(simulated(kBothWays, R"({"use": "pin_memory", "host_copy": "50GB/s"})"), R"(
 cpu |LcMc...c|
 in  |.iiiiii.|
@@ -43,7 +43,7 @@ out |...oooo.|
 )");
 }
 
-// The call waited for the kernel in front before it staged the copy.
+// The call waited for the previous kernel before it staged the copy.
 TEST(PinMemory, NorDoesTheHostWaitForWhatIsInFront) {
   constexpr auto kStaged = R"(
     cpu: K:launch 1, h=cudaMemcpyAsync:sync 0, p=stage:host 2, L:launch 1, w=cudaMemcpyAsync:sync 1, X:host 1
@@ -72,20 +72,20 @@ out |...oo.|
 }
 
 TEST(PinMemory, WhatIsReadAtOnceStillIs) {
-  EXPECT_EQ(simulated(kBothWays, R"({"use": "pin_memory", "least": "1MB"})"),
-            "where: must select copies between host and pageable memory of at least 1 MB, there is "
-            "none");
+  EXPECT_EQ(
+      simulated(kBothWays, R"({"use": "pin_memory", "least": "1MB"})"),
+      "where: must select copies between the device and pageable memory of at least 1 MB, there is "
+      "none");
 }
 
 TEST(PinMemory, PinnedCopiesAreLeftAlone) {
-  EXPECT_EQ(
-      simulated(R"g(
+  EXPECT_EQ(simulated(R"g(
     cpu: L:launch 1
     in:  "Memcpy HtoD (Pinned -> Device)":copy_in 6 {bytes=100kB}
 )g",
-                R"({"use": "pin_memory"})"),
-      "where: must select copies between host and pageable memory of at least 65.54 kB, there "
-      "is none");
+                      R"({"use": "pin_memory"})"),
+            "where: must select copies between the device and pageable memory of at least 65.54 "
+            "kB, there is none");
 }
 
 }  // namespace

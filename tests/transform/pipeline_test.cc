@@ -26,7 +26,8 @@ std::string begins(const std::string& graph_text, std::size_t stages, const std:
   }
 }
 
-// Rank 0: two forward passes, a backward pass when rank 1 has run its own, the other, the update.
+// Rank 0 runs two forward passes, a backward pass after rank 1 has run its own, the other one, and
+// the update.
 TEST(Pipeline, StagesHaveTheWorkOfTheirLayersAndFollowTheSchedule) {
   EXPECT_EQ(simulated(kFourStages, R"({"use": "pipeline", "stages": 2, "micro_batches": 2})"),
             R"(
@@ -83,7 +84,8 @@ TEST(Pipeline, ActivationsInFlightAndAPartOfTheWeightsAreHeld) {
   read_transform_text("pipeline:stages=2,micro_batches=4")->apply(graph, {});
   const std::vector<MemoryCurve> curves = simulate(graph).memory;
   ASSERT_EQ(curves.size(), 2U);
-  // Half of the weights, and two activations in flight on the first GPU, one on the last.
+  // Half of the weights on each GPU, and two activations in flight on the first GPU, one on the
+  // last.
   EXPECT_EQ(graph.initial_memory()[0].count, 20'000'000 + 2 * 4'000'000);
   EXPECT_EQ(graph.initial_memory()[1].count, 20'000'000 + 2'000'000);
 }

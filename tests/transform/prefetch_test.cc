@@ -56,7 +56,8 @@ stream+prefetch |...ii...jj....|
 )");
 }
 
-// S is on a blocking stream: it holds up what stays on the default stream, and no copy beside it.
+// S is on a blocking stream: it delays work that stays on the default stream, but no prefetched
+// copy.
 TEST(Prefetch, CopiesLeaveTheDefaultStream) {
   EXPECT_EQ(simulated(R"(
     side:   S 9
@@ -103,8 +104,8 @@ stream+prefetch |.iiii..|
 )");
 }
 
-// w waits for the compute of the step, so the next copy would be asked for behind it.
-/// `loading`: what the host does between waiting and asking for the copy.
+// w waits for the compute of the step, so the next copy would be issued after it.
+/// `loading` is the host's work between that wait and the call that issues the copy.
 std::string host_waits(const std::string& loading = "") {
   return "cpu: L:launch 1, M:launch 1, w:sync 1, " + loading + "N:launch 1, O:launch 1, x:sync 1" +
          R"(
@@ -139,7 +140,7 @@ stream+prefetch |.iii........jjj.....|
 )");
 }
 
-// With one more buffer the third copy is asked for in the first step.
+// With one more buffer the third copy is issued in the first step.
 TEST(Prefetch, CallsRunAsFarAheadAsThereAreBuffers) {
   Graph graph = parse_graph(R"(
     cpu:    L:launch 1, w:sync 1, M:launch 1, x:sync 1, N:launch 1

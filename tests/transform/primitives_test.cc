@@ -1,4 +1,4 @@
-// Scale, set_duration, insert, remove and move: what happens to a graph, drawn.
+// Scale, set_duration, insert, remove and move: their effects on a graph, as pictures.
 
 #include <gtest/gtest.h>
 

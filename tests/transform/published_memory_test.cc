@@ -1,4 +1,4 @@
-// Definitions and published results of papers on swapping and encoding, checked on the transforms.
+// Definitions and results of papers on swapping and encoding, checked on the transforms.
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// The block that is chosen first moves out; or the message of the Error.
+/// The block that is chosen to move out first, or the message of the Error.
 std::string first_to_leave(std::string_view graph_text, const std::string& score) {
   try {
     Graph graph = parse_graph(graph_text);
@@ -24,7 +24,7 @@ std::string first_to_leave(std::string_view graph_text, const std::string& score
   }
 }
 
-// A kB takes a tick each way. The small block waits 32 ticks and the large one 30, so that
+// 1 kB takes a tick each way. The small block waits 32 ticks and the large one 30, so that
 //     DOA   32 - 2 = 30    >  30 - 10 = 20
 //     AOA    1 * 30 = 30   <   5 * 20 = 100
 TEST(AutoSwap, DoaIsFreeTimeAndAoaIsFreeTimeBySize) {
@@ -38,8 +38,9 @@ TEST(AutoSwap, DoaIsFreeTimeAndAoaIsFreeTimeBySize) {
   EXPECT_EQ(first_to_leave(kTwo, "aoa"), "5 kB");
 }
 
-// The block of 3 kB waits longer (26 ticks to 22, or 20 to 18 of free time), the one of 2 kB after
-// the peak, where much is in use: under the curve are about 300 to about 500 kB ticks.
+// The block of 3 kB waits longer (26 ticks instead of 22, or 20 instead of 18 of free time); the
+// one of 2 kB waits after the peak, where much is in use: the areas under the curve are about 300
+// and 500 kB ticks.
 TEST(AutoSwap, WdoaIsTheAreaUnderTheLoadBetweenTheAccesses) {
   constexpr auto kTwo = R"(
     stream: A 1, B 14, C 1, G 3, M 4, Q 4, P 1, H 10, R 1, X 1
@@ -64,7 +65,7 @@ TEST(Capuchin, SwappingIsFreeWhereFreeTimeIsNotNegative) {
   EXPECT_EQ(first_to_leave(of_size("4001B"), "doa"), "0 B");  // FT = -2 ns.
 }
 
-// Gist: rows of 256 columns need an index of one byte, so that values of four take five, and csr
+// Gist: rows of 256 columns need an index of one byte, so a value of four bytes takes five, and csr
 // pays above 20 % of zeros.
 TEST(Gist, CsrPaysAboveAFifthOfZeros) {
   const auto encoded = [](const std::string& sparsity) {

@@ -8,7 +8,8 @@
 namespace foretrace {
 namespace {
 
-/// Four layers, forward (A to D) and backward (d to a). Each keeps 4 MB for its backward pass.
+/// Four layers, forward (A to D) and backward (d to a). Each layer keeps 4 MB for its backward
+/// pass.
 constexpr auto kFourLayers = R"(
     stream: A 1 {phase=forward layer=0}, B 1 {phase=forward layer=1}, C 1 {phase=forward layer=2}
     stream: D 1 {phase=forward layer=3}, d 2 {phase=backward layer=3}, c 2 {phase=backward layer=2}
@@ -47,7 +48,7 @@ stream |ABCDddccbbAaa|
 }
 
 TEST(Recompute, ASegmentGoesWithItsBackwardPassHoweverLongItWasKept) {
-  // The program keeps all to its end, the restored one included.
+  // The program keeps all blocks to its end, the restored one included.
   Graph graph = parse_graph(R"(
     stream: A 1 {phase=forward layer=0}, B 1 {phase=forward layer=1}, C 1 {phase=forward layer=2}
     stream: D 1 {phase=forward layer=3}, d 2 {phase=backward layer=3}, c 2 {phase=backward layer=2}
@@ -77,7 +78,7 @@ stream |ABCDABCDddccbbaa|
 }
 
 TEST(Recompute, ADroppedInputComesBackWithWhatNeedsIt) {
-  // c is needed first, and for it b; a is still there.
+  // c is needed first, and recomputing it needs b; a is still in memory.
   EXPECT_EQ(simulated(kFourLayers,
                       R"({"use": "recompute", "policy": "selected", "where": {"op": "/w[bc]/"}})"),
             R"(
@@ -108,7 +109,7 @@ stream |ATBTBxxbbaa|
   EXPECT_EQ(temporary.use, MemoryUse::temporary);
 }
 
-// The workspace of a convolution: nobody reads it, but it must be there when B runs again.
+// The workspace of a convolution: nothing reads it, but it must exist when B runs again.
 TEST(Recompute, AWorkspaceIsNeededAgainToo) {
   Graph graph = parse_graph(R"(
     stream: A 1 {phase=forward}, B 1 {phase=forward}, C 1 {phase=forward}, x 2 {phase=backward}
@@ -134,13 +135,15 @@ stream |ABCxxBbbaa|
     EXPECT_EQ(block.use, MemoryUse::temporary);
   }
   EXPECT_EQ(workspaces, 2U);
-  // The activation is gone in the forward pass, but the workspace lies beside the gradients.
+  // In the forward pass the activation is freed before the peak, but the workspace exists beside
+  // the gradients.
   EXPECT_EQ(before, Bytes{72'000'000});
   EXPECT_EQ(peak_of(graph), Bytes{136'000'000});
 }
 
 TEST(Recompute, ASegmentKeepsWhatTheOneInFrontGaveIt) {
-  // x goes from A to B and is let go in the forward pass; now it is there until B runs again.
+  // A makes x for B, and x is freed in the forward pass; with recomputation it lives until B runs
+  // again.
   Graph graph = parse_graph(R"(
     stream: A 1 {phase=forward layer=0}, B 1 {phase=forward layer=1}, C 1 {phase=forward layer=1}
     stream: D 1 {phase=forward layer=2}, d 2 {phase=backward}, c 2 {phase=backward}

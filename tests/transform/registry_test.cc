@@ -1,4 +1,4 @@
-// For every transform there is or will be.
+// Tests that hold for every transform, including future ones.
 
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ TEST(Transforms, SayWhyTheyAreNotTried) {
   }
 }
 
-// Step, layers, phases, launches, an autograd thread, copies, a queue, and memory.
+// The graph has steps, layers, phases, launches, an autograd thread, copies, a queue, and memory.
 constexpr auto kTraining = R"(
     @step one
     @step two
@@ -108,8 +108,8 @@ TEST(Transforms, WithNeutralSettingsChangeNothing) {
   }
 }
 
-// Transforms that need a setting are given one. None of these may leave a cycle, or a graph that
-// cannot be replayed.
+// Transforms that need a setting get one. None of them may leave a cycle, or a graph that cannot be
+// replayed.
 TEST(Transforms, LeaveAGraphThatReplays) {
   for (const TransformEntry& entry : transforms()) {
     std::string step(entry.name);

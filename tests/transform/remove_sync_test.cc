@@ -5,7 +5,7 @@
 namespace foretrace {
 namespace {
 
-// The host reads a value of each step (v) before it goes on.
+// The host reads a value of each step (v) before it continues.
 constexpr auto kReads = R"(
     @step one
     @step two
@@ -46,7 +46,7 @@ stream |.aaaaabbbcc|
 )");
 }
 
-// a is behind b on the stream although it was launched first, so M cannot wait for it.
+// On the stream, a follows b although it was launched first, so M cannot wait for a.
 TEST(RemoveSync, ThreadsThatShareAStreamDoNotWaitInACycle) {
   EXPECT_EQ(simulated(R"(
     one:    L:launch 1, s:sync 1
@@ -64,8 +64,8 @@ stream |...ba|
 )");
 }
 
-// a was launched before b and waits for it nevertheless, for room on the device: M cannot wait for
-// a's place in the queue.
+// a was launched before b but waits for it, as for room on the device: M cannot wait for a's place
+// in the queue.
 TEST(RemoveSync, WorkThatWaitsForALaterLaunchHoldsNoneBack) {
   EXPECT_EQ(simulated(R"(
     cpu: K:launch 1, L:launch 1, s:sync 1, M:launch 1
@@ -88,7 +88,7 @@ z   |.c.....|
 }
 
 TEST(RemoveSync, TheLaunchQueueStillHoldsBack) {
-  // Two launches ahead: the third waits for a, the fourth for r.
+  // Two launches ahead: the third launch waits for a, the fourth for r.
   EXPECT_EQ(simulated(kReads, R"({"use": "remove_sync", "queue": 2})"), R"(
 cpu    |Av....BhC...|
 stream |.aaaaarbbbcc|

@@ -58,7 +58,8 @@ TEST(Resize, WhatWasThereBeforeMovesTheLevelAtTheBeginning) {
 }
 
 TEST(Resize, RoundsAsTheAllocatorDid) {
-  // 1000 bytes were asked for and 1024 given: three times as much is 3000 of 3072, not of 3072 + x.
+  // 1000 bytes were requested and 1024 allocated: three times as much is 3000 of 3072, with no
+  // rounding added.
   EXPECT_EQ(sizes_after("x: A 1\n@alloc 1024B requested=1000B: A ..", "resize:factor=3"),
             "1 allocation from 1.024 kB to 3.072 kB in all: 3KiB/3kB, peak_before 1.024 kB, "
             "peak_after 3.072 kB");
@@ -86,7 +87,7 @@ TEST(Resize, SaysWhatIsWrong) {
             "this trace does not record memory (torch.profiler: profile_memory=True; foretrace "
             "collect records it)");
   EXPECT_EQ(sizes_after("x: A 1\n@alloc 7B: A ..", "resize:where.use=activation"),
-            "no allocation matches \"where\" (use activation); what memory is for is unknown in "
+            "no allocation matches \"where\" (use activation); the use of memory is unknown in "
             "this trace");
 }
 

@@ -13,7 +13,8 @@
 namespace foretrace {
 namespace {
 
-/// A transform with settings under which some of them only retime, and two values of each.
+/// A step of a transform, one of its settings that changes only durations, and two values of the
+/// setting.
 struct Case {
   const char* step;
   const char* setting;
@@ -79,7 +80,7 @@ TEST(Retiming, IsWhatApplyingDoesTaskByTask) {
     EXPECT_GT(compared[i], 100) << cases()[i].step << " " << cases()[i].setting;
 }
 
-// A setting that changes more than durations must not say that it does not.
+// A setting that changes more than durations must not claim that it only retimes.
 TEST(Retiming, ChangesNothingElse) {
   std::mt19937 random(4);
   for (int run = 0; run < 100; ++run) {

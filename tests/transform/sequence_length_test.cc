@@ -5,8 +5,9 @@
 namespace foretrace {
 namespace {
 
-// Scores are 4 heads x 128 x 128; all else has a row of 64 numbers for each of 128 positions. The
-// update needs a temporary of the size of a parameter, and so does the backward pass.
+// Scores are 4 heads x 128 x 128; everything else has a row of 64 numbers for each of 128
+// positions. The update needs a temporary block of the size of a parameter, and so does the
+// backward pass.
 constexpr auto kModel = R"(
     s: qkv 4 {phase=forward}, scores 3 {phase=forward}, soft 2 {phase=forward}, out 4 {phase=forward}, b 8 {phase=backward}, u 3 {phase=update}
     @alloc 65536B use=parameter: .. reads qkv
@@ -36,7 +37,7 @@ TEST(SequenceLength, ScoresGrowWithTheSquareAndWeightsNotAtAll) {
             (std::vector<std::int64_t>{64, 16, 64, 64, 16, 64, 64, 64, 64}));
 }
 
-// 262144 bytes are not a multiple of 100 x 100: whatever softmax made there, it had no pairs.
+// 262144 bytes are not a multiple of 100 x 100, so the output of softmax has no scores of pairs.
 TEST(SequenceLength, ScoresAreAMultipleOfTheSquareOfTheLength) {
   EXPECT_EQ(kibibytes_behind("sequence_length:from=100,to=200"),
             (std::vector<std::int64_t>{64, 64, 512, 512, 64, 512, 64, 64, 64}));
@@ -69,7 +70,7 @@ TEST(SequenceLength, SaysWhatIsWrong) {
       {R"({"use": "sequence_length", "from": 1, "to": 100000})",
        "to: must be within a factor of 10000 of from"},
       {R"({"use": "sequence_length", "from": 10000000000, "to": 10000000000})",
-       "from: must be at most 1000000000, as must be to"},
+       "from: must be at most 1000000000, and so must to"},
   };
   for (const auto& [transform, message] : cases)
     EXPECT_EQ(simulated(kModel, transform), message) << transform;

@@ -1,4 +1,5 @@
-// Replace, split, replicate, reorder, priority and dependencies: what happens to a graph, drawn.
+// Replace, split, replicate, reorder, priority and dependencies: their effects on a graph, as
+// pictures.
 
 #include <gtest/gtest.h>
 

@@ -47,7 +47,7 @@ stream |.yyyy|
 }
 
 TEST(Substitute, OnlyBacktrackingPaysFirstAndGainsLater) {
-  // A wider b costs 1us more, and only then fits the convolution after it.
+  // A wider b costs 1us more, but only then can the convolution after it be joined.
   constexpr auto kRules = R"("rules": ["b relu => wide : 1.5 * sum", "wide ; conv => x : 2us"])";
   const std::string greedy = std::string(R"({"use": "substitute", "alpha": 1, )") + kRules + "}";
   const std::string patient = std::string(R"({"use": "substitute", "alpha": 1.2, )") + kRules + "}";

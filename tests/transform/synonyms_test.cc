@@ -13,7 +13,7 @@
 namespace foretrace {
 namespace {
 
-/// Steps joined by " + ", or the error.
+/// The steps, joined by " + ", or the message of the error.
 std::string steps_of(std::string_view text) {
   try {
     std::string all;
@@ -121,7 +121,7 @@ TEST(Synonyms, AScenarioFileIsToldTheName) {
             "list transforms` shows all");
 }
 
-// Everything in the table can be asked for.
+// Every entry of the table can be used.
 TEST(Synonyms, EveryLineOfTheTableIsReadable) {
   std::set<std::string> seen;
   for (const Synonym& synonym : synonyms()) {

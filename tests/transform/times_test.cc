@@ -1,5 +1,5 @@
-// The times that transforms go by are those of the replay, also on lanes that do not run their
-// tasks in line.
+// The times that transforms use are those of the replay, also on lanes that do not run their tasks
+// in order.
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-// P would be over at 0 by its duration, and at 3 if it had the link for itself.
+// By its duration P would end at 0, and at 3 if it had the link for itself.
 constexpr auto kSharedLink = R"(
     cpu: A 4, B 4, C 2
     link [shared=1GB/s]: P:transfer 0 {bytes=3kB}, Q:transfer 0 {bytes=3kB}
@@ -25,7 +25,7 @@ x    |......X...|
 )");
 }
 
-// B starts earlier than X, and so only C waits for it.
+// B starts earlier than X, so only C waits for X.
 TEST(Times, ATransferTakesAsLongAsItsShareOfTheLinkLetsIt) {
   EXPECT_EQ(simulated(kSharedLink, R"({"use": "add_dependency", "from": {"name": "X"},
                                        "to": {"name": "/[BC]/", "kind": "all"}, "lag": "2us"})"),
@@ -48,7 +48,7 @@ side   |...x.x|
 )");
 }
 
-// P ends at 6, when F lets its block go: X has its own beside it.
+// P ends at 6, and F then frees its block; X has its block at the same time.
 TEST(Times, BlocksAreHeldForAsLongAsTransfersOnASharedLaneRun) {
   Graph graph = parse_graph(R"(
     link [shared=1GB/s]: P:transfer 0 {bytes=4kB}, Q:transfer 0 {bytes=2kB}

@@ -22,7 +22,7 @@ stream |.aaa.bbb.cc..dd|
 }
 
 TEST(TorchCompile, FusesAndRunsAWrapperInsteadOfPython) {
-  // 2us of guards and 1us for each of three launches instead of 9us.
+  // 2us of guards and 1us for each of three launches replace 9us.
   EXPECT_EQ(
       simulated(kEager, R"({"use": "torch_compile", "guard_time": "2us", "wrapper_time": "1us"})"),
       R"(
@@ -47,8 +47,8 @@ TEST(TorchCompile, ReducedOverheadIsOneGraph) {
           ->apply(graph, {});
   EXPECT_EQ(effect.summary,
             "2 kernels became 1, from 6 us to 4 us in all, 1 launch call fewer; 1 compiled region "
-            "with 4 us of host work fewer; 3 launch calls became 1 graph launch, -3.6 us of host "
-            "work fewer");
+            "with 4 us less host work; 3 launch calls became 1 graph launch, -3.6 us less host "
+            "work");
 }
 
 TEST(TorchCompile, AWaitBreaksTheRegion) {

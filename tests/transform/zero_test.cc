@@ -36,8 +36,8 @@ TEST(Zero, DividesTheStatesOfTheTableInItsPaper) {
   }
 }
 
-// Three of four workers hold 3 bytes of 10, the last one what is left: none has less room than
-// that.
+// Three of four workers hold 3 of 10 bytes, the last one holds the rest; each worker needs room
+// for 3.
 TEST(Zero, RoundsPartsUp) {
   Graph graph = parse_graph("@memory 10B device=0\ns: A 1\n");
   const Effect effect = read_transform_text("zero:workers=4,optimizer_bytes=10B")->apply(graph, {});
@@ -64,12 +64,12 @@ TEST(Zero, EachStageDividesMore) {
   EXPECT_EQ(peak_behind(""), Bytes{20 << 20});
   EXPECT_EQ(peak_behind("zero:stage=1,workers=4"), Bytes{14 << 20});
   EXPECT_EQ(peak_behind("zero:stage=2,workers=4"), Bytes{11 << 20});
-  // Parameters of 4 MiB become one, and the larger layer, of 3 MiB, is gathered.
+  // Parameters of 4 MiB become 1 MiB, and the larger layer, of 3 MiB, is gathered.
   EXPECT_EQ(peak_behind("zero:stage=3,workers=4"), Bytes{11 << 20});
   EXPECT_EQ(peak_behind("zero:stage=3,workers=4,layer_bytes=1MiB"), Bytes{9 << 20});
 }
 
-// They are freed before those of the next step are made.
+// The gathered parameters are freed before those of the next step are made.
 TEST(Zero, GradientsOfOneStepAreHeldAtATime) {
   Graph graph = parse_graph(R"(
     @step a
@@ -96,8 +96,8 @@ TEST(Zero, SaysWhatIsWrong) {
             "stage: must be at most 3, got 4");
 }
 
-/// Two layers of 4 kB each, and the forward pass of the next step. Between two workers at 1 GB/s, a
-/// reduce-scatter or an all-gather of 4 kB takes 2 us.
+/// Two layers of 4 kB each, and the forward pass of the next step. A reduce-scatter or an
+/// all-gather of 4 kB between two workers at 1 GB/s takes 2 us.
 constexpr auto kTwoSteps = R"(
     stream: E 3 {phase=forward step=0 layer=0}, F 3 {phase=forward step=0 layer=1}, C 4 {phase=backward step=0 layer=1}, B 4 {phase=backward step=0 layer=0}, U 2 {phase=update step=0}, G 3 {phase=forward step=1 layer=0}
     @step one
@@ -140,7 +140,8 @@ TEST(Zero, TheFasterTheNetworkTheMoreOnlyTheSmallerUpdateIsLeft) {
   EXPECT_EQ(simulate(graph).length, 18us);
 }
 
-/// 8 workers, 1 GB of parameters and of gradients: section 10.1 of the definitions, as DDP's 1.75.
+/// 8 workers, 1 GB of parameters and of gradients: the stages of section 10.1 of the definitions,
+/// compared with DDP's 1.75.
 TEST(Zero, BytesOnTheWireAreThoseOfTheStage) {
   const std::pair<const char*, double> stages[] = {{"stage=1", 1.75e9},
                                                    {"stage=2", 1.75e9},
@@ -157,7 +158,8 @@ TEST(Zero, BytesOnTheWireAreThoseOfTheStage) {
 }
 
 TEST(Zero, CopiesOfAShardSumTheirParts) {
-  // Two copies of two workers: each bucket of 4 kB is scattered, then half of it summed in 2 us.
+  // Two copies of the model on two workers each: each bucket of 4 kB is scattered, then half of it
+  // is summed in 2 us.
   EXPECT_EQ(
       simulated(
           kTwoSteps,

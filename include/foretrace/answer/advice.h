@@ -43,7 +43,7 @@ std::string_view to_string(PathPart part);
 /// The composition of the critical path through the steady steps.
 struct PathShares {
   std::array<Nanoseconds, kPathParts> parts{};
-  double host_waits = 0;  ///< Times a step that the path leads from the device back to the host.
+  double host_waits = 0;  ///< How often a step's path leads from the device back to the host.
 
   Nanoseconds total() const;
   double share(PathPart part) const;
@@ -55,12 +55,12 @@ struct Rung {
   std::string name;     ///< "launches"
   std::string title;    ///< "launching took no time"
   std::string assumes;  ///< A sentence.
-  bool there = true;    ///< Whether the recording has any of it.
+  bool there = true;    ///< Whether the recording has this cause.
   Nanoseconds step_time{0};
-  PathPart bound = PathPart::kernels;  ///< Then.
+  PathPart bound = PathPart::kernels;  ///< The bound of a step without the cause.
 };
 
-/// Work that a change takes off one lane, in a step: its gain if nothing waited for anything.
+/// The work in a step that a change removes from one lane: its gain if nothing waited for anything.
 struct LaneGain {
   std::string lane;
   Nanoseconds before{0}, after{0};
@@ -76,23 +76,23 @@ struct Suggestion {
   std::string goal;     ///< "time", "throughput", "memory", "device"
   std::string summary;  ///< The edit in words.
   Nanoseconds step_time{0}, lower{0}, upper{0};
-  double samples = 1;   ///< In a step, for each one recorded.
-  Nanoseconds gain{0};  ///< Gain in the time for as many samples as a recorded step has.
+  double samples = 1;   ///< Samples in a step, for each recorded one.
+  Nanoseconds gain{0};  ///< Time saved for as many samples as a recorded step has.
   std::optional<Bytes> allocated, reserved;  ///< Peaks of the fullest device.
   bool fits = true;
-  LaneGain local;  ///< The lane on which most work goes away; `lane` is empty if there is none.
+  LaneGain local;  ///< The lane that most work is removed from; `lane` is empty if there is none.
   Confidence confidence;
   Trust trust;
-  std::string doubt;  ///< Why it may well be less; empty if nothing points to that.
+  std::string doubt;  ///< Why the gain may well be smaller; empty if nothing points to that.
   PathShares path;
   bool recommended = false;
-  bool barred = false;     ///< Not recommended in combinations either, whatever it adds.
-  std::string why_not;     ///< The reason, if it is not recommended.
-  std::string instead_of;  ///< A better one that does the same work; not to be added up.
+  bool barred = false;     ///< Not used in combinations either, whatever it gains.
+  std::string why_not;     ///< Reason, if it is not recommended.
+  std::string instead_of;  ///< Use of a better suggestion for the same work; gains do not add up.
   std::vector<std::string> assumptions;
 };
 
-/// A transform that nothing was found for, or that is none to recommend; and why.
+/// A transform that led to no suggestion or is never recommended, and the reason.
 struct NotTried {
   std::string transform, reason;
 };
@@ -107,9 +107,9 @@ struct PairEffect {
 };
 
 struct JointAdvice {
-  std::vector<std::size_t> members;  ///< Into Advice::suggestions, as they are applied.
-  std::vector<std::string> uses;     ///< Theirs; settings may be others than alone (more workers).
-  std::vector<Nanoseconds> alone;    ///< The gain of each with these settings.
+  std::vector<std::size_t> members;  ///< Into Advice::suggestions, in the order applied.
+  std::vector<std::string> uses;     ///< Uses of the members; settings may differ (more workers).
+  std::vector<Nanoseconds> alone;    ///< Gain of each member alone with these settings.
   Nanoseconds step_time{0}, lower{0}, upper{0};
   Nanoseconds gain{0}, sum{0};
   Nanoseconds other_order{0};           ///< Gain when they are applied last to first.
@@ -119,28 +119,31 @@ struct JointAdvice {
   std::vector<std::string> left_out;  ///< "cuda_graphs: torch_compile applies to launches, too"
 };
 
-/// Something made faster step by step.
+/// A kind of work that is made faster, step by step.
 struct SpeedUp {
   std::string name;        ///< "link.bandwidth"
   std::string title;       ///< "transfers of collectives"
-  bool graded = true;      ///< Otherwise it is there or not.
-  Nanoseconds work{0};     ///< In a step.
-  Nanoseconds at_best{0};  ///< Step time without it.
-  double enough = 0;  ///< So many times as fast brings all but a hundredth of a step; 0: no end.
-  PathPart then = PathPart::kernels;  ///< The bound of the step at best.
-  std::optional<double> needed;       ///< So many times as fast reaches the target.
+  bool graded = true;      ///< If false, the work can only be removed as a whole.
+  Nanoseconds work{0};     ///< Time of the work in a step.
+  Nanoseconds at_best{0};  ///< Step time if the work took no time.
+  /// Speed-up of the work that gains all but a hundredth of a step; 0: none in the range tried.
+  double enough = 0;
+  PathPart then = PathPart::kernels;  ///< Bound of the step at best.
+  /// Speed-up of the work that reaches the target; 0: only if it takes almost no time; empty: none
+  /// does, or there is no target.
+  std::optional<double> needed;
 };
 
-/// A job on one GPU with as many workers as data_parallel adds to it.
+/// A job on one GPU, predicted on more GPUs with data_parallel.
 struct MoreGpus {
   struct Point {
     std::int64_t gpus = 1;
     double times_as_fast = 1;
-    double each_added = 1;  ///< What each GPU beyond the point before brings, of one alone.
+    double each_added = 1;  ///< Gain of each GPU beyond the previous point, relative to one alone.
   };
-  std::string network;        ///< As it was asked about; empty: it was not.
-  std::vector<Point> points;  ///< In ascending order of GPUs, twice as many from one to the next.
-  std::string refused;        ///< Why there are none.
+  std::string network;        ///< Network that was asked about; empty: none.
+  std::vector<Point> points;  ///< In ascending order of GPUs, each with twice as many as before.
+  std::string refused;        ///< Why there are no points.
 };
 
 struct AdviceTarget {
@@ -152,11 +155,11 @@ struct AdviceTarget {
 struct Advice {
   std::vector<InputFile> inputs;
   bool has_steps = true;
-  std::string machine;  ///< That the job was moved to first; empty: as recorded.
+  std::string machine;  ///< Device that the job was moved to first; empty: as recorded.
   Nanoseconds measured{0}, step_time{0};
   double replay_error = 0;
-  double unexplained = 0;  ///< Share of the time.
-  double noise = 0;        ///< Share of a step: smaller gains are not advised.
+  double unexplained = 0;  ///< Share of the time without a known cause.
+  double noise = 0;        ///< Share of a step; smaller gains are not recommended.
   double spread = 0;       ///< Share of a step by which the recorded ones differ from the median.
   Breakdown breakdown;
   StepRates rates;
@@ -164,16 +167,19 @@ struct Advice {
   std::optional<Bytes> allocated, reserved;
   Bytes memory{};  ///< Memory of the device, if known.
 
-  std::vector<Rung> ladder;             ///< The last one is all of them.
-  std::vector<Suggestion> suggestions;  ///< Sorted by time saved, greatest first.
+  std::vector<Rung> ladder;  ///< The last one removes all causes.
+  /// Sorted by time saved, greatest first. Of those about as good as the best, the most certain
+  /// leads, but loading data comes before compilers and CUDA graphs.
+  std::vector<Suggestion> suggestions;
   std::vector<NotTried> not_applicable, no_advice;
   std::optional<JointAdvice> joint;
   std::vector<SpeedUp> speed_ups;
   std::optional<AdviceTarget> target;
   std::optional<Curve> curve;  ///< The setting that was asked about.
-  std::size_t top = 5;         ///< This many suggestions are shown in full.
+  std::size_t top = 5;         ///< Number of suggestions that are shown in full.
   /// Causes to look into before any change of the program's kernels or launches: a rank that the
-  /// others wait for, driver calls that allocate, loading. The greatest comes first.
+  /// others wait for comes first, then driver calls that allocate, loading, and long pieces of host
+  /// work, the greatest first.
   std::vector<std::string> first;
   MoreGpus more_gpus;
   Trust trust;

@@ -15,21 +15,22 @@ namespace foretrace {
 
 struct AllocatedJob {
   std::string name{};
-  std::int64_t before = 0, nodes = 0;
-  double rate = 0;  ///< Samples a second on these nodes.
+  std::int64_t before = 0, nodes = 0;  ///< Nodes before and after the decision.
+  double rate = 0;                     ///< Samples a second on these nodes.
 };
 
 struct AllocationReplay {
   Nanoseconds makespan{0};         ///< Until the last job is done, or the log ends.
-  std::size_t events = 0;          ///< Changes of the nodes that were handled.
-  std::size_t done = 0, left = 0;  ///< Jobs.
+  std::size_t events = 0;          ///< Changes of the idle nodes that were handled.
+  std::size_t done = 0, left = 0;  ///< Jobs that were done, and jobs that were not.
   double mean_nodes = 0;           ///< Idle nodes, averaged over time.
   double samples = 0;
-  double rescaled = 0, preempted = 0;  ///< Samples lost to rescaling, and to nodes taken away.
-  /// Samples over those of as many jobs that share `mean_nodes` equally and forever.
+  double rescaled = 0, preempted = 0;  ///< Samples lost to rescaling, and to preempted nodes.
+  /// Samples, relative to those of as many jobs as ran on average that share `mean_nodes` equally
+  /// all the time.
   double efficiency = 0;
 
-  double per_node_second() const;  ///< Samples.
+  double per_node_second() const;  ///< Samples per node and second.
 };
 
 struct AllocationReport {
@@ -39,7 +40,7 @@ struct AllocationReport {
   std::vector<AllocatedJob> jobs{};
   double value = 0;  ///< The objective, where one decision was asked for.
   std::optional<AllocationReplay> replay{};
-  /// With the ends of the intervals of predicted rates.
+  /// The replay with the lower and with the upper ends of predicted rates.
   std::optional<AllocationReplay> slow{}, fast{};
   std::vector<std::string> assumptions{};
   Notes notes{};

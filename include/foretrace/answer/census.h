@@ -11,7 +11,8 @@
 namespace foretrace {
 
 struct Census {
-  /// First start to last finish of host and device records; 0 for a trace without times.
+  /// First start to last finish of host and device records (in a snapshot, memory events as well);
+  /// 0 for a trace without times.
   std::int64_t window_ns = 0;
   std::int64_t first_ns = 0;
 
@@ -22,11 +23,11 @@ struct Census {
   std::int64_t device_busy_ns = 0;  ///< At least one kernel, copy or fill runs, over all devices.
 
   std::int64_t orphans = 0;   ///< Device records without a recorded call of their correlation id.
-  std::int64_t launches = 0;  ///< Calls that must have given work to a device.
-  std::int64_t lost = 0;      ///< ... without a device record.
+  std::int64_t launches = 0;  ///< Calls that must have launched device work.
+  std::int64_t lost = 0;      ///< Launches without a device record.
   std::int64_t early = 0;     ///< Device records that start before their call.
-  std::int64_t earliest_ns = 0;    ///< By how much, at most.
-  std::int64_t instant = 0;        ///< Kernels of no duration.
+  std::int64_t earliest_ns = 0;    ///< Greatest lead of such a record.
+  std::int64_t instant = 0;        ///< Kernels with a duration of 0.
   std::int64_t event_waits = 0;    ///< cudaStreamWaitEvent and the like.
   std::int64_t waiting_calls = 0;  ///< Calls that synchronize host and device.
   std::int64_t used_streams = 0;
@@ -35,7 +36,7 @@ struct Census {
   std::vector<std::int64_t> steps_ns;
   bool shapes = false, module_names = false;
   std::int64_t collectives = 0, described_collectives = 0;
-  std::int64_t tensors_read = 0, tensors_written = 0;  ///< As often as an op does so.
+  std::int64_t tensors_read = 0, tensors_written = 0;  ///< Counted each time an op does so.
   std::int64_t bytes_read = 0, bytes_written = 0;      ///< Bytes of those tensors.
   std::int64_t storages = 0;                           ///< Number of distinct storages.
   std::int64_t addressed = 0, totalled = 0;  ///< Memory events with an address, with a total.

@@ -26,7 +26,7 @@ namespace foretrace {
 enum class Standing : std::uint8_t { left_out, passed, warned, undecided, failed };
 std::string_view to_string(Standing standing);
 
-/// The unit of a figure. Values of a share are parts of a million.
+/// The unit of a figure. Shares are in parts per million.
 enum class FigureUnit : std::uint8_t { time, bytes, count, share };
 
 struct CheckedFigure {
@@ -48,11 +48,11 @@ struct CheckCause {
   std::string file;   ///< Relative to the root of the sources, if found there; may be empty.
   int line = 0;
   std::string kind;                   ///< "sync", "kernel", "copy" ...
-  Nanoseconds local{0};               ///< Added work a step, there alone.
-  std::optional<Nanoseconds> effect;  ///< On the step time, by a replay without it.
+  Nanoseconds local{0};               ///< Added work per step at this place alone.
+  std::optional<Nanoseconds> effect;  ///< Effect on the step time, from a replay without it.
   Bytes bytes{};  ///< Bytes at the peak or, for memory that is never freed, per step.
   std::int64_t count_before = 0, count_after = 0;
-  std::string figure;  ///< The one that it weighs most on: "syncs".
+  std::string figure;  ///< The figure that it affects most: "syncs".
 };
 
 struct CheckReport {
@@ -69,19 +69,20 @@ struct CheckReport {
 
   /// The worst of all figures; left_out if none was compared.
   Standing standing() const;
-  /// How many figures stand so.
+  /// The number of figures with this standing.
   std::int64_t count(Standing standing) const;
 };
 
 /// "188 ms", "11.3 GB", "12", "83.2 %".
 std::string figure_text(FigureUnit unit, std::int64_t value);
-/// "+25.3 %", or the difference where there was nothing before.
+/// "+25.3 %"; the difference for counts ("+3"), for shares ("+1.2 points"), or if the value before
+/// was 0; "-" if a value is missing.
 std::string figure_change(const CheckedFigure& figure);
 /// One sentence: "step_time 150 ms -> 188 ms (+25.3 %), limit 5%".
 std::string figure_sentence(const CheckedFigure& figure);
 /// "+38 ms  12 new cudaStreamSynchronize from train.py:88".
 std::string cause_sentence(const CheckCause& cause);
-/// The verdict in one line, begun by one word.
+/// The verdict in one line, which starts with a one-word summary.
 std::string check_headline(const CheckReport& report);
 
 }  // namespace foretrace

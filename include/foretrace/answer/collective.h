@@ -1,8 +1,8 @@
 #pragma once
 
 // The answer of `foretrace collective`: how long a collective takes, by size, and how far that is
-// from what was measured. Bandwidths as nccl-tests defines them: algbw = bytes / time, busbw =
-// algbw times what the operation moves over a rank's port for each byte.
+// from what was measured. Bandwidths are those of nccl-tests: algbw = bytes / time, and busbw =
+// algbw times the bytes that the operation moves over a rank's port for each byte.
 
 #include <optional>
 #include <string>
@@ -12,10 +12,12 @@
 
 namespace foretrace {
 
-/// The messages of a collective that was sent as packets. A message is lost where it may be.
+/// The messages of a collective that was simulated packet by packet. Some transports may lose part
+/// of a message.
 struct PacketFigures {
   std::string transport;
   Nanoseconds mean{0}, median{0}, p99{0};  ///< Completion times of messages.
+  /// Bytes of packets; `missing` ones were never delivered, as the transport allows.
   Bytes dropped_important{}, dropped_unimportant{}, sent_again{}, missing{};
   Bytes deepest_queue{};
   std::uint64_t timeouts = 0;
@@ -27,8 +29,8 @@ struct CollectiveRow {
   Bytes bytes{};
   std::string algorithm;  ///< "ring", "Tree LL128": ours, or NCCL's with its protocol.
   Nanoseconds time{0};
-  /// For groups that share links, alone to one after the other; for calibrated times, as the
-  /// measured shapes on either side behave. Otherwise equal to `time`.
+  /// Interval of the time. For groups that share links: from running alone to running one after the
+  /// other. For calibrated times: as the measured shapes on either side behave. Otherwise `time`.
   Nanoseconds lower{0}, upper{0};
   double algorithm_bandwidth = 0;  ///< Bytes per second.
   double bus_bandwidth = 0;
@@ -50,13 +52,13 @@ struct CollectiveError {
 };
 
 struct CollectiveReport {
-  std::string machine;   ///< With where its figures are from; or "uniform network".
+  std::string machine;   ///< With the source of its figures; or "uniform network".
   std::string fidelity;  ///< "closed", "flow" or "packet"
   std::uint32_t groups = 1;
   std::vector<CollectiveRow> rows;
   std::vector<CollectiveError> errors;  ///< Empty without --against.
   std::vector<std::string> assumptions;
-  std::string calibration;  ///< The file it is from; empty without one.
+  std::string calibration;  ///< Path of the calibration file; empty without one.
 };
 
 }  // namespace foretrace

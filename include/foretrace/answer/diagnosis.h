@@ -25,7 +25,7 @@ struct Diagnosis {
   std::vector<Finding> findings;  ///< Warnings first.
   /// Replay of the unmodified job; empty if the trace cannot be used.
   std::optional<Prediction> replay;
-  std::string unusable;  ///< Why.
+  std::string unusable;  ///< Why the trace cannot be used; empty if it can.
 
   std::size_t count(Severity severity) const;
 };

@@ -47,8 +47,8 @@ struct DiffCause {
   std::string label;  ///< An op, a call or a wait: "aten::addmm", "cudaStreamSynchronize".
   std::string place;  ///< The line of the user's own code, or the ops around; may be empty.
   std::int64_t added = 0, removed = 0;
-  std::int64_t changed = 0;  ///< On both sides, with another duration.
-  Bytes bytes{};             ///< How many more are moved; negative: fewer.
+  std::int64_t changed = 0;  ///< Tasks on both sides with another duration.
+  Bytes bytes{};             ///< Additional bytes that are moved; negative: fewer.
   Nanoseconds local{0}, effect{0};
   std::string name_before{}, name_after{};  ///< The first pair of replaced kernels.
 };
@@ -71,10 +71,11 @@ struct DiffSideReport {
   Nanoseconds step_time{0};
   bool has_steps = true;  ///< Otherwise it is the length of the recording.
   std::size_t steps = 0;
-  std::string compared_step;  ///< The name of the first; empty without steps.
-  /// One; a whole period where steps alternate; all where both sides have as few, unlike ones.
+  std::string compared_step;  ///< Name of the first step compared; empty without steps.
+  /// One step; a whole period if steps alternate; all steps if both sides have the same small
+  /// number of unlike steps.
   std::size_t compared_steps = 1;
-  Nanoseconds compared{0};  ///< Their mean length.
+  Nanoseconds compared{0};  ///< Mean length of the compared steps.
   StepTimes times;          ///< As measured, of all steps.
   StepContent content;
   Breakdown breakdown;
@@ -82,13 +83,13 @@ struct DiffSideReport {
   std::size_t tasks = 0;
 };
 
-/// Bytes in use at the peak, by who asked for them.
+/// Bytes in use at the peak, by the op that requested them.
 struct PeakChange {
   std::string op;
   Bytes before{}, after{};
 };
 
-/// Below this share of tasks that correspond, the two hardly are the same job.
+/// If a smaller share of tasks corresponds, the two are hardly the same job.
 constexpr double kHardlyTheSameJob = 0.5;
 
 /// The comparison of one rank.
@@ -96,8 +97,8 @@ struct Diff {
   std::int32_t rank = 0;
   DiffSideReport before, after;
   std::size_t matched = 0;
-  double aligned = 1;           ///< Share of the tasks of both that correspond.
-  bool has_times = true;        ///< False for memory snapshots: their times are those of a history.
+  double aligned = 1;           ///< Share of the tasks of both sides that correspond.
+  bool has_times = true;        ///< False for memory snapshots, which have no step time.
   bool identical = false;       ///< No difference at all, times included.
   bool same_structure = false;  ///< Nothing added, removed or replaced in the step.
   /// Sorted by the size of their effects, the rest last. before.step_time plus all effects is
@@ -105,8 +106,8 @@ struct Diff {
   std::vector<DiffCause> causes;
   std::vector<PathShare> path;  ///< Critical path of the step that is compared.
   std::vector<PeakChange> peak;
-  Trust trust;  ///< In both sides, and in how far they correspond.
-  /// The part of the rank in the meetings of all, where there are others.
+  Trust trust;  ///< In both recordings, and in how far they correspond.
+  /// Facts about this rank among the others; empty if there are none.
   std::optional<RankFacts> among_before, among_after;
   Notes notes;
 };
@@ -119,8 +120,8 @@ struct DiffReport {
 
 /// The rank with the longest step after the change.
 const Diff& slowest_of(const DiffReport& report);
-/// The rank to look into: where the others wait less or more for a rank, and that is most of the
-/// change of their step, it is that one; otherwise the slowest.
+/// The rank to look into: the one for which the others' wait changed most, if that is more than
+/// half of the change of the slowest rank's step; otherwise the slowest.
 const Diff& decisive_rank(const DiffReport& report);
 /// "B takes 38.2 ms longer a step (+12.1 %): 31 ms of it are 12 new cudaStreamSynchronize from
 /// train.py:88".

@@ -15,10 +15,10 @@ struct Figure {
   std::variant<double, Nanoseconds, Bytes> value;
 };
 
-/// With its unit, for people: "12.5 MB", "0.862".
+/// The value with its unit, for people: "12.5 MB", "0.862".
 std::string to_text(const Figure& figure);
 
-/// Integer nanoseconds and bytes as such, so that the sizes of two figures of a kind compare.
+/// The value as a plain number (nanoseconds, bytes), so that two figures of a kind compare.
 double magnitude(const Figure& figure);
 
 /// Its name in JSON, which ends in the unit: "disk_bytes", "added_time_ns".

@@ -15,12 +15,12 @@
 
 namespace foretrace {
 
-/// One row of a table of layers, of one device and micro-batch.
+/// One row of a table of layers, for one device and micro-batch.
 struct GeneratedLayer {
   std::string name{};
   std::int64_t count = 1;
   double parameters = 0;  ///< Parameters of one layer on one device.
-  double operations = 0;  ///< Forward, of all devices of the layer together.
+  double operations = 0;  ///< Forward, on all devices of the layer together.
   Bytes kept{}, output{};
 };
 
@@ -33,8 +33,8 @@ struct GeneratedStep {
   /// compute, tensor communication, pipeline bubble, sends, gradients, optimizer, other; their sum
   /// is the time.
   std::vector<std::pair<std::string, Nanoseconds>> breakdown{};
-  std::vector<std::pair<std::string, Bytes>>
-      memory{};  ///< Parts on the fullest device, largest first.
+  /// Parts on the fullest device, largest first.
+  std::vector<std::pair<std::string, Bytes>> memory{};
   Bytes allocated{}, reserved{}, device_memory{};
   double tokens_per_second = 0, samples_per_second = 0;
   double utilization = 0;   ///< Model FLOP/s over the devices' peak (MFU).
@@ -42,13 +42,13 @@ struct GeneratedStep {
 };
 
 struct GeneratedRow {
-  std::size_t number = 0;  ///< In its file, from 1.
+  std::size_t number = 0;  ///< Row in its file, from 1.
   std::string name{};
   Nanoseconds time{0}, lower{0}, upper{0};
-  std::optional<Nanoseconds> measured{};  ///< Nothing where it ran out of memory.
+  std::optional<Nanoseconds> measured{};  ///< Empty if the run was out of memory.
   Bytes allocated{}, measured_memory{};
   bool is_covered = false, was_fitted = false;
-  bool runs_out = false, ran_out = false;  ///< Out of memory: predicted, measured.
+  bool runs_out = false, ran_out = false;  ///< Out of memory: predicted, and measured.
 
   /// (time - measured) / measured.
   std::optional<double> error() const;
@@ -59,24 +59,28 @@ struct GeneratedScore {
   std::size_t rows = 0;
   double mean = 0, median = 0, ninetieth = 0;  ///< Absolute relative errors.
   double in_interval = 0;                      ///< Share of measured times in their 80 % intervals.
-  /// Among rows of one model on as many devices, weighted by rows; nothing without such groups.
+  /// How well rows of one model and number of devices are ranked, averaged over such groups by
+  /// their rows; empty without such groups.
   std::optional<double> rank_correlation, regret;
   std::optional<double> memory_median;
-  std::size_t ran_out = 0, found = 0, alarms = 0, fitting = 0;  ///< Rows: alarms are false.
+  /// Rows that ran out of memory, and those of them predicted to; rows that did not, and false
+  /// alarms among them.
+  std::size_t ran_out = 0, found = 0, alarms = 0, fitting = 0;
 };
 
 struct GenerationReport {
   std::optional<GeneratedStep> step{};
   std::vector<GeneratedRow> rows{};
   std::optional<GeneratedScore> score{};
-  /// Name, value and unit of what was fitted, where it was.
+  /// Name, value and unit of each fitted constant; empty if none was fitted.
   std::vector<std::tuple<std::string, double, std::string>> constants{};
-  std::string calibration;  ///< The file it is from; empty without one.
+  std::string calibration;  ///< Path of the calibration file; empty without one.
   std::vector<std::string> assumptions{};
   Notes notes{};
 };
 
-/// Scores rows; `groups` says for each which compete and how many samples a step of it has.
+/// Scores rows. `groups` names, for each row, the rows it competes with, and has the samples of a
+/// step.
 GeneratedScore score_of(const std::vector<GeneratedRow>& rows,
                         const std::vector<std::pair<std::string, double>>& groups);
 

@@ -24,20 +24,22 @@ namespace foretrace {
 
 struct InputReport {
   InputStalls stalls;
-  Nanoseconds replayed{0};              ///< Step time of the trace.
-  bool has_steps = true;                ///< Otherwise it is that of the whole recording.
-  Nanoseconds without_loading{0};       ///< Replayed with loading that takes no time.
-  Nanoseconds without_copies{0};        ///< And copies to the device that take none.
-  Nanoseconds work{0};                  ///< Time of the training thread on loading, in a step.
-  std::optional<std::int64_t> workers;  ///< That would hide it; where the trace has the work.
-  Nanoseconds with_workers{0};          ///< Step time then, replayed.
+  Nanoseconds replayed{0};         ///< Step time of the trace.
+  bool has_steps = true;           ///< If false, `replayed` is that of the whole recording.
+  Nanoseconds without_loading{0};  ///< Step time, replayed with loading that takes no time.
+  Nanoseconds without_copies{0};   ///< The same, with copies to the device that take none.
+  Nanoseconds work{0};             ///< Time per step that the training thread loads.
+  /// Loader processes that would hide `work`; empty if the job has some, or if `work` is below 2 %
+  /// of a step.
+  std::optional<std::int64_t> workers;
+  Nanoseconds with_workers{0};  ///< Step time with those, replayed.
 
   std::optional<Nanoseconds> synthetic;  ///< t1
   std::optional<Nanoseconds> cached;     ///< t2
   double samples = 0;                    ///< Samples in a batch; 0: unknown, rates are in batches.
   std::int64_t recorded_workers = 0;     ///< 0: not known.
   CachedSet set;                         ///< As recorded.
-  bool knows_cache = false;
+  bool knows_cache = false;              ///< Whether `set.cached` is known.
   Notes notes;
 };
 

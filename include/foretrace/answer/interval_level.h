@@ -1,7 +1,7 @@
 #pragma once
 
-// The level of the interval of every prediction: this share of the steps of the changed job is
-// expected in it. It comes from draws with this seed, so the same question has the same answer.
+// The level of the interval of every prediction: it should contain this share of the steps of the
+// changed job. Its draws use this seed, so the same question has the same answer.
 
 #include <cstdint>
 

@@ -37,7 +37,7 @@ struct MemoryQuestion {
   std::optional<std::int32_t> device;  ///< By default the one with the highest peak.
   std::optional<std::int64_t> step;    ///< Number in the name of the step; by default all steps.
   std::size_t top = 10;                ///< Rows of each list.
-  Bandwidth out{}, in{};               ///< Bandwidth of copies to the host and back.
+  Bandwidth out{}, in{};               ///< Bandwidth of copies to the host, and back.
 };
 
 /// A block with its times. Blocks that outlive the recording end with it.
@@ -45,17 +45,17 @@ struct TimedBlock {
   std::uint32_t allocation = 0;  ///< Into Graph::allocations().
   Nanoseconds made{0}, freed{0};
   bool was_there = false;  ///< Made before the recording.
-  bool is_left = false;    ///< Not freed in it.
+  bool is_left = false;    ///< Not freed in the recording.
 };
 
-/// A place in the recording, as people speak of it.
+/// A place in the recording, in terms that people use.
 struct MemoryMoment {
   Nanoseconds time{0};
   std::string step;        ///< "ProfilerStep#7", or empty.
   Nanoseconds in_step{0};  ///< Since the step began on the host.
   Phase phase = Phase::none;
-  std::string op;    ///< That asked for the block; of the task, where the block knows none.
-  std::string line;  ///< Innermost source line of the user's own, or empty.
+  std::string op;    ///< Op that requested the block; that of the task, if the block has none.
+  std::string line;  ///< Innermost source line of the user's code, or empty.
   Bytes bytes{};     ///< Size of the block that was made.
 };
 
@@ -72,7 +72,7 @@ struct PhaseRow {
   BytesByUse average_by_use{};
 };
 
-/// The op or place that allocated memory in use at the peak.
+/// An op or place whose memory is in use at the peak.
 struct HolderRow {
   std::string name;
   Bytes bytes{};
@@ -99,14 +99,14 @@ struct LifetimeSection {
   Bytes inside_op_bytes{};
   std::int64_t left = 0;  ///< Made in the window and not freed in the recording.
   Bytes left_bytes{};
-  std::int64_t was_there = 0;  ///< Blocks from before that are freed in the recording.
+  std::int64_t was_there = 0;  ///< Blocks from before the recording that are freed in it.
   Bytes was_there_bytes{};
   Quantiles times;  ///< Over the blocks made and freed.
   std::vector<TimeBin> bins;
 };
 
-/// Blocks of one op and line that pile up: made and not freed in two steps or more that were not
-/// the last.
+/// Blocks of one op and line that pile up: some were made and not freed in at least two steps other
+/// than the last.
 struct LeakRow {
   std::string op, line;
   std::int64_t blocks = 0;
@@ -119,19 +119,19 @@ struct GrowthSection {
     std::string step;
     Bytes allocated{};
   };
-  std::vector<Start> starts;      ///< The level at which each step begins.
-  std::optional<Bytes> per_step;  ///< Median change, the first left out; with three steps or more.
+  std::vector<Start> starts;        ///< The level at which each step begins.
+  std::optional<Bytes> per_step;    ///< Median change, without the first; with 3 steps or more.
   std::vector<LeakRow> candidates;  ///< The greatest first.
 };
 
-/// A block that is away between two accesses; the same block in several steps is one row.
+/// A block that could be away between two accesses; the same block in several steps is one row.
 struct SwapRow {
   Bytes bytes{};
-  Nanoseconds interval{0};  ///< The shortest of them.
-  Nanoseconds copies{0};    ///< Out and in.
-  std::int64_t times = 0;
+  Nanoseconds interval{0};  ///< The shortest interval between the two accesses.
+  Nanoseconds copies{0};    ///< Time to copy it out and in.
+  std::int64_t times = 0;   ///< Number of such intervals.
   MemoryUse use = MemoryUse::unknown;
-  std::string op, line;       ///< That made the block.
+  std::string op, line;       ///< Op and line that made the block.
   std::string before, after;  ///< Tasks that access it.
 };
 
@@ -141,25 +141,25 @@ struct IntervalSection {
   Bandwidth out{}, in{};
   Quantiles times;
   std::vector<TimeBin> bins;
-  std::int64_t candidates = 0;  ///< Hideable, between two accesses, of at least 1 MB.
+  std::int64_t candidates = 0;  ///< Hideable intervals, between two accesses, of at least 1 MB.
   std::vector<SwapRow> best;
   /// Memory needed by tasks on the device: each block from its first access to its last. The host,
   /// which makes and frees blocks, may run far ahead of that.
   std::vector<MemoryCurve::Point> needs;
-  Bytes needed{};   ///< Its peak.
+  Bytes needed{};   ///< Peak of `needs`.
   Bytes bound{};    ///< That peak if all candidates were away and the link were free for each.
-  Bytes planned{};  ///< With copies one at a time per direction, each in time.
+  Bytes planned{};  ///< That peak with copies one at a time per direction, each in time.
   std::int64_t moved = 0;  ///< Blocks that the plan moves.
-  Bytes moved_bytes{};     ///< In all, one way.
+  Bytes moved_bytes{};     ///< Sum of those, one way.
 };
 
-/// The blocks of one step, had their places been planned ahead (block_pool.h).
+/// The blocks of one step, with places that are planned ahead (block_pool.h).
 struct PoolSection {
-  std::string step;  ///< The one with the peak; empty: the whole window.
+  std::string step;  ///< Step with the peak; empty: the whole window.
   std::int64_t blocks = 0;
-  std::int64_t by_load = 0;  ///< Small ones without a place of their own: counted by their load.
-  Bytes load{};              ///< The greatest sum in use.
-  Bytes footprint{};
+  std::int64_t by_load = 0;  ///< Smallest blocks, which get no place: only their load counts.
+  Bytes load{};              ///< Greatest sum of blocks in use.
+  Bytes footprint{};         ///< Top of the highest place.
 };
 
 struct PeriodSection {
@@ -173,8 +173,8 @@ struct PeriodSection {
 /// The result of a replay of the caching allocator, and its difference from the recording.
 struct ReplayedAllocator {
   std::string settings;                                                    ///< In words.
-  Bytes allocated{}, active{}, requested{}, reserved{}, inactive_split{};  ///< Greatest of each.
-  /// When most was reserved.
+  Bytes allocated{}, active{}, requested{}, reserved{}, inactive_split{};  ///< Peak of each.
+  /// Levels when most was reserved.
   Bytes allocated_then{}, requested_then{}, inactive_split_then{};
   Nanoseconds reserved_time{0};
   std::int64_t driver_mallocs = 0, driver_frees = 0, retries = 0;
@@ -216,20 +216,20 @@ struct MemoryReport {
   std::int32_t device = 0;
   std::string device_name;
   Bytes capacity{};       ///< Memory of the device; 0 if unknown.
-  Bytes limit{};          ///< That was asked about; 0: none.
+  Bytes limit{};          ///< Limit that was asked about; 0: none.
   bool has_times = true;  ///< False: times are positions in the recording.
 
   Nanoseconds from{0}, to{0};  ///< The window that is reported.
-  std::string step;            ///< The one it is, if one was asked for.
+  std::string step;            ///< Name of the step in the window, if one was asked for.
   std::int64_t blocks = 0, events = 0;
   Bytes at_begin{};  ///< In use when the window begins.
-  Bytes unnamed{};   ///< There before the recording and never freed: known by the sum alone.
+  Bytes unnamed{};   ///< Memory from before that is never freed: only the sum is known.
   Bytes peak{};
   Bytes average{};
   MemoryMoment peak_moment;
 
-  std::vector<UseRow>
-      uses;  ///< Uses that occur, sorted by their bytes at the peak, greatest first.
+  /// Uses that occur, sorted by their bytes at the peak, greatest first.
+  std::vector<UseRow> uses;
   std::vector<PhaseRow> phases;  ///< In order of Phase.
   std::vector<HolderRow> ops, lines, modules, layers;
   LifetimeSection lifetimes;
@@ -246,8 +246,8 @@ struct MemoryReport {
     Nanoseconds time{0};
   };
   std::vector<StepBegin> step_begins;
-  std::vector<std::pair<Nanoseconds, Phase>>
-      phase_begins;  ///< Phases of the allocator's events in the window.
+  /// Phases of the allocator's events in the window.
+  std::vector<std::pair<Nanoseconds, Phase>> phase_begins;
 
   std::vector<MemorySummary> devices;  ///< Devices of this rank.
   std::vector<MemorySummary> ranks;    ///< For several ranks, the fullest device of each.
@@ -260,17 +260,17 @@ inline constexpr std::string_view kNoMemoryEvents =
     "no memory events; record them with profile_memory=True in torch.profiler.profile, with "
     "`foretrace collect --memory`, or as a snapshot with `foretrace collect --memory-history`";
 
-/// The answer without the allocator. Throws TraceError where the graph has no allocations, and
-/// Error where the question names no device or step of it.
+/// Describes memory without replaying the allocator. Throws TraceError if the graph has no
+/// allocations, and Error if the question names a device or step that it does not have.
 MemoryReport describe_memory(const Graph& graph, const Timeline& timeline,
                              const MemoryQuestion& question = {});
 
-/// A block's place in the recording, as describe_memory() says it of the peak.
+/// A block's place in the recording, in the form of MemoryReport::peak_moment.
 MemoryMoment moment_of(const Graph& graph, const Timeline& timeline, std::uint32_t allocation,
                        Nanoseconds time);
 
-/// Whether no request was refused under the limit or, without a replay of the allocator, the peak
-/// is within it.
+/// Whether no request was refused under the limit or, without a replay of the allocator, whether
+/// the peak is within it.
 bool fits(const MemoryReport& report);
 
 }  // namespace foretrace

@@ -13,7 +13,7 @@ namespace foretrace {
 
 enum class PeaksOf { devices, devices_and_host };
 
-/// Nothing where none of them has a peak.
+/// Return nullopt if none of the peaks counts.
 std::optional<Bytes> greatest_allocated(const std::vector<MemoryPeak>& peaks,
                                         PeaksOf counted = PeaksOf::devices);
 std::optional<Bytes> greatest_reserved(const std::vector<MemoryPeak>& peaks,

@@ -19,13 +19,13 @@ std::string_view to_string(Compared compared);
 
 struct PairRow {
   std::string name;
-  std::vector<std::string> uses;  ///< How it was asked.
+  std::vector<std::string> uses;  ///< The what-if, as for --with.
   std::string kind;               ///< The kind of what-if.
   Compared compared = Compared::step_time;
   bool fitted = false;     ///< The transform was refined on this pair.
-  bool synthetic = false;  ///< True if it was not really recorded.
+  bool synthetic = false;  ///< Not really recorded.
   std::string problem{};   ///< The reason why there is no answer; empty if there is one.
-  bool missing = false;    ///< ... because a recording is not there.
+  bool missing = false;    ///< Whether the reason is that a recording is not there.
   std::int64_t before = 0, predicted = 0, recorded = 0, lower = 0, upper = 0;
   double error = 0;  ///< predicted / recorded - 1
   /// Whether the interval contains the recorded value; reserved memory has no interval.
@@ -43,7 +43,7 @@ struct PairKind {
 struct PairsReport {
   std::vector<std::string> lists;  ///< Files that name the pairs.
   std::vector<PairRow> rows;
-  std::vector<PairKind> kinds;  ///< In order of their names; the last is of all.
+  std::vector<PairKind> kinds;  ///< In order of their names; the last one is for all pairs.
   std::size_t missing = 0, refused = 0;
   Notes notes;
 };

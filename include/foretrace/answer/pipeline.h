@@ -11,7 +11,7 @@
 
 namespace foretrace {
 
-/// A pass, or an update, on its rank.
+/// A pass or an update, with its times on its rank.
 struct PipelineAction {
   std::string name;   ///< As PyTorch writes it: "2F5" is stage 2, forward, micro-batch 5.
   char letter = 'F';  ///< F, B (whole), I (input gradient), W (weight gradient), U (update).
@@ -24,8 +24,8 @@ struct PipelineAction {
 
 struct PipelineRank {
   std::vector<PipelineAction> actions;
-  Nanoseconds busy{0}, span{0};     ///< With passes; from its first to its last.
-  std::int32_t peak_in_flight = 0;  ///< Forward passes whose input gradient is to come.
+  Nanoseconds busy{0}, span{0};     ///< Time in passes; time from its first to its last pass.
+  std::int32_t peak_in_flight = 0;  ///< Most forward passes that wait for an input gradient.
   std::int32_t versions = 1;        ///< Versions of the weights kept at once.
   Bytes peak_activations{}, parameters{};
 };

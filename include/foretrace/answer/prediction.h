@@ -23,8 +23,8 @@ struct InputFile {
 
 /// A request for memory that was not served.
 struct Refusal {
-  std::string op, stack;  ///< The op and stack of the request; may be empty.
-  std::string phase;      ///< "backward"; empty where unknown.
+  std::string op, stack;  ///< Op and stack that requested it; may be empty.
+  std::string phase;      ///< "backward"; empty if unknown.
   std::int32_t step = -1;
   Nanoseconds time{0};
   Bytes requested{}, allocated{}, reserved{}, limit{};
@@ -33,19 +33,18 @@ struct Refusal {
 struct MemoryPeak {
   std::int32_t device = 0;
   Bytes peak_allocated{};
-  /// Peak that the caching allocator reserves if it starts empty and serves the blocks of the
+  /// Peak that the caching allocator reserves, if it starts empty and serves the blocks of the
   /// timeline; empty for host memory.
   std::optional<Bytes> peak_reserved{};
-  /// The interval of the peak in four of five such changes; only for a single prediction, and only
-  /// if the error of this kind of what-if is known.
+  /// The 80 % interval of the peak; only for a single prediction, and only if the error of this
+  /// kind of what-if is known.
   std::optional<Bytes> lower_allocated{}, upper_allocated{};
-  std::optional<Bytes>
-      recorded_reserved{};                 ///< Recorded peak of the baseline, if the trace has it.
-  std::optional<Refusal> out_of_memory{};  ///< The first, under the limit that was asked about.
+  std::optional<Bytes> recorded_reserved{};  ///< Recorded peak of the baseline, if there is one.
+  std::optional<Refusal> out_of_memory{};    ///< First refusal under the limit in question.
 };
 
 struct AppliedStep {
-  std::string use;  ///< With its settings, as could be given to --with.
+  std::string use;  ///< The transform with its settings, as for --with.
   std::string summary;
   bool changed_nothing = false;
   std::vector<Figure> figures{};
@@ -76,15 +75,16 @@ struct StepRates {
   double flops = 0;
   /// Share of the time of kernels bound by arithmetic that `flops` accounts for.
   double known_share = 0;
-  double peak_flops = 0;           ///< A second, in the fastest of fp16 and bf16; 0: not known.
+  double peak_flops = 0;           ///< Per second, in the faster of fp16 and bf16; 0: unknown.
   std::string peak_of;             ///< "A100-SXM4-40GB"
-  double samples = 0, tokens = 0;  ///< As the user says; 0: not known.
+  double samples = 0, tokens = 0;  ///< In a step, as the user says; 0: unknown.
 };
 
-/// The sum of the figures of this name, which are times, over all steps; 0 if none has it.
+/// The sum of the figures with this name, which must be times, over all steps; 0 if none has it.
 Nanoseconds total_time(const std::vector<AppliedStep>& steps, std::string_view figure);
 
-/// Achieved share of the peak; nothing where either is not known.
+/// Achieved share of the peak. Returns nullopt if either is unknown, or if `flops` accounts for
+/// less than half of the time of arithmetic.
 std::optional<double> flops_utilization(const StepRates& rates, Nanoseconds step_time);
 /// Share of a step in which only communication runs.
 double exposed_communication(const Breakdown& breakdown, Nanoseconds step_time);
@@ -94,7 +94,7 @@ struct RecordedRun {
   StepTimes measured;
   Nanoseconds window{0};
   bool has_steps = false;  ///< If false, step times are those of the whole window.
-  bool has_times = true;   ///< False for a memory snapshot: its times are those of its history.
+  bool has_times = true;   ///< False for a memory snapshot, which has no step time.
 
   StepTimes baseline;
   double replay_error = 0;
@@ -106,17 +106,18 @@ struct RecordedRun {
   StepRates baseline_rates;
 };
 
-/// One of several ranks that wait for each other; of alike ranks the first.
+/// One of several ranks that wait for each other. Ranks that are alike have the first as their only
+/// entry.
 struct PredictedRank : RankFacts {
   std::size_t alike = 0;    ///< Other ranks that are provably like it.
-  bool is_recorded = true;  ///< If not, it is taken to be like one that was.
+  bool is_recorded = true;  ///< If false, it is assumed to be like a recorded one.
   Nanoseconds measured{0}, baseline{0}, predicted{0};  ///< Step times.
   std::vector<Nanoseconds> predicted_steps = {};
   Breakdown baseline_breakdown, predicted_breakdown;
 };
 
-/// The answer of `predict`. Of the rank that was the slowest when recorded, and of the one that is
-/// predicted to be; what is said of memory is of the fullest.
+/// The answer of `predict`. Recorded facts are those of the rank that was slowest when recorded,
+/// predicted ones those of the rank predicted to be slowest, and memory is that of the fullest.
 struct Prediction : RecordedRun {
   std::vector<InputFile> inputs;
   std::string scenario_json;  ///< Effective settings, as JSON text.
@@ -131,13 +132,13 @@ struct Prediction : RecordedRun {
   std::int64_t resamples = 0;  ///< Replays that the interval comes from; 0: none.
   Breakdown predicted_breakdown;
   std::vector<MemoryPeak> predicted_memory;
-  Bytes memory_limit{};  ///< That was asked about, or of the machine that was; 0: none.
+  Bytes memory_limit{};  ///< Limit, or memory of the machine, that was asked about; 0: none.
   std::vector<std::string> assumptions;
   double speedup = 1;  ///< baseline step time / predicted step time.
   StepRates predicted_rates;
 
-  std::int32_t rank = 0;             ///< The one that is shown.
-  std::vector<PredictedRank> ranks;  ///< Empty for a single one.
+  std::int32_t rank = 0;             ///< The rank that is shown.
+  std::vector<PredictedRank> ranks;  ///< Empty for a single rank.
   std::vector<AppliedStep> steps;
   std::vector<Explained> explained;  ///< Only with --explain.
   Trust trust;

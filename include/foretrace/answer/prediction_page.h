@@ -2,7 +2,7 @@
 
 // The page of a prediction: one file that can be understood without the command line. It has the
 // verdict, where the time goes, every lane on one axis before and after, the critical path, memory,
-// what the step time would react to next, and the evidence for all of it.
+// the kinds of work that the step time would react to next, and the evidence for all of it.
 //
 // The page draws the timelines itself, from as much as fits into it: how busy each lane is, and the
 // tasks of a representative step with the longest of all others. It says what was left out.
@@ -21,16 +21,16 @@ namespace foretrace {
 struct DrawnRun {
   const Graph& graph;
   const Timeline& timeline;     ///< With `reasons`.
-  std::vector<Explained> path;  ///< The critical path, alike tasks taken together.
+  std::vector<Explained> path;  ///< The critical path, with similar tasks merged.
 };
 
-/// The change of the step time if one kind of work takes less time.
+/// How the step time reacts if one kind of work takes less time.
 struct Reaction {
   std::string name;                     ///< "host.work"
   std::string what;                     ///< In words.
   Nanoseconds work{0};                  ///< Work of that kind in a step.
   Nanoseconds step_time{0};             ///< As predicted.
-  Nanoseconds by_tenth{0}, by_half{0};  ///< With a tenth, and half, of the work gone.
+  Nanoseconds by_tenth{0}, by_half{0};  ///< Step time with a tenth and with half of it gone.
 };
 
 struct PredictionPage {

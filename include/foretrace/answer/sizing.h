@@ -18,7 +18,7 @@ namespace foretrace {
 struct SizedCount {
   std::int64_t gpus = 1;
   double speedup = 1, efficiency = 1;
-  std::optional<double> overhead_allowed{};  ///< R with the efficiency that was asked for.
+  std::optional<double> overhead_allowed{};  ///< Greatest R with the wanted efficiency; empty: any.
   std::optional<std::int64_t> servers{};
 };
 
@@ -30,19 +30,19 @@ struct SizedLayer {
 
 struct SizedBatch {
   std::int64_t size = 1;
-  Bytes bound{};           ///< Left for work space; negative where the rest does not fit.
-  bool fits = false;       ///< Some algorithms need no more.
-  Nanoseconds time{0};     ///< Of a step.
-  double epochs = 1;       ///< Until the target is reached.
-  double total_hours = 0;  ///< So long takes that.
+  Bytes bound{};           ///< Memory left for work space; negative if the rest does not fit.
+  bool fits = false;       ///< Whether some choice of algorithms needs no more.
+  Nanoseconds time{0};     ///< Step time.
+  double epochs = 1;       ///< Epochs until the target is reached.
+  double total_hours = 0;  ///< Time of these epochs.
   Bytes memory{};
   std::vector<SizedLayer> layers{};
 };
 
 struct SizingReport {
-  std::string trace{};                                       ///< Empty: numbers were given.
-  std::optional<Nanoseconds> compute{}, overhead{};          ///< Of a step on one GPU.
-  std::vector<std::pair<std::string, Nanoseconds>> parts{};  ///< Of the overhead, from the trace.
+  std::string trace{};                                       ///< Empty if times were given instead.
+  std::optional<Nanoseconds> compute{}, overhead{};          ///< Parts of a step on one GPU.
+  std::vector<std::pair<std::string, Nanoseconds>> parts{};  ///< Parts of the overhead of a trace.
   std::vector<SizedCount> counts{};
   std::optional<double> speedup{}, gpus_for_speedup{}, speedup_limit{};
   std::optional<double> efficiency{}, gpus_for_efficiency{};
@@ -50,14 +50,14 @@ struct SizingReport {
   Bandwidth server{};
 
   std::string solver{};
-  Bytes memory{};                     ///< Of a GPU.
+  Bytes memory{};                     ///< Memory of a GPU.
   std::vector<SizedBatch> batches{};  ///< In the order of the file.
   std::optional<std::size_t> best{};  ///< Into `batches`.
   Trust trust{};
   std::vector<std::string> assumptions{};
   Notes notes{};
 
-  double overhead_share() const;  ///< R.
+  double overhead_share() const;  ///< R = overhead / compute. REQUIRES: both are set.
 };
 
 }  // namespace foretrace

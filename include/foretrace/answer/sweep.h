@@ -30,15 +30,15 @@ struct SweepPoint {
   std::uint64_t number = 0;         ///< Number of the point in the sweep, from 0.
   std::vector<std::string> values;  ///< Values of the settings in their order, each as JSON.
   Nanoseconds step_time{0};
-  double speedup = 1;  ///< Over the job as it was recorded.
+  double speedup = 1;  ///< Relative to the job as it was recorded.
   std::optional<Nanoseconds> lower, upper;
   Grade trust = Grade::good;
   std::optional<bool> on_front;  ///< No other point is both faster and smaller; see SweepHeader.
   std::optional<Bytes> peak_allocated, peak_reserved;  ///< Peaks of the fullest device.
-  std::optional<bool> fits;  ///< No request was refused; nothing where memory is not known.
+  std::optional<bool> fits;  ///< No request was refused; empty if memory is not known.
   std::vector<SweepFigure> figures;
-  std::vector<std::string>
-      verdicts;         ///< For each assertion: holds, fails, undecided; empty if not asked.
+  /// For each assertion: holds, fails, undecided; empty if there are none.
+  std::vector<std::string> verdicts;
   std::string refused;  ///< The reason why there is no answer; empty if there is one.
 };
 
@@ -51,8 +51,8 @@ struct SweepHeader {
   std::uint64_t points = 0;  ///< Points in the whole sweep.
   bool intervals = false, memory = true;
   bool front = false;  ///< Points have on_front, because all of them are known.
-  Trust trust;         ///< In the recording; empty where several traces are asked about.
-  std::optional<Nanoseconds> baseline_step_time;  ///< Nothing where several traces are asked about.
+  Trust trust;         ///< In the recording; empty if the question has several traces.
+  std::optional<Nanoseconds> baseline_step_time;  ///< Empty if the question has several traces.
   std::optional<Bytes> baseline_allocated, baseline_reserved;
   bool has_steps = true, has_times = true;
   std::uint64_t shard = 1, shards = 1;
@@ -65,7 +65,7 @@ std::string sweep_identity(const SweepHeader& header);
 /// the first line of the other form goes into a file next to it.
 enum class SweepForm : std::uint8_t { jsonl, csv };
 
-/// Lines end in a line break.
+/// Each line ends in a line break.
 std::string sweep_header_line(const SweepHeader& header);
 std::string sweep_csv_heading(const SweepHeader& header);
 std::string sweep_point_line(const SweepHeader& header, const SweepPoint& point, SweepForm form);
@@ -75,28 +75,29 @@ SweepPoint read_point_line(const SweepHeader& header, std::string_view line, Swe
 /// The kind of question that a file's answers belong to. Searches for plans are kept like sweeps.
 struct AnswerKind {
   std::string_view schema;
-  std::string_view question;  ///< In words, and the name of its identity in the first line.
+  std::string_view question;  ///< Its name in words, and that of its identity in the first line.
 };
 inline constexpr AnswerKind kSweepAnswers = {"foretrace.sweep/1", "sweep"};
 
-/// The facts about a file that readers need from its first line.
+/// The facts that readers need from the first line of a file.
 struct SweepFileHeader {
   std::string identity;
   std::uint64_t points = 0, shard = 1, shards = 1;
-  std::string whole_line;  ///< The same sweep, whole instead of a shard.
+  std::string whole_line;  ///< This line, for the whole sweep instead of a shard.
 };
-/// Throws Error if it is none.
+/// Throws Error if the line is not a header of this kind.
 SweepFileHeader read_header_line(std::string_view line, const AnswerKind& kind = kSweepAnswers);
 
 /// The reason, in words, why the file with this first line is not of the same sweep; empty if it
 /// is.
 std::string difference_of_sweeps(const SweepHeader& header, std::string_view line);
 
-/// The numbers of the first point of a shard (from 1) and of the point after its last.
+/// The first point of a shard, and the point after its last one. Shards count from 1, points from
+/// 0.
 std::pair<std::uint64_t, std::uint64_t> points_of_shard(std::uint64_t points, std::uint64_t shard,
                                                         std::uint64_t shards);
 
-/// The summary of the answers.
+/// A sweep with its answers.
 struct SweepReport {
   SweepHeader header;
   std::vector<SweepPoint> points;
@@ -105,7 +106,7 @@ struct SweepReport {
 /// The answer to one setting asked about with several values; points are in order of the values.
 struct Curve : SweepReport {
   std::vector<std::string> uses;      ///< The what-if with its other settings.
-  std::optional<std::size_t> answer;  ///< The value furthest along that satisfies the assertion.
+  std::optional<std::size_t> answer;  ///< The furthest value that satisfies the assertion.
   std::string answer_text;            ///< In words.
   Trust trust;                        ///< Trust of the least reliable point.
   Notes notes;
@@ -113,14 +114,14 @@ struct Curve : SweepReport {
   const std::string& setting() const { return header.settings.front(); }  ///< "recompute.share"
   /// "peak_reserved <= 16GB", or empty.
   std::string until() const { return header.asserts.empty() ? "" : header.asserts.front(); }
-  /// Whether a value satisfies it; true where nothing was asserted.
+  /// Whether the point satisfies the assertion; true if there is none.
   bool satisfies(const SweepPoint& point) const;
 };
 
 /// A value of a setting without the quotes of JSON: 0.5, 8GB.
 std::string plain_value(const std::string& value);
 
-/// How much one setting alone decides.
+/// How much of the step time one setting decides by itself.
 struct SweepEffect {
   std::string setting;
   Nanoseconds moves{0};  ///< From its best to its worst value, on average over all others.
@@ -131,15 +132,15 @@ struct SweepEffect {
 struct SweepRefusal {
   std::string why;
   std::uint64_t count = 0;
-  std::uint64_t first = 0;  ///< Number of a point.
+  std::uint64_t first = 0;  ///< Number of the first such point.
 };
 
 struct SweepSummary {
   std::uint64_t answered = 0, refused = 0, unfit = 0, failed = 0;
-  std::optional<std::size_t>
-      best;  ///< Index of the fastest point that fits and satisfies all assertions.
-  std::vector<std::size_t> front;    ///< No other is both faster and smaller; by time.
-  bool by_reserved = false;          ///< Smaller in reserved memory, not in allocated.
+  /// Index of the fastest point that fits and satisfies all assertions.
+  std::optional<std::size_t> best;
+  std::vector<std::size_t> front;    ///< Pareto front of time and memory, by time.
+  bool by_reserved = false;          ///< Whether its memory is reserved, not allocated, memory.
   std::vector<SweepEffect> effects;  ///< Greatest share first.
   std::vector<SweepRefusal> refusals;
 };

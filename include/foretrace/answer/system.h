@@ -11,19 +11,19 @@
 namespace foretrace {
 
 struct SystemRow {
-  std::map<std::string, double> settings{};               ///< That the row, or the search, set.
-  double seconds = 0;                                     ///< Of the whole.
+  std::map<std::string, double> settings{};               ///< Set by the row, or by the search.
+  double seconds = 0;                                     ///< Time of the whole system.
   std::vector<std::pair<std::string, double>> figures{};  ///< In the order of the file.
   std::size_t tasks = 0;
-  std::size_t tried = 0;              ///< Points of a search; 0 without one.
-  std::vector<std::string> failed{};  ///< Assertions.
+  std::size_t tried = 0;              ///< Points that a search tried; 0 without one.
+  std::vector<std::string> failed{};  ///< Assertions that do not hold.
 };
 
 struct SystemReport {
   std::string title{};
   std::vector<SystemRow> rows{};
-  std::vector<std::pair<std::string, double>> means{};  ///< Geometric, over the rows.
-  std::vector<std::string> failed{};                    ///< Assertions about means.
+  std::vector<std::pair<std::string, double>> means{};  ///< Geometric means over the rows.
+  std::vector<std::string> failed{};                    ///< Assertions on means that do not hold.
 
   bool holds() const;
 };

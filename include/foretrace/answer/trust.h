@@ -25,7 +25,7 @@ std::string_view to_string(Grade grade);
 /// too much on that time to be relied on.
 constexpr double kMuchOpenTime = 0.1;
 
-/// One fact. `limit`: beyond it the fact counts as `fair`, or `poor` where it is.
+/// One fact. Beyond its `limit` it counts as `fair` or as `poor`, as `grade` then says.
 struct TrustReason {
   std::string name;  ///< "other_ranks"; the names are listed in trust.cc of the module scenario.
   Grade grade = Grade::good;
@@ -42,7 +42,7 @@ struct Trust {
   const TrustReason* reason(std::string_view name) const;
 };
 
-/// The facts that speak against the answer, worst first, joined by semicolons; empty where it is
+/// The facts that speak against the answer, worst first, joined by semicolons; empty if it is
 /// good.
 std::string trust_sentence(const Trust& trust);
 

@@ -23,9 +23,10 @@ struct OneSide {
   Nanoseconds alone{0};  ///< Part of `recorded` while the other side did nothing.
   Nanoseconds left{0};   ///< Replayed without the side.
   /// The part of `left` beyond the time in which the other side worked or neither did, as a share
-  /// of `recorded`: the graph takes this time of one side for time of the other, or for a lag.
+  /// of `recorded`: time of one side that the graph attributes to the other, or to a lag.
   double excess() const;
-  /// Without that side, delays appear that it had hidden: up to 6 % were seen.
+  /// The most that is accepted. Without that side, delays appear that it had hidden: up to 6 % were
+  /// seen.
   static constexpr double kMostExcess = 0.1;
   bool holds() const { return excess() <= kMostExcess; }
 };
@@ -36,11 +37,11 @@ struct Validation {
   std::size_t tasks = 0;
   Unexplained unexplained;
   int alike_steps = 0;
-  std::optional<double> cross_step_error;  ///< Median over ordered pairs of alike steps; nothing
+  std::optional<double> cross_step_error;  ///< Median over ordered pairs of alike steps; empty
                                            ///< with fewer than three.
   std::optional<double> worst_cross_step_error;
-  std::optional<double>
-      same_as_first_error;     ///< Error of the guess "every step takes as long as the first".
+  /// Error of the guess "every step takes as long as the first".
+  std::optional<double> same_as_first_error;
   bool scale_holds = false;    ///< All durations and lags doubled: the time is doubled exactly.
   bool neutral_holds = false;  ///< A transform by factor 1 changes nothing.
   bool shrink_holds = false;   ///< Shrinking tasks, one at a time, never made the end later.
@@ -50,7 +51,8 @@ struct Validation {
   Notes notes;
 };
 
-/// Whether the interval from all other steps contains the time of one that is left out.
+/// How many steps were left out, and for how many of them the interval from all other steps
+/// contains their time.
 struct LeftOutSteps {
   std::size_t steps = 0, inside = 0;
 };
@@ -59,7 +61,7 @@ struct ValidatedRank {
   std::string trace;  ///< Its path, and the rank where there are several.
   Validation validation;
   LeftOutSteps left_out;
-  std::string against;  ///< The recording whose work was taken; empty: its own.
+  std::string against;  ///< Recording whose work was used; empty: its own.
 
   /// Names of the relations that should hold for any graph but do not: "export" ...
   std::vector<std::string_view> broken() const;

@@ -40,11 +40,11 @@ struct Verification {
   Agreement agreement = Agreement::inside;
 
   std::vector<InputFile> inputs;        ///< Files of the measurement.
-  std::optional<Nanoseconds> repeated;  ///< The prediction made again, where its input is there.
+  std::optional<Nanoseconds> repeated;  ///< The prediction repeated, if its input is available.
   /// From the predicted timeline to the measured one.
   std::optional<Diff> residual;
   Trust trust;         ///< Trust of the measurement.
-  std::string ledger;  ///< Where the outcome was added; empty: nowhere.
+  std::string ledger;  ///< Path of the ledger with the outcome; empty: none.
   Notes notes;
 };
 

@@ -14,9 +14,8 @@
 namespace foretrace {
 
 struct AdviceQuestion {
-  std::vector<std::string> only = {},
-                           skip = {};  ///< Transforms; `only` empty: all that are worth trying.
-  std::string machine = {};            ///< Name or path of a device that the job is moved to first.
+  std::vector<std::string> only = {}, skip = {};  ///< Transforms; `only` empty: all worth trying.
+  std::string machine = {};  ///< Name or path of a device that the job is moved to first.
   /// Name or path for find_cluster(): the machine over whose network the job communicates, or would
   /// on more GPUs. Without it buckets, algorithms and more GPUs are not tried.
   std::string network = {};
@@ -28,8 +27,9 @@ struct AdviceQuestion {
   std::size_t top = 5;
 };
 
-/// Works on all cores; the answer does not depend on their number. Of several ranks, for the one
-/// that the others wait for, or else for the one with the longest step. Throws Error.
+/// Works on all cores; the answer does not depend on their number. With several ranks, the answer
+/// is for the one that the others wait for, or else for the one with the longest step. Throws
+/// Error.
 Advice advise(const std::string& trace_path, const AdviceQuestion& question,
               const PredictOptions& options = {});
 Advice advise(const Inference& inference, const AdviceQuestion& question,

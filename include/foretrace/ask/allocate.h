@@ -19,16 +19,16 @@ namespace foretrace {
 /// `rates` are samples a second by nodes. Instead of them "model", "machine" and "global_batch"
 /// name a described job, whose rates are those of its fastest layouts.
 struct AllocateQuestion {
-  std::string jobs;
-  std::optional<std::int64_t> nodes{};   ///< Idle now: one decision.
-  std::string events{}, sacct{}, swf{};  ///< Or a log to replay: one of them.
+  std::string jobs;                      ///< Path of a file of jobs.
+  std::optional<std::int64_t> nodes{};   ///< Nodes that are idle, for one decision.
+  std::string events{}, sacct{}, swf{};  ///< Or one of these logs to replay.
   std::string objective = "throughput";  ///< throughput, speedup, deadline, price
   std::string solver = "knapsack";       ///< knapsack, milp, equal
-  Nanoseconds ahead{120'000'000'000};
-  std::size_t at_once = 10;  ///< Jobs that may run in a replay.
+  Nanoseconds ahead{120'000'000'000};    ///< How far a decision looks ahead.
+  std::size_t at_once = 10;              ///< Jobs that may run at once in a replay.
 };
 
-/// Throws Error where a question cannot be answered.
+/// Throws Error if the question cannot be answered.
 AllocationReport allocate(const AllocateQuestion& question);
 
 }  // namespace foretrace

@@ -41,17 +41,17 @@ struct JobGroup {
   std::vector<std::pair<int, std::int64_t>> lines = {};  ///< Lines of `file` with counts, sorted.
   std::int64_t count = 0;
   Nanoseconds work{0};
-  Nanoseconds least{0};    ///< `work` of the step with least; baselines have none.
+  Nanoseconds least{0};    ///< `work` of the step with least; baselines do not store it.
   Nanoseconds most{0};     ///< `work` of the step with most.
   Nanoseconds longest{0};  ///< The longest single call or kernel of a step, as a median over steps.
-  Nanoseconds hidden{0};   ///< Part of a copy or collective while kernels run.
+  Nanoseconds hidden{0};   ///< Time of a copy or collective during which kernels run.
   Nanoseconds critical{0};  ///< On the critical path.
   Bytes bytes{};
-  std::int64_t aside = 0;     ///< How many are on another stream than most kernels.
+  std::int64_t aside = 0;     ///< Tasks that are on another stream than most kernels.
   std::int64_t pageable = 0;  ///< Copies from or to memory that is not pinned.
 };
 
-/// Blocks that one place asks the allocator for.
+/// Blocks that one place requests from the allocator.
 struct MemoryGroup {
   std::string op, module, file, function;
   int line = 0;
@@ -59,26 +59,28 @@ struct MemoryGroup {
   Bytes kept{};  ///< Made in a step and not freed in the next.
 };
 
-/// Kernels of one name, template arguments included, one grid, block and input shape of their op.
+/// Kernels with the same name (template arguments included), grid, block and input shapes of their
+/// op.
 struct KernelTimes {
   std::string name;               ///< Shortened for reading.
-  std::string key;                ///< 16 hex digits of all that distinguishes them.
+  std::string key;                ///< 16 hex digits of everything that distinguishes them.
   std::int64_t count = 0;         ///< In a step.
-  Nanoseconds each{0};            ///< Mean of one in a step; the median over the steps.
-  Nanoseconds least{0}, most{0};  ///< The same, of the fastest and the slowest step.
-  std::vector<std::int64_t> runs =
-      {};  ///< `each` in ns of every recording, where several were blessed.
-  std::vector<std::int64_t> of_steps = {};  ///< In ns, by step; 0 without one. Baselines have none.
+  Nanoseconds each{0};            ///< Mean duration in a step, as a median over the steps.
+  Nanoseconds least{0}, most{0};  ///< Mean duration in the fastest and in the slowest step.
+  /// `each` in ns of every recording, if the baseline represents several.
+  std::vector<std::int64_t> runs = {};
+  /// Mean duration in ns by step; 0 for a step without them. Baselines do not store it.
+  std::vector<std::int64_t> of_steps = {};
 };
 
-/// The value of each step, by the name of the figure.
+/// The values of each figure by step.
 using FigureSteps = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
 
 struct JobSummary {
   int detail = 0;  ///< 0: all that identifies a group; higher: less, where groups would be many.
   std::int32_t rank = 0;
-  std::string device;            ///< "nvidia a100-sxm4-40gb"; empty where the trace does not say.
-  std::vector<JobGroup> groups;  ///< Sorted by their identity.
+  std::string device;                ///< "nvidia a100-sxm4-40gb"; empty if the trace does not say.
+  std::vector<JobGroup> groups;      ///< Sorted by their identity.
   std::vector<MemoryGroup> memory;   ///< Sorted.
   std::vector<KernelTimes> kernels;  ///< All but the smallest, sorted by name and key.
   FigureSteps figures;
@@ -87,7 +89,7 @@ struct JobSummary {
   std::vector<FigureSteps> runs;
 };
 
-/// 16 hex digits of everything in the groups but times and lines.
+/// 16 hex digits of everything in the groups except times and lines.
 std::string structure_fingerprint(const JobSummary& summary);
 
 /// How the values of all steps are summarized into one.
@@ -108,7 +110,7 @@ struct FigureEntry {
   bool varies_with_times = false;  ///< A count or a share that depends on times.
   UsualLimits limits = {};
 
-  /// Left out where only the structure is compared.
+  /// Timed figures are left out if only the structure is compared.
   bool is_timed() const { return unit == FigureUnit::time || varies_with_times; }
 };
 const std::vector<FigureEntry>& figure_entries();
@@ -120,11 +122,11 @@ struct Limit {
   std::string text;  ///< "5%", "200MB", "+10", "5%+2ms"
   double relative = 0;
   std::int64_t absolute = 0;
-  bool is_off = false;  ///< "off": nothing is too much.
+  bool is_off = false;  ///< "off": any change is accepted.
 };
-/// For a share, "5%" means five points. Throws Error.
+/// For a share, "5%" means five percentage points. Throws Error.
 Limit parse_limit(std::string_view text, const FigureEntry& figure);
-/// From "step_time:5%". Throws Error.
+/// Reads "step_time:5%". Throws Error.
 std::pair<std::string, Limit> parse_named_limit(std::string_view text);
 
 struct CheckBaseline {
@@ -132,30 +134,31 @@ struct CheckBaseline {
   std::string fingerprint = {};
   std::string tool = {};
   std::map<std::string, Limit> fail = {}, warn = {};
-  /// Figures of an older file that are computed in another way today; they are not compared.
+  /// Figures of an older file that this version computes in another way; they are not compared.
   std::vector<std::string> outdated = {};
   JobSummary summary = {};
 };
-/// Reads files of all versions. Throws Error if it is none, or of another model.
+/// Reads files of all versions. Throws Error if the file is not a baseline, or if it was made with
+/// another kCheckModel.
 CheckBaseline read_baseline(const std::string& path);
 CheckBaseline parse_baseline_text(std::string_view text);
-/// Pretty and in a stable order, so that its difference reads well.
+/// Indented and in a stable order, so that its differences are easy to read.
 std::string write_baseline(const CheckBaseline& baseline);
 
 struct CheckOptions {
   std::map<std::string, Limit> fail, warn;  ///< These replace the limits of the baseline.
   bool structure_only = false;
-  std::optional<Standing> undecided;  ///< Replaces undecided verdicts.
+  std::optional<Standing> undecided;  ///< Standing to use instead of undecided.
   bool adds_runs = false;             ///< bless() keeps the recordings of the old baseline.
-  std::string source_root;            ///< Folder that files of annotations are relative to.
+  std::string source_root;            ///< Folder that the paths in annotations are relative to.
   ImportOptions reading = {};
 };
 
-/// A folder for CheckOptions::source_root: where build servers say the sources are, else the
+/// Finds a folder for CheckOptions::source_root: where build servers say the sources are, else the
 /// repository around the working directory; empty if there is none.
 std::string source_root_here();
 
-/// Makes a baseline with the limits of `old`, where there is one, else the usual ones.
+/// Makes a baseline with the limits of `old`, if given, else the usual ones.
 CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old = nullptr);
 /// Makes a baseline from several recordings of the unchanged job, at most kMostRuns. It describes
@@ -165,24 +168,25 @@ CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
 CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old = nullptr);
 constexpr std::size_t kMostRuns = 16;
-/// Throws Error where baseline and question do not belong together: another scenario, another job.
+/// Throws Error if baseline and question do not belong together: another scenario, another job.
 CheckReport check(const std::string& trace_path, const Scenario& scenario,
                   const CheckBaseline& baseline, const CheckOptions& options);
 
-/// A change of figure_value(), and the interval in which it lies nineteen times out of twenty.
+/// A change of figure_value(), and its 95 % interval.
 struct StepChange {
   std::int64_t change = 0, lower = 0, upper = 0;
   bool is_assumed = false;  ///< Too few steps to know how much they vary.
 };
-/// Counts are exact even with too few steps to estimate variation. The greatest step has the doubt
-/// that the baseline's own has: its distance to the median.
+/// Counts are exact even with too few steps to estimate variation. The interval of a greatest step
+/// is as wide on each side as the distance between the greatest step of the baseline and its
+/// median.
 StepChange step_change(const FigureEntry& figure, std::vector<std::int64_t> before,
                        std::vector<std::int64_t> after);
 
 /// Summarizes the values of all steps.
 std::int64_t figure_value(const FigureEntry& figure, std::vector<std::int64_t> values);
 
-/// passed, undecided or failed.
+/// Returns passed, undecided or failed.
 Standing judge(const StepChange& change, bool less_is_worse, std::int64_t before,
                const Limit& limit);
 

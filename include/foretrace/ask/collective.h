@@ -14,7 +14,7 @@ namespace foretrace {
 
 struct CollectiveQuestion {
   std::string name = "auto";  ///< An operation, an algorithm, or "auto" for an all-reduce.
-  std::string operation;      ///< Where `name` is an algorithm.
+  std::string operation;      ///< If `name` is an algorithm.
   std::string algorithm = "auto";
   std::string machine;  ///< For find_cluster(); empty: a uniform network.
   std::int64_t ranks = 0;
@@ -30,17 +30,17 @@ struct CollectiveQuestion {
   std::int64_t seed = 0;  ///< Chooses among routes of equal cost.
 
   std::string against;                        ///< nccl-tests output or CSV to compare with.
-  std::vector<std::string> only;              ///< "column=text": rows of CSV files.
-  std::string calibrate;                      ///< Measured times, or a calibration that was saved.
+  std::vector<std::string> only;              ///< "column=text": selects rows of CSV files.
+  std::string calibrate;                      ///< Measured times, or a saved calibration.
   std::vector<std::int64_t> calibrate_nodes;  ///< Rows with these numbers of nodes; empty: all.
-  std::string save_calibration;
+  std::string save_calibration;               ///< Path to save the calibration at; empty: none.
 };
 
 /// "8..8GB/x2", "1MiB..1GiB/x4", "100MB": sizes from the first to the last, each a multiple of the
 /// one before. Throws Error.
 std::vector<Bytes> read_sizes(const std::string& text);
 
-/// Throws Error where a question cannot be answered.
+/// Throws Error if the question cannot be answered.
 CollectiveReport price_collective(const CollectiveQuestion& question);
 
 }  // namespace foretrace

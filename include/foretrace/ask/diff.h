@@ -1,12 +1,12 @@
 #pragma once
 
-// Differences between two recordings of one job - other code, another library, another machine -
-// and their effect on the step time.
+// Differences between two recordings of one job (other code, another library, another machine), and
+// their effect on the step time.
 //
 // Tasks are matched by their place in the job (step, module, ops around them, order), not by names,
 // numbers and times alone. Both graphs are merged into one with the tasks and dependencies of both.
-// Replayed with those of A it gives A, with those of B it gives B; replayed with some groups of
-// differences switched it shows their effect. Groups are switched one after another, in an order
+// Replayed as A it gives A, replayed as B it gives B; replayed with some groups of differences
+// switched from A to B it shows their effect. Groups are switched one after another, in an order
 // and in its reverse, and the effect of each is the mean of its two changes: the effects add up to
 // the whole, and those from B to A are the same with the opposite sign.
 
@@ -28,14 +28,14 @@ struct DiffSide {
 };
 
 struct DiffOptions {
-  /// Most groups of differences to distinguish; the smaller ones of a kind count together. 0: as
-  /// many as can be replayed in about half a second.
+  /// Most groups of differences to distinguish; beyond that, the smaller ones of a kind are merged.
+  /// 0: as many as can be replayed in about half a second.
   std::size_t most_causes = 0;
 };
 
 Diff diff(const DiffSide& before, const DiffSide& after, const DiffOptions& options = {});
 
-/// Rank by rank. Throws Error if the two have no rank in common.
+/// Compares rank by rank. Throws Error if the two have no rank in common.
 DiffReport diff(const std::string& before_path, const std::string& after_path,
                 const ImportOptions& how = {});
 

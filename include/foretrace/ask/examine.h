@@ -1,8 +1,8 @@
 #pragma once
 
 // Questions about a recording as it is: does it wait for input, what uses its memory, were causes
-// found. Each goes from the file to the answer; a folder or a report of several processes is the
-// ranks of one job.
+// found. Each reads the file and gives the answer; a folder or a report of several processes holds
+// the ranks of one job.
 
 #include <optional>
 #include <string>
@@ -21,23 +21,23 @@
 
 namespace foretrace {
 
-/// A trace as it was recorded, and what its graph says of it.
+/// A trace as it was recorded, with facts from its graph.
 struct ExaminedTrace {
   Trace trace;
-  std::optional<StepTimes> steps;  ///< Nothing without causes or without times.
-  std::optional<RankFacts> among;  ///< Nothing where it meets no other rank.
+  std::optional<StepTimes> steps;  ///< Empty if infer() refuses it, or if it has no times.
+  std::optional<RankFacts> among;  ///< Empty if it shares no collective with another rank.
 };
-/// All ranks, in their order.
+/// Examines all ranks, in their order.
 std::vector<ExaminedTrace> examine_traces(const std::string& path,
                                           const ImportOptions& reading = {});
 
 struct InputQuestion {
-  std::string synthetic;     ///< A trace of the same job with batches made up on the device.
-  std::string cached;        ///< One with all its data in memory.
+  std::string synthetic;     ///< Trace of the same job with synthetic batches, made on the device.
+  std::string cached;        ///< Trace of the same job with all its data in memory.
   double samples = 0;        ///< Samples in a batch; 0: unknown.
   std::int64_t workers = 0;  ///< Loader processes of the recorded job; 0: not known.
-  double cached_share =
-      -1;  ///< Share of its data that was cached when it was recorded; below 0: unknown.
+  /// Share of its data that was cached when it was recorded; below 0: unknown.
+  double cached_share = -1;
   std::string policy = "page_cache";
 };
 
@@ -47,7 +47,7 @@ InputReport examine_input(const std::string& path, const InputQuestion& question
 
 /// Finds what is missing in a trace. `has_all_ranks`: the traces of all ranks are there.
 std::vector<Finding> examine(const Trace& trace, bool has_all_ranks = false);
-/// Each rank, with the replay of the unmodified job.
+/// Diagnoses each rank, with the replay of the unmodified job.
 std::vector<Diagnosis> diagnose(const std::string& path, const ImportOptions& reading = {});
 
 struct ExaminedMemory {
@@ -55,13 +55,14 @@ struct ExaminedMemory {
   Graph graph;  ///< With the blocks that the report names.
 };
 
-/// Examines the fullest rank, with a summary of all. Throws TraceError where no rank records
+/// Examines the fullest rank, with a summary of all. Throws TraceError if no rank records
 /// memory.
 ExaminedMemory examine_memory(const std::string& path, const MemoryQuestion& question,
                               const AllocatorSettings& allocator,
                               const ImportOptions& reading = {});
 
-/// Each rank; with `against`, structure of `path` and work of that other recording of the same job.
+/// Validates each rank; with `against`, uses the structure of `path` and the work of that other
+/// recording of the same job.
 std::vector<ValidatedRank> validate_trace(const std::string& path, const std::string& against,
                                           const ImportOptions& reading = {});
 

@@ -10,18 +10,18 @@
 namespace foretrace {
 
 struct GenerateQuestion {
-  std::string model{};    ///< For find_workload(); may be empty where rows name theirs.
-  std::string machine{};  ///< For find_cluster(); may be empty where rows name their devices.
+  std::string model{};    ///< For find_workload(); may be empty if rows name theirs.
+  std::string machine{};  ///< For find_cluster(); may be empty if rows name their devices.
   std::string layout{};   ///< Settings of Layout: "tp=8,pp=12".
 
   std::string against{};             ///< Table of measured steps to compare with.
   std::string calibrate{};           ///< Table of measured steps to fit to.
   std::int64_t calibrate_rows = -1;  ///< How many of them; -1: 5, or 5 % if that is more; 0: all.
-  std::vector<std::string> only{};   ///< "column=text": rows of tables.
+  std::vector<std::string> only{};   ///< "column=text": selects rows of tables.
 };
 
-/// Throws Error where a question cannot be answered; on a step that needs more memory than a device
-/// has, with the three largest parts.
+/// Throws Error if the question cannot be answered. If a step needs more memory than a device has,
+/// the Error has the three largest parts.
 GenerationReport generate_step(const GenerateQuestion& question);
 
 }  // namespace foretrace

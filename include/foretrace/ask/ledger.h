@@ -18,15 +18,15 @@
 
 namespace foretrace {
 
-/// One prediction of a step time whose truth became known.
+/// A prediction of a step time, with the outcome.
 struct KnownOutcome {
-  std::vector<std::string> transforms;  ///< Names or uses ("loader:workers=4"): one at least.
+  std::vector<std::string> transforms;  ///< Names or uses ("loader:workers=4"), at least one.
   double error = 0;  ///< predicted / measured - 1; negative: it came out slower than predicted.
-  Nanoseconds predicted{0}, measured{0};  ///< 0 where only the error is known.
+  Nanoseconds predicted{0}, measured{0};  ///< 0 if only the error is known.
   std::string note{};                     ///< Which job and machine; may be empty.
 };
 
-/// With `error` from the two times. Throws Error unless both are above 0.
+/// Computes `error` from the two times. Throws Error unless both are above 0.
 KnownOutcome outcome_of(std::vector<std::string> transforms, Nanoseconds predicted,
                         Nanoseconds measured, std::string note = {});
 

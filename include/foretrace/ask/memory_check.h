@@ -49,8 +49,8 @@ struct MemoryCheck {
   MemoryReplay cold, warm;
 };
 
-/// One for each device of which the trace records blocks with the levels after them; none where it
-/// does not. In order of device.
+/// Returns one check, in order of device, for each device whose blocks are recorded together with
+/// the levels after them.
 std::vector<MemoryCheck> check_memory(const Trace& trace);
 
 }  // namespace foretrace

@@ -25,7 +25,7 @@ namespace foretrace {
 
 struct KnownPair {
   std::string name;
-  std::string before, after;  ///< Paths; `after` is empty where `recorded` is known.
+  std::string before, after;  ///< Paths; `after` is empty if `recorded` is known.
   std::vector<std::string> uses;
   std::string kind;
   Compared compared = Compared::step_time;
@@ -39,12 +39,12 @@ struct PairList {
   Notes notes;
 };
 
-/// Recordings are found in `folder`, or beside the file if that is empty. Throws Error with the
+/// Looks for the recordings in `folder`, or beside the file if that is empty. Throws Error with the
 /// place.
 PairList read_pairs(const std::string& path, const std::string& folder = {});
 
-/// The lists in ./traces, or of the installed program; those whose recordings are not shipped only
-/// with a folder of `recordings`. Throws Error if there are none.
+/// The lists in ./traces, or of the installed program. Lists whose recordings are not shipped are
+/// only included if `recordings` is a folder with these. Throws Error if there are no lists.
 std::vector<PairList> shipped_pairs(const std::string& recordings);
 
 struct PairOptions {
@@ -56,10 +56,11 @@ struct PairOptions {
 /// Pairs that cannot be compared are part of the answer. Throws Error if none can.
 PairsReport compare_pairs(const std::vector<PairList>& lists, const PairOptions& options = {});
 
-/// The outcomes that a ledger can contain: recorded step times on which nothing was fitted.
+/// The outcomes that a ledger can contain: recorded step times that nothing was fitted to.
 std::vector<KnownOutcome> outcomes_of(const PairsReport& report);
 
-/// Each steady step in turn; none where fewer than four steps are alike.
+/// Predicts each steady step in turn from the others. Empty if steps alternate, or if fewer than
+/// three after the first are alike.
 LeftOutSteps left_out_steps(const Inference& inference);
 
 }  // namespace foretrace

@@ -10,17 +10,17 @@
 namespace foretrace {
 
 struct PipelineQuestion {
-  /// "NAME:settings", as in "zb_h1:stages=8,forward=2ms"; with a file settings of times alone,
-  /// after a name or not.
+  /// "NAME:settings", as in "zb_h1:stages=8,forward=2ms". With `file`, the settings can only be
+  /// times, and NAME may be left out.
   std::string plan;
-  std::string file;  ///< A schedule as CSV of PyTorch; empty: made by the rule NAME.
+  std::string file;  ///< A schedule as CSV of PyTorch; empty: the rule NAME makes one.
 };
 
-/// Throws Error on a name or setting that is unknown or not served, and on a schedule in the file
-/// that cannot be run.
+/// Throws Error on an unknown or unsupported name or setting, and on a schedule in the file that
+/// cannot be run.
 PipelineReport show_pipeline(const PipelineQuestion& question);
 
-/// Its schedule as CSV of PyTorch. Throws Error as schedule_to_csv() does.
+/// The schedule as CSV of PyTorch. Throws Error as schedule_to_csv() does.
 std::string pipeline_csv(const PipelineQuestion& question);
 
 /// Writes name, summary and settings; false if there is no such schedule.

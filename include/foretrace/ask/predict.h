@@ -25,10 +25,10 @@ struct PredictOptions {
   /// Write the predicted timeline there: a format of export.h by its ending, otherwise JSON.
   std::string perfetto_path = {};
   std::string html_path = {};  ///< Write the report page there.
-  /// Is given what a page shows, while the graphs of the answer are there; may be empty.
+  /// Called with the content of a page while the graphs of the answer exist; may be empty.
   std::function<void(const PredictionPage&)> take_page = {};
   std::string ledger_path = {};  ///< The user's own ledger of errors, beside the built-in one.
-  /// Ranks of the whole job: those that were recorded are repeated; 0: only these.
+  /// Ranks of the whole job, for which recorded ranks are repeated; 0: only the recorded ones.
   std::int32_t world_size = 0;
   bool exact = false;  ///< Replays each rank by itself, even those that are provably alike.
 };
@@ -46,8 +46,7 @@ Prediction predict(const Inference& inference, const Scenario& scenario,
 struct Vary {
   std::string setting;  ///< "recompute.share", "transforms[1].workers", "memory.limit".
   std::string values;   ///< "1,2,4", "0..16" (whole numbers), "0..1/20" (21 values), "8GB..40GB/8".
-  std::string
-      until;  ///< An assertion; ranges are then searched for the last value that satisfies it.
+  std::string until;    ///< Assertion; ranges are searched for the last value that satisfies it.
 };
 
 /// The prediction for each value, in order; points are worked out on all cores. Throws Error if the
@@ -57,7 +56,7 @@ Curve vary(const std::string& trace_path, const Scenario& scenario, const Vary& 
 Curve vary(std::vector<Inference> ranks, const Scenario& scenario, const Vary& question,
            const PredictOptions& options = {});
 
-/// How well causes were found. `has_times`: false for a snapshot, the times of which are made up.
+/// How well causes were found. `has_times`: false for a snapshot, which has no step time.
 Validation validate(const Inference& inference, bool has_times = true);
 /// Dependencies and lags from steps of one recording, work from steps of another of the same job
 /// (two repeats): only the errors are set, and the fields that describe `structure`. Throws Error

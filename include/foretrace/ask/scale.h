@@ -1,7 +1,7 @@
 #pragma once
 
-// `foretrace scale`: from the trace of a job on one GPU to many, scheme by scheme and count by
-// count. Each point is a prediction with the scheme behind all other changes.
+// `foretrace scale`: a job on one GPU is predicted on many, scheme by scheme and count by count.
+// Each point is a prediction in which the scheme follows all other changes.
 
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@ namespace foretrace {
 struct ScaleQuestion {
   std::string trace;         ///< Empty: only `step_time` is known.
   Nanoseconds step_time{0};  ///< Time of a step on one GPU, without a trace.
-  /// The part of it that the update takes, which nothing overlaps; 2 % if not known.
+  /// The part of `step_time` that the update takes, which nothing overlaps; 2 % if not known.
   std::optional<Nanoseconds> update_time = {};
   Scenario scenario = {};            ///< Changes before the job is scaled.
   std::string machine;               ///< For find_cluster(); empty: the schemes name a network.
@@ -29,7 +29,7 @@ struct ScaleQuestion {
 /// Throws Error.
 std::vector<std::int64_t> read_counts(const std::string& text);
 
-/// Throws Error where no point has an answer; a single one that has none says why.
+/// Throws Error if no point has an answer. A single point without one says why.
 ScaleReport scale(const ScaleQuestion& question);
 
 }  // namespace foretrace

@@ -21,19 +21,19 @@ namespace foretrace {
 ///                               "algorithms": [{"name": "fft", "time": "3ms", "memory": "1GB"},
 ///                                              {"name": "gemm", "time": "5ms"}]}]}]}
 struct SizeQuestion {
-  std::string trace{};                               ///< Or numbers:
-  std::optional<Nanoseconds> compute{}, overhead{};  ///< Of a step on one GPU.
+  std::string trace{};                               ///< Path of a trace; or the two times:
+  std::optional<Nanoseconds> compute{}, overhead{};  ///< Parts of a step on one GPU.
   std::vector<std::int64_t> gpus{};
-  std::optional<double> speedup{}, efficiency{};  ///< That are wanted.
-  std::optional<Bytes> model{};                   ///< Nothing: the gradients of the trace.
-  Bandwidth server{};                             ///< Of a parameter server; 0: none are asked for.
-  std::string layers{};                           ///< A file.
-  std::optional<Bytes> memory{};                  ///< Of a GPU, for `layers`.
+  std::optional<double> speedup{}, efficiency{};  ///< Targets.
+  std::optional<Bytes> model{};                   ///< Empty: the gradients of the trace.
+  Bandwidth server{};                             ///< Per parameter server; 0: none are asked for.
+  std::string layers{};                           ///< Path of a file of layers.
+  std::optional<Bytes> memory{};                  ///< Memory of a GPU, for `layers`.
   std::string solver = "exact";                   ///< exact, milp
   ImportOptions reading{};
 };
 
-/// Throws Error where a question cannot be answered.
+/// Throws Error if the question cannot be answered.
 SizingReport size_job(const SizeQuestion& question);
 
 }  // namespace foretrace

@@ -19,15 +19,16 @@
 namespace foretrace {
 
 struct SweepOptions {
-  std::string trace = {};  ///< In place of that of the scenario.
-  bool intervals = false;  ///< Also how far each answer may be off; takes its time.
-  bool memory = true;      ///< Also peaks of memory.
+  std::string trace = {};  ///< Replaces the trace of the scenario.
+  bool intervals = false;  ///< Also computes how far each answer may be off, which takes time.
+  bool memory = true;      ///< Also computes peaks of memory.
   unsigned jobs = 0;       ///< Threads; 0: one for each core.
   ImportOptions reading = {};
-  bool share_structures = true;  ///< Otherwise each question is answered alone: the same, slower.
+  bool share_structures = true;  ///< If false, each question is answered alone: the same, slower.
   std::string ledger_path = {};  ///< The user's own ledger of errors; empty: none.
-  /// Each answer is graded by its own replay, as predict() does. Otherwise by the recording and by
-  /// the kinds of what-if alone, because replays without what is open cost more than the answer.
+  /// Grades each answer by its own replay, as predict() does. Otherwise answers are graded by the
+  /// recording and the kinds of what-if alone, because replays without unexplained time cost more
+  /// than the answers.
   bool weighs_changes = false;
 };
 
@@ -35,7 +36,7 @@ class Sweep {
  public:
   /// Reads scenario and traces. Throws Error with the place.
   explicit Sweep(const std::string& scenario_path, const SweepOptions& options = {});
-  /// The same for a scenario that is in no file.
+  /// The same for a scenario that is not in a file.
   explicit Sweep(const nlohmann::json& scenario, const SweepOptions& options = {});
   /// Uses a trace that was already read, given by its ranks.
   Sweep(const nlohmann::json& scenario, std::vector<Inference> ranks,

@@ -34,7 +34,7 @@ struct SettingQuestion {
 
 bool is_setting(std::string_view name) { return name.find('=') != name.npos; }
 
-/// A transform's setting without values gets a hint of its own.
+/// Explains how to give values if `name` is a transform's setting.
 void refuse_bare_setting(std::string_view name) {
   const std::string_view first = name.substr(0, name.find('.'));
   const bool known = std::any_of(transforms().begin(), transforms().end(),
@@ -69,7 +69,7 @@ void check_question(const AdviceQuestion& question) {
   }
 }
 
-/// The job as it would run on another device: its replay is then the baseline.
+/// The job as it would run on another device; its replay is then the baseline.
 Inference moved(const Inference& inference, const std::string& machine, Notes& notes) {
   Inference other = clone(inference);
   Scenario scenario;
@@ -107,7 +107,7 @@ void describe(const AdvisedJob& job, Advice& advice) {
   advice.notes.merge(now.notes);
 }
 
-/// "41 calls of cudaMalloc"
+/// "41 driver calls a step such as cudaMalloc"
 std::string allocation_calls(const Graph& graph) {
   const MeasuredSteps steps = measured_steps(graph);
   std::int64_t calls = 0;
@@ -124,7 +124,7 @@ std::string allocation_calls(const Graph& graph) {
          " a step such as " + std::string(name);
 }
 
-/// Whether the most helpful transforms are about loading.
+/// Whether the first recommendation for time improves loading.
 bool advises_loading(const Advice& advice) {
   const auto best =
       std::find_if(advice.suggestions.begin(), advice.suggestions.end(),
@@ -132,11 +132,11 @@ bool advises_loading(const Advice& advice) {
   return best != advice.suggestions.end() && best->use.starts_with("loader");
 }
 
-/// Host work other than launching is named from this share of a step on.
+/// Host work other than launching is reported if removing it saves more than this share of a step.
 constexpr double kMuchOfAStep = 0.1;
 
-/// Adds causes that must be mended before any compiler helps: a program that asks the driver for
-/// memory in each step, or waits for data.
+/// Adds causes to fix before any compiler can help: a program that asks the driver for memory in
+/// each step, waits for data, or does long pieces of host work.
 void add_causes(const AdvisedJob& job, Advice& advice) {
   const auto without = [&](Nanoseconds gain) {
     return " (" +
@@ -149,9 +149,10 @@ void add_causes(const AdvisedJob& job, Advice& advice) {
     const Nanoseconds gain = advice.step_time - rung.step_time;
     if (!rung.there || !job.matters(gain)) continue;
     if (rung.name == "allocations")
-      causes.emplace_back(gain, allocation_calls(job.inference.graph) +
-                                    " to get or give back memory" + without(gain) +
-                                    ": keep it in the allocator's cache, see what empties it");
+      causes.emplace_back(gain,
+                          allocation_calls(job.inference.graph) + " to allocate or free memory" +
+                              without(gain) +
+                              ": keep memory in the allocator's cache and find what empties it");
     if (rung.name == "input" && !advises_loading(advice))
       causes.emplace_back(gain, "the step waits for data" + without(gain) +
                                     ": see foretrace input, and the loader's workers");
@@ -182,7 +183,7 @@ std::vector<Lever> asked_levers(const Graph& graph, const std::string& name) {
   throw Error("--vary: the trace has no " + one.front().title + " to make faster");
 }
 
-/// A rank of a job, or of none.
+/// A rank and the job it belongs to; `job` is nullptr if the rank is alone.
 struct RankOfJob {
   const Job* job = nullptr;
   std::size_t rank = 0;
@@ -217,7 +218,7 @@ Advice advise_on(const Inference& inference, const RankOfJob& place, const Advic
   return advice;
 }
 
-/// On another machine the rank is alone.
+/// Advises for the machine of the question, if it names one; the rank is then treated as alone.
 Advice advise_machine(const Inference& recorded, RankOfJob place, const AdviceQuestion& question,
                       const PredictOptions& options) {
   const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
@@ -225,7 +226,7 @@ Advice advise_machine(const Inference& recorded, RankOfJob place, const AdviceQu
   std::optional<Inference> elsewhere;
   if (!question.machine.empty()) {
     elsewhere = within("--machine", [&] {
-      find_device(question.machine);  // This throws the best message about a wrong name.
+      find_device(question.machine);  // Throws the most helpful message for a wrong name.
       return moved(recorded, question.machine, advice.notes);
     });
     advice.machine = question.machine;
@@ -240,7 +241,7 @@ Advice advise_machine(const Inference& recorded, RankOfJob place, const AdviceQu
   return answer;
 }
 
-/// Nothing can be advised about memory snapshots.
+/// Removes memory snapshots, which have no times. Throws TraceError if nothing else is left.
 void leave_out_snapshots(Job& job) {
   std::erase_if(job.ranks, [](const Rank& rank) { return rank.is_snapshot; });
   if (!job.ranks.empty()) return;

@@ -17,7 +17,8 @@ namespace {
 /// Smaller gains are within the error of models, however steady the job is.
 constexpr double kLeastNoise = 0.01;
 
-/// Tools that do not look into CUDA graphs record each as one piece of work.
+/// Share of kernel time in CUDA graphs that were recorded as one piece of work each, because the
+/// tool did not look into them.
 double share_of_whole_graphs(const Graph& graph) {
   Nanoseconds whole{0}, all{0};
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
@@ -83,7 +84,7 @@ Edited edited_by(const AdvisedJob& job, const Scenario& scenario, const Simulate
   if (job.whole == nullptr) return edited_by(job.inference.graph, scenario, options);
   EditedJob all = edited_by(*job.whole, scenario, {.memory = options.memory});
   Edited edited = std::move(all.of(job.rank));
-  // Alone it has the same times; its path is that of the rank.
+  // Replaying the rank alone gives the same times, and the path of this rank.
   if (options.reasons) edited.timeline = simulate(edited.graph, options);
   return edited;
 }

@@ -29,29 +29,29 @@ struct AdvisedJob {
 
   Nanoseconds now() const { return baseline.prediction.baseline.step_time; }
   double unexplained() const;
-  /// Whether so much of a step is more than noise.
+  /// Whether `gain` is more than noise.
   bool matters(Nanoseconds gain) const;
 };
 AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own = {});
 
-/// The scenario that --with these would ask for.
+/// The scenario of `predict` with one --with for each of `uses`.
 Scenario scenario_with(const std::vector<std::string>& uses);
 
-/// A reason without the transform's name, which is shown beside it.
+/// `reason` without the name of the transform, which reports show beside it.
 std::string without_place(std::string reason, const std::string& use);
 
-/// Applies a scenario to the rank and to the others of its job, and replays them: it waits for
-/// them. Throws Error if one of the transforms cannot be applied.
+/// Applies a scenario to the rank, or to all ranks of its job, and replays them together, because
+/// they wait for each other. Throws Error if one of the transforms cannot be applied.
 Edited edited_by(const AdvisedJob& job, const Scenario& scenario, const SimulateOptions& options);
 
-/// How long a step takes with these. Throws Error if one of them cannot be applied.
+/// Step time with all of `uses` applied. Throws Error if one of them cannot be applied.
 Nanoseconds step_time_with(const AdvisedJob& job, const std::vector<std::string>& uses);
 
-/// Median of the recorded steps, and how far half of them are from it, as a share; the noise is at
-/// least a hundredth.
+/// Median distance of the recorded steps from the step time, as a share of it; 0 if there are fewer
+/// than two steps.
 double spread_of_steps(const StepTimes& measured);
 
-/// The work that goes away on the lane where most does.
+/// The lane on which most work disappears, with its work before and after.
 LaneGain local_gain(const AdvisedJob& job, const Graph& edited);
 
 }  // namespace foretrace

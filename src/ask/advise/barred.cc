@@ -17,7 +17,8 @@ std::string worst_text(const Trust& trust) {
   return {};
 }
 
-/// CUDA graphs replay the captured work with the shapes at that time.
+/// Returns why a suggestion that captures CUDA graphs cannot work; a graph replays the captured
+/// work with the shapes it had then. Empty if nothing prevents it.
 std::string why_not_captured(const AdvisedJob& job, const Suggestion& made) {
   const bool captures = made.use.starts_with("cuda_graphs") ||
                         made.use.find("mode=reduce-overhead") != std::string::npos;
@@ -55,13 +56,14 @@ Ceiling ceiling_of(const AdvisedJob& job, const std::vector<Lever>& all,
   return ceiling;
 }
 
-/// Steps cannot get shorter than they are with all that the suggestion acts on gone.
+/// Returns why the predicted gain is impossible: removing all the work the suggestion acts on would
+/// gain less. Empty if it is possible.
 std::string why_refuted(const AdvisedJob& job, const Ceilings& ceilings, const Suggestion& made) {
   const std::vector<std::string_view> levers = levers_of(made.use);
   if (made.goal != "time" || levers.empty()) return {};
   const Ceiling& ceiling = ceilings.at(levers);
   if (made.step_time + scaled(job.now(), job.noise) >= ceiling.step_time) return {};
-  return "would gain more than " + ceiling.titles + " in no time at all, which is " +
+  return "would gain more than if " + ceiling.titles + " took no time at all, which leaves " +
          to_text(ceiling.step_time) + " a step";
 }
 

@@ -9,17 +9,17 @@
 
 namespace foretrace {
 
-/// How short a step gets with some levers pulled to 0.
+/// Shortest possible step: the step time with some levers pulled to 0.
 struct Ceiling {
   Nanoseconds step_time{0};
   std::string titles;  ///< "launching and kernels"
 };
 
-/// Ceilings by the names of their levers.
+/// Keyed by the names of the pulled levers.
 using Ceilings = std::map<std::vector<std::string_view>, Ceiling>;
 
-/// The ceilings of suggestions for time that bring more than noise: a replay for each set of levers
-/// that these act on, on all cores.
+/// Computes the ceilings for all suggestions for time that gain more than noise: one replay for
+/// each set of levers they act on, on all cores.
 Ceilings ceilings_of(const AdvisedJob& job, const std::vector<Suggestion>& made);
 
 /// The reason not to recommend a suggestion, whatever its gain; empty if there is none:

@@ -41,8 +41,8 @@ double share_left(const Task& before, const Task& after) {
   return ratio(after.duration, before.duration);
 }
 
-/// Without waits each lane runs on its own for as long as its work: the tasks of the steady steps,
-/// with the durations of `edited`. Tasks that overlap the previous one count once.
+/// How long a lane would run without any waits: its work in the window of steady steps, with the
+/// durations of `edited`. Where tasks overlap, the time counts once.
 Nanoseconds busy_time(const Graph& graph, const Timeline& timeline, const Graph& edited,
                       LaneId lane, const StepWindow& window) {
   Nanoseconds busy{0}, until{Nanoseconds::min()};
@@ -61,7 +61,7 @@ Busiest busiest_lane(const Graph& graph, const Timeline& timeline, const Graph& 
   const StepWindow window = step_window(graph, timeline);
   Busiest busiest;
   if (window.to <= window.from) return busiest;
-  // The steps in the window take more or less than the typical one.
+  // The steps in the window may be longer or shorter than the typical step.
   const double step = ratio(now, window.steps * window.times.mean);
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
     const Nanoseconds work = scaled(busy_time(graph, timeline, edited, LaneId{i}, window), step);
@@ -108,7 +108,7 @@ Rung last_rung(const Graph& graph, const Timeline& timeline, const std::vector<L
 }
 
 constexpr int kHalvings = 24;
-/// Smallest factor; work that must be faster still would have to take no time.
+/// Smallest factor that is distinguished from 0, where the work takes no time.
 constexpr double kPrecision = 1e-4;
 /// Work this many times as fast takes next to no time.
 constexpr double kFastest = 100;
@@ -116,8 +116,8 @@ constexpr double kFastest = 100;
 /// How long a step takes with a lever pulled to a factor.
 using TimeWith = std::function<Nanoseconds(double)>;
 
-/// The most that is left of the work, as a factor, with a step no longer than `target`; 0 if only
-/// none at all will do.
+/// Greatest factor of the work for which a step takes no longer than `target`, by bisection; 0 if
+/// only removing all the work is enough.
 double factor_for(const TimeWith& time_with, Nanoseconds target, double precision) {
   double low = 0, high = 1;
   for (int i = 0; i < kHalvings && high - low > precision * std::max(low, precision); ++i) {
@@ -127,7 +127,7 @@ double factor_for(const TimeWith& time_with, Nanoseconds target, double precisio
   return low;
 }
 
-/// See speed_needed(); `shortest`: the step with the lever pulled to 0.
+/// See speed_needed(). `shortest` is the step time with the lever pulled to 0.
 std::optional<double> speed_for(const Lever& lever, const TimeWith& time_with, Nanoseconds target,
                                 Nanoseconds shortest) {
   if (time_with(1) <= target) return 1;
@@ -137,10 +137,10 @@ std::optional<double> speed_for(const Lever& lever, const TimeWith& time_with, N
   return factor > kPrecision ? std::optional(1 / factor) : std::optional(0.0);
 }
 
-/// More than this share of a step is missing as long as a lever is worth pulling further.
+/// Share of a step: a speed that comes this close to the best gain is enough.
 constexpr double kRest = 0.01;
 
-/// `time_with` is of the lever; for 0 it may not be asked.
+/// `time_with` belongs to `lever`; it is only called with factors above 0.
 SpeedUp measured(const Graph& graph, const Lever& lever, const TimeWith& time_with, Nanoseconds now,
                  std::optional<Nanoseconds> target) {
   SpeedUp found{.name = lever.name,
@@ -163,8 +163,8 @@ SpeedUp measured(const Graph& graph, const Lever& lever, const TimeWith& time_wi
   return found;
 }
 
-/// Pulled part of the way a lever only retimes a graph; `retimed` is nullptr where that cannot be
-/// asked of a compiled one.
+/// A lever pulled part of the way only changes durations, so a compiled graph can answer. `retimed`
+/// is nullptr if the graph has no compiled form.
 TimeWith time_with(const Graph& graph, const Lever& lever, const Retimed* retimed) {
   if (retimed == nullptr || !lever.graded())
     return [&](double factor) { return step_with(graph, lever, factor); };

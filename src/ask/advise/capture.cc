@@ -8,7 +8,8 @@
 namespace foretrace {
 namespace {
 
-/// Ops, and kernels of CUB and PyTorch, whose results have as many elements as the data says.
+/// Whether the name is of an op, or of a kernel of CUB or PyTorch, whose result size depends on the
+/// data.
 bool is_sized_by_data(std::string_view name) {
   return contains_any(
       name, {"aten::nonzero", "aten::masked_select", "aten::unique", "aten::_unique",
@@ -16,11 +17,11 @@ bool is_sized_by_data(std::string_view name) {
 }
 
 struct Seen {
-  bool captured = false;    ///< Calls that capture or launch graphs.
-  std::string sized;        ///< The first op or kernel whose result has a size of its own.
-  bool all_to_all = false;  ///< Exchanges of all to all.
-  std::int64_t reads = 0;   ///< Copies to the host.
-  std::int64_t collective_waits = 0;  ///< Waits of the host.
+  bool captured = false;              ///< Some call captures or launches a graph.
+  std::string sized;                  ///< First op or kernel whose result size depends on the data.
+  bool all_to_all = false;            ///< Some collective is an all-to-all exchange.
+  std::int64_t reads = 0;             ///< Copies to the host.
+  std::int64_t collective_waits = 0;  ///< Waits of the host for collectives.
 };
 
 Seen look_at(const Graph& graph, const MeasuredSteps& steps) {
@@ -52,7 +53,7 @@ std::string hinders_capture(const Graph& graph) {
   const Seen seen = look_at(graph, steps);
   if (seen.captured) return "the steps already capture or launch CUDA graphs";
   if (!seen.sized.empty())
-    return "no graph can hold what follows " +
+    return "no graph can contain the work after " +
            seen.sized.substr(0, seen.sized.find_first_of("<(")) +
            ": the size of its result differs in each step";
   // One read per step fetches the loss; sizes take more.

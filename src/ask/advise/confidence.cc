@@ -6,16 +6,19 @@
 namespace foretrace {
 namespace {
 
-/// If more than this share of kernels was not recorded one by one, every what-if is doubtful.
+/// If more than this share of kernel time was recorded as whole CUDA graphs, every what-if is
+/// doubtful.
 constexpr double kMuchUnseen = 0.2;
 
-/// A kind that was never compared counts as having so many; see ledger.h.
+/// Outcomes that a kind counts as having before it was ever compared; see ledger.h.
 constexpr int kAssumedOutcomes = 2;
-/// One outcome, of some other job, says next to nothing about this one.
+/// Fewest outcomes for more than low confidence: a single one, from some other job, says next to
+/// nothing about this job.
 constexpr int kFewestOutcomes = 2;
-/// Fewer outcomes show that a kind was right there, not that it is right here.
+/// Fewest outcomes for high confidence: fewer show that the kind was right elsewhere, not that it
+/// is right here.
 constexpr int kConvincingOutcomes = 3;
-/// Fewest measured steps; with fewer their variation is a guess.
+/// Fewest measured steps for high confidence; with fewer, their variation is a guess.
 constexpr std::size_t kFewestSteps = 2;
 
 }  // namespace

@@ -16,7 +16,7 @@ constexpr std::size_t kMostTogether = 4;
 /// Gains that differ by less than this share of the step are the same.
 constexpr double kSameGain = 0.005;
 
-/// A step later by so much than `step` is as good.
+/// Whether `gain` exceeds the noise of a step as long as `step`.
 bool is_more(const AdvisedJob& job, Nanoseconds gain, Nanoseconds step) {
   return gain > scaled(step, job.noise);
 }
@@ -33,7 +33,7 @@ bool retune(const AdvisedJob& job, std::size_t member, JointAdvice& joint) {
     try {
       times[i] = step_time_with(job, uses);
     } catch (const Error&) {
-      // Not with these settings.
+      // These settings cannot be applied.
     }
   });
   const Nanoseconds best = *std::min_element(times.begin(), times.end());
@@ -99,7 +99,7 @@ class Members {
     step_time_ = one.step_time;
   }
 
-  /// Replays each with the members; the best comes first.
+  /// Replays each of `others` together with the members, and sorts them by step time.
   void add_up(std::vector<Addition>& others) const {
     on_all_cores(others.size(), [&](std::size_t i) {
       std::vector<std::string> uses = joint_.uses;
@@ -117,7 +117,7 @@ class Members {
     });
   }
 
-  /// The member that applies to the same work; empty if there is none.
+  /// Says which member applies to the same work; empty if none does.
   std::string held(const Addition& one) const {
     for (const std::string& use : joint_.uses) {
       const std::string_view hold = common_hold(use, suggestions_[one.suggestion].use);
@@ -159,7 +159,8 @@ class Members {
   Nanoseconds step_time_{0};
 };
 
-/// The gain of a set of members in one order; on request in the other order as well.
+/// Gains of all sets of members, applied in the order they were chosen; of pairs and of the whole
+/// set in reverse order, too.
 class Sets {
  public:
   Sets(const AdvisedJob& job, const std::vector<Suggestion>& suggestions, const JointAdvice& joint)
@@ -193,7 +194,7 @@ class Sets {
   Nanoseconds reversed(std::size_t set) const { return reversed_[set]; }
 
  private:
-  /// If one leaves nothing to do for the next, the work is already done.
+  /// A member that has nothing left to do, because the others did its work, is left out.
   Nanoseconds gain_of(std::size_t set, bool reversed) const {
     std::vector<std::string> uses;
     for (std::size_t i = 0; i < uses_.size(); ++i) {
@@ -283,7 +284,7 @@ void add_figures(const AdvisedJob& job, const std::vector<Suggestion>& suggestio
     joint.upper = all.upper;
     joint.path = path_shares(edited.graph, edited.timeline);
   } catch (const Error&) {
-    // One of them left the last nothing to do: the gain above is that of the others.
+    // A member had nothing left to do: the gain above is that of the others.
     joint.path = suggestions[joint.members.front()].path;
   }
   add_pairs(job, suggestions, sets, joint);

@@ -1,6 +1,6 @@
 #pragma once
 
-// When more GPUs pay.
+// How far adding GPUs pays off.
 
 #include <string>
 
@@ -9,8 +9,8 @@
 
 namespace foretrace {
 
-/// The job on 2, 4, 8 ... GPUs of `network`, data parallel, up to 1,024 or as many as it has. Works
-/// on all cores.
+/// Predicts the job with data parallelism on 2, 4, 8 ... GPUs of `network`, up to 1,024 or as many
+/// as it has. Works on all cores.
 MoreGpus more_gpus(const AdvisedJob& job, const std::string& network);
 
 }  // namespace foretrace

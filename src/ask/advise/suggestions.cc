@@ -28,7 +28,8 @@ std::string_view to_string(Goal goal) {
 struct Outcome {
   const TransformEntry* transform = nullptr;
   std::string use;
-  Nanoseconds time = Nanoseconds::max();  ///< Time of the recorded samples, if it was screened.
+  /// Time per recorded number of samples, if the try was screened.
+  Nanoseconds time = Nanoseconds::max();
   std::string refused;
 };
 
@@ -43,7 +44,7 @@ const DeviceModel& recorded_device(const Graph& graph) {
   throw Error("the device " + unknown + " is not a built-in one: see faster_device:from=FILE");
 }
 
-/// The maker, who is named first where the figures are from ("recalled: NVIDIA A100 data sheet").
+/// The maker: the first word of the source of the figures ("recalled: NVIDIA A100 data sheet").
 std::string_view maker_of(const DeviceModel& device) {
   std::string_view source = device.source;
   if (const std::size_t colon = source.find(": "); colon != source.npos)
@@ -51,8 +52,8 @@ std::string_view maker_of(const DeviceModel& device) {
   return source.substr(0, source.find(' '));
 }
 
-/// Among the maker's devices with more arithmetic and more bandwidth, the next two and the one with
-/// the most bandwidth.
+/// From the same maker's devices with clearly more arithmetic and more bandwidth: the next two, and
+/// the one with the most bandwidth.
 std::vector<std::string> devices_above(const Graph& graph) {
   const auto arithmetic = [](const DeviceModel& device) {
     return std::max({device.fp16, device.bf16, device.fp32}).flops_per_second;
@@ -79,8 +80,7 @@ std::vector<std::string> devices_above(const Graph& graph) {
   return names;
 }
 
-/// How most of the recorded collectives say that they were run: NCCL puts it into its kernels'
-/// names.
+/// The algorithm of most recorded collectives; NCCL puts it into the names of its kernels.
 std::string recorded_algorithm(const Graph& graph) {
   std::size_t trees = 0;
   for (const RecordedCollective& one : graph.collectives()) {
@@ -95,7 +95,8 @@ void fill(std::string& text, std::string_view place, const std::string& with) {
     text.replace(at, place.size(), with);
 }
 
-/// Throws Error, with the reason, where a network is needed that is not known.
+/// The tries of a transform, with placeholders filled in. Throws Error with the reason if they need
+/// a network and none was given, or no faster device is known.
 std::vector<std::string> tries_of(const Worth& worth, const Graph& graph,
                                   const std::string& network) {
   std::vector<std::string> tries;
@@ -134,7 +135,8 @@ std::string why_not_of(const AdvisedJob& job, const Suggestion& made) {
   return "gains " + to_share(share) + ": within noise";
 }
 
-/// Transforms that cost time are meant for memory: they help if the peak falls.
+/// Transforms that cost time are meant to save memory: they help if the peak falls by more than 1
+/// %.
 bool frees_memory(const AdvisedJob& job, const Suggestion& made) {
   const auto before = greatest_allocated(job.baseline.prediction.baseline_memory);
   return before && made.allocated && made.allocated->count < before->count * 99 / 100;
@@ -193,7 +195,8 @@ Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::strin
   return made;
 }
 
-/// Only suggestions recommended for time are doubted.
+/// Decides whether to recommend a suggestion, and how certain it is. Only suggestions recommended
+/// for time keep their doubt.
 void conclude(const AdvisedJob& job, const Ceilings& ceilings, Suggestion& made) {
   judge(job, ceilings, made);
   if (!made.recommended || made.goal != "time") made.doubt.clear();
@@ -211,7 +214,7 @@ void attempt(Outcome& outcome, const Run& run) {
   }
 }
 
-/// How long a step takes with it, to choose among tries.
+/// Replays a try only for its step time, to choose among the tries of a transform.
 void screen(const AdvisedJob& job, Outcome& outcome) {
   attempt(outcome, [&] {
     const Edited edited =
@@ -248,7 +251,7 @@ std::vector<Suggestion> answered(const AdvisedJob& job, std::span<Outcome> tried
   return made;
 }
 
-/// Among those that apply to the same work, only the first counts.
+/// Marks suggestions for time that apply to the same work as a better, recommended one.
 void note_alternatives(std::vector<Suggestion>& made) {
   for (std::size_t i = 0; i < made.size(); ++i) {
     for (std::size_t better = 0; better < i && made[i].instead_of.empty(); ++better) {
@@ -273,7 +276,7 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Share of the time of arithmetic-bound kernels.
+/// Share of the time of arithmetic-bound kernels that is in half precision.
 double share_in_half_precision(const Graph& graph) {
   std::map<NameId, Nanoseconds> times;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
@@ -291,7 +294,7 @@ double share_in_half_precision(const Graph& graph) {
   return all <= 0ns ? 0 : static_cast<double>(half.count()) / static_cast<double>(all.count());
 }
 
-/// Why the job is none for a transform; empty if it is.
+/// The reason why a transform cannot help the job; empty if it may.
 std::string missing(Premise premise, const Graph& graph) {
   if (premise == Premise::any_job) return {};
   const double half = share_in_half_precision(graph);
@@ -343,9 +346,9 @@ bool takes_hold_of(const Suggestion& one, std::string_view what) {
   return std::find(holds.begin(), holds.end(), what) != holds.end();
 }
 
-/// Sorted by gain. Among those for time that are about as good as the best, the most certain comes
-/// first; and transforms that load data in time come before compilers and graphs, because they need
-/// no other code.
+/// Sorts by gain. Among the suggestions for time that are about as good as the best, the most
+/// certain comes first; transforms that load data in time come before compilers and graphs, because
+/// they do not change the program's own code.
 void sort_by_gain(const AdvisedJob& job, std::vector<Suggestion>& made) {
   std::stable_sort(made.begin(), made.end(),
                    [](const Suggestion& a, const Suggestion& b) { return a.gain > b.gain; });

@@ -1,6 +1,6 @@
 #pragma once
 
-// Every transform that is worth trying, tried.
+// The result of trying every transform that may help.
 
 #include <string>
 #include <vector>
@@ -17,14 +17,15 @@ struct Suggestions {
   std::vector<NotTried> not_applicable, no_advice;
 };
 
-/// Throws Error for a name that no transform has.
+/// Tries the transforms that the question allows, on all cores. Throws Error if `only` or `skip`
+/// names an unknown transform.
 Suggestions suggestions_for(const AdvisedJob& job, const AdviceQuestion& question);
 
-/// Gives the first `most` suggestions recommended for time the intervals of `predict`, by replays
-/// with the work of other steps; that is too slow for everything that was tried.
+/// Gives the first `most` suggestions recommended for time the intervals that `predict` computes,
+/// from replays with the work of other steps, and sorts again; doing so for every try is too slow.
 void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& made, std::size_t most);
 
-/// For a transform with settings.
+/// The worth of the transform named in `use`, which may have settings. REQUIRES: it exists.
 const Worth& worth_of(std::string_view use);
 
 /// The work that two transforms both apply to; empty if they are independent.

@@ -60,7 +60,8 @@ AdviceTarget read_target(std::string_view text, double samples) {
     throw Error("must be \"step_time <= TIME\" or \"throughput >= NUMBER\", got \"" +
                 std::string(whole) + "\"" + did_you_mean(name, kTargets));
   }
-  if (target.step_time <= 0ns) throw Error(std::string(name) + ": must leave a step some time");
+  if (target.step_time <= 0ns)
+    throw Error(std::string(name) + ": must allow steps longer than 0ns");
   return target;
 }
 

@@ -6,8 +6,8 @@
 
 namespace foretrace {
 
-/// "step_time <= 100ms" (or <), and for `samples` in a step "throughput >= 4000" (or >), per
-/// second. Throws Error with the allowed forms.
+/// Reads "step_time <= 100ms" (or <), or "throughput >= 4000" (or >) in samples per second, where a
+/// step has `samples` samples. Throws Error with the allowed forms.
 AdviceTarget read_target(std::string_view text, double samples);
 
 }  // namespace foretrace

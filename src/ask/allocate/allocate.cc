@@ -21,21 +21,22 @@ constexpr std::int64_t kMostJobs = 1'000'000;
 class JobSettings final : public Described {
  public:
   void describe(Fields& fields) override {
-    fields.text("name", name, "What the answer calls it");
-    fields.integer("count", count, "So many alike", 1, kMostJobs);
-    fields.time("arrival", arrival, "When the first may start, from the beginning of the log", 0ns);
-    fields.time("every", every, "Time from one to the next", 0ns);
-    fields.integer("nodes", nodes, "That it has now", 0);
-    fields.integer("least", least, "Nodes", 1);
-    fields.integer("most", most, "Nodes", 1);
-    fields.time("up", up, "How long more nodes stop it", 0ns);
+    fields.text("name", name, "Name of the job in the answer");
+    fields.integer("count", count, "Number of identical jobs", 1, kMostJobs);
+    fields.time("arrival", arrival, "Earliest start of the first, from the beginning of the log",
+                0ns);
+    fields.time("every", every, "Time between two of these jobs", 0ns);
+    fields.integer("nodes", nodes, "Nodes that it has now", 0);
+    fields.integer("least", least, "Fewest nodes that it runs on", 1);
+    fields.integer("most", most, "Most nodes that it runs on", 1);
+    fields.time("up", up, "How long it stops when it gets nodes", 0ns);
     fields.time("down", down, "How long it stops when it loses nodes", 0ns);
-    fields.number("samples", samples, "Samples it has to process; 0: no end", 0);
-    fields.number("value", value, "Of a sample, for the objective price", 0);
-    fields.time("deadline", deadline, "From the beginning of the log; 0: none", 0ns);
-    fields.name_or_path("model", model, "A described model, instead of rates");
-    fields.name_or_path("machine", machine, "The machine whose nodes these are");
-    fields.integer("global_batch", global_batch, "Samples of a step of the model", 0);
+    fields.number("samples", samples, "Samples to process; 0: no end", 0);
+    fields.number("value", value, "Value of a sample, for the objective price", 0);
+    fields.time("deadline", deadline, "Deadline, from the beginning of the log; 0: none", 0ns);
+    fields.name_or_path("model", model, "A described model to predict from, instead of rates");
+    fields.name_or_path("machine", machine, "Machine that the nodes belong to; with a model");
+    fields.integer("global_batch", global_batch, "Samples in a step; with a model", 0);
   }
   void check() const override {
     if (most < least)
@@ -51,12 +52,13 @@ class JobSettings final : public Described {
 
 enum Speed : std::uint8_t { point, slow, fast };
 
-/// For the point and both ends of the interval.
+/// Rate curves of the prediction and of both ends of its interval.
 struct Rates {
   RateCurve curves[3];
 };
 
-/// A job on 1, 2, 4, ... nodes, each with its fastest layout; nothing where none fits.
+/// Predicts a job on 1, 2, 4, ... nodes, each with its fastest layout; counts on which no layout
+/// fits get no point. Throws Error if none fits.
 Rates predicted_rates(const JobSettings& job) {
   PlanSpace space;
   space.step.name = job.model;
@@ -87,11 +89,12 @@ Rates predicted_rates(const JobSettings& job) {
 Rates read_rates(const nlohmann::json& json, std::int64_t& most, bool has_most) {
   Rates rates;
   if (!json.is_object() || json.empty())
-    throw Error("must be samples a second by nodes, {\"1\": 100, \"2\": 190}");
+    throw Error("must be samples per second by number of nodes, such as {\"1\": 100, \"2\": 190}");
   for (const auto& [text, rate] : json.items()) {
     const double nodes = std::strtod(text.c_str(), nullptr);
     if (!(nodes >= 1) || !rate.is_number() || rate.get<double>() < 0)
-      throw Error("must be samples a second by nodes, got \"" + text + "\": " + rate.dump());
+      throw Error("must be samples per second by number of nodes, got \"" + text +
+                  "\": " + rate.dump());
     rates.curves[point].points.emplace_back(nodes, rate.get<double>());
   }
   std::ranges::sort(rates.curves[point].points);
@@ -101,7 +104,8 @@ Rates read_rates(const nlohmann::json& json, std::int64_t& most, bool has_most) 
 
 struct Jobs {
   std::vector<ElasticJob> jobs;
-  std::vector<RateCurve> slow, fast;  ///< Of predicted ones; else empty.
+  /// The ends of the interval; equal to the rates that are not predicted.
+  std::vector<RateCurve> slow, fast;
   std::vector<std::int64_t> nodes;
   bool is_predicted = false;
 };
@@ -172,7 +176,7 @@ void decide_once(const AllocateQuestion& question, const Jobs& jobs, AllocationR
     problem.curves.push_back(objective_curve(problem.jobs[j], question.objective, 0ns));
   }
   if (held > problem.nodes)
-    throw Error("--nodes: must be at least those that jobs have now, " + std::to_string(held) +
+    throw Error("--nodes: must be at least what the jobs have now, " + std::to_string(held) +
                 ", got " + std::to_string(problem.nodes));
   const NodeShares answer = solver_named(question.solver)(problem);
   report.value = answer.value, report.nodes = problem.nodes;
@@ -186,7 +190,8 @@ void decide_once(const AllocateQuestion& question, const Jobs& jobs, AllocationR
 }  // namespace
 
 AllocationReport allocate(const AllocateQuestion& question) {
-  if (question.jobs.empty()) throw Error("plan allocate: which JOBS?");
+  if (question.jobs.empty())
+    throw Error("plan allocate: which JOBS? Give a file that describes them");
   if (std::ranges::find(kObjectives, question.objective) == std::end(kObjectives)) {
     if (is_variable(question.objective) &&
         std::ranges::find(kObjectiveNames, question.objective) == kObjectiveNames.end())
@@ -216,8 +221,9 @@ AllocationReport allocate(const AllocateQuestion& question) {
       report.slow = with(jobs.slow), report.fast = with(jobs.fast);
     }
     report.assumptions.emplace_back(
-        "efficiency compares with as many jobs as ran on average, sharing the mean of the idle "
-        "nodes equally and without changes");
+        "efficiency is relative to as many jobs as ran on average, which share the mean of the "
+        "idle "
+        "nodes equally and never change");
   }
   if (jobs.is_predicted)
     report.assumptions.emplace_back(

@@ -1,5 +1,5 @@
-// The committed file: a line for each figure, each group of work and each holder of memory, in a
-// stable order, so that `git diff` shows what changed.
+// The baseline file, which projects commit: one line for each figure, each group of work and each
+// holder of memory, in a stable order, so that `git diff` shows what changed.
 
 #include <algorithm>
 #include <cmath>
@@ -17,11 +17,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Keys keep their order: identity first, times last, since those differ in every recording.
+/// JSON whose keys keep their order: identity first and times last, because times differ in every
+/// recording.
 using Ordered = nlohmann::ordered_json;
 
 constexpr std::string_view kBaselineSchema = "foretrace.baseline/2";
-/// Files without kernels and runs. Read, but without the metrics that were computed otherwise.
+/// Schema of files without kernels and runs. They are read, except for metrics that are computed
+/// differently in the newer schema.
 constexpr std::string_view kFirstSchema = "foretrace.baseline/1";
 
 template <class AnyJson>
@@ -94,7 +96,7 @@ Ordered figure_json(const CheckBaseline& baseline, const std::string& name,
   return object;
 }
 
-/// Typed access that reports missing keys.
+/// Reads a key of an object. Throws Error if it is missing or of another type.
 template <class Value>
 Value needed(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -108,7 +110,8 @@ Value needed(const Json& object, const char* key) {
   }
 }
 
-/// Nothing a job does is larger; sums of such numbers do not overflow.
+/// Larger than any amount in a job, and small enough that sums of a few such numbers do not
+/// overflow.
 constexpr std::int64_t kGreatestAmount = 1'000'000'000'000'000'000;
 
 std::int64_t bounded(std::int64_t amount, std::int64_t least = 0) {
@@ -180,14 +183,14 @@ MemoryGroup read_memory(const Json& object) {
   return group;
 }
 
-/// The identity of a group and its count; the kinds of host work vary with the recorder.
+/// One line of the fingerprint: the identity of a group, its counts and its bytes.
 std::string structure_line(const JobGroup& group) {
   return baseline_line(Json{to_string(group.kind), group.op, group.module, group.file,
                             group.function, group.name, group.count, group.aside, group.pageable,
                             group.bytes.count});
 }
 
-/// Memory may shrink from step to step; all else is an amount.
+/// Reads a list of whole numbers from `least` on; only the growth of memory may be negative.
 std::vector<std::int64_t> whole_numbers(const Json& list, const char* key, std::int64_t least) {
   std::vector<std::int64_t> values;
   if (!list.is_array()) throw Error(std::string(key) + ": must be a list");
@@ -253,7 +256,7 @@ void read_list(const Json& document, const char* key, Read read, std::vector<Gro
   }
 }
 
-/// Any sum of the values, and ten times as much, fits 64 bits.
+/// Throws Error unless the values are so small that ten times any sum of them fits 64 bits.
 void check_total(const JobSummary& summary) {
   double total = 0;
   const auto add = [&](std::int64_t amount) { total += std::abs(static_cast<double>(amount)); };
@@ -272,7 +275,8 @@ void check_total(const JobSummary& summary) {
   if (total > 1e17) throw Error("its work and memory must add up to at most 10^17");
 }
 
-/// Metrics that an older tool computed in another way are neither compared nor missed.
+/// Drops metrics that an older tool computed differently, so that they are neither compared nor
+/// reported as missing.
 void drop_outdated(CheckBaseline& baseline) {
   for (const FigureRule& rule : figure_rules()) {
     if (rule.since_schema == 1) continue;

@@ -1,4 +1,4 @@
-// Where work is that has no place of its own in the program.
+// Describes the place of work that has no place of its own in the program.
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ std::string example_place(const ObservedJob& job, TaskId task, CheckCause& cause
   return place_words(place, cause.line);
 }
 
-/// Whether all are at the place of one.
+/// Whether all of `tasks` are at the same place as `one`.
 bool share_a_place(const ObservedJob& job, const std::vector<TaskId>& tasks, TaskId one) {
   return std::all_of(tasks.begin(), tasks.end(), [&](TaskId task) {
     return index(task) < job.recorded_tasks && job.sites.op_path(task) == job.sites.op_path(one) &&

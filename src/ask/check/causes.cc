@@ -1,4 +1,4 @@
-// From changes to causes: all changes at one place are one cause, named by the most significant
+// Finds causes from changes: all changes at one place are one cause, named by the most significant
 // change, and weighed by replaying the job without all of them.
 
 #include <algorithm>
@@ -23,10 +23,11 @@ struct Cluster {
   std::vector<const WorkChange*> changes;
   const WorkChange* headline = nullptr;
   Nanoseconds local{0};
-  bool frees_waits = false;  ///< Then its effect may be far more than the work itself.
+  /// The cause includes waits, so its effect may exceed its own work by far.
+  bool frees_waits = false;
   CheckCause cause;
   Standing standing = Standing::passed;
-  std::vector<std::uint32_t> groups = {};  ///< Groups of slower kernels.
+  std::vector<std::uint32_t> groups = {};  ///< Indices of groups of slower kernels.
 };
 
 ClusterKey cluster_key(const WorkChange& change) {
@@ -51,7 +52,7 @@ std::int64_t worsening(const CheckedFigure& figure) {
   return figure.less_is_worse ? -change : change;
 }
 
-/// Small parts of a slowdown explain nothing.
+/// A cause of less than a twentieth of the slowdown explains nothing.
 bool is_large_enough(const Cluster& cluster, const CheckedFigure& figure) {
   if (figure.unit != FigureUnit::time) return true;
   const Nanoseconds size =
@@ -69,7 +70,6 @@ class CauseFinder {
                      [](const auto* a, const auto* b) { return a->standing > b->standing; });
   }
 
-  /// Adds to `found`.
   void find(std::vector<FoundCause>& found) {
     if (worse_.empty()) return;
     const WorkChanges changes = work_changes(question_.before, question_.after.groups);
@@ -81,8 +81,8 @@ class CauseFinder {
       found.push_back({std::move(one.cause), one.standing, std::move(one.groups)});
   }
 
-  /// The figures that are worse for no reason that was found, except those whose causes are no
-  /// changes at places.
+  /// Worse figures for which no cause was found, except figures whose causes are found elsewhere
+  /// (has_own_causes).
   std::vector<CheckedFigure> unexplained() const {
     std::vector<CheckedFigure> left;
     for (const CheckedFigure* figure : worse_) {
@@ -126,7 +126,8 @@ class CauseFinder {
     return std::max(0ns, std::max(change.added(), change.bared()));
   }
 
-  /// Work that is merely slower, and by a small part of the place's slowdown, explains nothing.
+  /// Orders changes by how well they explain the slowdown `of` their place. Work that is merely
+  /// slower, by less than a third of that slowdown, comes last.
   static std::tuple<bool, int, Nanoseconds> rank(const WorkChange& change, Nanoseconds of) {
     const bool is_new = is_more(change) || change.after.bytes > change.before.bytes ||
                         !change.replaced.empty() || change.after.pageable > change.before.pageable;
@@ -205,7 +206,7 @@ class CauseFinder {
     if (cause.where.empty()) cause.where = position(change, cause);
   }
 
-  /// Other changes on devices at the place: a copy that came with a wait.
+  /// Names the other notable changes at the place, such as a copy that came with a wait.
   static std::string companions(const Cluster& one) {
     constexpr int kLeastTelling = 5;
     constexpr std::size_t kMostCompanions = 2;
@@ -257,7 +258,7 @@ class CauseFinder {
       }
     }
     one.cause.effect = effect_of(question_.job, question_.grouping, taken);
-    // Less work cannot shorten a step by more than itself. A replay may come to a longer time where
+    // Removing work cannot shorten a step by more than that work, though a replay may show more if
     // the median falls on another step.
     if (!one.frees_waits) one.cause.effect = std::min(*one.cause.effect, one.local);
   }
@@ -266,10 +267,10 @@ class CauseFinder {
   std::vector<const CheckedFigure*> worse_;  ///< Most severe first.
   std::map<ClusterKey, Cluster> clusters_;
   std::vector<Cluster> found_;
-  std::set<std::string> explained_;  ///< Figures.
+  std::set<std::string> explained_;  ///< Names of figures that have a cause.
 };
 
-/// Whether a slowdown explains less than a tenth of that of the step.
+/// Whether a cause explains a timed figure, but less than a tenth of the step's slowdown.
 bool is_minor(const CheckCause& cause, const CheckedFigure* step) {
   if (step == nullptr || !figure_rule(cause.figure).entry.is_timed()) return false;
   return cause.effect.value_or(0ns).count() * 10 < worsening(*step);
@@ -306,7 +307,8 @@ std::vector<CheckCause> causes_of(const CausesQuestion& question) {
   std::vector<FoundCause> found;
   CauseFinder by_place(question);
   by_place.find(found);
-  // Work that is at another place in each step is at none of them in most steps.
+  // Work whose place differs in each step is at none of its places in most steps; it is compared by
+  // kind and name alone.
   const std::vector<CheckedFigure> unexplained = by_place.unexplained();
   // The coarsest baselines do not distinguish kernels.
   if (!unexplained.empty() && question.before.detail < kCoarsestDetail) {

@@ -41,9 +41,9 @@ double group_ratio(Nanoseconds now, Nanoseconds then) {
 /// Steps of one recording vary by this much without a cause. Chosen.
 constexpr double kLeastSlowdown = 0.02;
 
-/// How far from the typical slowdown work may be to share it, as a part of that slowdown, and how
-/// many tenths of all work must. Chosen. Work of hosts is less even: memory, locks and calls do not
-/// suffer alike.
+/// Work counts as evenly slower if its slowdown is within `most_off` (a part of the typical
+/// slowdown) of the typical one, and everything is slower if that holds for `tenths` tenths of all
+/// work. Chosen. Host work is less even: memory, locks and calls do not suffer alike.
 struct Evenness {
   double most_off = 0;
   std::int64_t tenths = 0;
@@ -51,13 +51,13 @@ struct Evenness {
 constexpr Evenness kKernelEvenness = {.most_off = 0.4, .tenths = 7};
 constexpr Evenness kHostEvenness = {.most_off = 0.6, .tenths = 6};
 
-/// Whether a change is of the kind of work that may be slower as a whole; launches are host work.
+/// Whether a change belongs to `kind`, which may be slower as a whole; launches are host work.
 bool is_general(TaskKind kind, const WorkChange& change) {
   return kind == TaskKind::host ? is_host_work(change.kind) : change.kind == kind;
 }
 
-/// Whether most work became slower by about the same factor: then it is the device, its clock or
-/// its neighbours, and no place in the program.
+/// Finds out whether most work of a kind became slower by about the same factor: then the cause is
+/// the device, its clock or its neighbours, not a place in the program. The factor is 1 if not.
 GeneralChange general_change(const std::vector<WorkChange>& changes, TaskKind kind) {
   std::vector<std::pair<double, Nanoseconds>> ratios;
   Nanoseconds all{0};
@@ -82,13 +82,13 @@ GeneralChange general_change(const std::vector<WorkChange>& changes, TaskKind ki
   return general;
 }
 
-/// Kernels of one place stand out if they take this much longer than others of their kind, in every
-/// step longer than before in any, and if that is this share of a step. Two runs of one program on
-/// one machine do not differ by as much.
+/// Kernels at one place stand out if they take this many times as long as expected, take longer in
+/// every step than before in any step, and add at least this share of a step. Two runs of one
+/// program on one machine do not differ by as much.
 constexpr double kOutstanding = 1.3;
 constexpr double kOutstandingShare = 0.005;
-/// A kernel of another name is a change by itself, which noise does not explain: less is enough.
-/// Chosen.
+/// Limits for a kernel of another name, which is a change that noise does not explain: less is
+/// enough. Chosen.
 constexpr double kOutstandingReplaced = 1.1;
 constexpr double kOutstandingShareReplaced = 0.001;
 
@@ -139,7 +139,8 @@ class Matcher {
     change.file = group.file, change.function = group.function;
   }
 
-  /// Other names for the same work at the same place: kernels of another library or precision.
+  /// Matches groups at one place that have other names than before: the same work, done by kernels
+  /// of another library or precision.
   void match_place(const PlaceKey& place, const std::vector<std::uint32_t>& groups,
                    const std::vector<JobGroup>& after) {
     const auto gone = left_before_.find(place);
@@ -158,8 +159,8 @@ class Matcher {
     change.replaced = change.before.name;
   }
 
-  /// Kernels of one name have several shapes at a place, of which only some may be replaced: then
-  /// as many new ones run as the name has lost.
+  /// Kernels of one name may have several shapes at a place, and only some may have been replaced:
+  /// then the name has lost as many kernels as there are new ones. Returns whether that is so.
   bool join_with_shrunk(const PlaceKey& place, const std::vector<std::uint32_t>& groups,
                         const std::vector<JobGroup>& after) {
     std::int64_t added = 0;
@@ -168,7 +169,7 @@ class Matcher {
       return one.kind == TaskKind::kernel && one.more() == -added && place_key(one.after) == place;
     });
     if (added == 0 || shrunk == changes_.end()) return false;
-    // The shapes that stay are compared with themselves: they would dilute the difference.
+    // The shapes that stay are compared with themselves, because they would dilute the difference.
     WorkChange change;
     name_place(change, after[groups.front()]);
     change.before = shrunk->before;
@@ -199,7 +200,7 @@ Nanoseconds WorkChange::bared() const {
   if (before.work <= 0ns || before.hidden <= 0ns) return 0ns;
   const double share = std::min(1.0, group_ratio(before.hidden, before.work));
   const Nanoseconds lost = scaled(after.work, share) - after.hidden;
-  // Where copies happen to fall varies a little.
+  // The time at which copies run varies a little.
   return lost > scaled(after.work, 0.05) ? lost : 0ns;
 }
 
@@ -216,7 +217,8 @@ WorkChanges work_changes(const JobSummary& before, const std::vector<JobGroup>& 
     return true;
   };
   add_general(TaskKind::kernel);
-  // Launches are host work, and may be all of it that is slower: the driver, or who listens to it.
+  // If not all host work is slower, launches alone may be, because of the driver or of a tool that
+  // listens to it.
   if (!add_general(TaskKind::host)) add_general(TaskKind::launch);
   for (WorkChange& change : all) {
     if (is_worse(change)) found.changes.push_back(std::move(change));
@@ -251,7 +253,7 @@ std::vector<WorkChange> merged_instances(const std::vector<WorkChange>& changes)
 
 namespace {
 
-/// Where batches are loaded says little of why that takes long: it is one change.
+/// Merges all changes of loading into one: the places of loading hardly explain why it takes long.
 std::vector<WorkChange> with_one_input(std::vector<WorkChange> changes) {
   WorkChange input;
   std::size_t places = 0;

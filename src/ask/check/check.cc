@@ -21,7 +21,7 @@
 namespace foretrace {
 namespace {
 
-/// The question without where the trace is and how to show the answer.
+/// The scenario without the keys that say where the trace is and how to show the answer.
 nlohmann::json asked_of(const Scenario& scenario) {
   nlohmann::json asked = write_scenario(scenario);
   for (const char* key : {"trace", "reports", "assert", "$schema"}) asked.erase(key);
@@ -38,12 +38,12 @@ std::string scenario_words(const Scenario& scenario) {
   return words.empty() ? "as recorded" : words;
 }
 
-/// As it will be read back: names may contain any bytes, and a file only text.
+/// The baseline as it will be read back: names may contain any bytes, but a file only text.
 CheckBaseline as_written(CheckBaseline baseline) {
   return parse_baseline_text(write_baseline(baseline));
 }
 
-/// A hundredth of a step, in two digits: "1.4ms".
+/// A hundredth of a step, cut to two digits ("1.4ms"); empty if that is 0.
 std::string floor_text(const JobSummary& summary) {
   std::int64_t floor = step_time_of(summary).value_or(0ns).count() / 100;
   std::int64_t unit = 1;
@@ -98,7 +98,7 @@ CheckBaseline baseline_from(const Observation& seen, const Scenario& scenario) {
   baseline.summary = seen.summary;
   CheckBaseline written = as_written(std::move(baseline));
   written.fingerprint = structure_fingerprint(written.summary);
-  // Files keep only the most of the steps.
+  // Files keep only the greatest value over the steps.
   for (std::size_t i = 0; i < written.summary.groups.size(); ++i)
     written.summary.groups[i].least = seen.summary.groups[i].least;
   for (std::size_t i = 0; i < written.summary.kernels.size(); ++i)
@@ -106,7 +106,7 @@ CheckBaseline baseline_from(const Observation& seen, const Scenario& scenario) {
   return written;
 }
 
-/// Names of the transforms of a scenario, as JSON text.
+/// Names of the transforms of a scenario that is given as JSON text.
 std::string used_in(const std::string& scenario) {
   std::string names;
   const nlohmann::json json = nlohmann::json::parse(scenario, nullptr, false);
@@ -124,8 +124,8 @@ void refuse_other_scenario(const CheckBaseline& baseline, const Scenario& scenar
       asked_of(scenario).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (asked == baseline.scenario) return;
   const std::string was = used_in(baseline.scenario), is = used_in(asked);
-  throw Error("the baseline must be of the same scenario; it is of " + was + ", the check is of " +
-              is + (was == is ? " with other settings" : "") +
+  throw Error("the baseline must be of the same scenario; it is of " + was +
+              ", but the check is of " + is + (was == is ? " with other settings" : "") +
               "; give each scenario its own baseline (--bless)");
 }
 
@@ -154,7 +154,7 @@ void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool
                   std::to_string(now.rank));
 }
 
-/// All ranks of a recording, replayed together where they are of one job.
+/// Reads all ranks of a recording, which are replayed together if they belong to one job.
 Job judged_recording(const std::string& path, const CheckOptions& options) {
   return read_job(path, {.reading = options.reading,
                          .keep_traces = true,
@@ -162,7 +162,7 @@ Job judged_recording(const std::string& path, const CheckOptions& options) {
                          .keeps_waits_open = true});
 }
 
-/// One recording, with the rank and the detail of the `first`.
+/// The baseline of one recording, with the rank and the detail of `first`, if given.
 CheckBaseline baseline_of_run(const std::string& path, const Scenario& scenario,
                               const CheckOptions& options, const CheckBaseline* first) {
   const Job job = judged_recording(path, options);
@@ -178,7 +178,7 @@ CheckBaseline baseline_of_run(const std::string& path, const Scenario& scenario,
       scenario);
 }
 
-/// The run with the median step, and the figures of all beside it.
+/// Returns the run with the median step time, together with the figures of all runs.
 CheckBaseline joined(std::vector<CheckBaseline> runs) {
   std::stable_sort(runs.begin(), runs.end(), [](const CheckBaseline& a, const CheckBaseline& b) {
     return step_time_of(a.summary) < step_time_of(b.summary);
@@ -202,7 +202,7 @@ void keep_newest(std::vector<Run>& runs) {
     runs.erase(runs.begin(), runs.end() - static_cast<std::ptrdiff_t>(kMostRuns));
 }
 
-/// Before its own.
+/// Puts the runs of the old baseline before the new ones; only the newest kMostRuns are kept.
 void add_runs_of(const CheckBaseline& old, CheckBaseline& baseline) {
   refuse_other_job(old.summary, baseline.summary);
   JobSummary& now = baseline.summary;

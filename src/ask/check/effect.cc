@@ -10,7 +10,8 @@
 namespace foretrace {
 namespace {
 
-/// The waits to remove, step by step: those at the new lines first, then the last ones.
+/// Marks the waits to remove, by task. In each step the waits at the new lines come first, then the
+/// latest ones.
 std::vector<char> freed_waits(const ObservedJob& job, const Grouping& grouping,
                               const std::vector<TakenAway>& taken) {
   std::vector<char> freed(job.graph.task_count(), 0);

@@ -64,8 +64,8 @@ class Judge {
     const Limit* warn;
   };
 
-  /// The recording of the baseline with the least regression decides, unless the differences
-  /// between them leave it open.
+  /// Judges against each recording of the baseline. The one with the least regression decides,
+  /// unless the recordings themselves differ as much.
   void judge_against_all(const FigureEntry& entry, const Asked& asked,
                          CheckedFigure& figure) const {
     std::vector<std::int64_t> known;
@@ -98,7 +98,7 @@ class Judge {
     return all;
   }
 
-  /// From where to where one more recording would lie nineteen times out of twenty on each side.
+  /// The range that one more recording leaves on either side only once in twenty times.
   static std::pair<double, double> reach_of(const std::vector<std::int64_t>& known) {
     const auto [mean, deviation] = sample_of(known);
     const double reach = student_95(known.size() - 1) * deviation *
@@ -123,7 +123,7 @@ class Judge {
     const Standing warning = judged(asked.warn);
     if (warning == Standing::failed) figure.standing = Standing::warned;
     if (warning != Standing::undecided) return;
-    // Nothing fails by this limit, so that the likelier side is enough to say so.
+    // A warning fails no check, so the likelier side of the limit is enough to warn.
     const StepChange likely{
         .change = change.change, .lower = change.change, .upper = change.change};
     const bool is_beyond =

@@ -16,17 +16,18 @@
 
 namespace foretrace {
 
-/// All that either side has, in the order of figure_entries().
+/// Judges all figures that either side has, in the order of figure_entries().
 std::vector<CheckedFigure> judged_figures(const CheckBaseline& baseline, const JobSummary& now,
                                           const CheckOptions& options);
 
 struct Sample {
   double mean = 0;
-  double deviation = 0;  ///< The standard deviation; 0 of fewer than two values.
+  double deviation = 0;  ///< Standard deviation; 0 for fewer than two values.
 };
 Sample sample_of(const std::vector<std::int64_t>& values);
 
-/// Student's t with 95 % below it, by degrees of freedom; that of one for none.
+/// The value that Student's t stays below with 95 % probability, by degrees of freedom; 0 counts as
+/// 1.
 double student_95(std::size_t freedom);
 
 }  // namespace foretrace

@@ -37,7 +37,7 @@ CheckCause kernel_cause(const CausesQuestion& question, const SlowerKernel& slow
   return cause;
 }
 
-/// Whether causes at places have most of its tasks already.
+/// Whether causes at places already cover most tasks of a kernel.
 bool is_known(const CausesQuestion& question, const std::set<std::uint32_t>& known,
               std::uint32_t kernel) {
   const std::vector<TaskId> tasks = tasks_of_kernel(question.kernels, kernel);

@@ -13,16 +13,17 @@ namespace {
 
 /// With fewer matching kernels, the usual change is unknown.
 constexpr std::size_t kLeastCompared = 5;
-/// No kernel alone decides the slowdown of most.
+/// Greatest weight of one kernel, as a share of all work: no kernel alone decides the typical
+/// slowdown.
 constexpr double kMostWeight = 0.1;
-/// Standard deviations of a normal distribution in its median absolute deviation: 1 / 0.6745.
+/// Standard deviation of a normal distribution per median absolute deviation: 1 / 0.6745.
 constexpr double kDeviationsOfMedian = 1.4826;
-/// Assumed of a kernel of which only one step is known.
+/// Noise assumed if a recording does not show how much its kernels vary, as with a single step.
 constexpr double kAssumedKernelNoise = 0.03;
 
 struct KernelPair {
   std::uint32_t before = 0, now = 0;
-  double work = 0;   ///< In a step, before.
+  double work = 0;   ///< Nanoseconds in a step, before.
   double ratio = 1;  ///< now / before
 };
 
@@ -50,8 +51,8 @@ double total_work(const std::vector<KernelPair>& pairs) {
   return all;
 }
 
-/// The weighted median of `ratios`, each with its work, of which no kernel counts more than a part
-/// of `all`.
+/// Median of `ratios`, each weighted by its work, where no kernel weighs more than kMostWeight of
+/// `all`.
 double typical_ratio(std::vector<std::pair<double, double>> ratios, double all) {
   for (auto& [ratio, work] : ratios) work = std::min(work, kMostWeight * all);
   return weighted_median(std::move(ratios));
@@ -64,7 +65,8 @@ double pace_of(const std::vector<KernelPair>& pairs) {
   return typical_ratio(std::move(ratios), total_work(pairs));
 }
 
-/// Median of the distances from the pace, as the sigma of a normal distribution that has it.
+/// Scatter of the kernels around the pace: the standard deviation of a normal distribution with the
+/// same median distance.
 double scatter(const std::vector<KernelPair>& pairs, double pace) {
   if (pairs.size() < kLeastCompared) return 0;
   std::vector<double> off;
@@ -72,7 +74,7 @@ double scatter(const std::vector<KernelPair>& pairs, double pace) {
   return kDeviationsOfMedian * median(std::move(off));
 }
 
-/// Half the range of the steps of a recording.
+/// Half the range of the steps of a recording, as a share of the kernel's time.
 double own_noise(const KernelTimes& kernel) {
   if (kernel.each <= 0ns) return 0;
   return as_number(kernel.most - kernel.least) / 2 / as_number(kernel.each);
@@ -84,12 +86,13 @@ double run_noise(const KernelTimes& kernel) {
   return mean > 0 ? deviation / mean : 0;
 }
 
-/// A recorder that counts whole microseconds is off by 0.41 of one in each difference of two
-/// readings (the standard deviation), and by less in the mean of many.
+/// Noise of a recorder that counts whole microseconds: it is off by 0.41 of one in each difference
+/// of two readings (the standard deviation), and by less in the mean of many.
 double tick_noise(const std::vector<KernelTimes>& kernels, const KernelTimes& kernel) {
   constexpr std::int64_t kTick = 1000;
   const bool is_coarse = std::all_of(kernels.begin(), kernels.end(), [](const KernelTimes& one) {
-    const std::int64_t least = one.each.count() * one.count;  // The sum is up to `count` more.
+    // Rounding down lost up to `count` of the sum.
+    const std::int64_t least = one.each.count() * one.count;
     return (least + one.count - 1) / kTick * kTick >= least;
   });
   if (!is_coarse || kernel.each <= 0ns) return 0;

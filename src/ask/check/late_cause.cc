@@ -18,7 +18,7 @@ Nanoseconds growth_of_collectives(const CheckReport& report) {
   return Nanoseconds(*found->after - *found->before);
 }
 
-/// Collectives that only last longer.
+/// Whether the cause is that the same number of collectives takes longer.
 bool is_waiting(const CheckCause& cause) {
   return cause.kind == to_string(TaskKind::collective) && cause.count_before == cause.count_after;
 }

@@ -1,4 +1,4 @@
-// Limits of figures, and when a change of one is beyond its limit.
+// Limits of figures, and whether a change is beyond its limit.
 
 #include <algorithm>
 #include <charconv>
@@ -13,14 +13,14 @@
 namespace foretrace {
 namespace {
 
-/// Two of these still fit 64 bits.
+/// Limits an amount so that the sum of two still fits 64 bits.
 std::int64_t limit_part(std::int64_t amount) {
   constexpr std::int64_t kMost = 4'000'000'000'000'000'000;
   if (amount > kMost) throw Error("must be at most 4 * 10^18, got " + std::to_string(amount));
   return amount;
 }
 
-/// One part of a limit, without its sign.
+/// Adds one part of a limit, without its sign.
 void add_limit_part(std::string_view part, const FigureEntry& figure, Limit& limit) {
   const auto number_of = [&](std::string_view text) {
     double number = 0;
@@ -56,8 +56,9 @@ void add_limit_part(std::string_view part, const FigureEntry& figure, Limit& lim
 
 constexpr std::string_view kLimitForms = "must be such as 5%, +10, 200MB, 2ms or 5%+2ms, or off";
 
-/// How often the rank sum of `first` values among `second` others is at most u, for each u, where
-/// all orders are as likely (Mann and Whitney, 1947): N(u; n, m) = N(u-m; n-1, m) + N(u; n, m-1).
+/// In how many orders the rank sum of `first` values among `second` others exceeds its least value
+/// by u, for each u; all orders are equally likely (Mann and Whitney, 1947): N(u; n, m) = N(u-m;
+/// n-1, m) + N(u; n, m-1).
 std::vector<double> rank_sum_counts(std::size_t first, std::size_t second) {
   const std::size_t most = first * second;
   std::vector<std::vector<double>> of_n(second + 1, std::vector<double>(most + 1, 0));
@@ -75,8 +76,8 @@ std::vector<double> rank_sum_counts(std::size_t first, std::size_t second) {
   return of_n[second];
 }
 
-/// How many of the sorted differences may be cut off at each end so that the true shift is still
-/// beyond neither with 95 % certainty.
+/// How many of the sorted differences can be cut off at one end while the true shift stays inside
+/// with 95 % certainty.
 std::size_t differences_cut(std::size_t first, std::size_t second) {
   const std::vector<double> counts = rank_sum_counts(first, second);
   double all = 0;
@@ -90,13 +91,13 @@ std::size_t differences_cut(std::size_t first, std::size_t second) {
   return std::min(cut > 0 ? cut - 1 : 0, (first * second - 1) / 2);
 }
 
-/// More steps than these say no more about the interval.
+/// Steps beyond this number hardly change the interval.
 constexpr std::size_t kMostJudgedSteps = 32;
 
-/// Assumed where the recording does not show how much steps vary, as for predictions.
+/// Variation assumed if a recording does not show how much steps vary, the same as for predictions.
 constexpr double kAssumedVariation = 0.05;
 
-/// At equal distances in order of size.
+/// Sorts the values, and picks kMostJudgedSteps of them at equal distances if there are more.
 std::vector<std::int64_t> thinned(std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
   if (values.size() <= kMostJudgedSteps) return values;
@@ -106,8 +107,9 @@ std::vector<std::int64_t> thinned(std::vector<std::int64_t> values) {
   return kept;
 }
 
-/// Each step against the same step before: figures other than times often vary from step to step in
-/// the same way in each recording, as where gradients are accumulated over several.
+/// Compares each step with the same step before: figures other than times often vary from step to
+/// step in the same way in each recording, for instance if gradients are accumulated over several
+/// steps.
 StepChange step_by_step(const FigureEntry& figure, const std::vector<std::int64_t>& before,
                         const std::vector<std::int64_t>& after) {
   constexpr std::int64_t kAnything = std::numeric_limits<std::int64_t>::max() / 4;
@@ -123,7 +125,7 @@ std::int64_t as_doubt(double amount) {
   return std::llround(std::min(amount, kMost));
 }
 
-/// The doubt about a difference of two means (Welch, with the degrees of freedom of the smaller
+/// Uncertainty of a difference of two means (Welch, with the degrees of freedom of the smaller
 /// sample).
 std::int64_t mean_doubt(const std::vector<std::int64_t>& before,
                         const std::vector<std::int64_t>& after) {
@@ -134,7 +136,8 @@ std::int64_t mean_doubt(const std::vector<std::int64_t>& before,
                   student_95(std::min(before.size(), after.size()) - 1));
 }
 
-/// How far the slowest step of the baseline itself lies from the median.
+/// Uncertainty of the greatest value: how far the slowest step of the baseline itself lies from the
+/// median.
 std::int64_t greatest_doubt(const std::vector<std::int64_t>& before) {
   return *std::max_element(before.begin(), before.end()) - median(before);
 }
@@ -252,8 +255,7 @@ Standing judge(const StepChange& change, bool less_is_worse, std::int64_t before
   const auto greatest = static_cast<double>(less_is_worse ? -change.lower : change.upper);
   if (least > most) return Standing::failed;
   if (greatest <= most) return Standing::passed;
-  // Steps vary by more than the limit, but nothing shows that there is a change worth a tenth of
-  // it.
+  // Steps vary by more than the limit, but nothing shows a change of even a tenth of it.
   if (at <= most && least <= most / 10) return Standing::passed;
   return Standing::undecided;
 }

@@ -30,7 +30,7 @@ CheckCause holder_cause(const MemoryGroup& group, Bytes more, const char* how) {
   return cause;
 }
 
-/// Holders with at least a twentieth of the figure's increase, except those in `said`.
+/// Adds the holders with at least a twentieth of the figure's increase, except those in `said`.
 void add_holders(const CausesQuestion& question, const CheckedFigure& figure,
                  Bytes MemoryGroup::*part, std::set<HolderKey>& said,
                  std::vector<FoundCause>& found) {
@@ -52,7 +52,7 @@ void add_holders(const CausesQuestion& question, const CheckedFigure& figure,
 }  // namespace
 
 void add_memory(const CausesQuestion& question, std::vector<FoundCause>& found) {
-  // Memory that is never freed is in use at the peak as well, and is said once.
+  // Memory that is never freed is in use at the peak as well, but is reported once.
   std::set<HolderKey> said;
   if (const CheckedFigure* growth = worse_figure(question, kMemoryGrowth))
     add_holders(question, *growth, &MemoryGroup::kept, said, found);

@@ -15,8 +15,8 @@
 namespace foretrace {
 namespace {
 
-/// The graphs that a scenario leaves of the recorded ranks, as they wait for each other; none if it
-/// edits nothing.
+/// Applies a scenario to the recorded ranks together, because they wait for each other, and returns
+/// their edited graphs; none if the scenario edits nothing.
 std::vector<Graph> edited_graphs(const Job& job, const Scenario& scenario, Donors& donors) {
   std::vector<Graph> graphs;
   if (!edits(scenario)) return graphs;
@@ -44,7 +44,7 @@ JudgedJob judged_job(const Job& job, const Scenario& scenario, Donors& donors,
   JudgedJob judged;
   Slowest slowest;
   Fullest fullest;
-  // Several runs of one rank may lie in a folder; then it is the slowest of them.
+  // A folder may contain several runs of one rank; then the slowest of them is judged.
   RankWithMost<std::pair<bool, Nanoseconds>> shown;
   std::vector<Graph> edited = edited_graphs(job, scenario, donors);
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {

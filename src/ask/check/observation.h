@@ -1,6 +1,6 @@
 #pragma once
 
-// An observed job: one rank in full, and the facts about all ranks that count.
+// An observed job: one rank in full, and the facts about all ranks that its figures need.
 
 #include <cstdint>
 #include <optional>
@@ -32,15 +32,16 @@ struct JudgedRank {
   Nanoseconds step_time() const { return step_times(graph(), timeline()).step_time; }
 };
 
-/// The rank that is examined, and the facts about all ranks that count.
+/// The rank that is examined, and facts about all ranks.
 struct JudgedJob {
   JudgedRank rank;
-  std::optional<std::vector<std::int64_t>> slowest_steps;  ///< Where another rank is slower.
+  /// Step lengths of the slowest rank, if it is another one.
+  std::optional<std::vector<std::int64_t>> slowest_steps;
   std::vector<MemoryPeak> fullest;
   Notes notes;
 };
-/// `wanted`: the rank of the baseline; the slowest if there is none. `job` keeps its traces, and
-/// must outlive the result.
+/// Judges rank `wanted`, that of the baseline, or the slowest rank if `wanted` is empty or not in
+/// the job. REQUIRES: `job` keeps its traces and outlives the result.
 JudgedJob judged_job(const Job& job, const Scenario& scenario, Donors& donors,
                      std::optional<std::int32_t> wanted);
 

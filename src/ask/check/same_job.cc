@@ -12,11 +12,12 @@
 namespace foretrace {
 namespace {
 
-/// Jobs of other models had at most 0.55 in common, if kernels and ops belonged to one family;
-/// versions of one job (batch size, device, precision, loading, compiled or not) at least 0.77.
+/// Measured: jobs of different models had at most 0.55 in common, if kernels and ops belonged to
+/// one family; versions of one job (batch size, device, precision, loading, compiled or not) at
+/// least 0.77.
 constexpr double kLeastAlike = 0.5;
-/// Repeats of a job had 0.92 in common at least, its ranks 0.78; the same model of another size
-/// 0.24.
+/// Measured: repeats of a job had at least 0.92 in common, its ranks 0.78; the same model of
+/// another size had 0.24.
 constexpr double kLeastUnchanged = 0.7;
 
 using Amounts = std::map<std::string, double>;
@@ -56,7 +57,7 @@ Traits traits_of(const JobSummary& job) {
   return traits;
 }
 
-/// Whether both have the same batches, which a change of the model leaves as they are.
+/// Whether both load batches of the same size, which a change of the model leaves as it is.
 bool loads_alike(const Traits& before, const Traits& now) {
   constexpr double kLeastBatch = 100'000;
   return std::min(before.loaded, now.loaded) > kLeastBatch &&

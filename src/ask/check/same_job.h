@@ -1,8 +1,8 @@
 #pragma once
 
 // Whether two summaries can be of one job. A job that was changed keeps something: its kernels when
-// its host code changes, its ops when it is compiled or runs in another precision, the bytes it
-// loads. Another job has next to nothing of any of them.
+// its host code changes, its ops when it is compiled or runs in another precision, or the bytes it
+// loads. Another job has hardly any of them in common.
 
 #include "foretrace/ask/check.h"
 

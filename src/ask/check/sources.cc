@@ -14,7 +14,8 @@ bool is_source(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-/// The only file of this name in the folder; empty if there are several, or too many to look at.
+/// The path of the only file of this name under `root`, relative to it; empty if there are several,
+/// or too many files to search.
 std::string only_file_named(const fs::path& root, const fs::path& name) {
   constexpr std::size_t kMostLookedAt = 50'000;
   std::error_code error;
@@ -54,7 +55,8 @@ std::string source_root_here() {
 std::string file_in_sources(const std::string& file, const std::string& source_root) {
   if (file.empty() || source_root.empty()) return file;
   const fs::path root(source_root);
-  // The folders before the sources differ between machines: the longest end that exists wins.
+  // Folders above the sources differ between machines, so the longest end of the path that exists
+  // wins.
   fs::path rest = fs::path(file).relative_path();
   while (!rest.empty()) {
     const bool leaves_root =

@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// Empty if the job is judged.
+/// The reason why the job cannot be judged; empty if it can.
 std::string why_undecided(const Trust& trust) {
   if (const TrustReason* cut = trust.reason(kCutOffReason)) return cut->text;
   return trust.grade() == Grade::poor ? "trust is " + trust_warning(trust) : "";

@@ -7,13 +7,13 @@
 namespace foretrace {
 namespace {
 
-/// send_receive, which is both, is taken for the operation.
+/// Whether a name is that of an algorithm. send_receive, which is both, counts as an operation.
 bool is_algorithm(const std::string& name) {
   return std::ranges::count(operation_names(), name) == 0 &&
          std::ranges::count(algorithms(), name, &AlgorithmEntry::name) > 0;
 }
 
-/// The first operation of the list that the algorithm serves with some number of ranks.
+/// The first operation in the list that the algorithm can run on four ranks.
 Operation first_served(const std::string& name) {
   const auto algorithm = find_algorithm(name);
   for (std::size_t i = 0; i < operation_names().size(); ++i) {

@@ -1,4 +1,5 @@
-// Puts the question together: where ranks are, what was measured there, and a row for each size.
+// Answers a question about collectives: places the ranks, reads measured rows, and prices a row for
+// each size.
 
 #include "foretrace/ask/collective.h"
 
@@ -17,7 +18,8 @@
 namespace foretrace {
 namespace {
 
-/// The rows of a table, or of a recording: then with as many ranks on a node as the machine has.
+/// Reads the rows of a table or of a recording; the ranks of a recording are placed as many to a
+/// node as the machine has.
 std::vector<MeasuredCollective> rows_of(const CollectiveQuestion& question, const std::string& path,
                                         Operation operation) {
   if (!is_recording(path)) return read_measured_file(path, operation, question.only);
@@ -27,7 +29,7 @@ std::vector<MeasuredCollective> rows_of(const CollectiveQuestion& question, cons
   return recorded_rows(path, static_cast<std::uint32_t>(std::max(1, per_node)));
 }
 
-/// Measured rows of one operation, shape and size.
+/// Identity of measured rows: operation, nodes, ranks, bytes.
 using Key = std::tuple<Operation, std::uint32_t, std::uint32_t, std::int64_t>;
 using Measured = std::map<Key, std::vector<double>>;
 
@@ -50,7 +52,7 @@ RankPlaces places_for(const CollectiveQuestion& question,
   const auto most = std::max_element(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return std::pair(a.nodes, a.ranks) < std::pair(b.nodes, b.ranks);
   });
-  // With a second node even where none was measured: the machine states its network.
+  // A second node is included even if none was measured, because the machine describes its network.
   const std::uint32_t per_node = std::max(1U, most->ranks / most->nodes);
   return MachinePricing(question, std::max(2U, most->nodes) * per_node, per_node, nullptr).places();
 }
@@ -70,13 +72,13 @@ std::optional<Calibration> calibration_of(const CollectiveQuestion& question, Op
   return Calibration(rows, places_for(question, rows));
 }
 
-/// Rows to compare with: none that the calibration saw.
+/// The rows to compare with, except those that the calibration used.
 Judged judged_by(const CollectiveQuestion& question, const AskedCollective& asked) {
   Judged judged;
   if (question.against.empty()) return judged;
   const bool same = question.against == question.calibrate;
   if (question.machine.empty() && is_recording(question.against))
-    throw Error("--against: a recording needs --machine, for how many ranks are on a node");
+    throw Error("--against: a recording needs --machine, which gives the ranks on a node");
   for (const MeasuredCollective& row : rows_of(question, question.against, asked.operation)) {
     if (row.operation != asked.operation || (same && calibrates(question, row))) continue;
     judged.rows[key_of(row)].push_back(row.us);
@@ -87,7 +89,7 @@ Judged judged_by(const CollectiveQuestion& question, const AskedCollective& aske
   return judged;
 }
 
-/// Shapes to price: that of the question, or all that were measured.
+/// Shapes to price, as ranks and ranks per node: the shape in the question, or all measured ones.
 std::vector<std::pair<std::int64_t, std::int64_t>> shapes_of(const CollectiveQuestion& question,
                                                              const Judged& judged) {
   if (question.ranks > 0 || judged.rows.empty()) return {{question.ranks, question.ranks_per_node}};
@@ -172,9 +174,9 @@ void say_packets(CollectiveReport& report, const CollectiveQuestion& question) {
       "connections are open and begin with a full window; acknowledgements take latency, no "
       "bandwidth, and are not lost; packets wait in switches, and in hosts, which lose none");
   if (settings.transport == "bounded")
-    report.assumptions.push_back(
-        "which packets matter least, " + to_share(settings.unimportant) +
-        " of them, is an assumed share, as the magnitudes of gradients are not known");
+    report.assumptions.push_back("the share of packets that matter least, " +
+                                 to_share(settings.unimportant) +
+                                 ", is assumed, because the magnitudes of gradients are not known");
   if (settings.loss > kMostTolerated || settings.pull_loss > kMostTolerated)
     report.assumptions.push_back(
         "models have tolerated 0.6 to 3.5 % of loss without more epochs "
@@ -189,18 +191,19 @@ void say_basis(CollectiveReport& report, const CollectiveQuestion& question,
       report.assumptions.push_back("calibrated " + line);
   }
   if (report.groups > 1 && report.fidelity == "closed")
-    report.assumptions.push_back(
-        "closed forms do not see that " + std::to_string(report.groups) +
-        " groups share links: from alone to one after the other; --fidelity flow resolves it");
+    report.assumptions.push_back("closed forms do not know how " + std::to_string(report.groups) +
+                                 " groups share links: times reach from one group alone to all one "
+                                 "after the other; --fidelity flow simulates the sharing");
   if (report.fidelity == "packet") say_packets(report, question);
   if (question.machine.empty()) return;
   const bool nccl = std::any_of(report.rows.begin(), report.rows.end(),
                                 [](const auto& row) { return row.basis == "NCCL's model"; });
   if (nccl)
     report.assumptions.push_back(
-        "times are the estimates by which NCCL 2.30.7 chooses, with what copies and short "
+        "times are the estimates by which NCCL 2.30.7 chooses, plus the cost of copies and of "
+        "short "
         "pipelines "
-        "of rings add; --calibrate FILE uses measured times");
+        "of rings; --calibrate FILE uses measured times");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace foretrace {
 namespace {
 
-/// The first `per_node` devices of each host; all of them for 0.
+/// Places ranks on the first `per_node` devices of each host; on all of them for 0.
 Cluster placed(const CollectiveQuestion& question, std::int64_t ranks, std::int64_t per_node) {
   if (per_node <= 0) return find_cluster(question.machine, ranks);
   Cluster cluster = find_cluster(question.machine, 1);
@@ -80,7 +80,7 @@ CollectiveRow MachinePricing::price(const AskedCollective& asked, Bytes bytes) c
   CollectiveRow row = flows || asked.algorithm != "auto" || question_.groups > 1
                           ? on_links(asked, bytes)
                           : by_nccl(asked.operation, bytes);
-  // In closed form, groups do not see each other: alone, or one after the other.
+  // A closed form does not know the other groups: each runs alone, or at worst one after the other.
   if (question_.groups > 1 && !flows) row.upper = row.time * question_.groups;
   return row;
 }

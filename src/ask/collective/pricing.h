@@ -1,6 +1,6 @@
 #pragma once
 
-// Prices of one collective on one network, by the ways there are; price_collective() chooses.
+// Prices one collective on one kind of network; price_collective() chooses which.
 
 #include <optional>
 #include <string>
@@ -14,18 +14,18 @@
 
 namespace foretrace {
 
-/// An operation and an algorithm ("auto" is NCCL's choice, or the fastest) from the question's
-/// words.
+/// The operation and the algorithm that a question asks for; "auto" means NCCL's choice, or the
+/// fastest.
 struct AskedCollective {
   Operation operation = Operation::all_reduce;
   std::string algorithm = "auto";
 };
 AskedCollective asked_of(const CollectiveQuestion& question);
 
-/// A uniform network: alpha and beta are given.
+/// A uniform network, with given latency (alpha) and bandwidth (beta).
 class UniformPricing {
  public:
-  /// Throws Error where latency, bandwidth or ranks are missing.
+  /// Throws Error if latency, bandwidth or ranks are missing.
   explicit UniformPricing(const CollectiveQuestion& question);
   CollectiveRow price(const AskedCollective& asked, Bytes bytes) const;
 
@@ -35,10 +35,10 @@ class UniformPricing {
   LinkCost cost_;
 };
 
-/// The ranks of a machine, as many on each host.
+/// A machine with the same number of ranks on each host.
 class MachinePricing {
  public:
-  /// `per_node` 0: as many as a host has. Throws Error as find_cluster() does.
+  /// `per_node` 0 means as many ranks as a host has devices. Throws Error as find_cluster() does.
   MachinePricing(const CollectiveQuestion& question, std::int64_t ranks, std::int64_t per_node,
                  const Calibration* calibration);
 
@@ -56,11 +56,11 @@ class MachinePricing {
   const Calibration* calibration_;
 };
 
-/// The settings of the question's packets; nothing for other fidelities.
+/// The packet settings of the question. Returns nullopt for other fidelities.
 std::optional<PacketSettings> packets_of(const CollectiveQuestion& question);
 PacketFigures figures_of(const PacketSettings& settings, const PacketRun& run);
 
-/// The row without a time: bandwidths follow from finish_row().
+/// A row without times and bandwidths, which finish_row() fills in.
 CollectiveRow row_of(Operation operation, std::uint32_t ranks, std::uint32_t nodes, Bytes bytes);
 void finish_row(CollectiveRow& row, Operation operation, Nanoseconds time);
 

@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-/// By task, the recorded collectives of a rank.
+/// Bytes of the recorded collectives of a rank, by task.
 using Sizes = std::map<TaskId, Bytes>;
 
 Sizes sizes_of(const Graph& graph) {

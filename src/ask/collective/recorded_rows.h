@@ -7,13 +7,13 @@
 
 namespace foretrace {
 
-/// Whether a path is that of a trace or a folder of traces, by its ending.
+/// Whether a path is a trace or a folder of traces, judged by its ending.
 bool is_recording(const std::string& path);
 
-/// The collectives of the joined ranks of a job, each with the part of its time that was transfer
-/// and not waiting for ranks that entered later: the median over its members. `per_node` is how
-/// many ranks share a node. Throws TraceError if the ranks cannot be joined, Error if none has its
-/// size.
+/// Measures the collectives of a job with joined ranks: the part of their time that was transfer,
+/// not waiting for ranks that entered later, as the median over the members. `per_node` is the
+/// number of ranks on a node. Throws TraceError if the ranks cannot be joined, and Error if no
+/// collective has its size.
 std::vector<MeasuredCollective> recorded_rows(const std::string& path, std::uint32_t per_node);
 
 }  // namespace foretrace

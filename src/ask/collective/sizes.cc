@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kMostSizes = 1000;
 
-/// The first size of a range may leave its unit out: nccl-tests begins at 8 bytes.
+/// Reads the first size of a range, which may lack a unit, because nccl-tests begin at 8 bytes.
 Bytes first_size(const std::string& text) {
   const bool plain = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   return parse_bytes(plain ? text + "B" : text);

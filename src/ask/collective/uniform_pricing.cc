@@ -105,7 +105,9 @@ CollectiveRow UniformPricing::price(const AskedCollective& asked, Bytes bytes) c
   const auto algorithm = find_algorithm(name);
   check_call(name, *algorithm, call, {&cost_, 1});
   if (question_.fidelity != "closed" && name == "byteps")
-    throw Error("byteps has no flows, as what each server does when is not published; ask closed");
+    throw Error(
+        "byteps has only a closed form, because the schedule of its servers is not published; use "
+        "--fidelity closed");
   CollectiveRow row = row_of(asked.operation, call.ranks, 1, bytes);
   row.algorithm = name;
   row.basis = basis_of(question_);

@@ -28,12 +28,12 @@ DiffKind kind_of_task(const Task& task, std::string_view name) {
   return waits ? DiffKind::syncs : DiffKind::host;
 }
 
-/// From the end of the task in front to the start of this one; negative where they overlap.
+/// Time from the end of the previous task to the start of this one; negative if they overlap.
 Nanoseconds pause_before(const Graph& graph, TaskId task) {
   return graph.task(task).gap - tail_in_front(graph, task);
 }
 
-/// The op that a reader knows: the outermost that is one of the library's, or of autograd.
+/// The op that a reader knows: the outermost one that belongs to a library or to autograd.
 std::string_view telling_op(std::string_view path) {
   constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
   for (std::string_view rest = path; !rest.empty();) {
@@ -152,7 +152,7 @@ class DiffCauseFinder {
     return key;
   }
 
-  /// Functions of Python are many and short; those of a file count together.
+  /// Python functions are many and short, so those of one file share a label.
   static std::string host_label(const CauseSide& side, TaskId id, std::string_view name) {
     if (name.starts_with("nn.Module: ")) return "Python of modules";
     if (!source_frame(name) && !name.starts_with("<built-in"))
@@ -161,7 +161,7 @@ class DiffCauseFinder {
     return site ? "Python in " + site->file : "Python of PyTorch and libraries";
   }
 
-  /// The numbers of steps are not significant.
+  /// Drops the number of a step, which distinguishes no work.
   static std::string_view plain_name(std::string_view name) {
     return name.starts_with("ProfilerStep#") ? "ProfilerStep" : name;
   }
@@ -171,7 +171,7 @@ class DiffCauseFinder {
     return kind == DiffKind::kernels || kind == DiffKind::collectives;
   }
 
-  /// The source line, else the op, else the module.
+  /// The source line if it is known, otherwise the op, otherwise the module.
   static std::string place_of(const CauseSide& side, TaskId id, const std::string& label) {
     if (side.sites != nullptr) {
       if (const auto site = side.sites->site(id)) return to_text(*site);
@@ -217,7 +217,7 @@ class DiffCauseFinder {
     }
   }
 
-  /// Steps that only one side has are of no group.
+  /// Sorts a task that only one side has. Tasks of steps that only one side has stay in group 0.
   void sort_single(UnionTask& task) {
     const std::int32_t step = step_of(task);
     if (scope_.step >= 0 && (step < scope_.first || step > scope_.last)) return;
@@ -234,7 +234,8 @@ class DiffCauseFinder {
   }
 
   void add(std::uint32_t number, Nanoseconds time, bool counted) {
-    // A wait for a device matters more than the time of its own call: as much as 1 ms. Chosen.
+    // Weight of a wait for a device, which matters more than the time of its own call: as much as 1
+    // ms. Chosen.
     constexpr std::int64_t kWeightOfWait = 1'000'000;
     const bool waits = causes_[number].kind == DiffKind::syncs;
     weights_[number] += std::abs(time.count()) + (waits ? kWeightOfWait : 1);
@@ -279,7 +280,7 @@ class DiffCauseFinder {
     std::vector<std::uint32_t> becomes(causes_.size(), 0);
     std::vector<DiffCause> kept{std::move(causes_[0])};
     std::map<DiffKind, std::uint32_t> others;
-    // In an order that does not depend on which side is which.
+    // Groups are numbered in an order that does not depend on which side is which.
     std::vector<char> is_kept(causes_.size(), 0);
     for (std::size_t i = 0; i < std::min(order.size(), scope_.most); ++i) is_kept[order[i]] = 1;
     for (const auto& [key, number] : groups_) {

@@ -11,7 +11,7 @@
 
 namespace foretrace {
 
-/// One side of a comparison as its groups are named.
+/// One side of a comparison, with all that labels of groups need.
 struct CauseSide {
   const Graph& graph;
   const CallSites* sites;                 ///< May be null.
@@ -19,14 +19,14 @@ struct CauseSide {
 };
 
 struct CauseScope {
-  std::int32_t step = -1;              ///< The first that is counted; -1: all tasks are.
-  std::int32_t count = 1;              ///< Steps that are.
-  std::int32_t first = -1, last = -1;  ///< Steps that both sides have.
-  std::size_t most = 32;               ///< Groups.
+  std::int32_t step = -1;              ///< First step that is counted; -1: all tasks are.
+  std::int32_t count = 1;              ///< Number of steps that are counted.
+  std::int32_t first = -1, last = -1;  ///< Range of steps that both sides have.
+  std::size_t most = 32;               ///< Number of groups that are kept apart.
 };
 
-/// Puts the tasks and waits of `graph` into groups and describes these; effects are left at 0.
-/// Smaller groups of a kind count together.
+/// Puts the tasks and waits of `graph` into groups and describes these; effects stay 0. Small
+/// groups of one kind are joined.
 std::vector<DiffCause> find_causes(UnionGraph& graph, const CauseSide& before,
                                    const CauseSide& after, const CauseScope& scope);
 

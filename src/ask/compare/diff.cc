@@ -15,7 +15,7 @@
 namespace foretrace {
 namespace {
 
-/// Tasks that may be replayed for one comparison.
+/// Budget of tasks that are replayed for one comparison.
 constexpr std::size_t kReplayedTasks = 24'000'000;
 
 StepSpan span_of(const DiffSide& side, const SideSteps& steps, const SideWindow& window,
@@ -33,14 +33,14 @@ StepSpan span_of(const DiffSide& side, const SideSteps& steps, const SideWindow&
   return span;
 }
 
-/// Switches groups and measures the effect on the step.
+/// Switches groups from one side to the other, and measures the effect on the step.
 class Waterfall {
  public:
   Waterfall(UnionReplay& replay, StepSpan before, StepSpan after, std::size_t groups)
       : replay_(replay), before_(std::move(before)), after_(std::move(after)), groups_(groups) {}
 
-  /// The effect of each group: the mean of the changes when switching it in two orders, one the
-  /// reverse of the other.
+  /// The effect of each group: the mean change when it is switched in two orders, one the reverse
+  /// of the other.
   std::vector<Nanoseconds> effects(Notes& notes) {
     std::vector<std::size_t> order;
     for (std::size_t i = 1; i < groups_; ++i) order.push_back(i);
@@ -55,7 +55,7 @@ class Waterfall {
                 "with the next group",
                 {}, cycles_);
     }
-    // Halves of a nanosecond are carried over to the next, so that the sum stays the same.
+    // Half nanoseconds are carried over to the next group, so that the sum stays the same.
     std::vector<Nanoseconds> effects(groups_);
     Nanoseconds sum{0}, given{0};
     for (std::size_t i = 0; i < groups_; ++i) {
@@ -96,7 +96,7 @@ class Waterfall {
   std::int64_t cycles_ = 0;
 };
 
-/// The critical path of a side, in the replay that is that side.
+/// One side of the comparison, and the replay that equals it, for its critical path.
 struct PathView {
   const UnionGraph& graph;
   const UnionReplay& replay;
@@ -111,7 +111,7 @@ std::string_view path_name(const PathView& view, std::uint32_t number) {
   return id == kNoTask ? "other" : to_string(view.of.graph.task(id).kind);
 }
 
-/// Adds up the chain of tasks that ends the step, back to where the step begins.
+/// Adds up the chain of tasks that ends the step, back to the beginning of the step.
 void add_path(const PathView& view, std::map<std::string, PathShare>& shares) {
   const UnionReplay& replay = view.replay;
   const StepSpan& span = view.span;
@@ -233,7 +233,7 @@ class Comparison {
   }
 
  private:
-  /// The two steps that are compared get the same number.
+  /// Numbers the steps of both sides so that the compared steps have the same number.
   void number_steps() {
     const std::int32_t behind = compared_.step_before < 0 || compared_.step_after < 0
                                     ? 0
@@ -296,7 +296,8 @@ class Comparison {
       diff_.causes[i].local /= steps;
       told += diff_.causes[i].effect;
     }
-    // The rest is how far the compared steps differ from typical ones, and the replay's own error.
+    // Group 0 also covers how far the compared steps differ from typical ones, and the error of the
+    // replay.
     diff_.causes[0].effect += diff_.after.step_time - diff_.before.step_time - told;
     std::map<std::string, PathShare> shares;
     waterfall.value(std::vector<char>(groups, 0));
@@ -319,7 +320,7 @@ class Comparison {
   Diff diff_;
 };
 
-/// The facts of both sides, and how far they are the same job.
+/// Joins the trust in both sides with the share of tasks that correspond.
 Trust trust_of_both(const Trust& before, const Trust& after, double aligned) {
   Trust trust;
   const auto add_side = [&](const Trust& side, const char* name) {
@@ -338,7 +339,7 @@ Trust trust_of_both(const Trust& before, const Trust& after, double aligned) {
   return trust;
 }
 
-/// Memory alone and times have nothing in common.
+/// Throws TraceError if only one side is a memory snapshot, which has no times to compare.
 void check_comparable(const Job& before, const Job& after) {
   const bool memory_before = before.has_snapshots();
   if (memory_before == after.has_snapshots()) return;
@@ -346,7 +347,7 @@ void check_comparable(const Job& before, const Job& after) {
                    ": is a memory snapshot, and can only be compared with another one");
 }
 
-/// The rank of the other recording that is compared with this one, or nullptr.
+/// The rank of the other recording to compare with this one, or nullptr.
 const Rank* counterpart(const Rank& rank, const Job& before, const Job& after) {
   if (before.ranks.size() == 1 && after.ranks.size() == 1) return &after.ranks.front();
   const auto other = std::find_if(after.ranks.begin(), after.ranks.end(),
@@ -373,7 +374,7 @@ std::optional<RankFacts> facts_of(const Job& job, const Rank& rank) {
   return rank_facts(job, static_cast<std::size_t>(&rank - job.ranks.data()));
 }
 
-/// Whom the other ranks wait for, on each side.
+/// Notes, for each side, which rank the others wait for.
 void note_both(const Job& before, const Job& after, Notes& notes) {
   for (const Job* job : {&before, &after}) {
     Notes own;

@@ -14,8 +14,8 @@ using Positions = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
 constexpr std::size_t kMostDifferences = 600;
 
-/// "autograd::engine::evaluate_function: AddmmBackward0" is around everything that AddmmBackward0
-/// does.
+/// Drops the engine's prefix, so that "autograd::engine::evaluate_function: AddmmBackward0" equals
+/// the op AddmmBackward0 inside it.
 std::string_view without_engine(std::string_view op) {
   constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
   return op.starts_with(kEngine) ? op.substr(kEngine.size()) : op;
@@ -38,9 +38,9 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return x * 0x94d049bb133111ebULL;
 }
 
-/// The longest increasing run of second positions among pairs that are in order of the first.
+/// Longest subset of the pairs, sorted by first position, in which second positions increase.
 Positions in_order(const Positions& pairs) {
-  std::vector<std::size_t> ends;  ///< The pair that ends the best run of each length.
+  std::vector<std::size_t> ends;  ///< Index of the pair that ends the best subset of each length.
   std::vector<std::size_t> previous(pairs.size(), SIZE_MAX);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const auto place = std::lower_bound(
@@ -60,8 +60,8 @@ Positions in_order(const Positions& pairs) {
   return kept;
 }
 
-/// Pairs the first of a key with the first, the second with the second ..., as far as that keeps
-/// the order: for sequences that have too little in common for an exact search.
+/// Pairs the first occurrence of a key with the first, the second with the second and so on, as far
+/// as order allows; for sequences with too little in common for an exact search.
 Positions by_occurrence(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> places;
   for (std::size_t i = 0; i < b.size(); ++i) places[b[i]].push_back(static_cast<std::uint32_t>(i));
@@ -95,7 +95,8 @@ struct Line {
   }
   std::uint32_t place(std::size_t i) const { return side.keys.place[index(tasks[i])]; }
   std::uint32_t name(std::size_t i) const { return side.keys.name[index(tasks[i])]; }
-  /// Without a known op, any kernel could match any other.
+  /// Family of a task without a known op, which could otherwise match any other kernel; 0 for tasks
+  /// with a place.
   std::uint64_t family_unplaced(std::size_t i) const {
     const bool placed = side.keys.has_place[index(tasks[i])] != 0;
     return placed ? 0 : (std::uint64_t{side.keys.family[index(tasks[i])]} + 1) << 8U;
@@ -115,7 +116,8 @@ class LineMatcher {
 
   void match() {
     match_runs({0, before_.tasks.size()}, {0, after_.tasks.size()}, 0);
-    // Tasks that share the place but not the name, then the name but not the place.
+    // First match tasks at the same place with other names, then tasks of the same name at other
+    // places.
     match_left([](const Line& line, std::size_t i) {
       return mixed(line.place(i),
                    static_cast<std::uint64_t>(line.kind(i)) + line.family_unplaced(i));
@@ -129,10 +131,11 @@ class LineMatcher {
   struct Runs {
     std::vector<std::uint64_t> keys;
     std::vector<Range> ranges;
-    std::vector<char> is_task;  ///< One task, not a run of nested ones.
+    std::vector<char> is_task;  ///< Whether it is a single task, not a run of nested ones.
   };
 
-  /// The part of the job that contains a task at a depth: 0 is the step.
+  /// Key of the part of the job that contains a task at a depth, where 0 is the step, and whether
+  /// it is the task itself.
   std::pair<std::uint64_t, bool> key_at(const Line& line, std::size_t i, std::size_t depth) const {
     if (depth == 0) return {static_cast<std::uint64_t>(line.step(i) + 1), false};
     const std::vector<std::uint32_t>& parts = keys_.parts(line.place(i));
@@ -175,7 +178,7 @@ class LineMatcher {
     matching_.before_of[index(after_.tasks[b])] = before_.tasks[a];
   }
 
-  /// Matches again among the tasks left over between matched neighbours.
+  /// Matches the tasks that are left over between matched neighbours by another key.
   template <class Key>
   void match_left(const Key& key) {
     std::unordered_map<std::uint32_t, std::size_t> place_of;
@@ -233,7 +236,8 @@ Content content_of(const MatchSide& side, LaneId lane) {
   return content;
 }
 
-/// Number of tasks in common; lanes at the same position count slightly more.
+/// Pairs lanes of the same role that have the most tasks in common; a lane of the same name counts
+/// slightly more.
 std::vector<LanePair> match_lanes(const MatchSide& before, const MatchSide& after) {
   struct Offer {
     std::int64_t common;
@@ -321,7 +325,7 @@ TaskKeys task_keys(const KeyedSide& side, const KnownPlaces& known, DiffKeys& ke
                .has_place = std::vector<char>(count),
                .step = std::vector<std::int32_t>(count)};
   std::vector<std::uint32_t> names(graph.names().size(), kNone), families(names.size());
-  // Places are few, and found by the addresses of their texts, which are each there once.
+  // Places are few. They are looked up by the addresses of their texts, each of which exists once.
   std::unordered_map<std::uint64_t, std::uint32_t> places;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Task& task = graph.task(TaskId{i});

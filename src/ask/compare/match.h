@@ -1,6 +1,6 @@
 #pragma once
 
-// Which tasks of two graphs correspond: by their place in the job.
+// Finds which tasks of two graphs correspond, by their place in the job.
 //
 //     step 3                                step 3
 //       GPT_0                                 GPT_0
@@ -8,11 +8,11 @@
 //           aten::addmm   gemm_128x64  <->        aten::addmm   gemm_64x32      another kernel
 //                                                 aten::item    Memcpy DtoH     added
 //
-// Lanes are matched first, by their work. On each pair of lanes the lines of tasks are cut into
-// runs of one step, one module, one op ..., and the runs inside two runs that correspond are
-// aligned in turn, so that a change in one op stays there. Tasks left over between matched tasks
-// are tried again without the name (another kernel in the same op), then without the place (the
-// same kernel in another op). Order is always kept: pairs never cross.
+// Lanes are matched first, by their work. On each pair of lanes, the tasks are cut into runs of one
+// step, one module, one op and so on. Runs inside two runs that correspond are aligned in turn, so
+// that a change in one op stays there. Tasks left over between matched tasks are tried again
+// without the name (another kernel in the same op), then without the place (the same kernel in
+// another op). Order is always kept: pairs never cross.
 
 #include <cstdint>
 #include <string>
@@ -26,11 +26,11 @@
 
 namespace foretrace {
 
-/// Numbers of texts and of places, shared by both sides of a comparison.
+/// Numbers texts and places, for both sides of a comparison.
 class DiffKeys {
  public:
   std::uint32_t text(std::string_view text);
-  /// The module and the ops around a task.
+  /// Number of the place given by the module and the ops around a task.
   std::uint32_t place(std::string_view module, std::string_view ops);
   /// The parts of a place, outermost first.
   const std::vector<std::uint32_t>& parts(std::uint32_t place) const { return places_[place]; }
@@ -46,13 +46,13 @@ struct TaskKeys {
   std::vector<std::uint32_t> place;
   std::vector<std::uint32_t> name;
   std::vector<std::uint32_t> family;  ///< The name without numbers and parameters.
-  std::vector<char> has_place;        ///< A module or an op is known.
+  std::vector<char> has_place;        ///< Whether its module or an op is known.
   std::vector<std::int32_t>
-      step;  ///< Numbers of the steps; between steps that of the earlier one, after the last -1.
+      step;  ///< Step number; between steps that of the earlier one, after the last -1.
 };
 
-/// The parts of a task's place that both recordings know; a part that only one knows would set all
-/// tasks apart.
+/// The parts of a task's place that both recordings know; a part that only one knows would make all
+/// tasks differ.
 struct KnownPlaces {
   bool modules = false, ops = false;
 };
@@ -67,7 +67,7 @@ struct KeyedSide {
 TaskKeys task_keys(const KeyedSide& side, const KnownPlaces& known, DiffKeys& keys);
 
 struct LanePair {
-  LaneId before = kNoLane, after = kNoLane;  ///< kNoLane: there is none that corresponds.
+  LaneId before = kNoLane, after = kNoLane;  ///< kNoLane if no lane corresponds.
 };
 
 struct Matching {

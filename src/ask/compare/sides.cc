@@ -16,7 +16,7 @@ double distance_from(Nanoseconds value, Nanoseconds typical) {
          static_cast<double>(typical.count());
 }
 
-/// Steps that alternate differ in how many tasks they have.
+/// Relative difference of two numbers of tasks; steps that alternate differ in it.
 double unlike(std::size_t before, std::size_t after) {
   const auto [less, more] = std::minmax(before, after);
   return more == 0 ? 0 : static_cast<double>(more - less) / static_cast<double>(more);
@@ -61,7 +61,7 @@ StepContent content_of(const Graph& graph, const SideWindow& window) {
   return content;
 }
 
-/// The device whose memory is fullest, and when.
+/// The device whose memory is fullest, and its peak.
 struct Fullness {
   std::int32_t device = -1;
   Bytes peak{};
@@ -133,7 +133,7 @@ SideSteps side_steps(const DiffSide& side) {
 
 namespace {
 
-/// So few steps that differ by so much have no typical one among them.
+/// At most this many steps that differ by at least this much have no typical one among them.
 constexpr std::ptrdiff_t kFewSteps = 3;
 constexpr double kUnlikeSteps = 0.1;
 
@@ -172,7 +172,7 @@ ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after) {
     return steps.marks.empty() ? -1 : steps.marks[i].step;
   };
   if (before.marks.size() >= 2 && after.marks.size() >= 2) {
-    // It is unknown when the step after the last one would have begun.
+    // The last step has no known end, because no mark follows it.
     const auto count_before = std::ssize(before.marks) - 1,
                count_after = std::ssize(after.marks) - 1;
     const std::ptrdiff_t more = count_after - count_before;

@@ -12,7 +12,8 @@ bool stands_in_line(const Graph& graph, TaskId task) {
   return !graph.removed(task) && graph.lane(graph.lane_of(task)).discipline == Discipline::fifo;
 }
 
-/// How long a task of a lane that is not FIFO took, however it shared it.
+/// Duration of a task. On a lane that is not FIFO it is the recorded time, however the task shared
+/// the lane.
 Nanoseconds duration_in(const UnionSide& side, TaskId task) {
   if (side.graph.removed(task)) return 0ns;
   if (stands_in_line(side.graph, task)) return side.graph.task(task).duration;
@@ -27,7 +28,7 @@ Overlap lag_of(const Graph& graph, const Dependency& wait) {
   return {stands_in_line(graph, wait.before) ? wait.tail : Tail{}, wait.lag};
 }
 
-/// The one that makes a task start later, after a task of the given duration.
+/// The one of two overlaps that lets the next task start later, behind a task of this duration.
 Overlap later_of(const Overlap& one, const Overlap& other, Nanoseconds duration) {
   return one.past_finish(duration) < other.past_finish(duration) ? other : one;
 }
@@ -69,7 +70,7 @@ void UnionGraph::add_task(TaskId before, TaskId after, std::uint32_t lane) {
   tasks_.push_back(task);
 }
 
-/// The two lines merged: tasks left over in each come before the next pair.
+/// Merges the tasks of two lanes: tasks that only one side has come before the next pair.
 void UnionGraph::add_line(const LanePair& lanes, const Matching& matching, std::uint32_t number) {
   TaskId a = lanes.before == kNoLane ? kNoTask : before_.graph.first(lanes.before);
   TaskId b = lanes.after == kNoLane ? kNoTask : after_.graph.first(lanes.after);
@@ -89,7 +90,7 @@ void UnionGraph::add_line(const LanePair& lanes, const Matching& matching, std::
   }
 }
 
-/// Removed tasks, which are on no lane, pass on waits.
+/// Adds removed tasks, which are on no lane, because they pass on waits.
 void UnionGraph::add_others() {
   for (std::uint32_t i = 0; i < of_before_.size(); ++i) {
     if (of_before_[i] == kNone) add_task(TaskId{i}, kNoTask, kNone);
@@ -126,7 +127,7 @@ void UnionGraph::add_waits() {
     UnionWait* known = waits_.empty() ? nullptr : &waits_.back();
     const bool same = known != nullptr && known->to == wait.to && known->from == wait.from &&
                       known->from_start == wait.from_start;
-    // The later one of two that say the same counts.
+    // If one side has the same wait twice, the later one counts.
     if (same && wait.in_before && known->in_before) {
       known->lag_before =
           later_of(known->lag_before, wait.lag_before, tasks_[wait.from].duration_before);
@@ -146,8 +147,8 @@ void UnionGraph::add_waits() {
   for (std::size_t k = 1; k < first_wait_.size(); ++k) first_wait_[k] += first_wait_[k - 1];
 }
 
-/// The tasks that a task waits for on one side: its dependencies, and the previous task on its
-/// lane.
+/// Visits the tasks that a task waits for on one side: its dependencies, and the previous task on
+/// its lane.
 template <class Visit>
 void UnionGraph::each_in_front(std::uint32_t task, bool after, const Visit& visit) const {
   for (std::uint32_t i = first_wait_[task]; i < first_wait_[task + 1]; ++i) {
@@ -169,7 +170,7 @@ Nanoseconds UnionGraph::start_of(std::uint32_t task, bool after) const {
 
 std::optional<WayBetween> UnionGraph::came_between(const UnionWait& wait, WaySearch& search) const {
   constexpr std::size_t kMostVisited = 4096;
-  const bool after = !wait.in_after;  // The side that has no such wait.
+  const bool after = !wait.in_after;  // The side without the wait.
   const UnionTask& goal = tasks_[wait.from];
   const Nanoseconds earliest = start_of(wait.from, after);
   search.seen_in.resize(tasks_.size(), 0);
@@ -218,14 +219,15 @@ bool UnionReplay::holds(const UnionWait& wait, const std::vector<char>& as_after
   const UnionTask& to = graph_.tasks()[wait.to];
   if (!from.is_there(as_after[from.group] != 0) || !to.is_there(as_after[to.group] != 0))
     return false;
-  // A wait that touches a task of one side is there as long as that task is.
+  // A wait of a task that only one side has exists as long as that task does.
   if (!from.matched() || !to.matched()) return true;
   const bool one = as_after[wait.group] != 0, other = as_after[wait.other_group] != 0;
   if (wait.in_before && wait.in_after) return true;
   return wait.in_after ? one || other : !(one && other);
 }
 
-/// Kahn's algorithm. Without `as_after` all waits count, and places in line do in any case.
+/// Orders the tasks with Kahn's algorithm. Without `as_after` all waits and the order on lanes
+/// count. Returns false if there is a cycle.
 bool UnionReplay::number(const std::vector<char>* as_after) {
   const std::vector<UnionTask>& tasks = graph_.tasks();
   const std::vector<UnionWait>& waits = graph_.waits();
@@ -276,7 +278,8 @@ void UnionReplay::place(std::uint32_t number, const std::vector<char>& as_after)
     if (time > start || (reason == kNone && time == start)) start = time, reason = because;
   };
   const std::uint32_t front = task.lane == kNone ? kNone : tail_[task.lane];
-  // A missing task would follow the one before it; others may be measured from it.
+  // A missing task takes the place behind the one before it, because other times may be measured
+  // from it.
   const bool there = task.is_there(after);
   if (front != kNone) {
     const bool gap_after = task.matched() ? as_after[task.gap_group] != 0 : task.after != kNoTask;

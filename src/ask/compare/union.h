@@ -1,16 +1,16 @@
 #pragma once
 
-// One graph with the tasks and dependencies of two, which replays as the one, as the other, or as
-// anything between.
+// One graph with the tasks and dependencies of two, which can replay as one, as the other, or as a
+// mixture.
 //
 //     before   | a  b     d |        the union     a  b  c  d
-//     after    | a     c  d |        with b: before;  with c: after;  with both: something between
+//     after    | a     c  d |        with b: before;  with c: after;  with both: a mixture
 //
 // Every difference (a task of one side, another duration or gap, another lag, a dependency of one
 // side) belongs to a group, and each group is switched to either before or after. With all groups
-// as before the replay is that of the graph before, to the nanosecond, and likewise after. Tasks
-// that are switched off have no effect on the tasks around them on a lane. Tasks on lanes that are
-// not FIFO take the time they took in the timeline given.
+// switched to before, the replay equals that of the graph before, to the nanosecond; likewise
+// after. Tasks that are switched off have no effect on the tasks around them on a lane. Tasks on
+// lanes that are not FIFO take the time they took in the given timeline.
 
 #include <cstdint>
 #include <optional>
@@ -25,7 +25,7 @@ enum class Side : std::uint8_t { before, after };
 struct UnionTask {
   TaskId before = kNoTask, after = kNoTask;
   std::uint32_t lane = kNone;  ///< Lane of the union, or kNone.
-  std::uint32_t group = 0;     ///< Whether it is there, or how long it takes.
+  std::uint32_t group = 0;     ///< Decides whether the task exists, or how long it takes.
   std::uint32_t gap_group = 0;
   Nanoseconds duration_before{0}, duration_after{0};
   Overlap gap_before{}, gap_after{};
@@ -36,11 +36,11 @@ struct UnionTask {
 
 struct UnionWait {
   std::uint32_t from = 0, to = 0;  ///< `to` waits for `from`.
-  /// It is as after once both are. Where the other side has a way instead, it stays until that way
-  /// is whole.
+  /// The wait is as after once both groups are. If the other side has a path over its own tasks
+  /// instead, the wait stays until that path is complete.
   std::uint32_t group = 0, other_group = 0;
   Overlap lag_before{}, lag_after{};
-  Why why_before{}, why_after{};  ///< In the names of each graph.
+  Why why_before{}, why_after{};  ///< Names belong to the graph of each side.
   bool in_before = false, in_after = false;
   bool from_start = false;
 };
@@ -48,8 +48,9 @@ struct UnionWait {
 /// The tasks between which a step time is measured.
 struct StepSpan {
   enum class Kind : std::uint8_t { marks, tasks, length } kind = Kind::length;
-  std::uint32_t first = 0, last = 0;   ///< For marks: tasks whose starts count.
-  std::vector<std::uint32_t> tasks{};  ///< From the first start to the last finish of these.
+  std::uint32_t first = 0, last = 0;  ///< For marks: from the start of `first` to that of `last`.
+  /// For tasks: from the first start to the last finish of these.
+  std::vector<std::uint32_t> tasks{};
 };
 
 struct UnionSide {
@@ -57,16 +58,16 @@ struct UnionSide {
   const Timeline& timeline;
 };
 
-/// The first and the last of those tasks on a path that only one side has.
+/// The first and the last task on a path that only one side has.
 struct WayBetween {
   std::uint32_t first = kNone, last = kNone;
 };
 
-/// State that the searches for ways share.
+/// State shared by all searches for paths.
 struct WaySearch {
-  std::vector<std::uint32_t> seen_in{};  ///< By task: the last search that came by.
+  std::vector<std::uint32_t> seen_in{};  ///< By task: number of the last search that reached it.
   std::uint32_t number = 0;
-  std::size_t steps_left = 4'000'000;  ///< Budget of all searches together.
+  std::size_t steps_left = 4'000'000;  ///< Tasks that all searches together may still visit.
 };
 
 class UnionGraph {
@@ -79,10 +80,11 @@ class UnionGraph {
   const std::vector<UnionWait>& waits() const { return waits_; }
   /// The waits of a task are those from first_wait(task) to first_wait(task + 1).
   std::uint32_t first_wait(std::uint32_t task) const { return first_wait_[task]; }
-  /// The number of a task of one of the two.
+  /// Index in tasks() of a task of one side.
   std::uint32_t place_of(Side side, TaskId task) const;
-  /// For a wait that one side has between tasks of both: whether the other side has a path between
-  /// the two over tasks that only it has, so that the wait exists nevertheless.
+  /// For a wait of one side between tasks of both: finds a path between the two on the other side
+  /// over tasks that only that side has, so that the wait holds there as well. Returns nullopt if
+  /// there is none, or the search takes too long.
   ///
   ///     before   a --------> b          after   a -> new -> b
   std::optional<WayBetween> came_between(const UnionWait& wait, WaySearch& search) const;
@@ -98,22 +100,22 @@ class UnionGraph {
 
   UnionSide before_, after_;
   std::vector<UnionTask> tasks_;
-  std::vector<UnionWait> waits_;  ///< By `to`, then `from`.
+  std::vector<UnionWait> waits_;  ///< Sorted by `to`, then `from`.
   std::vector<std::uint32_t> first_wait_;
   std::vector<std::uint32_t> of_before_, of_after_;
 };
 
-/// Replays a union graph again and again. Groups 0 .. `groups` - 1.
+/// Replays a union graph any number of times, with groups 0 .. `groups` - 1 switched either way.
 class UnionReplay {
  public:
   UnionReplay(const UnionGraph& graph, std::uint32_t groups);
 
-  /// False if tasks wait for each other in a cycle, which may happen with some groups switched and
-  /// others not. Linear.
+  /// Replays with each group as before (0) or after. Returns false if tasks wait for each other in
+  /// a cycle, which can happen if only some groups are switched. Linear.
   bool run(const std::vector<char>& as_after);
   Nanoseconds start(std::uint32_t task) const { return start_[task]; }
   Nanoseconds finish(std::uint32_t task) const { return finish_[task]; }
-  /// The task whose end, or place on the lane, determined the start of this one; kNone if none did.
+  /// The task whose end, or place on the lane, determined the start of `task`; kNone if none did.
   std::uint32_t reason(std::uint32_t task) const { return reason_[task]; }
   bool ran(std::uint32_t task) const { return there_[task] != 0; }
   Nanoseconds measure(const StepSpan& span) const;
@@ -125,7 +127,8 @@ class UnionReplay {
 
   const UnionGraph& graph_;
   std::size_t lanes_ = 0;
-  std::vector<std::uint32_t> order_;  ///< Topological order of all tasks, or of those that apply.
+  /// Topological order of all tasks; valid for every run if order_holds_always_.
+  std::vector<std::uint32_t> order_;
   bool order_holds_always_ = false;
   std::vector<Nanoseconds> start_, finish_;
   std::vector<std::uint32_t> reason_;

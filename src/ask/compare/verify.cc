@@ -34,7 +34,7 @@ const Json& member_of(const Json& json, const char* key) {
 std::int64_t whole_in(const Json& json, const char* key) {
   const Json& value = member_of(json, key);
   if (!value.is_number_integer()) throw Error(std::string(key) + ": must be a whole number");
-  constexpr double kMost = 1e18;  // Differences of two still fit.
+  constexpr double kMost = 1e18;  // The difference of two such numbers fits 64 bits.
   if (std::abs(value.get<double>()) > kMost)
     throw Error(std::string(key) + ": must be at most 10^18, got " + value.dump());
   return value.get<std::int64_t>();
@@ -71,7 +71,7 @@ VerifiedSide read_side(const Json& json) {
   return side;
 }
 
-/// The needed parts of the output of `predict --format json`.
+/// The parts of the output of `predict --format json` that verification needs.
 struct WrittenPrediction {
   VerifiedSide before, predicted;
   Nanoseconds lower{0}, upper{0};
@@ -121,7 +121,8 @@ WrittenPrediction read_prediction(const std::string& path) {
   });
 }
 
-/// The path the prediction names may be relative to where it was made.
+/// Path of the prediction's input. A relative path in the prediction may be relative to the folder
+/// of the prediction.
 std::string input_path(const Scenario& scenario, const std::string& prediction_path,
                        const VerifyOptions& options) {
   if (!options.trace.empty()) return options.trace;
@@ -140,7 +141,7 @@ bool same_contents(const std::vector<InputFile>& a, const std::vector<InputFile>
       [](const InputFile& left, const InputFile& right) { return left.sha256 == right.sha256; });
 }
 
-/// A rank as measured.
+/// A rank of the measurement, with its step times.
 struct MeasuredRank {
   const Rank& rank;
   StepTimes times;
@@ -179,7 +180,7 @@ void judge_interval(Verification& result) {
                                                               : Agreement::outside;
 }
 
-/// The prediction made again, on the rank that is the slowest then.
+/// The repeated prediction, for the rank that is then the slowest.
 struct Repeated {
   const Rank* rank = nullptr;
   Graph graph;
@@ -200,8 +201,8 @@ Repeated repeat(const Scenario& scenario, const Job& job, Donors& donors) {
   return shown;
 }
 
-/// The rank of the measurement that the prediction is compared with: the slowest where the one that
-/// was predicted is not there.
+/// The measured rank to compare with the prediction: the predicted rank, or the slowest one if that
+/// was not measured.
 const Rank& rank_measured_for(const Rank& predicted, const Job& measured, const Rank& slowest) {
   const auto found =
       std::find_if(measured.ranks.begin(), measured.ranks.end(),
@@ -209,19 +210,20 @@ const Rank& rank_measured_for(const Rank& predicted, const Job& measured, const 
   return found == measured.ranks.end() ? slowest : *found;
 }
 
-/// The measurement: all ranks, and the slowest of them.
+/// The measurement: the job, and its slowest rank.
 struct Measured {
   const Job& job;
   MeasuredRank slowest;
 };
 
-/// Adds everything that needs the input of the prediction. Throws Error if that cannot be read.
+/// Adds all results that need the input of the prediction. Throws Error if it cannot be read.
 void explain_error(const WrittenPrediction& written, const std::string& prediction_path,
                    const Measured& measured, const VerifyOptions& options, Verification& result) {
   const Scenario scenario =
       within(prediction_path + ": scenario", [&] { return parse_scenario(written.scenario); });
   const std::string path = input_path(scenario, prediction_path, options);
-  if (path.empty()) throw Error("it does not name the trace it was made from; give --trace");
+  if (path.empty())
+    throw Error("the prediction does not name the trace it was made from; give --trace");
   const Job job = read_job(path, {.reading = options.reading, .keep_traces = true});
   if (!same_contents(job.inputs(), written.inputs))
     result.notes.add(Severity::warning,
@@ -234,10 +236,11 @@ void explain_error(const WrittenPrediction& written, const std::string& predicti
   const Repeated repeated = repeat(scenario, job, donors);
   result.repeated = repeated.step_time;
   if (repeated.step_time != result.predicted.step_time)
-    result.notes.add(Severity::warning,
-                     "made again, the prediction differs; causes are those of the new one",
-                     to_text(result.predicted.step_time) + " as written, " +
-                         to_text(repeated.step_time) + " now");
+    result.notes.add(
+        Severity::warning,
+        "the prediction differs when it is repeated; causes are those of the repetition",
+        to_text(result.predicted.step_time) + " as written, " + to_text(repeated.step_time) +
+            " now");
   const Rank& rank = rank_measured_for(*repeated.rank, measured.job, measured.slowest.rank);
   result.residual =
       diff({repeated.graph, repeated.timeline, &*repeated.rank->trace}, side_of(rank));
@@ -288,7 +291,8 @@ Verification verify(const std::string& prediction_path, const std::string& measu
   try {
     explain_error(written, prediction_path, measured, options, result);
   } catch (const Error& error) {
-    // Asked for by name, the input must be there; otherwise the step times still can be compared.
+    // An input that was asked for by name must exist; otherwise the step times can still be
+    // compared.
     if (!options.trace.empty()) throw;
     result.notes.add(Severity::warning,
                      "the prediction cannot be made again, so the causes of its error are unknown; "

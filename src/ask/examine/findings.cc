@@ -42,7 +42,7 @@ struct Fix {
   const char* torch;
   const char* collect;
   const char* nsys;
-  const char* amd = nullptr;  ///< rocprofv3, where PyTorch's profiler has nothing alike.
+  const char* amd = nullptr;  ///< For AMD tools, if PyTorch's text does not apply.
 };
 
 std::string fix_for(const Patient& patient, const Fix& fix) {
@@ -236,7 +236,7 @@ Found whole_microseconds(const Patient& patient) {
     return {};
   std::string what = "times are whole microseconds";
   if (patient.census.instant > 0)
-    what += "; to " + counted(patient.census.instant, "kernel") + " they are missing entirely";
+    what += ", recorded as 0 for " + counted(patient.census.instant, "kernel");
   return remark(std::move(what), "short kernels and launches are off by up to 1 us each",
                 "a PyTorch from 2024 or later records nanoseconds");
 }
@@ -248,7 +248,7 @@ Found skewed_clocks(const Patient& patient) {
       "starts before the call that launches: " + grouped(census.early) + ", by up to " +
           to_text(Nanoseconds(census.earliest_ns)),
       "the clocks of host and device disagree; launch delays are only known to that precision",
-      "nothing in the profiler's settings; a longer warm-up helps the driver to align its clocks");
+      "no setting of the profiler helps; a longer warm-up lets the driver align its clocks");
 }
 
 Found missing_ranks(const Patient& patient) {
@@ -288,12 +288,12 @@ Found overhead(const Patient& patient) {
   return finding;
 }
 
-/// It has the allocator's memory, without the work that used it.
+/// Whether the trace shows the allocator's memory, but not the work that used it.
 bool is_memory_snapshot(const Trace& trace) {
   return trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory");
 }
 
-/// Nothing about time is to be expected of such a trace.
+/// Findings for a memory snapshot, from which no time can be expected.
 std::vector<Finding> examine_snapshot(const Trace& trace) {
   std::vector<Finding> findings;
   findings.push_back(
@@ -325,7 +325,8 @@ std::string again_for(const Trace& trace) {
   return "record the trace again, and copy it completely";
 }
 
-/// Adds the open time of the recording, which would decide a what-if instead of the change.
+/// Adds a finding for each kind of time without a known cause, if there is so much that it would
+/// decide a what-if.
 void add_open_time(Diagnosis& diagnosis) {
   const auto add = [&](const char* name, const char* fix) {
     const TrustReason* const reason = diagnosis.replay->trust.reason(name);
@@ -354,7 +355,7 @@ void add_lateness(const RankMeetings& met, Nanoseconds window, Diagnosis& diagno
            std::to_string(diagnosis.rank) + ",remove=true"});
 }
 
-/// Adds what ranks tell about each other.
+/// Adds the findings that only a comparison of ranks shows.
 void compare_ranks(const Job& job, std::vector<Diagnosis>& all) {
   std::set<std::int32_t> numbers;
   for (const Rank& rank : job.ranks) numbers.insert(rank.number);
@@ -406,7 +407,7 @@ std::vector<Finding> examine(const Trace& trace, bool has_all_ranks) {
       continue;
     }
     findings.push_back({note.severity, note_text_without_severity(note),
-                        "was skipped; what it stood for is missing from the answer",
+                        "skipped, so the work it describes is missing from the answer",
                         note.severity == Severity::warning ? again_for(trace) : ""});
   }
   std::stable_partition(findings.begin(), findings.end(), [](const Finding& finding) {

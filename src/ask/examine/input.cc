@@ -14,9 +14,9 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMany = 1024;  ///< Workers.
+constexpr std::int64_t kMany = 1024;  ///< Most workers that are tried.
 
-/// The rank of a job with the longest step: the others wait for it.
+/// The rank of a job with the longest step, which the others wait for.
 Inference slowest_rank(const std::string& path, const ImportOptions& reading) {
   Job job = read_job(path, {.reading = reading});
   if (job.has_snapshots())
@@ -29,7 +29,7 @@ Inference slowest_rank(const std::string& path, const ImportOptions& reading) {
   return std::move(job.ranks[slowest.rank()].inference);
 }
 
-/// Loading on the training threads. Waiting for workers is not work of theirs.
+/// Loading tasks on the training threads. Waiting for workers is not their work.
 std::vector<TaskId> loading_tasks(const Graph& graph) {
   std::vector<TaskId> loading;
   for (const TaskId id : Selector("input").select(graph)) {
@@ -38,7 +38,7 @@ std::vector<TaskId> loading_tasks(const Graph& graph) {
   return loading;
 }
 
-/// The counterfactuals: the same graph, with loading and then also copies that take no time.
+/// Replays the graph with loading that takes no time, and then with copies that take none either.
 void take_away(Graph& graph, InputReport& report) {
   for (const TaskId id : loading_tasks(graph)) graph.task(id).duration = 0ns;
   report.without_loading = replayed_step_time(graph);
@@ -46,8 +46,8 @@ void take_away(Graph& graph, InputReport& report) {
   report.without_copies = replayed_step_time(graph);
 }
 
-/// Enough workers to keep up with the training thread, which itself still receives batches; found
-/// by replaying, because that cost depends on their number.
+/// Finds the least number of workers that keep up with the training thread, which itself still
+/// receives batches; by replaying, because that cost depends on their number.
 void find_workers(const Graph& graph, InputReport& report) {
   const InputStalls& stalls = report.stalls;
   Nanoseconds work{0};
@@ -55,7 +55,7 @@ void find_workers(const Graph& graph, InputReport& report) {
     work += part.stall + part.hidden;
   }
   report.work = work;
-  // Recorded workers have their work elsewhere.
+  // The work of recorded workers is not on the training thread.
   if (stalls.waiting.stall + stalls.waiting.hidden > 0ns || work < report.replayed / 50) return;
   const auto with = [&](std::int64_t count) {
     Graph edited = graph.clone();
@@ -89,7 +89,7 @@ InputReport examine_input(const std::string& path, const InputQuestion& question
   find_workers(inference.graph, report);
   take_away(inference.graph, report);
   ImportOptions whole = reading;
-  whole.part = {};  // The other traces have steps of their own.
+  whole.part = {};  // The part of the trace that was asked for does not apply to the other traces.
   const auto step_of = [&](const std::string& other_path) -> std::optional<Nanoseconds> {
     if (other_path.empty()) return std::nullopt;
     const Inference other = slowest_rank(other_path, whole);

@@ -11,14 +11,14 @@
 namespace foretrace {
 namespace {
 
-/// A rank, what an allocator would do with its memory, and its fullest device.
+/// A rank, the replays of an allocator on its devices, and its fullest device.
 struct ExaminedRank {
   const Rank& rank;
   std::vector<AllocatorRun> runs;
   MemorySummary fullest;
 };
 
-/// Where reserved memory is not known, allocated memory stands in for it.
+/// If reserved memory is unknown, allocated memory stands in for it.
 MemoryNeed need_of(const MemorySummary& summary) {
   return {.is_refused = !summary.fits,
           .reserved = std::max(summary.peak, summary.reserved.value_or(Bytes{})),
@@ -31,13 +31,13 @@ const AllocatorRun* run_of(const std::vector<AllocatorRun>& runs, std::int32_t d
   return found == runs.end() ? nullptr : &*found;
 }
 
-/// Nothing where the trace does not tell.
+/// Returns nullopt if the trace does not record it.
 std::optional<Bytes> recorded_reserved(const Rank& rank, std::int32_t device) {
   const auto found = rank.recorded_reserved.find(device);
   return found == rank.recorded_reserved.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// Adds what the allocator does on each device, or did.
+/// Adds the reserved memory of each device, recorded or replayed, and whether its memory suffices.
 void add_runs(const Rank& rank, const std::vector<AllocatorRun>& runs,
               std::vector<MemorySummary>& devices) {
   for (MemorySummary& device : devices) {
@@ -48,7 +48,8 @@ void add_runs(const Rank& rank, const std::vector<AllocatorRun>& runs,
   }
 }
 
-/// The use of a block that is not in the graph.
+/// The moment at which the allocator refused a block. The block may not be in the graph, because it
+/// was in use before the recording.
 MemoryMoment moment_of_refusal(const Inference& inference, const AllocatorRun& run) {
   MemoryMoment moment;
   if (run.refused < inference.graph.allocations().size()) {
@@ -86,7 +87,7 @@ ReplayedAllocator replayed(const Inference& inference, const AllocatorRun& run) 
   return all;
 }
 
-/// How far each replay of the recorded requests was off.
+/// Adds how far each replay of the recorded requests was off.
 void add_checks(const Trace& trace, MemoryReport& report) {
   for (const MemoryCheck& check : check_memory(trace)) {
     if (check.device != report.device) continue;
@@ -104,7 +105,7 @@ void add_checks(const Trace& trace, MemoryReport& report) {
   }
 }
 
-/// The greatest levels that the recording itself tells, and the size of the device.
+/// Adds the greatest recorded levels, and the size of the device.
 void add_recorded(const Rank& rank, MemoryReport& report) {
   const Trace& trace = *rank.trace;
   for (const Device& device : trace.properties) {
@@ -139,14 +140,15 @@ MemorySummary fullest_device(const Rank& rank, const std::vector<AllocatorRun>& 
       [](const MemorySummary& a, const MemorySummary& b) { return need_of(a) < need_of(b); });
 }
 
-/// Why nothing is known of the memory of a rank; empty if something is.
+/// The reason why the memory of a rank is unknown; empty if it is known.
 std::string unknown_memory(const Rank& rank) {
   if (rank.trace->memory.empty()) return std::string(kNoMemoryEvents);
   if (!rank.refused.empty()) return rank.refused;
   return rank.inference.graph.allocations().empty() ? std::string(kNoMemoryEvents) : "";
 }
 
-/// Nothing if it has no memory events; that is noted of one rank among others.
+/// Returns nullopt, with a note, if the rank has no memory events. Throws TraceError if it is the
+/// only rank.
 std::optional<ExaminedRank> examine_rank(const Job& job, const Rank& rank,
                                          const AllocatorSettings& settings, Notes& notes) {
   if (const std::string why = unknown_memory(rank); !why.empty()) {
@@ -165,7 +167,7 @@ std::optional<ExaminedRank> examine_rank(const Job& job, const Rank& rank,
   return ExaminedRank{rank, std::move(runs), std::move(fullest)};
 }
 
-/// Everything about one rank but how it compares with others.
+/// Describes the memory of one rank, without comparing it with others.
 MemoryReport describe(const ExaminedRank& examined, const MemoryQuestion& question, Bytes limit) {
   const Rank& rank = examined.rank;
   MemoryReport report = describe_memory(rank.inference.graph, rank.inference.recorded, question);

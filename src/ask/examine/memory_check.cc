@@ -3,7 +3,8 @@
 // Actions of a program other than requests are not recorded everywhere. So both replays take two
 // things from the recording: where the driver put a segment (a block allocated when reserved memory
 // grew is its first), and that the cache was freed (reserved memory fell), as by
-// torch.cuda.empty_cache(). When reserved memory grows, and everything else, is left to the rules.
+// torch.cuda.empty_cache(). Everything else, including when reserved memory grows, follows the
+// allocator's rules.
 
 #include "foretrace/ask/memory_check.h"
 
@@ -73,7 +74,7 @@ void examine(const Trace& trace, RecordedMemory& memory) {
   memory.reserved = first.total_reserved - reserved_change(first);
 }
 
-/// By device; only those that have blocks with levels.
+/// The memory records of each device; devices without recorded levels are left out.
 std::vector<RecordedMemory> devices_of(const Trace& trace) {
   std::map<std::int32_t, RecordedMemory> devices;
   const AllocatorSettings settings = recorded_settings(trace);
@@ -95,7 +96,7 @@ std::vector<RecordedMemory> devices_of(const Trace& trace) {
   return all;
 }
 
-/// Compares one level.
+/// Accumulates the error of one level.
 class LevelComparison {
  public:
   void compare(std::int64_t recorded, std::int64_t replayed) {
@@ -179,7 +180,7 @@ class RecordReplay {
   }
 
   void make(const MemoryRecord& record) {
-    free(record);  // In case that its return is not recorded.
+    free(record);  // The free of an earlier block at this address may not be recorded.
     const std::int64_t handle = next_++;
     handles_[record.address] = handle;
     allocator_.malloc(handle, Bytes{record.bytes}, stream_of(record.stream));

@@ -11,10 +11,11 @@ namespace foretrace {
 
 struct CalibratedSteps {
   StepCalibration calibration{};
-  std::set<std::size_t> rows{};  ///< The numbers of those it was fitted to.
+  std::set<std::size_t> rows{};  ///< Numbers of the rows that it was fitted to.
 };
 
-/// Uses `calibrate`, or the usual constants without one; says so in `assumptions`.
+/// Fits to the table in `calibrate`. Without one, the constants are the usual ones, and
+/// `assumptions` say so.
 CalibratedSteps calibrated(const GenerateQuestion& question, std::vector<std::string>& assumptions);
 
 }  // namespace foretrace

@@ -14,7 +14,7 @@
 namespace foretrace {
 namespace {
 
-/// Rows of a table that may be fitted to: so many, or that share if it is more.
+/// Default number of rows to fit to: this many, or this share of the table if it is more.
 constexpr std::size_t kLeastFitted = 5;
 constexpr double kFittedShare = .05;
 
@@ -27,7 +27,8 @@ std::string largest_parts(const StepMemory& memory) {
   return joined(parts);
 }
 
-/// Parts that sum to the time: what the process adds is spread over all.
+/// Adds the parts of the step time. They are scaled to sum to it, so that time added by the process
+/// is spread over all parts.
 void add_breakdown(const CalibratedPrice& priced, GeneratedStep& step) {
   const StepPrice& price = priced.price;
   const double factor = priced.us / price.step;
@@ -94,7 +95,8 @@ RowDefaults defaults_of(const GenerateQuestion& question) {
   return defaults;
 }
 
-/// The rows to fit to, by what is known least about; none that ran out of memory.
+/// The rows to fit to, chosen for the shapes that are known least; rows that ran out of memory are
+/// left out.
 std::vector<MeasuredRow> fitted_rows(const GenerateQuestion& question) {
   Notes notes;
   const std::vector<MeasuredRow> rows =

@@ -35,7 +35,7 @@ struct RecordedHost {
   std::string_view start, machine, settings;
 };
 
-/// Nothing where no start is that of `device`.
+/// Returns nullptr if `device` begins with no known start.
 const RecordedHost* host_of(const std::string& device) {
   static constexpr RecordedHost kHosts[] = {
 #define RECORDED_HOST(start, machine, settings) {start, machine, settings},
@@ -99,7 +99,7 @@ class Reader {
     }
     read.says_recompute = row.has("recompute") || layout.recompute != "none";
     if (const auto memory = row.number("memory")) read.memory_bytes = *memory * kGibi;
-    // A batch that does not divide is refused here.
+    // Pricing once rejects rows whose batch cannot be divided.
     pricer_.price(*read.step.workload, layout, read.step.platform, Constants{});
     return read;
   }
@@ -119,7 +119,7 @@ class Reader {
     const std::string recorded(host == nullptr ? "" : host->machine);
     const std::string machine = defaults_.machine.empty() ? recorded : defaults_.machine;
     if (machine.empty())
-      throw Error("gpu: must be one that is known, or --machine be given, got '" + row.text("gpu") +
+      throw Error("gpu: must be a known one, or --machine must be given, got '" + row.text("gpu") +
                   "'");
     if (!platforms_.contains(machine)) platforms_.emplace(machine, find_platform(machine));
     Platform platform = platforms_.at(machine);
@@ -164,7 +164,8 @@ std::vector<MeasuredRow> read_measured_rows(const std::string& path, const RowDe
         rows.back().number = number;
         if (!rows.back().says_recompute)
           notes.add(Severity::info,
-                    "rows do not say what they recompute: nothing, as far as memory is predicted",
+                    "rows do not say what they recompute; memory is predicted as if nothing were "
+                    "recomputed",
                     "row " + std::to_string(number));
       } catch (const Error& error) {
         notes.add(Severity::warning, kLeftOut,

@@ -1,8 +1,8 @@
 #pragma once
 
-// Tables of measured training steps: CSV with a heading. Columns are known by the names that
-// published tables have ("tp", "tensor parallelism"); what a row does not state is as in the layout
-// and machine that were asked for.
+// Tables of measured training steps: CSV with a heading. Columns have the names that published
+// tables use ("tp", "tensor parallelism"); whatever a row does not state comes from the layout and
+// machine of the question.
 
 #include <string>
 #include <string_view>
@@ -14,25 +14,27 @@
 namespace foretrace {
 
 struct MeasuredRow {
-  std::size_t number = 0;  ///< The number of its line, counted from 1 behind the heading.
+  std::size_t number = 0;  ///< Number of its line, counted from 1 after the heading.
   MeasuredStep step;
-  std::string group;  ///< Model and number of devices: rows that compete.
+  std::string group;  ///< Model, device and number of devices; rows of one group compete.
   bool out_of_memory = false;
-  double memory_bytes = 0;  ///< 0 where it was not measured.
+  double memory_bytes = 0;  ///< 0 if it was not measured.
   bool says_recompute = false;
 };
 
 struct RowDefaults {
   Layout layout{};
-  std::string workload, machine;    ///< Empty: a row must state them.
-  std::vector<std::string> only{};  ///< "column=text": rows whose column holds a text.
+  std::string workload, machine;  ///< If empty, rows must state them.
+  /// "column=text" keeps the rows whose column contains the text.
+  std::vector<std::string> only{};
 };
 
-/// The note under which rows that were left out are counted.
+/// The note that counts rows that were left out.
 inline constexpr std::string_view kLeftOut = "rows of measured steps were left out";
 
-/// Rows that cannot be priced (a model without a shape, a layout that does not divide) are noted
-/// and left out. Throws Error on a file that cannot be read or has no such rows.
+/// Reads the rows of a table. Rows that cannot be priced (a model without a shape, a layout that
+/// does not divide) are noted and left out. Throws Error if the file cannot be read or no row is
+/// left.
 std::vector<MeasuredRow> read_measured_rows(const std::string& path, const RowDefaults& defaults,
                                             Notes& notes);
 

@@ -25,8 +25,9 @@ void read_recompute(const TableRow& row, Layout& layout) {
   if (text.find("sequence parallel") != std::string::npos) layout.sequence_parallel = true;
 }
 
-/// "ZeRO" in the name of a variant that has no column for it: all is sharded, and checkpoints are
-/// on the host, as DeepSpeed's examples for its third stage have it (recalled).
+/// Reads settings from the name of a variant. If there is no column for ZeRO, " zero" in the name
+/// means that everything is sharded and checkpoints are on the host, as DeepSpeed's examples for
+/// its third stage have it (recalled).
 void read_variant(const TableRow& row, Layout& layout) {
   const std::string variant = row.lower("variant"), model = row.lower("model");
   if (!row.has("zero") && variant.find(" zero") != std::string::npos)
@@ -42,15 +43,16 @@ void read_zero(const TableRow& row, Layout& layout) {
   if (text == "n") layout.zero = 0;
   if (text == "shard_grad_op") layout.zero = 2;
   if (text == "full_shard" || text == "fsdp2") layout.zero = 3;
-  // PyTorch's second FSDP is torchtitan's, whose tensor parallel ranks share the sequence.
+  // FSDP2 is what torchtitan uses, whose tensor-parallel ranks share the sequence.
   if (text == "fsdp2") layout.sequence_parallel = true;
   if (text.starts_with("fsdp ") && text != "fsdp 0") layout.zero = 3;
   if (text.size() == 1 && std::isdigit(static_cast<unsigned char>(text[0])))
     layout.zero = std::min(3, text[0] - '0');
 }
 
-/// A table that states neither replicas nor micro-batches, but how many micro-batches are
-/// accumulated: one sample each, and devices beyond those of the replicas share sequences.
+/// Fills in layouts of a table that states how many micro-batches are accumulated, but neither
+/// replicas nor micro-batches: a micro-batch is one sample, and devices beyond the replicas share
+/// sequences.
 void share_devices(const TableRow& row, std::int64_t gpus, std::int64_t accumulation,
                    Layout& layout) {
   if (row.has("dp") || row.has("micro_batch") || row.has("cp") || !row.has("accumulation")) return;
@@ -96,11 +98,11 @@ void read_layout(const TableRow& row, Layout& layout) {
   if (!row.has("micro_batch") && row.has("accumulation") && accumulation > 0)
     layout.micro_batch =
         std::max<std::int64_t>(1, layout.global_batch / layout.data / accumulation);
-  // Published batches are rounded; so many whole micro-batches ran.
+  // Published batches are rounded; a whole number of micro-batches ran.
   const std::int64_t step = layout.data * layout.micro_batch;
   layout.global_batch = std::max(step, (layout.global_batch + step / 2) / step * step);
-  // A pipeline of one micro-batch: the column is the batch of a replica, which torchtitan cuts into
-  // as many as there are stages.
+  // If a pipeline would have one micro-batch, the column is the batch of a replica, which
+  // torchtitan cuts into as many micro-batches as there are stages.
   if (layout.pipeline > 1 && layout.micro_batches() == 1)
     layout.micro_batch =
         layout.micro_batch % layout.pipeline == 0 ? layout.micro_batch / layout.pipeline : 1;

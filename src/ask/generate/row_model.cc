@@ -7,8 +7,8 @@
 namespace foretrace {
 namespace {
 
-/// Blocks and width of a GPT of a size that nobody states: a width of 128 for each block, as GPT-3
-/// and its relatives have, in multiples of the stages.
+/// Blocks and width of a GPT whose shape is not stated: the width is 128 times the blocks, as in
+/// GPT-3 and its relatives, and the blocks are a multiple of the stages.
 std::string inferred_shape(double parameters, const Layout& layout) {
   constexpr double kAspect = 128;
   const double width = std::cbrt(parameters * kAspect / 12);
@@ -20,8 +20,8 @@ std::string inferred_shape(double parameters, const Layout& layout) {
          ",heads=" + to_text(hidden / kAspect);
 }
 
-/// Heads that nobody states: about 128 wide, a multiple of 8, and divided among tensor parallel
-/// ranks.
+/// Number of heads if it is not stated: heads are about 128 wide, a multiple of 8, and divide
+/// evenly among tensor-parallel ranks.
 double inferred_heads(std::int64_t hidden, const Layout& layout) {
   constexpr std::int64_t kUsualWidth = 128, kStep = 8;
   std::int64_t best = kStep;
@@ -32,11 +32,11 @@ double inferred_heads(std::int64_t hidden, const Layout& layout) {
   return static_cast<double>(hidden / best);
 }
 
-/// The usual vocabulary that is nearest to what the stated parameters leave for its table: GPT-2's,
-/// padded, or BLOOM's.
+/// Adds the usual vocabulary (GPT-2's, padded, or BLOOM's) that is nearest to what the stated
+/// parameters leave for the embedding table.
 void add_vocabulary(const TableRow& row, std::string& settings) {
   constexpr double kUsual[] = {51'200, 250'880};
-  constexpr double kBillions = 1e6;  // Smaller numbers of parameters are in 10^9.
+  constexpr double kBillions = 1e6;  // Smaller numbers of parameters are in billions.
   const double layers = *row.number("layers"), hidden = *row.number("hidden");
   const double blocks = layers * (12 * hidden * hidden + 13 * hidden);
   const double stated = *row.number("parameters");
@@ -46,7 +46,8 @@ void add_vocabulary(const TableRow& row, std::string& settings) {
   settings += ",vocabulary=" + to_text(nearest);
 }
 
-/// A model that was cut to fewer layers keeps the share of those without experts, and one of them.
+/// Adds the dense layers of a model of experts that was cut to fewer layers: the same share, and at
+/// least one.
 void add_dense_layers(const std::string& preset, const TableRow& row, std::string& settings) {
   const auto whole = find_workload(preset);
   const nlohmann::json described = write_json(*whole);
@@ -56,8 +57,8 @@ void add_dense_layers(const std::string& preset, const TableRow& row, std::strin
   settings += ",dense_layers=" + to_text(std::max(1., std::round(share * *row.number("layers"))));
 }
 
-/// Among presets that share a name, the first whose blocks divide by the stages, with embedding and
-/// head counted or not.
+/// The preset for a model's name: the first whose blocks divide by the stages, with embedding and
+/// head counted or not. Empty if there is none.
 std::string preset_of(const std::string& model, const Layout& layout) {
   const auto presets = presets_recorded_as(model);
   for (const std::string_view preset : presets) {
@@ -85,7 +86,8 @@ std::string workload_text(const TableRow& row, const std::string& usual, const L
   else if (model.starts_with("Llama-3.1-8B"))
     text = "llama3-8b";
   else
-    throw Error("model: must be one that is known or have layers and hidden, got '" + model + "'");
+    throw Error("model: must be a known one, or the row must have layers and hidden, got '" +
+                model + "'");
   std::string settings;
   const auto add = [&](std::string_view column, std::string_view setting) {
     if (const auto value = row.number(column))

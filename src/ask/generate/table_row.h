@@ -1,6 +1,6 @@
 #pragma once
 
-// One row of a table of measured steps, by our names of its columns, and what it says of a step.
+// One row of a table of measured steps, and the layout and model that it describes.
 
 #include <charconv>
 #include <cmath>
@@ -18,7 +18,7 @@ namespace foretrace {
 
 constexpr double kGiga = 1e9;
 
-/// Cells by our names of columns; empty and "n/a" cells are not there.
+/// Cells by our names of the columns; empty and "n/a" cells count as missing.
 class TableRow {
  public:
   TableRow(const std::vector<std::string>& heading, std::vector<std::string> cells) {
@@ -54,14 +54,14 @@ class TableRow {
   std::map<std::string, std::string, std::less<>> cells_;
 };
 
-/// Overwrites what the row states.
+/// Overwrites the settings of `layout` that the row states.
 void read_layout(const TableRow& row, Layout& layout);
 
-/// For find_workload(). `usual` is for rows that name no model. Throws Error on a model that is not
-/// known and has no shape.
+/// The model of a row, as find_workload() takes it. `usual` is for rows that name no model. Throws
+/// Error if the model is unknown and has no shape.
 std::string workload_text(const TableRow& row, const std::string& usual, const Layout& layout);
 
-/// "26.08 NeMo Container": the months of the first such release in a variant; 0 without one.
+/// The first release in a variant ("26.08 NeMo Container"), in months; 0 if there is none.
 double release_of(const std::string& variant);
 
 }  // namespace foretrace

@@ -13,12 +13,14 @@
 namespace foretrace {
 namespace {
 
-/// A source of doubt that moves the step time by a smaller share rounds to 0.0 %. Chosen.
+/// A source of doubt that moves the step time by a smaller share is left out, because it rounds to
+/// 0.0 %. Chosen.
 constexpr double kVisibleMove = 5e-4;
 
 double part_of(Nanoseconds part, Nanoseconds whole) { return std::min(1.0, ratio(part, whole)); }
 
-/// Each steady step is off the typical one by as much of the prediction as it was when recorded.
+/// Scales the recorded step times to the prediction: each steady step keeps its relative distance
+/// from the typical one.
 void scale_recorded(const Prediction& prediction, IntervalInputs& inputs) {
   const StepTimes& measured = prediction.measured;
   if (measured.step_time <= 0ns || measured.counted.size() < 2) return;
@@ -56,7 +58,7 @@ void vary_steps(const Doubted& doubted, IntervalInputs& inputs) {
   scale_recorded(doubted.prediction, inputs);
 }
 
-/// How much work the what-if changed, per step: the model error is bounded by it.
+/// Work that the what-if changed, per step, which bounds the error of its model.
 Nanoseconds touched(const Graph& recorded, const Graph& changed) {
   Nanoseconds sum{0};
   for (std::uint32_t i = 0; i < changed.task_count(); ++i) {
@@ -87,8 +89,8 @@ Nanoseconds without_open_waits(const Graph& graph) {
   return replayed_step_time(other);
 }
 
-/// If the inferred waits are not there, the recorded time has other causes, but the change is the
-/// one that comes out without them.
+/// If the inferred waits do not exist, the recorded time has other causes, and the change is the
+/// one that replays without these waits show.
 void bracket_inferred(const Doubted& doubted, IntervalInputs& inputs) {
   if ((doubted.variation == nullptr && doubted.ranks == nullptr) ||
       !has_open_waits(doubted.inference.graph))
@@ -107,7 +109,8 @@ void bracket_inferred(const Doubted& doubted, IntervalInputs& inputs) {
        "without the waits between streams that are only inferred it would be " + to_text(other)});
 }
 
-/// Delays without a known cause are kept as they are; they may as well scale as the rest does.
+/// Delays without a known cause are kept as they are, but they may just as well scale as the rest
+/// does.
 void bracket_unexplained(const Prediction& prediction, IntervalInputs& inputs) {
   const Unexplained& unexplained = prediction.unexplained;
   const double share = part_of(unexplained.lag + unexplained.peers, unexplained.window);

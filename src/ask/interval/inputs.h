@@ -1,6 +1,6 @@
 #pragma once
 
-// Where the doubts about one prediction come from; interval.h draws from them.
+// Collects the sources of doubt about one prediction; interval.h draws from them.
 
 #include <span>
 
@@ -12,7 +12,7 @@
 
 namespace foretrace {
 
-/// The ranks that were replayed together with the one of the answer.
+/// The ranks that were replayed together with the rank of the answer.
 struct DoubtedRanks {
   std::span<const ResampledRank> all;
   std::size_t shown = 0;  ///< The rank of the answer among them.
@@ -23,10 +23,11 @@ struct Doubted {
   const Inference& inference;
   const Graph& changed;  ///< A clone of the inferred graph after the what-if, or the graph itself.
   const Prediction& prediction;
-  /// nullptr: nothing is replayed again; the variation of steps is scaled from the recording.
+  /// If nullptr, nothing is replayed again, and the variation of steps is scaled from the
+  /// recording.
   const StepVariation* variation = nullptr;
   std::span<const KnownOutcome> own = {};  ///< The user's ledger.
-  /// nullptr: the rank is replayed alone, and waits for others as long as in the answer.
+  /// If nullptr, the rank is replayed alone, and waits for others as long as in the answer.
   const DoubtedRanks* ranks = nullptr;
 };
 

@@ -12,14 +12,15 @@
 namespace foretrace {
 namespace {
 
-/// Taken where the recording does not show how much its steps vary; assumed.
+/// Assumed if the recording does not show how much its steps vary.
 constexpr double kAssumedSpread = 0.05;
 /// Four of five normal numbers are within this many deviations.
 constexpr double kDeviations = 1.2816;
 constexpr std::size_t kDraws = 4000;
-/// From this many outcomes on a scale is as good as known.
+/// With this many outcomes or more, a scale counts as known.
 constexpr std::size_t kManyOutcomes = 30;
-/// A smaller error of the replay, as a share, rounds to 0.0 % in reports. Chosen.
+/// A smaller error of the replay, as a share, is left out, because it rounds to 0.0 % in reports.
+/// Chosen.
 constexpr double kVisibleError = 5e-5;
 
 /// One source of doubt: how far each draw moves the step time, in ns.
@@ -28,7 +29,7 @@ struct Source {
   std::vector<double> moves;
 };
 
-/// A scale estimated from `outcomes` is drawn with it.
+/// Widens a draw whose scale was estimated from `outcomes`: the fewer there are, the wider.
 double widened(Draws& draws, double value, std::size_t outcomes) {
   return draws.studentized(value,
                            static_cast<int>(std::clamp<std::size_t>(outcomes, 1, kManyOutcomes)));
@@ -72,7 +73,7 @@ class IntervalDraws {
   }
 
   Source& add(std::string name, const std::function<double(std::size_t, Draws&)>& move) {
-    // A seed of its own for each, so that one source more does not change the others.
+    // Each source has its own seed, so that adding a source does not change the others.
     Draws draws(kIntervalSeed + (std::uint64_t{sources_.size()} << 32U));
     Source source{.name = std::move(name), .text = {}, .moves = {}};
     for (std::size_t i = 0; i < kDraws; ++i) source.moves.push_back(move(i, draws));
@@ -114,7 +115,8 @@ class IntervalDraws {
            (inputs_.why_not.empty() ? "" : " (" + inputs_.why_not + ")");
   }
 
-  /// A prediction of half the outcome is as likely as one of twice the outcome.
+  /// Errors are symmetric as factors: a prediction of half the outcome is as likely as one of twice
+  /// the outcome.
   void add_model(const ErrorScale& model) {
     if (model.scale <= 0) return;
     const auto most = static_cast<double>(inputs_.touched.count());

@@ -1,17 +1,18 @@
 #pragma once
 
-// How far a prediction may be off, and why: between the tenth and the ninetieth of a hundred draws
+// How far a prediction may be off, and why: the range from the 10th to the 90th percentile of draws
 // of
 //
 //     point + variation + rest
 //
-//     variation   the difference of a step between resamples (see resample.h), widened as Student's
-//                 distribution is, because it comes from few recorded steps
-//     model       the known error of this kind of what-if (see ledger.h), bounded by the changed
-//     work inferred    somewhere between inferred waits being present and absent unexplained
-//     somewhere between delays without a cause staying as they are and scaling with the
-//                 rest
-//     replay      the error of the unmodified replay, either way
+//     variation     the difference of a step between resamples (see resample.h), widened as
+//                   Student's distribution is, because it comes from few recorded steps
+//     model         the known error of this kind of what-if (see ledger.h), bounded by the
+//                   changed work
+//     inferred      somewhere between inferred waits being present and absent
+//     unexplained   somewhere between delays without a cause staying as they are and scaling
+//                   with the rest
+//     replay        the error of the unmodified replay, either way
 //
 // So four of five steps of the changed job are expected in it. It ignores influences that no source
 // covers: another day, another machine.
@@ -25,7 +26,7 @@
 
 namespace foretrace {
 
-/// Something else that could be true, and the step time if it is.
+/// An alternative assumption, and the step time if it is true.
 struct Bracket {
   std::string source;
   Nanoseconds other{0};
@@ -37,9 +38,9 @@ struct IntervalInputs {
   /// Observed or replayed step times: draws of the time that a step may take.
   std::vector<Nanoseconds> times = {};
   std::size_t seen =
-      0;  ///< Recorded steps behind `times`; fewer than two: the variation is unknown.
-  std::size_t resamples = 0;            ///< Replays behind `times`; 0: scaled from the recording.
-  std::string why_not = {};             ///< Why there were no replays, where there is more to say.
+      0;  ///< Recorded steps behind `times`; with fewer than two, the variation is unknown.
+  std::size_t resamples = 0;  ///< Replays behind `times`; 0 if they are scaled from the recording.
+  std::string why_not = {};   ///< The reason why there were no replays, if there is one to report.
   std::vector<ErrorScale> models = {};  ///< Errors of the kinds of what-if.
   Nanoseconds touched{0};               ///< The error of a what-if is at most this.
   std::vector<Bracket> brackets = {};
@@ -49,10 +50,10 @@ struct IntervalInputs {
 struct Interval {
   Nanoseconds lower{0}, upper{0};
   std::vector<IntervalPart> parts;
-  std::string source;  ///< All parts in words.
+  std::string source;  ///< Describes all parts.
 };
 
-/// The point is always inside.
+/// The interval always contains the point.
 Interval interval_of(const IntervalInputs& inputs);
 
 }  // namespace foretrace

@@ -9,9 +9,9 @@
 namespace foretrace {
 namespace {
 
-/// The errors of all kinds count as so many outcomes of each.
+/// The pooled error of all kinds counts as this many outcomes of each kind.
 constexpr int kPooledOutcomes = 2;
-/// For how many of others an outcome in the user's own ledger counts.
+/// An outcome in the user's own ledger counts as much as this many others.
 constexpr int kOwnWeight = 3;
 
 /// Outcomes of one kind in the user's ledger.
@@ -54,7 +54,7 @@ std::string known_text(std::string_view kind, const LedgerEntry* entry, const Ow
   return text;
 }
 
-/// The mean square of the errors of all kinds that were compared.
+/// Mean square of the errors of all kinds that were compared.
 double pooled_square(std::span<const LedgerEntry> entries) {
   double squares = 0;
   int outcomes = 0;

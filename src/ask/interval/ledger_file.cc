@@ -17,10 +17,11 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kLedgerSchema = "foretrace.ledger/1";
-/// More than a prediction that is a hundred times too high is a slip of the pen.
+/// A greater error, of a prediction more than a hundred times too high, is taken for a mistake in
+/// the file.
 constexpr double kMostLedgerError = 99;
 
-/// An entry as its file has it.
+/// The fields of an entry in the file.
 struct EntryFields : Described {
   std::vector<std::string> transforms;
   std::optional<double> error;
@@ -51,7 +52,7 @@ void check_transforms(const std::vector<std::string>& uses) {
 KnownOutcome read_entry(const Json& object) {
   EntryFields fields;
   read_json(object, fields);
-  check_transforms(fields.transforms);  // Checked before times that may be missing.
+  check_transforms(fields.transforms);  // Names are checked first, because times may be missing.
   KnownOutcome outcome{.transforms = std::move(fields.transforms),
                        .error = 0,
                        .predicted = Nanoseconds(fields.predicted),

@@ -1,5 +1,6 @@
-// Is an interval as reliable as it claims? Each recorded step in turn is treated as unknown:
-// neither its work nor its time counts, and the interval of all others must contain its time.
+// Checks that intervals are as reliable as they claim: each recorded step in turn is treated as
+// unknown, so that neither its work nor its time counts, and the interval of all others should
+// contain its time.
 
 #include "ask/interval/interval.h"
 #include "ask/interval/resample.h"
@@ -9,7 +10,7 @@
 namespace foretrace {
 namespace {
 
-/// The steady steps but one.
+/// Times of the steady steps, except one.
 std::vector<Nanoseconds> others(const StepTimes& measured, std::size_t left_out) {
   std::vector<Nanoseconds> times;
   for (std::size_t i = measured.first; i < measured.each.size(); ++i) {
@@ -23,7 +24,7 @@ std::vector<Nanoseconds> others(const StepTimes& measured, std::size_t left_out)
 LeftOutSteps left_out_steps(const Inference& inference) {
   LeftOutSteps found;
   const StepTimes measured = step_times(inference.graph, inference.recorded);
-  if (measured.period > 1) return found;  // The others say nothing about a step of another kind.
+  if (measured.period > 1) return found;  // Other steps say nothing about a step of another kind.
   const StepVariation variation(inference);
   if (variation.donors().size() < 3 || !all_in_line(inference.graph)) return found;
   for (const std::size_t step : variation.donors()) {

@@ -18,7 +18,7 @@ constexpr std::array kMemoryLedger = {
 #undef MEMORY_LEDGER
 };
 
-/// The joint uncertainty of several kinds of what-if; it is exact if there are no outcomes.
+/// The joint uncertainty of several kinds of what-if; without outcomes the peak is exact.
 struct MemoryDoubt {
   double squares = 0;
   int outcomes = 0;

@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-/// Greatest over devices; nothing where the recording has no memory.
+/// The greatest peak of all devices. Returns nullopt if the recording has no memory.
 std::optional<std::int64_t> peak_in(const std::vector<MemoryPeak>& peaks, Compared compared,
                                     bool as_recorded) {
   std::optional<std::int64_t> most;
@@ -73,11 +73,11 @@ class PairComparison {
       row.predicted = known_peak(peak_in(answer.predicted_memory, row.compared, false));
       for (const MemoryPeak& peak : answer.predicted_memory) bound(peak, row);
     }
-    if (row.recorded <= 0) throw Error("what was recorded after must be above 0");
+    if (row.recorded <= 0) throw Error("the recorded outcome must be above 0");
     row.error = static_cast<double>(row.predicted) / static_cast<double>(row.recorded) - 1;
   }
 
-  /// By the interval of the fullest device.
+  /// Takes the interval of the fullest device.
   static void bound(const MemoryPeak& peak, PairRow& row) {
     const bool is_it = peak.device >= 0 && peak.peak_allocated.count == row.predicted;
     if (row.compared != Compared::peak_allocated || !is_it) return;
@@ -114,7 +114,7 @@ class PairComparison {
 
 PairsReport compare_pairs(const std::vector<PairList>& lists, const PairOptions& options) {
   if (!options.ledger_path.empty())
-    read_ledger(options.ledger_path);  // Wrong for all pairs or none.
+    read_ledger(options.ledger_path);  // An unreadable ledger would fail every pair.
   PairsReport report;
   PairComparison comparison(options, report);
   for (const PairList& list : lists) {
@@ -146,7 +146,8 @@ std::vector<KnownOutcome> outcomes_of(const PairsReport& report) {
       check_outcome(outcome);
       all.push_back(std::move(outcome));
     } catch (const Error&) {
-      continue;  // So far off that it would make the ledger unreadable; its row is in the answer.
+      // The error is so large that it would make the ledger unreadable; its row is in the answer.
+      continue;
     }
   }
   return all;

@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 constexpr std::string_view kPairsSchema = "foretrace.pairs/1";
 constexpr std::string_view kTruthSchema = "foretrace.ground_truth/1";
 
-/// A pair as its file has it.
+/// The fields of a pair in the file.
 struct PairFields : Described {
   std::string name, before, after, compare = "step_time", kind;
   std::vector<std::string> uses;
@@ -29,7 +29,7 @@ struct PairFields : Described {
     fields.text("name", name, "What changed");
     fields.text("before", before, "The recording before");
     fields.text("after", after, "The recording after");
-    fields.texts("with", uses, "The transforms that stand for the change");
+    fields.texts("with", uses, "The transforms that model the change");
     fields.choice("compare", compare, {"step_time", "peak_allocated", "peak_reserved"},
                   "What is compared");
     fields.text("class", kind, "The kind of what-if; by default the transforms");
@@ -37,7 +37,7 @@ struct PairFields : Described {
   }
 };
 
-/// Packed or not.
+/// Path of a file in the folder, which may be packed (.gz).
 std::string found_in_folder(const std::filesystem::path& folder, const std::string& name) {
   const std::string path = (folder / name).lexically_normal().string();
   std::error_code ignored;
@@ -173,7 +173,8 @@ class PairReader {
     }
   }
 
-  /// While it was recorded in the same way: recording costs time on both sides.
+  /// Step time while it was recorded in the same way as the other side, because recording costs
+  /// time on both.
   static std::int64_t step_time_of(const Json& side, std::string_view source) {
     const char* const same =
         source == "kineto" ? "profiled_step_time_ns" : "collected_step_time_ns";

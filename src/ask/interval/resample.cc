@@ -13,16 +13,16 @@
 namespace foretrace {
 namespace {
 
-/// Durations drawn in all; a large graph is replayed less often.
+/// Most durations that are drawn in all; a large graph is replayed less often.
 constexpr std::size_t kMostDurations = 25'000'000;
 constexpr std::size_t kFewestResamples = 5 * kSetsAtOnce;
-/// Threads that replay, and tasks of all graphs that they replay at the same time.
+/// Most threads that replay, and most tasks of all graphs that they replay at the same time.
 constexpr std::size_t kMostShares = 4;
 constexpr std::size_t kMostAtOnce = 8'000'000;
-/// Work that grew more than this is a stall.
+/// Work that grew by more than this factor contains a stall.
 constexpr float kStall = 2;
 
-/// The durations of one rank in eight replays, by row.
+/// Durations of one rank in eight replays, by row.
 using DrawnSets = std::array<std::vector<Nanoseconds>, kSetsAtOnce>;
 
 /// The durations that a rank can have.
@@ -31,7 +31,7 @@ class RankDraws {
   RankDraws(const ResampledRank& rank, const JointRows& rows, std::size_t number)
       : rank_(rank), order_(rows.order(number)), durations_(rows.durations(number)) {}
 
-  /// The time of each task with the work of each of these donors, by row.
+  /// Computes the time of each task with the work of each of these donors, by row.
   void tabulate(std::span<const std::size_t> donors) {
     width_ = donors.size();
     std::vector<std::size_t> columns;
@@ -77,7 +77,7 @@ class RankDraws {
 
   static Nanoseconds varied(Nanoseconds now, Nanoseconds before, float own, float other) {
     if (own == other) return now;
-    if (own <= 0) {  // A task that the what-if did not shorten is not assumed to be shorter here.
+    if (own <= 0) {  // There is no ratio to scale by, so the work of the other step is added.
       return now + Nanoseconds(static_cast<std::int64_t>(other));
     }
     const double ratio = static_cast<double>(other) / static_cast<double>(own);
@@ -85,7 +85,7 @@ class RankDraws {
     return rounded_product(now, kStall) + rounded_product(before, ratio - kStall);
   }
 
-  /// As scaled(), for factors that are not out of all reason, in a fraction of the time.
+  /// Like scaled(), but much faster for products within reason.
   static Nanoseconds rounded_product(Nanoseconds time, double factor) {
     const double product = static_cast<double>(time.count()) * factor;
     if (product > 1e17) return scaled(time, factor);
@@ -97,7 +97,7 @@ class RankDraws {
   std::span<const Nanoseconds> durations_;
   std::size_t width_ = 0;
   std::vector<Nanoseconds> table_;
-  std::vector<std::uint32_t> step_of_;  ///< By row.
+  std::vector<std::uint32_t> step_of_;  ///< Step of each row.
 };
 
 bool can_draw(const ResampledRank& rank, std::size_t donor) {
@@ -147,7 +147,7 @@ class Resampler {
   }
 
  private:
-  /// Every pass has a seed of its own, so that it does not matter which thread it falls to.
+  /// Every pass has its own seed, so that it does not matter which thread runs it.
   void draw(std::size_t pass, std::vector<DrawnSets>& sets) const {
     Draws draws(settings_.seed + (std::uint64_t{pass} << 32U));
     std::vector<std::array<std::uint32_t, kSetsAtOnce>> drawn(steps_);

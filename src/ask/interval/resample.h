@@ -1,15 +1,15 @@
 #pragma once
 
-// Step times of a what-if if other steps of the recording had brought their work: in each resample
-// every step takes over the work of a step drawn at random, task by task, and the changed graph is
-// replayed with it.
+// Step times of a what-if if steps had done the work of other steps of the recording: in each
+// resample every step takes over the work of a step drawn at random, task by task, and the changed
+// graph is replayed with it.
 //
 //     recorded   load 10 -> step 2 had 14           what-if   load 5 (halved) -> 5 x 14/10 = 7
 //
-// A task that the what-if made faster is faster in proportion, whichever step it is drawn from. One
-// that it made longer is longer in proportion up to twice its work; beyond that a stall is added as
-// recorded, because a stalled thread is stalled as long whatever it does. Tasks that the what-if
-// added do not vary.
+// A task that the what-if made faster is faster in proportion, whichever step its work is drawn
+// from. A task that it made longer is longer in proportion up to twice its work; beyond that a
+// stall is added as recorded, because a stall lasts as long whatever else the thread does. Tasks
+// that the what-if added do not vary.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace foretrace {
 
 struct ResampleSettings {
   std::uint64_t seed = 1;
-  std::size_t resamples = 200;  ///< Fewer where the graph is large; see Resampled.
+  std::size_t resamples = 200;  ///< Fewer if the graph is large; see Resampled.
   /// Number of a step treated as unknown: its work is not drawn and its time is not used.
   std::optional<std::size_t> leave_out = {};
 };
@@ -33,12 +33,12 @@ struct ResampleSettings {
 struct Resampled {
   std::vector<Nanoseconds>
       times;              ///< Times of the steady steps of all resamples, one after the other.
-  std::size_t steps = 0;  ///< Times of each resample.
+  std::size_t steps = 0;  ///< Number of times in each resample.
   std::size_t resamples = 0;
-  std::size_t donors = 0;  ///< Steps that work was drawn from.
+  std::size_t donors = 0;  ///< Number of steps that work was drawn from.
 };
 
-/// Others cannot be replayed many times at once.
+/// Whether all lanes are FIFO; other graphs cannot be replayed many times at once.
 bool all_in_line(const Graph& graph);
 
 /// A rank whose work is drawn.
@@ -47,29 +47,28 @@ struct ResampledRank {
   /// The graph that the variation belongs to, and an edited clone of it: tasks have kept their ids.
   const Graph& recorded;
   const Graph& changed;
-  /// By task, the part of its recorded time that was waiting for other ranks; empty: none.
+  /// Time that each recorded task waited for other ranks; empty if none did.
   std::span<const Nanoseconds> waits = {};
 };
 
-/// The steps that every rank can draw, in order; none where the ranks have different numbers of
-/// steps.
+/// The steps that every rank can draw, in order; none if the ranks have different numbers of steps.
 std::vector<std::size_t> common_donors(std::span<const ResampledRank> ranks, std::size_t shown);
 
-/// Ranks that wait for each other: all draw the same step, and those that come late then are late
-/// for all. `rows` are those of the changed graphs, rank by rank; the times are those of the rank
-/// `shown`. `times` is empty if fewer than two steps are left that all ranks can draw.
+/// Resamples ranks that wait for each other: all draw the same step, so that a rank that is late in
+/// it is late for all. `rows` are those of the changed graphs, rank by rank; the times are those of
+/// the rank `shown`. `times` is empty if fewer than two steps are left that all ranks can draw.
 Resampled resample(std::span<const ResampledRank> ranks, std::size_t shown, const JointRows& rows,
                    const ResampleSettings& settings);
 
-/// `recorded` is the graph that the variation belongs to, `changed` an edited clone of it: tasks
-/// have kept their ids. All lanes of it must run their tasks in order. `times` is empty if fewer
-/// than two steps are left to draw from.
+/// Resamples a rank by itself. `recorded` is the graph that the variation belongs to, and `changed`
+/// an edited clone of it: tasks have kept their ids. REQUIRES: all lanes are FIFO. `times` is empty
+/// if fewer than two steps are left to draw from.
 Resampled resample(const StepVariation& variation, const Graph& recorded, const Graph& changed,
                    const ResampleSettings& settings);
 
-/// As many times around `point`: each is as far from it as it was from the typical time of its
-/// step. The effect of a step's position is not variation: steps soon after the start of a
-/// recording have not reached the pace of a what-if yet.
+/// Moves all times around `point`: each keeps its distance from the typical time of its step. The
+/// effect of a step's position is not variation, because steps soon after the start of a recording
+/// have not reached the pace of a what-if yet.
 std::vector<Nanoseconds> around(const Resampled& found, Nanoseconds point);
 
 }  // namespace foretrace

@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// By recorded rank and task, how much of its time was waiting for others.
+/// Time that each task waited for other ranks, by recorded rank and task.
 std::vector<std::vector<Nanoseconds>> waits_of(const Job& job) {
   std::vector<std::vector<Nanoseconds>> waits;
   for (const Rank& rank : job.ranks) waits.emplace_back(rank.inference.graph.task_count(), 0ns);

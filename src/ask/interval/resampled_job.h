@@ -12,17 +12,19 @@
 
 namespace foretrace {
 
-/// Replays of more tasks than this take too long: a rank of such a job is replayed alone.
+/// Most tasks of a joint replay. A rank of a larger job is replayed alone, because joint replays
+/// take too long.
 constexpr std::size_t kMostTasksDrawn = 3'000'000;
 
 class ResampledJob {
  public:
-  /// `replayed` has the rows of the ranks that it kept; graph_of(rank) is what a scenario left of a
-  /// rank of the world. Both must outlive it.
+  /// `replayed` has the rows of the ranks that it kept; graph_of(rank) returns the edited graph of
+  /// a rank of the world. Both graphs and rows must outlive this object.
   ResampledJob(const Job& job, const JointReplay& replayed, std::size_t shown,
                const std::function<const Graph&(std::size_t)>& graph_of);
 
-  /// nullptr where the ranks do not meet, are too many, or have no two steps that all can draw.
+  /// Returns nullptr if the ranks do not wait for each other, have too many tasks, or have no two
+  /// steps that all can draw.
   const DoubtedRanks* doubted() const { return doubted_ ? &*doubted_ : nullptr; }
 
  private:

@@ -9,7 +9,7 @@ namespace foretrace {
 namespace {
 
 constexpr std::size_t kMostDonors = 12;
-/// A table of this many cells is kept small enough to stay out of the way.
+/// Most cells of a table, which limits its memory.
 constexpr std::size_t kMostCells = 40'000'000;
 
 }  // namespace
@@ -40,7 +40,8 @@ class VariationTable {
     }
   }
 
-  /// Some of the steps, spread evenly; the first is warm-up.
+  /// Whether the work of a step may be drawn. The first step is warm-up; of many steps only some
+  /// are taken, spread evenly.
   bool may_be_drawn(std::size_t step) const {
     const std::size_t steady = work_.count() - 1;
     const std::size_t tasks = std::max<std::size_t>(table_.places_.size(), 1);
@@ -74,8 +75,8 @@ class VariationTable {
     }
   }
 
-  /// Where the work of a row takes no time in its own step, one task of the row has all of it in
-  /// another.
+  /// Assigns tasks to rows. If a row takes no time in the task's own step, only the first task of
+  /// the row stands for it, so that work of another step counts once.
   void place(const Transplant& found, std::size_t step, const std::vector<float>& own) {
     std::uint32_t last = StepVariation::kNoRow;
     for (const auto& [into, from] : found.places) {
@@ -92,7 +93,7 @@ class VariationTable {
   StepVariation& table_;
   std::size_t reference_ = 0;
   std::size_t rows_ = 0;
-  std::vector<std::uint32_t> row_of_;        ///< By task of the reference.
+  std::vector<std::uint32_t> row_of_;        ///< Row of each task of the reference.
   std::vector<std::vector<float>> columns_;  ///< Column of each donor.
 };
 

@@ -7,7 +7,8 @@
 namespace foretrace {
 namespace {
 
-/// At least this share of the launches of two equal runs, and of their tasks or work, corresponds.
+/// Two runs are alike if at least this share of their launches, and of their tasks or work,
+/// corresponds.
 constexpr double kAlike = 0.9;
 
 void count_line(const StepLine& line, Match& launched, Match& work) {

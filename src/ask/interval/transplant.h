@@ -23,17 +23,18 @@ struct Match {
 
 struct Transplant {
   std::vector<std::pair<TaskId, Nanoseconds>> durations;  ///< Work of every task of `into`.
-  /// For every task of `from` on a lane that both have, in front the task of `into` it belongs to.
+  /// Pairs of a task of `into` and a task of `from` that belongs to it; one for every task of
+  /// `from` on a lane that both have.
   std::vector<std::pair<TaskId, TaskId>> places;
   Match tasks, work_into, work_from;
   bool same_launches = true;
-  /// Runs are alike if nearly all of their launches correspond, on every lane, and nearly all of
-  /// their tasks or work. The number of host tasks alone would not do: many take less than the
+  /// Whether nearly all launches of the two correspond, on every lane, and nearly all of their
+  /// tasks or work. The number of host tasks alone would not be enough: many take less than the
   /// resolution of a trace, and come and go.
   bool alike() const;
 };
 
-/// Lines of the two that are of the same lane; work of other lanes has no place to go to.
+/// Transplants lane by lane; work on lanes that `into` does not have is lost.
 Transplant transplant(const std::map<LaneKey, StepLine>& into,
                       const std::map<LaneKey, StepLine>& from);
 

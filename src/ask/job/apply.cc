@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-/// Refuses more time than the clock can count, should all of it pass in turn.
+/// Throws Error if all tasks one after the other would take more time than the clock can count.
 void check_length(const Graph& graph) {
   constexpr double kMost = 9.2e18;
   if (total_length(graph) < kMost) return;
@@ -64,8 +64,8 @@ class Application {
   Donors* donors_;
   std::span<const Graph* const> other_ranks_;
   std::int64_t gpus_per_worker_ = 1;
-  std::string network_;                 ///< Of the steps so far.
-  std::optional<DeviceModel> machine_;  ///< Where the work runs after the steps so far.
+  std::string network_;                 ///< Network that the steps so far have chosen.
+  std::optional<DeviceModel> machine_;  ///< Device that the work runs on after the steps so far.
 };
 
 std::string use_of(const Scenario& scenario, std::size_t step) {
@@ -88,8 +88,8 @@ void check_ranks(const Scenario& scenario, const std::set<std::int32_t>& known) 
   for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
     for (const std::int32_t rank : ranks_named(*scenario.transforms[i])) {
       if (known.contains(rank)) continue;
-      throw Error(use_of(scenario, i) + ": no task is of rank " + std::to_string(rank) +
-                  "; recorded are " + list);
+      throw Error(use_of(scenario, i) + ": there are no tasks of rank " + std::to_string(rank) +
+                  "; the recorded ranks are " + list);
     }
   }
 }

@@ -11,7 +11,8 @@
 namespace foretrace {
 namespace {
 
-/// Among records with the same times, the inner one comes later.
+/// Nesting level of a record: among records with the same times, the inner one has the higher
+/// level.
 int nesting(HostKind kind) {
   if (kind == HostKind::annotation) return 0;
   if (kind == HostKind::python) return 1;
@@ -36,8 +37,9 @@ bool is_absolute_path(std::string_view file) {
   return file.starts_with('/') || (file.size() > 2 && file[1] == ':');
 }
 
-/// Own files are shown from the folder of the script that was started, or of all of them if that is
-/// not known; those beside it from where their ways part.
+/// Shortens the paths of the user's own files: they become relative to the folder of the script
+/// that was started, or to the folder common to all if the script is unknown. Files outside that
+/// folder become relative to the last folder they share with it.
 void make_portable(std::vector<CallSite>& sites) {
   std::string root;
   bool known = false, script = false;
@@ -54,14 +56,14 @@ void make_portable(std::vector<CallSite>& sites) {
     site.file = portable_file(site.file);
     if (!own || !is_absolute_path(site.file)) continue;
     std::string_view shared = common_folder(root, folder_of(site.file));
-    // Without anything in common the last folder tells files of one name apart.
+    // If nothing is shared, the last folder stays, to distinguish files of one name.
     if (!has_folder(shared.substr(0, shared.empty() ? 0 : shared.size() - 1)))
       shared = folder_of(folder_of(site.file).substr(0, folder_of(site.file).size() - 1));
     site.file.erase(0, shared.size());
   }
 }
 
-/// Texts, each once. The first is empty.
+/// Numbers texts. Number 0 is the empty text.
 class Texts {
  public:
   std::uint32_t number(const std::string& text) {
@@ -78,13 +80,14 @@ class Texts {
   std::unordered_map<std::string, std::uint32_t> numbers_{{"", 0}};
 };
 
-/// A frame that a stack or a Python record names, and how much it tells.
+/// A frame of a stack or a Python record, and whose code it is.
 struct FoundSite {
   std::uint32_t site = kNone;
   CodeOrigin origin = CodeOrigin::standard;
 };
 
-/// Goes through the nested records of each thread.
+/// Finds the call site, ops and call of each host record, from the nesting of records on its
+/// thread.
 class Surroundings {
  public:
   struct Place {
@@ -109,7 +112,7 @@ class Surroundings {
 
   const Place& of_record(std::uint32_t record) const { return places_[record]; }
 
-  /// The best frame of a stack that has the innermost first.
+  /// The best frame of a stack, which lists the innermost first.
   FoundSite in_stack(NameId stack) {
     const auto number = static_cast<std::size_t>(stack);
     if (stack_read_[number] != 0) return of_stack_[number];
@@ -138,7 +141,8 @@ class Surroundings {
     std::int64_t finish;
     Place place;
   };
-  static constexpr FoundSite kUnread{kNone, CodeOrigin::own};  ///< A site it never is otherwise.
+  /// A combination that no read frame has.
+  static constexpr FoundSite kUnread{kNone, CodeOrigin::own};
 
   void walk(std::vector<std::uint32_t>& records) {
     std::stable_sort(records.begin(), records.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -168,7 +172,7 @@ class Surroundings {
       return place;
     }
     if (host.kind != HostKind::op) return place;
-    // The number of a step is not the same in all steps.
+    // Step markers are left out of the path, because their numbers differ.
     if (!step_name(trace_.names[host.name])) extend(place, place.call);
     if (host.details < trace_.op_details.size())
       improve(place.found, in_stack(trace_.op_details[host.details].stack), true);
@@ -186,8 +190,8 @@ class Surroundings {
     if (place.op == 0) place.op = op;
   }
 
-  /// Frames of PyTorch and of Python itself tell nothing. `further_in`: of two that tell as much
-  /// the other is better.
+  /// Replaces `best` if `other` is closer to the user's code; frames of PyTorch and of Python
+  /// itself never count. `further_in` means that `other` wins a tie.
   static void improve(FoundSite& best, FoundSite other, bool further_in) {
     if (other.site == kNone || other.origin > CodeOrigin::package) return;
     if (best.site == kNone || other.origin < best.origin ||
@@ -215,13 +219,14 @@ class Surroundings {
   std::vector<char> stack_read_;
   std::vector<std::uint32_t> name_number_;
   Texts paths_, names_;
-  std::unordered_map<std::uint64_t, std::uint32_t> longer_;  ///< Path and op to path.
+  /// By outer path and op: the longer path.
+  std::unordered_map<std::uint64_t, std::uint32_t> longer_;
   std::vector<CallSite> sites_;
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
-/// Which host record made a device record: the call of its correlation id, else the op that the
-/// profiler links it with.
+/// Finds the host record that made a device record: the call with its correlation id, otherwise the
+/// op that the profiler links with it.
 class Makers {
  public:
   explicit Makers(const Trace& trace) : trace_(trace) {
@@ -245,7 +250,7 @@ class Makers {
  private:
   using Numbers = std::unordered_map<std::uint32_t, std::uint32_t>;
 
-  /// A call that contains another with its number is the one that counts.
+  /// If several records have a number, the longest counts, because it contains the others.
   void offer(Numbers& numbers, std::uint32_t number, std::uint32_t record) const {
     const auto [found, added] = numbers.try_emplace(number, record);
     if (!added && trace_.hosts[record].duration_ns > trace_.hosts[found->second].duration_ns)

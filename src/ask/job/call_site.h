@@ -2,7 +2,7 @@
 
 // Where in the program a task comes from: the source line of the user's own code, the op and the
 // module around the call that made it. The same program gives the same names on another machine, in
-// another run and after other tasks were added or taken away.
+// another run, and after other tasks were added or deleted.
 //
 //     train.py(88): main            -> site   {"train.py", 88, "main"}
 //       aten::item                  -> op     "aten::item"
@@ -10,8 +10,8 @@
 //           cudaStreamSynchronize   -> the task
 //
 // A kernel, copy or collective has the place of the call that launched it. Frames come from a
-// profiler's Python records, or from the stacks that it keeps of ops. What the threads of autograd
-// launch has no frame of its own.
+// profiler's Python records, or from the stacks that it keeps with ops. Work launched by autograd's
+// threads has no frame of its own.
 
 #include <cstdint>
 #include <optional>
@@ -25,8 +25,9 @@
 namespace foretrace {
 
 struct CallSite {
-  std::string file;  ///< As recorded, but without what differs between machines: "train.py".
-  int line = 0;      ///< 0 where unknown.
+  /// As recorded, but without the folders that differ between machines: "train.py".
+  std::string file;
+  int line = 0;  ///< 0 if unknown.
   std::string function;
   friend bool operator==(const CallSite&, const CallSite&) = default;
 };
@@ -35,16 +36,16 @@ struct CallSite {
 std::string to_text(const CallSite& site);
 
 /// Knows the call site of every task of an inferred graph. Construction is about linear in the
-/// records. A task whose record is none of the trace's has no place.
+/// records. A task without a record in the trace has no place.
 class CallSites {
  public:
   CallSites(const Trace& trace, const Graph& graph);
 
-  /// The innermost frame of the user's own code around the call; of a package if there is none, and
-  /// nothing where no stack was recorded.
+  /// The innermost frame of the user's own code around the call, or of a package if there is none.
+  /// Returns nullopt if no stack was recorded.
   std::optional<CallSite> site(TaskId task) const;
   /// Names of the ops around the call, outermost first, joined by '/': "aten::linear/aten::addmm".
-  /// Empty where there is none.
+  /// Empty if there is none.
   std::string_view op_path(TaskId task) const;
   /// Name of the outermost op around the call.
   std::string_view op(TaskId task) const;
@@ -52,7 +53,7 @@ class CallSites {
   std::string_view call(TaskId task) const;
 
  private:
-  /// Into the lists below.
+  /// Indices into the lists below.
   struct Place {
     std::uint32_t site = kNone, path = 0, op = 0, call = 0;
   };

@@ -9,8 +9,8 @@
 namespace foretrace {
 namespace {
 
-/// A straggler works so many times as long as ranks do in the median, and the others wait for at
-/// least this share of their step.
+/// A straggler works at least this many times as long as the median of the other ranks, and these
+/// wait for at least this share of its step.
 constexpr double kClearlyLonger = 1.1;
 constexpr double kClearlyWaiting = 0.1;
 

@@ -1,10 +1,10 @@
 #pragma once
 
-// Picks the rank of a job that a question is answered for.
+// Picks the rank of a job for which a question is answered.
 //
-//     the slowest     the others wait for it: it tells how long the job takes
-//     the fullest     tells whether the job fits
-//     the straggler   the one that collectives of all others wait for: what to look into
+//     the slowest     determines how long the job takes, because the others wait for it
+//     the fullest     determines whether the job fits into memory
+//     the straggler   holds up the collectives of all others: the rank to look into
 
 #include <compare>
 #include <cstddef>
@@ -18,12 +18,11 @@
 
 namespace foretrace {
 
-/// Goes through the ranks of a job, and remembers the one with most of something: of equal ones the
-/// first.
+/// Remembers the rank with the greatest measure among those considered; the first of equal ones.
 template <class Measure>
 class RankWithMost {
  public:
-  /// Whether it has more than all before it.
+  /// Returns whether `rank` has more than all before it.
   bool consider(std::size_t rank, const Measure& measure) {
     if (rank_ && !(measure > most_)) return false;
     rank_ = rank;
@@ -40,10 +39,10 @@ class RankWithMost {
   Measure most_{};
 };
 
-/// By the step time.
+/// The rank with the longest step.
 using Slowest = RankWithMost<Nanoseconds>;
 
-/// Memory that a rank needs of a device. Requests that were refused need more than any device has.
+/// Memory that a rank needs of a device. A refused request counts as more than any device has.
 struct MemoryNeed {
   bool is_refused = false;
   Bytes reserved{}, allocated{};
@@ -59,12 +58,12 @@ struct RankTimes {
   Nanoseconds step{0}, own{0};
 };
 
-/// Medians over the ranks that are not the straggler.
+/// The rank that the others wait for; times are medians over the other ranks.
 struct Straggler {
   std::size_t rank = 0;
   Nanoseconds others_own{0}, others_wait{0};
 };
-/// Nothing where no rank clearly keeps the others waiting.
+/// Returns nullopt if no rank clearly keeps the others waiting.
 std::optional<Straggler> straggler_among(const std::vector<RankTimes>& ranks);
 
 }  // namespace foretrace

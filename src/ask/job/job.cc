@@ -62,7 +62,7 @@ std::vector<std::string> labels_of(const Job& job) {
   return labels;
 }
 
-/// By rank, what its collectives that others recorded too waited for these.
+/// For each rank, how long each of its collectives that others recorded too waited for these.
 std::vector<std::map<TaskId, Nanoseconds>> waits_of(const Job& job) {
   std::vector<std::map<TaskId, Nanoseconds>> waits(job.ranks.size());
   for (const Meeting& meeting : job.join.meetings) {
@@ -73,8 +73,8 @@ std::vector<std::map<TaskId, Nanoseconds>> waits_of(const Job& job) {
   return waits;
 }
 
-/// Replaces what infer() guessed of the waits of each rank for others: they are open time if the
-/// rank is looked at alone, and none if the others are there.
+/// Replaces the waits for other ranks that infer() guessed. They are open time if `are_open`, for a
+/// rank that is examined alone; they are explained if the other ranks are replayed with it.
 void set_waits(Job& job, bool are_open) {
   const std::vector<std::map<TaskId, Nanoseconds>> waits = waits_of(job);
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
@@ -92,7 +92,7 @@ void set_waits(Job& job, bool are_open) {
   }
 }
 
-/// In place of what infer() says of a rank alone.
+/// Replaces the assumption that infer() makes about a rank alone.
 void set_assumptions(Job& job) {
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     const RankMeetings& met = job.join.ranks[i];
@@ -114,7 +114,7 @@ void list_world(Job& job) {
     job.world.push_back({job.ranks[i].number, i, true});
 }
 
-/// The recorded ranks stand for the others that are wanted.
+/// Adds the ranks that were not recorded; recorded ones stand for them.
 void take_world(Job& job) {
   for (std::size_t i = job.ranks.size(); i < job.join.world.size(); ++i) {
     const RankJoin::WorldRank& rank = job.join.world[i];
@@ -123,7 +123,8 @@ void take_world(Job& job) {
   }
 }
 
-/// Recorded waits go forward in time, and so in no cycle, unless clocks are off.
+/// Whether waits between ranks form a cycle. Recorded waits go forward in time, so that happens
+/// only if clocks are off.
 bool has_cycle(const Job& job) {
   if (job.join.crossed == 0) return false;
   try {
@@ -174,7 +175,7 @@ std::string Job::place(const Rank& rank) const {
 }
 
 std::vector<InputFile> Job::inputs() const {
-  std::map<std::string, std::string> formats;  // By path.
+  std::map<std::string, std::string> formats;  // Keyed by path.
   for (const Rank& rank : ranks) {
     for (const SourceFile& file : rank.files) formats.try_emplace(file.path, file.format);
   }

@@ -5,9 +5,9 @@
 //
 //     files --import--> traces --infer--> ranks --join--> meetings
 //
-// Each rank keeps a graph of its own, which transforms edit. Where ranks meet, in collectives and
-// messages, is listed beside them: replay() makes each wait for the last one. chosen_rank.h picks
-// the rank that a question is answered for.
+// Each rank keeps a graph of its own, which transforms edit. The meetings of ranks, in collectives
+// and messages, are listed beside the graphs: replay() makes each member wait for the last one.
+// chosen_rank.h picks the rank for which a question is answered.
 
 #include <cstdint>
 #include <map>
@@ -28,87 +28,89 @@ namespace foretrace {
 struct Rank {
   std::int32_t number = 0;
   Inference inference;
-  /// Memory snapshots have no times; those of their graph are positions in a history.
+  /// Memory snapshots have no times; times in their graph are positions in a history.
   bool is_snapshot = false;
-  Notes import_notes;  ///< Lists oddities that the importer found.
-  /// The greatest level that the recorded allocator reports for each device.
+  Notes import_notes;  ///< Oddities that the importer found.
+  /// Greatest reserved memory that the recorded allocator reports for each device.
   std::map<std::int32_t, Bytes> recorded_reserved;
   std::vector<SourceFile> files;
-  std::optional<Trace> trace;  ///< Only where JobOptions ask for it.
-  std::string refused;         ///< Why there is no graph; only where JobOptions ask for such ranks.
+  std::optional<Trace> trace;  ///< Only with JobOptions::keep_traces.
+  std::string refused;  ///< The reason why there is no graph; only with JobOptions::keep_refused.
 };
 
-/// A rank of the whole job: recorded, or taken to be like one that was.
+/// A rank of the whole job: recorded, or assumed to be like a recorded one.
 struct WorldRank {
   std::int32_t number = 0;
-  std::uint32_t recorded = 0;  ///< Into Job::ranks.
+  std::uint32_t recorded = 0;  ///< Index into Job::ranks.
   bool is_recorded = true;
 };
 
 struct Job {
   std::string path;         ///< As given.
-  std::vector<Rank> ranks;  ///< Recorded ranks in order of their numbers. At least one.
-  /// All that are replayed: the recorded ones, and others in order of their numbers where more are
-  /// asked for.
+  std::vector<Rank> ranks;  ///< Recorded ranks, sorted by number; at least one.
+  /// The ranks that are replayed: the recorded ones, then further ones, sorted by number, if
+  /// JobOptions::world_size asks for them.
   std::vector<WorldRank> world;
-  RankJoin join;  ///< Its meetings are of `world`. Empty for a single rank, and if not asked for.
-  std::string apart;  ///< Why the recordings are not of one job; empty if they are.
+  /// Meetings between the ranks of `world`. Empty for a single rank, and if not asked for.
+  RankJoin join;
+  std::string apart;  ///< The reason why the recordings are not of one job; empty if they are.
 
-  /// Stands in front of errors of a rank: "runs/7: rank 1", and the path alone for the only rank.
+  /// Prefix for errors of a rank: "runs/7: rank 1", or just the path if it is the only rank.
   std::string place(const Rank& rank) const;
-  /// The files that the ranks were read from, each once, in order of their paths. Reads them again
-  /// for their checksums, on all cores. Throws TraceError.
+  /// The files that the ranks were read from, each once, sorted by path. Reads them again for their
+  /// checksums, on all cores. Throws TraceError.
   std::vector<InputFile> inputs() const;
   bool has_snapshots() const;
   /// Whether ranks wait for each other.
   bool is_joined() const { return !join.meetings.empty(); }
 };
 
-/// Whether ranks wait for each other.
+/// Whether to join the ranks, so that they wait for each other.
 enum class Joining : std::uint8_t {
   none,
-  if_one_job,  ///< Job::apart says why recordings are not of one job.
-  required,    ///< Recordings that are not of one job are a TraceError.
+  if_one_job,  ///< Joins the ranks if they are of one job; otherwise Job::apart gives the reason.
+  required,    ///< Throws TraceError if the recordings are not of one job.
 };
 
 struct JobOptions {
   ImportOptions reading = {};
-  /// Ranks keep what was recorded. Otherwise each trace goes as soon as its graph is made.
+  /// Ranks keep their traces. Otherwise each trace is freed as soon as its graph is made.
   bool keep_traces = false;
-  /// Ranks that infer() refuses are part of the job. Otherwise they are a TraceError.
+  /// Ranks that infer() refuses are part of the job. Otherwise they cause a TraceError.
   bool keep_refused = false;
   Joining joining = Joining::none;
-  /// A rank of them will be looked at alone: its waits for others are open time.
+  /// One rank will be examined alone: its waits for others are open time.
   bool keeps_waits_open = false;
-  /// Ranks of the whole job; 0: as many as were recorded. The recorded ones stand for the others,
-  /// by their places in the groups; see join_ranks().
+  /// Number of ranks of the whole job; 0 means as many as were recorded. Recorded ranks stand for
+  /// the others, by their places in the groups; see join_ranks().
   std::int32_t world_size = 0;
 };
 
 /// Imports rank after rank, and infers them on all cores. Throws TraceError.
 Job read_job(const std::string& path, const JobOptions& options = {});
 
-/// The rank of a job on one GPU. Throws Error, with `hint` at its end, where there are several.
+/// The rank of a job on one GPU. Throws Error, with `hint` at its end, if there are several ranks.
 const Rank& only_rank(const Job& job, const std::string& hint = "");
 
-/// Closes the open time that JobOptions::keeps_waits_open left: waits of joined ranks.
+/// Marks the waits of joined ranks as explained, which JobOptions::keeps_waits_open left as open
+/// time.
 void explain_waits(Job& job);
 
-/// The job of ranks that were inferred already: without files or traces. Throws TraceError if they
-/// are not of one job.
+/// Makes a job of inferred ranks, without files or traces. Throws TraceError if they are not of one
+/// job.
 Job job_of(std::vector<Inference> ranks);
 
-/// Replays a graph for each rank of the world, together where ranks meet. Ranks may share a graph:
-/// their own, or an edited clone of it. Throws as simulate() does.
+/// Replays one graph for each rank of the world, together if ranks meet. Ranks may share a graph,
+/// which is their own or an edited clone of it. Throws as simulate() does.
 JointReplay replay(const Job& job, std::span<const Graph* const> graphs,
                    const JointOptions& options = {});
-/// The same graphs, each with the time at which its rank begins; 0 where ranks do not meet.
+/// The same graphs, each with the time at which its rank begins; 0 if ranks do not meet.
 std::vector<JoinedGraph> joined_graphs(const Job& job, std::span<const Graph* const> graphs);
-/// The graphs as recorded, by rank of the world.
+/// The recorded graphs, by rank of the world.
 std::vector<const Graph*> graphs_of(const Job& job);
 
-/// Makes each task of a meeting last as long as in the replay, waits for other ranks included, so
-/// that a replay of the rank alone has the same times. `rank` is one of the world.
+/// Makes each task of a meeting last as long as in the replay, including its wait for other ranks,
+/// so that a replay of the rank alone has the same times. `rank` is an index into the world.
 void keep_waits(const Job& job, std::size_t rank, const Timeline& replayed, Graph& graph);
 
 Inference clone(const Inference& inference);

@@ -18,7 +18,7 @@ struct AddressRange {
   std::uint64_t begin = 0, end = 0;
 };
 
-/// From begin to end; ranges that touch are one.
+/// A set of address ranges [begin, end); ranges that touch are joined.
 class AddressRanges {
  public:
   void add(AddressRange range) {
@@ -60,7 +60,7 @@ AddressRange range_of(std::uint64_t address, std::int64_t bytes) {
   return {address, address + static_cast<std::uint64_t>(std::abs(bytes))};
 }
 
-/// Reads segments out of the addresses of blocks.
+/// Derives segments from the addresses of blocks.
 class TouchedLayout {
  public:
   explicit TouchedLayout(const RecordedMemory& memory)
@@ -90,7 +90,8 @@ class TouchedLayout {
     touched_[is_small(bytes) ? 0 : 1].add(range_of(address, bytes));
   }
 
-  /// But not what lies in segments that were only got during the recording.
+  /// Collects the addresses that blocks touch, except in segments that were allocated during the
+  /// recording.
   void collect_touched() {
     for (const EarlyBlock& block : early_) touch(block.address, block.bytes);
     AddressRanges fresh;
@@ -120,7 +121,7 @@ class TouchedLayout {
     for (const MemoryRecord* record : old_) uncut(range_of(record->address, record->bytes));
   }
 
-  /// No block lies in two segments.
+  /// Removes cuts inside a block, because no block lies in two segments.
   void uncut(AddressRange block) {
     cuts_.erase(cuts_.upper_bound(block.begin), cuts_.lower_bound(block.end));
   }
@@ -165,8 +166,8 @@ class TouchedLayout {
     }
   }
 
-  /// Segments end at multiples of 2 MiB. So large ones have the bytes up to there too, which tells
-  /// that the last block of a stretch was split off something larger.
+  /// Extends large segments to the next multiple of 2 MiB, where segments end. The extra bytes show
+  /// that the last block was split off something larger.
   void extend(std::vector<AllocatorSegment>& found) const {
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (found[i].is_small) continue;
@@ -196,12 +197,12 @@ class TouchedLayout {
 
   const RecordedMemory& memory_;
   std::vector<EarlyBlock> early_;
-  AddressRanges touched_[2];  ///< The first holds small blocks, the second large ones.
+  AddressRanges touched_[2];  ///< Small blocks, then large ones.
   std::vector<const MemoryRecord*> old_;
   std::set<std::uint64_t> cuts_;
 };
 
-/// Takes the events of a history back, from the state at its end.
+/// Undoes the events of a history, from the state at its end.
 class SnapshotLayout {
  public:
   SnapshotLayout(const Trace& trace, const RecordedMemory& memory) : memory_(memory) {
@@ -266,7 +267,7 @@ class SnapshotLayout {
     }
   }
 
-  /// Cuts what was mapped out of the segment that it became part of.
+  /// Cuts the pages that were mapped out of the segment that they became part of.
   void unmap(const MemoryRecord& record) {
     const AddressRange pages = range_of(record.address, record.bytes);
     auto at = segments_.upper_bound(record.address);

@@ -11,8 +11,8 @@
 
 namespace foretrace {
 
-/// One for each device with allocations; the caching allocator is replayed for those that are no
-/// host.
+/// Returns a peak for each device with allocations. The caching allocator is replayed for all
+/// devices except the host.
 std::vector<MemoryPeak> memory_peaks(const Graph& graph, const Timeline& timeline,
                                      const AllocatorSettings& settings);
 

@@ -9,14 +9,14 @@
 
 namespace foretrace {
 
-/// The recorded facts about a rank of the world, without its step time; only the number where ranks
-/// do not meet.
+/// The recorded facts about a rank of the world, without its step time; only its number if ranks do
+/// not meet.
 RankFacts rank_facts(const Job& job, std::size_t rank);
 
-/// A rank that the others wait for so much of the recording is worth a word. Chosen.
+/// Least share of the recording that the others must wait for a rank to be reported. Chosen.
 constexpr double kMuchWaiting = 0.02;
 
-/// Notes which rank the others wait for most, if that is much, or why ranks do not meet.
+/// Notes which rank the others wait for most, if that is long, or why ranks do not meet.
 void note_ranks(const Job& job, Notes& notes);
 
 }  // namespace foretrace

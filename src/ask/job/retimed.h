@@ -1,7 +1,7 @@
 #pragma once
 
-// Replays of one graph with other durations, gaps and lags. Compiling a graph costs several times
-// as much as replaying it, so whoever asks many such questions of one structure compiles it once.
+// Replays one graph with other durations, gaps and lags. Compiling a graph costs several times as
+// much as replaying it, so many such questions about one structure share a compiled graph.
 
 #include <cstddef>
 #include <memory>
@@ -16,15 +16,15 @@ namespace foretrace {
 /// Other times for some tasks and waits of a graph; tails stay as they are.
 struct Retiming {
   std::vector<std::pair<TaskId, Nanoseconds>> durations, gaps;
-  /// By the number of the dependency in each_dependency(), in that order.
+  /// Keyed by the number of the dependency in each_dependency(), in ascending order.
   std::vector<std::pair<std::size_t, Nanoseconds>> lags;
 };
 
-/// Writes it into a graph.
+/// Writes the new times into `graph`.
 void retime(Graph& graph, const Retiming& retiming);
 
-/// A compiled graph of which many retimings can be asked. Not for several threads at once; clones
-/// share what does not change.
+/// A compiled graph that answers many retimings. Not safe for concurrent use; clones share the
+/// parts that do not change.
 class Retimed {
  public:
   /// REQUIRES: all lanes of the graph are FIFO. Costs a little more than a replay.
@@ -39,7 +39,7 @@ class Retimed {
     explicit Recorded(const Graph& graph) : probes(graph), work(probes.work(graph)) {}
 
     StepProbes probes;
-    std::vector<Nanoseconds> work;  ///< Holds the work of the probes' streams.
+    std::vector<Nanoseconds> work;  ///< Work of the probes' streams.
     Compiled::LagPlaces places;
     std::vector<Nanoseconds> durations;  ///< In compiled order, as are the lags.
     std::vector<std::int64_t> lags;

@@ -28,12 +28,13 @@ PathPart part_of_path(TaskKind kind) {
   return PathPart::delays;
 }
 
-/// A task adds this time to its lane: less where it overlaps the task in front.
+/// Time that a task adds to its lane, which is less than its duration if it overlaps the previous
+/// task.
 Nanoseconds own_time(const Graph& graph, TaskId task) {
   return std::max(0ns, graph.task(task).duration - tail_in_front(graph, task));
 }
 
-/// Times count only inside this span, and are those of one of its steps.
+/// A span of time, outside of which nothing counts; sums are divided by its number of steps.
 struct Span {
   Nanoseconds from = Nanoseconds::min(), to = Nanoseconds::max();
   std::int64_t steps = 1;

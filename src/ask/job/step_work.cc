@@ -20,7 +20,7 @@ std::vector<LaneKey> lane_keys(const Graph& graph) {
 }  // namespace
 
 std::uint64_t KeyTable::key(TaskKind kind, std::string_view name) {
-  // The profiler numbers its markers of steps.
+  // The profiler's step markers end in a number, which is ignored.
   std::string text(to_string(kind));
   text += ' ';
   text += name.starts_with(kProfilerStep) ? kProfilerStep : name;

@@ -28,7 +28,8 @@ void write_all(int file, std::string_view text, const std::string& path) {
   }
 }
 
-/// With its line break; empty at the end. A last line without one is none.
+/// Reads a line with its line break. Returns false at the end, and for a last line without a break,
+/// whose text is then in `line`.
 bool next_line(std::istream& in, std::string& line) {
   if (!std::getline(in, line) || in.eof()) return false;
   line += '\n';
@@ -43,7 +44,7 @@ std::string first_line(const std::string& path, const AnswerKind& kind) {
   std::ifstream in(path, std::ios::binary);
   std::string line;
   if (!in) throw Error("cannot read '" + path + "'");
-  // Checked before looking for a line in what may be a large file of another kind.
+  // The first character is checked first, because a large file of another kind may have no lines.
   if (in.peek() != '{' || !next_line(in, line)) throw Error(path + ": " + not_answers(kind));
   return line;
 }
@@ -78,7 +79,7 @@ void AnswerFile::cut(std::uint64_t size) {
   if (::lseek(file_, static_cast<off_t>(size), SEEK_SET) < 0) cannot("write", path_);
 }
 
-/// Deletes only a file of answers: a mistyped path must not cost another file.
+/// Empties the file, but only if it has answers: a mistyped path must not cost another file.
 void AnswerFile::forget() {
   if (std::filesystem::file_size(path_) > 0) {
     const std::string line =
@@ -121,7 +122,7 @@ void AnswerFile::read() {
     throw Error(other);
   in.clear();
   if (!next_line(in, line)) {
-    // Nothing, or a first line that was torn.
+    // The file is empty, or its first line is torn.
     if (!expected.starts_with(line)) throw Error(other);
     return begin();
   }
@@ -135,7 +136,7 @@ void AnswerFile::read() {
     try {
       form_.known(next_, std::string_view(line).substr(0, line.size() - 1));
     } catch (const Error&) {
-      break;  // A line damaged by a crash of the machine is asked again, with all after it.
+      break;  // From a line damaged by a crash on, points are asked again.
     }
     size += line.size();
   }
@@ -157,17 +158,18 @@ namespace {
 
 constexpr std::size_t kMostNamed = 32;
 
-/// A file of a shard.
+/// The file of one shard.
 struct ShardFile {
   std::string path;
   SweepFileHeader header;
 };
 
-/// The files that are merged.
+/// The shards that are merged.
 struct Merged {
   const AnswerKind& kind;
   bool has_rows = false;
-  std::vector<ShardFile> shards{};  ///< In order.
+  /// In order; the path is empty if no file was given for a shard.
+  std::vector<ShardFile> shards{};
 };
 
 void check_alike(const AnswerKind& kind, const ShardFile& shard, const ShardFile& other) {
@@ -179,7 +181,7 @@ void check_alike(const AnswerKind& kind, const ShardFile& shard, const ShardFile
               other.path + "' is one of " + std::to_string(other.header.shards));
 }
 
-/// A shard that no file was of has no path.
+/// Throws Error if files of shards are missing.
 void check_complete(const Merged& merged) {
   const std::vector<ShardFile>& shards = merged.shards;
   std::string missing;
@@ -214,7 +216,7 @@ void put_in_order(const std::vector<std::string>& files, Merged& merged) {
   check_complete(merged);
 }
 
-/// The number in the line of a point.
+/// Reads the number of a point from its line.
 std::uint64_t number_of_line(std::string_view line, bool is_row) {
   constexpr std::string_view kBegin = "{\"point\":";
   if (!is_row) {

@@ -1,13 +1,14 @@
 #pragma once
 
-// A file of answers that grows while they are found. It can be cut off anywhere, by a kill or a
+// A file of answers that grows while they are computed. It may be cut off anywhere, by a kill or a
 // full disk, and continued: whole lines are kept, a torn one is cut, and in the end the bytes are
 // those of a run that was never stopped.
 //
-//     {"schema": ..., "points": 10000, ...}      the first line says which questions
-//     {"point": 0, ...}                          a line for each, in their order
+//     {"schema": ..., "points": 10000, ...}      the first line identifies the questions
+//     {"point": 0, ...}                          one line for each answer, in order
 //
-// A file of rows begins with a heading instead; its first line is in a file next to it.
+// A file of rows begins with a heading instead; the line that identifies the questions is in a file
+// next to it.
 
 #include <cstdint>
 #include <functional>
@@ -22,20 +23,20 @@ namespace foretrace {
 
 struct AnswerFileForm {
   AnswerKind kind;
-  std::string header;     ///< The first line, with its line break; of this shard.
-  std::string heading{};  ///< Of rows; empty: there are none.
-  /// The reason, in words, why the file with this first line is not of the same questions; empty if
-  /// it is.
+  std::string header;     ///< First line, with its line break, for this shard.
+  std::string heading{};  ///< Heading of a file of rows, with its line break; empty otherwise.
+  /// Returns the reason why the file with this first line belongs to other questions; empty if it
+  /// does not.
   std::function<std::string(const std::string& line)> difference;
-  /// Takes a line without its break. Throws Error if it is not one of this point.
+  /// Called with each known line, without its break. Throws Error if it is no answer to this point.
   std::function<void(std::uint64_t number, std::string_view line)> known;
-  std::string option = "--output";  ///< That names the file.
+  std::string option = "--output";  ///< Option that names the file.
 };
 
 class AnswerFile {
  public:
-  /// Opens or makes the file, and reads what it has. `fresh`: deletes that. Throws Error if it
-  /// belongs to other questions, or if another process writes it.
+  /// Opens or creates the file, and reads its answers; `fresh` deletes them. Throws Error if it
+  /// belongs to other questions, or if another process is writing it.
   AnswerFile(std::string path, AnswerFileForm form, bool fresh);
   ~AnswerFile();
   AnswerFile(const AnswerFile&) = delete;
@@ -46,9 +47,9 @@ class AnswerFile {
   /// The first point that the file did not have when it was opened.
   std::uint64_t next() const { return next_; }
 
-  /// With its line break.
+  /// Adds a line, with its line break, which flush() writes.
   void add(std::string_view line);
-  /// Throws Error if it cannot be written; earlier output is kept.
+  /// Throws Error if the file cannot be written; earlier output is kept.
   void flush();
 
  private:
@@ -66,11 +67,11 @@ class AnswerFile {
   std::string waiting_;  ///< Not yet written.
 };
 
-/// For a file of rows, the file next to it with the first line.
+/// The file next to a file of rows, which contains the line that identifies the questions.
 std::string header_file_of(const std::string& path);
 
-/// Merges files of shards, as one process would have written them. Throws Error naming parts that
-/// are missing, double or of other questions.
+/// Merges files of shards into the file that one process would have written. Throws Error if parts
+/// are missing, occur twice, or belong to other questions.
 void merge_answers(const std::vector<std::string>& files, const std::string& output,
                    const AnswerKind& kind, bool has_rows);
 

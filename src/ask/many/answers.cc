@@ -20,7 +20,7 @@ std::string_view verdict_name(Verdict verdict) {
   return verdict == Verdict::holds ? "holds" : "fails";
 }
 
-/// Figures of the last step of each name, as assertions see them.
+/// Figures of the applied steps, as assertions see them: of steps of one name, the last counts.
 std::vector<SweepFigure> last_figures(std::span<const AppliedStep> steps) {
   std::vector<SweepFigure> figures;
   for (const AppliedStep& step : steps) {
@@ -145,7 +145,7 @@ void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
     shared.structure = std::make_unique<const SweepStructure>(
         shared.job->job, shared.parsed, shared.shape->tail, donors_, questions_.wanted());
   } catch (const Error&) {
-    return;  // Each question then reports the error itself.
+    return;  // Each question then reports the error by itself.
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Answers questions of a sweep: each alone, as predict() does, or together where they share a
-// structure. May be called from several threads.
+// Answers the questions of a sweep: each alone, as predict() does, or together if they share a
+// structure. Safe to call from several threads.
 
 #include <atomic>
 #include <map>
@@ -25,24 +25,27 @@ struct SharedStructure {
   std::once_flag made;
   const SharedShape* shape = nullptr;
   const SweptJob* job = nullptr;
-  nlohmann::json scenario;                          ///< Scenario of one of the questions.
-  Scenario parsed;                                  ///< The same.
-  std::unique_ptr<const SweepStructure> structure;  ///< None where it is of no use.
+  nlohmann::json scenario;  ///< Scenario of one of the questions.
+  Scenario parsed;          ///< `scenario`, parsed.
+  /// nullptr if questions must be answered alone.
+  std::unique_ptr<const SweepStructure> structure;
 };
 
 /// A question that is being answered.
 struct Asked {
   std::uint64_t number = 0;
-  std::vector<SweepValue> values = {};  ///< Without any they are those that the plan has for it.
-  std::string structure = {};           ///< Same text, same structure; empty: has one for itself.
+  std::vector<SweepValue> values = {};  ///< If empty, the plan has the values for this question.
+  /// Questions with the same text share a structure; empty if it shares none.
+  std::string structure = {};
   std::optional<SweepPoint> answer = {};
-  bool holds = true;  ///< Every assertion at the most likely value, however far it is trusted.
-  Trust trust = {};   ///< Where changes are weighed: the facts behind the grade.
+  /// Whether every assertion holds at the most likely value, however far it is trusted.
+  bool holds = true;
+  Trust trust = {};  ///< If changes are weighed, the facts behind the grade.
 };
 
-/// Questions that one thread answers in one go.
+/// Questions that one thread answers together.
 struct SweepTask {
-  std::vector<std::size_t> places;  ///< In the block.
+  std::vector<std::size_t> places;  ///< Indices of the questions in the block.
   std::shared_ptr<SharedStructure> structure;
 };
 
@@ -51,7 +54,7 @@ class SweepAnswers {
   explicit SweepAnswers(const SweepQuestions& questions)
       : questions_(questions), donors_(questions.options.reading) {}
 
-  /// The values of a question, and with whom it shares its structure.
+  /// Fills in the values of a question, and the text that identifies its structure.
   void prepare(Asked& asked) const;
   void answer(const SweepTask& task, std::vector<Asked>& block, SweepScratch& scratch) const;
   std::uint64_t answered_together() const { return together_count_; }
@@ -59,17 +62,19 @@ class SweepAnswers {
  private:
   SweepPoint blank(const Asked& asked) const;
   void refuse(const Error& error, Asked& asked) const;
-  /// By itself, as predict() would answer it. Never throws Error.
+  /// Answers a question by itself, as predict() would. An Error becomes its answer.
   void answer_alone(Asked& asked) const;
-  /// Compared with the job as recorded, whose facts grade it unless its own replay did.
+  /// Fills in the answer from a prediction, compared with the job as recorded. The trust is that of
+  /// the recording, unless changes are weighed.
   void answer_by(const Scenario& scenario, const SweptJob& job, Prediction prediction,
                  Asked& asked) const;
   std::vector<std::string> verdicts(const Scenario& scenario, const Prediction& prediction) const;
   void make(SharedStructure& shared, const Asked& asked) const;
-  /// The retiming transforms of a question; false if one of them does not only retime after all.
+  /// Adds the retiming transforms of a question. Returns false if one of them does not only retime
+  /// after all.
   bool add_tail(const SharedStructure& shared, const Asked& asked,
                 std::vector<std::unique_ptr<Transform>>& made, SweepQuestion& question) const;
-  /// At most SweepScratch::kSets questions.
+  /// Answers at most SweepScratch::kSets questions in one replay.
   void together(const SharedStructure& shared, std::span<Asked* const> questions,
                 SweepScratch& scratch) const;
   void take(const SharedStructure& shared, const SweepStructure::Answer& answer,

@@ -14,18 +14,18 @@ namespace foretrace {
 
 struct SweptJob;
 
-/// May be asked by several threads at once.
+/// Safe to use from several threads at once.
 class HeldJob {
  public:
   /// Throws TraceError.
   HeldJob(const std::string& path, const ImportOptions& reading, std::int32_t world_size = 0);
   ~HeldJob();
 
-  /// As the functions of these names, which read the job for each question.
+  /// Like the functions of the same names, which read the job for each question.
   Prediction predict(const Scenario& scenario, PredictOptions options) const;
   Curve vary(const Scenario& scenario, const Vary& question, PredictOptions options) const;
   /// The step time and the memory of predict(), from one replay: the interval is as wide as the
-  /// recorded steps vary, the grade is that of the recording, and nothing says where time goes.
+  /// variation of recorded steps, the grade is that of the recording, and there is no breakdown.
   Prediction quick(const Scenario& scenario) const;
 
  private:
@@ -36,7 +36,7 @@ class HeldJob {
   Job job_;
   std::vector<InputFile> inputs_;
   mutable std::once_flag examined_;
-  mutable std::unique_ptr<const SweptJob> recorded_;  ///< Once somebody asks quickly.
+  mutable std::unique_ptr<const SweptJob> recorded_;  ///< Made by the first call of quick().
 };
 
 }  // namespace foretrace

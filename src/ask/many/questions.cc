@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Their defaults, and the sweep as it was written.
+/// The scenario with all defaults, and with its sweep as written.
 std::string written(const Json& scenario, const SweepPlan& plan) {
   Json text = plan.base();
   for (const char* key : {"sweep", "matrix"}) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The questions of a sweep and their subject: the plan, the traces with their baselines, and
-// everything common to all answers.
+// The questions of a sweep, the traces they are about with their baselines, and everything that is
+// common to all answers.
 
 #include <deque>
 #include <map>
@@ -19,19 +19,20 @@
 
 namespace foretrace {
 
-/// A trace that is asked about.
+/// A job that questions are about.
 struct SweptJob {
   const Job& job;
   std::vector<Baseline> baselines;  ///< By rank.
-  Slowest slowest;                  ///< As recorded.
+  Slowest slowest;                  ///< The slowest rank, as recorded.
 
   const Prediction& recorded() const { return baselines[slowest.rank()].prediction; }
 };
 
-/// `job` must outlive it.
+/// `job` must outlive the result.
 SweptJob swept_job(const Job& job, const SweepOptions& options);
 
-/// Which settings of a combination of alternatives only retime.
+/// Which settings of a combination only change durations. `tail` is the first of the transforms
+/// that retime.
 struct SharedShape {
   std::size_t tail = 0;
   std::vector<char> retimes;  ///< By axis.
@@ -42,15 +43,15 @@ class SweepQuestions {
  public:
   SweepQuestions(const nlohmann::json& scenario, const std::string& sweep_folder,
                  const SweepOptions& with);
-  /// `scenario` as a text, for the header.
+  /// `scenario` is its text for the header.
   SweepQuestions(SweepPlan planned, std::string scenario, const SweepOptions& with);
 
   SweepQuestions(const SweepQuestions&) = delete;
   SweepQuestions& operator=(const SweepQuestions&) = delete;
 
-  /// All that are asked about. Throws Error.
+  /// Reads all traces that questions are about. Throws Error.
   void read_traces();
-  /// In place of reading one. The job must outlive the questions.
+  /// Asks about a job that was read already; it must outlive the questions.
   void ask_about(const Job& job);
   void take(Job job) { ask_about(jobs_.emplace_back(std::move(job))); }
 
@@ -64,19 +65,19 @@ class SweepQuestions {
   SweepHeader header;
   std::vector<SharedShape> shapes;        ///< By combination.
   std::map<std::string, SweptJob> known;  ///< By path.
-  /// The only transform whose figures answers have, counted from the last, which is 1; 0: none has.
-  /// Without it all have theirs.
+  /// Selects the transform whose figures the answers contain, counted from the last, which is 1; 0
+  /// selects none. If empty, answers contain the figures of all transforms.
   std::optional<std::size_t> reported;
 
  private:
-  /// Assertions and shape of a combination.
+  /// Adds the assertions and the shape of a combination.
   void note(const SweepCombination& combination);
-  /// The first values listed; for ranges their ends, even if values are drawn.
+  /// The first values of a combination. A range begins with its ends, even if values are drawn.
   static std::vector<SweepValue> first_values(const SweepCombination& combination);
   void check_wanted(const std::string& text) const;
-  /// Paths of all traces that are asked about.
+  /// Paths of all traces that questions are about.
   std::set<std::string> trace_paths() const;
-  /// Traces that transforms learn from, and machine files.
+  /// Adds the checksums of traces that transforms learn from, and of machine files.
   void read_other_files();
   void add_job(const std::string& path, const Job& job);
   void describe_recorded();

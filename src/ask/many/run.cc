@@ -11,8 +11,8 @@
 namespace foretrace {
 namespace {
 
-/// Takes questions in blocks, each of about the time between two flushes, so that those with the
-/// same structure are answered together and yet little is lost when the program is killed.
+/// Answers questions in blocks that take about the time between two flushes, so that questions with
+/// the same structure are answered together and yet little is lost when the program is killed.
 class SweepRun {
  public:
   SweepRun(const SweepQuestions& questions, const SweepAnswers& answers, const AnswerSink& sink,
@@ -70,10 +70,11 @@ class SweepRun {
     }
   }
 
-  /// Questions with the same structure are adjacent, in the order of the first of them.
+  /// Groups the questions of a block by structure, in the order of the first of each group.
   std::vector<SweepTask> tasks_of(const std::vector<Asked>& block) {
     std::vector<SweepTask> tasks;
-    std::map<std::string, std::size_t> open;  // The task that takes more questions.
+    // By structure: the task that can take more questions.
+    std::map<std::string, std::size_t> open;
     std::map<std::string, std::shared_ptr<SharedStructure>> structures;
     used_.clear();
     done_.assign(block.size(), 0);
@@ -109,7 +110,7 @@ class SweepRun {
     return made;
   }
 
-  /// Passes on the answers up to the first gap.
+  /// Passes on the answers up to the first one that is missing.
   void take(std::vector<Asked>& block, bool at_end) {
     for (; taken_ < block.size() && done_[taken_] != 0; ++taken_)
       sink_.take(std::move(block[taken_]));
@@ -125,7 +126,7 @@ class SweepRun {
   const std::atomic<bool>& stop_;
   std::vector<SweepScratch> scratch_;  ///< By thread.
   std::map<std::string, std::shared_ptr<SharedStructure>> kept_;
-  std::set<std::string> used_;  ///< In this block.
+  std::set<std::string> used_;  ///< Structures used in this block.
   std::size_t most_kept_ = 4;
   std::mutex mutex_;
   std::vector<char> done_;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Answers the questions that a chooser asks for, in rounds: all points of a sweep in their order,
-// or along an axis where an assertion begins or ceases to hold.
+// Answers the questions that a chooser asks, in rounds: all points of a sweep in order, or points
+// along an axis to find where an assertion begins or ceases to hold.
 //
 //     chooser --questions--> run --answers--> take --.
 //        ^                                           |
@@ -16,8 +16,8 @@
 
 namespace foretrace {
 
-/// The next questions, at most as many; none when all are answered. It is called when those before
-/// are all taken.
+/// Returns the next questions, at most `most`; none when all are answered. It is called when all
+/// previous answers were taken.
 using Chooser = std::function<std::vector<Asked>(std::size_t most)>;
 
 /// The questions from `first` up to but not including `end`.

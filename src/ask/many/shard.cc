@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::uint64_t kMostShards = 1'000'000;
 
-/// How a launcher numbers its processes; ranks count from 0.
+/// The environment variables in which a launcher numbers its processes. Ranks count from 0.
 struct Launcher {
   const char* rank;
   const char* size;
-  const char* first;  ///< Number of the first process, or nullptr: 0.
-  const char* apart;  ///< From one process to the next, or nullptr: 1.
+  const char* first;  ///< Number of the first process; nullptr means 0.
+  const char* apart;  ///< Distance between the numbers of processes; nullptr means 1.
 };
 
 constexpr Launcher kLaunchers[] = {

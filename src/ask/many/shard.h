@@ -1,6 +1,6 @@
 #pragma once
 
-// Which part of a sweep a process does when several share it.
+// The part of a sweep that one of several processes answers.
 
 #include <cstdint>
 #include <functional>
@@ -15,11 +15,11 @@ struct Shard {
 
 /// The value of an environment variable; empty if not set.
 using Environment = std::function<std::string(const char*)>;
-/// That of this process.
+/// The Environment of this process.
 std::string environment_value(const char* name);
 
-/// "3/8", or "auto": from the variables that Slurm, Open MPI or another MPI sets for each of its
-/// processes. Throws Error.
+/// Reads "3/8", or for "auto" the variables that Slurm, Open MPI or another MPI sets for each of
+/// its processes. Throws Error.
 Shard read_shard(const std::string& text, const Environment& environment);
 
 /// "results.jsonl" -> "results.shard-3-of-8.jsonl"; unchanged for the only shard.

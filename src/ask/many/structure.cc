@@ -13,7 +13,7 @@
 namespace foretrace {
 namespace {
 
-/// Stricter than apply(), so the slow path reports the error.
+/// Stricter than the limit of apply(), so that the slow path reports the error.
 constexpr double kSafeLength = 4e18;
 
 bool has_retiming_setting(Transform& transform) {
@@ -101,7 +101,7 @@ void RankStructure::number_rows(std::span<const std::uint32_t> order) {
   }
 }
 
-/// As many as there are for none.
+/// Index of the stream that a task runs on; the number of streams if it runs on none.
 std::size_t RankStructure::stream_of(TaskId task) const {
   const std::span<const std::int32_t> of = probes_->stream_of();
   const std::int32_t stream = of.empty() ? StepProbes::kNoStream : of[index(task)];
@@ -277,7 +277,7 @@ std::vector<SweepStructure::Answers> SweepStructure::replayed(std::span<const st
   static_assert(kSets == kSetsAtOnce);
   std::vector<std::vector<Nanoseconds>> starts(ranks_.size()), finishes(ranks_.size());
   std::vector<JointRows::RankSets> ranks;
-  std::vector<Nanoseconds> whole;  // Durations of members with their waits, in order.
+  std::vector<Nanoseconds> whole;  // Durations of members including their waits, in order.
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     std::vector<std::vector<Nanoseconds>>& sets = scratch.ranks_[i].sets;
     for (const std::size_t set : asked) {

@@ -1,13 +1,13 @@
 #pragma once
 
-// Common state of questions of a sweep that differ only in durations: the graphs of all ranks as
+// State shared by questions of a sweep that differ only in durations: the graphs of all ranks as
 // edited for one of them, compiled, and the transforms that change durations.
 //
 //     transforms   amp, loader   | scale, scale        the last ones only retime tasks
 //     durations    the same      | element by element
 //
-// Ranks that meet are replayed together, eight questions at once.
-// Exact: step times are those that predict_on() finds, by the same arithmetic.
+// Ranks that meet are replayed together, eight questions at once. The result is exact: step times
+// equal those of predict_on(), by the same arithmetic.
 
 #include <cstdint>
 #include <memory>
@@ -30,10 +30,10 @@
 
 namespace foretrace {
 
-/// Where the transforms begin all of which, to the last, have settings that only retime.
+/// Index of the first of the trailing transforms that all have settings that only retime.
 std::size_t retiming_tail(const Scenario& scenario);
 
-/// Durations of eight questions; each thread has its own, and uses it for one structure after the
+/// Durations of eight questions. Each thread has its own, and uses it for one structure after the
 /// other.
 class SweepScratch {
  public:
@@ -44,30 +44,32 @@ class SweepScratch {
   friend class RankStructure;
   struct Rank {
     std::vector<std::vector<Nanoseconds>> sets;
-    std::vector<std::vector<std::string>> held;  ///< By set and stage: the last retimed settings.
-    std::vector<std::vector<char>> idle;         ///< Whether they left all durations as they were.
+    /// By set and stage: the settings that were retimed last.
+    std::vector<std::vector<std::string>> held;
+    /// By set and stage: whether these settings changed no duration.
+    std::vector<std::vector<char>> idle;
   };
   std::uint64_t loaded_ = 0;  ///< The structure whose durations are loaded.
   std::vector<Rank> ranks_;
   std::vector<Nanoseconds> before_, after_;
 };
 
-/// One question: its transforms from the tail on, and a text that identifies their settings.
+/// One question: its transforms from the tail on, and texts that identify their settings.
 struct SweepQuestion {
   std::vector<const Transform*> transforms;
   std::vector<std::string> settings;
 };
 
-/// One rank of a structure: its graph as edited, and the tasks that are retimed.
+/// One rank of a structure: its edited graph, and the tasks that are retimed.
 class RankStructure {
  public:
   RankStructure(const Job& job, std::size_t rank, const Scenario& scenario, std::size_t tail,
                 Donors& donors);
 
   const Graph& edited() const { return edited_; }
-  /// The graph is compiled; `order` has the row of each task.
+  /// Called when the graph is compiled; `order` has the row of each task.
   void number_rows(std::span<const std::uint32_t> order);
-  /// Frees the graph, unless open time has to be weighed.
+  /// Frees the graph, unless it is needed to weigh open time.
   void keep_for(const Wanted& wanted);
 
   std::span<const TaskId> probes() const { return probes_->tasks(); }
@@ -75,22 +77,23 @@ class RankStructure {
   bool is_retimed(TaskId task) const { return moving_[index(task)] != 0; }
 
   SweepScratch::Rank loaded() const;
-  /// False where the times may be more than the clock can count.
+  /// Retimes a set of durations for a question. Returns false if times may be more than the clock
+  /// can count.
   bool retime(const SweepQuestion& question, SweepScratch& scratch, std::size_t rank,
               std::size_t set) const;
 
-  /// The time that a task of a meeting took, from where it entered.
+  /// Time from the entry of a task of a meeting to its end.
   struct Stay {
     TaskId task = kNoTask;
     Nanoseconds time{0};
   };
   struct Answer {
     Nanoseconds step_time{0};
-    OpenStepTime open = {};  ///< As open_step_time() finds it, where trust is wanted.
+    OpenStepTime open = {};  ///< Result of open_step_time(), if trust is wanted.
     std::vector<AppliedStep> steps = {};
   };
-  /// From the times of the probes in one replay; `set` has its durations, and `stays` those of
-  /// tasks whose time the other ranks decide.
+  /// Answers from the times of the probes in one replay. `set` has its durations, and `stays` the
+  /// times of tasks that other ranks determine. Returns nullopt if no step takes any time.
   std::optional<Answer> answer(ProbedTimes times, std::span<const Nanoseconds> set,
                                const std::vector<char>& idle, std::span<const Stay> stays) const;
 
@@ -99,15 +102,15 @@ class RankStructure {
   struct Stage {
     std::vector<RetimedTask> tasks;
     std::vector<std::uint32_t> rows;  ///< Rows of the tasks in the compiled graph.
-    /// Their durations before the first stage, if no earlier stage retimes any of them; otherwise
-    /// empty.
+    /// Durations of the tasks before the first stage, if no earlier stage retimes any of them;
+    /// otherwise empty.
     std::vector<Nanoseconds> before;
-    /// No other stage retimes any of them: as long as the settings stay, durations do.
+    /// No other stage retimes any of the tasks, so durations stay as long as the settings do.
     bool is_exclusive = false;
-    /// The transform changes nothing but their durations: where those stay, it changed nothing.
+    /// The transform changes only the durations of the tasks: if these stay, it changed nothing.
     bool only_durations = false;
   };
-  /// A task that gets back its duration before anything is retimed.
+  /// A task whose duration is restored before anything is retimed.
   struct Restored {
     TaskId task = kNoTask;
     std::uint32_t row = 0;
@@ -129,19 +132,19 @@ class RankStructure {
   std::vector<Restored> restored_;
   std::optional<StepProbes> probes_;
   Graph edited_;
-  /// How it is replayed without what is open; where trust is wanted, and something is open.
+  /// Replays the graph without open time; only if trust is wanted, and there is open time.
   std::optional<Retimed> retimed_;
   std::vector<Nanoseconds> durations_;   ///< By row.
   std::vector<Nanoseconds> still_work_;  ///< Work of each stream, without retimed tasks.
-  std::vector<std::vector<std::uint32_t>> moving_work_;  ///< Rows of these, by stream.
-  double still_length_ = 0;  ///< All that passes if everything happens in turn.
+  std::vector<std::vector<std::uint32_t>> moving_work_;  ///< Rows of retimed tasks, by stream.
+  double still_length_ = 0;  ///< Time in ns if everything ran one after the other.
 };
 
 class SweepStructure {
  public:
   /// Applies the scenario to the inferred graphs of the job, which must outlive this. Its
-  /// transforms from `tail` on only retime. Throws Error where that fails, where lanes are not all
-  /// in line, or where peaks are wanted of a graph with memory.
+  /// transforms from `tail` on only retime. Throws Error if that fails, if lanes are not all FIFO,
+  /// or if peaks are wanted of a graph with memory.
   SweepStructure(const Job& job, const Scenario& scenario, std::size_t tail, Donors& donors,
                  const Wanted& wanted);
 
@@ -150,14 +153,14 @@ class SweepStructure {
     std::size_t rank = 0;
     RankStructure::Answer of_rank;
   };
-  /// The answers to at most SweepScratch::kSets questions; nothing where the answer has to be found
-  /// without the structure, to say why there is none.
+  /// Answers at most SweepScratch::kSets questions. An answer is nullopt if it must be found
+  /// without the structure, for instance to report an error.
   std::vector<std::optional<Answer>> answers(std::span<const SweepQuestion> questions,
                                              SweepScratch& scratch) const;
 
  private:
-  /// A task of a meeting: its duration in a set includes the wait for others, which a replay of all
-  /// ranks finds anew.
+  /// A task of a meeting. Its duration in a set includes the wait for others, which a replay of all
+  /// ranks computes anew.
   struct Member {
     MeetingMember what;
     std::uint32_t row = 0;
@@ -165,7 +168,7 @@ class SweepStructure {
   using Answers = std::vector<std::optional<RankStructure::Answer>>;
 
   void compile(const Job& job);
-  /// By rank, the answers to each.
+  /// By rank, the answers to the questions in `asked`.
   std::vector<Answers> replayed(std::span<const std::size_t> asked, SweepScratch& scratch) const;
 
   std::uint64_t id_;

@@ -22,7 +22,7 @@ struct Sweep::Impl {
 Sweep::Sweep(const std::string& scenario_path, const SweepOptions& options) {
   const ScenarioFile file = read_extended(scenario_path);
   within(scenario_path, [&] {
-    parse_scenario(file.json);  // Mistakes beside the sweep come first.
+    parse_scenario(file.json);  // Mistakes outside the sweep are reported first.
     if (!asks_many(file.json))
       throw Error(
           "asks one question, which `foretrace predict --scenario` answers; add a \"sweep\" or a "

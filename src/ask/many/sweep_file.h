@@ -1,6 +1,6 @@
 #pragma once
 
-// The file of answers of a sweep, which grows while it runs.
+// The file with the answers of a sweep, which grows while the sweep runs.
 
 #include <atomic>
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace foretrace {
 
 class SweepFile {
  public:
-  /// Opens or makes the file, and reads its answers. `fresh`: deletes them. Throws Error if it
-  /// belongs to another sweep, or if another process writes it.
+  /// Opens or creates the file, and reads its answers; `fresh` deletes them. Throws Error if it
+  /// belongs to another sweep, or if another process is writing it.
   SweepFile(const std::string& path, const SweepHeader& header, SweepForm form, bool fresh);
 
-  /// Answers that were already there.
+  /// Answers that the file already had.
   std::vector<SweepPoint>& answered() { return answered_; }
 
   void add(const SweepPoint& point);
@@ -35,31 +35,32 @@ class SweepFile {
   AnswerFile file_;
 };
 
-/// Where answers are kept while they are found, and which part of them is asked for.
+/// The file that keeps answers while they are computed, and the part of the sweep to answer.
 struct SweepOutput {
-  std::string path = {};  ///< The file of the whole sweep; empty: answers are only returned.
+  std::string path = {};  ///< The file of the whole sweep; if empty, answers are only returned.
   SweepForm form = SweepForm::jsonl;
   Shard shard = {};
-  bool fresh = false;  ///< Answers that the file has are deleted.
+  bool fresh = false;  ///< Deletes the answers that the file already has.
 };
 
-/// `begin`: how many answers the file had, and how many are left. The others as Sweep::Sink.
+/// `begin` gets the number of answers in the file, and the number left. The others are as in
+/// Sweep::Sink.
 struct SweepEvents {
   std::function<void(std::uint64_t known, std::uint64_t left)> begin = [](auto, auto) {};
   std::function<void(const SweepPoint& point)> take = [](const SweepPoint&) {};
   std::function<void()> flush = [] {};
 };
 
-/// Goes on with the file where it ends, until all is answered or until `stop`. Returns all answers,
-/// those that were in the file included. Throws Error.
+/// Continues the file where it ends, until everything is answered or until `stop`. Returns all
+/// answers, including those that the file had. Throws Error.
 SweepReport answer_into(const SweepOutput& output, const Sweep& sweep, const SweepEvents& events,
                         const std::atomic<bool>& stop);
 
-/// jsonl or csv, by name (empty: not given) or the ending of the path. Throws Error.
+/// jsonl or csv, by name (empty if not given) or by the ending of the path. Throws Error.
 SweepForm sweep_form(const std::string& name, const std::string& path);
 
-/// Merges files of shards, as one process would have written them. Throws Error naming parts that
-/// are missing, double or of another sweep.
+/// Merges files of shards into the file that one process would have written. Throws Error if parts
+/// are missing, occur twice, or belong to another sweep.
 void merge_shards(const std::vector<std::string>& files, const std::string& output, SweepForm form);
 
 }  // namespace foretrace

@@ -1,8 +1,8 @@
 // One setting, many values: the curve of time against memory, and the search along it.
 //
 // With an assertion and a range, the interval between the two neighbours where it begins or ceases
-// to hold is narrowed down until a thousandth of the range, or two neighbouring whole numbers, are
-// left.
+// to hold is halved until it is a thousandth of the range, or until the two are neighbouring whole
+// numbers.
 
 #include "ask/many/vary.h"
 
@@ -21,15 +21,16 @@ using Json = nlohmann::json;
 
 constexpr int kMostHalvings = 10;
 
-/// The place of the first point that satisfies unlike the one before it, or behind the last.
+/// Index of the first point that differs from the one before it in satisfying the condition;
+/// `count` if there is none.
 std::size_t change(std::size_t count, const auto& satisfies) {
   std::size_t i = 1;
   while (i < count && satisfies(i - 1) == satisfies(i)) ++i;
   return i;
 }
 
-/// Chooses all values listed, and where `searches`, those in the middle between the two where the
-/// assertion begins or ceases to hold.
+/// Chooses all listed values, and if it searches, then values between the two where the assertion
+/// begins or ceases to hold.
 class Bisection {
  public:
   Bisection(const SweepCombination& asked, bool searches)
@@ -57,7 +58,8 @@ class Bisection {
     tried_.insert(tried_.begin() + static_cast<std::ptrdiff_t>(place), {text, std::move(asked)});
   }
 
-  /// In order of the values. The trust is that of the first of the least reliable.
+  /// Moves the points to the curve, in order of the values. The trust of the curve is that of the
+  /// first of the least reliable points.
   void finish(Curve& curve) {
     for (Tried& tried : tried_) {
       SweepPoint& point = curve.points.emplace_back(std::move(*tried.answer.answer));
@@ -72,7 +74,7 @@ class Bisection {
 
  private:
   struct Tried {
-    std::string text;  ///< As it was written.
+    std::string text;  ///< The value as written.
     Asked answer;
   };
 
@@ -85,7 +87,7 @@ class Bisection {
   int halvings_ = 0;
 };
 
-/// The question about the job, with the axis that varies.
+/// The plan of a sweep with one axis, the setting that varies.
 SweepPlan plan_of(const Scenario& scenario, const Vary& question) {
   Json json = write_scenario(scenario);
   json.erase("assert");
@@ -114,7 +116,8 @@ void refuse_nothing(const Curve& curve) {
   if (all_refused) throw Error(curve.points.front().refused);
 }
 
-/// Neither the limit nor the other settings of the allocator change time or allocated memory.
+/// Marks the points that trade time against memory. Settings of the allocator have no such front,
+/// because they change neither time nor allocated memory.
 void mark_front(bool has_front, Curve& curve) {
   curve.header.front = true;
   for (SweepPoint& point : curve.points) point.on_front = false;
@@ -122,7 +125,7 @@ void mark_front(bool has_front, Curve& curve) {
   for (const std::size_t i : summarize(curve).front) curve.points[i].on_front = true;
 }
 
-/// Samples in a step, for each recorded one.
+/// Number of samples in a step, per recorded sample.
 double samples_of(const SweepPlan& plan, const SweepValue& value) {
   double all = 1;
   for (const auto& transform : parse_scenario(plan.scenario(0, {value})).transforms)
@@ -130,14 +133,15 @@ double samples_of(const SweepPlan& plan, const SweepValue& value) {
   return all;
 }
 
-/// A batch has whole samples, whatever the factor.
+/// Adds the number of samples to the answer, rounded to a whole number, or a note on how to see it.
 void count_samples(const SweepPlan& plan, bool is_most, Curve& curve) {
   const SweepCombination& asked = plan.combinations().front();
   const SweepAxis& axis = asked.axes.front();
   if (samples_of(plan, axis.at(0)) == samples_of(plan, axis.at(axis.count() - 1))) return;
   const double recorded = asked.scenario.value("samples_per_step", 0.0);
   if (recorded > 0) {
-    constexpr double kSlack = 1e-6;  // 4.125 of 8 are 33, however they are rounded.
+    // 4.125 times 8 samples are 33, however the product is rounded.
+    constexpr double kSlack = 1e-6;
     const std::string value = plain_value(curve.points[*curve.answer].values.front());
     const double exact = samples_of(plan, axis.of_text(value, asked.scenario)) * recorded;
     const double whole = is_most ? std::floor(exact + kSlack) : std::ceil(exact - kSlack);
@@ -150,7 +154,7 @@ void count_samples(const SweepPlan& plan, bool is_most, Curve& curve) {
 }
 
 void find_answer(const SweepPlan& plan, Curve& curve) {
-  // A time that is not to be relied on decides nothing.
+  // An unreliable time decides nothing.
   if (is_assert_of_time(curve.until()) && curve.trust.grade() == Grade::poor) {
     curve.answer_text = "is undecided, as trust is poor";
     return;
@@ -172,10 +176,11 @@ void find_answer(const SweepPlan& plan, Curve& curve) {
     count_samples(plan, first_holds, curve);
   for (std::size_t i = behind + 1; i < points.size(); ++i) {
     if (curve.satisfies(points[i]) == curve.satisfies(points[behind])) continue;
-    curve.notes.add(Severity::warning,
-                    "whether it holds changes more than once along the values; the answer is the "
-                    "first change",
-                    text_of(i));
+    curve.notes.add(
+        Severity::warning,
+        "the assertion begins or ceases to hold more than once along the values; the answer is the "
+        "first change",
+        text_of(i));
     return;
   }
 }
@@ -192,7 +197,7 @@ Curve vary(const Job& job, const Scenario& scenario, const Vary& question,
   questions.ask_about(job);
   Curve curve;
   curve.header = questions.header;
-  if (!question.until.empty()) curve.header.asserts = {question.until};  // As it was written.
+  if (!question.until.empty()) curve.header.asserts = {question.until};  // As written by the user.
   curve.uses = scenario.uses;
   Bisection bisection(plan.combinations().front(), !question.until.empty());
   run_questions(

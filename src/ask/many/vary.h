@@ -5,7 +5,7 @@
 
 namespace foretrace {
 
-/// As vary(), of a job that was read already.
+/// Like the public vary(), for a job that was read already.
 Curve vary(const Job& job, const Scenario& scenario, const Vary& question,
            const PredictOptions& options);
 

@@ -14,10 +14,10 @@
 namespace foretrace {
 namespace {
 
-/// More than a page or terminal shows, and some hundred MB of tasks.
+/// Most passes of a pipeline: more than a page or terminal shows, and some hundred MB of tasks.
 constexpr std::int64_t kMostPasses = 500'000;
 
-/// The settings of a rule, then those of times.
+/// Settings of a schedule's rule, then those of the times.
 class PlanSettings : public Described {
  public:
   explicit PlanSettings(ScheduleRule* rule) : rule_(rule) {}
@@ -45,7 +45,8 @@ Schedule read_schedule(const std::string& file) {
   return within(file, [&] { return schedule_from_csv(text.str()); });
 }
 
-/// With a file the name may be left out: there is a '=' before any ':'.
+/// Reads the schedule and the times of a question. If there is a file, the name may be left out,
+/// which shows in a '=' before any ':'.
 Plan plan_of(const PipelineQuestion& question) {
   Plan plan;
   const std::size_t colon = question.plan.find(':');

@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-/// The numbers of "7+7+6+6".
+/// Reads the numbers of "7+7+6+6". Throws Error unless all are whole and at least 1.
 std::vector<double> read_layers(const std::string& text) {
   std::vector<double> layers;
   std::istringstream numbers(text);
@@ -29,27 +29,28 @@ std::vector<double> read_layers(const std::string& text) {
 void PipelineTimes::describe(Fields& fields) {
   fields.time("forward", forward_, "Forward pass of a micro-batch on a rank", 0ns);
   fields.optional_time("backward", backward_,
-                       "Backward pass; with weight given only the input gradient. By default "
-                       "twice forward, with weight given as long as forward",
+                       "Backward pass; if weight is given, only the input gradient. By default "
+                       "twice forward, or as long as forward if weight is given",
                        0ns);
   fields.optional_time("weight", weight_,
                        "Weight gradient, which unsplit schedules run with the input gradient; by "
-                       "default part of backward, half of it where the schedule splits it",
+                       "default part of backward, half of it if the schedule splits it",
                        0ns);
   fields.time("communication", communication_, "A send to the next or previous stage", 0ns);
-  fields.time("recompute", recompute_, "Repeated forward pass in front of a backward pass", 0ns);
+  fields.time("recompute", recompute_, "Repeated forward pass before a backward pass", 0ns);
   fields.time("all_reduce", all_reduce_, "All-reduce of the gradients of a rank", 0ns);
   fields.time("update", update_, "Update of the weights of a rank", 0ns);
   fields.number("overlap", overlap_,
                 "Share of time that overlapped forward and backward passes save", 0, 0.99);
-  fields.bytes("activations", activations_, "Kept for a micro-batch up to its input gradient");
+  fields.bytes("activations", activations_,
+               "Activations kept for a micro-batch until its input gradient");
   fields.bytes("activations_for_weight", activations_for_weight_,
-               "The part of them kept up to its weight gradient");
+               "Part of the activations kept until its weight gradient");
   fields.bytes("parameters", parameters_, "One version of the weights of a rank");
   fields.optional_integer("layers", layers_,
-                          "Layers of the model, to check that all stages get as many", 1);
+                          "Layers of the model, to check that all stages get the same number", 1);
   fields.text("layers_per_stage", layers_of_stages_,
-              "Layers of each stage, where stages are uneven: 7+7+6+6");
+              "Layers of each stage, if stages are uneven: 7+7+6+6");
 }
 
 std::vector<double> PipelineTimes::shares(const Schedule& schedule) const {
@@ -85,7 +86,8 @@ void PipelineTimes::set_backward(StageCosts& rank, const Schedule& schedule,
   if (!backward_) assumptions.push_back("a backward pass takes twice as long as a forward pass");
   if (schedule.splits_backward) {
     rank.weight_gradient = whole / 2;
-    assumptions.push_back("half of a backward pass is its weight gradient; weight=TIME says");
+    assumptions.push_back(
+        "half of a backward pass is its weight gradient; weight=TIME changes that");
   }
   rank.input_gradient = whole - rank.weight_gradient;
 }
@@ -113,9 +115,9 @@ PipelineCosts PipelineTimes::costs_for(const Schedule& schedule,
                             .parameters = scaled(parameters_, share)});
   }
   if (communication_ > 0ns) {
-    assumptions.push_back("sends take no time of their ranks");
+    assumptions.push_back("sends do not occupy their ranks");
     if (sends_queue(schedule, costs))
-      assumptions.push_back("sends from one rank to another follow each other");
+      assumptions.push_back("sends from one rank to another run one after the other");
   }
   return costs;
 }

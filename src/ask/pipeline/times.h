@@ -1,6 +1,6 @@
 #pragma once
 
-// The settings of a pipeline that are not its schedule's: what its passes cost.
+// The settings of a pipeline beside its schedule: the cost of its passes.
 
 #include <optional>
 #include <string>
@@ -11,16 +11,16 @@
 
 namespace foretrace {
 
-/// Times and bytes are those of a rank that has an equal share of the model, for one micro-batch.
-/// Its chunks share them equally, or as their layers do.
+/// Times and bytes are those of a rank with an equal share of the model, for one micro-batch. They
+/// are divided among its chunks equally, or by their layers.
 class PipelineTimes : public Described {
  public:
   void describe(Fields& fields) override;
-  /// Throws Error, beginning with the setting. Adds what it took for granted to `assumptions`.
+  /// Throws Error, beginning with the setting. Adds the assumptions it made to `assumptions`.
   PipelineCosts costs_for(const Schedule& schedule, std::vector<std::string>& assumptions) const;
 
  private:
-  /// The share of each stage of the model, 1 on average.
+  /// Share of the model in each stage, 1 on average.
   std::vector<double> shares(const Schedule& schedule) const;
   void set_backward(StageCosts& rank, const Schedule& schedule,
                     std::vector<std::string>& assumptions) const;

@@ -1,16 +1,16 @@
 #pragma once
 
-// A search over layouts that can be stopped, continued and divided: the bounds of its layouts are
-// kept in a file, a block in a line.
+// A search over layouts that can be stopped, continued and divided among processes: a file keeps
+// the bounds of its layouts, one block per line.
 //
-//     {"schema": "foretrace.plan.bounds/1", ..., "plan": "1f0c...", "points": 1257, "question":
-//     {...}}
+//     {"schema": "foretrace.plan.bounds/1", ..., "plan": "1f0c...", "points": 1257,
+//      "question": {...}}
 //     {"point": 0, "bounds": [[9, 7, 1, 2, 4], [12], null, ...]}
 //
-// A layout that fits has the bytes of its fullest device, and its bound in microseconds with its
-// parts (bubble, network, kernels); one that does not fit has the bytes alone, and null is one that
-// the schedule does not serve. Replays are not kept: they take some hundredths of the time, and
-// depend on all bounds.
+// (The first line is broken here.) A layout that fits has the bytes of its fullest device, and its
+// bound in microseconds with its parts (bubble, network, kernels); a layout that does not fit has
+// the bytes alone, and null means that the schedule does not support the layout. Replays are not
+// kept: they take some hundredths of the time, and depend on all bounds.
 
 #include <atomic>
 #include <cstdint>
@@ -27,18 +27,18 @@ namespace foretrace {
 struct PlanKeeping {
   std::string path{};  ///< The file of the whole search.
   Shard shard{};
-  bool fresh = false;  ///< What the file has is deleted.
+  bool fresh = false;  ///< Deletes what the file already has.
 };
 
-/// Progress, counted in blocks of layouts. `begin` gets how many the file had and how many are
-/// left.
+/// Progress, counted in blocks of layouts. `begin` gets the number of blocks in the file, and the
+/// number left.
 struct PlanEvents {
   std::function<void(std::uint64_t known, std::uint64_t left)> begin = [](auto, auto) {};
   std::function<void()> take = [] {};
 };
 
-/// As plan(), which goes on with the file where it ends. Nothing after `stop`, and where the shard
-/// is only a part. Throws Error as plan() does, and if the file is of another question.
+/// Like plan(), but continues the file where it ends. Returns nullopt after `stop`, and for a shard
+/// that is only a part. Throws Error as plan() does, and if the file belongs to another question.
 std::optional<PlanReport> plan_keeping(const PlanQuestion& question, const PlanKeeping& keeping,
                                        const PlanEvents& events, const std::atomic<bool>& stop);
 

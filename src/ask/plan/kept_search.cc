@@ -25,7 +25,7 @@ std::string text_of(const Json& json) {
 
 std::string line_of(const Ordered& json) { return shown_answer(text_of(json)) + '\n'; }
 
-/// Settings that all layouts share; what is searched is not among them.
+/// Settings that all layouts share, without those that are searched.
 nlohmann::json shared_settings(const PlanSpace& space) {
   Layout layout = space.step.layout;
   nlohmann::json settings = write_json(layout);
@@ -36,7 +36,7 @@ nlohmann::json shared_settings(const PlanSpace& space) {
   return settings;
 }
 
-/// All that bounds depend on. What is in files is here, and not their paths.
+/// Everything that bounds depend on. Files are identified by their contents, not by their paths.
 Ordered question_json(const PlanQuestion& question, const PlanSpace& space) {
   Ordered json = {{"model", write_json(*find_workload(question.model))},
                   {"machine", hash_digits(text_of(cluster_json(question.machine)))},
@@ -61,7 +61,8 @@ std::string header_line(const Ordered& question, std::uint64_t blocks, const Sha
   return line_of(line);
 }
 
-/// The reason why the file with the line `theirs` is of another question; empty if it is of ours.
+/// The reason why the file with the first line `theirs` belongs to another question; empty if it
+/// belongs to ours.
 std::string difference_of_plans(const std::string& ours, const std::string& theirs) {
   const Ordered mine = Ordered::parse(ours), other = Ordered::parse(theirs, nullptr, false);
   if (!other.is_object()) return "its first line is not JSON";

@@ -8,7 +8,7 @@
 
 namespace foretrace {
 
-/// plan_layouts(), as plan_keeping() says.
+/// Like plan_layouts(), but keeps its bounds in a file; see plan_keeping().
 std::optional<PlanOutcome> kept_outcome(const PlanQuestion& question, const PlanSpace& space,
                                         const StepCalibration& calibration,
                                         const PlanKeeping& keeping, const PlanEvents& events,

@@ -17,7 +17,7 @@
 namespace foretrace {
 namespace {
 
-constexpr double kSteps = 1000;  ///< That a price is of.
+constexpr double kSteps = 1000;  ///< Steps that a reported price is for.
 
 struct GpuPrice {
   double per_hour = 0;
@@ -44,7 +44,7 @@ GpuPrice price_of(const std::string& path, const std::string& device) {
     const auto prices = json.find("prices");
     if (!json.is_object() || prices == json.end() || !prices->is_object())
       throw Error("must be {\"prices\": {\"" + device + "\": \"2.5 USD/h\", ...}}");
-    // The longest name that the device's begins with: "h100" of h100-sxm5-80gb.
+    // The longest name that the device's name begins with: "h100" for h100-sxm5-80gb.
     std::vector<std::string> known;
     std::string found;
     for (const auto& [name, value] : prices->items()) {
@@ -65,7 +65,7 @@ GpuPrice price_of(const std::string& path, const std::string& device) {
   });
 }
 
-/// The settings that a text names, apart from what is not searched.
+/// The settings that a text names, except those that are never searched.
 std::set<std::string> named_settings(const std::string& text) {
   if (text.empty()) return {};
   Layout layout;
@@ -114,7 +114,7 @@ class Planner {
     }
   }
 
-  /// Nothing where the search has no outcome.
+  /// Returns nullopt if the search has no outcome.
   using Search = std::function<std::optional<PlanOutcome>(const PlanSpace& space,
                                                           const StepCalibration& calibration)>;
   std::optional<PlanReport> run(const Search& search) {
@@ -160,7 +160,8 @@ class Planner {
   }
 
  private:
-  /// Settings that all layouts share are those of the user's own layout, then the fixed ones.
+  /// Reads the settings that all layouts share: those of the user's own layout, overridden by the
+  /// fixed ones.
   void read_layouts() {
     Layout& base = space_.step.layout;
     base.precision = space_.step.platform.device.usual_precision();
@@ -191,8 +192,8 @@ class Planner {
     report_.assumptions.emplace_back(
         question_.strategy + " plans by its own model, with layers as `generate` prices them" +
         (found.is_layout ? ""
-                         : "; its stages are no layout that could be priced, so that plain "
-                           "data parallelism is all that is ranked"));
+                         : "; its stages do not form a layout that can be priced, so only plain "
+                           "data parallelism is ranked"));
     return std::move(found.outcome);
   }
 

@@ -22,7 +22,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kLongestReason = 200;  ///< Letters.
+constexpr std::size_t kLongestReason = 200;  ///< In characters.
 
 struct RecordedCase {
   RecordedLayout layout;
@@ -73,7 +73,7 @@ class RecordedPlanner {
     }
   }
 
-  /// The recorded work is moved to the device of the machine where that is another one.
+  /// Moves the recorded work to the device of the machine, if that is another one.
   void find_device_change() {
     for (const std::string& name : inference().graph.device_names()) {
       const DeviceModel* const recorded = name.empty() ? nullptr : device_recorded_as(name);
@@ -130,7 +130,7 @@ class RecordedPlanner {
     }
   }
 
-  /// By time; the first is the best that fits.
+  /// Sorts the layouts that fit by time, before the others, and reports them.
   void rank(std::vector<RecordedCase>& cases) {
     std::ranges::stable_sort(cases, [](const RecordedCase& a, const RecordedCase& b) {
       return std::pair(!a.row.fits, a.row.time) < std::pair(!b.row.fits, b.row.time);
@@ -205,13 +205,13 @@ class RecordedPlanner {
   Platform platform_;
   Job job_;
   Baseline baseline_;
-  std::string device_;  ///< To move the work to; empty: the recorded one.
+  std::string device_;  ///< Device to move the work to; empty if it stays on the recorded one.
   PlanReport report_;
   RecordedCase best_;
   std::map<std::string, std::size_t> refused_;
 };
 
-/// Descriptions of models say which family they use.
+/// Whether a file describes a model, which says with "use" what family it belongs to.
 bool describes_model(const std::string& path) {
   constexpr std::streamsize kBeginning = 1 << 16;
   std::string head(static_cast<std::size_t>(kBeginning), '\0');

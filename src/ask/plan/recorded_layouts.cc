@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-/// Schedules with a flush, as those of described models.
+/// Schedules with a flush, the same as for described models.
 constexpr std::array kSchedules = {"1f1b", "gpipe",  "interleaved:chunks=2", "zb_h1", "zb_h2",
                                    "zb_v", "chimera"};
 
@@ -43,7 +43,7 @@ std::vector<std::string> RecordedLayout::steps(const PlanQuestion& question) con
     return {step + size("output_bytes", question.output)};
   }
   if (recomputes) steps.emplace_back("recompute:policy=every");
-  if (micro_batches > 1) {  // Accumulation alone would cut the recorded batch.
+  if (micro_batches > 1) {  // Accumulation alone would divide the recorded batch.
     steps.push_back("batch_size:" + number("factor", micro_batches));
     steps.push_back("gradient_accumulation:" + number("micro_batches", micro_batches));
   }

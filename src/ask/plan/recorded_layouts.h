@@ -1,6 +1,6 @@
 #pragma once
 
-// The layouts that a recorded job on one GPU can have on more of them.
+// The layouts on several GPUs that a job recorded on one GPU can have.
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ namespace foretrace {
 
 struct RecordedLayout {
   std::int64_t stages = 1, copies = 1;
-  std::int64_t micro_batches = 1;  ///< Of each copy, each a recorded batch.
+  std::int64_t micro_batches = 1;  ///< Micro-batches of each copy; each is a recorded batch.
   std::string schedule = "1f1b";
   std::int64_t zero = 0;
   bool recomputes = false;
@@ -22,10 +22,11 @@ struct RecordedLayout {
   std::vector<std::string> steps(const PlanQuestion& question) const;
 };
 
-/// Recorded batches of a step: as asked for, or one for each of the most GPUs.
+/// Number of recorded batches in a step: as asked for, or one for each GPU of the largest count.
 std::int64_t recorded_batches(const PlanQuestion& question);
 
-/// All, plain data parallelism first. Throws Error where no layout divides the batch.
+/// Returns all layouts, with plain data parallelism first. Throws Error if no layout divides the
+/// batch.
 std::vector<RecordedLayout> recorded_layouts(const PlanQuestion& question, std::int64_t gpus);
 
 }  // namespace foretrace

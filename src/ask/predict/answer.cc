@@ -18,7 +18,8 @@
 namespace foretrace {
 namespace {
 
-/// The order of tasks on a lane counts as one structural dependency for each task after another.
+/// Counts dependencies. The order on a lane counts as one structural dependency for each task after
+/// another.
 void count_dependencies(const Graph& graph, Prediction& prediction) {
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     if (graph.previous(TaskId{i}) == kNoTask) continue;
@@ -53,7 +54,7 @@ void describe_baseline(const Inference& inference, const Timeline& replayed,
   }
 }
 
-/// For a question about memory, this is the most important message.
+/// Notes devices that run out of memory, the most important message for a question about memory.
 void note_refusals(Prediction& prediction) {
   for (const MemoryPeak& peak : prediction.predicted_memory) {
     if (!peak.out_of_memory) continue;
@@ -62,7 +63,7 @@ void note_refusals(Prediction& prediction) {
   }
 }
 
-/// `prediction` describes the baseline, and becomes the answer.
+/// Answers a what-if. `prediction` describes the baseline, and becomes the answer.
 Answer what_if(Edited edited, Prediction prediction, const Scenario& scenario,
                const PredictOptions& options) {
   describe_edit(scenario, edited, true, prediction);

@@ -1,6 +1,6 @@
 #pragma once
 
-// The baseline for many what-ifs: it is replayed once.
+// The baseline of many what-ifs, which is replayed once.
 
 #include <memory>
 #include <optional>
@@ -18,20 +18,19 @@ namespace foretrace {
 struct Baseline {
   Timeline replayed;
   Prediction prediction;  ///< The part that is common to all what-ifs.
-  /// Set it, from the same inference, for intervals by replays with the work of other steps.
-  /// Without it predictions cost much less, and the variation of steps is scaled from the
-  /// recording.
+  /// If set, from the same inference, intervals come from replays with the work of other steps.
+  /// Otherwise predictions cost much less, and the variation of steps is scaled from the recording.
   std::optional<StepVariation> variation = {};
-  std::vector<KnownOutcome> own = {};  ///< The user's ledger; may be set.
-  /// Whether each prediction is graded by the open time of its own replay. Without it none has a
-  /// grade, and many small ones cost half.
+  std::vector<KnownOutcome> own = {};  ///< The user's ledger, if there is one.
+  /// Whether each prediction is graded by the open time of its own replay. Otherwise predictions
+  /// have no grade, and many small ones cost half.
   bool weighs_changes = true;
 };
 
 /// `reasons`: whether the replay records the reason for each start.
 Baseline baseline_of(const Inference& inference, bool reasons = false);
 
-/// The graph that a scenario leaves, replayed.
+/// The graph after a scenario, replayed.
 struct Edited {
   Graph graph;
   Timeline timeline;
@@ -44,10 +43,11 @@ struct Edited {
 Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOptions& options,
                  Donors* donors = nullptr);
 
-/// The ranks of a job that a scenario leaves, replayed together where they meet.
+/// The ranks of a job after a scenario, replayed together if they meet.
 struct EditedJob {
-  JointReplay replay;         ///< Its timelines have moved into `ranks`.
-  std::vector<Edited> ranks;  ///< By rank of the world; empty for one like one before it.
+  JointReplay replay;  ///< Its timelines have moved into `ranks`.
+  /// By rank of the world; empty for a rank that is like an earlier one.
+  std::vector<Edited> ranks;
 
   Edited& of(std::size_t rank) { return ranks[replay.alike[rank]]; }
 };
@@ -55,25 +55,26 @@ struct EditedJob {
 EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options,
                     Donors* donors = nullptr);
 
-/// The facts wanted of an edited graph beside its step time and interval.
+/// Facts that are wanted of an edited graph beside its step time and interval.
 struct Wanted {
-  bool memory = true;  ///< The peaks. Needs a replay with memory.
+  bool memory = true;  ///< Memory peaks; they need a replay with memory.
   bool trust = true;   ///< The grade; costs two more replays.
 };
-/// As predict_on(), for the edited graph of a scenario. Takes `edited.applied`.
+/// Like predict_on(), for a graph that was edited already. Moves from `edited.applied`.
 Prediction predict_edited(const Baseline& baseline, const Inference& inference,
                           const Scenario& scenario, Edited& edited, const Wanted& wanted);
 
-/// As predict() without the breakdown. May be called from several threads.
+/// Like predict(), without the breakdown. Safe to call from several threads.
 Prediction predict_on(const Baseline& baseline, const Inference& inference,
                       const Scenario& scenario, Donors* donors = nullptr);
-/// The same of the slowest rank, with the memory of the fullest. `baselines` has one for each rank.
-/// Throws Error if the scenario names a rank that the job does not have.
+/// Like predict_on(), for the slowest rank of a job, with the memory peaks of the fullest.
+/// `baselines` has one for each rank. Throws Error if the scenario names a rank that the job does
+/// not have.
 Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& job,
                            const Scenario& scenario, Donors* donors);
 
-/// The slowest rank of a what-if may not be the one that was the slowest when recorded: then the
-/// what-if is compared with that one.
+/// Compares a what-if with the rank that was slowest as recorded, which may not be the slowest rank
+/// of the what-if.
 void compare_with(const RecordedRun& recorded, Prediction& prediction);
 
 }  // namespace foretrace

@@ -24,7 +24,7 @@ Edited edited_by(const Graph& graph, const Scenario& scenario, const SimulateOpt
 
 namespace {
 
-/// The numbers of the transforms that name a rank.
+/// Indices of the transforms that name a rank.
 std::vector<std::size_t> steps_naming(const Scenario& scenario, std::int32_t rank) {
   std::vector<std::size_t> steps;
   for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
@@ -37,16 +37,17 @@ void renumber(Graph& graph, std::int32_t rank) {
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) graph.lane(LaneId{i}).rank = rank;
 }
 
-/// Ranks like one recorded rank share what a scenario does to it, unless it names one of them.
+/// An edit shared by the ranks that one recorded rank stands for. Ranks that the scenario names
+/// have their own.
 struct SharedEdit {
-  std::size_t rank = 0;  ///< The first of the world.
+  std::size_t rank = 0;  ///< First rank of the world that uses it.
   Edited edited;
-  std::size_t users = 0;  ///< Classes of ranks that have yet to take it.
+  std::size_t users = 0;  ///< Number of classes of ranks that still need it.
 };
 
 struct SharedEdits {
   std::vector<SharedEdit> all;
-  std::vector<std::size_t> place;  ///< By rank of the world.
+  std::vector<std::size_t> place;  ///< By rank of the world: index into `all`.
 };
 
 SharedEdits shared_edits(const Job& job, const Scenario& scenario, Donors* donors) {
@@ -73,7 +74,7 @@ SharedEdits shared_edits(const Job& job, const Scenario& scenario, Donors* donor
   return edits;
 }
 
-/// The last one to take it takes it away.
+/// Copies a shared edit, or moves it for its last user.
 Edited taken(SharedEdit& edit) {
   if (--edit.users == 0) return std::move(edit.edited);
   return {.graph = edit.edited.graph.clone(),
@@ -100,7 +101,7 @@ EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions
   on_all_cores(firsts.size(), [&](std::size_t at) {
     Edited& rank = all.ranks[firsts[at]];
     rank.timeline = std::move(all.replay.timelines[firsts[at]]);
-    // Before the step times, which compare work with the room that it has.
+    // Done before the step times are found, which compare work with the available time.
     keep_waits(job, firsts[at], rank.timeline, rank.graph);
     rank.times = step_times(rank.graph, rank.timeline);
   });

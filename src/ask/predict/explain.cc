@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLongestName = 60;
 
-/// From when on the task could have started if only its lane mattered.
+/// Time at which the task could have started if only its lane mattered.
 Nanoseconds free_since(const Graph& graph, const Timeline& timeline, TaskId task) {
   const TaskId before = graph.previous(task);
   if (before == kNoTask) return 0ns;
@@ -26,7 +26,8 @@ Nanoseconds waited(const Graph& graph, const Timeline& timeline, TaskId task) {
   return std::max(0ns, timeline.start[index(task)] - free_since(graph, timeline, task));
 }
 
-/// The dependency a reason speaks of; none for the task in front.
+/// The dependency behind the reason of a start. Returns nullopt if the reason is the previous task
+/// on the lane.
 std::optional<Dependency> dependency_of(const Graph& graph, const Timeline& timeline, TaskId task) {
   const Reason& reason = timeline.reasons[index(task)];
   std::optional<Dependency> found;
@@ -38,7 +39,7 @@ std::optional<Dependency> dependency_of(const Graph& graph, const Timeline& time
   return found;
 }
 
-/// The common properties of tasks of the path that are shown in one line.
+/// The properties shared by tasks of the path that appear in one line.
 struct Kin {
   NameId name{};
   LaneId lane = kNoLane;
@@ -46,7 +47,7 @@ struct Kin {
   LaneId before_lane = kNoLane;
   Why why{};
   std::uint8_t provenance = 0;
-  bool first = false;  ///< Waited for nothing.
+  bool first = false;  ///< The task waited for nothing.
   auto key() const { return std::tuple(name, lane, before, before_lane, why, provenance, first); }
   bool operator<(const Kin& other) const { return key() < other.key(); }
 };
@@ -58,7 +59,7 @@ struct Sum {
 
 constexpr std::uint8_t kInLine = 0xff;
 
-/// The profiler numbers its markers of steps; here they are all one.
+/// Maps all numbered step markers of the profiler to one name.
 NameId without_number(const Graph& graph, NameId name) {
   if (!graph.names()[name].starts_with(kProfilerStep) || graph.steps().empty()) return name;
   const NameId first = graph.names().find(graph.steps().front().name);
@@ -93,8 +94,8 @@ std::string reason_text(const Graph& graph, const Kin& kin, const Sum& sum) {
   return text + ")";
 }
 
-/// The entries with the most work and those with the most waiting, at most `most` of each, in order
-/// of their starts.
+/// The entries with the most work and those with the most waiting, at most `most` of each, sorted
+/// by start.
 std::vector<std::pair<Kin, Sum>> greatest(std::vector<std::pair<Kin, Sum>> lines,
                                           std::size_t most) {
   std::vector<char> kept(lines.size(), 0);

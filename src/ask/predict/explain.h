@@ -1,7 +1,7 @@
 #pragma once
 
-// Why the prediction takes as long as it does: the chain of tasks that ends last, and the reason
-// for the wait of each.
+// Explains why the prediction takes as long as it does: the chain of tasks that ends last, and what
+// each waited for.
 
 #include <vector>
 
@@ -11,8 +11,9 @@
 
 namespace foretrace {
 
-/// The critical path with tasks of one name, lane and reason taken together: the `most` that work
-/// longest and those that wait longest, in order of their first starts. Needs `reasons`.
+/// The critical path, with tasks of the same name, lane and reason grouped: the `most` entries that
+/// work longest and those that wait longest, sorted by first start. REQUIRES: the timeline has
+/// reasons.
 std::vector<Explained> explain(const Graph& graph, const Timeline& timeline, std::size_t most = 12);
 
 }  // namespace foretrace

@@ -26,14 +26,15 @@ void refuse_warnings(const Notes& notes) {
   }
 }
 
-/// In the format that the ending of the path names; PyTorch's profiler's for any other.
+/// Writes the timeline in the format of the path's ending, or in that of PyTorch's profiler for an
+/// unknown ending.
 void write_timeline(const Answer& answer, const std::string& path) {
   const ExporterEntry* exporter = exporter_for(path);
   if (exporter == nullptr) exporter = exporter_for(".json");
   exporter->write(render(answer.graph, answer.timeline, answer.trace), path);
 }
 
-/// One file for each rank, so that the folder is read back as the job is.
+/// Writes one file for each rank, so that the folder is read back as the same job.
 void write_timelines(const Answer& answer, const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -48,13 +49,13 @@ void write_timelines(const Answer& answer, const std::string& folder) {
   for (const Answer& other : answer.others) write_timeline(other, path_of(other.prediction.rank));
 }
 
-/// All ranks on one clock, with arrows to those that are waited for.
+/// Writes all ranks on one clock, with arrows from the ranks that others wait for.
 void write_ranks(const Answer& answer, const std::string& path) {
   std::vector<const Answer*> all{&answer};
   for (const Answer& other : answer.others) all.push_back(&other);
   std::ranges::sort(all, {}, [](const Answer* one) { return one->prediction.rank; });
   std::vector<const Graph*> graphs(answer.job->world.size());
-  std::map<std::uint32_t, std::size_t> drawn;  // By place in the world.
+  std::map<std::uint32_t, std::size_t> drawn;  // By index in the world.
   for (std::size_t i = 0; i < all.size(); ++i) {
     graphs[all[i]->place] = &all[i]->graph;
     drawn.emplace(all[i]->place, i);

@@ -21,7 +21,7 @@ bool is_host_wait(const Graph& graph, const Dependency& wait) {
   return !on_host(graph, wait.before) && on_host(graph, wait.after);
 }
 
-/// A lever for those tasks as a whole.
+/// Adds the wanted tasks as a whole to a lever.
 Lever with_tasks(const Graph& graph, Lever lever, const std::function<bool(TaskId)>& wanted) {
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const TaskId task{i};
@@ -51,7 +51,7 @@ Lever without_host_waits(const Graph& graph, Lever lever) {
   });
 }
 
-/// Work that dispatches to the device, in pieces below kLongestDispatch, on threads that launch.
+/// Work of dispatching to the device: pieces shorter than kLongestDispatch on threads that launch.
 Lever dispatch(const Graph& graph) {
   std::vector<char> launches(graph.lane_count(), 0);
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
@@ -86,8 +86,8 @@ Lever driver_allocations(const Graph& graph) {
   return lever;
 }
 
-/// The quickest collective of one name and size is the transfer; the excess of the others is
-/// waiting for other ranks.
+/// The work that is transfer: the fastest collective of one name and size shows it, and the rest of
+/// the others is waiting for other ranks.
 Lever transfers(const Graph& graph, Lever lever) {
   using Alike = std::pair<NameId, std::int64_t>;
   std::map<Alike, Nanoseconds> least;
@@ -105,8 +105,8 @@ Lever transfers(const Graph& graph, Lever lever) {
   return lever;
 }
 
-/// A text in the names of kernels that distinguishes them: without arguments, and with the
-/// enclosing name if it says little.
+/// Shortens a kernel's name to a text that distinguishes it: without arguments, and with the
+/// enclosing name if the last part is short.
 ///
 ///     at::native::reduce_kernel<512, 1>(...)  ->  reduce_kernel
 ///     cutlass::Kernel<...>(...)               ->  cutlass::Kernel
@@ -157,7 +157,7 @@ std::vector<std::string_view> greatest_kernels(const Graph& graph) {
     if (names.size() == kMostKernelNames) break;
     if (!name.empty() && time > 0ns) names.push_back(name);
   }
-  // All there is was said by "kernels" already.
+  // A single name is covered by "kernels" already.
   return sorted.size() == 1 ? std::vector<std::string_view>() : names;
 }
 

@@ -25,7 +25,7 @@
 namespace foretrace {
 namespace {
 
-/// The peaks of the rank that decides whether the job fits.
+/// Memory peaks of the rank that decides whether the job fits.
 struct FullestPeaks {
   Fullest chosen;
   std::vector<MemoryPeak> now, predicted;
@@ -45,7 +45,7 @@ void take_peaks(FullestPeaks fullest, const Job& job, Prediction& prediction) {
                                            std::to_string(job.world[fullest.chosen.rank()].number));
 }
 
-/// Adds what was odd about the recordings of ranks other than the one that is shown.
+/// Adds the import warnings of ranks other than the one that is shown.
 void add_warnings(const Job& job, std::size_t shown, Notes& notes) {
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     if (i == shown) continue;
@@ -56,12 +56,12 @@ void add_warnings(const Job& job, std::size_t shown, Notes& notes) {
   }
 }
 
-/// Both replays of a job: as recorded, and as the scenario leaves it.
+/// Both replays of a job: as recorded, and after the scenario.
 struct Replays {
   JointReplay recorded;
   std::optional<EditedJob> edited;
 
-  /// The one that the question is about.
+  /// The replay that the question is about.
   const JointReplay& asked() const { return edited ? edited->replay : recorded; }
 };
 
@@ -84,7 +84,8 @@ Replays replays_of(const Job& job, const Scenario& scenario, const PredictOption
   return all;
 }
 
-/// By rank of the world; none for a rank like one before it. Moves graphs and times.
+/// Returns the answers by rank of the world; empty for a rank that is like an earlier one. Moves
+/// graphs and times out of `replays`.
 std::vector<Answer> answers_of(const Job& job, const Scenario& scenario, Replays& replays,
                                const PredictOptions& options) {
   std::vector<Answer> answers(job.world.size());
@@ -101,7 +102,7 @@ std::vector<Answer> answers_of(const Job& job, const Scenario& scenario, Replays
   return answers;
 }
 
-/// The recorded ranks but the one that is shown. Moves their answers.
+/// The answers about the recorded ranks other than the one that is shown. Moves them.
 std::vector<Answer> others_of(const Job& job, std::size_t shown, std::vector<Answer>& answers) {
   std::vector<Answer> others;
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -113,11 +114,11 @@ std::vector<Answer> others_of(const Job& job, std::size_t shown, std::vector<Ans
   return others;
 }
 
-/// A note lists the times of so many ranks.
+/// Most ranks whose times a note lists.
 constexpr std::size_t kMostListed = 8;
 
-/// The rank with the longest predicted step, as the others wait for it, compared with the rank that
-/// had the longest step before.
+/// The answer about the rank with the longest predicted step, which the others wait for, compared
+/// with the rank that had the longest step as recorded.
 Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& options) {
   Donors donors(options.reading);
   donors.read(scenario);

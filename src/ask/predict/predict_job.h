@@ -7,8 +7,8 @@
 
 namespace foretrace {
 
-/// For a job that was read, with Joining::required, and its inputs. `options.reading` and
-/// `options.world_size` are those that it was read with.
+/// Like the public predict(), for a job that was read with Joining::required, and its inputs.
+/// `options.reading` and `options.world_size` are those that it was read with.
 Prediction predict(const Job& job, const std::vector<InputFile>& inputs, const Scenario& scenario,
                    const PredictOptions& options);
 

@@ -14,7 +14,7 @@
 namespace foretrace {
 namespace {
 
-/// Rows of each table of the critical path.
+/// Rows in each table of the critical path.
 constexpr std::size_t kRowsOfPath = 20;
 
 std::vector<Explained> path_of(const Graph& graph, const Timeline& timeline) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// From an answer to its page: the recorded and the changed job are replayed once more, with the
-// reasons for every start, and the predicted job is examined for what its step time depends on.
+// Makes the HTML page of an answer: the recorded and the changed job are replayed once more, with
+// the reasons for every start, and the predicted job is examined for what its step time depends on.
 
 #include <functional>
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace foretrace {
 
-/// Calls `take` with the page but for its reactions, which take many replays. `changed` is the
+/// Calls `take` with the page without its reactions, which take many replays. `changed` is the
 /// graph of the prediction; nullptr without a what-if.
 void show_page(const Graph& recorded, const Graph* changed, const Prediction& prediction,
                const std::function<void(const PredictionPage&)>& take);
-/// The whole page. Throws Error if the file cannot be written.
+/// Writes the whole page. Throws Error if the file cannot be written.
 void write_prediction_html(const Graph& recorded, const Graph* changed,
                            const Prediction& prediction, const std::string& path);
 

@@ -40,8 +40,8 @@ std::int32_t whole_size(const Job& job) {
                   static_cast<std::int32_t>(job.world.size()));
 }
 
-/// Standard deviation of the steps that count, as a share of the step time. Fewer than three do not
-/// tell; then a share is assumed.
+/// Standard deviation of the counted steps, as a share of the step time; an assumed share if there
+/// are fewer than three.
 double deviation_of_steps(const StepTimes& times) {
   constexpr double kAssumed = 0.04;
   if (times.counted.size() < 3 || times.step_time <= 0ns) return kAssumed;
@@ -125,7 +125,7 @@ PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction&
 
 namespace {
 
-/// Whether a step did much more to one rank than to another, as its first figure has it.
+/// Whether a step did much more to one rank than to another, judged by its first figure.
 bool outdoes(const AppliedStep& one, const AppliedStep& other) {
   if (one.figures.empty() || other.figures.empty()) return false;
   return magnitude(one.figures.front()) > 2 * magnitude(other.figures.front());

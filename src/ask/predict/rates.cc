@@ -57,7 +57,7 @@ StepRates changed_rates(StepRates rates, const Scenario& scenario) {
     const JobChange change = transform->job_change();
     rates.samples *= change.samples;
     rates.tokens *= change.tokens;
-    // The flops of one rank, against the peak of its device.
+    // Flops are those of one rank, because the peak is that of its device.
     rates.flops *=
         change.tokens == change.samples ? change.samples / static_cast<double>(change.ranks) : 0;
     if (!change.device.empty()) set_peak(find_device(change.device), rates);

@@ -5,12 +5,13 @@
 
 namespace foretrace {
 
-/// The work of a step of the recorded job: arithmetic over the steps that count, the peak of the
-/// recorded device, and the samples given in the scenario.
+/// The rates of the recorded job: arithmetic in the counted steps, the peak of the recorded device,
+/// and the samples given in the scenario.
 StepRates rates_of(const Graph& graph, const Timeline& timeline, const Scenario& scenario);
 
 /// The rates after the scenario. The model stays the recorded one, so its arithmetic grows with the
-/// samples alone: recomputed work does not count. Unknown for sequences of another length.
+/// samples alone; recomputed work does not count. The arithmetic is unknown (0) for sequences of
+/// another length.
 StepRates changed_rates(StepRates rates, const Scenario& scenario);
 
 }  // namespace foretrace

@@ -1,7 +1,7 @@
 #pragma once
 
-// How the step time of a job reacts: each kind of work gets faster by a tenth and by half, with
-// everything else unchanged, and the job is replayed. Work off the critical path has no effect.
+// How the step time of a job reacts if each kind of work gets faster by a tenth or by half, with
+// everything else unchanged, from replays. Work off the critical path has no effect.
 
 #include <vector>
 
@@ -10,7 +10,8 @@
 
 namespace foretrace {
 
-/// For every kind of work in the graph; `step_time` is that of the unchanged graph.
+/// Returns a reaction for every kind of work in the graph; `step_time` is that of the unchanged
+/// graph.
 std::vector<Reaction> reactions_of(const Graph& graph, Nanoseconds step_time);
 
 }  // namespace foretrace

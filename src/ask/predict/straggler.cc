@@ -16,7 +16,7 @@ RankTimes times_of(const Rank& rank) {
   return {rank.number, step, step - open.other_ranks};
 }
 
-/// The longest host work of one piece; empty if it is not a large part of a step.
+/// Describes the longest piece of host work; empty if it is not a large part of a step.
 std::string longest_piece(const Graph& graph, Nanoseconds step) {
   const MeasuredSteps steps = measured_steps(graph);
   TaskId longest = kNoTask;

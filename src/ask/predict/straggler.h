@@ -1,7 +1,7 @@
 #pragma once
 
-// Finds the rank of a job that is worth looking into: the straggler, for which the collectives of
-// all others wait.
+// Finds the rank of a job that is worth examining: the straggler, which the collectives of all
+// others wait for.
 //
 //     rank 0   work |~~~ waits in a collective ~~~|      its own time is short, its step is not
 //     rank 1   work ....................... work  |T|    the straggler: its own time is its step
@@ -15,23 +15,24 @@
 namespace foretrace {
 
 struct LateRank {
-  std::size_t rank = 0;        ///< Into the ranks of the job.
-  std::int32_t number = 0;     ///< Of the rank.
-  Nanoseconds others_wait{0};  ///< A step, in the median of the others.
+  std::size_t rank = 0;        ///< Index into the ranks of the job.
+  std::int32_t number = 0;     ///< Number of the rank.
+  Nanoseconds others_wait{0};  ///< Wait in a step, median over the others.
   /// "it works 1.2 s a step, 1 s of it in one piece of host work, "load"; the others work 220 ms
   /// and wait 990 ms for it"
   std::string text;
 };
-/// Nothing where no rank clearly keeps the others waiting. Waits for other ranks are open time; see
-/// JobOptions.
+/// Returns nullopt if no rank clearly keeps the others waiting. REQUIRES: waits for other ranks are
+/// open time (JobOptions::keeps_waits_open).
 std::optional<LateRank> late_rank(const Job& job);
 
 struct RankChoice {
-  std::size_t rank = 0;   ///< Into the ranks of the job.
-  std::string straggler;  ///< Says why the others wait for it; empty if none does.
+  std::size_t rank = 0;   ///< Index into the ranks of the job.
+  std::string straggler;  ///< Explains why the others wait for it; empty if it is no straggler.
 };
 
-/// Without a straggler the rank with the longest step. Adds a note of all step times.
+/// Chooses the straggler, or without one the rank with the longest step. Adds a note with all step
+/// times.
 RankChoice rank_to_advise(const Job& job, Notes& notes);
 
 }  // namespace foretrace

@@ -13,9 +13,10 @@
 namespace foretrace {
 namespace {
 
-/// Beyond this share of a step, time that nothing explains is worth knowing.
+/// A larger share of a step without a known cause is reported.
 constexpr double kSomeOpen = 0.02;
-/// An answer depends on unexplained time if a change makes this share of a step more or less of it.
+/// An answer depends on unexplained time if a change makes it longer or shorter by this share of a
+/// step.
 constexpr double kTouched = 0.01;
 constexpr double kSomePinned = 0.01, kManyPinned = 0.1;
 constexpr double kLargeReplayError = 0.01;
@@ -24,19 +25,19 @@ std::string_view step_word(const Prediction& prediction) {
   return prediction.has_steps ? "step" : "recording";
 }
 
-/// How much of a time that was open when recorded is still there in an edited graph.
+/// Part of an open time of the recording that remains in an edited graph.
 Nanoseconds left_open(const Graph& recorded, const Graph& graph, const OpenTime& open) {
   if (!open.of_peers) return open.time;
   return scaled(open.time,
                 ratio(graph.task(open.task).duration, recorded.task(open.task).duration));
 }
 
-/// A few first tasks of a recording start without a recorded cause; nothing is wrong with that.
+/// The first few tasks of a recording start without a recorded cause, which is normal.
 constexpr std::int64_t kFewPinned = 3;
 
 Nanoseconds shorter(Nanoseconds time, Nanoseconds by) { return std::max(0ns, time - by); }
 
-/// How much of each task is open, of one kind.
+/// Open time of each task, of one kind.
 std::map<TaskId, Nanoseconds> open_tasks(const Inference& inference, const Graph& graph,
                                          bool of_peers) {
   std::map<TaskId, Nanoseconds> tasks;
@@ -88,7 +89,8 @@ bool has_open(const Inference& inference, bool of_peers) {
                      [&](const OpenTime& open) { return open.of_peers == of_peers; });
 }
 
-/// `compiled`: the structure of the graph, given the durations of `now` since; or nullptr.
+/// `compiled` is the structure of the graph, which has since been given the durations of `now`; or
+/// nullptr.
 OpenStepTime open_of(const Inference& inference, const Graph& graph, Nanoseconds step_time,
                      const Retiming& now, Retimed* compiled) {
   const auto gain = [&](Retiming less, bool without_pins) {
@@ -110,7 +112,7 @@ Grade grade_between(double value, double fair, double poor) {
 /// Collects the facts of one answer.
 class Facts {
  public:
-  /// `changes`: whether the answer is about a change, which open time can decide.
+  /// `changes` tells whether the answer is about a change, which open time can decide.
   Facts(const Prediction& prediction, bool changes) : prediction_(prediction), changes_(changes) {}
 
   void add_recording() {
@@ -144,14 +146,14 @@ class Facts {
         "the unmodified replay is " + to_share(error, 3) + " off", error, kLargeReplayError);
   }
 
-  /// Whether another step of the prediction is open than of the baseline.
+  /// Whether the prediction has clearly more or less unexplained time in a step than the baseline.
   bool touches_unexplained() const {
     const Nanoseconds off =
         prediction_.predicted_open.unexplained - prediction_.baseline_open.unexplained;
     return changes_ && std::abs(ratio(off, prediction_.baseline.step_time)) > kTouched;
   }
 
-  /// The larger share of the two: of the recorded step, and of the predicted one.
+  /// Adds open time with the larger of two shares: of the recorded step, and of the predicted one.
   void add_open(const char* name, Nanoseconds OpenStepTime::*part, const char* says, bool depends) {
     const double before = ratio(prediction_.baseline_open.*part, prediction_.baseline.step_time);
     const double after =

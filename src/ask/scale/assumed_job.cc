@@ -7,10 +7,11 @@
 namespace foretrace {
 namespace {
 
-/// Enough steps for a median, and pieces for buckets to begin anywhere.
+/// Number of steps, enough for a median, and of pieces of a backward pass, so that buckets can
+/// begin anywhere.
 constexpr int kSteps = 4, kPieces = 400;
-/// The update reads and writes weights, gradients and the state of the optimizer: a few percent of
-/// the steps at hand. Chosen.
+/// Assumed share of the update, which reads and writes weights, gradients and the optimizer's
+/// state: a few percent in the steps that were examined. Chosen.
 constexpr double kUpdate = 0.02;
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 
-// A job of which nobody has a trace: only how long its step takes is known.
+// A job without a trace, of which only the length of a step is known.
 
 #include <optional>
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace foretrace {
 
-/// Steps of this length on one device: an update, at the end of each, and in front of it a third
-/// of the rest the forward pass and two thirds the backward pass (whose products are twice as
-/// many), in pieces. `device` is a name for find_device(). Throws Error unless the step is longer
-/// than 0 and than the update.
+/// Makes steps of this length on one device. Each ends with an update; a third of the time before
+/// it is the forward pass, and two thirds are the backward pass (which has twice as many products),
+/// in pieces. `device` is a name for find_device(). Throws Error unless the step is longer than 0
+/// and than the update.
 Inference assumed_job(Nanoseconds step_time, std::optional<Nanoseconds> update_time,
                       const std::string& device);
 

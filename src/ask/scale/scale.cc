@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t kMostGpus = 1'000'000;
 constexpr std::size_t kMostPoints = 1000;
 
-/// From here on nobody would say that it scales. Chosen.
+/// Below this efficiency a scheme counts as limited. Chosen.
 constexpr double kPoorEfficiency = 0.9;
 
 std::int64_t count_in(std::string_view text) {
@@ -54,7 +54,8 @@ std::vector<std::int64_t> range_in(std::string_view text, std::size_t dots) {
   return counts;
 }
 
-/// How a scheme calls the count; a step that takes none says so itself.
+/// The name of the setting for the count in a scheme: workers or gpus. A scheme with neither is
+/// reported when the step is read.
 std::string count_setting(const std::string& scheme) {
   const std::string_view name = std::string_view(scheme).substr(0, scheme.find(':'));
   const auto entry = std::ranges::find(transforms(), name, &TransformEntry::name);
@@ -63,7 +64,7 @@ std::string count_setting(const std::string& scheme) {
   return has_workers ? "workers" : "gpus";
 }
 
-/// The scheme as a step, with count and machine; a network that it names stays.
+/// The scheme as a step, with count and machine; a network that it already names stays.
 std::string step_of(const std::string& scheme, std::int64_t gpus, const std::string& machine) {
   std::string text = scheme;
   const auto set = [&](const std::string& setting) {
@@ -140,7 +141,8 @@ class Scaler {
     return cases;
   }
 
-  /// As many as a scheme distributes, each on the GPUs that the changes in front gave it.
+  /// Number of workers that a scheme distributes, each on the GPUs that the earlier changes gave
+  /// it.
   std::int64_t workers_of(std::int64_t gpus) const {
     if (gpus % gpus_before_ == 0) return gpus / gpus_before_;
     throw Error("--gpus: must be whole groups of the " + std::to_string(gpus_before_) +
@@ -179,7 +181,7 @@ class Scaler {
       point.trust = found.trust.grade();
       asked.prediction = std::move(found);
     } catch (const Error& error) {
-      // Without the count, so that equal reasons are told once.
+      // The count is left out, so that equal reasons are reported once.
       point.refused = error.what();
       if (point.refused.starts_with(step)) point.refused.replace(0, step.size(), point.scheme);
     }
@@ -208,7 +210,7 @@ class Scaler {
 
   /// Says in a sentence what stops the scaling of a scheme.
   static std::string limit_of(const std::vector<ScalePoint>& points, const std::string& scheme) {
-    const ScalePoint* shown = nullptr;  // The first with poor efficiency, otherwise the last.
+    const ScalePoint* shown = nullptr;  // The first point with poor efficiency, otherwise the last.
     for (const ScalePoint& point : points) {
       if (point.scheme != scheme || !point.refused.empty()) continue;
       shown = &point;
@@ -235,9 +237,9 @@ class Scaler {
   }
 
   const ScaleQuestion& question_;
-  Job job_;  ///< Empty without a trace.
+  Job job_;  ///< Empty if there is no trace.
   std::optional<Inference> assumed_;
-  std::int64_t gpus_before_ = 1;  ///< On which the changes put the recorded worker.
+  std::int64_t gpus_before_ = 1;  ///< GPUs on which the changes put the recorded worker.
   Donors donors_;
   Baseline baseline_;
 };

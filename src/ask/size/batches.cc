@@ -16,22 +16,22 @@ constexpr std::size_t kMostChoices = 100'000;
 class AlgorithmSettings final : public Described {
  public:
   void describe(Fields& fields) override {
-    fields.text("name", one.name, "What the answer calls it");
-    fields.time("time", one.time, "Forward and backward, for the batch", 1ns);
-    fields.bytes("memory", one.memory, "Work space");
+    fields.text("name", one.name, "Name of the algorithm in the answer");
+    fields.time("time", one.time, "Time of forward and backward pass, for the batch", 1ns);
+    fields.bytes("memory", one.memory, "Workspace that it needs");
   }
   LayerAlgorithm one{.name = "algorithm", .time = 1ns};
 };
 
-/// A batch without its layers.
+/// The settings of a batch, without its layers.
 class BatchSettings final : public Described {
  public:
   void describe(Fields& fields) override {
-    fields.integer("size", size, "Samples", 1);
-    fields.number("epochs", epochs, "Until the target is reached with this batch", 1e-6);
-    fields.bytes("feature_maps", feature_maps, "With their gradients, for the batch");
-    fields.bytes("parameters", parameters, "With gradients and momentum");
-    fields.bytes("classifier", classifier, "Layers that have no choice");
+    fields.integer("size", size, "Samples in the batch", 1);
+    fields.number("epochs", epochs, "Epochs until the target is reached with this batch", 1e-6);
+    fields.bytes("feature_maps", feature_maps, "Feature maps with their gradients, for the batch");
+    fields.bytes("parameters", parameters, "Parameters with gradients and momentum");
+    fields.bytes("classifier", classifier, "Memory of layers without a choice");
   }
   std::int64_t size = 1;
   double epochs = 1;
@@ -98,7 +98,7 @@ SizedBatch sized(nlohmann::json json, double samples, const SizeQuestion& questi
 void size_batches(const SizeQuestion& question, SizingReport& report) {
   if (question.solver != "exact" && question.solver != "milp")
     throw Error("--solver: must be exact or milp, got " + question.solver);
-  if (!question.memory) throw Error("--memory: must be given with --layers, what a GPU has");
+  if (!question.memory) throw Error("--memory: must be given with --layers, the memory of a GPU");
   report.solver = question.solver, report.memory = *question.memory;
   const nlohmann::json json = read_json_file(question.layers);
   within(question.layers, [&] {

@@ -14,7 +14,7 @@
 namespace foretrace {
 namespace {
 
-/// The parts of a step in which no kernel computes.
+/// Adds the parts of a step, and as overhead the time in which no kernel computes.
 void add_parts(const Breakdown& step, SizingReport& report) {
   report.compute = step.compute;
   report.overhead = Nanoseconds{0};
@@ -74,7 +74,7 @@ void size_gpus(const SizeQuestion& question, SizingReport& report) {
           std::ceil(servers_for(*report.model, gpus, question.server, *report.compute)));
   }
   report.assumptions.emplace_back(
-      "GPUs divide the computation of a step, and each has its overhead once more");
+      "GPUs divide the computation of a step, and each has the whole overhead");
 }
 
 void check_question(const SizeQuestion& question) {

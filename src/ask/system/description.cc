@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Takes a part out of an object; null where it has none.
+/// Removes a part from an object and returns it; null if there is none.
 Json taken(Json& json, const char* name) {
   const Json part = json.value(name, Json());
   json.erase(name);
@@ -37,7 +37,7 @@ Numbers numbers_of(const Json& json) {
   return numbers;
 }
 
-/// "1..16", or a list.
+/// Reads "1..16", or a list of numbers.
 std::vector<double> values_of(const Json& json) {
   constexpr double kMostValues = 10'000;
   std::vector<double> values;
@@ -62,7 +62,7 @@ void read_task(const Json& json, std::vector<SystemTask>& tasks) {
   if (task.name.empty()) throw Error("must have a name");
   for (const std::string& name : task.after) {
     if (std::ranges::find(tasks, name, &SystemTask::name) == tasks.end())
-      throw Error("after: must be tasks in front of it, got \"" + name + "\"");
+      throw Error("after: must be tasks listed before it, got \"" + name + "\"");
   }
   tasks.push_back(std::move(task));
 }
@@ -70,23 +70,23 @@ void read_task(const Json& json, std::vector<SystemTask>& tasks) {
 }  // namespace
 
 void SystemTask::describe(Fields& fields) {
-  fields.text("name", name, "What others wait for");
-  fields.text("lanes", lanes, "How many run at once");
-  fields.text("count", count, "How many there are");
-  fields.text("time", time, "Seconds of each");
-  fields.texts("after", after, "The tasks that must be done before any of them");
+  fields.text("name", name, "Name by which other tasks wait for it");
+  fields.text("lanes", lanes, "Number that runs at once");
+  fields.text("count", count, "Number of such tasks");
+  fields.text("time", time, "Seconds that each takes");
+  fields.texts("after", after, "Tasks that must be done before any of these");
 }
 
 void SystemDescription::describe(Fields& fields) {
   fields.text("title", title, "First line of the answer");
-  fields.texts("let", lets, "Numbers by formulas of settings and of those in front");
+  fields.texts("let", lets, "Numbers by formulas of settings and of earlier numbers");
   fields.text("repeat", repeat, "How many times all tasks run");
   fields.texts("figures", figures, "Numbers by formulas that may mention time");
-  fields.texts("subject_to", subject_to, "What must hold of a point of the search");
-  fields.text("minimize", minimize, "What the best point of the search has least of");
-  fields.texts("assert", asserts, "What must hold of each answer");
+  fields.texts("subject_to", subject_to, "Conditions that a point of the search must meet");
+  fields.text("minimize", minimize, "Formula that is least at the best point of the search");
+  fields.texts("assert", asserts, "Conditions that each answer must meet");
   fields.texts("means", means, "Geometric means of formulas over the rows");
-  fields.texts("assert_means", assert_means, "What must hold of them");
+  fields.texts("assert_means", assert_means, "Conditions that the means must meet");
 }
 
 std::pair<std::string, std::string> definition_of(const std::string& text) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// A file that describes a system; foretrace/ask/system.h has an example.
+// Reads a file that describes a system; foretrace/ask/system.h has an example.
 
 #include <map>
 #include <string>
@@ -20,7 +20,7 @@ struct SystemTask final : Described {
 };
 
 struct SystemDescription final : Described {
-  void describe(Fields& fields) override;  ///< Only texts.
+  void describe(Fields& fields) override;  ///< Describes only the settings that are texts.
   std::string title{}, repeat = "1", minimize = "time";
   std::vector<std::string> lets{}, figures{}, subject_to{}, asserts{}, means{}, assert_means{};
   Numbers settings{};
@@ -29,10 +29,10 @@ struct SystemDescription final : Described {
   std::vector<std::pair<std::string, std::vector<double>>> search{};
 };
 
-/// Throws Error with the place.
+/// Reads a description. Throws Error with the place.
 SystemDescription read_system(const std::string& path);
 
-/// "name = formula"
+/// Splits "name = formula". Throws Error if it is not of that form.
 std::pair<std::string, std::string> definition_of(const std::string& text);
 
 }  // namespace foretrace

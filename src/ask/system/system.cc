@@ -48,7 +48,7 @@ std::vector<std::string> failed_of(const std::vector<std::string>& asserts,
   return failed;
 }
 
-/// The graph for given numbers.
+/// The graph of a system for given numbers.
 class SystemGraph {
  public:
   SystemGraph(const SystemDescription& system, const Numbers& numbers) {
@@ -73,7 +73,8 @@ class SystemGraph {
   struct Group {
     const SystemTask* task = nullptr;
     std::vector<LaneId> lanes{};
-    LaneId done{};  ///< Marks behind all of it, so that many may wait for many.
+    /// Lane of marks that wait for the whole group, so that many tasks can wait for many others.
+    LaneId done{};
     std::size_t count = 0;
     Nanoseconds time{0};
   };
@@ -126,7 +127,8 @@ class SystemRun {
     for (const auto& [name, value] : given) numbers_[name] = row_.settings[name] = value;
   }
 
-  /// The best point of a search, the first among equal ones. Leaves its numbers in `numbers`.
+  /// Returns the best point of a search, the first among equal ones. Stores its numbers in
+  /// `numbers`.
   SystemRow run(Numbers& numbers) {
     double points = 1;
     for (const auto& [name, values] : system_.search) points *= static_cast<double>(values.size());

@@ -12,10 +12,10 @@
 namespace foretrace {
 namespace {
 
-/// Steps looked at in each recording; spread over all of them if there are more.
+/// Most steps used of each recording; they are spread evenly if there are more.
 constexpr std::size_t kMostSteps = 12;
 
-/// Replays one graph again and again with some durations changed.
+/// Replays one graph any number of times with some durations changed.
 class Bench {
  public:
   explicit Bench(const Graph& graph) : graph_(graph), compiled_(graph) {
@@ -51,7 +51,7 @@ class Bench {
   Timeline timeline_;
 };
 
-/// `count` of 0 .. size - 1, spread evenly.
+/// Returns `count` of the numbers 0 .. size - 1, spread evenly.
 std::vector<std::size_t> spread(std::size_t size, std::size_t count) {
   std::vector<std::size_t> all;
   const std::size_t taken = std::min(size, count);
@@ -100,7 +100,7 @@ CrossStep cross_step(const Inference& structure, const Inference& work) {
       }
     }
   }
-  // The last step has no distance to a next one, but counts.
+  // The last step has no next one to measure a distance to, but counts as alike.
   if (same) {
     for (std::size_t a = 0; a + 1 < into.count() && !alike.back(); ++a) {
       if (alike[a]) alike.back() = transplant(into.lines(a), from.lines(from.count() - 1)).alike();

@@ -50,7 +50,7 @@ bool doubling_holds(const Graph& graph, const Timeline& replayed) {
   }
   twice.change_dependencies([](Dependency& wait) { wait.lag *= 2; });
   const Timeline timeline = simulate(twice, {.memory = false});
-  // The tail of a task twice as long is twice as long to the nanosecond.
+  // Tails of tasks twice as long are twice as long only to the nanosecond.
   const Nanoseconds tolerance(tails(graph));
   return std::equal(timeline.finish.begin(), timeline.finish.end(), replayed.finish.begin(),
                     [&](Nanoseconds a, Nanoseconds b) { return abs(a - 2 * b) <= tolerance; });

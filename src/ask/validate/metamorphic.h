@@ -7,14 +7,14 @@
 
 namespace foretrace {
 
-/// All durations, gaps and lags doubled: everything takes exactly twice as long.
+/// Whether everything takes exactly twice as long if all durations, gaps and lags are doubled.
 bool doubling_holds(const Graph& graph, const Timeline& replayed);
-/// A transform by factor 1 moves nothing.
+/// Whether a transform by factor 1 changes no time.
 bool neutral_holds(const Graph& graph, const Timeline& replayed);
-/// Tasks taken to no time, one after the other: the end never comes later. All of a small graph, a
-/// seeded sample of a large one.
+/// Whether the end never comes later if one task takes no time; tried for all tasks of a small
+/// graph, and for a seeded sample of a large one.
 bool shrinking_holds(const Graph& graph, const Timeline& replayed);
-/// The step time after writing the timeline as Kineto JSON, reading that, inferring again and
+/// The step times after writing the timeline as Kineto JSON, reading and inferring it again, and
 /// replaying.
 StepTimes exported_step_times(const Graph& graph, const Timeline& replayed);
 

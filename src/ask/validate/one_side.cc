@@ -11,7 +11,8 @@ namespace {
 
 enum class Side : std::uint8_t { none, device, host };
 
-/// Calls in which the host can wait for the device. Their time does not prove that the host worked.
+/// Whether the host can wait for the device in a call; its time does not prove that the host
+/// worked.
 bool can_wait(std::string_view name) {
   return contains_any(name, {"Synchronize", "Memcpy", "Free", "HostAlloc"});
 }
@@ -23,7 +24,7 @@ Side side_of(const Graph& graph, TaskId id) {
   return Side::host;
 }
 
-/// The task that begins the last step, whose start counts; kNoTask for the end of the recording.
+/// The task that begins the last step; kNoTask means the end of the recording.
 TaskId last_mark(const Inference& inference) {
   const std::vector<Mark> marks = step_marks(inference.graph, inference.recorded);
   return marks.size() < 2 ? kNoTask : marks.back().task;
@@ -33,7 +34,7 @@ Nanoseconds end_of(const Timeline& timeline, TaskId last) {
   return last == kNoTask ? timeline.length : timeline.start[index(last)];
 }
 
-/// How long until `end` only `side` worked.
+/// Time before `end` in which only `side` worked.
 Nanoseconds alone(const Inference& inference, Nanoseconds end, Side side) {
   struct Change {
     Nanoseconds time;

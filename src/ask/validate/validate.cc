@@ -12,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-/// Times of an exported trace may round by this share of a step on their way through the rules.
+/// Share of a step by which the step time may differ after export, because times are rounded.
 constexpr double kSameStepTime = 1e-4;
 constexpr int kLeastAlikeSteps = 3;
 
@@ -67,7 +67,7 @@ Validation validate(const Inference& inference, bool has_times) {
   const Nanoseconds before = step_times(inference.graph, replayed).step_time;
   validation.export_holds = relative_error(again, before) <= kSameStepTime;
   if (again != before) {
-    validation.notes.add(Severity::info, "exported and read again, the step time differs",
+    validation.notes.add(Severity::info, "the step time differs after export and import",
                          to_text(before) + " became " + to_text(again));
   }
   return validation;

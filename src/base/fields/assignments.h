@@ -1,6 +1,7 @@
 #pragma once
 
-// The text of settings, "workers=4,where.name=/a,b/": where one value ends and the next begins.
+// Parses the text of settings, "workers=4,where.name=/a,b/": finds where a value ends and the next
+// begins.
 
 #include <cstddef>
 #include <string_view>
@@ -9,11 +10,11 @@
 
 namespace foretrace {
 
-/// One past the last character of a value that begins with a slash, quote or bracket and is closed,
-/// with its commas; 0 for an ordinary value, which ends at the next comma.
+/// Returns one past the last character of a value that begins with a slash, quote or bracket and is
+/// closed, including its commas; 0 for an ordinary value, which ends at the next comma.
 std::size_t end_of_enclosed(std::string_view value);
 
-/// read_json() of read_assignments(), for those who do not look at the JSON between them.
+/// Reads settings from assignments: read_json() of read_assignments().
 void read_assigned(std::string_view text, Described& object);
 
 }  // namespace foretrace

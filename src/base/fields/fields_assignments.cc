@@ -12,7 +12,7 @@ using Json = nlohmann::json;
 
 constexpr auto kNowhere = std::string_view::npos;
 
-/// One past the slash that ends a /regular expression/, or 0.
+/// Returns one past the slash that ends a /regular expression/, or 0.
 std::size_t end_of_expression(std::string_view text) {
   for (std::size_t at = 1; (at = text.find('/', at)) != kNowhere; ++at) {
     const bool escaped = text[at - 1] == '\\';
@@ -21,8 +21,8 @@ std::size_t end_of_expression(std::string_view text) {
   return 0;
 }
 
-/// One past the quote or bracket that closes the first one, or 0. Brackets inside quotes do not
-/// count.
+/// Returns one past the quote or bracket that closes the first one, or 0. Brackets inside quotes do
+/// not count.
 std::size_t end_of_nested(std::string_view text) {
   int depth = 0;
   bool quoted = false;
@@ -71,8 +71,8 @@ Json parse_or_null(std::string_view text) {
   return json.is_discarded() ? Json() : json;
 }
 
-// The JSON value for a text given for a setting of this kind. A text of another kind is passed on
-// as it is, so that the error is the one that a scenario file would get.
+// converted() returns the JSON value for a text that was given for a setting of this type. A text
+// that does not fit is passed on as it is, so that the error is the same as for a scenario file.
 
 Json converted(std::string_view text, const bool*) {
   if (text == "true") return true;
@@ -104,7 +104,7 @@ Json converted(std::string_view text, const std::optional<Value>*) {
   if (text.empty() || text == "null") return Json();
   return converted(text, static_cast<const Value*>(nullptr));
 }
-/// ["a","b"], [a,b] or a single a.
+/// Accepts ["a","b"], [a,b] or a single a.
 Json converted(std::string_view text, const std::vector<std::string>*) {
   const bool listed = text.size() > 1 && text.front() == '[' && text.back() == ']';
   if (!listed) return Json::array({converted(text, static_cast<const std::string*>(nullptr))});
@@ -123,7 +123,7 @@ Json converted(std::string_view text, const Described*) {
   throw Error("is a group of settings; give them one by one, as in group.name=value");
 }
 
-/// Puts one assignment where it belongs in a JSON object of settings.
+/// Stores one assignment at its place in a JSON object of settings.
 class Assigner final : public Fields {
  public:
   Assigner(std::string_view path, std::string_view value, Json& json) : value_(value), json_(json) {

@@ -31,7 +31,7 @@ class Rebaser final : public Fields {
 }  // namespace
 
 bool is_path(std::string_view name_or_path) {
-  // Not in settings behind a name: "switch:bandwidth=25GB/s".
+  // A slash in the settings after a name does not count: "switch:bandwidth=25GB/s".
   const std::string_view name = name_or_path.substr(0, name_or_path.find(':'));
   return name.find('/') != std::string_view::npos || name_or_path.ends_with(".json");
 }

@@ -18,7 +18,7 @@ void read(const Json& json, std::int64_t& value) {
   if (json.is_number_unsigned() && json.get<std::uint64_t>() > INT64_MAX) {
     throw Error("must be at most 9223372036854775807, got " + json.dump());
   }
-  if (json.is_number_float()) {  // JSON has only one kind of number: 2.0 is as whole as 2.
+  if (json.is_number_float()) {  // JSON has only one kind of number, so 2.0 is as whole as 2.
     const double number = json.get<double>();
     if (std::floor(number) != number || std::abs(number) > 9e15)
       throw Error("must be a whole number");
@@ -75,7 +75,7 @@ void read(const Json& json, std::optional<Value>& value) {
   value = given;
 }
 
-/// No trace is as long and no store as large; sums of such values still fit their 64 bits.
+/// No trace is this long and no store this large; sums of such values still fit 64 bits.
 template <class Value>
 constexpr Value kMost = std::numeric_limits<Value>::max();
 template <>
@@ -83,7 +83,7 @@ constexpr Nanoseconds kMost<Nanoseconds> = std::chrono::hours(1000);
 template <>
 constexpr Bytes kMost<Bytes>{std::int64_t{1} << 58};
 
-/// `value` is given as the type of its limits; types without limits never get here with one.
+/// Checks `value` against the limits of its type; settings of types without limits have none.
 template <class Value>
 void check_limits(const Setting& setting, const Value& value) {
   if constexpr (std::is_constructible_v<SettingLimit, Value> && !std::is_same_v<Value, bool>) {

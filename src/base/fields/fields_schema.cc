@@ -33,7 +33,8 @@ Json type_of(const std::optional<Value>&) {
   return schema;
 }
 
-/// A schema can compare numbers, but not texts with units: those limits are given in words.
+/// Adds a limit to the schema. A schema can compare numbers but not texts with units; those limits
+/// are put into the description.
 void add_limit(const SettingLimit& limit, const char* keyword, const char* words, Json& schema,
                std::string& description) {
   if (const auto* whole = std::get_if<std::int64_t>(&limit)) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Settings as JSON values, the way read_json() takes them.
+// Converts settings to JSON values, in the form that read_json() accepts.
 
 #include <nlohmann/json.hpp>
 

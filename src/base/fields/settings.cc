@@ -5,7 +5,7 @@
 namespace foretrace {
 namespace {
 
-/// The extremes of a type limit nothing.
+/// Returns no limit if `value` is the extreme of its type (`nothing`).
 template <class Value>
 SettingLimit limit(Value value, Value nothing) {
   SettingLimit limit;

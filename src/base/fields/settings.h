@@ -1,7 +1,7 @@
 #pragma once
 
-// One setting as a value. Reading, writing, the schema, the help and the assignments of a command
-// line then are each a few functions overloaded on the type of the setting.
+// One setting as a value, so that reading, writing, the schema, the help and command line
+// assignments are each a few functions overloaded on the type of the setting.
 
 #include <set>
 #include <variant>
@@ -16,7 +16,7 @@ using SettingValue =
                  Nanoseconds*, Bytes*, Bandwidth*, Throughput*, std::optional<std::int64_t>*,
                  std::optional<double>*, std::optional<Nanoseconds>*, Described*>;
 
-/// std::monostate: no limit.
+/// std::monostate means no limit.
 using SettingLimit = std::variant<std::monostate, std::int64_t, double, Nanoseconds, Bytes>;
 
 enum class TextKind { text, path, name_or_path };
@@ -27,7 +27,8 @@ struct Setting {
   SettingValue value;  ///< Never null.
   SettingLimit least{};
   SettingLimit most{};
-  const std::vector<std::string_view>* options = nullptr;  ///< Options of a choice, otherwise null.
+  /// Options of a choice; otherwise nullptr.
+  const std::vector<std::string_view>* options = nullptr;
   TextKind kind = TextKind::text;
 };
 
@@ -36,11 +37,11 @@ using SettingNames = std::set<std::string, std::less<>>;
 /// The names in `object`, without those of nested settings.
 SettingNames setting_names(Described& object);
 
-/// `there is no setting "depth"; the settings are buffers, where`, with the nearest name if one is
-/// near.
+/// Returns `there is no setting "depth"; the settings are buffers, where`, with a suggestion if a
+/// name is similar.
 std::string no_such_setting(std::string_view name, const SettingNames& known);
 
-/// "" for no limit.
+/// Returns "" for no limit.
 std::string to_text(const SettingLimit& limit);
 
 }  // namespace foretrace

@@ -22,7 +22,7 @@ std::vector<std::string> csv_cells(std::string_view line) {
       cells.back() += line[i];
     }
   }
-  if (quoted) throw Error("has a cell that does not end");
+  if (quoted) throw Error("has a quoted cell without its closing quote");
   for (std::string& cell : cells) cell = text_of_csv_cell(cell);
   return cells;
 }

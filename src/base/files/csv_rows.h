@@ -1,6 +1,6 @@
 #pragma once
 
-// Tables as CSV: cells of a line, and rows that hold a text in a column.
+// CSV tables: splits lines into cells, and selects rows by text in a column.
 
 #include <cstddef>
 #include <span>
@@ -11,23 +11,23 @@
 
 namespace foretrace {
 
-/// Cells of a line without its line break; a quote in quotes is doubled. Throws Error on a cell
-/// that does not end.
+/// Splits a line, given without its line break, into cells; a quote inside quotes is doubled.
+/// Throws Error if a quoted cell is not closed.
 std::vector<std::string> csv_cells(std::string_view line);
 
-/// The place of a column. Throws Error with the nearest and all of them.
+/// Index of a column. Throws Error with the nearest name and all columns if there is none.
 std::size_t column_of(std::span<const std::string> heading, const std::string& name);
 
-/// Lets rows through all of whose columns hold their texts.
+/// Selects rows in which each given column contains its text.
 class CsvFilter {
  public:
   CsvFilter() = default;
-  /// `only` has "COLUMN=TEXT". Throws Error on another form, or a column that is not there.
+  /// `only` lists "COLUMN=TEXT". Throws Error on another form, or an unknown column.
   CsvFilter(std::span<const std::string> heading, const std::vector<std::string>& only);
   bool passes(std::span<const std::string> cells) const;
 
  private:
-  std::vector<std::pair<std::size_t, std::string>> texts_;  ///< By place.
+  std::vector<std::pair<std::size_t, std::string>> texts_;  ///< Column index and text.
 };
 
 }  // namespace foretrace

@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kDeepest = 64;
 constexpr std::size_t kLongest = 16'000'000;
 
-/// Position of the character at `offset`, counting from 1.
+/// Returns line and column of the character at `offset`, counted from 1.
 std::string place_of(std::string_view text, std::size_t offset) {
   std::size_t line = 1;
   std::size_t column = 1;
@@ -40,7 +40,7 @@ std::string reason_of(const Json::parse_error& error) {
 }  // namespace
 
 Json parse_json_text(std::string_view text) {
-  // The parser takes a 0 for the end, and would ignore the rest.
+  // The parser treats a zero byte as the end, and would ignore the rest.
   if (const std::size_t zero = text.find('\0'); zero != text.npos)
     throw Error(place_of(text, zero) + ": must be JSON, got a byte that is 0");
   std::vector<std::set<std::string>> keys;

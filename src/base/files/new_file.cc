@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  ///< As Linux follows.
+constexpr int kMostLinks = 40;  ///< The limit of Linux.
 constexpr std::size_t kBlock = std::size_t{1} << 16;
 constexpr ::mode_t kRights = 0777;
 
@@ -29,7 +29,7 @@ constexpr ::mode_t kRights = 0777;
   throw Error("cannot write '" + path + "': " + why);
 }
 
-/// The 1 of a path such as /proc/123/fd/1 of this very process; -1 for other paths.
+/// Returns 1 for a path such as /proc/123/fd/1 of this process; -1 for other paths.
 int own_descriptor(const fs::path& path) {
   if (path.parent_path() != "/proc/" + std::to_string(::getpid()) + "/fd") return -1;
   const std::string name = path.filename().string();
@@ -38,7 +38,8 @@ int own_descriptor(const fs::path& path) {
   return error == std::errc() && end == name.data() + name.size() ? number : -1;
 }
 
-/// A rename is on disk when its folder is. Some file systems cannot do this for folders.
+/// Syncs a folder, which makes a rename in it durable. Ignores errors, because some file systems
+/// cannot sync folders.
 void sync_folder(const std::string& folder) {
   const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (opened < 0) return;
@@ -46,7 +47,7 @@ void sync_folder(const std::string& folder) {
   ::close(opened);
 }
 
-/// Passes a stream on to the file. Errors make the stream bad; the first is kept.
+/// A stream buffer that writes to the file. An error makes the stream bad; the first one is kept.
 class FileBuffer : public std::streambuf {
  public:
   explicit FileBuffer(NewFile& file) : file_(file), block_(kBlock) { empty(); }
@@ -162,8 +163,8 @@ void NewFile::write(std::string_view bytes) {
   }
 }
 
-/// Copies the rights of the file that is replaced. If the group cannot be kept, the new group gets
-/// no more than everybody has.
+/// Copies the rights of the replaced file. If the group cannot be kept, the new group gets no more
+/// rights than everybody has.
 void NewFile::give_rights() const {
   struct stat old = {};
   struct stat own = {};

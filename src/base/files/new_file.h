@@ -1,17 +1,17 @@
 #pragma once
 
-// The only way in which files are written. Output goes into a temporary file next to the target,
-// which replaces the target when it is complete: a reader finds the old file or the new one, and a
-// full disk or a kill never loses the old one.
+// The only way to write files. Output goes into a temporary file next to the target, which replaces
+// the target when it is complete: a reader finds the old file or the new one, and a full disk or a
+// kill never loses the old one.
 //
 //     NewFile file("result.json");
 //     file.write(text);
 //     file.commit();
 //
 // An existing file keeps its rights and, if the user may change owners, its owner. A symbolic link
-// stays, and its target is replaced. Other names of a file with several (hard links) keep the old
-// contents. A file without the right to write, or in a folder without it, is refused. Pipes and
-// devices, such as /dev/stdout, are written as they are.
+// stays, and its target is replaced. Other hard links of the file keep the old contents. A file
+// that is not writable, or in a folder that is not, is refused. Pipes and devices, such as
+// /dev/stdout, are written directly.
 
 #include <functional>
 #include <iosfwd>
@@ -23,18 +23,18 @@ namespace foretrace {
 
 class TemporaryFile;
 
-/// Where a path leads to.
+/// The file that a path leads to.
 struct FileTarget {
-  std::string path;     ///< The path after resolving all symbolic links.
-  int descriptor = -1;  ///< /dev/stdout, /dev/fd/3: a file that this process has open.
+  std::string path;  ///< The path after resolving all symbolic links.
+  /// A file that this process has open (/dev/stdout, /dev/fd/3); otherwise -1.
+  int descriptor = -1;
 };
 
-/// Follows links, also those that lead to nothing yet. Throws Error if a folder on the way is
-/// missing.
+/// Follows links, even dangling ones. Throws Error if a folder on the way is missing.
 FileTarget follow_links(const std::string& path);
 
 struct NewFileOptions {
-  /// For private copies that can be made again: only the owner may read it, a link is replaced
+  /// For private copies that can be recreated: only the owner may read the file, a link is replaced
   /// instead of its target, and nothing waits for the disk.
   bool is_private = false;
 };
@@ -49,10 +49,10 @@ class NewFile {
   ~NewFile();
 
   void write(std::string_view bytes);
-  /// Puts the file in its place, safe on disk. REQUIRES: called once; nothing is written after it.
+  /// Moves the file to its target, durably. REQUIRES: called once; nothing is written after it.
   void commit();
 
-  /// For libraries that write by themselves: by descriptor or, unless it is a stream, by path.
+  /// For libraries that write by themselves: use the descriptor or, unless is_stream(), the path.
   int descriptor() const;
   const std::string& temporary_path() const;
   /// Whether the target is a pipe or device, which has no temporary file.
@@ -71,10 +71,10 @@ class NewFile {
   int stream_ = -1;
 };
 
-/// A whole file at once.
+/// Writes a whole file at once.
 void write_new_file(const std::string& path, std::string_view bytes, NewFileOptions options = {});
 
-/// Writes the output of `write` to the stream.
+/// Writes a file through the stream that `write` is called with.
 void write_new_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 
 }  // namespace foretrace

@@ -12,12 +12,12 @@ namespace foretrace {
 
 struct PackedFile::Sink {
   NewFile file;
-  gzFile packed = nullptr;  ///< nullptr: plain.
+  gzFile packed = nullptr;  ///< nullptr if the file is not packed.
 
   explicit Sink(const std::string& path) : file(path) {
     if (!path.ends_with(".gz")) return;
     const int descriptor = ::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0);
-    // Level 3: twice as fast as the default, and 10 % larger.
+    // Level 3 is twice as fast as the default, and its output 10 % larger.
     packed = descriptor < 0 ? nullptr : gzdopen(descriptor, "wb3");
     if (packed != nullptr) return;
     const int error = errno;

@@ -1,7 +1,7 @@
 #pragma once
 
-// A new file (base/files/new_file.h), plain or gzip by its ending, that is written in small pieces.
-// A file that is not closed leaves the old one as it was.
+// A new file (base/files/new_file.h) that is written in small pieces, packed with gzip if its path
+// ends in .gz. Unless it is closed, the old file stays as it was.
 
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@ namespace foretrace {
 
 class PackedFile {
  public:
-  /// Gzip if the path ends in .gz. Throws Error if it cannot be written.
+  /// Throws Error if the file cannot be written.
   explicit PackedFile(const std::string& path);
   PackedFile(const PackedFile&) = delete;
   PackedFile& operator=(const PackedFile&) = delete;

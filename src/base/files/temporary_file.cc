@@ -17,9 +17,10 @@ namespace foretrace {
 namespace {
 
 constexpr int kMostTries = 100;
-constexpr std::size_t kLongestName = 240;  ///< With the rest of the name at most NAME_MAX bytes.
+constexpr std::size_t kLongestName = 240;  ///< The whole name stays within NAME_MAX bytes.
 
-/// A path that a signal handler may read: it is fixed from `ready` on until the slot is free again.
+/// A path that a signal handler may read. It does not change from `ready` until the slot is free
+/// again.
 struct Slot {
   enum State : int { free, claimed, ready };
   std::atomic<int> state = free;
@@ -27,8 +28,8 @@ struct Slot {
 };
 static_assert(std::atomic<int>::is_always_lock_free);
 
-/// A program writes one file at a time, and few of its threads write; a file that finds no slot is
-/// deleted by its object only.
+/// A program usually writes one file at a time, with few threads. A file that finds no free slot is
+/// deleted only by its object, not by signals.
 std::array<Slot, 32> slots;
 
 int claim_slot(const std::string& path) {
@@ -61,7 +62,7 @@ extern "C" void delete_temporaries_and_end(int signal) {
   for (const Slot& slot : slots) {
     if (slot.state == Slot::ready) ::unlink(slot.path);
   }
-  ::raise(signal);  // SA_RESETHAND: the handler is gone by now.
+  ::raise(signal);  // SA_RESETHAND has restored the default action.
 }
 
 extern "C" void do_nothing(int) {}
@@ -73,7 +74,7 @@ TemporaryFile::TemporaryFile(const std::string& folder, const std::string& name,
       (folder.empty() ? "." : folder) + "/." + name.substr(0, kLongestName) + ".";
   for (int i = 0; i < kMostTries; ++i) {
     path_ = begin + random_letters();
-    // First, so that no signal finds a file that is not in the list.
+    // Claims the slot first, so that a signal never misses an existing file.
     slot_ = claim_slot(path_);
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, rights);
     if (descriptor_ >= 0) return;
@@ -112,7 +113,7 @@ void delete_temporaries_on_signals() {
     sigemptyset(&action.sa_mask);
     ::sigaction(signal, &action, nullptr);
   }
-  // A handler, as programs that are started from here would inherit that a signal is ignored.
+  // Installs a handler instead of ignoring the signal, because child processes would inherit that.
   struct sigaction action = {};
   action.sa_handler = do_nothing;
   sigemptyset(&action.sa_mask);

@@ -29,10 +29,10 @@ Expression::Expression(const std::string& text, const std::vector<std::string>& 
     for (std::size_t i = 0; i < names.size(); ++i)
       impl_->parser.DefineVar(names[i], &impl_->values[i]);
     impl_->parser.SetExpr(text);
-    impl_->parser.Eval();  // Reads it; the values are still 0.
+    impl_->parser.Eval();  // Parses the text; the values are still 0.
   } catch (const mu::Parser::exception_type& error) {
     throw Error("\"" + text + "\": must be a formula of " +
-                (names.empty() ? "numbers" : joined(names)) + ", and is not at \"" +
+                (names.empty() ? "numbers" : joined(names)) + ", but cannot be read at \"" +
                 error.GetToken() + "\"");
   }
 }

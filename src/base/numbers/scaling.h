@@ -1,6 +1,7 @@
 #pragma once
 
-// Ratios of two quantities, and scaled() of many times by one factor: the same results, sooner.
+// Ratios of two quantities; and Scaling, which scales many times by one factor with the same
+// results as scaled(), but faster.
 
 #include <cmath>
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace foretrace {
 
-/// part / whole; 0 if whole is 0.
+/// Returns part / whole; 0 unless whole is positive.
 inline double ratio(Nanoseconds part, Nanoseconds whole) {
   return whole <= Nanoseconds(0)
              ? 0
@@ -22,8 +23,8 @@ inline double ratio(Bytes part, Bytes whole) {
 class Scaling {
  public:
   explicit Scaling(double factor) : factor_(factor) {
-    // A factor is mantissa * 2^-shift. Within these bounds 128 bits hold every product, and the
-    // result fits.
+    // A factor is mantissa * 2^-shift. Within these bounds every product fits 128 bits, and the
+    // result fits 64.
     if (!(factor >= 0x1p-10 && factor <= 0x1p20)) return;
     int exponent = 0;
     mantissa_ =
@@ -32,10 +33,10 @@ class Scaling {
   }
 
   Nanoseconds operator()(Nanoseconds value) const {
-    const auto size = static_cast<std::uint64_t>(value.count());  // Negative ones become large.
+    const auto size = static_cast<std::uint64_t>(value.count());  // Negative values become large.
     if (shift_ == 0 || size > kMostPlain) return scaled(value, factor_);
     const Wide product = Wide{mantissa_} * size + (Wide{1} << (shift_ - 1));
-    // The shift is from 32 to 63.
+    // `shift_` is in the range 32 to 63.
     const auto low = static_cast<std::uint64_t>(product);
     const auto high = static_cast<std::uint64_t>(product >> 64);
     return Nanoseconds(static_cast<std::int64_t>(low >> shift_ | high << (64 - shift_)));
@@ -48,7 +49,7 @@ class Scaling {
 
   double factor_;
   std::uint64_t mantissa_ = 0;
-  int shift_ = 0;  ///< 0: by scaled().
+  int shift_ = 0;  ///< 0 means to call scaled().
 };
 
 }  // namespace foretrace

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// GitHub refuses a step's summary of more than this.
+/// GitHub refuses a step summary of more bytes than this.
 constexpr std::size_t kLongestSummary = 1024 * 1024;
 
 std::string environment(const char* name) {
@@ -32,7 +32,7 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Whole lines of at most `room` bytes, and a note about the rest.
+/// Cuts the text after a whole line, so that it and a note about the cut fit into `room` bytes.
 std::string cut_to(std::string text, std::size_t room) {
   if (text.size() <= room) return text;
   constexpr std::string_view kCut = "\n(cut: the summary is full)\n";
@@ -42,8 +42,8 @@ std::string cut_to(std::string text, std::size_t room) {
   return text.append(kCut);
 }
 
-/// Appends after the output of other steps, which may still be writing: this file grows, and is not
-/// replaced. If it cannot grow, it stays as it was.
+/// Appends to the file instead of replacing it, because other steps may be writing to it at the
+/// same time. If the whole text cannot be written, the file keeps its old size.
 void append_summary(const std::string& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   const auto fail = [&] { throw Error("cannot write '" + path + "': " + std::strerror(errno)); };
@@ -65,7 +65,7 @@ void append_summary(const std::string& path, const std::string& text) {
 struct CheckCommand {
   std::string trace, baseline, scenario_path, undecided, source_root, summary;
   std::vector<std::string> more_traces, steps, most, warn;
-  /// Other output files, by the name of the format.
+  /// Paths of the additional output files, by the name of their format.
   std::vector<std::pair<std::string_view, std::string>> files;
   bool structure_only = false, bless_it = false, adds = false, github = false, quiet = false;
   FormatOption format{{}, "text"};
@@ -89,14 +89,16 @@ struct CheckCommand {
             "syncs:+0, overlap:-5%, host_time:5%+2ms, kernels:off; may be repeated")
         ->type_name("METRIC:LIMIT")
         ->allow_extra_args(false);
-    command.add_option("--warn", warn, "The same, but only warn")
+    command.add_option("--warn", warn, "Like --max, but only warn; may be repeated")
         ->type_name("METRIC:LIMIT")
         ->allow_extra_args(false);
     command
         .add_option("--scenario", scenario_path,
                     "Check the prediction for this scenario instead of the recording")
         ->type_name("FILE");
-    command.add_option("--with", steps, "The same for one transform with its settings")
+    command
+        .add_option("--with", steps,
+                    "Check the prediction for this transform with its settings; may be repeated")
         ->type_name("STEP")
         ->allow_extra_args(false);
     command.add_flag("--structure-only", structure_only,
@@ -168,7 +170,7 @@ struct CheckCommand {
     return asked;
   }
 
-  /// The last one given applies.
+  /// A later limit for the same metric replaces the earlier one.
   static void add_limit(std::map<std::string, Limit>& limits, std::pair<std::string, Limit> limit) {
     limits.insert_or_assign(std::move(limit.first), std::move(limit.second));
   }
@@ -198,7 +200,7 @@ struct CheckCommand {
     if (adds && !bless_it) throw Error("--add: needs --bless");
     if (!more_traces.empty() && !bless_it)
       throw Error("several recordings are only allowed with --bless, got '" + more_traces.front() +
-                  "' behind '" + trace + "'");
+                  "' after '" + trace + "'");
     if (bless_it) session.files.add_outputs({{"--baseline", baseline}});
     if (const std::string path = step_summary(); !path.empty() && path != summary)
       session.files.add_outputs({{"GITHUB_STEP_SUMMARY", path}});
@@ -222,7 +224,8 @@ struct CheckCommand {
     session.exit_code = exit_code(report.standing());
   }
 
-  /// The limits of a file that cannot be compared any more are kept, if they can be read.
+  /// Writes the baseline. An existing file keeps its limits, even if its format is too old for a
+  /// comparison; if it cannot be read at all, a warning says so.
   void make_baseline(Session& session, const Scenario& asked, const CheckOptions& chosen,
                      bool exists) const {
     std::optional<CheckBaseline> old;

@@ -21,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Spools lie beside the result, on a disk that is meant for such files, until they are converted.
+/// The temporary folder of the spools. It lies next to the result, on a disk that is meant for such
+/// files, and is deleted with this object unless it is to be kept.
 class SpoolFolder {
  public:
   SpoolFolder(const std::string& output, bool keep) : keep_(keep) {
@@ -64,7 +65,7 @@ struct CollectCommand {
   std::string start_after, duration, steps;
   bool no_python = false, ops = false, memory = false, memory_history = false, profiler_api = false;
   bool keep_spool = false, quiet = false;
-  bool was_cut_off = false;  ///< A spool that is empty was not ended by the program's end.
+  bool was_cut_off = false;  ///< An empty spool shows that its recording did not end properly.
 
   void add_to(CLI::App& app) {
     names_output(
@@ -157,8 +158,8 @@ struct CollectCommand {
       std::cerr << "foretrace: the raw recording is in " << folder.path() << '\n';
   }
 
-  /// Output that cannot be written must be reported before the program has run for hours. A path
-  /// with a trailing slash is a folder from here on.
+  /// Throws Error if the output cannot be written, before the program has run for hours. Afterwards
+  /// `output` ends in a slash if and only if it is a folder.
   void settle_output(const CollectOptions& chosen) {
     if (output.empty()) throw Error("collect: --output must name a file or a folder");
     std::error_code ignored;
@@ -186,7 +187,7 @@ struct CollectCommand {
 
   bool is_folder() const { return output.ends_with('/'); }
 
-  /// Processes that use CUDA leave a spool, even if there is nothing in it.
+  /// Returns why there is no recording. A process that uses CUDA leaves a spool, even an empty one.
   std::string why_nothing(const CollectedRun& program, const SpoolFolder& folder) const {
     if (program.folder_is_gone)
       return "the program removed or renamed the folder of the recording, '" + folder.path() + "'";
@@ -200,8 +201,8 @@ struct CollectCommand {
     return "the program used CUDA, but did nothing that was to be recorded";
   }
 
-  /// The recordings of processes that used a GPU; of all, if none did. `problem` is set to the
-  /// reason why the first other one could not be recorded.
+  /// Returns the recordings of the processes that used a GPU, or of all processes if none did.
+  /// Sets `problem` to the first problem of a process that recorded nothing.
   std::vector<Recorded> read(const CollectedRun& program, SpoolFolder& folder,
                              std::string& problem) {
     const Progress progress("converting the recording", quiet);
@@ -276,7 +277,7 @@ struct CollectCommand {
     std::cerr << "foretrace: the raw recording is kept in " << folder.path() << '\n';
   }
 
-  /// Ranks of a larger job, recorded before, would be read as ranks of this one.
+  /// Warns about files of an earlier job in this folder, which would be read as ranks of this job.
   void tell_others(const fs::path& folder, const std::set<std::string>& names) const {
     std::set<std::string> others;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -291,7 +292,7 @@ struct CollectCommand {
                  "further ranks\n";
   }
 
-  /// "rank3.ftrace"; the process is named where two are of the same rank.
+  /// Returns the file name, "rank3.ftrace"; it also contains the process if two have the same rank.
   std::string name_of(const std::vector<Recorded>& all, std::size_t i) const {
     const std::int32_t rank = all[i].trace.rank;
     const auto same = std::count_if(all.begin(), all.end(),

@@ -27,8 +27,9 @@ struct CollectiveCommand {
     command.add_option("--bytes", sizes, "A size, or sizes as nccl-tests takes them: 8..8GB/x2")
         ->type_name("SIZES");
     command.add_option("--algorithm", question.algorithm,
-                       "Price this one instead of what NCCL would choose");
-    command.add_option("--operation", question.operation, "Where NAME is an algorithm");
+                       "Price this algorithm instead of the one that NCCL would choose");
+    command.add_option("--operation", question.operation,
+                       "The operation that the algorithm performs, if NAME is an algorithm");
     command
         .add_option(
             "--fidelity", question.fidelity,
@@ -41,12 +42,15 @@ struct CollectiveCommand {
         ->type_name("SETTINGS");
     command.footer(packet_help());
     command.add_option("--groups", question.groups,
-                       "Communicators that run it at the same time, interleaved by rank");
+                       "Number of communicators that run the collective at the same time, with "
+                       "their ranks interleaved");
     command
-        .add_option("--levels", question.levels, "Group sizes of hierarchical, inner first: 8,4")
+        .add_option("--levels", question.levels,
+                    "Group sizes of the hierarchical algorithm, innermost first: 8,4")
         ->delimiter(',');
-    command.add_option("--servers", question.servers, "Hosts that only serve parameters");
-    command.add_option("--seed", question.seed, "Chooses among routes of equal cost");
+    command.add_option("--servers", question.servers,
+                       "Number of hosts that are only parameter servers");
+    command.add_option("--seed", question.seed, "Seed of the choice among routes of equal cost");
     add_measured_to(command);
     format.add_to(command);
     output.add_to(command);
@@ -55,13 +59,20 @@ struct CollectiveCommand {
 
   void add_network_to(CLI::App& command) {
     command.add_option("--machine", question.machine,
-                       "A built-in machine, or the path of one; `foretrace list machines`");
-    command.add_option("--ranks", question.ranks, "Number of ranks; all of the machine by default");
+                       "A built-in machine (see `foretrace list machines`), or the path of a file "
+                       "that describes one");
+    command.add_option("--ranks", question.ranks,
+                       "Number of ranks; by default all that the machine has");
     command.add_option("--ranks-per-node", question.ranks_per_node,
-                       "Devices of each host that are used; all by default");
-    command.add_option("--latency", latency, "Of a message on a uniform network")
+                       "Number of devices used on each host; all by default");
+    command
+        .add_option("--latency", latency,
+                    "Without --machine: latency of a message on a uniform network")
         ->type_name("TIME");
-    command.add_option("--bandwidth", bandwidth, "Of a rank on a uniform network, each way")
+    command
+        .add_option("--bandwidth", bandwidth,
+                    "Without --machine: bandwidth of each rank on a uniform network, in each "
+                    "direction")
         ->type_name("RATE");
   }
 
@@ -71,18 +82,19 @@ struct CollectiveCommand {
                     "Compare with measured times: output of nccl-tests, CSV with the columns "
                     "collective, bytes, gpus, nodes and time_us, or a recording of all ranks")
         ->type_name("FILE");
-    command.add_option("--only", question.only, "Rows of CSV files whose column holds a text")
+    command.add_option("--only", question.only, "Use only rows of CSV files whose COLUMN has TEXT")
         ->type_name("COLUMN=TEXT");
     command
         .add_option("--calibrate", question.calibrate,
-                    "Take times from such a file, or from a saved calibration (.json)")
+                    "Calibrate with the measured times of a file as for --against, or with a saved "
+                    "calibration (.json)")
         ->type_name("FILE");
     command
         .add_option("--calibrate-nodes", question.calibrate_nodes,
-                    "Calibrate on rows with these numbers of nodes only: 1,8,128")
+                    "Calibrate only with rows that have these numbers of nodes: 1,8,128")
         ->delimiter(',');
     names_output(command.add_option("--save-calibration", question.save_calibration,
-                                    "Keep the calibration in a file"));
+                                    "Also save the calibration in a file, for --calibrate"));
   }
 
   static std::string packet_help() {

@@ -24,7 +24,8 @@ struct GenerateCommand {
     add_calibration(command, question);
     command
         .add_option("--against", question.against,
-                    "Compare with such a table, without the rows that were fitted to")
+                    "Compare with measured steps in a table as for --calibrate, except the rows "
+                    "that prices were fitted to")
         ->type_name("FILE");
     format.add_to(command);
     output.add_to(command);

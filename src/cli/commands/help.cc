@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kTextWidth = 96;
 
-/// `text` in lines of at most kTextWidth, each begun with two spaces.
+/// Writes `text` in lines of at most kTextWidth characters, each indented by two spaces.
 void write_wrapped(std::string_view text, std::ostream& out) {
   std::istringstream words{std::string(text)};
   std::string word, line;
@@ -49,7 +49,8 @@ void write_transform_help(const TransformEntry& entry, std::ostream& out) {
   }
 }
 
-/// Finds it by its name or another one, "bf16"; returns false if there is none.
+/// Finds the transform by its name or by a common other name such as "bf16". Returns false if there
+/// is none.
 bool write_help_of(const std::string& name, std::ostream& out) {
   const std::string meant = transform_called(name);
   for (const TransformEntry& entry : transforms()) {
@@ -75,7 +76,8 @@ void write_allocator_help(std::ostream& out) {
   write_help(settings, out);
 }
 
-/// A command, or else a transform.
+/// Writes the help of a command, of a transform or of a schedule. Throws Error if there is none of
+/// this name.
 void help_any(const std::string& name, Session& session) {
   if (name == "allocator") return write_allocator_help(session.out);
   std::vector<std::string_view> names;
@@ -91,7 +93,7 @@ void help_any(const std::string& name, Session& session) {
   throw Error("there is no command or transform '" + name + "'" + did_you_mean(name, names));
 }
 
-/// "memory replay"; empty if there is no such nested command.
+/// Finds a nested command such as "memory replay". Returns nullptr if there is none.
 const CLI::App* nested_command(const std::vector<std::string>& topic, const Session& session) {
   if (topic.size() != 2) return nullptr;
   const CLI::App* outer = inner_command(session.app, topic[0]);
@@ -122,7 +124,8 @@ void add_help(CLI::App& command, Session& session) {
   const auto asked = std::make_shared<Question>();
   command.add_option("TOPIC", asked->topic, "A command, or: transform NAME");
   command.add_flag("--man", asked->manual,
-                   "As a man page: of the program, of a command, or of all \"transforms\"");
+                   "Print a man page: of the program, of the command TOPIC, or of all transforms "
+                   "(TOPIC \"transforms\")");
   command.callback([asked, &session] {
     if (!asked->manual) return run(asked->topic, session);
     if (asked->topic.size() > 1) throw Error("help --man: takes at most one command");

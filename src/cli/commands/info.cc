@@ -41,7 +41,7 @@ struct InfoCommand {
                           one.among ? &*one.among : nullptr);
   }
 
-  /// One object for one trace, an array for several.
+  /// Prints one object for one trace, and an array for several.
   static void print(const std::vector<ExaminedTrace>& recordings, std::ostream& out) {
     if (recordings.size() == 1) return print_json(described(recordings[0]), out);
     nlohmann::json all = nlohmann::json::array();

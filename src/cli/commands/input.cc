@@ -28,8 +28,9 @@ struct InputCommand {
                     "Share of the data that was cached when TRACE was recorded")
         ->check(CLI::Range(0.0, 1.0));
     command
-        .add_option("--cache-policy", question.policy,
-                    "How it was cached: minio, page_cache or lru (see help transform loader)")
+        .add_option(
+            "--cache-policy", question.policy,
+            "How the data was cached: minio, page_cache or lru (see `foretrace help loader`)")
         ->check(CLI::IsMember({"minio", "page_cache", "lru"}));
     options.reading.add_part_to(command);
     options.add_to(command);

@@ -47,7 +47,7 @@ struct List {
   Rows (*rows)();
 };
 
-/// Shows how each name is read; several names of one thing make one row.
+/// Shows what each common name stands for, in one row for all names of the same step.
 Rows synonym_rows() {
   Rows rows;
   for (const Synonym& synonym : synonyms()) {
@@ -111,7 +111,7 @@ struct ListCommand {
                     "With machines: one to show, by name and settings (dgx-h100:hosts=16) or as a "
                     "file: our JSON, NCCL's topology (.xml), ASTRA-sim's network (.yml)")
         ->type_name("NAME");
-    command.add_option("--ranks", ranks, "With a machine: as large as this many ranks need")
+    command.add_option("--ranks", ranks, "With a machine: show it with room for this many ranks")
         ->check(CLI::Range(1, 10'000'000));
     format.add_to(command);
   }
@@ -120,7 +120,8 @@ struct ListCommand {
     format.check();
     const bool json = format.chosen == "json";
     if (machine.empty() && (json || ranks > 0))
-      throw Error("list: --format and --ranks need a machine, as in list machines dgx-h100");
+      throw Error(
+          "list: --format and --ranks need a machine, as in `foretrace list machines dgx-h100`");
     if (machine.empty()) return list(what, session);
     if (what != "machines")
       throw Error("list: only machines can be shown one by one, got '" + what + " " + machine +

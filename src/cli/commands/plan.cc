@@ -35,43 +35,47 @@ struct PlanCommand {
     app = &command;
     command.require_subcommand(0, 1);
     command.footer(
-        "Layouts are all that the model, the batch and the memory allow: data, tensor, pipeline, "
-        "context and expert parallel ranks, micro-batch, schedule, recomputation, ZeRO and "
-        "sequence parallelism.\n"
-        "A trace of a job on one GPU may stand in place of MODEL: its layers are then those that "
-        "were "
-        "recorded, and the batch is counted in recorded batches.\n"
+        "The search covers all layouts that the model, the batch and the memory allow. They differ "
+        "in data, tensor, pipeline, context and expert parallel ranks, micro-batch, schedule, "
+        "recomputation, ZeRO and sequence parallelism.\n"
+        "MODEL may also be the trace of a job on one GPU: the layers are then the recorded ones, "
+        "and the batch is counted in recorded batches.\n"
         "  foretrace plan gpt3-175b --machine dgx-a100 --gpus 1024 --global-batch 1536\n"
         "  foretrace plan job.json.gz --machine dgx-a100 --gpus 8");
     add_model(command, question);
     command
         .add_option("--gradient-bytes", gradients,
-                    "With a trace that does not show them: all gradients of a step")
+                    "With a trace that does not show gradients: size of all gradients of a step")
         ->type_name("SIZE");
     command
         .add_option("--output-bytes", outputs,
-                    "With a trace: what a stage passes on for a recorded batch")
+                    "With a trace: size of the output that a stage passes on for a recorded batch")
         ->type_name("SIZE");
     command.add_option("--gpus", gpus, "Counts to choose from: 64, or 8..1024, or 8,24,64")
         ->type_name("COUNTS");
-    command.add_option("--global-batch", question.global_batch, "Samples of a step, on all GPUs")
+    command
+        .add_option("--global-batch", question.global_batch,
+                    "Number of samples in a step, on all GPUs together")
         ->type_name("SAMPLES");
-    command.add_option("--memory", memory, "What a device may use; by default all it has")
+    command.add_option("--memory", memory, "Memory that a device may use; by default all of it")
         ->type_name("SIZE");
     command
         .add_option("--layout", question.layout,
-                    "Your own layout, as for generate: it is always in the answer, and its "
-                    "precision and the like hold for all")
+                    "Your own layout, as for generate: the answer always includes it, and settings "
+                    "that are not searched, such as its precision, apply to all layouts")
         ->type_name("SETTINGS");
-    command.add_option("--fix", question.fix, "Settings that all layouts have: tp=8,schedule=1f1b")
+    command
+        .add_option("--fix", question.fix,
+                    "Settings that every layout must have: tp=8,schedule=1f1b")
         ->type_name("SETTINGS");
     command
         .add_option("--prices", question.prices,
-                    "What GPUs cost: JSON, {\"prices\": {\"h100\": \"2.5 USD/h\"}}")
+                    "Prices of GPUs: JSON, {\"prices\": {\"h100\": \"2.5 USD/h\"}}")
         ->type_name("FILE");
     command
         .add_option("--measured", question.measured,
-                    "Say first which of these measured runs are reproduced: CSV as for generate")
+                    "First show how well these measured runs are reproduced: CSV as for "
+                    "--calibrate")
         ->type_name("FILE");
     add_calibration(command, question);
     command
@@ -84,14 +88,15 @@ struct PlanCommand {
         ->check(CLI::Range(1, 1000));
     names_output(command.add_option(
         "--keep", keeping.path,
-        "Keep the bounds of layouts in this file, a block of 256 in a line, as soon as they are "
-        "found; the same command continues an existing file. If stopped (SIGINT, SIGTERM), the "
+        "Keep the bounds of layouts in this file, one line for each block of 256, as soon as they "
+        "are found; the same command continues an existing file. If stopped (SIGINT, SIGTERM), the "
         "bounds so far are kept and the exit code is 130 or 143"));
-    command.add_flag("--fresh", keeping.fresh, "Discard what the file of --keep already has");
+    command.add_flag("--fresh", keeping.fresh,
+                     "Discard the bounds that the file of --keep already has");
     command
         .add_option("--shard", shard,
-                    "Find only one of N parts of the bounds, I/N from 1/N on, into its own file, "
-                    "for `foretrace plan merge`; auto: as numbered by Slurm or MPI")
+                    "Find only part I of N of the bounds (1/N to N/N) and keep it in its own file, "
+                    "for `foretrace plan merge`; auto: take I and N from Slurm or MPI")
         ->type_name("I/N|auto");
     command.add_flag("--quiet", quiet, "Show no progress");
     format.add_to(command);
@@ -102,7 +107,7 @@ struct PlanCommand {
   }
 
   void run(Session& session) {
-    if (!app->get_subcommands().empty()) return;  // It has answered.
+    if (!app->get_subcommands().empty()) return;  // The nested command has answered.
     format.check();
     if (!gpus.empty()) question.gpus = within("--gpus", [&] { return read_counts(gpus); });
     if (!memory.empty()) question.memory = within("--memory", [&] { return parse_bytes(memory); });
@@ -128,7 +133,9 @@ struct PlanCommand {
     }
     if (!shard.empty()) keeping.shard = read_shard(shard, environment_value);
     if (keeping.shard.of > 1 && (!output.path.empty() || !page.path.empty()))
-      throw Error("--shard: has no answer to write; ask for it without, with the merged file");
+      throw Error(
+          "--shard: has no answer to write; leave out --output and --html, and ask for the answer "
+          "without --shard once the files are merged");
   }
 
   std::optional<PlanReport> keep(Session& session) {
@@ -157,7 +164,7 @@ struct PlanCommand {
     }
     if (!report && !quiet)
       std::cerr << "foretrace: '" << path << "' has " << of_all() << "; merge all shards with "
-                << "`foretrace plan merge` to ask for the answer\n";
+                << "`foretrace plan merge`, then ask for the answer without --shard\n";
     return report;
   }
 
@@ -173,7 +180,8 @@ struct PlanCommand {
   }
 };
 
-/// "foretrace plan merge FILES": what shards kept becomes the file of one process.
+/// "foretrace plan merge FILES": merges the files of all shards into the file that one process
+/// would have written.
 struct PlanMergeCommand {
   std::vector<std::string> files;
   std::string output;
@@ -185,7 +193,7 @@ struct PlanMergeCommand {
         "  foretrace plan merge plans.shard-*-of-2.jsonl --output plans.jsonl\n"
         "  foretrace plan gpt3-175b --machine dgx-a100 --gpus 1024 --global-batch 1536 "
         "--keep plans.jsonl");
-    command.add_option("FILES", files, "What all shards kept, in any order")->required();
+    command.add_option("FILES", files, "The files of all shards, in any order")->required();
     names_output(
         command.add_option("--output,-o", output, "Output file, for --keep without --shard"))
         ->required();
@@ -205,8 +213,9 @@ struct PlanAllocateCommand {
     command.footer(
         "JOBS is JSON: {\"jobs\": [{\"name\": \"a\", \"count\": 10, \"least\": 1, \"most\": 64, "
         "\"up\": \"18s\", \"down\": \"12s\", \"samples\": 1e8, \"rates\": {\"1\": 2831, \"8\": "
-        "20379}}]}, also with nodes (that it has), arrival, every, value and deadline; rates are "
-        "samples a second by nodes, or come from model, machine and global_batch.\n"
+        "20379}}]}. A job may also have nodes (how many it has), arrival, every, value and "
+        "deadline; rates are samples per second by number of nodes, or come from model, machine "
+        "and global_batch.\n"
         "  foretrace plan allocate jobs.json --nodes 8\n"
         "  sacct -P -o JobID,Start,End,NodeList > log; foretrace plan allocate jobs.json --sacct "
         "log");
@@ -215,14 +224,16 @@ struct PlanAllocateCommand {
         ->check(CLI::Range(0, 1'000'000));
     command
         .add_option("--events", question.events,
-                    "Replay nodes that come and go: CSV, time_s,joined,left")
+                    "Replay nodes that come and go: CSV with the columns time_s, joined and left")
         ->type_name("FILE");
     command
         .add_option("--sacct", question.sacct,
                     "Replay the nodes that jobs of Slurm left idle: sacct -P with JobID, Start, "
                     "End and NodeList")
         ->type_name("FILE");
-    command.add_option("--swf", question.swf, "The same, in Standard Workload Format")
+    command
+        .add_option("--swf", question.swf,
+                    "Replay the nodes that jobs left idle: a log in Standard Workload Format")
         ->type_name("FILE");
     command
         .add_option(
@@ -235,7 +246,8 @@ struct PlanAllocateCommand {
         .add_option("--solver", question.solver,
                     "knapsack (exact), milp (the same by glpk) or equal (equal shares)")
         ->type_name("WORD");
-    command.add_option("--ahead", ahead, "How long a decision has to pay off")->type_name("TIME");
+    command.add_option("--ahead", ahead, "Time within which a decision must pay off")
+        ->type_name("TIME");
     command.add_option("--at-once", question.at_once, "Jobs that may run at once in a replay")
         ->type_name("NUMBER")
         ->check(CLI::Range(1, 100'000));
@@ -263,23 +275,24 @@ struct PlanShowCommand {
 
   void add_to(CLI::App& command) {
     command.footer(
-        "Settings are stages (ranks of the pipeline), micro_batches and others of the schedule, "
-        "and "
-        "the times of a rank for a micro-batch: forward, backward, weight, communication, "
-        "recompute, all_reduce, update; also layers and bytes. `foretrace list schedules` shows "
-        "all schedules, `foretrace help 1f1b` the settings of one.\n"
+        "Settings are those of the schedule, such as stages (ranks of the pipeline) and "
+        "micro_batches, and the times that a rank takes for a micro-batch: forward, backward, "
+        "weight, communication, recompute, all_reduce, update; also layers and bytes. "
+        "`foretrace list schedules` shows all schedules, `foretrace help 1f1b` the settings of "
+        "one.\n"
         "backward is the whole backward pass, unless weight is given: then backward is the input "
-        "gradient, and schedules that do not split it take the sum. Times are those of a whole "
-        "rank, which its chunks share.\n"
-        "bubble_rate is 1 - work of a rank / longest span of a rank; in flight are forward passes "
-        "(of a chunk, where ranks have several) whose input gradient is to come.\n"
-        "csv is the schedule as torch.distributed.pipelining reads it.\n"
+        "gradient, and schedules that do not split the backward pass take the sum of both. Times "
+        "are those of a whole rank; its chunks share them.\n"
+        "bubble_rate is 1 - work of a rank / longest span of a rank. A forward pass (of a chunk, "
+        "where ranks have several) is in flight until its input gradient is done.\n"
+        "csv is the schedule in the format that torch.distributed.pipelining reads.\n"
         "  foretrace plan show zb_h1:stages=4,micro_batches=8,forward=1ms,backward=1ms,weight=1ms");
     command.add_option("PLAN", question.plan,
-                       "NAME:SETTING=VALUE,...; with --file settings of times alone");
+                       "A schedule with its settings: NAME:SETTING=VALUE,...; with --file only the "
+                       "settings of times");
     command
         .add_option("--file", question.file,
-                    "Show this schedule: CSV of torch.distributed.pipelining, a line per rank")
+                    "Show this schedule: CSV of torch.distributed.pipelining, one line per rank")
         ->type_name("FILE");
     format.add_to(command);
     output.add_to(command);
@@ -313,17 +326,18 @@ struct PlanShowCommand {
 void add_plan(CLI::App& command, Session& session) {
   add_command<PlanCommand>(command, session);
   add_command<PlanAllocateCommand>(
-      *command.add_subcommand("allocate", "Give idle nodes to elastic jobs, now or over a log"),
+      *command.add_subcommand("allocate",
+                              "Assign idle nodes to elastic jobs, once or throughout a log"),
       session);
   add_command<PlanShowCommand>(
-      *command.add_subcommand("show", "Draw a pipeline schedule, and what it costs"), session);
+      *command.add_subcommand("show", "Draw a pipeline schedule and show what it costs"), session);
   add_command<PlanMergeCommand>(
-      *command.add_subcommand("merge", "Merge what shards kept into one file"), session);
+      *command.add_subcommand("merge", "Merge the files of all shards into one"), session);
   add_plan_size(*command.add_subcommand(
                     "size", "Size a data parallel job: GPUs, parameter servers, batch, algorithms"),
                 session);
   add_plan_system(
-      *command.add_subcommand("system", "Replay a system that a file describes by formulas"),
+      *command.add_subcommand("system", "Replay a system that a file describes with formulas"),
       session);
 }
 

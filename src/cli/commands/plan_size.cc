@@ -23,8 +23,9 @@ struct PlanSizeCommand {
   void add_to(CLI::App& command) {
     app = &command;
     command.footer(
-        "GPUs divide the computation C of a step; its overhead O, which nothing hides, each has "
-        "once more. With R = O / C, G GPUs are G (1 + R) / (1 + G R) times as fast as one.\n"
+        "GPUs divide the computation C of a step among them, but each still has the whole overhead "
+        "O, which nothing hides. With R = O / C, G GPUs are G (1 + R) / (1 + G R) times as fast as "
+        "one.\n"
         "LAYERS is JSON: {\"samples\": 1281167, \"batches\": [{\"size\": 128, \"epochs\": 60, "
         "\"feature_maps\": \"3GB\", \"parameters\": \"1GB\", \"classifier\": \"200MB\", "
         "\"layers\": [{\"name\": \"conv1\", \"algorithms\": [{\"name\": \"fft\", \"time\": "
@@ -34,23 +35,26 @@ struct PlanSizeCommand {
         "--server-bandwidth 10Gb/s\n"
         "  foretrace plan size --layers layers.json --memory 12GB");
     command.add_option("TRACE", question.trace, "The trace of a job on one GPU");
-    command.add_option("--compute", compute, "Without a trace: how long kernels of a step compute")
+    command.add_option("--compute", compute, "Without a trace: time of the kernels of a step")
         ->type_name("TIME");
     command
         .add_option("--overhead", overhead,
-                    "Without a trace: how much longer a step takes, as nothing hides the rest")
+                    "Without a trace: time of a step beyond its kernels, which nothing hides")
         ->type_name("TIME");
     command.add_option("--gpus", gpus, "Counts to answer for: 8, or 1..64, or 1,4,6")
         ->type_name("COUNTS");
-    command.add_option("--speedup", speedup, "How many GPUs make it so many times as fast")
+    command
+        .add_option("--speedup", speedup,
+                    "Find how many GPUs make the job this many times as fast as one")
         ->type_name("TIMES");
     command
         .add_option("--efficiency", efficiency,
-                    "Up to how many GPUs each does at least this share of one alone, such as 0.9")
+                    "Find up to how many GPUs each one does at least this share of what one alone "
+                    "does, such as 0.9")
         ->type_name("SHARE");
     command
         .add_option("--server-bandwidth", server,
-                    "How many parameter servers hide the traffic, each with this bandwidth")
+                    "Find how many parameter servers of this bandwidth hide their traffic")
         ->type_name("RATE");
     command
         .add_option("--model-bytes", model,
@@ -60,7 +64,7 @@ struct PlanSizeCommand {
         .add_option("--layers", question.layers,
                     "Choose a batch, and an algorithm for each layer, from this file")
         ->type_name("LAYERS");
-    command.add_option("--memory", memory, "With --layers: what a GPU has")->type_name("SIZE");
+    command.add_option("--memory", memory, "With --layers: memory of a GPU")->type_name("SIZE");
     command
         .add_option("--solver", question.solver, "With --layers: exact, or milp (the same by glpk)")
         ->type_name("WORD");

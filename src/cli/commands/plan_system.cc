@@ -22,8 +22,8 @@ struct PlanSystemCommand {
   void add_to(CLI::App& command) {
     command.footer(
         "FILE is JSON: tasks on lanes, with times in seconds that are formulas of its settings. "
-        "Rows are cases with other settings; a search tries values, and the best is shown; "
-        "assertions that do not hold end with exit code 1. scenarios/systems has examples.\n"
+        "Rows are cases with other settings. A search tries values and shows the best one. If an "
+        "assertion does not hold, the exit code is 1. scenarios/systems has examples.\n"
         "  {\"settings\": {\"N\": 100, \"M\": 4}, \"tasks\": [{\"name\": \"start\", \"time\": "
         "\"12\"}, "
         "{\"name\": \"map\", \"lanes\": \"M\", \"count\": \"N\", \"time\": \"0.5\", \"after\": "
@@ -31,7 +31,7 @@ struct PlanSystemCommand {
         "\"minimize\": \"time * M\"}\n"
         "  foretrace plan system cluster.json --set M=20");
     command.add_option("FILE", file, "The description of a system")->required();
-    command.add_option("--set", settings, "Another number for a setting: M=20; may be repeated")
+    command.add_option("--set", settings, "Replace the number of a setting: M=20; may be repeated")
         ->type_name("NAME=NUMBER")
         ->allow_extra_args(false);
     format.add_to(command);

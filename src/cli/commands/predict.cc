@@ -79,8 +79,8 @@ struct PredictCommand {
     command
         .add_option(
             "--ranks", world_size,
-            "Ranks of the whole job: the recorded ones stand for the others by their places in "
-            "the groups, which are repeated until there are so many")
+            "Number of ranks of the whole job: the recorded groups are repeated until there are "
+            "this many ranks, and each recorded rank stands for those with its place in a group")
         ->type_name("COUNT")
         ->check(CLI::Range(1, 1 << 20));
     command.add_flag("--exact", exact,
@@ -109,7 +109,7 @@ struct PredictCommand {
     return scenario;
   }
 
-  /// The formats: those of the command line, else those of the scenario, else text.
+  /// Returns the formats given on the command line, else those of the scenario, else text.
   std::vector<std::string> chosen_reports(const Scenario& scenario) const {
     if (!format.chosen.empty()) return {format.chosen};
     if (!scenario.reports.empty()) return scenario.reports;
@@ -180,7 +180,8 @@ struct PredictCommand {
     found->write(prediction, out);
   }
 
-  /// Checks the assertions of the scenario; those that do not hold are named on stderr.
+  /// Checks the assertions of the scenario and names those that do not hold on stderr. Returns the
+  /// exit code.
   static int check(const Scenario& question, const Prediction& prediction) {
     int code = kAnswered;
     for (const CheckedAssert& one : check_asserts(question, prediction)) {

@@ -40,12 +40,12 @@ struct ScaleCommand {
         ->type_name("COUNTS");
     command
         .add_option("--scheme", question.schemes,
-                    "A step with a setting \"gpus\", such as data_parallel:bucket=100MB; may be "
-                    "repeated; data_parallel by default")
+                    "How to scale: a transform that has a setting \"gpus\", such as "
+                    "data_parallel:bucket=100MB; may be repeated; data_parallel by default")
         ->type_name("STEP")
         ->allow_extra_args(false);
     command
-        .add_option("--with", steps, "What else to change, before the job is scaled, as in predict")
+        .add_option("--with", steps, "What else to change before the job is scaled, as in predict")
         ->type_name("STEP")
         ->allow_extra_args(false);
     command.add_option("--scenario", scenario_path, "Read these changes from a JSON file")

@@ -45,15 +45,15 @@ struct SweepCommand {
     command.add_flag("--fresh", fresh, "Discard the answers that FILE already has");
     command
         .add_option("--shard", shard_text,
-                    "Answer only one of N parts, I/N from 1/N on, into its own file; auto: as "
-                    "numbered by Slurm or MPI")
+                    "Answer only part I of N (1/N to N/N) and write it to its own file; auto: take "
+                    "I and N from Slurm or MPI")
         ->type_name("I/N|auto");
     command.add_option("--jobs,-j", options.jobs, "Number of threads; by default one per core")
         ->check(CLI::Range(1U, 1024U));
     command.add_flag("--intervals", options.intervals,
                      "Also compute the interval of each answer, which takes longer");
     command.add_flag("--no-memory", no_memory,
-                     "Leave out peaks of memory, which take longer on traces that record memory");
+                     "Leave out memory peaks, which take longer on traces that record memory");
     command.add_flag("--quiet", quiet, "Show no progress");
     reading.add_to(command);
   }
@@ -78,7 +78,7 @@ struct SweepCommand {
     if (!stop_asked()) finish(report, session);
   }
 
-  /// Declares the files that are not on the command line.
+  /// Declares the output files whose names are not on the command line.
   void add_files(Session& session, const Shard& shard, SweepForm form) const {
     if (output.path.empty()) return;
     const std::string path = path_of_shard(output.path, shard);
@@ -123,7 +123,7 @@ struct SweepCommand {
     progress.reset();
     const std::chrono::duration<double> passed = Clock::now() - begin;
     tell(sweep, report, known, passed.count());
-    // The exit code of a shell for a program that a signal ended.
+    // As a shell reports a program that a signal ended.
     if (stop_asked()) session.exit_code = exit_code_of_stop();
     return report;
   }
@@ -150,7 +150,8 @@ struct SweepCommand {
     const SweepSummary found = summarize(report);
     if (!html.path.empty())
       html.write(session, [&](std::ostream& out) { write_sweep_page(report, out); });
-    // Other shards may have what this one lacks, and launchers end all processes when one fails.
+    // Other shards may have answers even if this one has none, and launchers end all processes when
+    // one fails.
     const bool is_whole = report.header.shards == 1;
     if (found.answered == 0 && is_whole)
       throw Error("sweep: no question has an answer; the first error: " +
@@ -164,7 +165,8 @@ struct SweepCommand {
   }
 };
 
-/// "foretrace sweep merge FILES": answers of shards become the file of one process.
+/// "foretrace sweep merge FILES": merges the answers of all shards into the file that one process
+/// would have written.
 struct SweepMergeCommand {
   std::vector<std::string> files;
   std::string output;

@@ -63,7 +63,7 @@ struct ValidateCommand {
          {std::pair("--pairs", pairs), std::pair("--traces", folder), std::pair("--ledger", ledger),
           std::pair("--write-ledger", written_ledger)}) {
       if (!value.empty())
-        throw Error(std::string(name) + ": is a list of pairs; leave out the TRACE");
+        throw Error(std::string(name) + ": is about pairs of recordings; leave out the TRACE");
     }
     std::vector<ValidatedRank> ranks;
     for (const std::string& path : traces) {

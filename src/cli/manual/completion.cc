@@ -1,6 +1,6 @@
-// Scripts with which a shell completes command lines. They are made from the same options that read
-// a command line, so they cannot disagree. The possible values follow from the name of the type:
-// "text|json" are words, "FILE" and "TRACE" are paths, "STEP" is a transform.
+// Scripts with which a shell completes command lines. They are made from the same options that
+// parse a command line, so the two cannot disagree. The name of an option's type tells which values
+// are possible: "text|json" are words, "FILE" and "TRACE" are paths, "STEP" is a transform.
 
 #include <algorithm>
 #include <memory>
@@ -25,13 +25,13 @@ std::string all_commands() { return all_names(commands()); }
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() != 0; }
 
-/// Values that are paths.
+/// Names of values that are paths.
 constexpr std::string_view kPaths[] = {"FILE",     "FOLDER",     "TRACE", "TRACES", "OUT",
                                        "SCENARIO", "PREDICTION", "A",     "B",      "FILES"};
 
-/// The possible values.
+/// The values that may follow an option.
 struct Choice {
-  std::string words;  ///< Parted by spaces.
+  std::string words;  ///< Separated by spaces.
   bool paths = false;
 };
 
@@ -51,7 +51,7 @@ Choice choice_named(const std::string& type) {
   return choice;
 }
 
-/// For arguments that are not options. `transform NAME` follows `help`.
+/// Returns the choice for arguments that are not options, including the names of nested commands.
 Choice positional_choice(const CLI::App& command) {
   Choice all;
   for (const CLI::App* inner : command.get_subcommands({}))
@@ -99,8 +99,8 @@ void write_bash_command(const CLI::App& command, std::ostream& out) {
       << "; else " << bash_reply(positional_choice(command)) << "; fi ;;\n";
 }
 
-/// The shell cuts words at '=' and ':', so "${COMP_WORDS[@]}" is not used for values: only the
-/// transform's name of a step is completed.
+/// Bash splits words at '=' and ':', so values are not taken from "${COMP_WORDS[@]}": of a step,
+/// only the transform's name is completed.
 void write_bash(const CLI::App& app, std::ostream& out) {
   out << "_foretrace() {\n"
          "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"

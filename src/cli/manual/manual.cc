@@ -10,7 +10,7 @@
 namespace foretrace {
 namespace {
 
-/// As roff reads it: no character means anything but itself.
+/// Escapes the text so that roff prints every character as it is.
 std::string roff(std::string_view text) {
   std::string escaped;
   for (const char c : text) {

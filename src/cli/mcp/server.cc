@@ -21,12 +21,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The revisions that are spoken, newest first.
+/// Supported revisions of the protocol, newest first.
 constexpr std::array<std::string_view, 2> kRevisions = {"2025-06-18", "2024-11-05"};
 constexpr std::size_t kLongestMessage = 1 << 20;  ///< Bytes.
-constexpr std::size_t kLongestAnswer = 8'000;     ///< Bytes of text that an agent has to read.
+constexpr std::size_t kLongestAnswer = 8'000;     ///< Bytes of text; longer answers are cut.
 
-/// Codes of JSON-RPC.
+/// Error codes of JSON-RPC.
 enum RpcCode : int {
   kParseError = -32700,
   kInvalidRequest = -32600,
@@ -39,7 +39,8 @@ struct RpcError {
   std::string message;
 };
 
-/// The next line; one that is too long is read to its end and comes back cut.
+/// Reads the next line. Of a line that is too long, only the first kLongestMessage + 1 bytes are
+/// kept. Returns false at the end of the input.
 bool next_message(std::istream& in, std::string& line) {
   line.clear();
   char letter = 0;
@@ -52,7 +53,7 @@ bool next_message(std::istream& in, std::string& line) {
   return any;
 }
 
-/// Whole lines, as many as an agent should read.
+/// Returns the text, cut after a whole line if it is longer than an agent should have to read.
 std::string shortened(const std::string& text) {
   if (text.size() <= kLongestAnswer) return text;
   const std::size_t end = text.rfind('\n', kLongestAnswer) + 1;
@@ -78,7 +79,7 @@ class Server {
  public:
   explicit Server(std::string root) : root_(std::move(root)) {}
 
-  /// Nothing for a notification.
+  /// Answers one message. Returns nullopt for a notification or a response, which need no answer.
   std::optional<Json> answer(const std::string& line) const {
     Json id;
     try {

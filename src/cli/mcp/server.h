@@ -1,18 +1,18 @@
 #pragma once
 
-// A server of the Model Context Protocol: JSON-RPC 2.0, a message a line, by which agents ask what
-// people ask at a shell (modelcontextprotocol.io, revision 2025-06-18).
+// A server of the Model Context Protocol (modelcontextprotocol.io, revision 2025-06-18): agents ask
+// it what people ask at a shell. It speaks JSON-RPC 2.0 with one message per line.
 //
 //     line --parse--> message --method--> tool --run()--> text --> line
 //
-// A message that cannot be understood is answered with an error, and the next one is read.
+// A malformed message is answered with an error, and the server goes on with the next one.
 
 #include <iosfwd>
 #include <string>
 
 namespace foretrace {
 
-/// Serves until the end of `in`. Tools open only files in `root`, and write none.
+/// Serves until the end of `in`. Tools open only files in the folder `root`, and write none.
 void serve_tools(std::istream& in, std::ostream& out, const std::string& root);
 
 }  // namespace foretrace

@@ -6,7 +6,7 @@ namespace {
 constexpr std::string_view kTraceHelp =
     "Path of a trace, or of a folder with the traces of all ranks of one job";
 constexpr std::string_view kStepsHelp =
-    "What to change, one transform with its settings each, such as \"loader:workers=4\"; see "
+    "What to change: a list of transforms with their settings, such as \"loader:workers=4\"; see "
     "list_transforms";
 
 CommandLine command_line(std::string_view name, const CommandLine& options,
@@ -54,7 +54,7 @@ class StepsTool : public TraceTool {
 class ListTransforms final : public Tool {
  public:
   void describe(Fields& fields) override {
-    fields.text("name", name, "Explain this one, with all settings; empty: list all");
+    fields.text("name", name, "Explain this transform with all its settings; empty: list all");
   }
   std::vector<CommandLine> command_lines() const override {
     if (name.empty()) return {{"list", "transforms"}};
@@ -91,7 +91,9 @@ class Vary final : public StepsTool {
  public:
   void describe(Fields& fields) override {
     StepsTool::describe(fields);
-    fields.text("setting", setting, "What to vary, such as loader.workers=0..16 or amp.matmul=2,3");
+    fields.text("setting", setting,
+                "The setting to vary and its values, such as loader.workers=0..16 or "
+                "amp.matmul=2,3");
     fields.text("until", until, "Find the last value for which this holds: step_time <= 50ms");
   }
   std::vector<std::string> required() const override { return {"trace", "setting"}; }
@@ -114,7 +116,7 @@ class Advise final : public TraceTool {
  public:
   void describe(Fields& fields) override {
     TraceTool::describe(fields);
-    fields.flag("all", all, "Also ceilings, and what is not advised and why");
+    fields.flag("all", all, "Also show ceilings, and what is not advised and why");
   }
   std::vector<CommandLine> command_lines() const override {
     if (!all) return {command("advise")};
@@ -158,7 +160,7 @@ const std::vector<ToolEntry>& tools() {
        &made<ListTransforms>},
       {"open_job", "Step time of a recorded job, how well it replays, and what its trace lacks",
        &made<OpenJob>},
-      {"predict", "Step time after changes, with an interval, what it rests on and assumes",
+      {"predict", "Step time after changes, with an interval, its basis and its assumptions",
        &made<Predict>},
       {"advise", "What limits a job, which changes would help, and how sure that is",
        &made<Advise>},

@@ -1,7 +1,7 @@
 #pragma once
 
-// The questions of agents. Each tool is a struct with settings, from which its schema and its
-// reading are made, and which says the command lines that answer it.
+// The tools that agents can call. Each tool is a class that describes its settings once, for the
+// JSON Schema and for reading arguments, and that returns the command lines that answer the call.
 
 #include <memory>
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace foretrace {
 
-/// The words of a command. What an agent names goes behind "--", or behind the "=" of an option, so
-/// that no text of it is taken for an option.
+/// The words of a command. Texts from an agent come after "--", or after the "=" of an option, so
+/// that none of them is read as an option.
 using CommandLine = std::vector<std::string>;
 
 class Tool : public Described {

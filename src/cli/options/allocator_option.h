@@ -1,6 +1,6 @@
 #pragma once
 
-// The allocator options of commands that ask whether a job fits.
+// The allocator options of commands that predict whether a job fits into memory.
 
 #include <string>
 
@@ -9,13 +9,14 @@
 
 namespace foretrace {
 
-/// --allocator, --conf and --memory-limit; if they disagree, the last of these applies.
+/// --allocator, --conf and --memory-limit. If they disagree, --memory-limit overrides --allocator,
+/// which overrides --conf.
 struct AllocatorOption {
   std::string settings, conf, limit;
 
   void add_to(CLI::App& command);
   bool given() const { return !settings.empty() || !conf.empty() || !limit.empty(); }
-  /// Overwrites the given settings. Throws Error naming the option.
+  /// Overwrites the settings that the options give. Throws Error naming the option.
   void set(AllocatorSettings& allocator) const;
 };
 

@@ -30,7 +30,7 @@ std::streamsize BriefOn::xsputn(const char* text, std::streamsize size) {
   return is_full_ ? 0 : size;
 }
 
-/// An entry is held back until its end.
+/// The unfinished entry stays here, because whether it is shown depends on its length.
 int BriefOn::sync() { return is_full_ ? -1 : below_.pubsync(); }
 
 void BriefOn::add(char letter) {
@@ -50,7 +50,7 @@ void BriefOn::end_line() {
   ++entry_lines_;
 }
 
-/// An entry that is longer than all of it may be is cut.
+/// Shows the entry if it still fits. A first entry that alone is too long is cut.
 void BriefOn::end_entry() {
   if (entry_lines_ == 0 || is_over_) return;
   const bool is_first = shown_lines_ == 0;

@@ -1,11 +1,11 @@
 #pragma once
 
-// --brief: the head of an answer in place of all of it.
+// --brief prints only the head of an answer.
 //
-//     Bound by   input ...          an entry: a line, and those that go on with it, indented
+//     Bound by   input ...          an entry is a line and the indented lines that continue it
 //     Would help loader ...         entries are shown while they fit into five lines
 //
-//     Worth doing, each alone       behind the first empty line: not shown
+//     Worth doing, each alone       nothing after the first empty line is shown
 
 #include <ostream>
 #include <streambuf>
@@ -19,8 +19,8 @@ namespace foretrace {
 
 inline constexpr int kBriefLines = 5;
 
-/// While it lives, `out` passes on only the head of what is written to it, if `is_brief` is set by
-/// then. REQUIRES: `out` and `is_brief` outlive it, and `out` keeps its buffer.
+/// While this object lives, `out` passes on only the head of what is written to it, if `is_brief`
+/// is set by then. REQUIRES: `out` and `is_brief` outlive it, and `out` keeps its buffer.
 class BriefOn final : private std::streambuf {
  public:
   BriefOn(std::ostream& out, const bool& is_brief);
@@ -45,9 +45,9 @@ class BriefOn final : private std::streambuf {
   bool is_over_ = false, is_full_ = false;
 };
 
-/// --brief for a command and those nested in it.
+/// Adds --brief to a command and to its nested commands.
 void add_brief(CLI::App& command, bool& is_brief);
-/// Throws Error where an answer that programs read is to be cut.
+/// Throws Error if --brief comes with a --format that programs read, which must not be cut.
 void check_brief(const CLI::App& command, bool is_brief);
 
 }  // namespace foretrace

@@ -1,7 +1,7 @@
 #pragma once
 
-// Commands of the command line. Each file registers one: its options, and its action. Results go to
-// `out`, everything else to stderr.
+// Commands of the command line. The file of a command adds its options and its action. Results go
+// to `out`, everything else goes to stderr.
 
 #include <CLI/CLI.hpp>
 #include <ostream>
@@ -37,7 +37,8 @@ struct CommandEntry {
   void (*add)(CLI::App& command, Session& session);
 };
 
-/// The nested command of a command such as `memory`; empty if there is none of this name.
+/// Finds the nested command of a command such as `memory`. Returns nullptr if there is none of this
+/// name.
 const CLI::App* inner_command(const CLI::App& outer, std::string_view name);
 
 /// Sorted by name.
@@ -47,8 +48,8 @@ const std::vector<CommandEntry>& commands();
 #include "cli/commands.def"
 #undef COMMAND
 
-/// The program. Never throws; an error is one line on stderr. With a `root`, no file outside that
-/// folder is opened, and none is written.
+/// Runs the program and returns its exit code. Never throws; an error is one line on `err`. With a
+/// `root`, no file outside that folder is opened, and none is written.
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
         const std::string& root = "");
 

@@ -24,13 +24,13 @@ namespace fs = std::filesystem;
 constexpr std::string_view kOutput = "OUT";
 /// Names of values that are not paths.
 constexpr std::array<std::string_view, 3> kNoPaths = {"NAME", "TRANSFORM", "WORD"};
-/// Names of values that are traces: the texts in them name nothing that is read.
+/// Names of values that are traces. Paths in the text of a trace are not read.
 constexpr std::array<std::string_view, 5> kTraces = {"TRACE", "TRACES", "A", "B", "FILES"};
-/// The program that collect runs: Foretrace does not read it, but it is the user's file.
+/// The program that collect runs. Foretrace does not read it, but must not overwrite it either.
 constexpr std::string_view kProgram = "PROGRAM";
 constexpr std::size_t kMostDelimiters = 16;
 constexpr std::size_t kLongestPath = 4096;
-constexpr std::uintmax_t kLongestJson = 16'000'000;  ///< As scenario files may be.
+constexpr std::uintmax_t kLongestJson = 16'000'000;  ///< Bytes; the limit of scenario files.
 constexpr std::size_t kMostJson = 256;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
@@ -38,14 +38,14 @@ bool is_one_of(std::string_view name, const auto& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// "text|json".
+/// Whether the type lists words, such as "text|json".
 bool is_choice(std::string_view type) {
   return type.find('|') != type.npos &&
          type.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == type.npos;
 }
 
-/// Equal for every path of one file or folder; empty for pipes and devices. A file that does not
-/// exist yet is known by where it would be made.
+/// Returns a text that is equal for all paths of one file or folder, and empty for pipes and
+/// devices. A file that does not exist yet is identified by the path where it would be created.
 std::string identity(const std::string& path) {
   struct stat found = {};
   if (::stat(path.c_str(), &found) == 0) {
@@ -69,7 +69,7 @@ bool is_file(const std::string& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-/// The text, and its parts between any two of its delimiters.
+/// Returns the text and each part of it between two delimiters, its begin or its end.
 std::vector<std::string> possible_paths(const std::string& text) {
   std::vector<std::size_t> begins = {0}, ends;
   for (std::size_t at = text.find_first_of(":=,"); at != text.npos;
@@ -89,8 +89,8 @@ std::vector<std::string> possible_paths(const std::string& text) {
   return paths;
 }
 
-/// All texts of a JSON file that may name other files; none for a file that is not JSON, or is a
-/// trace.
+/// Returns all texts in a JSON file, which may name other files. Returns none if the file is not
+/// JSON, or is a trace.
 std::vector<std::string> texts_in_json(const std::string& path) {
   std::error_code error;
   if (fs::file_size(path, error) > kLongestJson || error) return {};
@@ -124,7 +124,7 @@ std::vector<std::string> texts_in_json(const std::string& path) {
               path + "'");
 }
 
-/// Through links, whether or not there is such a file.
+/// Whether the path lies in `root` after links are followed. The file need not exist.
 bool is_within(const std::string& path, const fs::path& root) {
   std::error_code error;
   const fs::path place = fs::weakly_canonical(fs::absolute(path), error);
@@ -154,8 +154,8 @@ class CommandFiles::Inputs {
     }
   }
 
-  /// Adds files that JSON inputs name, relative to here, to the JSON file, or to a folder that is
-  /// read.
+  /// Adds the files that JSON inputs name, by paths relative to the current folder, to the folder
+  /// of the JSON file, or to a folder that is read.
   void add_what_json_names() {
     std::set<std::string> known;
     for (std::size_t i = 0; i < json_.size() && i < kMostJson; ++i) {
@@ -169,7 +169,7 @@ class CommandFiles::Inputs {
     }
   }
 
-  /// `place` is the identity of the output.
+  /// Throws Error if the output is an input. `place` is the output's identity().
   void check_file(const NamedFile& output, const std::string& place) const {
     const auto found = files_.find(place);
     if (found == files_.end()) return;
@@ -188,7 +188,8 @@ class CommandFiles::Inputs {
     }
   }
 
-  /// Traces that are written into the folder that is read would be read the next time.
+  /// Throws Error if a trace would be written into the folder that is read, where the next run
+  /// would read it.
   void check_folder(const NamedFile& output) const {
     if (output.option != kOutput) return;
     const std::string parent = fs::path(output.path).parent_path().string();
@@ -206,7 +207,7 @@ class CommandFiles::Inputs {
     std::string option;
     std::string path;
     bool is_in_folder = false;
-    bool is_named = false;  ///< By a file that is read.
+    bool is_named = false;  ///< Another file that is read names it.
   };
 
   void add_file(Input input) { files_.try_emplace(identity(input.path), std::move(input)); }
@@ -262,7 +263,8 @@ void CommandFiles::read_command_line(const CLI::App& command) {
 }
 
 void CommandFiles::check_root() const {
-  if (!outputs_.empty()) throw Error(outputs_.front().option + ": must not write a file here");
+  if (!outputs_.empty())
+    throw Error(outputs_.front().option + ": must be left out; no file may be written here");
   const fs::path root = fs::canonical(root_);
   Inputs inputs;
   for (const NamedFile& input : inputs_) {

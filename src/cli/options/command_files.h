@@ -1,15 +1,15 @@
 #pragma once
 
 // Which files a command reads and which it writes, according to its command line, so that no output
-// ever replaces an input or another output. Commands need no code for this: an option whose values
-// are called OUT (names_output()) is written; the value of every other option is read if it names a
-// file. Other files that are read are
+// ever replaces an input or another output. Commands need no code for this: the values of an option
+// whose type is OUT (names_output()) are outputs, and the value of any other option is an input if
+// it names a file. Inputs are also
 //
-//     the files of a folder, and of folders in it   ranks/  ranks/node0/
-//     archives and databases of which one part is   runs.tar.gz:rank0.json
-//     named by settings of a step                   --with replace:donor=other.json
-//     named by JSON files among these               {"trace": "../x.json"}, {"extends":
-//     "base.json"}
+//     files in a folder and its subfolders          ranks/  ranks/node0/
+//     archives and databases with one part named    runs.tar.gz:rank0.json
+//     files named by the settings of a step         --with replace:donor=other.json
+//     files named by a JSON input                   {"trace": "../x.json"}
+//                                                   {"extends": "base.json"}
 
 #include <cstddef>
 #include <string>
@@ -22,7 +22,7 @@ class Option;
 
 namespace foretrace {
 
-/// Says that the values of an option are paths of files that are written.
+/// Marks an option whose values are paths of files that the command writes. Returns the option.
 CLI::Option* names_output(CLI::Option* option);
 
 struct NamedFile {
@@ -32,15 +32,16 @@ struct NamedFile {
 
 class CommandFiles {
  public:
-  /// Throws Error if an output is an input or another output, under any name.
+  /// Throws Error if an output is an input or another output, even by another path.
   void read_command_line(const CLI::App& command);
 
-  /// More outputs, which only the command itself knows. An option that was taken for an input is
-  /// one no more. Throws as well, before any of them is written.
+  /// Adds outputs that only the command itself knows. If the option of an output was taken for an
+  /// input, that input is dropped. Throws Error as read_command_line() does; REQUIRES: none of
+  /// these files has been written yet.
   void add_outputs(const std::vector<NamedFile>& outputs);
 
-  /// From now on the command line may name no output, and no file outside of this folder; nothing
-  /// with an empty one.
+  /// Restricts read_command_line(): it then refuses every output, and every file outside the folder
+  /// `root`. An empty `root` restricts nothing.
   void stay_in(const std::string& root) { root_ = root; }
 
  private:
@@ -48,7 +49,7 @@ class CommandFiles {
 
   void check_root() const;
 
-  /// The outputs from number `first` on.
+  /// Checks the outputs from number `first` on.
   void check(std::size_t first) const;
 
   std::vector<NamedFile> inputs_, outputs_;

@@ -16,7 +16,8 @@
 namespace foretrace {
 namespace {
 
-/// Runtimes of sanitizers reserve far more memory than they use. g++ and clang++ tell otherwise.
+/// Runtimes of sanitizers reserve far more memory than they use, so nothing is limited there. g++
+/// and clang++ announce a sanitizer in different ways.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kIsSanitized = true;
 #elif defined(__has_feature)
@@ -32,14 +33,16 @@ constexpr bool kIsSanitized = false;
 void reserve_large_pages() {
   constexpr std::int64_t kMostReserved = 1 << 30;
   constexpr std::int64_t kShareOfFreeMemory = 8;
-  constexpr std::uintptr_t kPage = 2 << 20;  // x86-64; others round as they need.
-  // The heap of the main thread alone is extended this way. Few threads share it without waiting.
+  constexpr std::uintptr_t kPage = 2 << 20;  // On x86-64; other kernels round the range themselves.
+  // Only the heap of the main thread is extended this way. Up to this many threads can share it
+  // without much waiting.
   constexpr unsigned kMostSharing = 4;
   const std::optional<Bytes> left = free_memory();
   if (!left) return;
   if (std::thread::hardware_concurrency() <= kMostSharing) ::mallopt(M_ARENA_MAX, 1);
   ::mallopt(M_TOP_PAD, static_cast<int>(std::min(kMostReserved, left->count / kShareOfFreeMemory)));
-  // Below the threshold above which the C library maps memory, so that it comes from the heap.
+  // This size is below the threshold from which on the C library maps memory, so it comes from the
+  // heap.
   void* const first = std::malloc(1 << 20);
   const auto begin = (reinterpret_cast<std::uintptr_t>(first) + kPage - 1) / kPage * kPage;
   const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0));
@@ -64,7 +67,7 @@ void limit_memory() {
 
 void keep_freed_memory() {
 #if defined(__GLIBC__)
-  constexpr int kLargest = 32 << 20;  // The most that the C library takes for this threshold.
+  constexpr int kLargest = 32 << 20;  // The largest threshold that the C library accepts.
   ::mallopt(M_MMAP_THRESHOLD, kLargest);
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   if (!kIsSanitized) reserve_large_pages();

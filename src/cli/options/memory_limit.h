@@ -3,15 +3,15 @@
 namespace foretrace {
 
 /// Limits this process to the memory that is available now on the machine, or in its control group.
-/// A larger allocation then fails with a message, rather than later by a signal of the kernel that
-/// may also hit another program. Children inherit the limit: not for commands that run the user's
-/// program.
+/// A larger allocation then fails with a message; without the limit, the kernel would later kill
+/// this program or another one. Children inherit the limit, so commands that run the user's program
+/// must not call this.
 void limit_memory();
 
-/// Keeps freed memory for later allocations of this process. Graphs are cloned and dropped many
-/// times, and the C library would return each to the kernel, which clears all of its pages again.
-/// Asks for large pages as well. Together half of the time of `predict`, where page faults are slow
-/// (virtual machines).
+/// Keeps freed memory for later allocations of this process, and asks for large pages. Graphs are
+/// cloned and dropped many times, and the C library would return the memory of each to the kernel,
+/// which clears all its pages again. Where page faults are slow (virtual machines), this halves the
+/// time of `predict`.
 void keep_freed_memory();
 
 }  // namespace foretrace

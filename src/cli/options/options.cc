@@ -19,14 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Rough cost of one record: bytes of JSON, packed and not, and memory and time until there is an
-/// answer. Measured on recordings of launches, ops and kernels.
+/// Rough cost of one record: bytes of JSON, compressed and plain, and the memory and time until
+/// there is an answer. Measured on recordings of launches, ops and kernels.
 constexpr std::int64_t kPackedRecord = 15, kPlainRecord = 200, kMemoryOfRecord = 550;
 constexpr Nanoseconds kTimeOfRecord{4000};
-/// Fewer records are read and answered within half a minute.
+/// With fewer records, an answer takes less than half a minute.
 constexpr std::int64_t kManyRecords = 5'000'000;
 
-/// Judged by the size of a file, or of the files in a folder.
+/// Estimates the number of records from the size of a file, or of the largest file in a folder.
 std::int64_t likely_records(const std::string& path) {
   const auto of_file = [](const fs::path& file) {
     std::error_code ignored;
@@ -77,7 +77,7 @@ ImportOptions ReadingOptions::options() const {
   if (max_unpacked_.empty()) return options;
   options.max_unpacked = within("--max-unpacked", [&] {
     const Bytes most = parse_bytes(max_unpacked_);
-    if (most.count < 1) throw Error("must be more than nothing, got " + max_unpacked_);
+    if (most.count < 1) throw Error("must be more than 0B, got " + max_unpacked_);
     return most.count;
   });
   return options;

@@ -17,8 +17,8 @@
 
 namespace foretrace {
 
-/// Adds the options of a Command to `command`, and runs it when it is called, unless it would
-/// overwrite one of its inputs.
+/// Adds the options of a Command to `command`, and runs the Command when it is called, unless it
+/// would overwrite one of its inputs.
 template <class Command>
 void add_command(CLI::App& command, Session& session) {
   const auto added = std::make_shared<Command>();
@@ -30,13 +30,14 @@ void add_command(CLI::App& command, Session& session) {
   });
 }
 
-/// How traces are read: --no-cache, --cache-dir and --max-unpacked, and others that a command adds.
+/// The options of how traces are read: --no-cache, --cache-dir and --max-unpacked, and further ones
+/// that some commands add.
 class ReadingOptions {
  public:
   void add_to(CLI::App& command);
-  /// --execution-trace.
+  /// Adds --execution-trace.
   void add_execution_trace_to(CLI::App& command);
-  /// --steps and --window.
+  /// Adds --steps and --window.
   void add_part_to(CLI::App& command) { part_.add_to(command); }
 
   /// Throws Error on an invalid size or range.
@@ -48,30 +49,30 @@ class ReadingOptions {
   PartOption part_;
 };
 
-/// Warns on stderr about the cost of a large recording, and how to read only a part of it, before
-/// it is read; silent if only a part is requested.
+/// Warns on stderr, before a large recording is read, about its cost and how to read only a part of
+/// it. Does nothing if only a part is requested.
 void say_if_large(const std::string& path, const ImportOptions& reading, bool quiet);
 
 /// --output: results go to a file instead of standard output.
 struct OutputOption {
   std::string path;
   void add_to(CLI::App& command);
-  /// The same by another name, such as --html.
+  /// Adds the option with another name, such as --html.
   void add_to(CLI::App& command, const std::string& name, const std::string& help);
   /// Throws Error if the file cannot be written.
   void write(Session& session, const std::function<void(std::ostream&)>& answer) const;
 };
 
-/// --format of a command that has these.
+/// --format, with the names of the formats that a command has.
 struct FormatOption {
   std::vector<std::string_view> names;
   std::string chosen;
   void add_to(CLI::App& command);
-  /// Throws Error, with the nearest, if the chosen one is not among the names.
+  /// Throws Error, which suggests the nearest name, if the chosen one is unknown.
   void check() const;
 };
 
-/// For commands that examine traces: the format of the answer, and where copies of traces are kept.
+/// The options of commands that examine traces: how the answer is written and how traces are read.
 struct AnswerOptions {
   bool quiet = false;
   FormatOption format{{"text", "json"}, "text"};
@@ -80,12 +81,13 @@ struct AnswerOptions {
   void add_to(CLI::App& command);
 };
 
-/// The argument of commands that take one trace.
+/// Adds the argument TRACE, for commands that take one trace.
 void add_trace(CLI::App& command, std::string& trace);
 
-/// Indented, with a line break at the end.
+/// Prints indented JSON with a line break at the end.
 void print_json(const nlohmann::json& value, std::ostream& out);
-/// Writes what to_json() of report.h makes of an answer; options.cc lists the answers of commands.
+/// Prints the answer as to_json() of report.h converts it. options.cc instantiates this for the
+/// answers of all commands.
 template <class Answer>
 void print_answer(const Answer& answer, std::ostream& out);
 

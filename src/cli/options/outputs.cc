@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kGraph = ".graph";
 
-/// How to write, and how to name it.
+/// How to write a trace, and the ending of its file.
 struct Form {
   const ExporterEntry* exporter = nullptr;  ///< nullptr: the graph.
   std::string ending;
@@ -45,7 +45,8 @@ std::vector<std::string_view> names_of_forms(bool allows_graph) {
   return names;
 }
 
-/// Only the last part of a path may be a pattern.
+/// Finds the '*' of a pattern; only the last part of a path may be one. Returns npos if there is
+/// none.
 std::size_t star_in(const std::string& path) {
   const std::size_t star = path.rfind('*');
   const std::size_t slash = path.rfind('/');

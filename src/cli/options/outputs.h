@@ -1,7 +1,7 @@
 #pragma once
 
-// Where commands that write traces put them: one trace into a file, whose ending says how it is
-// written; several into a folder, or into files named by a pattern.
+// Where commands that write traces put them: one trace goes to a file, whose ending selects the
+// format; several go to a folder, or to files named by a pattern.
 //
 //     OUT              --to       one trace              ranks 0 and 1
 //     x.json.gz                   x.json.gz              an error
@@ -25,13 +25,13 @@ struct Output {
 struct OutputChoice {
   std::string path;
   std::string to;
-  bool allows_graph = false;  ///< ".graph" is an ending too.
+  bool allows_graph = false;  ///< ".graph" is a valid ending, too.
 
   void add_to(CLI::App& command);
-  /// Throws Error, before anything was read, if the ending or `to` is of no known form.
+  /// Throws Error if the ending or `to` names no known format. Call it before anything is read.
   void check(const std::string& command) const;
-  /// One for each trace; makes the folder. Throws Error if two have the same place, or one would
-  /// replace an input.
+  /// Returns one output for each trace, and creates the folder. Throws Error if two traces would
+  /// become the same file, or one would replace an input.
   std::vector<Output> places(const std::string& from, const std::vector<Trace>& traces,
                              Session& session) const;
 

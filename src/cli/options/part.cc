@@ -9,7 +9,8 @@
 namespace foretrace {
 namespace {
 
-/// If nothing in the trace marks steps, those that are found in it, numbered from 0.
+/// Returns the time of these steps in a trace without step markers: the steps that infer() finds,
+/// numbered from 0. Throws Error if there are fewer.
 Window window_of_found_steps(const Trace& trace, StepRange steps) {
   const Inference inference = infer(trace);
   const Graph& graph = inference.graph;

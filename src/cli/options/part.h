@@ -1,6 +1,6 @@
 #pragma once
 
-// --steps and --window of commands that write a part of a trace.
+// --steps and --window, of commands that read or write only a part of a trace.
 
 #include <string>
 #include <vector>
@@ -14,10 +14,10 @@ struct PartOption {
   std::string steps, window;
 
   void add_to(CLI::App& command);
-  /// Throws Error on an invalid range, before anything was read.
+  /// Throws Error on an invalid range. Call it before anything is read.
   void check() const;
   Part part() const;
-  /// Replaces each trace by its part, if one was asked for.
+  /// Replaces each trace with the requested part of it; does nothing if no part was requested.
   void apply(std::vector<Trace>& traces) const;
 };
 

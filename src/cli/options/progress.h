@@ -12,13 +12,13 @@
 
 namespace foretrace {
 
-/// Shows a line on stderr as long as the object lives: only on a terminal, and only once the work
-/// has taken a while.
+/// Shows a line on stderr while the object lives: only on a terminal, and only after the work has
+/// taken a while.
 class Progress {
  public:
-  /// The current activity and its elapsed time.
+  /// Shows the activity `what` and the elapsed time.
   Progress(std::string what, bool quiet);
-  /// `line` is called with the seconds passed, from another thread.
+  /// Makes the line from the elapsed seconds. It is called from another thread.
   using Line = std::function<std::string(double seconds)>;
   Progress(Line line, std::chrono::milliseconds first, std::chrono::milliseconds every, bool quiet);
   ~Progress();
@@ -35,7 +35,7 @@ class Progress {
   std::optional<std::jthread> thread_;  ///< Nothing is shown without it.
 };
 
-/// How many of many things are done, the speed and the remaining time.
+/// Shows how many of `all` things are done, the speed and the remaining time.
 class CountedProgress {
  public:
   CountedProgress(const std::string& things, std::uint64_t all, bool quiet);

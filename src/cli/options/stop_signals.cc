@@ -12,7 +12,7 @@ std::atomic<std::int64_t> asked_at_ns = 0;
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free &&
               std::atomic<std::int64_t>::is_always_lock_free);
 
-// What the signals did before. Written while no handler of ours is installed.
+// The actions of the signals before ours. Written only while no handler of ours is installed.
 struct sigaction before_interrupt = {};
 struct sigaction before_terminate = {};
 
@@ -42,7 +42,8 @@ StopSignals::StopSignals() {
   struct sigaction action = {};
   action.sa_handler = ask_to_stop;
   sigemptyset(&action.sa_mask);
-  sigaddset(&action.sa_mask, SIGINT);  // One at a time: the handler looks, then writes.
+  // The handler reads its state and then writes it, so it must run one at a time.
+  sigaddset(&action.sa_mask, SIGINT);
   sigaddset(&action.sa_mask, SIGTERM);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

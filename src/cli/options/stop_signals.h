@@ -1,6 +1,6 @@
 #pragma once
 
-// Commands that end early and keep what they have.
+// Lets commands end early on a signal and keep what they have.
 
 #include <atomic>
 #include <csignal>
@@ -8,9 +8,10 @@
 
 namespace foretrace {
 
-/// While it lives, the first SIGINT or SIGTERM asks to stop, and one that arrives kOneRequestNs or
-/// more after it ends the program as if this object did not exist. Signals in between belong to the
-/// first: `timeout` signals the program and then its whole process group.
+/// While this object lives, the first SIGINT or SIGTERM asks the command to stop, and another one
+/// that arrives at least kOneRequestNs later ends the program as if this object did not exist.
+/// Signals in between count as part of the first request: `timeout` signals the program and then
+/// its whole process group.
 class StopSignals {
  public:
   static constexpr std::int64_t kOneRequestNs = 200'000'000;
@@ -22,7 +23,8 @@ class StopSignals {
 };
 
 const std::atomic<bool>& stop_asked();
-/// That of a shell for a program that the signal ended. REQUIRES: stop_asked().
+/// Returns the exit code that a shell reports for a program ended by this signal. REQUIRES:
+/// stop_asked().
 int exit_code_of_stop();
 
 }  // namespace foretrace

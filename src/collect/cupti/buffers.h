@@ -1,7 +1,7 @@
 #pragma once
 
-// The buffers that CUPTI fills. They are kept and handed out again; there are never more than a
-// given number, so that a slow disk cannot eat the program's memory.
+// The buffers that CUPTI fills. They are reused, and their number is limited, so that a slow disk
+// cannot use up the program's memory.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,11 +15,11 @@ class Buffers {
     most_ = most;
     bytes_ = bytes;
   }
-  /// Versions of CUPTI that crash without a buffer get one beyond the limit; is_scarce() then tells
-  /// that buffers should be given back unread.
+  /// For versions of CUPTI that crash if they get no buffer: take() then exceeds the limit, and
+  /// is_scarce() tells that filled buffers should be given back unread.
   void always_give() { always_gives_ = true; }
 
-  /// nullptr when as many as allowed are out.
+  /// Returns nullptr if the allowed number of buffers is in use, or if there is no memory.
   std::uint8_t* take();
   void give_back(std::uint8_t* buffer);
   std::size_t bytes() const { return bytes_; }

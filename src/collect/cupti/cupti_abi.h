@@ -1,11 +1,11 @@
 #pragma once
 
-// Describes the part of CUPTI's binary interface that the collector uses: the library is bound at
-// run time by its SONAME, so that the collector is built and tested where no CUDA toolkit is. Each
-// record is declared up to the last field that is read. CUPTI makes records longer at their end
-// from version to version, and has never moved these fields; how long a record is, its own iterator
-// knows. tests/collect/abi_check.cc compares every offset and number with NVIDIA's headers where
-// they are installed.
+// Describes the part of CUPTI's binary interface that the collector uses. The library is bound at
+// run time by its SONAME, so that the collector can be built and tested without a CUDA toolkit.
+// Each record is declared up to the last field that is read. Newer versions of CUPTI append fields
+// to records but have never moved these; CUPTI's own iterator knows the length of a record.
+// tests/collect/abi_check.cc compares every offset and number with NVIDIA's headers where they are
+// installed.
 //
 // Source: CUPTI of CUDA 13.0 (API version 130001); the fields are the same since CUDA 11.8 (API
 // version 18).
@@ -28,9 +28,10 @@ enum Result : std::int32_t {
   kUnknown = 999,  ///< Also: no driver.
 };
 
-/// The oldest whose records are known to be laid out so.
+/// The oldest version whose records are known to have this layout.
 constexpr std::uint32_t kOldestVersion = 18;
-/// From here on CUPTI takes "no buffer" for an answer and counts what it drops; before, it crashes.
+/// From this version on, CUPTI accepts that there is no buffer and counts the records that it
+/// drops; older versions crash.
 constexpr std::uint32_t kVersionWithoutBufferCrash = 27;
 
 enum class Kind : std::uint32_t {
@@ -296,21 +297,21 @@ enum class Domain : std::uint32_t { driver = 1, runtime = 2, resource = 3, state
 // Callbacks of the driver domain that open and close a window.
 constexpr std::uint32_t kProfilerStart = 308;
 constexpr std::uint32_t kProfilerStop = 309;
-// The same of the runtime domain.
+// The same callbacks of the runtime domain.
 constexpr std::uint32_t kRuntimeProfilerStart = 171;
 constexpr std::uint32_t kRuntimeProfilerStop = 172;
-// These callbacks of the driver domain are called very often and are of no use.
+// Calls that programs make very often and that no prediction needs.
 constexpr std::uint32_t kChatterDriver[] = {304 /* cuCtxGetCurrent */,
                                             392 /* cuDevicePrimaryCtxGetState */,
                                             686 /* cuKernelGetAttribute */};
 constexpr std::uint32_t kChatterRuntime[] = {17 /* cudaGetDevice */};
-// This callback belongs to the resource domain.
+// Callbacks of the resource domain.
 constexpr std::uint32_t kGraphNodeDependencyCreated = 15;
 constexpr std::uint32_t kGraphNodeCloned = 20;
-// This callback belongs to the state domain.
+// A callback of the state domain.
 constexpr std::uint32_t kFatalError = 1;
 
-/// CUPTI passes this to a callback of the driver domain; declared up to the first field.
+/// The data of callbacks of the driver and runtime domains; only the first field is declared.
 struct CallbackData {
   std::uint32_t site;  ///< 0 entering, 1 leaving.
 };

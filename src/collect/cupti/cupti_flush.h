@@ -1,7 +1,7 @@
 #pragma once
 
-// Asks CUPTI for its records on a thread of its own. CUPTI has been seen to hang in that call; then
-// the thread stays there for ever, and everybody else goes on.
+// Asks CUPTI for its records on a separate thread. CUPTI has been seen to hang in that call; then
+// this thread hangs for ever, and all others go on.
 
 #include <pthread.h>
 
@@ -15,9 +15,9 @@ namespace foretrace::collect {
 
 class CuptiFlush {
  public:
-  /// Returns what CUPTI did; nothing if that is not known by `until` (of the monotonic clock), or
-  /// if no thread can be made. A call that was still under way is waited for first. For one thread
-  /// at a time; `cupti` must live for ever.
+  /// Returns CUPTI's result, or nullopt if the call has not returned by `until` (monotonic clock),
+  /// or if no thread can be started. Waits first for an earlier call that is still under way.
+  /// REQUIRES: one thread calls this at a time, and `cupti` lives for ever.
   std::optional<cupti::Result> run(const CuptiLibrary& cupti, std::uint32_t flag,
                                    std::uint64_t until);
 
@@ -30,7 +30,7 @@ class CuptiFlush {
   Condition changed_;
   const CuptiLibrary* cupti_ = nullptr;
   bool has_thread_ = false;
-  bool is_wanted_ = false;  ///< Until CUPTI has returned.
+  bool is_wanted_ = false;  ///< A flush was requested, and CUPTI has not returned from it yet.
   std::uint32_t flag_ = 0;
   cupti::Result result_ = cupti::kSuccess;
 };

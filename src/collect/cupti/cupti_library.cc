@@ -22,8 +22,8 @@ int note_cudart(dl_phdr_info* loaded, std::size_t, void* found) {
   return 1;
 }
 
-/// Returns the major version of the program's CUDA; 0 if unknown. A CUPTI that is newer than the
-/// driver does not work.
+/// Returns the major version of the program's CUDA, or 0 if it is unknown. The CUPTI to load must
+/// match it: a CUPTI that is newer than the driver does not work.
 int cuda_major() {
   int major = 0;
   dl_iterate_phdr(note_cudart, &major);
@@ -51,7 +51,7 @@ void* open_by_name() {
   return nullptr;
 }
 
-/// Wheels keep libcupti near the libcudart that came with them.
+/// Looks for libcupti near the loaded libcudart, where Python wheels install it.
 int open_beside_cudart(dl_phdr_info* loaded, std::size_t, void* found) {
   const char* file = loaded->dlpi_name == nullptr ? nullptr : std::strrchr(loaded->dlpi_name, '/');
   if (file == nullptr || std::strncmp(file, "/libcudart", 10) != 0) return 0;

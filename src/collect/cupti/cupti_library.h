@@ -1,8 +1,8 @@
 #pragma once
 
 // The functions of libcupti, bound at run time. Another client in the process (PyTorch's profiler)
-// may have loaded the library already; asking for it by SONAME gives the same copy, while a second
-// copy would fight it.
+// may have loaded the library already. Opening it by SONAME gives the same copy; two copies would
+// interfere with each other.
 
 #include "collect/cupti/cupti_abi.h"
 
@@ -27,7 +27,7 @@ struct CuptiLibrary {
   Result (*callback_name)(cupti::Domain domain, std::uint32_t id, const char** name) = nullptr;
   Result (*set_thread_id_type)(std::uint32_t type) = nullptr;
 
-  // Not in every version; nullptr then.
+  // These are not in every version of libcupti; nullptr if missing.
   Result (*subscribe_v2)(cupti::Subscriber* subscriber, cupti::Callback callback, void* user,
                          cupti::SubscriberParams* params) = nullptr;
   Result (*register_timestamps)(cupti::TimestampCallback callback) = nullptr;
@@ -38,7 +38,8 @@ struct CuptiLibrary {
   Result (*graph_id)(void* graph, std::uint32_t* id) = nullptr;
   Result (*result_text)(Result result, const char** text) = nullptr;
 
-  /// Finds the library and all it must have. nullptr, or what is missing as a sentence.
+  /// Loads the library, from `path` if that is not nullptr, and binds its functions. Returns
+  /// nullptr, or a sentence that says what is missing.
   const char* load(const char* path);
 
   const char* text(Result result) const;

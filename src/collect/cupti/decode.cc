@@ -10,7 +10,7 @@ namespace foretrace::collect {
 
 namespace {
 
-/// Whether a record of `size` bytes reaches beyond this member. Older versions have shorter ones.
+/// Whether a record of `size` bytes contains this member; records of older versions are shorter.
 #define FORETRACE_HAS(Record, member, size) \
   ((size) >= offsetof(cupti::Record, member) + sizeof(cupti::Record::member))
 
@@ -35,7 +35,7 @@ Decoded put(const Row& row, char* to) {
   return {.bytes = sizeof row};
 }
 
-/// CUPTI says by this that it had no room for the times.
+/// Whether CUPTI had no room for the times of this record, and left one of them 0.
 template <class Record>
 bool is_untimed(const Record& record) {
   return record.start == 0 || record.end == 0;

@@ -1,7 +1,7 @@
 #pragma once
 
-// A record of CUPTI's as a row of the spool. Nothing but the record is looked at, so that it can be
-// tested with records made by hand.
+// Converts a record of CUPTI to a row of the spool. It reads nothing but the record, so that tests
+// can use records made by hand.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace foretrace::collect {
 constexpr std::size_t kMostRowBytes = 64;
 
 struct Decoded {
-  std::uint32_t bytes = 0;        ///< The row has this size; 0 if there is none.
-  bool is_untimed = false;        ///< A kernel, copy or fill for which CUPTI had no room: no row.
-  bool is_unknown = false;        ///< Nobody asked for this kind: no row.
-  void* owned_details = nullptr;  ///< The caller has to free this.
+  std::uint32_t bytes = 0;        ///< Size of the row; 0 if the record makes none.
+  bool is_untimed = false;        ///< A kernel, copy or fill without times; it makes no row.
+  bool is_unknown = false;        ///< A kind of record that was not requested; it makes no row.
+  void* owned_details = nullptr;  ///< The caller must free this.
 };
 
-/// Writes the row of `record`, which has `size` bytes, to `row`.
+/// Converts `record`, which has `size` bytes, and writes its row to `row`.
 Decoded decode(const cupti::Activity& record, std::size_t size, Texts& texts,
                char row[kMostRowBytes]);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// CUPTI's buffers as they come, with the names they point at, in a file that tests replay.
+// Writes CUPTI's buffers unchanged, with the names that they point to, to a file that tests replay.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace foretrace::collect {
 class RawDump {
  public:
   void open(FileThread& files, const char* path, std::uint32_t version);
-  /// Does nothing unless a file is open.
+  /// Writes a buffer. Does nothing unless a file is open.
   void add(const CuptiLibrary& cupti, std::uint8_t* buffer, std::size_t valid);
 
  private:

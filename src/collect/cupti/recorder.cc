@@ -17,7 +17,8 @@ namespace foretrace::collect {
 
 namespace {
 
-/// The preloaded library was there when the program started; this one came later.
+/// Returns standard error as it was when the program started. The preloaded library noted it; this
+/// library is loaded later.
 const FileIdentity& standard_error_at_start() {
   const void* found = dlsym(RTLD_DEFAULT, kMeeting);
   return found == nullptr ? standard_error_at_load
@@ -29,7 +30,7 @@ const FileIdentity& standard_error_at_start() {
 std::uint64_t Recorder::now() { return monotonic_now(); }
 
 Recorder& Recorder::instance() {
-  // Never destroyed: threads of the program may still be here when it ends.
+  // Never destroyed: threads of the program may still use it when the program ends.
   alignas(Recorder) static unsigned char place[sizeof(Recorder)];
   static Recorder* recorder = new (place) Recorder;
   return *recorder;
@@ -79,8 +80,8 @@ ThreadLog* Recorder::log() { return start() && is_open() ? ThreadLog::own(writer
 void Recorder::start_flusher() {
   has_flusher_ = start_detached(flusher_main, this) == 0;
   if (!has_flusher_) {
-    writer_.write_fact("problem",
-                       "no thread could be made: what is recorded is written at the end");
+    writer_.write_fact(
+        "problem", "no thread could be started: records are only written when the program ends");
   }
 }
 
@@ -93,7 +94,7 @@ void* Recorder::flusher_main(void* recorder) {
 void Recorder::run_flusher() {
   std::uint64_t next = now();
   while (is_alive() && !stopping_) {
-    // An edge of the window between two flushes is met to the millisecond.
+    // Wake up every millisecond if the window may open or close between two flushes.
     next += std::uint64_t{settings_.flush_ms} * 1'000'000;
     for (std::uint64_t time = now(); time < next && !stopping_; time = now()) {
       std::uint64_t left = next - time;
@@ -115,7 +116,7 @@ void Recorder::run_flusher() {
 
 void Recorder::flush(bool force) {
   if (!is_alive()) return;
-  // Logged rows must not wait for CUPTI, which may take all the time there is.
+  // Write logged rows first, because CUPTI may use up all the time that is left.
   if (force) ThreadLog::drain_all();
   if (holds_cupti_) fetch(force);
   if (!force) come_first_at_exit();
@@ -125,10 +126,10 @@ void Recorder::flush(bool force) {
   writer_.write_header();
 }
 
-/// Has CUPTI hand over its records, as long as it does not take too long.
+/// Asks CUPTI for its records and waits for them for a limited time.
 void Recorder::fetch(bool force) {
-  // Between two flushes there is other work to do, and the end of the program does not wait for
-  // this; what comes later than that is taken as well.
+  // During the run, wait only for a while, because the flusher has other work, and stop waiting as
+  // soon as the program ends. Records that arrive later are still taken.
   constexpr std::uint64_t kPatience = 2'000'000'000, kSlice = 20'000'000;
   if (!force) {
     const std::uint64_t until = now() + kPatience;
@@ -138,16 +139,17 @@ void Recorder::fetch(bool force) {
   }
   const auto result = cupti_flush_.run(cupti_, cupti::kForceFlush, fetch_until_);
   if (result == cupti::kSuccess) return;
-  writer_.write_fact("problem", result ? "CUPTI ended before the program: what came last is missing"
-                                       : "CUPTI did not hand over its last records in time: what "
-                                         "came last is missing");
+  writer_.write_fact("problem",
+                     result ? "CUPTI ended before the program: its last records are missing"
+                            : "CUPTI did not return its last records in time: they are missing");
 }
 
-/// Handlers run in the order opposite to that in which they were set, and CUDA sets its own after
-/// ours, in the first calls of the program: then CUPTI is gone before it is asked for its last
-/// records. So ours is set again when CUDA is up.
+/// Registers our exit handler again once CUDA is running. Exit handlers run in reverse order, and
+/// CUDA registers its own after ours, during the program's first calls. CUPTI would then be gone
+/// before it is asked for its last records.
 void Recorder::come_first_at_exit() {
-  // A start may be slow, and later ones cost next to nothing, if there are few of them.
+  // Always register during the first calls, because CUDA may start slowly; later only at powers of
+  // two, so that there are few handlers.
   constexpr std::uint32_t kAlways = 64;
   const std::uint32_t times = ++exit_handlers_;
   if (times <= kAlways || (times & (times - 1)) == 0) std::atexit(on_exit);
@@ -155,15 +157,15 @@ void Recorder::come_first_at_exit() {
 
 void Recorder::on_exit() { instance().finish(); }
 
-/// The flusher ends the recording, and the program waits for it: but CUPTI has been seen to hang
-/// while it flushes, disks hang, and the thread that calls exit() in a handler of a signal may hold
-/// any lock. The program must be able to end all the same.
+/// Waits, for a limited time, for the flusher to end the recording. The wait is limited because the
+/// program must be able to end in any case: CUPTI has been seen to hang in a flush, disks hang, and
+/// a thread that calls exit() in a signal handler may hold any lock.
 void Recorder::finish() {
-  // A child made without fork()'s handlers has neither the flusher nor the file.
+  // A child that was created without fork()'s handlers has neither the flusher nor the file.
   if (!is_alive() || getpid() != process_ || stopping_.exchange(true)) return;
-  // The counters, and what else is left after the rows, are worth waiting for as well.
+  // Additional time for the counters, and for whatever else is left after the rows.
   constexpr std::uint64_t kRestSeconds = 5;
-  // CUPTI has still to hand over the rows that are then counted as lost.
+  // Additional time in which CUPTI still returns rows, which are then counted as lost.
   constexpr std::uint64_t kFetchSeconds = 3;
   const std::uint64_t rows_until = now() + std::uint64_t{settings_.exit_ms} * 1'000'000;
   fetch_until_ = rows_until + kFetchSeconds * 1'000'000'000;
@@ -187,11 +189,12 @@ void Recorder::end_recording() {
 void Recorder::say_if_gone() {
   if (!writer_.is_gone()) return;
   char line[256];
-  const int length = std::snprintf(line, sizeof line,
-                                   "foretrace: process %d closed the recorder's file, which cannot "
-                                   "be opened again: %llu records "
-                                   "are lost\n",
-                                   getpid(), static_cast<unsigned long long>(writer_.lost()));
+  const int length =
+      std::snprintf(line, sizeof line,
+                    "foretrace: process %d closed the recorder's file, and it cannot "
+                    "be opened again: %llu records "
+                    "are lost\n",
+                    getpid(), static_cast<unsigned long long>(writer_.lost()));
   tell({line, static_cast<std::size_t>(length)}, standard_error_at_start());
 }
 

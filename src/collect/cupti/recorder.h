@@ -1,18 +1,18 @@
 #pragma once
 
-// The one recording of this process. It lives until the process ends; nothing here throws, aborts
-// or prints more than one line.
+// The recorder of this process. It lives until the process ends. Nothing here throws, aborts or
+// prints more than one line.
 //
-//     threads of the program   take buffers, and log ranges, blocks and graph nodes
-//     CUPTI's own thread       gives filled buffers back: they are decoded and written at once
-//     the flusher              once a second: has what is ready fetched, drains logs, writes
-//                              counters; at the end of the program all that is left
-//     the thread that fetches  is in CUPTI's call that hands buffers over, which may hang
-//     the thread of files      opens, writes and closes files, out of the program's reach
+//     threads of the program   take buffers for CUPTI; log ranges, blocks and graph nodes
+//     CUPTI's own thread       returns filled buffers, which are decoded and written at once
+//     the flusher              once a second, fetches finished records, drains logs and writes
+//                              counters; at the end of the program, also everything that is left
+//     the fetching thread      calls CUPTI's flush, which may hang (cupti_flush.h)
+//     the file thread          opens, writes and closes files, out of the program's reach
 //
-// The threads of ours block every signal, so that the program's handlers never run on them.
+// Our threads block every signal, so that the program's handlers never run on them.
 //
-// After a fork the child records nothing, because CUPTI does not work there and the spool is the
+// After a fork, the child records nothing: CUPTI does not work there, and the spool is the
 // parent's.
 
 #include <pthread.h>
@@ -36,21 +36,21 @@ class Recorder {
  public:
   static Recorder& instance();
 
-  /// From the driver, when the program first uses CUDA.
+  /// Starts to use CUPTI. The driver causes this call when the program first uses CUDA.
   void start_cupti();
-  /// Opens the spool, if there is to be one. False if nothing is recorded in this process.
+  /// Opens the spool at the first call. Returns false if nothing is recorded in this process.
   bool start();
-  /// Nothing may be recorded when this is false.
+  /// Whether this process is recording. If false, nothing may be written.
   bool is_alive() const { return alive_.load(std::memory_order_relaxed); }
   bool holds_cupti() const { return is_alive() && holds_cupti_.load(std::memory_order_relaxed); }
 
   const Settings& settings() const { return settings_; }
   SpoolWriter& writer() { return writer_; }
-  /// Ranges and blocks outside the window are not wanted.
+  /// Whether the recording window is open. Ranges and blocks outside it are not recorded.
   bool is_open() const { return window_open_.load(std::memory_order_relaxed); }
-  /// nullptr if nothing is to be logged now.
+  /// Returns the log of the calling thread, or nullptr if nothing is recorded at the moment.
   ThreadLog* log();
-  /// An NVTX range begins; opens and closes the window if steps are what it goes by.
+  /// Notes that an NVTX range begins. If the window is defined by steps, this opens or closes it.
   void note_range(const char* name);
 
   static std::uint64_t now();  ///< Reads the monotonic clock.
@@ -109,17 +109,18 @@ class Recorder {
   std::atomic<Wanted> wanted_{Wanted::nothing};
   std::atomic<bool> stopping_{false};
   bool has_flusher_ = false;
-  bool has_ended_ = false;  ///< Guarded by wake_mutex_, as ended_ is.
+  bool has_ended_ = false;  ///< Guarded by wake_mutex_, like ended_.
   std::atomic<std::uint32_t> exit_handlers_{0};
   std::atomic<bool> told_unreadable_{false};
   std::uint64_t started_ = 0;
-  std::atomic<std::uint64_t> fetch_until_{0};  ///< CUPTI's last records.
+  std::atomic<std::uint64_t> fetch_until_{0};  ///< When to stop waiting for CUPTI's last records.
   std::atomic<std::uint64_t> opened_{0};
   pthread_mutex_t start_mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_t window_mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_t wake_mutex_ = PTHREAD_MUTEX_INITIALIZER;
   Condition wake_, ended_;
-  std::atomic<std::uint64_t> named_calls_[2][64] = {};  ///< A bit for each number below 4096.
+  /// API calls whose name is in the spool: one bit for each number below 4096, by domain.
+  std::atomic<std::uint64_t> named_calls_[2][64] = {};
   RawDump raw_dump_;
   pid_t process_ = 0;
 };

@@ -1,4 +1,4 @@
-// The recorder's requests to CUPTI, and the callbacks that CUPTI makes, are here.
+// The part of the recorder that calls CUPTI, and the callbacks that CUPTI makes.
 
 #include <cstdio>
 #include <cstdlib>
@@ -89,8 +89,8 @@ void Recorder::enable_metadata() {
     cupti_.enable(kind);
 }
 
-/// Calls that programs make thousands of times, and that nothing waits for. CUPTI forgets this when
-/// their kind is enabled.
+/// Stops recording calls that programs make thousands of times and that nothing waits for. CUPTI
+/// forgets this setting whenever it enables their kind, so it is repeated afterwards.
 void Recorder::cut_chatter() {
   if (cupti_.enable_runtime_api != nullptr) {
     for (const std::uint32_t id : cupti::kChatterRuntime) cupti_.enable_runtime_api(id, 0);
@@ -140,7 +140,8 @@ void Recorder::on_callback(void* user, cupti::Domain domain, std::uint32_t id, c
   }
 }
 
-/// Graphs are made outside of the window as well, and are needed inside.
+/// Logs a node or an edge of a CUDA graph. This happens outside the window, too, because a graph
+/// that is created before the window may be launched in it.
 void Recorder::note_graph(std::uint32_t id, const cupti::GraphData& graph) {
   ThreadLog* log = ThreadLog::own(writer_);
   if (log == nullptr) return;
@@ -226,13 +227,15 @@ void Recorder::decode_buffer(std::uint8_t* buffer, std::size_t valid) {
   std::free(rows);
 }
 
-/// CUPTI's iterator stopped inside of a buffer: how many records lie behind, nobody knows.
+/// Notes once that CUPTI's iterator stopped before the end of a buffer. The number of records after
+/// that point is unknown.
 void Recorder::note_unreadable() {
   if (!told_unreadable_.exchange(true))
     writer_.write_fact("problem", "CUPTI could not read the rest of some of its own buffers");
 }
 
-/// Once for each call there is. `runtime` is 0 or 1.
+/// Writes the name of an API call when the call first occurs. `runtime` is 1 for the runtime
+/// domain, 0 for the driver domain.
 void Recorder::name_call(std::uint32_t runtime, std::uint32_t id) {
   if (id >= 4096) return;
   const std::uint64_t bit = std::uint64_t{1} << (id % 64);

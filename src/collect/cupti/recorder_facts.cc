@@ -1,4 +1,4 @@
-// The spool describes the process here, apart from its activity.
+// Writes facts about the process to the spool: its rank, devices, command line and host.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ namespace foretrace::collect {
 
 namespace {
 
-/// The first of the variables that is set; launchers differ.
+/// Returns the first of these variables that is set, since each launcher has its own, or nullptr.
 const char* first_set(std::initializer_list<const char*> variables) {
   for (const char* variable : variables) {
     const char* value = std::getenv(variable);
@@ -24,7 +24,7 @@ const char* first_set(std::initializer_list<const char*> variables) {
   return nullptr;
 }
 
-/// The command line with blanks between its words; read on the thread of files.
+/// The command line, with blanks between its words. It is read on the file thread.
 struct CommandLine {
   std::array<char, 2048> room;
   std::size_t size;

@@ -1,4 +1,5 @@
-// When there is recording: from the start, after a time, during steps, or as the program says.
+// Decides when to record: from the start, after a time, during some steps, or between the program's
+// calls of cudaProfilerStart and cudaProfilerStop.
 
 #include <cstdio>
 #include <cstring>
@@ -31,8 +32,9 @@ constexpr KindOf kKinds[] = {
 
 }  // namespace
 
-/// Never waits for whoever is at it: that may be waiting inside of CUPTI for the callback that we
-/// are in. Who holds the lock looks again when it is done.
+/// Opens or closes the window. Never waits for another thread that is changing it, because that
+/// thread may be waiting in CUPTI for the callback that this runs in. Instead, the thread that
+/// holds the lock checks for new requests before it returns.
 void Recorder::want_window(Wanted wanted) {
   wanted_ = wanted;
   while (wanted_ != Wanted::nothing && pthread_mutex_trylock(&window_mutex_) == 0) {
@@ -57,7 +59,7 @@ void Recorder::open_window() {
     if (settings_.records(kApi)) cut_chatter();
   }
   if (settings_.records(kSync) && holds_cupti_) {
-    // Whoever asks whether an event is done, and is told that it is not, waits for nothing.
+    // Leave out event queries that return "not ready": they do not wait for anything.
     if (cupti_.enable_all_sync_records != nullptr) cupti_.enable_all_sync_records(0);
   }
   opened_ = now();
@@ -71,7 +73,7 @@ void Recorder::open_window() {
 void Recorder::close_window() {
   if (!window_open_ || !is_alive()) return;
   window_open_ = false;
-  // The program may start and stop its window as often as it likes; the others open once.
+  // A window that the program itself controls may open many times; all others open once.
   window_over_ = !settings_.by_profiler_api;
   if (holds_cupti_) {
     for (const KindOf& kind : kKinds) {
@@ -89,7 +91,7 @@ void Recorder::check_window() {
   const bool by_time = !settings_.by_steps && !settings_.by_profiler_api;
   if (!window_open_ && by_time && time - started_ >= settings_.start_after_ns)
     want_window(Wanted::open);
-  // It may have been opened since the time was read.
+  // The window may have opened after `time` was read.
   const std::uint64_t opened = opened_;
   if (window_open_ && settings_.duration_ns != 0 && time >= opened &&
       time - opened >= settings_.duration_ns)

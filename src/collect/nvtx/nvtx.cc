@@ -12,16 +12,16 @@ namespace foretrace::collect {
 
 namespace {
 
-/// A range or mark as it is called for.
+/// The arguments of a range or mark.
 struct Named {
-  const char* name = nullptr;  ///< Unless `number` is known.
+  const char* name = nullptr;  ///< The text, used if `number` is 0.
   std::uint32_t number = 0;
   std::uint32_t domain = 0;
   std::string_view payload{};
 };
 
-/// Handles of domains and registered strings are the numbers of their texts, one more than that so
-/// that none is a null pointer.
+/// The handle of a domain or registered string is the number of its text plus one, so that no
+/// handle is a null pointer.
 void* to_handle(std::uint32_t number) {
   return reinterpret_cast<void*>(std::uintptr_t{number} + 1);
 }
@@ -30,7 +30,7 @@ std::uint32_t from_handle(const void* handle) {
   return value == 0 ? 0 : static_cast<std::uint32_t>(value - 1);
 }
 
-/// UTF-8 of a wide text, cut off where there is no more room.
+/// Converts a wide text to UTF-8 and cuts it if it is too long for the buffer.
 class Narrow {
  public:
   explicit Narrow(const wchar_t* wide) {
@@ -74,7 +74,8 @@ void write(spool::RowKind kind, ThreadLog& log, const Named& named, std::uint64_
   log.add(row);
 }
 
-/// Steps are known by their ranges, which must be looked at while nothing is recorded as well.
+/// Returns the log for a new range or mark, or nullptr if nothing is recorded. If steps define the
+/// window, their ranges are examined even while nothing is recorded.
 ThreadLog* log_of(const Named& named) {
   Recorder& recorder = Recorder::instance();
   if (!recorder.start()) return nullptr;
@@ -82,7 +83,7 @@ ThreadLog* log_of(const Named& named) {
   return recorder.log();
 }
 
-/// The level at which the range lies on its thread, from 0.
+/// Begins a nested range. Returns its level on the thread, from 0, as NVTX requires.
 int push(const Named& named) {
   ThreadLog* log = log_of(named);
   if (log == nullptr) return 0;
@@ -93,7 +94,7 @@ int push(const Named& named) {
 int pop(std::uint32_t domain) {
   ThreadLog* log = Recorder::instance().log();
   if (log == nullptr) return 0;
-  // A pop whose push was before the window is told from others by whoever reads.
+  // The reader of the spool recognizes a pop whose push was before the window.
   spool::Range row;
   row.row = spool::RowKind::range_pop;
   row.time = Recorder::now();
@@ -118,7 +119,7 @@ void mark(const Named& named) {
   if (ThreadLog* log = log_of(named)) write(spool::RowKind::mark, *log, named, 0);
 }
 
-/// Calls `act` with what the attributes say.
+/// Calls `act` with the name, domain and payload of the event.
 template <class Act>
 auto with(const nvtx::EventAttributes* event, const void* domain, Act&& act) {
   Named named{.domain = from_handle(domain)};
@@ -146,7 +147,7 @@ auto with(const nvtx::PayloadData* data, std::size_t count, const void* domain, 
   return act(named);
 }
 
-// These functions go into the tables. The signatures are NVTX's.
+// The functions for NVTX's tables; NVTX defines their signatures.
 
 void core_mark_ex(const nvtx::EventAttributes* event) { with(event, nullptr, mark); }
 void core_mark(const char* name) { mark({.name = name}); }
@@ -207,7 +208,7 @@ std::uint64_t payload_start(const void* domain, const nvtx::PayloadData* data, s
 void payload_end(const void*, std::uint64_t id, const nvtx::PayloadData*, std::size_t) { end(id); }
 std::uint8_t domain_is_enabled(const void*) { return 1; }
 
-/// The program's own name for a thread counts more than the system's.
+/// Writes the name that the program gives to a thread. It takes precedence over the system's name.
 void name_thread(std::uint32_t thread, const char* name) {
   Recorder& recorder = Recorder::instance();
   if (name == nullptr || !recorder.start()) return;

@@ -91,7 +91,7 @@ enum Payload : std::int32_t {
 constexpr auto kPayloadExtension = static_cast<std::int32_t>(0xDFBD0009);
 enum Message : std::int32_t { kAscii = 1, kWide = 2, kRegistered = 3 };
 
-// The payload extension: structures of the program's own, explained by schemas.
+// The payload extension: structures that the program defines and describes with schemas.
 
 struct ModuleSegment {
   std::size_t id;
@@ -162,7 +162,7 @@ struct EnumAttributes {
 constexpr std::uint64_t kEnumHasId = 1U << 5;
 constexpr std::uint64_t kSchemaHasId = 1U << 8;
 constexpr std::uint64_t kFirstDynamicSchema = std::uint64_t{1} << 32;
-/// Flags of entries that are no plain value in place: pointers, arrays.
+/// Flags of entries that are not a plain value stored in place: pointers and arrays.
 constexpr std::uint64_t kNotInPlace = (1U << 1) | (7U << 4);
 constexpr std::uint64_t kIsMessage = 1U << 10;
 

@@ -11,7 +11,7 @@ namespace foretrace::collect {
 
 namespace {
 
-/// A copy: the program may free its own once it is registered.
+/// A copy of a registered schema; the program may free its own.
 struct Schema {
   std::uint64_t id;
   std::size_t count;
@@ -35,7 +35,7 @@ const Schema* find_schema(std::uint64_t id) {
   return nullptr;
 }
 
-/// Types of NVTX, "nvToolsExtPayload.h": how many bytes, and whether signed or floating. On LP64.
+/// Size and kind of each NVTX type in "nvToolsExtPayload.h", on LP64.
 struct TypeTraits {
   std::uint64_t type;
   std::size_t bytes;
@@ -49,7 +49,7 @@ constexpr TypeTraits kTypes[] = {
     {44, 8, 'f'}, {71, 4, 'u'}, {72, 8, 'u'}, {73, 4, 'u'}, {74, 8, 'u'},
 };
 
-/// Describes a type of NVTX or an enumeration of the program; any other has 0 bytes.
+/// Describes an NVTX type or an enumeration of the program. Any other type has 0 bytes.
 TypeTraits traits_of(std::uint64_t type) {
   for (const TypeTraits& known : kTypes) {
     if (known.type == type) return known;
@@ -58,7 +58,7 @@ TypeTraits traits_of(std::uint64_t type) {
   return {type, schema == nullptr ? 0 : schema->value_size, 'u'};
 }
 
-/// Without what JSON would have to escape.
+/// Copies a name, leaving out characters that JSON would have to escape.
 void copy_key(const char* from, char* to, std::size_t room) {
   std::size_t used = 0;
   for (; from != nullptr && *from != '\0' && used + 1 < room; ++from) {
@@ -157,7 +157,8 @@ void PayloadText::add_fields(const nvtx::PayloadData& data) {
   for (std::size_t i = 0; i < schema->count; ++i) {
     const nvtx::SchemaEntry& entry = schema->entries[i];
     const TypeTraits type = traits_of(entry.type);
-    // Without another size the fields behind this one cannot be found, unless they say where.
+    // Skip fields of unknown size. Later fields are then found only if their entries give an
+    // offset.
     if (type.bytes == 0 || (entry.flags & nvtx::kNotInPlace) != 0) continue;
     const std::uint64_t aligned = (end + type.bytes - 1) / type.bytes * type.bytes;
     const std::uint64_t at = entry.offset != 0 || i == 0 ? entry.offset : aligned;

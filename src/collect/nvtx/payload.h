@@ -1,6 +1,6 @@
 #pragma once
 
-// NVTX payloads as JSON text, so that a trace can say how many bytes a collective moved.
+// Converts NVTX payloads to JSON text, so that a trace tells how many bytes a collective moved.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace foretrace::collect {
 
-/// JSON text of a bounded size; what does not fit is left out.
+/// A JSON text of limited size. Members that do not fit are left out.
 class PayloadText {
  public:
-  /// Takes the value that an event carries; empty if it has none.
+  /// Converts the payload of an event. The text is empty if there is none.
   explicit PayloadText(const nvtx::EventAttributes& event);
   PayloadText(const nvtx::PayloadData* data, std::size_t count);
 
@@ -31,13 +31,13 @@ class PayloadText {
   std::size_t used_ = 0;
 };
 
-/// The text that a payload's message entry points to; nullptr if it has none. Ranges that are begun
-/// with nothing but a payload carry their name so.
+/// Returns the text that the message entry of a payload points to, or nullptr if it has none. This
+/// is the name of a range that begins with nothing but a payload.
 const char* message_of(const nvtx::PayloadData* data, std::size_t count);
 
-/// Remembers what the fields of a payload are. The number of the schema.
+/// Remembers the fields of a payload. Returns the number of the schema.
 std::uint64_t register_schema(const nvtx::SchemaAttributes* attributes);
-/// Values of the enumeration are written as numbers.
+/// Remembers an enumeration, whose values are written as numbers. Returns the number of its schema.
 std::uint64_t register_enum(const nvtx::EnumAttributes* attributes);
 
 }  // namespace foretrace::collect

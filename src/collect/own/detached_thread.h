@@ -2,8 +2,8 @@
 
 namespace foretrace::collect {
 
-/// Starts a thread of ours that nobody joins, with all signals blocked: they belong to the program.
-/// Returns 0 or the error of pthread_create.
+/// Starts a detached thread that blocks all signals, because they are meant for the program's own
+/// threads. Returns 0 or the error of pthread_create.
 int start_detached(void* (*main)(void*), void* argument);
 
 }  // namespace foretrace::collect

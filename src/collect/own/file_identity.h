@@ -4,10 +4,10 @@
 
 namespace foretrace::collect {
 
-/// Which file a descriptor refers to. A number alone says nothing: the program may have closed the
-/// descriptor, and the number may stand for a file of its own by now.
+/// Identifies the file behind a descriptor. The number alone is not enough: the program may have
+/// closed the descriptor, and a file of its own may have got the same number.
 struct FileIdentity {
-  bool known = false;  ///< False of a descriptor that is not open.
+  bool known = false;  ///< False if the descriptor is not open or the path does not exist.
   dev_t device = 0;
   ino_t inode = 0;
 
@@ -21,7 +21,7 @@ struct FileIdentity {
     if (::lstat(path, &found) != 0) return {};
     return {true, found.st_dev, found.st_ino};
   }
-  /// False if either is not known.
+  /// Whether both are the same file. Returns false if either is not known.
   bool is(const FileIdentity& other) const {
     return known && other.known && device == other.device && inode == other.inode;
   }

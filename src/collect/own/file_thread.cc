@@ -21,13 +21,13 @@ constexpr long kCloseRange = 436;
 #endif
 constexpr unsigned kUnshare = 2;  ///< CLOSE_RANGE_UNSHARE, of Linux 5.9.
 
-/// Gives the calling thread a table of descriptors of its own, with nothing in it. False if the
-/// system has no such call, or forbids it. REQUIRES: another thread of the process is there, or the
-/// table that is emptied is the program's.
+/// Gives the calling thread its own, empty table of descriptors. Returns false if the system has no
+/// such call, or forbids it. REQUIRES: the process has another thread; otherwise this would empty
+/// the program's own table.
 bool leave_shared_descriptors() {
   if (syscall(kCloseRange, 0U, ~0U, kUnshare) == 0) return true;
   if (unshare(CLONE_FILES) != 0) return false;
-  // Copies of the program's descriptors would keep its pipes open.
+  // Close the copies of the program's descriptors, which would keep its pipes open.
   constexpr rlim_t kMost = 1U << 20U;
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = kMost;
@@ -41,7 +41,7 @@ int FileThread::start() {
   process_ = getpid();
   const int error = start_detached(thread_main, this);
   if (error != 0) return error;
-  // It must have its table before anything else may happen: see leave_shared_descriptors().
+  // Wait until the thread has its own table: see the requirement of leave_shared_descriptors().
   const Locked lock(mutex_);
   while (!has_started_) changed_.wait(mutex_);
   return 0;
@@ -71,7 +71,7 @@ void FileThread::serve() {
 }
 
 bool FileThread::take_turn(std::uint64_t until, Patience patience) {
-  // A child made without fork()'s handlers has our memory, but not our thread.
+  // A child that was created without fork()'s handlers has our memory, but not our thread.
   if (process_ != getpid()) return false;
   const Locked lock(mutex_);
   const bool of_program = patience == Patience::of_program;
@@ -108,7 +108,7 @@ bool FileThread::hand_over(Task task, void* subject, std::uint64_t until) {
   return true;
 }
 
-/// False when the time is up.
+/// Returns false when the time is up.
 bool FileThread::wait_for_change(std::uint64_t until) {
   return changed_.wait_until(std::min(until, until_), mutex_);
 }

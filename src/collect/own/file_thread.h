@@ -1,14 +1,14 @@
 #pragma once
 
-// The thread that opens, writes and closes the recorder's files. It has a table of descriptors of
-// its own, so that
+// The thread that opens, writes and closes the recorder's files. It has its own table of
+// descriptors, so that
 //
-//   - closefrom(), daemon() and the like close none of our files,
-//   - no file of the program ever has the number of one of ours,
-//   - forked children inherit nothing of ours, and
-//   - a file that we open for a moment never takes a number that the program counts on.
+//   - closefrom(), daemon() and the like do not close our files,
+//   - a file of the program never has the same number as one of ours,
+//   - forked children inherit none of our files, and
+//   - a file that we open for a moment never takes a number that the program relies on.
 //
-// It does one task at a time. Everybody else hands tasks over and waits, but not for ever: a disk
+// It does one task at a time. Other threads hand tasks over and wait for a limited time: a disk
 // that hangs must not hang the program.
 
 #include <pthread.h>
@@ -24,18 +24,20 @@ namespace foretrace::collect {
 class FileThread {
  public:
   using Task = void (*)(void* subject);
-  /// How long to wait, in nanoseconds: the program's own threads do not wait for a disk that hangs.
+  /// How long to wait, in nanoseconds. The program's own threads wait only briefly, in case the
+  /// disk hangs.
   enum class Patience : std::uint64_t { of_program = 1'000'000'000, of_recorder = 30'000'000'000 };
 
-  /// Returns 0 or an errno.
+  /// Starts the thread. Returns 0 or an errno.
   int start();
-  /// False if the system allows no table of our own: then its descriptors are the program's, too.
+  /// Whether the thread has its own table of descriptors. If the system does not allow that, it
+  /// shares the program's.
   bool is_private() const { return is_private_; }
 
-  /// Calls `prepare` here, when no other task is under way, and then `task(subject)` on the thread.
-  /// False if that was not done, or not known to be done, when patience ended. A task that was left
-  /// behind goes on, so its subject must live for ever; while one seems to hang, the program's
-  /// threads do not wait at all.
+  /// Waits until no other task is under way, calls `prepare` on this thread, and then runs
+  /// `task(subject)` on the file thread. Returns false if the task was not started, or has not
+  /// finished, when `patience` ran out. An unfinished task goes on, and while it seems to hang, the
+  /// program's threads do not wait at all. REQUIRES: `subject` lives for ever.
   template <class Prepare>
   bool run(const Prepare& prepare, Task task, void* subject, Patience patience) {
     const std::uint64_t until = monotonic_now() + static_cast<std::uint64_t>(patience);
@@ -43,7 +45,8 @@ class FileThread {
     prepare();
     return hand_over(task, subject, until);
   }
-  /// The same without waiting for the task, only for the one before it. True if it is under way.
+  /// Like run(), but waits only for the task before this one. Returns true if the task was handed
+  /// over.
   template <class Prepare>
   bool post(const Prepare& prepare, Task task, void* subject, Patience patience) {
     if (!take_turn(monotonic_now() + static_cast<std::uint64_t>(patience), patience)) return false;
@@ -52,7 +55,7 @@ class FileThread {
     return true;
   }
 
-  /// From now on, nobody waits beyond this time of the monotonic clock.
+  /// Limits all waiting, current and later, to this time of the monotonic clock.
   void hurry(std::uint64_t until);
 
  private:
@@ -68,8 +71,8 @@ class FileThread {
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   Condition changed_;
   Turn turn_ = Turn::free;
-  bool is_left_behind_ = false;  ///< Nobody waits for the end of the task, or not any longer.
-  bool seems_to_hang_ = false;   ///< A thread of the program has waited for it in vain.
+  bool is_left_behind_ = false;  ///< No thread waits for the end of the task.
+  bool seems_to_hang_ = false;   ///< A thread has waited for the task in vain.
   bool has_started_ = false;
   Task task_ = nullptr;
   void* subject_ = nullptr;

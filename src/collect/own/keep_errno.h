@@ -4,7 +4,8 @@
 
 namespace foretrace::collect {
 
-/// The program finds `errno` after a call that comes to us as it was before.
+/// Restores `errno` at the end of its life, so that a call of the program that we intercept does
+/// not change it.
 class KeepErrno {
  public:
   KeepErrno() = default;
@@ -16,7 +17,7 @@ class KeepErrno {
   int before_ = errno;
 };
 
-/// `Wrapped<function>::call` is `function` that keeps errno.
+/// `Wrapped<function>::call` calls `function` and keeps errno.
 template <auto function>
 struct Wrapped;
 template <class Result, class... Arguments, Result (*function)(Arguments...)>

@@ -4,8 +4,8 @@
 
 namespace foretrace::collect {
 
-/// Holds a pthread mutex. Conditions of one can be waited for by the monotonic clock (monotonic.h)
-/// with any version of the C library.
+/// Holds the lock of a pthread mutex. With pthread mutexes, conditions can wait by the monotonic
+/// clock (monotonic.h) in any version of the C library.
 class Locked {
  public:
   explicit Locked(pthread_mutex_t& mutex) : mutex_(mutex) { pthread_mutex_lock(&mutex_); }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Where the two libraries that go into a program meet: the preloaded one, which sees the allocator
-// of PyTorch, and the one that records.
+// The data that the two libraries inside a program share: the preloaded one, which intercepts
+// PyTorch's allocator, and the recording one.
 
 #include <atomic>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace foretrace::collect {
 
-/// A block given out (bytes > 0) or taken back by PyTorch's caching allocator.
+/// A block that PyTorch's caching allocator allocates (bytes > 0) or frees.
 struct BlockChange {
   std::uint64_t address;
   std::int64_t bytes;
@@ -19,10 +19,11 @@ struct BlockChange {
   std::int16_t device;  ///< -1: host memory.
 };
 
-/// Where the two libraries meet. The preloaded one, which is in the program from the start, exports
-/// it as `foretrace_meeting`; the recording one enters its functions when it is loaded.
+/// The connection between the two libraries. The preloaded one, which is in the program from the
+/// start, exports it as `foretrace_meeting`; the recording one sets its function pointers when it
+/// is loaded.
 struct Meeting {
-  FileIdentity standard_error;  ///< When the program started.
+  FileIdentity standard_error;  ///< Standard error when the program started.
   std::atomic<void (*)(const BlockChange*)> note_block{nullptr};
   std::atomic<int (*)()> holds_cupti{nullptr};
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// Time that nobody sets. The wall clock may be set at any time, and a wait by it would then end
-// early or not at all, so everything here waits by the monotonic one.
+// The monotonic clock, and waiting by it. The wall clock may be set at any time, and a wait by it
+// would then end too early or never.
 
 #include <pthread.h>
 
@@ -18,7 +18,8 @@ inline std::uint64_t nanoseconds_of(clockid_t clock) {
 }
 inline std::uint64_t monotonic_now() { return nanoseconds_of(CLOCK_MONOTONIC); }
 
-/// A condition of a pthread mutex, which must be locked wherever one is asked for.
+/// A condition variable that waits by the monotonic clock. REQUIRES: the mutex that is passed to
+/// wait() or wait_until() is locked.
 class Condition {
  public:
   Condition() {
@@ -30,10 +31,10 @@ class Condition {
   }
   Condition(const Condition&) = delete;
   Condition& operator=(const Condition&) = delete;
-  // Never destroyed: threads may still wait when the program ends.
+  // The condition is never destroyed, because threads may still wait when the program ends.
 
   void wait(pthread_mutex_t& mutex) { pthread_cond_wait(&condition_, &mutex); }
-  /// False when the time is up, without a wait.
+  /// Returns false, without waiting, if the time is already up. Otherwise waits and returns true.
   bool wait_until(std::uint64_t until, pthread_mutex_t& mutex) {
     if (monotonic_now() >= until) return false;
     timespec time{};

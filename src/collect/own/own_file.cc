@@ -12,12 +12,13 @@ namespace foretrace::collect {
 
 namespace {
 
-/// A program that closes all numbers comes across each of them once.
+/// How often to retry. A program that closes all descriptors one by one closes each number once.
 constexpr int kTries = 16;
 
 }  // namespace
 
-/// Low numbers are given out again at once; nobody comes across one near the limit.
+/// Moves the descriptor to a number near the limit, which the program is unlikely to use; low
+/// numbers are reused at once. Returns the new number, or the old one if that fails.
 int OwnFile::move_up(int descriptor) const {
   constexpr rlim_t kHigh = 4096;
   constexpr rlim_t kSpare = 32;
@@ -45,9 +46,9 @@ int OwnFile::create(const char* path) {
 bool OwnFile::holds() {
   if (!is_open()) return false;
   if (FileIdentity::of(descriptor_).is(identity_)) return true;
-  // The program's own file may be at that number: forget it, without closing it.
+  // The number may now belong to a file of the program: forget it without closing it.
   descriptor_ = -1;
-  // A program that closes all numbers closes those that it comes across while this opens them.
+  // A program that is closing all descriptors may also close those that this loop opens.
   for (int i = 0; i < kTries && FileIdentity::at(path_).is(identity_); ++i) {
     const int file = ::open(path_, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) break;

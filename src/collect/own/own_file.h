@@ -1,10 +1,10 @@
 #pragma once
 
-// A file of the recorder's, of which nothing is believed but what fstat() says: its number stands
-// for our file only as long as device and inode are those of the file that was opened. What has
-// another file at that number is left alone, and ours is opened again by its path.
+// A file of the recorder, in a process whose program may close any descriptor. Before each use,
+// fstat() must confirm that the descriptor still refers to the device and inode that were opened.
+// If another file has got the number, it is left alone, and ours is opened again by its path.
 //
-// REQUIRES: everything but close() after a fork is called on the FileThread.
+// REQUIRES: all functions are called on the FileThread, except close() after a fork.
 
 #include <climits>
 #include <cstddef>
@@ -16,15 +16,16 @@ namespace foretrace::collect {
 
 class OwnFile {
  public:
-  /// Creates or empties it, whatever the umask, for this user alone. Returns 0 or an errno.
+  /// Creates or empties the file. Only this user can access it, whatever the umask. Returns 0 or an
+  /// errno.
   int create(const char* path);
   bool is_open() const { return descriptor_ >= 0; }
-  /// The program closed it, and it cannot be opened again.
+  /// Whether the program closed the file and it cannot be opened again.
   bool is_gone() const { return is_gone_; }
 
-  /// Returns 0 or an errno; what was written may then be a part. Goes on after short writes.
+  /// Writes all bytes, also after short writes. Returns 0, or an errno; then a part may be written.
   int write_at(const char* bytes, std::size_t size, std::uint64_t offset);
-  /// Takes away what lies behind.
+  /// Cuts the file to this size.
   void cut(std::uint64_t size);
   void close();
 

@@ -8,7 +8,8 @@ namespace foretrace::collect {
 
 namespace {
 
-/// `fallback` unless the variable is a whole number of at least `least`.
+/// Returns the value of the variable, or `fallback` if it is not a whole number of at least
+/// `least`.
 std::uint64_t number(const char* variable, std::uint64_t fallback, std::uint64_t least = 0) {
   const char* text = std::getenv(variable);
   if (text == nullptr || *text < '0' || *text > '9') return fallback;

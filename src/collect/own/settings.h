@@ -1,26 +1,26 @@
 #pragma once
 
-// The launcher configures the libraries inside the program by environment variables:
+// The launcher configures the libraries inside the program with environment variables:
 //
-//     FORETRACE_SPOOL         folder for spools; nothing is recorded without
-//     FORETRACE_RECORD        what: a list of kernels, api, sync, graphs, nvtx, memory,
-//     device_memory,
-//                             overhead (kernels includes copies, fills and devices)
-//     FORETRACE_START_AFTER   nanoseconds from the start of CUDA to the start of recording
-//     FORETRACE_DURATION      nanoseconds until it stops
-//     FORETRACE_STEPS         "3-6": from the beginning of step 3 to the end of step 6, as NVTX
-//     ranges
-//                             named "ProfilerStep#3" or "step 3" tell
-//     FORETRACE_PROFILER_API  1: between cuProfilerStart and cuProfilerStop only
-//     FORETRACE_FLUSH_MS      how often records are fetched and written; 1000
+//     FORETRACE_SPOOL         folder for spools; without it, nothing is recorded
+//     FORETRACE_RECORD        what to record: a list of kernels, api, sync, graphs, nvtx, memory,
+//                             device_memory, overhead (kernels includes copies, fills and devices)
+//     FORETRACE_START_AFTER   nanoseconds from the recorder's start to the start of recording
+//     FORETRACE_DURATION      nanoseconds until recording stops
+//     FORETRACE_STEPS         "3-6": record from the beginning of step 3 to the end of step 6,
+//     found
+//                             by NVTX ranges named "ProfilerStep#3" or "step 3"
+//     FORETRACE_PROFILER_API  1: record only between cuProfilerStart and cuProfilerStop
+//     FORETRACE_FLUSH_MS      milliseconds between fetching and writing records; 1000
 //     FORETRACE_BUFFERS       most buffers given to CUPTI at a time; 64
 //     FORETRACE_BUFFER_BYTES  size of each; 4194304
-//     FORETRACE_EXIT_MS       for how long the end of the program may wait until the disk has taken
-//                             what is left; 10000. The rest is counted as lost
-//     FORETRACE_RAW           file that receives CUPTI's buffers as they come (for tests)
-//     FORETRACE_CUPTI         path of libcupti where it is not found by itself
+//     FORETRACE_EXIT_MS       milliseconds that the end of the program may wait for the disk;
+//     10000.
+//                             Records that are not written by then are counted as lost
+//     FORETRACE_RAW           file that gets CUPTI's unchanged buffers (for tests)
+//     FORETRACE_CUPTI         path of libcupti, if it is not found without
 //
-// Unusual values fall back to the defaults: nothing here may stop the program.
+// Invalid values fall back to the defaults, because nothing here may stop the program.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ constexpr Record kSync = 4;
 constexpr Record kGraphs = 8;
 constexpr Record kNvtx = 16;
 constexpr Record kMemory = 32;        ///< Blocks of PyTorch's allocator.
-constexpr Record kDeviceMemory = 64;  ///< cudaMalloc and its like.
+constexpr Record kDeviceMemory = 64;  ///< cudaMalloc and the like.
 constexpr Record kOverhead = 128;
 constexpr Record kEverything = 255;
 

@@ -1,4 +1,4 @@
-"""What `foretrace collect` adds to a Python program, without a change to its script.
+"""The hooks that `foretrace collect` adds to a Python program, without a change to its script.
 
 Python imports a module of this name by itself when it starts and finds it on PYTHONPATH. This one waits until the
 program imports torch and then, by torch's own hooks,
@@ -27,7 +27,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 def standard_error():
-    """Which file it is. A program that closes it may have a file of its own at its number."""
+    """Identifies the file behind standard error. A program that closes it may have a file of its own with its number."""
     try:
         found = os.fstat(2)
         return found.st_dev, found.st_ino
@@ -52,7 +52,7 @@ def debug(text):
 
 
 def harmless(function):
-    """The function without its errors: what goes wrong here must not stop the program."""
+    """Returns the function with its errors swallowed, because an error of ours must not stop the program."""
     def guarded(*arguments, **named):
         try:
             return function(*arguments, **named)
@@ -67,7 +67,7 @@ def wanted(variable, default="0"):
 
 
 class Nvtx(object):
-    """torch.cuda.nvtx, or nothing where torch was built without CUDA."""
+    """Calls torch.cuda.nvtx, or does nothing if torch was built without CUDA."""
 
     def __init__(self):
         self.broken = False
@@ -84,7 +84,7 @@ class Nvtx(object):
 
 
 class Operators(object):
-    """Ranges of every operator. torch allows one profiler per thread, so the program's own takes precedence."""
+    """Makes every operator a range. torch allows one profiler per thread, so the program's own takes precedence."""
 
     def __init__(self):
         self.ranges = None
@@ -118,7 +118,7 @@ class Operators(object):
 
 
 class Steps(object):
-    """Step marks. The optimizer that steps first tells the steps: a program may have several."""
+    """Marks steps. A program may have several optimizers; the one that steps first defines the steps."""
 
     def __init__(self, nvtx, operators):
         self.nvtx = nvtx
@@ -128,9 +128,9 @@ class Steps(object):
         self.count = 0
         self.open_step = None
         self.updating = []
-        self.is_compiling = bool  # Says no, until torch brings a function that knows.
+        self.is_compiling = bool  # bool() is False; replaced by torch's own function once that is imported.
 
-    # torch.compile traces through these two. Nothing happens at run time then, and marks would break its graph in two.
+    # torch.compile traces through these two functions. While it compiles nothing runs, and marks would split its graph.
     def before(self, optimizer, *_):
         if self.is_compiling() or os.getpid() != self.process:
             return
@@ -148,7 +148,7 @@ class Steps(object):
         # With operators on, torch marks the update itself.
         if self.operators.active:
             return
-        while self.updating:  # One that raised: its end was never told.
+        while self.updating:  # An optimizer step that raised an exception and so never ended.
             self.updating.pop()
             self.nvtx.call("range_pop")
         self.updating.append(id(optimizer))
@@ -164,7 +164,7 @@ class Steps(object):
             self.teller = weakref.ref(optimizer)
         if self.teller() is not optimizer:
             return
-        # Start and end rather than push and pop: a step need not nest with the program's own ranges.
+        # Use start and end instead of push and pop, because a step need not nest with the program's own ranges.
         if self.open_step is not None:
             self.nvtx.call("range_end", self.open_step)
         self.count += 1
@@ -172,7 +172,7 @@ class Steps(object):
 
 
 class Hooks(object):
-    """What is done to each module of torch once it has been imported."""
+    """The hooks that run when modules of torch have been imported."""
 
     def __init__(self):
         self.nvtx = Nvtx()
@@ -192,7 +192,7 @@ class Hooks(object):
         return hooks
 
     def on_cuda(self, cuda):
-        # Waits for the program to start CUDA, because starting it here would take memory and time it may never need.
+        # Wait until the program itself starts CUDA, which takes memory and time and may never be needed.
         cuda._lazy_call(self.cuda_started)
 
     @harmless
@@ -225,7 +225,7 @@ class Hooks(object):
         stem, ending = os.path.splitext(path)
         if ending != ".pickle":
             path = "%s-%d.pickle" % (path, os.getpid())
-        elif os.path.exists(path):  # Of another process of this program.
+        elif os.path.exists(path):  # Another process of this program wrote it.
             path = "%s-%d.pickle" % (stem, os.getpid())
         sys.modules["torch.cuda.memory"]._dump_snapshot(path)
         debug("snapshot of the allocator in %s" % path)
@@ -261,7 +261,7 @@ class Hooks(object):
                 self.give_way(getattr(profiler, name), warn=name == "profile")
 
     def give_way(self, rival, warn):
-        """Leaves the operators' ranges before the program starts a profiler of its own, which would refuse to."""
+        """Ends the operators' ranges before the program starts its own profiler, which would otherwise refuse to start."""
         method = "__init__" if warn else "__enter__"
         wrapped = getattr(rival, method)
         hooks = self
@@ -288,7 +288,7 @@ class Hooks(object):
 
 
 class Finder(object):
-    """Stands in front of Python's own finders, lets them find, and runs a hook once a module has been executed."""
+    """Comes before Python's own finders, lets them find a module, and runs its hook once the module has been executed."""
 
     def __init__(self, hooks):
         self.hooks = hooks
@@ -308,7 +308,7 @@ class Finder(object):
     def follow(self, name, loader):
         execute = loader.exec_module
 
-        # An attribute of this one loader: its type, which others may look at, stays what it was.
+        # Replace the method of this one loader only, so that its type, which others may check, stays the same.
         def exec_module(module):
             execute(module)
             if module.__name__ == name:
@@ -349,7 +349,7 @@ def leave_path():
 
 
 def chain():
-    """Runs the sitecustomize that Python would have found without this one. Its errors are its own, as without us."""
+    """Runs the sitecustomize that Python would have found without this one. Its errors are raised as they would be."""
     from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
     spec = PathFinder.find_spec("sitecustomize", sys.path)

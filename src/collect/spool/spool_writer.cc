@@ -17,10 +17,10 @@ namespace {
 
 constexpr auto kNothingToPrepare = [] {};
 
-/// A smaller piece may still find room.
+/// Whether the disk is full, so that a smaller chunk may still fit.
 bool wants_room(int error) { return error == ENOSPC || error == EFBIG || error == EDQUOT; }
 
-/// Bytes of the first `count` rows.
+/// Returns the size of the first `count` rows.
 std::size_t bytes_of(const char* rows, std::uint32_t count) {
   std::size_t bytes = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -62,7 +62,8 @@ void SpoolWriter::create() {
   write_header_as(spool::State::recording);
 }
 
-/// Copies what the caller has, which may be gone before it is written.
+/// Copies the caller's data, which may be gone before it is written. Returns false if there is no
+/// memory.
 bool SpoolWriter::stage(const char* bytes, std::size_t size, std::uint32_t count) {
   staged_bytes_ = 0;
   staged_count_ = count;
@@ -88,13 +89,13 @@ void SpoolWriter::write_rows(const char* rows, std::size_t bytes, std::uint32_t 
     is_staged = true;
   };
   const auto put = [](void* self) { static_cast<SpoolWriter*>(self)->put_rows(); };
-  // Rows that CUPTI delivered are on disk when its callback returns, however the program ends then.
+  // Rows from CUPTI are on disk when its callback returns, no matter how the program ends later.
   if (!late && patience == Patience::of_recorder) files.run(copy, put, this, patience);
   if (!late && patience == Patience::of_program) files.post(copy, put, this, patience);
   if (!is_staged) lost_ += count;
 }
 
-/// Where a disk is nearly full, as many rows as it has room for.
+/// Writes the staged rows. If the disk is nearly full, writes as many rows as fit.
 void SpoolWriter::put_rows() {
   const char* at = staged_;
   std::uint32_t left = staged_bytes_ == 0 ? 0 : staged_count_;
@@ -159,7 +160,7 @@ int SpoolWriter::put_chunk(spool::ChunkKind kind, const char* body, std::size_t 
   header.bytes = static_cast<std::uint32_t>(bytes);
   header.body_crc = crc32c(body, bytes);
   header.head_crc = crc32c(&header, offsetof(spool::ChunkHeader, head_crc));
-  // The header comes last: until it is there, the chunk is not.
+  // Write the header last: a chunk counts only once its header is complete.
   int error = file_.write_at(body, bytes, end_ + sizeof header);
   if (error == 0)
     error = file_.write_at(reinterpret_cast<const char*>(&header), sizeof header, end_);
@@ -213,7 +214,8 @@ void SpoolWriter::put_end() {
 }
 
 void SpoolWriter::abandon() {
-  // A thread of the parent may have had its turn with the file; here nobody ever gives it back.
+  // Close the file directly, not on the file thread: if a thread of the parent was using that
+  // during the fork, it never becomes free in the child.
   if (is_open_.exchange(false) && !files.is_private()) file_.close();
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 
-// Appends chunks to the spool of this process. Safe to use from any thread; never throws. What
-// cannot be written is counted, and the file always ends with a whole chunk.
+// Appends chunks to the spool of this process. Safe to use from any thread; never throws. Records
+// that cannot be written are counted, and the file always ends with a whole chunk.
 //
-// The file belongs to a thread of its own (file_thread.h). Callers copy what is to be written. The
-// program's threads leave rows with that thread; for everything else callers wait until it is
-// written, but no longer than a hanging disk deserves.
+// Only the file thread (file_thread.h) uses the file. Callers copy the data to be written. For rows
+// of the program's threads, they do not wait until the file thread has written them; for everything
+// else they wait, but for a limited time, in case the disk hangs.
 
 #include <atomic>
 #include <climits>
@@ -28,30 +28,30 @@ class SpoolWriter {
   int open(const char* folder);
   bool is_open() const { return is_open_.load(std::memory_order_relaxed); }
 
-  /// New texts go in front, so that rows never use a number that is not explained.
+  /// Writes rows after the texts that are new, so that no row uses the number of an unknown text.
   void write_rows(const char* rows, std::size_t bytes, std::uint32_t count, Patience patience);
   template <class Row>
   void write_row(const Row& row) {
     write_rows(reinterpret_cast<const char*>(&row), sizeof row, 1, Patience::of_program);
   }
   void write_fact(std::string_view key, std::string_view value);
-  /// Puts counters, and what they count, on disk.
+  /// Writes new texts and the header with its counters.
   void write_header();
   void finish();
-  /// After a fork, in the child: forget the file, which is the parent's.
+  /// Gives up the file in the child of a fork; it belongs to the parent.
   void abandon();
-  /// The program is to end: rows are counted as lost from `rows_until` on, and nobody waits for the
-  /// disk beyond `until`; both of the monotonic clock.
+  /// Prepares for the end of the program: from `rows_until` on, rows are counted as lost instead of
+  /// written, and from `until` on, no thread waits for the disk. Both are monotonic times.
   void hurry(std::uint64_t rows_until, std::uint64_t until);
-  /// The program closed the file, and it cannot be opened again.
+  /// Whether the program closed the file and it cannot be opened again.
   bool is_gone() const { return is_gone_; }
-  /// Rows that are not on disk, nor ever will be if the disk hangs.
+  /// Returns the number of rows that are lost, or not written yet and lost if the disk hangs.
   std::uint64_t lost() const { return lost_ + left_to_write_; }
 
   FileThread files;
   Texts texts;
 
-  // Only the recorder knows these; see spool::Header.
+  // The recorder sets these counters of the header; see spool::Header.
   std::atomic<std::uint64_t> dropped_by_cupti{0};
   std::atomic<std::uint64_t> untimed{0};
   std::atomic<std::uint64_t> unknown_records{0};
@@ -65,7 +65,7 @@ class SpoolWriter {
   bool run(const Prepare& prepare, Patience patience);
   bool stage(const char* bytes, std::size_t size, std::uint32_t count);
 
-  // On the thread of files.
+  // These run on the file thread.
   void create();
   void put_rows();
   void put_fact();
@@ -78,19 +78,19 @@ class SpoolWriter {
   std::atomic<bool> is_open_{false};
   std::atomic<bool> is_gone_{false};
   std::atomic<std::uint64_t> lost_{0};
-  std::atomic<std::uint64_t> left_to_write_{0};  ///< Rows with the thread of files.
+  std::atomic<std::uint64_t> left_to_write_{0};  ///< Rows that the file thread is writing.
   std::atomic<std::uint64_t> rows_until_{UINT64_MAX};
 
-  // Used by the task under way, and by the thread of files.
+  // Only the task under way uses these: while it is prepared, and on the file thread.
   OwnFile file_;
   char path_[PATH_MAX] = {};
   int create_error_ = 0;
-  char* staged_ = nullptr;  ///< Copied from the caller.
+  char* staged_ = nullptr;  ///< The caller's data, copied.
   std::size_t staged_room_ = 0;
   std::size_t staged_bytes_ = 0;
   std::uint32_t staged_count_ = 0;
   std::uint64_t end_ = 0;
-  Texts::Body unwritten_;  ///< Texts that the disk had no room for.
+  Texts::Body unwritten_;  ///< Texts that could not be written yet.
   std::uint64_t rows_ = 0;
   std::uint32_t disk_error_ = 0;
 };

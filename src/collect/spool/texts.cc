@@ -8,10 +8,11 @@ namespace foretrace::collect {
 
 namespace {
 
-/// Beyond this much, texts that differ all the time are being recorded, and only cost.
+/// More texts than this are only kept by programs whose texts all differ; then they only cost
+/// memory.
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 constexpr std::size_t kMostTextBytes = 16384;
-/// Only reached when nothing can be written.
+/// This limit is only reached if nothing can be written.
 constexpr std::size_t kMostUnwritten = std::size_t{32} << 20;
 constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
 
@@ -31,7 +32,7 @@ std::uint32_t hash_of(std::string_view text) {
   return static_cast<std::uint32_t>(hash ^ (hash >> 32U));
 }
 
-/// realloc() that keeps the old memory, and says so, when there is no more.
+/// Enlarges an array. Returns false and keeps the old memory if there is no more.
 template <class Item>
 bool enlarge(Item*& items, std::size_t count) {
   void* more = std::realloc(items, count * sizeof(Item));
@@ -52,7 +53,7 @@ std::uint32_t Texts::number_at(const char* text) {
   if (text == nullptr || *text == '\0') return 0;
   const std::lock_guard lock(mutex_);
   Seen& seen = seen_[(reinterpret_cast<std::uintptr_t>(text) >> 4U) % std::size(seen_)];
-  // The address may have been given to another text since, by a module that was loaded later.
+  // Compare the text, because a module that was loaded later may have another one at this address.
   if (seen.at == text && std::strcmp(entries_[seen.number].text, text) == 0) return seen.number;
   const std::uint32_t number = locked_number(text);
   if (number != 0) seen = {text, number};

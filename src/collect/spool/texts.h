@@ -1,7 +1,8 @@
 #pragma once
 
-// Numbers for texts that come over and over: names of kernels, ranges, calls. Safe to use from any
-// thread. Allocates with malloc and never throws: this runs inside the user's program.
+// Assigns numbers to texts that occur again and again: names of kernels, ranges and calls. Safe to
+// use from any thread. It runs inside the user's program, so it allocates with malloc and never
+// throws.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,22 +13,22 @@ namespace foretrace::collect {
 
 class Texts {
  public:
-  /// The number of a text, from 1; 0 for the empty one, and when there is no more room.
+  /// Returns the number of a text, from 1; 0 for the empty text, or if there is no more room.
   std::uint32_t number(std::string_view text);
 
-  /// As above, for a text that is mostly found at the same address.
+  /// Like number(), but faster for a text that is usually at the same address.
   std::uint32_t number_at(const char* text);
 
-  /// "" for 0 and for unknown numbers. Valid for ever.
+  /// Returns the text with this number, or "" for 0 and unknown numbers. It stays valid for ever.
   const char* text(std::uint32_t number);
 
-  /// Texts as the body of a texts chunk (spool.h). Its receiver frees the body.
+  /// Texts in the form of a texts chunk (spool.h). The receiver frees `bytes`.
   struct Body {
     char* bytes = nullptr;  ///< nullptr if there are none.
     std::size_t size = 0;
     std::uint32_t count = 0;
   };
-  /// Returns the texts that got their number since the last call.
+  /// Returns the texts that were numbered since the last call.
   Body take_new();
 
  private:

@@ -14,7 +14,7 @@ thread_local ThreadLog* own_log = nullptr;
 
 }  // namespace
 
-/// All logs there are.
+/// The list of all logs.
 class ThreadLogs {
  public:
   ThreadLog* add(SpoolWriter& writer) {
@@ -68,8 +68,8 @@ class ThreadLogs {
     }
   }
 
-  /// Destructors of the program that run later may call us again, and then get another log: this
-  /// one may be deleted as soon as it has ended.
+  /// Marks the log of a thread that ends; from then on, drain() may delete it. If destructors of
+  /// the program run later and call us again, they get a new log.
   static void end_of_thread(void* log) {
     own_log = nullptr;
     auto* ending = static_cast<ThreadLog*>(log);
@@ -77,7 +77,7 @@ class ThreadLogs {
     ending->has_ended_ = true;
   }
 
-  std::mutex drain_mutex_;  ///< Only who holds it deletes logs.
+  std::mutex drain_mutex_;  ///< Held while logs are drained or deleted.
   ThreadLog::Copy copy_;
   std::mutex mutex_;
   pthread_key_t key_{};
@@ -115,7 +115,8 @@ void ThreadLog::add(const void* row, std::size_t bytes) {
   ++rows_;
 }
 
-/// In a child that was made without fork()'s handlers, threads that held locks are gone.
+/// Whether this is a child that was created without fork()'s handlers. A thread that held the lock
+/// does not exist there, so waiting for it would never end.
 bool ThreadLog::is_copy() const { return ::getpid() != process_; }
 
 void ThreadLog::move_to(Copy& copy) {

@@ -1,8 +1,8 @@
 #pragma once
 
-// Rows that the program's own threads make (NVTX ranges, allocator blocks, graph nodes) gather in a
-// log per thread, so that threads do not wait for each other or for the disk; the recorder drains
-// the logs at every flush.
+// The rows of the program's own threads (NVTX ranges, allocator blocks, graph nodes) are collected
+// in one log per thread, so that threads do not wait for each other or for the disk. The recorder
+// drains the logs at every flush.
 
 #include <pthread.h>
 
@@ -16,7 +16,7 @@ namespace foretrace::collect {
 
 class ThreadLog {
  public:
-  /// The calling thread's; nullptr if there is no memory for one.
+  /// Returns the log of the calling thread, or nullptr if there is no memory for one.
   static ThreadLog* own(SpoolWriter& writer);
 
   template <class Row>
@@ -25,10 +25,10 @@ class ThreadLog {
   }
 
   std::uint32_t thread() const { return thread_; }
-  /// NVTX ranges that are open on this thread.
+  /// Number of NVTX ranges that are open on this thread.
   int depth = 0;
 
-  /// Writes what all logs hold, and forgets those of threads that have ended.
+  /// Writes the rows of all logs, and deletes the logs of threads that have ended.
   static void drain_all();
 
  private:
@@ -47,7 +47,7 @@ class ThreadLog {
 
   std::mutex mutex_;
   SpoolWriter* writer_ = nullptr;
-  int process_ = 0;  ///< That of the thread.
+  int process_ = 0;  ///< The process that created this log.
   std::uint32_t thread_ = 0;
   std::uint32_t rows_ = 0;
   std::size_t used_ = 0;

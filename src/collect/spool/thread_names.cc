@@ -12,7 +12,7 @@ namespace foretrace::collect {
 
 namespace {
 
-/// As /proc has it, without its line break; empty if the thread is gone.
+/// Reads the name from /proc. Returns an empty text if the thread is gone.
 std::string_view read_name(std::uint32_t thread, char (&room)[64]) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%u/comm", thread);
@@ -44,7 +44,7 @@ void ThreadNames::write_new(SpoolWriter& writer) {
   }
 }
 
-/// On the thread of files.
+/// Runs on the file thread.
 void ThreadNames::read() {
   DIR* tasks = ::opendir("/proc/self/task");
   if (tasks == nullptr) return;

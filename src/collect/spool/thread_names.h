@@ -7,10 +7,10 @@
 
 namespace foretrace::collect {
 
-/// Knows the names of this process's threads, as the system has them.
+/// The names that the system has for the threads of this process.
 class ThreadNames {
  public:
-  /// Writes the names of threads that were not there, or called otherwise, at the last call.
+  /// Writes the names of threads that are new or renamed since the last call.
   void write_new(SpoolWriter& writer);
 
  private:

@@ -1,11 +1,11 @@
 'use strict';
-// The explorer: a job that is open, a stack of transforms, and the answer that follows them.
+// The explorer: an open job, a list of transforms, and the prediction, which follows every change.
 (async () => {
   const {element, time, bytes} = page, by_id = id => document.getElementById(id);
-  const kTasks = 60000;  // Drawn at once; the rest shows as how busy its lane is.
+  const kTasks = 60000;  // Most tasks that are drawn one by one; for others, only the load of their lane is drawn.
   const status = text => by_id('status').textContent = text;
 
-  // A program that runs beside the page. Of questions that wait under one name only the last is asked.
+  // Makes a program that runs in a worker. If several questions wait under the same name, only the last one is asked.
   const make_program = module => {
     const waiting = new Map(), named = new Map();
     let worker = null, count = 0, busy = false;
@@ -22,7 +22,7 @@
       worker.postMessage(message);
     };
     const take = ({data}) => {
-      if (data.stopped) worker.terminate(), begin();  // Its memory may hold anything.
+      if (data.stopped) worker.terminate(), begin();  // Its memory may be corrupt.
       busy = false;
       waiting.get(data.id)(data.answer), waiting.delete(data.id);
       next();
@@ -45,7 +45,8 @@
   } catch (error) {
     return status(`The program cannot be loaded: ${error.message}. A folder on a disk must be served, for example by: python3 -m http.server`);
   }
-  // One answers at once while a slider moves, one with intervals and pictures, and one looks for advice and compares.
+  // Three programs: the first answers at once while a slider moves, the second adds intervals and pictures, and the third looks
+  // for advice and compares recordings.
   const live = make_program(module), whole_answers = make_program(module), beside = make_program(module);
   const {transforms, version} = await live.ask('transforms', {ask: 'transforms'});
   const {machines} = await live.ask('machines', {ask: 'machines'});
@@ -73,7 +74,7 @@
       by_id('machine').value = machines.includes(asked.machine) ? asked.machine : '';
       by_id('limit').value = asked.memory?.limit ?? '';
     } catch {
-      by_id('refused').textContent = 'The link holds no scenario that can be read.';
+      by_id('refused').textContent = 'The link does not contain a valid scenario.';
     }
   };
 
@@ -95,7 +96,7 @@
         ...page.make_fields(settings, order, defaults, step.settings, changed, `step${place}`));
     }));
   };
-  // `text` as --with takes it: "bf16", "loader:workers=4, amp".
+  // Adds the steps in `text`, written as for --with: "bf16", "loader:workers=4, amp".
   const add = async text => {
     const {error, transforms: read} = await live.ask('read', {ask: 'read', steps: text}) ?? {error: ''};
     by_id('refused').textContent = error ?? '';
@@ -127,7 +128,8 @@
     page.say(by_id('figures').textContent);
   };
   const controls_of = root => [...root.querySelectorAll('#timeline, #levels, .controls [id]')].map(one => one.id).join();
-  // Keeps the elements that a picture is drawn on, so that the stretch that is looked at stays.
+  // Moves the texts of the new section `fresh` into the section `old`, which keeps the elements of its pictures, so that the visible
+  // time range stays. Returns false if their pictures differ.
   const take_over = (old, fresh) => {
     for (const [i, part] of [...old.querySelectorAll('details')].entries()) {
       const other = fresh.querySelectorAll('details')[i];
@@ -142,7 +144,7 @@
   };
   const show_parts = ({heading, lead, sections, timelines, memory}) => {
     by_id('heading').textContent = heading || 'As recorded';
-    by_id('lead').innerHTML = lead;  // Made by the program: all text of the trace is escaped there.
+    by_id('lead').innerHTML = lead;  // Safe: the program escapes all texts of the trace.
     const old = new Map([...by_id('sections').children].map(one => [one.id, one])), kept = new Set();
     const made = sections.map(({id, heading: title, html}) => {
       const fresh = element('section', {id}, element('h2', {id: id + '-heading', textContent: title}));
@@ -165,7 +167,8 @@
   };
 
   let version_asked = 0, is_live = false;
-  // Asks `name` about the scenario as it is now. Returns null if something newer was asked meanwhile.
+  // Asks the question `name` about the scenario `asked`. Returns null after an error, which it shows, or if a newer question
+  // replaced this one.
   const ask = async (program, name, asked, more) => {
     const found = await program.ask(name, {ask: name, scenario: asked, ...more});
     if (found === null) return null;
@@ -209,7 +212,7 @@
     document.body.dataset.advised = 'yes';
   };
 
-  // Files in folders keep their paths below the one that was chosen.
+  // Lists the chosen files. Files of a chosen folder get their paths relative to it.
   const listed = chosen => [...chosen].map(file => ({path: file.webkitRelativePath?.replace(/^[^/]*\//, '') || file.name, data: file}));
   const group_of = (name, all) => ({name: all.length > 1 ? name : all[0].path.replaceAll('/', '_'), files: all});
   const open = async chosen => {

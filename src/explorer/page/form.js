@@ -1,6 +1,7 @@
 'use strict';
-// Fields of a transform, made from the JSON Schema of its settings: in `order` the first few, and those that `value` gives; the others
-// are folded away. `value` holds what differs from the defaults; `changed` is called after each change.
+// Makes the input fields of a transform from the JSON Schema of its settings, in the given `order`. The first few fields and those
+// that `value` sets are visible; the others are folded away. `value` contains the settings that differ from the defaults; `changed`
+// is called after each change.
 page.make_fields = (settings, order, defaults, value, changed, prefix) => {
   const kOpen = 4;
   const {element} = page;
@@ -19,7 +20,7 @@ page.make_fields = (settings, order, defaults, value, changed, prefix) => {
       element('div', {className: 'values'}, ...inputs), element('div', {className: 'help', id: help, textContent: schema.description ?? ''}));
   };
 
-  // A number with a slider that reaches from the least to a few times the default; typing goes beyond.
+  // A number with a slider from the minimum to a few times the default. Larger values can be typed.
   const number = (name, schema, given) => {
     const whole = [schema.type].flat().includes('integer'), at = given ?? defaults[name];
     const least = schema.minimum ?? Math.min(0, at ?? 0);
@@ -34,7 +35,7 @@ page.make_fields = (settings, order, defaults, value, changed, prefix) => {
     });
     return row(name, schema, ...(slider ? [slider] : []), field);
   };
-  // A quantity such as "25GB/s": the slider doubles and halves the number in front of the unit.
+  // A quantity such as "25GB/s", with a slider that scales the number before the unit, by 1/16 to 16.
   const text = (name, schema, given) => {
     const field = element('input', {type: 'text', value: given ?? defaults[name] ?? '', spellcheck: false});
     field.addEventListener('input', () => set(name, field.value));

@@ -1,6 +1,6 @@
 'use strict';
-// Runs the program. Gets {module} first, then questions {id, question, groups?}; posts {id, answer}. A group is {name, files: [{path,
-// data}]}: the question names it so, one file or a folder. Files are read from where they lie, piece by piece.
+// Runs the program. Receives {module} first, then questions {id, question, groups?}; posts {id, answer}. A group is {name, files:
+// [{path, data}]}, the file or folder that the question calls `name`. Files are not copied but read piece by piece.
 importScripts('foretrace.js');
 
 let program = null, mounted = 0;
@@ -14,7 +14,7 @@ const start = async module => {
   });
 };
 
-// Several groups of files for a question that compares, each in a folder of its own below one that stays the same.
+// Makes the files of all groups visible to the program, in a new current folder. A comparison has two groups.
 const mount = groups => {
   const {FS, WORKERFS} = program, root = '/' + ++mounted;
   FS.mkdir(root);

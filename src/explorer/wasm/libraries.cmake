@@ -1,5 +1,5 @@
-# What a page brings along. Debian has headers of Boost, nlohmann/json and xxHash, which serve any machine; FORETRACE_SOURCES has the
-# source of zlib, zstd, SQLite and RE2 in packages of npm, as scripts/explorer.py fetches them.
+# The libraries that the page is linked with. The headers of Boost, nlohmann/json and xxHash are Debian's, which do not depend on the
+# machine. FORETRACE_SOURCES contains the sources of zlib, zstd, SQLite and RE2, in npm packages that scripts/explorer.py fetches.
 set(wasm_folder ${CMAKE_CURRENT_LIST_DIR})
 set(wasm_headers ${CMAKE_BINARY_DIR}/headers)
 file(MAKE_DIRECTORY ${wasm_headers})
@@ -7,7 +7,7 @@ foreach(name boost nlohmann xxhash.h)
   file(CREATE_LINK /usr/include/${name} ${wasm_headers}/${name} SYMBOLIC)
 endforeach()
 include_directories(SYSTEM ${wasm_headers})
-# What is missing, and headers that take long, in front of every file: read once.
+# Precompiled headers, which every file includes first: missing.h, and headers that take long to compile.
 set(wasm_precompiled ${CMAKE_CURRENT_LIST_DIR}/headers/missing.h <algorithm> <chrono> <functional> <map> <memory> <nlohmann/json.hpp>
   <optional> <ostream> <set> <span> <sstream> <string> <unordered_map> <vector>)
 add_compile_definitions(XXH_INLINE_ALL _LIBCPP_ENABLE_CXX17_REMOVED_UNARY_BINARY_FUNCTION)

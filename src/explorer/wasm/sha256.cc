@@ -1,5 +1,5 @@
-// SHA-256 as in FIPS 180-4, behind the functions of libcrypto. The standard takes its constants
-// from the fractions of roots of primes, and so does this.
+// SHA-256 as in FIPS 180-4, behind the functions of libcrypto. As the standard defines them, the
+// constants are computed from the fractional parts of roots of primes.
 
 #include <openssl/evp.h>
 
@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kBlock = 64;
 
-/// The first 32 bits of the fraction of the k-th root of each prime. The roots of small primes are
-/// known to 2^-48 in a double, so all these bits are right.
+/// Returns the first 32 bits of the fractional part of `root` of each of the first primes. A double
+/// holds the roots of small primes to 2^-48, so all these bits are correct.
 template <std::size_t count, class Root>
 std::array<std::uint32_t, count> fractions(Root root) {
   std::array<std::uint32_t, count> all{};

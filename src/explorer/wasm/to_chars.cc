@@ -1,5 +1,5 @@
-// std::to_chars for double, which the C++ library of LLVM 13 lacks. printf of musl rounds
-// correctly.
+// std::to_chars for double, which the C++ library of LLVM 13 lacks. It uses musl's printf, which
+// rounds correctly.
 
 #include <charconv>
 #include <cstdio>
@@ -8,11 +8,11 @@
 
 namespace {
 
-constexpr int kMostDigits = 17;  // Any double is told apart by so many.
+constexpr int kMostDigits = 17;  // Enough to distinguish any two doubles.
 
 std::to_chars_result written(char* first, char* last, const char* form, int precision,
                              double value) {
-  char text[400];  // Larger than any double without a fraction.
+  char text[400];  // Larger than the text of any double without a fraction.
   const int size = std::snprintf(text, sizeof text, form, precision, value);
   if (size < 0 || size > last - first || size >= static_cast<int>(sizeof text))
     return {last, std::errc::value_too_large};
@@ -25,7 +25,7 @@ const char* form_of(std::chars_format format) {
   return format == std::chars_format::scientific ? "%.*e" : "%.*g";
 }
 
-/// The fewest digits that read back as `value`, and its power of ten.
+/// The smallest number of digits that read back as `value`, and the power of ten of `value`.
 struct Shortest {
   int digits = 1, power = 0;
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789";
 
-/// "train.py", "(88): " and "step" of "train.py(88): step"; "train.py", ":88 " and "step" of
-/// "train.py:88 step", as memory snapshots write frames.
+/// The parts of a frame: "train.py", "(88): " and "step" of "train.py(88): step" in a profiler's
+/// trace; "train.py", ":88 " and "step" of "train.py:88 step" in a memory snapshot.
 struct Frame {
   std::string_view path, line, function;
 };
@@ -128,7 +128,7 @@ std::string Cloak::frame(std::string_view text) {
   if (text.starts_with(kModule)) {
     const std::string_view name = text.substr(kModule.size());
     const std::size_t digits = name.find_last_not_of(kDigits) + 1;
-    // "Linear_3" is the third of its kind.
+    // "Linear_3" is an instance of Linear; the number of the instance stays.
     const bool numbered = digits < name.size() && digits > 1 && name[digits - 1] == '_';
     const std::size_t end = numbered ? digits - 1 : name.size();
     return keep(kModule) + word(name.substr(0, end)) + std::string(name.substr(end));
@@ -157,7 +157,7 @@ std::string Cloak::kernel(std::string_view name) {
   if (is_public_collective_kernel(bare)) return keep(bare);
   std::string hidden = how_.kernel_words == nullptr ? std::string() : how_.kernel_words(name);
   if (!hidden.empty()) keep(hidden);
-  // Only these also need their case to be recognized.
+  // Kernels of collectives are recognized by these words in their exact case.
   for (const std::string_view sign : {"nccl", "rccl", "msccl", "AllReduce", "all_reduce"}) {
     const bool is_there = hidden.find(sign) != std::string::npos;
     if (name.find(sign) != std::string_view::npos && !is_there)
@@ -170,7 +170,7 @@ std::string Cloak::copy(const DeviceRecord& record, std::string_view name) {
   if (is_public_copy(name) || is_wanted(name)) return keep(name);
   if (record.kind == DeviceKind::fill) return keep("Memset (Device)");
   texts_.hidden.emplace(name);
-  Trace unnamed;  // So that a name is made from the directions.
+  Trace unnamed;  // Without a name, copy_name() makes one from the direction.
   return keep(copy_name(unnamed, [&] {
     DeviceRecord nameless = record;
     nameless.name = NameId{};

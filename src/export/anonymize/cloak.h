@@ -1,6 +1,7 @@
 #pragma once
 
-// Texts of a trace, one rule for each kind, to texts that say nothing about the program.
+// Converts the texts of a trace to texts that reveal nothing about the program, with one rule for
+// each kind of text.
 
 #include <string>
 #include <string_view>
@@ -18,7 +19,7 @@ class Cloak {
   std::string op(std::string_view name);
   std::string call(std::string_view name);
   std::string frame(std::string_view text);
-  /// Frames joined by ';'.
+  /// Converts frames that are joined by ';'.
   std::string stack(std::string_view text);
   std::string kernel(std::string_view name);
   std::string copy(const DeviceRecord& record, std::string_view name);
@@ -27,7 +28,7 @@ class Cloak {
   std::string values(std::string_view json);
   std::string collective(std::string_view name);
   std::string type(std::string_view name);
-  /// For a group or a thread, and everything else of an unknown kind.
+  /// Converts the name of a group or a thread, and any text of an unknown kind.
   std::string word(std::string_view text);
   std::string keep(std::string_view text);
 
@@ -35,7 +36,7 @@ class Cloak {
   std::string path(std::string_view text);
   std::string autograd_node(std::string_view name);
   bool is_wanted(std::string_view word) const;
-  /// The strings of a JSON list, each by `rule`.
+  /// Converts each string of a JSON list by `rule`.
   template <class Rule>
   std::string each_string(std::string_view json, Rule&& rule);
 

@@ -21,8 +21,8 @@ bool is_identifier(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_word);
 }
 
-/// Calls `holds` for each stretch of letters, digits and (if `joins`) underscores; returns whether
-/// it was always true.
+/// Whether `holds` is true for each word of `text`: a sequence of letters, digits and, if `joins`,
+/// underscores.
 template <class Holds>
 bool each_word(std::string_view text, bool joins, Holds&& holds) {
   for (std::size_t i = 0; i < text.size();) {
@@ -293,7 +293,7 @@ bool is_public_value(std::string_view text) {
                                          "true", "false", "null", "e"};
   return each_word(text, true, [&](std::string_view word) {
     if (is_one_of(word, kWords)) return true;
-    // 1e-05 is cut at its sign.
+    // The sign splits "1e-05" into "1e" and "05".
     const std::size_t digits = word.find_first_not_of("0123456789");
     return digits == std::string_view::npos || (digits > 0 && word.substr(digits) == "e");
   });

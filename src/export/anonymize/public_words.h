@@ -1,7 +1,7 @@
 #pragma once
 
-// The vocabulary that every program of this kind has: how CUDA, PyTorch and NCCL name things. It
-// says nothing about the program, and predictions look at it.
+// Recognizes the public vocabulary: names that CUDA, PyTorch and NCCL give, which every program of
+// this kind contains. They reveal nothing about the program, and predictions depend on them.
 
 #include <string_view>
 
@@ -11,7 +11,7 @@ namespace foretrace {
 bool is_public_call(std::string_view name);
 /// "aten::add_", "c10d::allreduce_", "record_param_comms", "Buffer Flush", "ProfilerStep#3".
 bool is_public_op(std::string_view name);
-/// "AddmmBackward0" was made by PyTorch; users' functions have no trailing number.
+/// "AddmmBackward0". PyTorch's own functions end in a number; users' functions do not.
 bool is_public_autograd_node(std::string_view name);
 /// "Memcpy HtoD (Pageable -> Device)".
 bool is_public_copy(std::string_view name);
@@ -23,7 +23,7 @@ bool is_public_collective(std::string_view name);
 bool is_public_type(std::string_view name);
 /// "12", "[1, -1]", "0.5", "True".
 bool is_public_value(std::string_view text);
-/// Metadata of a trace: versions and switches of the profiler.
+/// Whether metadata of a trace is public: versions and switches of the profiler.
 bool is_public_metadata(std::string_view key, std::string_view json);
 
 }  // namespace foretrace

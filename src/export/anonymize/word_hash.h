@@ -6,9 +6,10 @@
 
 namespace foretrace {
 
-/// Letters in place of a word: a keyed hash (SipHash-2-4, Aumasson and Bernstein 2012), so that who
-/// does not know the salt cannot try words. 42 bits, so that ten thousand words of a trace stay
-/// apart. The letters are such that no word of any library's vocabulary comes about.
+/// Replaces a word by letters: a keyed hash (SipHash-2-4, Aumasson and Bernstein 2012), so that
+/// nobody can test guesses without the salt. It has 42 bits, so ten thousand words of a trace are
+/// unlikely to collide. The letters are chosen so that they never form a word of a library's
+/// vocabulary.
 class WordHash {
  public:
   explicit WordHash(std::string_view salt);

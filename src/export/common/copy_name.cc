@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// How profilers write one end of a copy and the other.
+/// Texts by which profilers name the source and the destination of a copy.
 constexpr std::string_view kSigns[] = {
     "HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "HtoA", "AtoH",   "AtoA",     "AtoD",   "DtoA",
     "H2D",  "D2H",  "D2D",  "P2P",  "M2D",  "D2M",  "ToHost", "ToDevice", "ToPeer", " -> ",

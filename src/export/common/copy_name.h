@@ -6,8 +6,8 @@
 
 namespace foretrace {
 
-/// The name of a copy, or one in the profiler's spelling, "Memcpy HtoD (Pinned -> Device)", if its
-/// own does not contain source and destination.
+/// The recorded name of a copy. If it does not contain source and destination, a name in the
+/// spelling of PyTorch's profiler instead: "Memcpy HtoD (Pinned -> Device)".
 std::string copy_name(const Trace& trace, const DeviceRecord& record);
 
 }  // namespace foretrace

@@ -1,7 +1,7 @@
 #pragma once
 
-// Categories of records as PyTorch's profiler names them, which the Kineto trace has and the other
-// formats with free categories take over.
+// The categories that PyTorch's profiler gives to records. Kineto traces use them, and so do our
+// exports to other formats in which categories can be chosen freely.
 
 #include <string_view>
 

@@ -12,7 +12,7 @@ namespace foretrace {
 #include "export/exporters.def"
 #undef EXPORTER
 
-// With what a picture of several ranks has beside records.
+// With a view of several ranks; `view` is nullptr for one rank.
 void export_kineto(const Trace& trace, const std::string& path, const RankView* view);
 void export_perfetto(const Trace& trace, const std::string& path, const RankView* view);
 

@@ -1,11 +1,11 @@
-// A trace as PyTorch's profiler writes it (libkineto, output_json.cpp), record for record:
+// Writes a trace as PyTorch's profiler does (libkineto, output_json.cpp), record for record:
 //
 //     hosts         "X" events on pid = process, tid = thread
-//     devices       "X" events on pid = device, tid = stream, unless that is taken by another
-//     syncs         "X" events of category cuda_sync on tracks of their own beside the streams
+//     devices       "X" events on pid = device, tid = stream, or another tid if they overlap
+//     syncs         "X" events of category cuda_sync on separate tracks beside the streams
 //     memory        "[memory]" instants; only blocks have a place
 //     links         arrows "fwdbwd"
-//     correlation   arrows "ac2g" from calls to what they launched
+//     correlation   arrows "ac2g" from calls to the work they launched
 //
 // The format has no place for the other contents of an execution trace or a memory snapshot.
 
@@ -39,7 +39,7 @@ constexpr std::string_view name_of(SyncKind kind) {
   return "";
 }
 
-/// Which device work each call launched.
+/// Tells which calls have launched recorded work, and which work has a recorded call.
 class Launches {
  public:
   explicit Launches(const Trace& trace) {
@@ -95,7 +95,7 @@ class KinetoExport {
   }
 
  private:
-  /// From a rank that waits in a collective to the one that enters last.
+  /// Writes arrows from each rank that waits in a collective to the rank that enters last.
   void write_waits() {
     std::int64_t id = 0;
     for (const RankView::Wait& wait : view_->waits) {
@@ -147,7 +147,7 @@ class KinetoExport {
       file_.arrow(true, record.correlation, track, time(record.start_ns));
   }
 
-  /// Only the number of all blocks is known, not how they lie.
+  /// A trace has only the total number of blocks or threads, not their shape.
   void add_size(std::string_view key, std::uint32_t count) {
     if (count != 0) arguments_.add(key, "[" + std::to_string(count) + ", 1, 1]");
   }
@@ -156,7 +156,7 @@ class KinetoExport {
     if (record.direction == CopyDirection::none) return;
     arguments_.add("kind", "\"" + std::string(copy_sign(record.direction)) + "\"");
     if (record.direction != CopyDirection::peer) return;
-    // Which the other device is was not kept.
+    // A trace does not record the other device.
     arguments_.add_number("fromDevice", -1);
     arguments_.add_number("toDevice", stream.device);
   }
@@ -170,7 +170,7 @@ class KinetoExport {
     add_text("Process Group Name", details.group);
     if (details.ranks != NameId{})
       arguments_.add("Process Group Ranks",
-                     names_.string(details.ranks));  // A string, as recorded.
+                     names_.string(details.ranks));  // PyTorch's profiler writes a string, too.
     arguments_.add_unless(std::int64_t{-1}, "Seq", details.sequence);
   }
 
@@ -228,7 +228,7 @@ class KinetoExport {
   }
 
   const Trace& trace_;
-  const RankView* view_;  ///< nullptr for one rank.
+  const RankView* view_;  ///< nullptr if the trace is of one rank.
   std::int64_t shift_ns_;
   KinetoFile& file_;
   KinetoTracks tracks_;
@@ -253,8 +253,8 @@ void export_kineto(const Trace& trace, const std::string& path, const RankView* 
                   [](const MemoryRecord& record) { return record.action == MemoryAction::block; });
   if (trace.hosts.empty() && trace.devices.empty() && trace.syncs.empty() && !any_block)
     throw Error("this trace contains nothing that a Kineto trace has a place for");
-  // No record is at time 0, which means "never timed"; and a clock that ticks in nanoseconds shows
-  // it, even if by chance all times are whole microseconds apart.
+  // Readers take time 0 for "never timed", so all times are shifted by a microsecond. If the clock
+  // ticks in nanoseconds, one more makes that visible even if all times are whole microseconds.
   const std::int64_t shift_ns = trace.tick_ns == 1 ? 1001 : 1000;
   KinetoFile file(path);
   write_kineto_header(trace, trace.origin_ns - shift_ns, file);

@@ -1,7 +1,7 @@
 #pragma once
 
-// The members of an event's "args" in PyTorch's profiler's JSON, while they are collected, and the
-// names of a trace or a graph as JSON.
+// Collects the members of an event's "args" in the JSON of PyTorch's profiler, and converts the
+// names of a trace or a graph to JSON.
 
 #include <charconv>
 #include <cstdint>
@@ -20,7 +20,7 @@ class KinetoArguments {
   void clear() { text_.clear(); }
   std::string_view text() const { return text_; }
 
-  /// `json` is a whole value.
+  /// Adds a member. REQUIRES: `json` is a whole JSON value.
   void add(std::string_view key, std::string_view json) {
     if (!text_.empty()) text_ += ", ";
     text_ += '"';
@@ -45,21 +45,21 @@ class KinetoArguments {
   std::string text_;
 };
 
-/// Converts each name to JSON once, when it is first asked for: thousands of ops share their
-/// shapes. The names must outlive it, and get no new ones.
+/// Converts each name to JSON on its first use only, because thousands of ops share their shapes.
+/// REQUIRES: the names outlive this, and no names are added.
 class KinetoNames {
  public:
   explicit KinetoNames(const Names& names)
       : names_(names), strings_(names.size()), values_(names.size()) {}
 
-  /// As a JSON string.
+  /// The name as a JSON string.
   const std::string& string(NameId id) {
     std::string& json = strings_[static_cast<std::size_t>(id)];
     if (json.empty()) json = json_string(names_[id]);
     return json;
   }
 
-  /// As returned by kineto_value().
+  /// The name as kineto_value() returns it.
   const std::string& value(NameId id) {
     std::string& json = values_[static_cast<std::size_t>(id)];
     if (json.empty()) json = kineto_value(names_[id]);
@@ -71,7 +71,8 @@ class KinetoNames {
   std::vector<std::string> strings_, values_;
 };
 
-/// `json` converts a name of the trace to JSON text; empty values are left out.
+/// Adds the details of an op to `arguments`, without empty values. `json` converts a name of the
+/// trace to JSON text.
 template <class Json>
 void add_op_details(const OpDetails& details, Json&& json, KinetoArguments& arguments) {
   const auto add_text = [&](std::string_view key, NameId text) {

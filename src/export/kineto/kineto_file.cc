@@ -129,7 +129,7 @@ void KinetoFile::add_place(Track track) {
 }
 
 bool is_json(std::string_view text) {
-  constexpr int kDeepest = 200;  // Readers refuse deeper nesting, which no real file has.
+  constexpr int kDeepest = 200;  // Readers reject deeper nesting, which no real file has.
   int depth = 0;
   int deepest = 0;
   for (const char c : text) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// A Chrome trace in the form of PyTorch's profiler, while it is written: members that describe the
+// Writes a Chrome trace in the form of PyTorch's profiler: first members that describe the
 // recording, then one event after the other.
 //
 //     KinetoFile file("x.json.gz");
@@ -19,7 +19,7 @@
 
 namespace foretrace {
 
-/// Where an event is drawn.
+/// The row in which viewers draw an event.
 struct Track {
   std::int64_t process = 0;
   std::int64_t thread = 0;
@@ -29,25 +29,27 @@ struct Track {
 
 class KinetoFile {
  public:
-  /// Throws Error if `path` cannot be written; gzip if it ends in .gz.
+  /// Compresses with gzip if `path` ends in .gz. Throws Error if `path` cannot be written.
   explicit KinetoFile(const std::string& path) : file_(path) {}
 
-  /// A member of the object around the events, before them; `json` is its value.
+  /// Writes a member of the object around the events; `json` is its value. REQUIRES: begin_events()
+  /// has not been called.
   void member(std::string_view key, std::string_view json);
   void begin_events();
 
-  /// A stretch of time. `name` is JSON text, quotes included; `arguments` are members of a JSON
-  /// object, or empty.
+  /// Writes an event with a duration. `name` is JSON text, quotes included; `arguments` are members
+  /// of a JSON object, or empty.
   void complete(std::string_view category, std::string_view name, Track track, Nanoseconds start,
                 Nanoseconds finish, std::string_view arguments);
   void instant(std::string_view category, std::string_view name, Track track, Nanoseconds time,
                std::string_view arguments);
-  /// One end of an arrow; "ac2g" ones lead from a call to the work it launched.
+  /// Writes one end of an arrow. Arrows of category "ac2g" lead from a call to the work it
+  /// launched.
   void arrow(bool is_end, std::int64_t id, Track track, Nanoseconds time,
              std::string_view category = "ac2g");
   void name_process(std::int64_t process, std::string_view name, std::int64_t position);
   void name_thread(Track track, std::string_view name, std::int64_t position);
-  /// Other facts that viewers show for a track: `what` is "process_labels", for example.
+  /// Writes another fact that viewers show for a track. `what` is "process_labels", for example.
   void describe(std::string_view what, Track track, std::string_view key, std::string_view json);
 
   /// Ends the file. Throws Error if anything could not be written.
@@ -65,10 +67,10 @@ class KinetoFile {
   bool first_ = true;
 };
 
-/// True of one whole value in JSON that is not nested too deeply to be read again.
+/// Whether `text` is one whole JSON value that is not nested too deeply for readers.
 bool is_json(std::string_view text);
-/// A value of an argument: `text` itself where it is a list or an object in JSON, which recorded
-/// shapes are, otherwise as a string.
+/// The JSON value of an argument: `text` itself if it is a JSON list or object, such as recorded
+/// shapes, otherwise a JSON string.
 std::string kineto_value(std::string_view text);
 
 }  // namespace foretrace

@@ -28,7 +28,7 @@ std::string devices_of(const Trace& trace) {
   return print(all);
 }
 
-/// The job information in the trace, with the rank of this trace.
+/// The recorded "distributedInfo" with the trace's own rank and world size.
 std::string job_of(const Trace& trace, const std::string& recorded) {
   Json json = Json::parse(recorded, nullptr, false);
   if (!json.is_object()) json = Json::object();

@@ -9,15 +9,15 @@ namespace {
 
 constexpr std::int64_t kSyncTracks = 1'000'000'000;
 constexpr std::int64_t kFurtherRow = 1'000'000;
-constexpr std::uint8_t kMostRows = 16;            ///< The last takes whatever has no room before.
-constexpr std::int64_t kDevicesLast = 5'000'000;  ///< As PyTorch's profiler sorts them.
+constexpr std::uint8_t kMostRows = 16;            ///< The last row takes all remaining records.
+constexpr std::int64_t kDevicesLast = 5'000'000;  ///< Sort index of PyTorch's profiler.
 
-/// The first row of its stream on which each record has room, in order of start.
+/// For each record, the first row of its stream that is free when the record starts.
 template <class Record>
 std::vector<std::uint8_t> rows_of(const std::vector<Record>& records, std::size_t streams) {
   const auto has_place = [](const Record& record) {
     if constexpr (std::is_same_v<Record, DeviceRecord>)
-      return record.kind != DeviceKind::annotation;  // Which are around the others.
+      return record.kind != DeviceKind::annotation;  // Annotations enclose the other records.
     else
       return true;
   };
@@ -28,7 +28,7 @@ std::vector<std::uint8_t> rows_of(const std::vector<Record>& records, std::size_
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return records[a].start_ns < records[b].start_ns;
   });
-  std::vector<std::vector<std::int64_t>> taken(streams + 1);  // Until when, by row.
+  std::vector<std::vector<std::int64_t>> taken(streams + 1);  // When each row becomes free.
   std::vector<std::uint8_t> rows(records.size(), 0);
   for (const std::uint32_t i : order) {
     const Record& record = records[i];
@@ -54,7 +54,7 @@ class TrackNames {
     for (const Thread& thread : trace.threads) {
       threads_.insert({thread.process, thread.id});
       processes_.insert(thread.process);
-      // Readers take the name of a process for that of its thread 0.
+      // Readers take the name of a process for the name of its thread 0.
       if (thread.id == 0 && thread.name.empty()) nameless_.insert(thread.process);
     }
   }
@@ -69,7 +69,7 @@ class TrackNames {
     std::set<std::int64_t> devices;
     for (const Stream& stream : trace_.streams) devices.insert(stream.device);
     for (const std::int64_t device : devices) {
-      // A process may have the number of a device.
+      // A process may have the same number as a device; its name takes precedence.
       if (processes_.count(device) > 0) continue;
       write_device(device);
     }
@@ -95,7 +95,7 @@ class TrackNames {
     return view_ ? view_->processes.at(process) : "process " + std::to_string(process);
   }
 
-  /// Each rank's process is in front of its devices.
+  /// The process of each rank comes before its devices.
   std::int64_t position_of_process(std::int64_t process) const {
     if (view_ == nullptr) return process;
     const std::string& rank = view_->processes.at(process);
@@ -116,7 +116,7 @@ class TrackNames {
     if (threads_.count(track) == 0) file_.name_thread(track, label, position);
   }
 
-  /// A track beside that of the stream.
+  /// Names a track beside the main track of the stream.
   void name_row(Track track, std::uint32_t stream, std::string_view what) {
     if (stream == kNone) return;
     const std::int64_t id = trace_.streams[stream].id;
@@ -133,7 +133,7 @@ class TrackNames {
 
   const Trace& trace_;
   const KinetoTracks& tracks_;
-  const RankView* view_;  ///< nullptr for one rank.
+  const RankView* view_;  ///< nullptr if the trace is of one rank.
   KinetoFile& file_;
   std::set<Track> threads_, named_;
   std::set<std::int64_t> processes_, nameless_;

@@ -8,10 +8,10 @@
 
 namespace foretrace {
 
-/// Records of one stream may overlap (kernels of a CUDA graph do by a fraction of a microsecond),
-/// but viewers take two events of one track for one inside the other. So the later is drawn on a
-/// further track of its stream. Synchronization records are drawn beside their stream, because they
-/// overlap what they wait for.
+/// Assigns tracks to records. Records of a stream may overlap (kernels of a CUDA graph do, by a
+/// fraction of a microsecond), but viewers draw overlapping events of one track as nested. So the
+/// later record goes to another track of its stream. Synchronization records get tracks beside
+/// their stream, because they overlap the work that they wait for.
 class KinetoTracks {
  public:
   explicit KinetoTracks(const Trace& trace);
@@ -24,11 +24,11 @@ class KinetoTracks {
   std::vector<std::uint8_t> device_rows_, sync_rows_;  ///< By record; 0 is the stream itself.
 };
 
-/// 0 where the record does not say.
+/// The device of a synchronization record; 0 if the record names no stream.
 std::int32_t device_of(const Trace& trace, const SyncRecord& record);
 
-/// The names of processes, threads and streams, and the order in which viewers show them: threads,
-/// then devices.
+/// Writes the names of processes, threads and streams, and the order in which viewers show them:
+/// threads, then devices.
 void write_track_names(const Trace& trace, const KinetoTracks& tracks, const RankView* view,
                        KinetoFile& file);
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kMostId = 0xffffff;
 
-/// The process that calls CUDA; one trace is one process, whatever its threads contain.
+/// The process that calls CUDA. An export has one process, even if the threads name several.
 std::int64_t process_of(const Trace& trace) {
   for (const HostRecord& record : trace.hosts) {
     if (is_call(record.kind)) return trace.threads[record.thread].process;

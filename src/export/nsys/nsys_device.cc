@@ -1,4 +1,4 @@
-// Kernels, copies and fills.
+// Writes kernels, copies and fills.
 
 #include "export/nsys/nsys_report.h"
 
@@ -6,7 +6,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::int64_t kRegular = 1;  ///< ENUM_CUDA_KERNEL_LAUNCH_TYPE
+constexpr std::int64_t kRegular = 1;  ///< Number in ENUM_CUDA_KERNEL_LAUNCH_TYPE.
 
 /// Numbers of ENUM_CUDA_MEMCPY_OPER, by direction.
 constexpr std::int64_t kCopyKinds[] = {0, 1, 2, 8, 10, 9};
@@ -30,7 +30,8 @@ struct Ends {
   std::optional<std::int64_t> from, to;
 };
 
-/// From a name such as "Memcpy HtoD (Pageable -> Device)", else from the direction.
+/// The kinds of memory at both ends of a copy, from a name such as "Memcpy HtoD (Pageable ->
+/// Device)" or else from the direction.
 Ends ends_of(const DeviceRecord& record, std::string_view name) {
   const std::size_t open = name.find('(');
   const std::size_t arrow = name.find(" -> ");
@@ -57,11 +58,11 @@ Ends ends_of(const DeviceRecord& record, std::string_view name) {
   return {};
 }
 
-/// "gemm" for "void cutlass::gemm<float, 2>(int)": without return type, template and function
-/// arguments.
+/// The name of a kernel without return type, namespace and arguments: "gemm" for "void
+/// cutlass::gemm<float, 2>(int)".
 std::string_view short_name(std::string_view name) {
   const std::size_t end = name.find_first_of("<(");
-  // A name that begins so is of no function.
+  // A name that begins with a bracket is not the name of a function.
   if (end == 0 || end == std::string_view::npos) return name;
   name = name.substr(0, end);
   const std::size_t begin = name.find_last_of(": ");

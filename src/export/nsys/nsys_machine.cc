@@ -1,5 +1,5 @@
-// Writes facts about the machine, the session and the report, and the tables that explain numbers,
-// which scripts join.
+// Writes facts about the machine, the session and the report, and the tables of enumerations, which
+// scripts join to translate numbers into names.
 
 #include <algorithm>
 #include <array>
@@ -84,7 +84,7 @@ void write_enum(SqliteWriter& writer, std::string_view table, const EnumRow (&al
   for (const EnumRow& row : all) rows.add({row.id, row.name, row.label});
 }
 
-/// "2024-12-11T01:03:19"; the same in every zone.
+/// The time in UTC: "2024-12-11T01:03:19".
 std::string utc_text(std::int64_t epoch_ns) {
   const auto seconds = static_cast<std::time_t>(epoch_ns / 1'000'000'000);
   std::tm parts{};

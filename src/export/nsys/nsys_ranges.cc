@@ -1,5 +1,5 @@
-// Ops, annotations and Python frames as NVTX ranges. Scripts see their names; the other facts about
-// an op are in the JSON payload of its range.
+// Writes ops, annotations and Python frames as NVTX ranges. Scripts see their names; the JSON
+// payload of a range has the other facts about an op.
 
 #include <nlohmann/json.hpp>
 
@@ -10,7 +10,7 @@ namespace foretrace {
 
 namespace {
 
-/// As in the table ENUM_NSYS_EVENT_TYPE.
+/// Numbers of the table ENUM_NSYS_EVENT_TYPE.
 constexpr std::int64_t kCategoryName = 33;
 constexpr std::int64_t kMark = 34;
 constexpr std::int64_t kPushPopRange = 59;

@@ -1,11 +1,10 @@
 #pragma once
 
-// A trace as the tables that Nsight Systems exports to SQLite, so that scripts made for those run.
-// Ops, annotations and Python frames become NVTX ranges. Facts that have no place in a table are
-// put where other readers ignore them: in columns after the usual ones, in the category and the
-// JSON payload of a range, in META_DATA_EXPORT. Records without times are left out: segments and
-// blocks of an allocator, tensors, links, stacks; so are annotations of the device, which nsys
-// derives.
+// Writes a trace as the tables that Nsight Systems exports to SQLite, for scripts that use these
+// tables. Ops, annotations and Python frames become NVTX ranges. Facts without a place in a table
+// go where other readers ignore them: into columns after the usual ones, into the category and the
+// JSON payload of a range, into META_DATA_EXPORT. Left out are the segments and blocks of an
+// allocator, tensors, links and stacks, as well as annotations of the device, which nsys derives.
 
 #include <cstdint>
 #include <map>
@@ -18,10 +17,10 @@
 
 namespace foretrace {
 
-/// Context of every row: the tables have contexts, a trace does not.
+/// The context in every row, because the tables need one and a trace has none.
 inline constexpr std::int64_t kContext = 1;
 
-/// The table StringIds while it fills.
+/// Writes the table StringIds and assigns an id to each text on its first use.
 class NsysTexts {
  public:
   NsysTexts(SqliteWriter& writer, const Names& names);
@@ -32,12 +31,12 @@ class NsysTexts {
  private:
   const Names& names_;
   SqliteInsert rows_;
-  std::vector<std::int64_t> ids_;  ///< Ids of names; -1: not yet assigned.
+  std::vector<std::int64_t> ids_;  ///< Ids of names; -1 if not yet assigned.
   std::map<std::string, std::int64_t, std::less<>> others_;
   std::int64_t next_ = 0;
 };
 
-/// Numbers of 24 bits for threads: their own where they fit and are the only ones.
+/// Assigns 24-bit ids to threads: their own ids if these fit and are unique.
 class NsysThreads {
  public:
   explicit NsysThreads(const Trace& trace);

@@ -1,4 +1,4 @@
-// Waits, the records of events they wait for, and the memory that a program took and gave back.
+// Writes waits, the event records that they wait for, and allocations and frees of memory.
 
 #include <tuple>
 
@@ -63,7 +63,8 @@ void NsysExport::write_waits() {
           recorded.try_emplace({record.event, record.wait_on_stream, record.wait_on_correlation},
                                static_cast<std::int64_t>(recorded.size()) + 1);
       sync = known->second;
-      // An event of which nothing is known was recorded before the recording, and has no row.
+      // If the event's stream and call are unknown, it was recorded before profiling began and has
+      // no row.
       if (added && (record.wait_on_stream != kNone || record.wait_on_correlation != 0)) {
         events.add({std::int64_t{0}, device_of_stream(record.wait_on_stream), kContext,
                     std::nullopt, id_of_stream(record.wait_on_stream),
@@ -98,7 +99,7 @@ void NsysExport::write_memory() {
   for (const MemoryRecord& record : trace_.memory) {
     if (!is_recorded(record)) continue;
     const auto none = std::nullopt;
-    // A caching allocator relates to its blocks as a pool of the driver does.
+    // The blocks of a caching allocator are written like blocks of a driver's pool.
     const bool pooled = record.action == MemoryAction::block;
     const std::optional<std::int64_t> stream =
         record.stream == kNone ? none : std::optional(trace_.streams[record.stream].id);

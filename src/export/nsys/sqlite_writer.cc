@@ -20,7 +20,8 @@ SqliteWriter::SqliteWriter(const std::string& path) : path_(path), file_(path) {
   const int opened = sqlite3_open_v2(place.c_str(), &database, flags, nullptr);
   database_.reset(database);
   if (opened != SQLITE_OK) fail();
-  // Nobody else sees the file before it has its name, and an incomplete one is discarded.
+  // No journal or locks are needed: nobody else sees the file before it has its final name, and an
+  // incomplete file is discarded.
   run("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; BEGIN");
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// A SQLite database, written in one transaction into a new file (base/files/new_file.h). For a pipe
-// or device it is made in memory first.
+// Writes a SQLite database in one transaction into a new file (base/files/new_file.h). For a pipe
+// or a device, the database is built in memory first.
 
 #include <cstdint>
 #include <initializer_list>
@@ -19,13 +19,14 @@ namespace foretrace {
 
 class SqliteWriter {
  public:
-  /// Throws Error if a file cannot be made there.
+  /// Throws Error if no file can be created at `path`.
   explicit SqliteWriter(const std::string& path);
   SqliteWriter(const SqliteWriter&) = delete;
   SqliteWriter& operator=(const SqliteWriter&) = delete;
 
   void run(const std::string& sql);
-  /// Gives the file its name. All inserts must be destroyed first.
+  /// Commits the transaction and gives the file its final name. REQUIRES: all inserts are
+  /// destroyed.
   void finish();
 
  private:
@@ -55,16 +56,16 @@ class Cell {
   enum class Kind : std::uint8_t { none, number, text };
   Kind kind_ = Kind::none;
   std::int64_t number_ = 0;
-  std::string_view text_;  ///< Must live until the row is added.
+  std::string_view text_;  ///< REQUIRES: the text lives until the row is added.
 };
 
-/// Rows for one table, which is made first.
+/// Creates a table and inserts its rows.
 class SqliteInsert {
  public:
-  /// `columns` as in CREATE TABLE: "id INTEGER NOT NULL, name TEXT".
+  /// `columns` has the syntax of CREATE TABLE: "id INTEGER NOT NULL, name TEXT".
   SqliteInsert(SqliteWriter& writer, std::string_view table, std::string_view columns);
 
-  /// As many cells as the table has columns.
+  /// Adds a row. REQUIRES: there are as many cells as the table has columns.
   void add(std::initializer_list<Cell> cells);
 
  private:

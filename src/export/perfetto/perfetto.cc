@@ -1,11 +1,12 @@
-// A trace as Perfetto's TrackEvents, which its viewer opens faster than JSON and without its
-// losses: times in nanoseconds, units of counters, and slices that overlap in rows of their own.
+// Writes a trace as Perfetto's TrackEvents. Perfetto's viewer opens them faster than JSON, and they
+// have what JSON lacks: times in nanoseconds, units of counters, and rows for overlapping slices.
 //
 //     process         threads       ops, ranges, frames and calls
 //     GPU 0           stream 7      kernels, copies and fills; ranges and waits beside them
 //                     memory        allocated and reserved bytes, as counters
-//     flows           from calls to what they launched, from forward ops to their backward, from
-//                     ranks that wait in a collective to the one that enters last
+//     flows           from calls to the work they launched, from forward ops to their backward,
+//     from
+//                     ranks that wait in a collective to the rank that enters last
 //
 // The arguments of a slice contain all fields of its record, under the names of PyTorch's profiler,
 // so that reading the file back gives the records again.
@@ -24,7 +25,8 @@
 namespace foretrace {
 namespace {
 
-/// One begin or end or moment, when all are put in order.
+/// The begin or end of a slice, or an instant. All of them are sorted by time before they are
+/// written.
 struct Moment {
   std::int64_t time_ns = 0;
   std::uint64_t track = 0;
@@ -32,7 +34,7 @@ struct Moment {
   enum class What : std::uint8_t { host, device, sync, end, memory, link } what = What::end;
 };
 
-// Tracks are numbered by kind, index and row.
+// The id of a track consists of its kind, an index and a row.
 enum class Of : std::uint64_t {
   file = 1,
   process,
@@ -138,12 +140,13 @@ class PerfettoExport {
     return track_id(Of::counters, device_track >> 28U & 0xfffffffU, which);
   }
 
-  /// The device of a stream; none for kNoStream.
+  /// The track of a stream's device; 0 for kNoStream.
   std::uint64_t parent_of(std::uint64_t stream) const {
     return stream == kNoStream ? 0 : devices_.at(trace_.streams[stream].device);
   }
 
-  /// Rows after the first are tracks of the same name.
+  /// Arranges slices in rows, each of which becomes a track of the same name, and adds their begins
+  /// and ends to `moments_`.
   void lay_out(std::vector<Slice>& slices, Of of, std::uint64_t which, Moment::What what,
                bool nests, std::string_view label) {
     const std::uint32_t rows = arrange(slices, nests);
@@ -307,15 +310,16 @@ class PerfettoExport {
     }
   }
 
-  static constexpr std::uint64_t kFirstWait = std::uint64_t{1} << 62U;  ///< Number of a flow.
+  static constexpr std::uint64_t kFirstWait = std::uint64_t{1} << 62U;  ///< Ids of flows above it.
 
   const Trace& trace_;
   PerfettoPackets& out_;
-  const RankView* view_;                           ///< nullptr for one rank.
-  std::map<std::int32_t, std::uint64_t> devices_;  ///< Their tracks.
+  const RankView* view_;                           ///< nullptr if the trace is of one rank.
+  std::map<std::int32_t, std::uint64_t> devices_;  ///< Track of each device.
   std::vector<Moment> moments_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> launched_;  ///< By correlation.
-  /// By device record: flows from collectives that wait to those of the rank that enters last.
+  /// Flows from collectives that wait to the collective of the rank that enters last: id and
+  /// whether the flow ends here, by device record.
   std::unordered_map<std::uint32_t, std::vector<std::pair<std::uint64_t, bool>>> waits_;
 };
 

@@ -7,7 +7,7 @@ constexpr std::uint64_t kSequence = 1;
 constexpr std::uint64_t kStateCleared = 1;  // TracePacket.SequenceFlags
 constexpr std::uint64_t kNeedsState = 2;
 constexpr std::uint64_t kRealTime = 1;  // BuiltinClock
-constexpr std::uint64_t kBootTime = 6;  // That of times without a clock.
+constexpr std::uint64_t kBootTime = 6;  // The clock of times that name no clock.
 constexpr std::int64_t kYear2001 = 1'000'000'000'000'000'000;
 
 ProtoWriter clock(std::uint64_t id, std::int64_t time_ns) {
@@ -22,13 +22,13 @@ ProtoWriter clock(std::uint64_t id, std::int64_t time_ns) {
 void PerfettoPackets::begin(std::int64_t origin_ns) {
   ProtoWriter snapshot;
   snapshot.add(1, clock(kBootTime, origin_ns));
-  // A clock that counts from 1970 is the time of day.
+  // So large an origin counts from 1970, so it is also the time of day.
   if (origin_ns > kYear2001) snapshot.add(1, clock(kRealTime, origin_ns));
   ProtoWriter packet;
   packet.add(6, snapshot);
   packet.add(10, kSequence);
   packet.add(13, kStateCleared);
-  packet.add(87, 1);  // First of its sequence.
+  packet.add(87, 1);  // The first packet of its sequence.
   write_packet(packet);
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// The packets of a Perfetto trace (protos/perfetto/trace of the project), all of one sequence:
-// texts are interned, so each is written once. Field numbers are those of the .proto files.
+// Writes the packets of a Perfetto trace (protos/perfetto/trace of that project). All packets
+// belong to one sequence, whose texts are interned, so each text is written once. Field numbers are
+// those of the .proto files.
 
 #include <cstdint>
 #include <string>
@@ -24,16 +25,18 @@ class PerfettoPackets {
  public:
   explicit PerfettoPackets(const std::string& path) : file_(path) {}
 
-  /// Says which clock times are of, and that texts are interned from here on. First of all.
+  /// Writes the first packet: it defines the clock of all times and starts the interning of texts.
+  /// REQUIRES: nothing has been written before.
   void begin(std::int64_t origin_ns);
 
-  /// A parent track; 0 means no parent. `process` and `thread` are ids.
+  // The following describe a track. `parent` is the id of another track, or 0 for none; siblings
+  // are ordered by `rank`; `process` and `thread` are the system's ids.
   void group(std::uint64_t uuid, std::string_view name, std::uint64_t parent, std::int32_t rank);
   void process(std::uint64_t uuid, std::int64_t process, std::string_view name);
   void thread(std::uint64_t uuid, std::int64_t process, std::int64_t thread, std::string_view name);
   void bytes_counter(std::uint64_t uuid, std::string_view name, std::uint64_t parent);
 
-  // An event is put together between event() and write_event().
+  // event() begins an event, the members after it add to the event, and write_event() writes it.
   void event(TrackEventType type, std::uint64_t track);
   void name(std::string_view text);
   void category(std::string_view text);

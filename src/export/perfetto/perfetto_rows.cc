@@ -6,7 +6,7 @@
 namespace foretrace {
 namespace {
 
-/// Returns whether `slice` may be drawn on top of the open slices of a row, and adds it to them.
+/// Adds `slice` to the open slices of a row. Returns false if it does not fit there.
 bool take(std::vector<std::int64_t>& open, const Slice& slice, bool nests) {
   while (!open.empty() && open.back() <= slice.start_ns) open.pop_back();
   if (!open.empty() && (!nests || open.back() < slice.end_ns)) return false;

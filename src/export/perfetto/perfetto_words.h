@@ -1,6 +1,7 @@
 #pragma once
 
-// The content of the slices of a Perfetto trace: names, categories and arguments of their records.
+// Writes the content of the slices of a Perfetto trace: the names, categories and arguments of
+// their records.
 
 #include <string_view>
 
@@ -12,7 +13,7 @@ namespace foretrace {
 /// Name and category of the event that describes the file itself.
 inline constexpr std::string_view kPerfettoHead = "foretrace";
 
-/// If two host records have the same times, the one with the greater depth is inside.
+/// The nesting depth of a kind: of two host records with the same times, the deeper one is inside.
 int perfetto_depth(HostKind kind);
 
 void describe_host(const Trace& trace, const HostRecord& record, PerfettoPackets& out);

@@ -1,7 +1,7 @@
 #pragma once
 
-// Protocol buffers without a schema: fields by their numbers, one after the other. A nested message
-// is written by itself first.
+// Writes protocol buffers without a schema: fields by their numbers, one after the other. To nest a
+// message, write it with a writer of its own and add that writer as a field.
 
 #include <cstdint>
 #include <string>
@@ -19,7 +19,7 @@ class ProtoWriter {
     varint(std::uint64_t{field} << 3U);
     varint(value);
   }
-  /// Also of int32: negative ones take ten bytes.
+  /// Adds an int32 or int64. Negative values take ten bytes.
   void add_signed(std::uint32_t field, std::int64_t value) {
     add(field, static_cast<std::uint64_t>(value));
   }

@@ -40,8 +40,8 @@ std::string_view state_name(BlockState state) {
   return "inactive";
 }
 
-/// "file:line name" taken apart. A path may have colons and blanks: the line is the first number
-/// between a colon and a blank.
+/// The parts of "file:line name". A path may contain colons and blanks: the line is the first
+/// number between a colon and a blank.
 struct Frame {
   std::string_view file, name;
   std::int64_t line = 0;
@@ -102,7 +102,7 @@ class SnapshotWriter {
   const Trace& trace_;
   const VizState& state_;
   PickleWriter out_;
-  std::vector<std::uint32_t> stacks_;  ///< Their indices in the pickle, if they were written.
+  std::vector<std::uint32_t> stacks_;  ///< Memo number of each stack; kNone before it is written.
   std::unordered_map<std::string_view, std::uint32_t> frames_;
 };
 
@@ -113,7 +113,7 @@ void SnapshotWriter::write_frame(const std::string& text) {
   out_.begin_dict();
   member("name", frame.name);
   member("filename", frame.file);
-  // PyTorch counts lines without a sign, so that no line, -1, is a very large one.
+  // PyTorch stores lines as unsigned numbers, so an unknown line, -1, is a very large number.
   out_.text("line"), out_.address(static_cast<std::uint64_t>(frame.line));
   out_.end();
   frames_.emplace(text, out_.remember());
@@ -226,7 +226,7 @@ void SnapshotWriter::write_annotations() {
   const auto later = [](const HostRecord* a, const HostRecord* b) {
     return a->start_ns + a->duration_ns > b->start_ns + b->duration_ns;
   };
-  std::vector<const HostRecord*> open;  // A heap by the end.
+  std::vector<const HostRecord*> open;  // A heap; the record that ends first is at the front.
   const auto close_until = [&](std::int64_t time) {
     while (!open.empty() && open[0]->start_ns + open[0]->duration_ns <= time) {
       write_annotation(*open[0], false);

@@ -1,6 +1,6 @@
 #pragma once
 
-// The content of a memory snapshot, as far as a trace has it.
+// The part of a memory snapshot's content that a trace provides.
 
 #include <cstdint>
 #include <string>
@@ -10,8 +10,7 @@
 
 namespace foretrace {
 
-/// One event of a device's history. Stacks are texts here, because those of a profiler's trace are
-/// made from the ops around the event.
+/// One event of a device's history.
 struct VizEvent {
   MemoryAction action = MemoryAction::block;
   bool frees = false;
@@ -19,7 +18,7 @@ struct VizEvent {
   std::int64_t bytes = 0;  ///< Never negative.
   std::int64_t time_us = 0;
   std::int64_t stream = 0;
-  std::uint32_t stack = 0;  ///< Into VizState::stacks.
+  std::uint32_t stack = 0;  ///< Index into VizState::stacks.
 };
 
 struct VizBlock {
@@ -41,19 +40,20 @@ struct VizSegment {
 };
 
 struct VizState {
-  /// "file:line name" for each frame, innermost first. Number 0 is the empty stack.
+  /// For each stack, its frames as "file:line name", innermost first. Stack 0 is empty. Frames are
+  /// texts, because stacks of a profiler's trace are made from the ops around the event.
   std::vector<std::vector<std::string>> stacks = {{}};
   std::vector<VizSegment> segments;
   std::vector<std::vector<VizEvent>> histories;  ///< By device.
   bool has_times = true;
 };
 
-/// From a trace that was a snapshot: its state.
+/// Takes the state of a trace that was read from a snapshot.
 VizState state_of_snapshot(const Trace& trace);
 
-/// From a profiler's trace with memory events: blocks alive at its end lie in segments, which the
-/// profiler does not record, so segments are made around the blocks. Throws Error if the events
-/// have no addresses.
+/// Derives the state from a profiler's trace with memory events. The profiler does not record
+/// segments, so segments are made around the blocks that are in use at its end. Throws Error if the
+/// events have no addresses.
 VizState state_of_events(const Trace& trace);
 
 }  // namespace foretrace

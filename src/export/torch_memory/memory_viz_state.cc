@@ -23,7 +23,7 @@ std::vector<std::string> frames_of(std::string_view stack) {
   return frames;
 }
 
-/// Stacks by the number of their text.
+/// Converts each stack of the trace to frames once, and returns its index in VizState::stacks.
 class Stacks {
  public:
   Stacks(const Trace& trace, VizState& state) : trace_(trace), state_(state) {}
@@ -63,7 +63,7 @@ std::vector<VizEvent>& history_of(std::int16_t device, VizState& state) {
   return state.histories[at];
 }
 
-/// The ops around each memory event, innermost first, as numbers of stacks.
+/// Makes a stack from the ops around each memory event, innermost first.
 class EnclosingOps {
  public:
   EnclosingOps(const Trace& trace, VizState& state) : trace_(trace), state_(state) {
@@ -83,7 +83,7 @@ class EnclosingOps {
     open_.resize(hosts_.size());
   }
 
-  /// Times must not decrease on a thread.
+  /// The index of the stack at a time. REQUIRES: times do not decrease on a thread.
   std::uint32_t at(std::uint16_t thread, std::int64_t time) {
     std::vector<std::uint32_t>& open = open_[thread];
     const std::vector<std::uint32_t>& all = hosts_[thread];
@@ -118,7 +118,7 @@ class EnclosingOps {
     return found->second;
   }
 
-  /// "train.py(88): step" is the profiler's form of a Python frame.
+  /// A host record as a frame: "train.py:88 step" for the profiler's "train.py(88): step".
   std::string frame(std::uint32_t host) const {
     const HostRecord& record = trace_.hosts[host];
     const std::string_view name = trace_.names[record.name];
@@ -140,7 +140,7 @@ class EnclosingOps {
   std::map<std::vector<NameId>, std::uint32_t> numbers_;
 };
 
-/// Segments around blocks that are sorted by address: whole granules, joined where they touch.
+/// Makes segments around blocks: whole granules, joined if they touch.
 void place(const std::map<std::uint64_t, VizEvent>& live, std::int32_t device, VizState& state) {
   VizSegment* segment = nullptr;
   std::uint64_t end = 0;  // End of the blocks in the segment so far.
@@ -158,7 +158,7 @@ void place(const std::map<std::uint64_t, VizEvent>& live, std::int32_t device, V
   for (const auto& [address, event] : live) {
     const auto size = static_cast<std::uint64_t>(event.bytes);
     if (segment != nullptr && address < end)
-      continue;  // An allocator does not return such addresses.
+      continue;  // Overlaps the block before it, which no allocator does.
     const std::uint64_t first = address / kGranule * kGranule;
     const std::uint64_t last = (address + size + kGranule - 1) / kGranule * kGranule;
     if (segment == nullptr || first > segment_end()) {
@@ -177,7 +177,8 @@ void place(const std::map<std::uint64_t, VizEvent>& live, std::int32_t device, V
   if (segment != nullptr) fill(segment_end());
 }
 
-/// The bytes in use on a device before the first of its events, without blocks that events free.
+/// Computes the bytes in use on a device before its first event, without the blocks that events
+/// free.
 class InUseBefore {
  public:
   void add(const MemoryRecord& record) {
@@ -194,7 +195,7 @@ class InUseBefore {
     }
   }
 
-  /// Placed as one block after all others.
+  /// Adds these bytes as one block after all others.
   void place(std::int32_t device, VizState& state) const {
     if (level_ <= known_) return;
     VizSegment& segment = state.segments.emplace_back();

@@ -1,12 +1,12 @@
 #pragma once
 
 // Writes a pickle of plain data, protocol 4, to a file. Uses only the opcodes that Python itself
-// uses for such data, because other readers of these files know no others. Texts, and anything else
-// the caller marks, are written once and referred to afterwards.
+// uses for such data, because other readers of these files know no others. A text, or a value
+// passed to remember(), is written once and referred to afterwards.
 //
 //     writer.begin_dict();
 //     writer.text("size"), writer.integer(512);
-//     writer.end_dict();
+//     writer.end();
 
 #include <cstdint>
 #include <string>
@@ -20,7 +20,8 @@ namespace foretrace {
 
 class PickleWriter {
  public:
-  /// Throws Error if the file cannot be written or grows beyond the limit of PyTorch's viewer.
+  /// This and all other members throw Error if the file cannot be written or grows beyond the limit
+  /// of PyTorch's viewer.
   explicit PickleWriter(std::string path);
   PickleWriter(const PickleWriter&) = delete;
   PickleWriter& operator=(const PickleWriter&) = delete;
@@ -34,13 +35,13 @@ class PickleWriter {
 
   void begin_list() { begin(']', 'e', 1); }
   void begin_dict() { begin('}', 'u', 2); }
-  /// `end()` closes the container begun last; the values in between are its elements, or keys and
+  /// Closes the container begun last. The values in between are its elements, or its keys and
   /// values.
   void end();
-  /// A tuple of the last two values.
+  /// Joins the last two values into a tuple.
   void pair();
 
-  /// A number by which the value written last can be used again.
+  /// Returns a number by which again() repeats the value written last.
   std::uint32_t remember();
   void again(std::uint32_t number);
 
@@ -56,7 +57,8 @@ class PickleWriter {
 
   void begin(char make, char add, std::size_t per);
   void put(char opcode) { before_value(), bytes_ += opcode; }
-  /// Elements are added a few at a time, so that no reader needs a stack for all of them.
+  /// Prepares for a value. Adds the elements of a container in batches, so that readers do not need
+  /// a stack for all of them.
   void before_value();
   void little_endian(std::uint64_t value, int bytes);
   void flush();

@@ -1,8 +1,9 @@
 #pragma once
 
-// Records of AMD's profilers, from any of their files: this numbers threads, streams and devices,
-// and makes times relative at the end. All of their files contain the same: dispatches of kernels,
-// copies, calls of HIP and HSA, ranges of roctx, allocations.
+// Builds a trace from the files of AMD's profilers. All of them contain the same kinds of records:
+// dispatches of kernels, copies, calls of HIP and HSA, ranges of roctx, allocations. This part,
+// which their readers share, numbers threads, streams and devices, and makes times relative at the
+// end.
 
 #include <cstdint>
 #include <map>
@@ -14,7 +15,7 @@
 
 namespace foretrace {
 
-/// From start to end, on the profiler's clock.
+/// An interval on the profiler's clock, in nanoseconds.
 struct AmdTimes {
   std::int64_t start = 0, end = 0;
 };
@@ -24,8 +25,7 @@ struct AmdAgent {
   std::int32_t ordinal = -1;  ///< The index among GPUs; -1 for a CPU.
 };
 
-/// The kind of call in a domain: the names that AMD's tools give to their domains begin with these
-/// words.
+/// The kind of the calls in a domain, by words that AMD's tools use in the names of domains.
 HostKind kind_of_domain(std::string_view domain);
 
 class AmdRecords {
@@ -35,25 +35,26 @@ class AmdRecords {
   std::uint16_t thread(std::int64_t process, std::int64_t id);
   std::uint16_t stream(std::int32_t device, std::int64_t id);
 
-  /// Adds an agent by the number that records refer to it with. GPUs get ordinals in the order of
-  /// their calls.
+  /// Adds an agent. Records refer to it by `number`. GPUs get ordinals in the order in which they
+  /// are added.
   void add_agent(std::int64_t number, bool is_gpu, Device device);
   AmdAgent agent(std::int64_t number) const;
 
-  /// Each adds a record and returns whether its times are possible.
+  /// Add a record. If its times are impossible, they count it, add nothing and return false.
   bool add_device(DeviceRecord record, AmdTimes times);
   bool add_host(HostRecord record, AmdTimes times);
 
-  /// `bytes` is 0 for a free: the size is that of the allocation at this address.
+  /// add_free() takes the size from the allocation at the same address. `bytes` counts only if that
+  /// allocation was not recorded; it is negative then, or 0 if unknown.
   void add_allocation(MemoryRecord record, std::int64_t time);
   void add_free(MemoryRecord record, std::int64_t time);
 
-  /// The direction of a copy between these agents, and the agent whose stream it is on.
+  /// The direction of a copy between these agents, and the ordinal of the GPU whose stream runs it.
   CopyDirection direction(std::int64_t from, std::int64_t to) const;
   std::int32_t device_of_copy(std::int64_t from, std::int64_t to) const;
 
-  /// Makes times relative to the first one, and notes oddities. Throws TraceError if there is no
-  /// record.
+  /// Makes times relative to the first one and adds notes about odd records. Throws TraceError if
+  /// there is no record.
   void finish();
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
 
-// The parts that read AMD's SQLite files; two families share a prefix of their tables.
+// Reads AMD's SQLite files. There are two families, whose tables have the same prefix.
 
 #include <cstdint>
 #include <string>
@@ -14,18 +14,18 @@
 
 namespace foretrace {
 
-/// Texts by their number, from a table (id, string).
+/// The texts of a table (id, string), by id.
 class RocpdStrings {
  public:
   RocpdStrings(const SqliteFile& file, std::string_view table, Names& names);
-  /// Empty for numbers without a text.
+  /// The empty name if no text has this id.
   NameId operator[](std::int64_t id) const;
 
  private:
   std::unordered_map<std::int64_t, NameId> names_;
 };
 
-/// Turns text from a database into valid UTF-8.
+/// Interns a text from a database as valid UTF-8, at most 1 MiB of it.
 NameId intern_text(std::string_view text, Names& names);
 
 /// Reads files of rocmProfileData (rpd): rocpd_api, rocpd_op, rocpd_api_ops, rocpd_string.
@@ -35,7 +35,7 @@ void read_rpd(const SqliteFile& file, Trace& trace);
 /// and so on. `guid` is the suffix of the table names, "_0a1b..." or empty.
 void read_rocpd(const SqliteFile& file, const std::string& guid, Trace& trace);
 
-/// Returns what follows "rocpd_string" in table names; several if files were merged.
+/// The suffixes of the tables "rocpd_string<guid>"; several if the file was merged from several.
 std::vector<std::string> guids_of(const SqliteFile& file);
 
 }  // namespace foretrace

@@ -1,5 +1,6 @@
-// rocmProfileData has one table each for calls and operations, joined by a third. The number of a
-// call is the correlation id of its operations. Ranges of roctx are calls named "UserMarker".
+// Reads files of rocmProfileData. They have a table of calls, a table of operations, and a third
+// one that joins the two. The id of a call is the correlation id of its operations. Ranges of roctx
+// are calls named "UserMarker".
 
 #include <algorithm>
 #include <optional>
@@ -21,7 +22,7 @@ struct Copy {
   bool pinned = false;
 };
 
-/// The direction by hipMemcpyKind, or by the type of the operation.
+/// The direction of a copy, from its hipMemcpyKind or else from the type of the operation.
 CopyDirection direction_of(std::int64_t kind, std::string_view type) {
   switch (kind) {
     case 0:
@@ -75,10 +76,10 @@ class RpdReader {
   AmdRecords records_;
   RocpdStrings strings_;
   std::optional<RocpdStrings> arguments_;
-  std::unordered_map<std::int64_t, std::int64_t> call_of_;  ///< By operation.
+  std::unordered_map<std::int64_t, std::int64_t> call_of_;  ///< Id of the call, by operation.
   std::unordered_map<std::int64_t, Launch> launches_;       ///< By call, or by operation.
   std::unordered_map<std::int64_t, Copy> copies_;
-  bool by_operation_ = false;  ///< Details belong to operations, as in the first version.
+  bool by_operation_ = false;  ///< Whether details belong to operations, as in the first version.
   std::int64_t barriers_ = 0;
 };
 

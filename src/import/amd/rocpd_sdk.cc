@@ -1,6 +1,7 @@
-// The database of rocprofiler-sdk. Each activity has a start and an end, either in its row or,
-// since version 4 of the schema, as numbers of rows in a table of times, with thread, agent and
-// queue in a table of tracks. Events join rows: their stack_id is the profiler's correlation id.
+// Reads the database of rocprofiler-sdk. The row of an activity has its start, end, thread, agent
+// and queue. Since version 4 of the schema it has ids instead, which refer to a table of times and
+// a table of tracks. Rows with the same stack_id in their event belong together: it is the
+// profiler's correlation id.
 
 #include <algorithm>
 
@@ -20,7 +21,7 @@ struct Event {
   NameId category{};
 };
 
-/// The columns for time and place; every table of activities has some of them.
+/// The columns with the time and place of an activity; every table of activities has some of them.
 constexpr std::string_view kWhere[] = {"start",    "end",       "start_id", "end_id",
                                        "track_id", "pid",       "tid",      "agent_id",
                                        "queue_id", "stream_id", "event_id"};
@@ -52,7 +53,7 @@ class SdkReader {
 
  private:
   std::string table(std::string_view name) const { return std::string(name) + guid_; }
-  /// Selects the columns of kWhere first.
+  /// Selects the columns of kWhere, followed by `more`.
   SqliteRows rows(std::string_view name, std::initializer_list<std::string_view> more) const {
     std::vector<std::string_view> columns(std::begin(kWhere), std::end(kWhere));
     columns.insert(columns.end(), more);
@@ -64,7 +65,7 @@ class SdkReader {
 
   using Numbers = std::unordered_map<std::int64_t, std::int64_t>;
   void read_numbers(std::string_view name, std::string_view column, Numbers& numbers) const;
-  /// Returns what a number stands for, or the number itself.
+  /// Returns the value with this id, or the id itself if there is none.
   static std::int64_t at(const Numbers& numbers, std::int64_t id) {
     const auto found = numbers.find(id);
     return found == numbers.end() ? id : found->second;
@@ -182,7 +183,7 @@ void SdkReader::read_kernels() {
     std::int64_t group[3], blocks[3];
     for (int i = 0; i < 3; ++i) {
       group[i] = std::max<std::int64_t>(row.integer(kWhereCount + 1 + i), 0);
-      // Sizes of the grid are in work-items.
+      // The grid is given in work-items, not in blocks.
       const std::int64_t items =
           std::clamp<std::int64_t>(row.integer(kWhereCount + 4 + i), 0, std::int64_t{1} << 40);
       blocks[i] = group[i] == 0 ? 0 : items / group[i] + (items % group[i] != 0 ? 1 : 0);

@@ -1,6 +1,6 @@
-// JSON of rocprofiler-sdk (rocprofv3 --output-format json): one object per process with
+// Reads the JSON of rocprofiler-sdk (rocprofv3 --output-format json): one object per process with
 //
-//     agents, kernel_symbols, strings      what records refer to by number
+//     agents, kernel_symbols, strings      tables that records refer to by number
 //     buffer_records, callback_records     one list per domain: kernel_dispatch, memory_copy,
 //                                          hip_api, hsa_api, marker_api, memory_allocation ...
 //
@@ -49,7 +49,8 @@ Trace RocprofDocument::read() {
   return std::move(trace_);
 }
 
-/// Calls `visit(key)` for each member; false if the text ends or is not JSON.
+/// Calls `visit(key)` for each member, which has to read the value. Returns false if the text ends
+/// or is not JSON.
 template <class Visit>
 bool RocprofDocument::each_in_object(Visit&& visit) {
   if (json_.peek() != '{') return false;
@@ -70,7 +71,8 @@ bool RocprofDocument::each_in_object(Visit&& visit) {
   }
 }
 
-/// Calls `visit()` before each element, which it has to read.
+/// Calls `visit()` for each element, which has to read it. Returns false if the text ends or is not
+/// JSON.
 template <class Visit>
 bool RocprofDocument::each_in_list(Visit&& visit) {
   if (json_.peek() != '[') return json_.skip_value();
@@ -126,7 +128,8 @@ bool RocprofDocument::read_metadata() {
   return true;
 }
 
-/// Reads names of operations by the number of their domain, and texts of markers by correlation id.
+/// Reads the names of operations, by the number of their domain, and the texts of markers, by
+/// correlation id.
 bool RocprofDocument::read_strings() {
   JsonValue value;
   if (!json_.read(value)) return false;
@@ -148,8 +151,8 @@ void RocprofDocument::note_cut() {
                    "at byte " + std::to_string(json_.offset()));
 }
 
-/// Names kernels by their symbol and calls by their domain, which may only follow at the end of the
-/// file.
+/// Names kernels by their symbol and calls by their operation. The tables of names may follow the
+/// records in the file, so this happens at the end.
 void RocprofDocument::resolve_names() {
   for (const auto& [record, symbol] : unnamed_kernels_) {
     const auto found = symbols_.find(symbol);
@@ -174,7 +177,7 @@ void RocprofDocument::resolve_names() {
       call.name = domain->operations[operation.number];
     }
   }
-  // Ids of calls and dispatches were kept in the same space as those of markers.
+  // Until here, markers needed their correlation id to find their text. They launch nothing.
   for (HostRecord& call : trace_.hosts) {
     if (call.kind == HostKind::annotation) call.correlation = 0;
   }

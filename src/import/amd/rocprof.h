@@ -24,7 +24,7 @@ class RocprofDocument {
   Trace read();
 
  private:
-  /// Numbers that stand for names: a domain, and one of its operations.
+  /// The number of a domain and of one of its operations.
   struct Operation {
     std::size_t kind = 0;
     std::size_t number = 0;
@@ -33,7 +33,7 @@ class RocprofDocument {
     std::string name;
     std::vector<NameId> operations;
   };
-  /// The members that records of any domain have, and those that only some have.
+  /// The members of a record of any domain; no domain has all of them.
   struct Record {
     Operation operation;
     AmdTimes times;

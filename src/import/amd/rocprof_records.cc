@@ -1,4 +1,4 @@
-// One record of rocprofiler-sdk at a time, and the tables that records refer to.
+// Reads single records of rocprofiler-sdk and the tables that they refer to.
 
 #include <algorithm>
 
@@ -26,7 +26,7 @@ void read_xyz(const JsonValue& value, std::int64_t (&sizes)[3]) {
   });
 }
 
-/// Numbers of calls count up from 1 and are far from using more than 32 bits.
+/// Converts a correlation id; 0 means none. The profiler counts calls from 1, so 32 bits suffice.
 std::uint32_t correlation(std::int64_t id) {
   return id > 0 ? static_cast<std::uint32_t>(static_cast<std::uint64_t>(id)) : 0;
 }
@@ -152,7 +152,7 @@ void RocprofDocument::add_kernel(const Record& record) {
   DeviceRecord kernel;
   kernel.correlation = record.correlation;
   kernel.external = record.external;
-  // Sizes of the grid are in work-items here.
+  // The grid is given in work-items, not in blocks.
   const auto blocks = [&](int i) -> std::int64_t {
     const std::int64_t items = record.grid[i], group = record.group[i];
     return group == 0 ? 0 : items / group + (items % group != 0 ? 1 : 0);
@@ -194,7 +194,8 @@ void RocprofDocument::add_call(std::string_view domain, const Record& record) {
     unnamed_calls_.emplace_back(trace_.hosts.size() - 1, record.operation);
 }
 
-/// Operations of this domain: 1 allocate, 2 allocate virtual memory, 3 free, 4 free virtual memory.
+/// The operations of this domain are 1 allocate, 2 allocate virtual memory, 3 free, 4 free virtual
+/// memory.
 void RocprofDocument::add_allocation(const Record& record) {
   MemoryRecord memory;
   memory.address = static_cast<std::uint64_t>(record.address);

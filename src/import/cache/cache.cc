@@ -46,9 +46,10 @@ std::string nanoseconds(const ::timespec& time) {
   return std::to_string(time.tv_sec) + "." + std::to_string(time.tv_nsec);
 }
 
-/// Returns a text that differs once the file has changed. A writer can reset its times, except for
-/// the time of the last status change; where a clock or a file system is too coarse for that,
-/// samples of the contents remain. Empty if this is not a file, or too short to be worth a copy.
+/// Returns a text that differs after every change of the file. A writer can reset the file's times,
+/// except for the time of the last status change; if the clock or the file system is too coarse to
+/// show a change there, samples of the contents show it. Returns an empty text if this is not a
+/// regular file, or if it is too short to be worth a copy.
 std::string fingerprint(const std::string& path) {
   struct stat found = {};
   if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return {};

@@ -1,7 +1,7 @@
 #pragma once
 
-// Copies of traces in our own format, which are read many times faster than JSON. A cache that
-// cannot be used is ignored: nothing here fails.
+// Caches traces in our own format, which is read many times faster than JSON. A cache that cannot
+// be used is ignored: nothing here throws because of it.
 
 #include <optional>
 #include <string>
@@ -11,15 +11,17 @@
 
 namespace foretrace {
 
-/// The copy of the trace in a file, or in a member of an archive, in the present state of the file.
+/// The cached copy of the trace in a file, or in a member of an archive. It is valid only for the
+/// contents that the file has at construction.
 class CachedCopy {
  public:
-  /// Without a folder there is no copy.
+  /// Caches nothing if `folder` is empty.
   CachedCopy(TraceFile file, std::string folder);
 
   /// Returns the trace if there is a copy of exactly this file.
   std::optional<Trace> read() const;
-  /// Keeps a copy if the file is long enough for that to matter and did not change meanwhile.
+  /// Writes a copy if the file is long enough to be worth it and has not changed since
+  /// construction.
   void write(const Trace& trace) const;
 
  private:
@@ -27,7 +29,7 @@ class CachedCopy {
 
   TraceFile file_;
   std::string folder_;
-  std::string place_;  ///< Empty: there cannot be a copy.
+  std::string place_;  ///< Path of the copy; empty if there cannot be one.
 };
 
 }  // namespace foretrace

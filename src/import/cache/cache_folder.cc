@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The limit of all copies together.
+/// Limit on the size of all copies together.
 constexpr std::int64_t kMostBytes = std::int64_t{2} << 30;
 /// Writing a copy takes seconds; an unfinished copy older than this was left by a killed writer.
 constexpr std::int64_t kLongestWriting = 3600;
@@ -25,13 +25,14 @@ constexpr std::size_t kDigits = 32;
 constexpr std::string_view kEnding = ".ftrace";
 constexpr ::mode_t kOthers = 077, kOthersWrite = 022;
 
-/// "0123456789abcdef0123456789abcdef.ftrace".
+/// Recognizes names such as "0123456789abcdef0123456789abcdef.ftrace".
 bool is_copy(std::string_view name) {
   return name.size() == kDigits + kEnding.size() && name.ends_with(kEnding) &&
          name.find_first_not_of("0123456789abcdef") == kDigits;
 }
 
-/// The same followed by ".XXXXXX", and perhaps preceded by a dot: a copy that is being written.
+/// Recognizes a copy that is being written: the name of a copy followed by ".XXXXXX", with or
+/// without a dot in front.
 bool is_unfinished(std::string_view name) {
   if (name.starts_with('.')) name.remove_prefix(1);
   const std::size_t end = kDigits + kEnding.size();

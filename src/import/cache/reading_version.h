@@ -4,8 +4,8 @@
 
 namespace foretrace {
 
-/// Digest of the sources of all readers, made when they are built: a copy that other readers made
-/// is never taken for what these would read.
+/// Digest of the sources of all importers, computed by the build. It is part of the key of a cached
+/// copy, so a copy made by other importers is never used.
 std::string_view reading_version();
 
 }  // namespace foretrace

@@ -33,7 +33,8 @@ const Entry& entry(const Entry (&table)[size], std::int64_t number) {
   return table[number >= 0 && number < static_cast<std::int64_t>(size) ? number : 0];
 }
 
-/// Versions are 1000 times the major one, so they have at least four digits.
+/// Removes a suffix such as "_v7000". Versions are 1000 times CUDA's major version, so they have at
+/// least four digits.
 std::string_view without_number(std::string_view call) {
   const std::size_t at = call.rfind("_v");
   if (at == std::string_view::npos || call.size() - at < 6) return call;

@@ -18,7 +18,7 @@ std::int64_t left_out_events(Trace& trace) {
       trace.memory, [&](const MemoryRecord& record) { return !sizes.take(record.bytes); }));
 }
 
-/// Impossible totals are read as missing.
+/// Treats impossible totals as missing (-1).
 std::int64_t forget_totals(Trace& trace) {
   std::int64_t forgotten = 0;
   for (MemoryRecord& record : trace.memory) {
@@ -36,7 +36,8 @@ bool is_believable(std::uint64_t address, std::int64_t bytes, BelievedSizes& siz
   return bytes >= 0 && static_cast<std::uint64_t>(bytes) <= room && sizes.take(bytes);
 }
 
-/// Blocks cover their segments, so they are accepted all or not at all.
+/// Removes all segments and blocks if one of them has an impossible size: blocks must cover their
+/// segments, so removing single ones would leave gaps. Returns the number of removed segments.
 std::int64_t left_out_segments(Trace& trace) {
   BelievedSizes sizes;
   const bool believable =
@@ -55,7 +56,7 @@ std::int64_t left_out_segments(Trace& trace) {
   return count;
 }
 
-/// Keeps copies and tensors without their size.
+/// Clears impossible sizes of copies, tensors, collectives and devices; keeps the records.
 std::int64_t forget_sizes(Trace& trace) {
   BelievedSizes copied, accessed;
   std::int64_t forgotten = 0;

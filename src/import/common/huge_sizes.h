@@ -1,7 +1,6 @@
 #pragma once
 
-// Sizes of memory that are too large to be true. Any sum of accepted sizes fits its type with room
-// to spare.
+// Rejects sizes of memory that are too large to be true. Sums of accepted sizes cannot overflow.
 
 #include <cstdint>
 
@@ -14,15 +13,17 @@ namespace foretrace {
 /// day to reach.
 class BelievedSizes {
  public:
-  /// Whether a size (below 0 where it is freed) is accepted; it is then added to the others.
+  /// Adds a size (negative if memory is freed) to the sum if it is within the limits. Returns false
+  /// otherwise.
   bool take(std::int64_t bytes);
 
  private:
   std::int64_t sum_ = 0;
 };
 
-/// Leaves out records with sizes that are not accepted, and counts them in the notes: memory events
-/// and segments with their blocks; copies, tensors and collectives stay without their size. Linear.
+/// Handles records with impossible sizes and counts them in the notes: removes memory events, and
+/// all segments with their blocks; copies, tensors and collectives stay, without their size. Takes
+/// linear time.
 void leave_out_huge_sizes(Trace& trace);
 
 }  // namespace foretrace

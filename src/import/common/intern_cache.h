@@ -1,8 +1,8 @@
 #pragma once
 
-// A cache before Names that recognizes most texts by comparing them with one candidate, which is
-// faster than hashing all of a long text: kernel names and call stacks have hundreds of bytes, and
-// the same few recur.
+// A cache in front of Names that recognizes most texts by comparing them with one candidate, which
+// is faster than hashing all of a long text: kernel names and call stacks have hundreds of bytes,
+// and the same few recur.
 
 #include <array>
 #include <cstdint>

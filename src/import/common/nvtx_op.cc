@@ -7,7 +7,7 @@ namespace foretrace {
 
 namespace {
 
-/// Names that begin only PyTorch's own ranges, for ranges without numbers.
+/// Prefixes that only PyTorch's own ranges have; they identify ops in ranges without numbers.
 constexpr std::string_view kSpaces[] = {
     "aten::",       "prims::", "prim::", "torch::autograd", "c10d::", "autograd::engine::",
     "torchvision::"};
@@ -16,7 +16,7 @@ void skip_blanks(std::string_view& text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
 }
 
-/// Takes "= 12" off `text`, if it begins so.
+/// Removes a number from the front of `text`. Returns nullopt if there is none.
 std::optional<std::int64_t> take_number(std::string_view& text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -25,7 +25,8 @@ std::optional<std::int64_t> take_number(std::string_view& text) {
   return value;
 }
 
-/// Takes a list with all its brackets off `text`, if it begins with one.
+/// Removes a list with its brackets from the front of `text` and returns it. Returns an empty text
+/// if there is none.
 std::string_view take_list(std::string_view& text) {
   if (text.empty() || text.front() != '[') return {};
   int depth = 0;
@@ -42,7 +43,7 @@ std::string_view take_list(std::string_view& text) {
   return {};
 }
 
-/// One ", key = value" at the front of `text`, into `op`.
+/// Moves one ", key = value" from the front of `text` into `op`. Returns false if there is none.
 bool take_part(std::string_view& text, NvtxOp& op, bool& stashed) {
   if (text.substr(0, 2) != ", ") return false;
   text.remove_prefix(2);
@@ -59,7 +60,8 @@ bool take_part(std::string_view& text, NvtxOp& op, bool& stashed) {
   if (key == "op_id") return op.record_function = *number, true;
   if (key == "stashed seq") return op.sequence = *number, stashed = true;
   if (key != "seq") return false;
-  // A backward op has a number of its own in addition to that of its forward op, which links it.
+  // A backward op has its own sequence number ("seq") in addition to the one of its forward op
+  // ("stashed seq"). The latter links the two.
   if (!stashed) op.sequence = *number;
   return true;
 }

@@ -5,7 +5,7 @@
 //     aten::add, seq = 12, op_id = 7, sizes = [[2, 3], [2, 3]], input_op_ids = [[6, 0]]
 //     AddBackward0, stashed seq=12
 //
-// Ranges of the profiled program itself are only names.
+// Ranges of the profiled program itself have only a name.
 
 #include <cstdint>
 #include <optional>
@@ -20,7 +20,8 @@ struct NvtxOp {
   std::string_view sizes = {};        ///< JSON text; empty if none.
 };
 
-/// The op that a range stands for, in parts of `text`; empty if the range is not an op of PyTorch.
+/// Parses the text of a range. The texts of the result are parts of `text`. Returns nullopt if the
+/// range is not an op of PyTorch.
 std::optional<NvtxOp> parse_nvtx_op(std::string_view text);
 
 }  // namespace foretrace

@@ -27,7 +27,7 @@ std::optional<std::int32_t> number_behind(const std::string& name, std::string_v
   return std::nullopt;
 }
 
-/// The name without folder, archive and the ending for its format.
+/// The name without its folder, its archive and the extensions of its format.
 std::string_view bare_name(std::string_view path) {
   std::string_view name = path.substr(path.find_last_of("/:") + 1);
   for (const std::string_view ending : {".gz", ".zst", ".json", ".et"}) {
@@ -51,8 +51,7 @@ std::optional<std::int32_t> rank_of_execution_trace(std::string_view path) {
   const std::string_view name = bare_name(path);
   const std::size_t digits = name.size() - (name.find_last_not_of("0123456789") + 1);
   if (digits == 0 || digits == name.size() || digits > kMostDigits) return std::nullopt;
-  // A number between dots is the version of a schema, except in files of Chakra, where it is a
-  // rank.
+  // A number between dots is the version of a schema, except in Chakra's files, where it is a rank.
   const char before = name[name.size() - digits - 1];
   const bool is_chakra = path.find(".et", path.find_last_of("/:") + 1) != std::string_view::npos;
   if (before != '_' && before != '-' && !(before == '.' && is_chakra)) return std::nullopt;

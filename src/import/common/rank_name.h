@@ -6,12 +6,12 @@
 
 namespace foretrace {
 
-/// The rank in the name of a file: "rank-3.pt.trace.json", "host_rank3_0.json",
-/// "worker3.169.pt.trace.json".
+/// The rank in the name of a file, such as "rank-3.pt.trace.json", "host_rank3_0.json" or
+/// "worker3.169.pt.trace.json". Returns nullopt if there is none.
 std::optional<std::int32_t> rank_in_name(std::string_view path);
 
-/// As above, or the number at the end of the name, as execution traces have it: "dlrm_eg_3.json",
-/// "final.3.et". A year is not a rank.
+/// Like rank_in_name(), but also accepts a number at the end of the name, which execution traces
+/// have: "dlrm_eg_3.json", "final.3.et". A year is not a rank.
 std::optional<std::int32_t> rank_of_execution_trace(std::string_view path);
 
 }  // namespace foretrace

@@ -21,8 +21,9 @@ void each_time(Trace& trace, Visit&& visit) {
   for (LinkRecord& record : trace.links) visit(record.time_ns);
 }
 
-/// Makes the first time 0 and sets the origin to it, where `base_ns` is time 0 of the file. The
-/// importer has left out times so far apart that their difference overflows.
+/// Makes all times relative to the first one and sets the origin to the first time plus `base_ns`,
+/// the time 0 of the file. REQUIRES: differences between times do not overflow; the importer leaves
+/// out times that are too far apart.
 inline void make_times_relative(Trace& trace, std::int64_t base_ns = 0) {
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   std::int64_t first = kNever;

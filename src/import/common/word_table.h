@@ -1,7 +1,8 @@
 #pragma once
 
-// Finds which of a few dozen known words a text is. Built by the compiler, looked up for every key
-// of every event: two multiplications and one comparison. The text must be readable for 8 bytes.
+// Maps a few dozen known words to values. The compiler builds the table; importers look up every
+// key of every event, which takes two multiplications and one comparison. At least 8 bytes must be
+// readable from the start of a text that is looked up.
 
 #include <array>
 #include <bit>
@@ -56,7 +57,7 @@ class WordTable {
     return count < 8 ? word & ((std::uint64_t{1} << (8 * count)) - 1) : word;
   }
 
-  /// Determines a text of up to 16 bytes completely.
+  /// The first and last 8 bytes and the size, which identify a text of up to 16 bytes.
   struct Ends {
     std::uint64_t first = 0, last = 0, size = 0;
     friend constexpr bool operator==(const Ends&, const Ends&) = default;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kGram = 8;         ///< Elements in a piece.
 constexpr std::size_t kCommon = 256;     ///< More frequent pieces do not identify a place.
-constexpr std::size_t kSamples = 65536;  ///< Number of pieces of `a` that vote.
+constexpr std::size_t kSamples = 65536;  ///< About this many pieces of a long `a` vote.
 constexpr std::int32_t kMostEdits = 512;
 constexpr std::int32_t kNowhere = -(1 << 30);
 
@@ -42,8 +42,8 @@ struct Start {
   std::size_t a = 0, b = 0;
 };
 
-/// Calls `visit` with the places in `a` and `b` of each piece they share, and with how often it
-/// occurs in `b`.
+/// Calls `visit` with the places in `a` and `b` of each shared piece and the number of its
+/// occurrences in `b`.
 template <class Visit>
 void each_shared(const std::vector<std::uint32_t>& a, const std::vector<Piece>& pieces,
                  std::size_t size, Visit&& visit) {
@@ -59,8 +59,8 @@ void each_shared(const std::vector<std::uint32_t>& a, const std::vector<Piece>& 
   }
 }
 
-/// Where both are at the same point: at the rarest piece on the diagonal with the most votes, in
-/// the stretch of diagonals with the most votes.
+/// Finds a pair of matching places: at the rarest shared piece on the diagonal with the most votes,
+/// within the stretch of diagonals with the most votes.
 Start find_start(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
   constexpr std::size_t kStretch = 256;
   const std::size_t size = std::min({kGram, a.size(), b.size()});
@@ -77,7 +77,7 @@ Start find_start(const std::vector<std::uint32_t>& a, const std::vector<std::uin
   }
   std::vector<std::uint32_t> votes(2 * kStretch);
   const auto vote_of = [&](std::size_t i, std::size_t j) {
-    return diagonal(i, j) - best * kStretch;  // This wraps if it is before.
+    return diagonal(i, j) - best * kStretch;  // Wraps if the diagonal is before the stretch.
   };
   each_shared(a, pieces, size, [&](std::size_t i, std::size_t j, std::size_t) {
     if (vote_of(i, j) < votes.size()) ++votes[vote_of(i, j)];
@@ -94,7 +94,7 @@ Start find_start(const std::vector<std::uint32_t>& a, const std::vector<std::uin
   return start;
 }
 
-/// A sequence, from some element on to the end or back to the front.
+/// A view of a sequence from one element to the end, or backward from one element to the front.
 class Side {
  public:
   static Side onward(const std::vector<std::uint32_t>& all, std::size_t from) {
@@ -124,7 +124,8 @@ class EditScript {
  public:
   EditScript(Side a, Side b) : a_(a), b_(b) {}
 
-  /// Runs until `a` or the edits are used up; end_x() and end_y() then return how far it came.
+  /// Runs until `a` or the allowed number of edits is used up. Then end_x() and end_y() return how
+  /// many elements of `a` and `b` it has aligned.
   void run() {
     while (!grow_level() && levels() < kMostEdits) {
     }
@@ -132,7 +133,7 @@ class EditScript {
   std::int32_t end_x() const { return end_x_; }
   std::int32_t end_y() const { return end_x_ - end_diagonal_; }
 
-  /// Calls `visit` with the places of each match, last first.
+  /// Calls `visit` with the places of each match, from the last to the first.
   template <class Visit>
   void each_match(Visit&& visit) const {
     std::int32_t x = end_x_;
@@ -162,13 +163,13 @@ class EditScript {
   bool comes_from_above(std::int32_t level, std::int32_t diagonal) const {
     return furthest(level - 1, diagonal + 1) > furthest(level - 1, diagonal - 1);
   }
-  /// Where a level enters a diagonal, before its matches.
+  /// The place in `a` at which a level enters a diagonal, before the matches on it.
   std::int32_t entry(std::int32_t level, std::int32_t diagonal) const {
     return comes_from_above(level, diagonal) ? furthest(level - 1, diagonal + 1)
                                              : furthest(level - 1, diagonal - 1) + 1;
   }
 
-  /// True when all of `a` is used up.
+  /// Allows one more edit. Returns true if all of `a` is used up.
   bool grow_level() {
     const std::int32_t level = levels();
     std::vector<std::int32_t> reached(static_cast<std::size_t>(2 * level + 1), kNowhere);
@@ -185,7 +186,7 @@ class EditScript {
       end_x_ = x;
       end_diagonal_ = diagonal;
     }
-    if (best == kNowhere) return true;  // Both are used up.
+    if (best == kNowhere) return true;  // Both sequences are used up.
     furthest_.push_back(std::move(reached));
     return done;
   }
@@ -196,7 +197,8 @@ class EditScript {
   std::int32_t end_diagonal_ = 0;
 };
 
-/// Calls `visit` with the distances from the front of each match.
+/// Aligns `a` and `b` from their fronts. Calls `visit` with the distances of each match from the
+/// fronts.
 template <class Visit>
 void extend(Side a, Side b, Visit&& visit) {
   std::int32_t from_a = 0, from_b = 0;

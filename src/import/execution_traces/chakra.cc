@@ -18,7 +18,7 @@ bool is_printable(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f; });
 }
 
-/// A name, followed by the rest of a message.
+/// Whether `message` is valid and begins with a name.
 bool is_attribute(std::string_view message) {
   ProtoReader fields(message);
   if (!fields.next() || fields.number() != 1 || !is_printable(fields.bytes())) return false;
@@ -27,7 +27,7 @@ bool is_attribute(std::string_view message) {
   return !fields.damaged();
 }
 
-/// Fields 1 and 2 as in the message about the file: a version and attributes.
+/// Whether `message` describes a file: field 1 is a version, and the others are attributes.
 bool is_metadata(std::string_view message) {
   ProtoReader fields(message);
   while (fields.next()) {
@@ -37,7 +37,7 @@ bool is_metadata(std::string_view message) {
   return !fields.damaged();
 }
 
-/// Whether the fields of a node come first; `message` may end early.
+/// Whether `message` begins with a field of a node; it may end early.
 bool begins_as_node(std::string_view message) {
   ProtoReader fields(message);
   if (!fields.next()) return false;
@@ -79,12 +79,14 @@ class ChakraFile {
       if (!message) return;
       if (nodes_.add(*message)) continue;
       if (damaged_++ == 0) first_damaged_ = offset;
-      // After a wrong length, the rest is out of step and contains no nodes.
+      // After a wrong length, the reader no longer finds the starts of messages, so no nodes
+      // follow.
       if (damaged_ > kMostDamaged && damaged_ > static_cast<std::int64_t>(nodes_.count())) return;
     }
   }
 
-  /// An impossible length ends the file as its end does: everything before it is valid.
+  /// Returns the next message, or nullopt at the end of the file or at an impossible length,
+  /// because everything before it is valid.
   std::optional<std::string_view> next() {
     try {
       return stream_.delimited();

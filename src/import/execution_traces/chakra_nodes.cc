@@ -15,14 +15,14 @@ namespace {
 constexpr std::int64_t kMostMicros = 4'000'000'000'000'000;
 constexpr std::size_t kMostMetadata = 256;
 
-/// A JSON text followed by the zeros that a JsonCursor looks ahead into.
+/// A JSON text followed by the zero bytes that a JsonCursor requires.
 class PaddedJson {
  public:
   explicit PaddedJson(std::string_view python) : text_(json_from_python(python)) {
     size_ = text_.size();
     text_.append(TextWindow::kPadding, '\0');
   }
-  /// Empty if the text is not JSON.
+  /// Has kind ValueKind::none if the text is not JSON.
   JsonValue value() const {
     JsonCursor cursor(text_.data(), text_.data() + size_);
     JsonValue value;
@@ -34,7 +34,7 @@ class PaddedJson {
   std::size_t size_ = 0;
 };
 
-/// inputs or outputs: three texts, each a list.
+/// The inputs or outputs of a node: three texts, each a list.
 struct Slots {
   std::string_view values, shapes, types;
 };
@@ -62,7 +62,7 @@ std::int64_t whole(double number) {
   return number > -kMost && number < kMost ? static_cast<std::int64_t>(number) : 0;
 }
 
-/// The number in an attribute, of whatever type; `fields` is at its value.
+/// The number in an attribute, of any type. REQUIRES: `fields` is at the value of the attribute.
 std::int64_t number_of(const ProtoReader& fields) {
   switch (fields.number()) {
     case 3:
@@ -118,7 +118,7 @@ constexpr WordTable<Attribute, 64> kAttributes{
     {"duration_ns", Attribute::duration_ns},
 };
 
-/// CollectiveCommType, by the names that profilers give.
+/// Chakra's CollectiveCommType as profilers spell it; the number is the index.
 constexpr std::string_view kCollectives[] = {"allreduce", "reduce",         "allgather",
                                              "gather",    "scatter",        "broadcast",
                                              "alltoall",  "reduce_scatter", "reduce_scatter_block",
@@ -129,7 +129,7 @@ constexpr std::string_view kCollectives[] = {"allreduce", "reduce",         "all
 struct ChakraNodes::Draft {
   ChakraNode node;
   std::string_view name;
-  std::string_view inputs, outputs;  ///< Messages.
+  std::string_view inputs, outputs;  ///< Messages that are not parsed yet.
   std::int64_t start_micros = 0, duration_micros = 0;
   std::map<Attribute, std::int64_t> numbers;
   std::string group;
@@ -154,8 +154,8 @@ bool ChakraNodes::add(std::string_view message) {
   node.thread = draft.number(Attribute::thread, 0);
   node.stream = draft.number(Attribute::stream, -1);
   node.scope = draft.number(Attribute::scope, 0);
-  // A device node without a record function has nothing of the op that launched it: its thread is
-  // really its stream.
+  // The converter copies the record function and the thread of the launching op. A device node
+  // without a record function has not got them, so its "thread" is its stream.
   node.has_stream_only = draft.has(Attribute::thread) && !draft.has(Attribute::record_function);
   if (node.is_communication()) describe_communication(draft);
   if (node.on_device) {
@@ -240,7 +240,7 @@ void ChakraNodes::read_attribute(std::string_view message, Draft& draft) {
 }
 
 void ChakraNodes::set_attribute(std::string_view name, const ProtoReader& value, Draft& draft) {
-  // A WordTable reads eight bytes of any word.
+  // A WordTable reads eight bytes, even of a shorter word.
   char padded[32] = {};
   if (name.size() > sizeof padded - 8) return;
   std::copy(name.begin(), name.end(), padded);
@@ -274,7 +274,8 @@ void ChakraNodes::describe_op(Draft& draft) {
   tensors_.add(number, outputs.arguments(), true);
 }
 
-/// A device node repeats the arguments of its op, which give the device, and the bytes of a copy.
+/// Sets the device and the size of a copy. A device node repeats the arguments of its op, which
+/// contain both.
 void ChakraNodes::describe_device_node(Draft& draft) {
   const std::size_t before = trace_.tensors.size();
   const PaddedArguments outputs(read_slots(draft.outputs));
@@ -307,7 +308,7 @@ void ChakraNodes::describe_communication(Draft& draft) {
   } else if (type < std::size(kCollectives)) {
     details.collective = names_.intern(kCollectives[type]);
   }
-  // The size is in bytes, and a byte is an element.
+  // The file gives the size in bytes, so the element type is a byte.
   details.dtype = names_.intern("Byte");
   details.in_elements = std::max<std::int64_t>(0, draft.number(Attribute::communication_size, 0));
   details.group = names_.intern(draft.group);
@@ -317,7 +318,8 @@ void ChakraNodes::describe_communication(Draft& draft) {
   trace_.collectives.push_back(details);
 }
 
-/// Field 1 is the version; in the oldest files it is an attribute, and field 2 is missing.
+/// Field 1 is the version and field 2 an attribute. In the oldest files field 1 is an attribute,
+/// and field 2 is missing.
 void ChakraNodes::add_metadata(std::string_view message) {
   for (ProtoReader fields(message); fields.next();) {
     const bool is_version = fields.number() == 1 && !fields.bytes().starts_with('\n');

@@ -13,7 +13,8 @@ class ChakraNodes {
   explicit ChakraNodes(Trace& trace)
       : trace_(trace), names_(trace.names), tensors_(trace, names_) {}
 
-  /// False if the message is damaged or not a node; then nothing was added.
+  /// Adds the node in a message. Returns false, and adds nothing, if the message is damaged or not
+  /// a node.
   bool add(std::string_view message);
   void add_metadata(std::string_view message);
 
@@ -22,7 +23,7 @@ class ChakraNodes {
   void write_notes();
 
  private:
-  /// The message of one node, as views into it.
+  /// A node while its message is parsed; its texts are views into the message.
   struct Draft;
 
   bool read_fields(std::string_view message, Draft& draft);

@@ -1,4 +1,4 @@
-// When the nodes of a Chakra file run, and what they wait for.
+// Determines when the nodes of a Chakra file run and what they wait for.
 
 #include <algorithm>
 #include <functional>
@@ -11,7 +11,7 @@ namespace foretrace {
 
 namespace {
 
-/// The number of the node with this id; kNone if there is none.
+/// The index of the node with this id; kNone if there is none.
 std::uint32_t find_node(const std::vector<ChakraNode>& nodes, std::uint64_t id) {
   const auto found = std::lower_bound(
       nodes.begin(), nodes.end(), id,
@@ -24,9 +24,10 @@ bool is_among(const std::vector<std::uint64_t>& ids, std::uint64_t id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-/// The CPU node that launched this device work. Both kinds of dependency name it, in files of
-/// different age next to others: the caller if the data depends on it too, else the first CPU node
-/// that the data depends on.
+/// The CPU node that launched this device work, or kNone. It may be a control or a data dependency,
+/// depending on the age of the file, and there are other dependencies beside it. Prefers a CPU node
+/// that is both, then the first CPU node among the data dependencies, then among the control
+/// dependencies.
 std::uint32_t launcher_of(const std::vector<ChakraNode>& nodes, const ChakraNode& node) {
   const auto first_cpu = [&](const std::vector<std::uint64_t>& ids, auto&& condition) {
     for (const std::uint64_t id : ids) {
@@ -36,7 +37,7 @@ std::uint32_t launcher_of(const std::vector<ChakraNode>& nodes, const ChakraNode
     }
     return kNone;
   };
-  constexpr std::size_t kMostCallers = 16;  // Usually there is one.
+  constexpr std::size_t kMostCallers = 16;  // Usually there is one caller.
   if (node.control.size() > kMostCallers) return first_cpu(node.data, [](auto) { return true; });
   const auto any = [](std::uint64_t) { return true; };
   const auto in_data = [&](std::uint64_t id) { return is_among(node.data, id); };
@@ -45,7 +46,8 @@ std::uint32_t launcher_of(const std::vector<ChakraNode>& nodes, const ChakraNode
   return first_cpu(node.control, any);
 }
 
-/// Where device nodes are named as callers, the ids belong to an earlier numbering.
+/// Whether the control dependencies use an earlier numbering of the nodes. Then they name device
+/// nodes as callers of CPU nodes, which is impossible.
 bool control_is_stale(const std::vector<ChakraNode>& nodes) {
   return std::any_of(nodes.begin(), nodes.end(), [&](const ChakraNode& node) {
     if (node.on_device) return false;
@@ -74,7 +76,7 @@ class Schedule {
       if (waits_[i] == 0) ready_.push(i);
     }
     std::vector<bool> done(nodes_.size());
-    std::size_t first = 0;  // All before it are done.
+    std::size_t first = 0;  // All nodes before it are done.
     std::int64_t forced = 0;
     for (std::size_t count = 0; count < nodes_.size(); ++count) {
       if (ready_.empty()) {
@@ -121,14 +123,15 @@ class Schedule {
   const ChakraLinks& links_;
   std::vector<std::uint32_t> waits_;
   std::vector<std::vector<std::uint32_t>> dependents_;
-  /// The smallest id first, as that is the order in which the program ran.
+  /// The node with the smallest id is first, because ids follow the order in which the program ran.
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready_;
-  std::map<std::pair<bool, std::int64_t>, std::int64_t> lanes_;  ///< When each lane is free.
+  std::map<std::pair<bool, std::int64_t>, std::int64_t> lanes_;  ///< The time each lane is free.
   ChakraTimes times_;
 };
 
-/// Starts as recorded. In some files device nodes carry the time of their launch; a stream still
-/// runs one at a time.
+/// Takes the recorded starts. In some files a device node has the time of its launch instead, so
+/// the nodes of a stream may overlap; then a node is delayed until the one before it on the stream
+/// ends.
 ChakraTimes recorded_times(const std::vector<ChakraNode>& nodes, Notes& notes) {
   ChakraTimes times;
   times.awaited.assign(nodes.size(), kNone);
@@ -158,7 +161,7 @@ ChakraTimes recorded_times(const std::vector<ChakraNode>& nodes, Notes& notes) {
   return times;
 }
 
-/// Counts ids that no node has.
+/// Adds the data dependencies of node `i`. Counts ids without a node in `missing`.
 void link_data(const std::vector<ChakraNode>& nodes, std::uint32_t i, ChakraLinks& links,
                std::int64_t& missing) {
   for (const std::uint64_t id : nodes[i].data) {

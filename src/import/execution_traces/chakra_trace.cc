@@ -1,9 +1,9 @@
 // Turns the nodes of a Chakra file into records.
 //
-// A node names the op that launched it, but the launch call is not a node. So that a launch is
-// found as in any other trace, each device node gets a call of its own, which takes no time, at the
-// end of the op's own work. A CPU node that depends on a device node gets a call before it that
-// waits.
+// A device node names the op that launched it, but the launch call is not a node. To represent
+// launches as in any other trace, this file adds a call for each device node, at the end of the
+// op's own work and without a duration. Before a CPU node that depends on a device node it adds a
+// synchronization call.
 
 #include <algorithm>
 #include <numeric>
@@ -19,7 +19,7 @@ namespace foretrace {
 
 namespace {
 
-/// The sum of all durations must fit into a time.
+/// Limit on the sum of all durations, in nanoseconds, so that times cannot overflow.
 constexpr std::int64_t kLongest = std::int64_t{1} << 60;
 
 class Builder {
@@ -62,7 +62,7 @@ class Builder {
     return any;
   }
 
-  /// See Trace::has_times.
+  /// Positions instead of times; see Trace::has_times.
   ChakraTimes positions() const {
     ChakraTimes times;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -128,7 +128,7 @@ class Builder {
     return record;
   }
 
-  /// Returns its correlation.
+  /// Adds a call on the thread of `node` and returns its correlation id.
   std::uint32_t add_call(std::string_view name, std::uint32_t node, std::int64_t start,
                          std::int64_t duration) {
     HostRecord call;
@@ -221,7 +221,8 @@ class Builder {
   std::uint32_t calls_ = 0;
 };
 
-/// Files written for simulators mark no node as a CPU node: then all work is device work.
+/// Decides which nodes run on the device and on which stream. Files written for simulators do not
+/// mark CPU nodes; then all work is device work.
 void decide_places(std::vector<ChakraNode>& nodes, Notes& notes) {
   const bool any = std::any_of(nodes.begin(), nodes.end(),
                                [](const ChakraNode& node) { return node.says_where; });

@@ -8,8 +8,8 @@ namespace foretrace {
 
 namespace {
 
-/// For each place in `order`, the place of its parent; kNone where it has none. A parent begins
-/// before its children, so there can be no cycle.
+/// For each place in `order`, the place of its parent; kNone if it has none. Parents with larger
+/// ids than their children are ignored, so there can be no cycle.
 std::vector<std::uint32_t> parents_in(const std::vector<NodeIds>& nodes,
                                       const std::vector<std::uint32_t>& order) {
   std::vector<std::uint32_t> parents(order.size(), kNone);
@@ -53,7 +53,7 @@ void set_positions(Trace& trace, const std::vector<NodeIds>& nodes) {
   }
   const std::vector<std::uint32_t> parents = parents_in(nodes, order);
   reorder(trace, order);
-  std::vector<std::uint32_t> last(order.size());  // The last one that begins inside each.
+  std::vector<std::uint32_t> last(order.size());  // The last op that begins inside each op.
   std::iota(last.begin(), last.end(), 0U);
   for (std::size_t i = order.size(); i-- > 0;) {
     if (parents[i] != kNone) last[parents[i]] = std::max(last[parents[i]], last[i]);

@@ -1,6 +1,6 @@
 #pragma once
 
-// The order of ops in a trace without times.
+// Derives the order of ops in a trace without times.
 
 #include <cstdint>
 #include <vector>
@@ -12,22 +12,21 @@ namespace foretrace {
 /// at::RecordScope::USER_SCOPE: a range that the program named, not an op.
 inline constexpr std::int64_t kUserScope = 7;
 
-/// Ids of an op. They count upwards as ops begin, over all threads; a parent is the op that called
-/// it, or an id that no op has.
+/// Ids of an op and of the op that called it. Ids increase in the order in which ops begin, over
+/// all threads. The parent of an outermost op is an id that no op has.
 struct NodeIds {
   std::uint64_t id = 0;
   std::uint64_t parent = 0;
 };
 
-/// Sorts the host records, with those that refer to them, into the order in which they began. Their
-/// times become the positions at which they begin and end, so that calls inside an op lie inside
-/// it:
+/// Sorts the host records into the order in which they began and updates the tensors that refer to
+/// them. Positions replace the times, so that the calls of an op lie inside it:
 ///
 ///     zeros       |0.......................5|
 ///       empty       |1...2|
 ///       zero_                 |3...4|
 ///
-/// `nodes` has one entry for each host record. O(n log n).
+/// REQUIRES: `nodes` has one entry for each host record. Takes O(n log n) time.
 void set_positions(Trace& trace, const std::vector<NodeIds>& nodes);
 
 }  // namespace foretrace

@@ -29,7 +29,7 @@ std::string_view inside_brackets(std::string_view type) {
              : type.substr(open + 1, close - open - 1);
 }
 
-/// Takes the text up to the next comma outside all brackets.
+/// Removes the text up to the next comma outside all brackets from `types` and returns it.
 std::string_view take_type(std::string_view& types) {
   int depth = 0;
   std::size_t at = 0;
@@ -44,7 +44,7 @@ std::string_view take_type(std::string_view& types) {
   return taken;
 }
 
-/// "float" for "Tensor(float)"; empty for a tensor without data.
+/// Returns "float" for "Tensor(float)", and an empty text for a tensor without data.
 std::string_view element_type(std::string_view type) {
   const std::size_t open = type.find(kTensor);
   const std::size_t close = type.rfind(')');

@@ -32,11 +32,11 @@ class ExecutionTensors {
   /// Adds a record for each tensor among the arguments (or results) of the op `host`.
   void add(std::uint32_t host, const Arguments& arguments, bool is_output);
 
-  /// The values with an empty text for each tensor, as profilers write "Concrete Inputs": the rest
-  /// is the same for every op of its kind.
+  /// The values with an empty text for each tensor, as profilers write "Concrete Inputs". The
+  /// result is often the same for all ops of a kind.
   std::string concrete_values(const Arguments& arguments);
 
-  /// Notes oddities.
+  /// Adds a note if tensors of an impossible size were left out.
   void write_notes();
 
  private:
@@ -56,14 +56,14 @@ class ExecutionTensors {
   std::string impossible_example_;
 };
 
-/// Whether an argument of this type is a tensor or contains some.
+/// Whether an argument of this type is a tensor or contains tensors.
 bool has_tensors(std::string_view type);
 
 /// The ordinal in "cuda:1"; -1 for host memory.
 std::int16_t device_ordinal(std::string_view device);
 
-/// Converts what Python's str() makes of lists, texts, numbers, True and None to JSON; JSON stays
-/// as it is. Anything else comes out as invalid JSON.
+/// Converts the output of Python's str() for lists, texts and numbers to JSON; JSON stays as it is.
+/// The result for anything else may be invalid JSON.
 std::string json_from_python(std::string_view text);
 
 }  // namespace foretrace

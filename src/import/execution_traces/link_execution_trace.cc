@@ -10,9 +10,10 @@ namespace foretrace {
 
 namespace {
 
-/// With a smaller share of its ops, an execution trace belongs to another run.
+/// If a smaller share of its ops matches, an execution trace belongs to another run.
 constexpr double kLeastShare = 0.5;
-/// Most pairs of one rank that are tried; more are not the recordings of one job.
+/// Limit on the pairs of traces that are compared for one rank. More pairs mean that the folder
+/// holds recordings of several jobs.
 constexpr std::size_t kMostPairs = 16;
 
 std::string percent(double share) {
@@ -30,11 +31,12 @@ void note_match(Trace& profiled, const Trace& execution, const OpMatch& match) {
   const auto first = std::find(match.hosts.begin(), match.hosts.end(), kNone);
   const auto at = static_cast<std::size_t>(first - match.hosts.begin());
   profiled.notes.add(match.share() < 0.9 ? Severity::warning : Severity::info,
-                     "ops of the execution trace that are missing in this one",
+                     "ops of the execution trace that are missing in this trace",
                      execution.names[execution.hosts[at].name], missing);
 }
 
-/// Chakra's traces are made from PyTorch's, and have their tensors.
+/// Leaves out execution traces without times if there are others with times: Chakra's traces are
+/// made from PyTorch's and contain the same tensors.
 void keep_those_with_times(std::vector<Trace>& traces, Notes& notes) {
   const auto is_timed = [](const Trace& trace) { return trace.has_times; };
   if (std::none_of(traces.begin(), traces.end(), is_timed)) return;
@@ -50,7 +52,8 @@ struct Pair {
   OpMatch match;
 };
 
-/// All pairs of a rank, the best first; empty if there are too many to try.
+/// All pairs of a profiler's trace and an execution trace of a rank, the best match first; empty if
+/// there are too many pairs.
 std::vector<Pair> pairs_of(const std::vector<Trace>& traces, std::int32_t rank, Notes& notes) {
   std::vector<std::size_t> profiled, executions;
   for (std::size_t i = 0; i < traces.size(); ++i) {
@@ -67,7 +70,8 @@ std::vector<Pair> pairs_of(const std::vector<Trace>& traces, std::int32_t rank, 
   for (const std::size_t p : profiled) {
     for (const std::size_t e : executions) pairs.push_back({p, e, match_ops(traces[p], traces[e])});
   }
-  // PyTorch's own trace has all ops; Chakra's is made from it and from the profiler's trace.
+  // Prefer PyTorch's own execution trace, which has all ops, to Chakra's, which is made from it and
+  // from the profiler's trace.
   const auto quality = [&](const Pair& pair) {
     const bool is_original = !traces[pair.execution].has_times;
     return std::pair(pair.match.share() >= kLeastShare && is_original, pair.match.share());

@@ -17,7 +17,7 @@ std::int64_t record_function(const Trace& trace, const HostRecord& record) {
   return record.details == kNone ? -1 : trace.op_details[record.details].record_function;
 }
 
-/// The number in `to` of each name in `from`; kNone for names that `to` lacks.
+/// The index in `to` of each name in `from`; kNone for names that `to` lacks.
 std::vector<std::uint32_t> translate_names(const Names& from, const Names& to) {
   std::vector<std::uint32_t> translation(from.size(), kNone);
   for (std::size_t i = 1; i < from.size(); ++i) {
@@ -50,8 +50,8 @@ class Matcher {
     return names_[static_cast<std::size_t>(execution_.hosts[op].name)];
   }
 
-  /// Ids match if the names of equal ids do: another observer may have counted record functions
-  /// from another start.
+  /// Matches ops by id. The result counts (`by_ids`) only if ops with equal ids have equal names,
+  /// because the two recordings may have started to count record functions at different times.
   OpMatch match_ids() const {
     std::vector<Identified> known;
     for (std::uint32_t i = 0; i < profiled_.hosts.size(); ++i) {
@@ -83,7 +83,7 @@ class Matcher {
       if (is_op(trace.hosts[i])) threads[trace.hosts[i].thread].push_back(i);
     }
     for (Hosts& hosts : threads) {
-      // If two start at the same time, the outer one came first.
+      // If two ops start at the same time, the longer one is the outer one.
       std::stable_sort(hosts.begin(), hosts.end(), [&](std::uint32_t a, std::uint32_t b) {
         const HostRecord& left = trace.hosts[a];
         const HostRecord& right = trace.hosts[b];
@@ -102,7 +102,8 @@ class Matcher {
     return names;
   }
 
-  /// Number of `ops` that have a partner of their name among the counted ones.
+  /// Number of `ops` that have a partner of the same name. `counts` has the number of possible
+  /// partners for each name.
   std::int64_t common(const Hosts& ops, std::vector<std::int32_t> counts) const {
     std::int64_t both = 0;
     for (const std::uint32_t op : ops) {
@@ -111,7 +112,8 @@ class Matcher {
     return both;
   }
 
-  /// The thread with the most names in common, among those not taken.
+  /// The thread with the most names in common among the threads that are not taken;
+  /// `threads.size()` if no thread shares a name.
   std::size_t partner_of(const Hosts& ops, const std::vector<Hosts>& threads,
                          const std::vector<bool>& taken) const {
     std::size_t best = threads.size();
@@ -129,7 +131,7 @@ class Matcher {
 
   OpMatch match_sequences() const {
     constexpr std::size_t kMostThreads =
-        64;  // Every pair is compared; more threads hardly have ops.
+        64;  // Every pair is compared, and shorter threads have hardly any ops.
     OpMatch match;
     match.hosts.assign(execution_.hosts.size(), kNone);
     std::vector<Hosts> ours = ops_of_threads(execution_);

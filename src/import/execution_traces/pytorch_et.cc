@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kLongestMetadata = 64 * 1024;
 constexpr std::size_t kMostKeys = 256;
 
-/// The nodes that stand for the process and its threads.
+/// Whether a node of this name stands for a process or a thread.
 bool is_frame(std::string_view name) { return name.starts_with("[pytorch|profiler|execution_"); }
 
 }  // namespace

@@ -8,7 +8,7 @@
 //        "inputs": {"values": [...], "shapes": [...], "types": [...]}, "outputs": {...},
 //        "attrs": [{"name": "rf_id", "type": "uint64", "value": 4}, ...]}, ...]}
 //
-// Up to schema 1.0.1 a node has all of that as members of its own: "parent", "rf_id", "inputs" (the
+// Up to schema 1.0.1 all of these are members of the node: "parent", "rf_id", "inputs" (the
 // values), "input_shapes", "input_types".
 
 #include <string>
@@ -22,7 +22,7 @@
 
 namespace foretrace {
 
-/// A node, cut into pieces that point into the text.
+/// A node, whose texts are views into the file's text.
 struct PytorchNode {
   std::uint64_t id = 0;
   std::uint64_t parent = 0;
@@ -32,11 +32,11 @@ struct PytorchNode {
   std::int64_t scope = 0;
   std::int64_t thread = 0;
   std::uint64_t forward_thread = 0;
-  bool is_on_device = false;  ///< A program that joined this with a profiler's trace added it.
+  bool is_on_device = false;  ///< A tool that merged a profiler's trace into the file added it.
   Arguments inputs, outputs;
 };
 
-/// False if it is not a JSON object or has no id or name.
+/// Returns false if `text` is not a JSON object or has no id or name.
 bool parse_pytorch_node(const JsonValue& text, PytorchNode& node);
 
 class PytorchDocument {
@@ -48,7 +48,7 @@ class PytorchDocument {
         lanes_(trace_),
         tensors_(trace_, names_) {}
 
-  /// Throws TraceError if there is no node at all.
+  /// Throws TraceError if the file contains no op.
   Trace read();
 
  private:
@@ -67,7 +67,7 @@ class PytorchDocument {
   InternCache names_;
   KinetoLanes lanes_;
   ExecutionTensors tensors_;
-  std::vector<NodeIds> ids_;  ///< Ids of each host record.
+  std::vector<NodeIds> ids_;  ///< One entry for each host record.
   std::vector<std::string> keys_;
   std::int64_t process_ = 0;
   std::int64_t nodes_ = 0;

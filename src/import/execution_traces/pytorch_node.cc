@@ -1,4 +1,4 @@
-// One node of PyTorch's execution trace, of any schema.
+// Parses one node of PyTorch's execution trace, in any version of the schema.
 
 #include "import/common/word_table.h"
 #include "import/execution_traces/pytorch_et.h"
@@ -47,7 +47,7 @@ constexpr WordTable<Key, 64> kKeys{
     {"fw_tid", Key::forward_thread},
 };
 
-/// A parent may be in a list of its own.
+/// The parent's id, which may be a number or the first one in a list.
 std::uint64_t parent_of(const JsonValue& value) {
   if (value.kind != ValueKind::array) return static_cast<std::uint64_t>(to_integer(value));
   std::uint64_t parent = 0;

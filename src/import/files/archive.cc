@@ -29,7 +29,7 @@ bool is_tar(std::string_view head) {
   return sum == recorded;
 }
 
-/// A name that is not text in the present locale may still be UTF-8, or the other way around.
+/// Tries UTF-8 first and then the current locale, because a name may be valid in only one of them.
 std::string name_of(archive_entry* entry) {
   if (const char* name = archive_entry_pathname_utf8(entry)) return name;
   if (const char* name = archive_entry_pathname(entry)) return name;
@@ -51,14 +51,15 @@ class Member : public Source {
   ArchiveReader& archive_;
 };
 
-/// Keeps everything that a member needs alive.
+/// The first member or a named member of an archive. Owns the archive and its bytes.
 class OwnedMember : public Source {
  public:
   OwnedMember(std::unique_ptr<Source> bytes, std::shared_ptr<UnpackBudget> budget,
               ArchiveReader::Form form = ArchiveReader::Form::archive)
       : bytes_(std::move(bytes)), archive_(*bytes_, std::move(budget), form) {}
 
-  /// Goes to the first member of that name, or to the first of all.
+  /// Goes to the first member of that name, or to the first member if the name is empty. Returns
+  /// false if there is none.
   bool find(const std::string& name = {}) {
     while (archive_.next()) {
       if (name.empty() || archive_.name() == name) return true;
@@ -115,7 +116,8 @@ ArchiveReader::ArchiveReader(Source& bytes, std::shared_ptr<UnpackBudget> budget
     note_damage();
 }
 
-/// Exceptions must not pass through libarchive, which is C.
+/// Gives libarchive the next bytes. libarchive is written in C, so exceptions must not pass through
+/// it; they are kept in `thrown_`.
 std::ptrdiff_t ArchiveReader::give(struct archive* reader, void* self, const void** chunk) {
   auto& mine = *static_cast<ArchiveReader*>(self);
   *chunk = mine.chunk_.data();
@@ -169,7 +171,8 @@ std::size_t ArchiveReader::take(char* to, std::size_t room, UnpackStage stage) {
   return static_cast<std::size_t>(got);
 }
 
-/// Skips by reading, because that counts what libarchive would unpack to skip it.
+/// Skips the rest of the member by reading it: libarchive unpacks it anyway, and reading counts the
+/// bytes against the budget.
 void ArchiveReader::skip_member() {
   if (!in_member_) return;
   std::vector<char> waste(kChunk);

@@ -1,7 +1,8 @@
 #pragma once
 
-// Archives of traces, tar and zip, through libarchive. A member is named "archive.tar.gz:member"
-// everywhere, also in messages. Nothing is ever written under the name of a member.
+// Reads archives of traces, tar and zip, through libarchive. A member is named
+// "archive.tar.gz:member" everywhere, also in messages. No file is ever written under the name of a
+// member.
 
 #include <cstdint>
 #include <exception>
@@ -24,8 +25,8 @@ struct ArchivePath {
 /// Splits at the first ':' after the name of an existing file.
 ArchivePath split_archive_path(const std::string& path);
 
-/// Whether a file with these first bytes (512 or more) is an archive: a tar, or a zip with that
-/// ending. Files that PyTorch saves are zips as well.
+/// Whether a file with these first bytes (512 or more) is an archive: a tar, or a zip whose name
+/// ends in ".zip". Other zips do not count, because PyTorch saves its files as zips.
 bool is_archive(std::string_view path, std::string_view head);
 
 /// Walks over the members of an archive in one pass.
@@ -33,17 +34,17 @@ class ArchiveReader {
  public:
   enum class Form : std::uint8_t { archive, packed_file };
 
-  /// `bytes` must outlive this. Output is counted, if there is a budget. A packed file (xz, bzip2)
-  /// has its content as its only member.
+  /// REQUIRES: `bytes` outlives this. The unpacked bytes count against the budget, if there is one.
+  /// A packed file (xz, bzip2) has its content as its only member.
   explicit ArchiveReader(Source& bytes, std::shared_ptr<UnpackBudget> budget = nullptr,
                          Form form = Form::archive);
 
-  /// Goes to the next regular file. False at the end; damage() then tells whether that is too
-  /// early. Throws what `bytes` throws, as does read().
+  /// Goes to the next regular file. Returns false at the end; damage() then tells whether the
+  /// archive ends too early. Both next() and read() throw whatever `bytes` throws.
   bool next();
 
   const std::string& name() const { return name_; }
-  /// Reads from the current member; 0 at its end. Holes read as zeros.
+  /// Reads up to `room` bytes of the current member; returns 0 at its end. Holes read as zeros.
   std::size_t read(char* to, std::size_t room);
   /// Why the archive ends before its proper end; empty if it does not.
   const std::string& damage() const { return damage_; }
@@ -69,12 +70,12 @@ class ArchiveReader {
   std::unique_ptr<struct archive, Free> reader_;
 };
 
-/// The current member of `archive` as a source; it may not outlive `archive` or be used after
-/// archive.next().
+/// The current member of `archive` as a source. REQUIRES: `archive` outlives it, and nobody uses it
+/// after archive.next().
 std::unique_ptr<Source> member_source(ArchiveReader& archive);
 
-/// A member by its name, decompressed; it owns everything that it is read from. Throws TraceError
-/// if there is no such member.
+/// Opens a member by its name and decompresses it. The result owns `archive`. Throws TraceError if
+/// there is no such member.
 std::unique_ptr<PeekedSource> open_member(std::unique_ptr<Source> archive, const std::string& name,
                                           std::shared_ptr<UnpackBudget> budget);
 

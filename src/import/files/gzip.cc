@@ -1,4 +1,5 @@
-// gzip, including several members in a row, through ISA-L if it is installed and zlib otherwise.
+// Decompresses gzip, including several members in a row, with ISA-L if it is installed and zlib
+// otherwise.
 
 #include <cstdint>
 #include <cstring>
@@ -38,7 +39,7 @@ class Inflater {
  private:
 #ifdef FORETRACE_HAVE_ISAL
   inflate_state state_;
-  /// The header is kept here, because isal_inflate() forgets a header that the input cuts in two.
+  /// Kept across calls, because isal_inflate() forgets a header that is split between two inputs.
   isal_gzip_header header_;
   bool in_header_ = true;
 #else
@@ -143,7 +144,8 @@ class Gzip : public Source {
     at_end_ = in_size_ == 0;
   }
 
-  /// A member is followed by another one, or by padding that every gzip ignores.
+  /// Starts the next member. Returns false if there is none: at the end, or at padding, which every
+  /// gzip ignores.
   bool next_member() {
     if (in_size_ == 1) {
       const std::uint8_t first = *in_;

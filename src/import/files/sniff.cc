@@ -16,7 +16,7 @@ bool is_apple_double(const std::string& member) {
   return member.compare(slash == std::string::npos ? 0 : slash + 1, 2, "._") == 0;
 }
 
-/// Visits the members of an archive and keeps what the first one is that is not a trace.
+/// Visits the members of an archive that are traces and describes the first one that is not.
 class Walk {
  public:
   Walk(const TraceFile& file, const std::function<void(const TraceFile&)>& visit)

@@ -25,27 +25,27 @@ SqliteSniff sniff_sqlite(const TraceFile& file);
 /// SQLite database, as Nsight Systems exports one". Empty if it is none of those.
 std::string what_else_it_is(const Sniffed& file);
 
-/// For TraceFile::contents().
+/// Examines a file for TraceFile::contents(), which keeps the result.
 Contents look_at(const TraceFile& file);
 
-/// The traces in a file that is no archive, each by a number if there are several. Throws
-/// TraceError if there is none.
+/// The traces in a file that is not an archive. If there are several, each has a number as its
+/// part. Throws TraceError if there is none.
 std::vector<TraceFile> traces_in(const TraceFile& file);
 
-/// Contents of an archive other than traces.
+/// Members of an archive that are not traces, and its damage.
 struct ArchiveRest {
-  /// "member is ..." for the first that is not a trace; empty if all are.
+  /// "member is ..." for the first member that is not a trace; empty if all are traces.
   std::string first_other;
   std::string damage;  ///< Why the archive ends too early; empty if it does not.
 };
 
-/// Goes over an archive in one pass and calls `visit` with each member that some importer
-/// recognizes, in the order of the archive. A member can be read until `visit` returns. Throws
-/// TraceError if the archive unpacks to more than is allowed.
+/// Reads an archive in one pass and calls `visit` with each member that an importer recognizes, in
+/// the order of the archive. A member can be read only until `visit` returns. Throws TraceError if
+/// the archive unpacks to more than is allowed.
 ArchiveRest walk_archive(const TraceFile& archive,
                          const std::function<void(const TraceFile& member)>& visit);
 
-/// Notes what the archive may have lost.
+/// Adds a note if the archive is damaged, so that members may be missing.
 void note_damage(const ArchiveRest& rest, const std::string& archive, Notes& notes);
 
 }  // namespace foretrace

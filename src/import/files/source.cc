@@ -13,8 +13,9 @@ namespace foretrace {
 
 namespace {
 
-/// A file is opened several times: to see what it is, to read it, and for its checksum. A pipe can
-/// be read only once, and opening one that nobody writes to never returns.
+/// Throws TraceError for pipes, sockets and devices. A trace is opened several times: to recognize
+/// it, to read it, and for its checksum. A pipe can be read only once, and opening one without a
+/// writer never returns.
 void refuse_streams(const std::string& path) {
   std::error_code unknown;
   switch (std::filesystem::status(path, unknown).type()) {

@@ -15,11 +15,11 @@ class Source {
  public:
   virtual ~Source() = default;
 
-  /// Up to `room` bytes; 0 only at the end.
+  /// Reads up to `room` bytes and returns their number, which is 0 only at the end.
   virtual std::size_t read(char* to, std::size_t room) = 0;
 
-  /// Why the bytes stop too early, as a sentence without its full stop; empty if they do not. Known
-  /// after read() has returned 0.
+  /// Why the bytes end too early, as a sentence without its full stop; empty if they are complete.
+  /// REQUIRES: read() has returned 0.
   virtual std::string damage() const { return {}; }
 };
 
@@ -28,7 +28,7 @@ class PeekedSource : public Source {
  public:
   explicit PeekedSource(std::unique_ptr<Source> rest) : rest_(std::move(rest)) {}
 
-  /// Fewer than `size` only if there are no more. Valid until the next call.
+  /// The next `size` bytes without taking them; fewer only at the end. Valid until the next call.
   std::string_view peek(std::size_t size);
 
   std::size_t read(char* to, std::size_t room) override;
@@ -46,14 +46,16 @@ std::unique_ptr<Source> open_file(const std::string& path);
 std::unique_ptr<Source> inflate_gzip(std::unique_ptr<Source> compressed);
 std::unique_ptr<Source> inflate_zstd(std::unique_ptr<Source> compressed);
 
-/// Undoes gzip, zstd, xz or bzip2, by the first bytes; throws TraceError for a Git LFS pointer. The
-/// output is counted, and read() throws TraceError if it is too much.
+/// Decompresses gzip, zstd, xz or bzip2, which it recognizes by the first bytes; other bytes stay
+/// as they are. Throws TraceError for a Git LFS pointer. The output counts against the budget, and
+/// read() throws TraceError if it exceeds the budget.
 std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes,
                                            std::shared_ptr<UnpackBudget> budget, UnpackStage stage);
-/// The same with a budget of its own, which `bytes` count against.
+/// The same with a budget of its own, for the `bytes` of a whole file.
 std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes);
 
-/// The same bytes, counted as they are read: as taken from the file, or as unpacked.
+/// Pass `bytes` on and count them in the budget as they are read: as bytes taken from the file, or
+/// as unpacked bytes.
 std::unique_ptr<Source> counted_as_packed(std::unique_ptr<Source> bytes,
                                           std::shared_ptr<UnpackBudget> budget);
 std::unique_ptr<Source> counted_as_unpacked(std::unique_ptr<Source> bytes,

@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic("SQLite format 3\0", 16);
 constexpr std::size_t kHeader = 100;
-/// A row takes at least this many bytes: its place in the page, its size, its number, its header.
+/// A row takes at least this many bytes: one each for its place in the page, its size, its number
+/// and its header.
 constexpr std::int64_t kLeastRow = 4;
 constexpr std::int64_t kMostText = 64 << 20;
 
@@ -36,7 +37,8 @@ Pages pages_of(std::string_view header) {
   if (header.size() < kHeader) return pages;
   pages.size = big_endian(header.substr(16, 2));
   if (pages.size == 1) pages.size = 65536;
-  // Versions before 3.7 do not update the count, and so neither the number that marks it as valid.
+  // The count is valid only if these two numbers agree: versions before 3.7 update neither the
+  // count nor the second number.
   if (header.substr(24, 4) == header.substr(92, 4)) pages.count = big_endian(header.substr(28, 4));
   return pages;
 }
@@ -66,8 +68,8 @@ std::string quoted(std::string_view name) {
   return text + "\"";
 }
 
-/// The header of a database that was being written through a log says so, and SQLite then refuses
-/// to read it from memory. The log is missing here, so that mark is removed.
+/// SQLite does not read a database from memory if its header says that it uses a write-ahead log.
+/// The log is not part of the file, so this source removes that mark.
 class WithoutLog : public Source {
  public:
   explicit WithoutLog(std::unique_ptr<PeekedSource> bytes) : bytes_(std::move(bytes)) {
@@ -98,7 +100,7 @@ void SqliteRows::Finish::operator()(sqlite3_stmt* statement) const { sqlite3_fin
 
 std::int64_t sqlite_size(std::string_view head) {
   const Pages pages = pages_of(head);
-  return static_cast<std::int64_t>(pages.count * pages.size);  // 32 and 17 bits.
+  return static_cast<std::int64_t>(pages.count * pages.size);  // A product of 32 and 17 bits.
 }
 
 std::unique_ptr<Source> without_log(std::unique_ptr<PeekedSource> database) {
@@ -155,7 +157,7 @@ void SqliteFile::restrict() {
   sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
   sqlite3_limit(database, SQLITE_LIMIT_LENGTH,
                 static_cast<int>(std::min(std::max<std::int64_t>(size_, 4096), kMostText)));
-  // Reading through a mapping would end the program if the file is truncated meanwhile.
+  // With memory-mapped reading, truncating the file meanwhile would kill the program.
   sqlite3_exec(database, "PRAGMA mmap_size=0; PRAGMA cell_size_check=1", nullptr, nullptr, nullptr);
 }
 
@@ -163,7 +165,7 @@ void SqliteFile::list_tables() {
   tables_.insert("sqlite_schema");
   SqliteRows rows(*this, "sqlite_schema", {"type", "name", "rootpage"});
   while (rows.next()) {
-    // A table without pages of its own is implemented by an extension.
+    // A table without pages of its own is a virtual table, implemented by an extension.
     if (rows.text(0) == "table" && rows.integer(2) > 0) tables_.insert(std::string(rows.text(1)));
   }
   tables_.erase("sqlite_schema");
@@ -194,7 +196,8 @@ SqliteRows::SqliteRows(const SqliteFile& file, std::string_view table,
     known_[i] = schema || std::find(present.begin(), present.end(), columns[i]) != present.end();
     query += (query.empty() ? "SELECT " : ", ") + (known_[i] ? quoted(columns[i]) : "NULL");
   }
-  // An index would be a second, perhaps different, copy of the rows.
+  // Without this, SQLite might read an index instead, whose copy of the rows may differ in a
+  // damaged file.
   query += " FROM " + quoted(schema ? "sqlite_master" : table) + (schema ? "" : " NOT INDEXED");
   sqlite3_stmt* statement = nullptr;
   const int prepared =

@@ -26,19 +26,20 @@ namespace foretrace {
 bool is_sqlite(std::string_view head);
 /// The size in its header; 0 if there is none.
 std::int64_t sqlite_size(std::string_view head);
-/// Makes it readable from memory.
+/// Changes the header of a database so that SQLite can read it from memory, without its write-ahead
+/// log.
 std::unique_ptr<Source> without_log(std::unique_ptr<PeekedSource> database);
 
 class SqliteFile {
  public:
-  /// A compressed or archived database is unpacked into a file without a name. Throws TraceError if
-  /// the database cannot be read; with the path only if it cannot be opened at all.
+  /// Unpacks a compressed or archived database into a file without a name. Throws TraceError if the
+  /// database cannot be read; the message contains the path only if the file cannot be opened.
   explicit SqliteFile(const TraceFile& file);
 
-  /// Real tables only, in the order of their names.
+  /// Names of the tables, without views and virtual tables.
   const std::set<std::string, std::less<>>& tables() const { return tables_; }
   bool has(std::string_view table) const { return tables_.find(table) != tables_.end(); }
-  /// In the order of the table; empty if there is no such table.
+  /// Names of the columns, in the order of the table; empty if there is no such table.
   std::vector<std::string> columns(std::string_view table) const;
   std::int64_t size() const { return size_; }
 
@@ -59,22 +60,23 @@ class SqliteFile {
   std::int64_t size_ = 0;  ///< Size of the file in bytes.
 };
 
-/// All rows of a table, in its own order; none if there is no such table.
+/// Reads all rows of a table in their stored order. There are none if the table does not exist.
 class SqliteRows {
  public:
   /// Columns that the table lacks read as NULL.
   SqliteRows(const SqliteFile& file, std::string_view table,
              const std::vector<std::string_view>& columns);
 
-  /// Goes to the next row. Throws TraceError with the table and the row if the file is damaged.
+  /// Goes to the next row. Returns false at the end. Throws TraceError, which names the table and
+  /// the row, if the file is damaged.
   bool next();
 
-  /// Columns of the current row; `column` counts from 0 in the list given.
+  /// Values of the current row. `column` is an index into the list given to the constructor.
   bool has(int column) const;
   std::int64_t integer(int column, std::int64_t otherwise = 0) const;
   /// Valid until next().
   std::string_view text(int column) const;
-  /// Whether the table has a column of that number.
+  /// Whether the table has this column of the list.
   bool known(int column) const { return known_[static_cast<std::size_t>(column)]; }
   std::int64_t number() const { return number_; }  ///< Number of the current row, from 1.
 

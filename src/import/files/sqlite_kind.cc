@@ -22,7 +22,7 @@ SqliteKind kind_of(const SqliteFile& file) {
   for (const std::string_view table :
        {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_MEMCPY",
         "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "NVTX_EVENTS"}) {
-    // nvprof, which has some of these tables too, numbers the rows of each.
+    // nvprof has some of these tables too, but with a column of row numbers.
     if (file.has(table))
       return has_column(file, table, "_id_") ? SqliteKind::nvprof : SqliteKind::nsys;
   }

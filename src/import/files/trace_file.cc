@@ -23,11 +23,11 @@ struct TraceFile::Opened {
   std::string path;  ///< The path without the part.
   ArchivePath place = split_archive_path(path);
   std::int64_t max_unpacked = 0;
-  /// Open, with only its first bytes read.
+  /// An open source of which only the first bytes have been peeked at.
   std::unique_ptr<PeekedSource> fresh;
   std::optional<std::string> head;
   std::optional<Contents> contents;
-  bool is_plain = false;  ///< As on disk; known once it was opened.
+  bool is_plain = false;  ///< Neither compressed nor in an archive; valid after open().
   std::unique_ptr<UnpackedFile> unpacked;
   std::optional<std::string>
       not_unpacked;  ///< The reason why it cannot be unpacked, kept for later calls.
@@ -121,7 +121,7 @@ TraceFile named_file(const std::string& path, std::int64_t max_unpacked) {
     const TraceFile file(path.substr(0, colon), max_unpacked);
     if (is_sqlite(file.head())) return file.with_part(part);
   } catch (const TraceError&) {
-    // An error about the whole path is clearer.
+    // Reading the whole path will fail with a clearer error.
   }
   return {path, max_unpacked};
 }

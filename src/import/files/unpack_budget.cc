@@ -8,7 +8,7 @@ namespace foretrace {
 namespace {
 
 constexpr std::int64_t kMost = std::int64_t{16} << 30;
-/// Below this the ratio does not matter.
+/// The ratio is not limited below this size.
 constexpr std::int64_t kHarmless = std::int64_t{256} << 20;
 /// The highest ratio of real traces is 34.
 constexpr std::int64_t kMostRatio = 200;

@@ -13,8 +13,8 @@
 
 namespace foretrace {
 
-/// Where bytes appear: from the file, from the archive in it, from a packed member of the archive.
-/// Skipped bytes are those of members that nobody reads.
+/// The stage that produces bytes: unpacking the file, the archive in it, or a packed member of the
+/// archive. Members that nobody reads count as `skipped`.
 enum class UnpackStage : std::uint8_t { file, archive, member, skipped, count };
 
 class UnpackBudget {
@@ -23,13 +23,14 @@ class UnpackBudget {
   explicit UnpackBudget(std::int64_t most = 0) : most_(most) {}
 
   void took(std::size_t packed) { packed_ += static_cast<std::int64_t>(packed); }
-  /// Throws TraceError if that is too much.
+  /// Counts unpacked bytes. Throws TraceError if they exceed a limit.
   void gave(UnpackStage stage, std::size_t unpacked);
-  /// Begins a member of an archive: it may use as much as the one before. The ratio is that of the
-  /// whole archive.
+  /// Begins a member of an archive. Each member has the full limit of a trace, but the ratio is
+  /// that of the whole archive.
   void begin_trace();
 
-  /// Throws TraceError if this many bytes of one trace are too many. For sizes that a file claims.
+  /// Throws TraceError if one trace may not unpack to this many bytes. Checks sizes that a file
+  /// claims before it is unpacked.
   void check(std::int64_t unpacked) const;
 
  private:

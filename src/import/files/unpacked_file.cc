@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// This much is left free on the disk for other programs.
+/// Bytes of the disk that stay free for other programs.
 constexpr std::int64_t kLeftFree = std::int64_t{64} << 20;
 
 [[noreturn]] void fail() {
@@ -34,7 +34,7 @@ std::string temporary_folder() {
   return error ? "/tmp" : folder.string();
 }
 
-/// An open file that never had a visible name, made in a private folder.
+/// An open file without a name. It is created in a private folder and unlinked at once.
 class NamelessFile {
  public:
   NamelessFile() {

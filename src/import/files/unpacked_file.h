@@ -1,7 +1,7 @@
 #pragma once
 
 // Unpacked bytes in a file without a name, for readers that seek. Nobody else can open the file,
-// and it is gone when the program ends in any way.
+// and it disappears when the program ends, however it ends.
 
 #include <cstdint>
 #include <string_view>
@@ -12,8 +12,8 @@ namespace foretrace {
 
 class UnpackedFile {
  public:
-  /// Writes all of `bytes`. `expected` is their number as far as known, or 0: if the disk has no
-  /// room for them, nothing is written. Throws TraceError.
+  /// Writes all of `bytes`. `expected` is their number, or 0 if unknown. Throws TraceError if the
+  /// disk lacks room (before writing, if `expected` is known) or `bytes` are damaged.
   UnpackedFile(Source& bytes, std::int64_t expected);
   UnpackedFile(const UnpackedFile&) = delete;
   UnpackedFile& operator=(const UnpackedFile&) = delete;

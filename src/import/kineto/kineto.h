@@ -5,7 +5,8 @@
 
 namespace foretrace {
 
-/// The Chrome trace in `bytes`, already decompressed. Throws TraceError.
+/// Reads the Chrome trace in `bytes`, which are already decompressed. Throws TraceError if they are
+/// not JSON or contain no events.
 Trace read_kineto(PeekedSource& bytes);
 
 }  // namespace foretrace

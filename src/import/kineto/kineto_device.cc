@@ -1,4 +1,4 @@
-// Records of device streams.
+// Makes records of device streams.
 
 #include <algorithm>
 #include <limits>
@@ -10,7 +10,8 @@ namespace foretrace {
 
 namespace {
 
-/// The product of the numbers in "[128, 2, 1]", at most 2^32 - 1; 0 if it is not such a list.
+/// The product of the numbers in a list such as "[128, 2, 1]", at most 2^32 - 1; 0 if the field is
+/// not such a list.
 std::uint32_t volume(const KinetoEvent& event, Field field) {
   if (!event.has(field) || event[field].kind != ValueKind::array) return 0;
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
@@ -147,7 +148,7 @@ void add_sync(KinetoTrace& to, const KinetoEvent& event, KinetoTimes times) {
   record.kind = sync_kind(event.text(field));
   record.correlation = static_cast<std::uint32_t>(event.integer(Field::correlation, 0));
   const std::int64_t device = to.device_of(event);
-  // Some versions write CUPTI's "none" instead of -1.
+  // Some versions of the profiler write CUPTI's number for "no stream" instead of -1.
   constexpr std::int64_t kNoStream = 0xffffffff;
   const std::int64_t stream = event.integer(Field::stream, -1);
   if (stream >= 0 && stream != kNoStream) record.stream = to.lanes.stream(device, stream);

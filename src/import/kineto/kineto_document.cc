@@ -60,7 +60,7 @@ void KinetoDocument::read_object() {
   }
 }
 
-/// Reads one key and its value. False if it is not JSON.
+/// Reads one key and its value. Returns false if they are not JSON.
 bool KinetoDocument::read_member() {
   JsonValue value;
   std::string key;
@@ -75,7 +75,7 @@ bool KinetoDocument::read_member() {
   }
   const bool wanted = key == "deviceProperties" || key == "distributedInfo";
   if ((next == '{' || next == '[') && !wanted && key.size() > 0) {
-    // A container may be as long as the whole file: only a short one is kept.
+    // An object or list may be as long as the whole file, so only short ones are kept.
     JsonCursor ahead = cursor();
     while (!ahead.scan_value(value)) {
       check_depth(ahead.too_deep);
@@ -92,7 +92,8 @@ bool KinetoDocument::read_member() {
   return true;
 }
 
-/// Reads a value that is small enough to be kept whole; `text` is set to its text.
+/// Reads a whole value into the window and sets `text` to its text. Returns false if it is
+/// incomplete or not JSON.
 bool KinetoDocument::read_value(JsonValue& value, std::string& text) {
   for (;;) {
     JsonCursor ahead = cursor();
@@ -107,7 +108,7 @@ bool KinetoDocument::read_value(JsonValue& value, std::string& text) {
   }
 }
 
-/// Skips a container of any length, without keeping it.
+/// Skips an object or list of any length, in bounded memory.
 bool KinetoDocument::skip_value() {
   std::int64_t depth = 0;
   do {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The text around the events: an object with "traceEvents" and facts about the machine, in any
-// order, or a bare list of events.
+// Reads the text of a Chrome trace: an object with "traceEvents" and facts about the machine, in
+// any order, or a bare list of events.
 
 #include <string>
 #include <vector>
@@ -17,11 +17,11 @@ class KinetoDocument {
   explicit KinetoDocument(PeekedSource& bytes, std::size_t window = TextWindow::kSize)
       : bytes_(bytes), window_(bytes, window), at_(window_.end()), records_(trace_) {}
 
-  /// Throws TraceError if there is no event at all.
+  /// Throws TraceError if the text is not JSON or contains no event that a trace has a place for.
   Trace read();
 
  private:
-  /// The next character after white space, reading on if necessary; 0 at the end.
+  /// The next character after white space; 0 at the end. Reads more of the file if necessary.
   char peek();
   bool slide() { return window_.slide(at_); }
   JsonCursor cursor() const { return {at_, window_.end()}; }
@@ -42,7 +42,7 @@ class KinetoDocument {
   void note_cut(std::string_view where) { note_cut(where, offset()); }
   void write_notes();
   [[noreturn]] void refuse() const;
-  /// Throws if values nest too deeply.
+  /// Throws TraceError if values nest too deeply.
   void check_depth(bool too_deep) const;
 
   Source& bytes_;
@@ -53,7 +53,7 @@ class KinetoDocument {
   KinetoEvent event_;
   JsonOddities odd_;
   std::string odd_example_;
-  std::vector<std::string> keys_;  ///< Keys of the object, for a message.
+  std::vector<std::string> keys_;  ///< Keys of the object, for an error message.
   std::int64_t base_ns_ = 0;
   std::int64_t damaged_ = 0;
   std::string damaged_example_;
@@ -66,7 +66,7 @@ class KinetoDocument {
   bool cut_ = false;
 };
 
-/// Reads deviceProperties, distributedInfo and the like from the JSON text of one top-level value.
+/// Read the top-level values "deviceProperties" and "distributedInfo". Invalid JSON becomes a note.
 void read_device_properties(const std::string& json, Trace& trace);
 void read_distributed_info(const std::string& json, Trace& trace);
 

@@ -63,7 +63,7 @@ constexpr WordTable<Field> kArgKeys{
     {"Dst Rank", Field::peer},
 };
 
-/// A key and its colon.
+/// Reads a key and its colon. Returns false if there is none.
 bool scan_key(JsonCursor& cursor, JsonValue& key) {
   cursor.in_key = true;
   const bool found = cursor.scan_text(key) && cursor.peek() == ':';
@@ -74,7 +74,7 @@ bool scan_key(JsonCursor& cursor, JsonValue& key) {
 
 enum class Next { key, end, broken };
 
-/// The separator before the next key, after '{' or a value.
+/// Reads the separator after '{' or a value. Returns `key` if a key follows.
 Next next_key(JsonCursor& cursor, bool first) {
   char c = cursor.peek();
   if (!first && c == ',') {
@@ -94,8 +94,8 @@ Next next_key(JsonCursor& cursor, bool first) {
 }  // namespace
 
 bool KinetoEvent::parse_value(JsonCursor& cursor, Field field) {
-  // This reads in place: a copy would wait for the bytes of the value to arrive in memory. Values
-  // of Field::none are overwritten.
+  // Scanning straight into values_ avoids a copy, which would have to wait for the stores. The slot
+  // of Field::none takes all values that are not needed.
   if (!cursor.scan_value(values_[static_cast<std::size_t>(field)])) return false;
   if (field == Field::none) return true;
   if (has(field)) ++duplicate_keys;

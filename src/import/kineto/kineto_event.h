@@ -5,8 +5,8 @@
 //     {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 10.5, "dur": 3,
 //      "args": {"correlation": 12, "stream": 7, ...}}
 //
-// It is only cut into pieces here. Nothing is copied or converted: most events need few of their
-// fields.
+// Parsing only finds the fields in the text. Nothing is copied or converted, because most events
+// need few of their fields.
 
 #include <array>
 #include <cstdint>
@@ -79,7 +79,7 @@ static_assert(kFieldCount <= 64);
 class KinetoEvent {
  public:
   bool has(Field field) const { return (present_ >> static_cast<unsigned>(field) & 1U) != 0; }
-  /// Only if has(field).
+  /// REQUIRES: has(field).
   const JsonValue& operator[](Field field) const {
     return values_[static_cast<std::size_t>(field)];
   }
@@ -92,8 +92,8 @@ class KinetoEvent {
   }
   std::string_view text(Field field) const { return has(field) ? (*this)[field].view() : ""; }
 
-  /// Reads the object that `cursor` is at. False if it is incomplete or not JSON; then the cursor
-  /// is anywhere in it.
+  /// Parses the object at `cursor`. Returns false, and leaves the cursor anywhere in the object, if
+  /// it is incomplete or not JSON.
   bool parse(JsonCursor& cursor);
 
   std::int64_t duplicate_keys = 0;  ///< Counted over all events parsed so far.

@@ -1,4 +1,4 @@
-// The list of events, read window by window.
+// Reads the list of events, window by window.
 
 #include <algorithm>
 #include <cstring>
@@ -9,8 +9,9 @@ namespace foretrace {
 
 namespace {
 
-/// No profiler writes a longer event, but an event without its closing bracket seems to go on for
-/// ever. Looking for the end of such events takes time, so only a few are allowed.
+/// Longest event in bytes. No profiler writes a longer one, but an event without its closing
+/// bracket seems to continue to the end of the file. Searching for the end of such events takes
+/// time, so only a few are allowed.
 constexpr std::ptrdiff_t kLongestEvent = 16 << 20;
 constexpr std::int64_t kMostUnfinished = 100;
 
@@ -45,7 +46,7 @@ void KinetoDocument::read_events() {
   }
 }
 
-/// Reads one element of the list. False if there is nothing to read after it.
+/// Reads one element of the list. Returns false if nothing after it can be read.
 bool KinetoDocument::read_event() {
   ++elements_;
   bool unfinished = false;
@@ -69,7 +70,8 @@ bool KinetoDocument::read_event() {
   return leave_out_event(unfinished);
 }
 
-/// An event without an end may be the last one, cut off, or one with a bracket too few.
+/// Skips an event that could not be parsed: it is damaged, lacks its closing bracket, or is the
+/// last one and cut off. Returns false if nothing after it can be read.
 bool KinetoDocument::leave_out_event(bool unfinished) {
   const std::int64_t start = offset();
   const bool hopeless = unfinished && ++unfinished_ > kMostUnfinished;
@@ -81,7 +83,7 @@ bool KinetoDocument::leave_out_event(bool unfinished) {
   return true;
 }
 
-/// Parses strictly at first, then once more with quotes that may be part of a text.
+/// Parses the event strictly. If that fails, parses it again, accepting unescaped quotes in texts.
 bool KinetoDocument::parse_event(const char*& start, JsonCursor& cursor) {
   const std::int64_t duplicates = event_.duplicate_keys;
   if (!event_.parse(cursor)) {
@@ -90,7 +92,7 @@ bool KinetoDocument::parse_event(const char*& start, JsonCursor& cursor) {
     if (cursor.ran_out) return false;
     cursor = JsonCursor(start, window_.end());
     cursor.lenient = true;
-    // The shortest text shows whether a text swallowed its neighbours.
+    // The phase is a single character. A longer one shows that a text has swallowed its neighbours.
     if (!event_.parse(cursor) || event_.text(Field::phase).size() != 1) {
       event_.duplicate_keys = duplicates;
       return false;
@@ -110,8 +112,8 @@ bool KinetoDocument::parse_event(const char*& start, JsonCursor& cursor) {
   return true;
 }
 
-/// Skips to what looks like the start of another event: "},{" with any white space, followed by a
-/// key.
+/// Skips to the probable start of another event: "},{" with any white space, followed by a key or
+/// by '}'. Returns false if there is none.
 bool KinetoDocument::skip_to_next_event() {
   constexpr std::ptrdiff_t kContext = 256;
   ++at_;

@@ -1,5 +1,5 @@
-// Everything that needs all events: the origin of time, names of lanes, sizes found at calls,
-// notes.
+// Does the work that needs all events: the origin of time, names of lanes, sizes of copies from
+// their calls, notes.
 
 #include <algorithm>
 #include <limits>
@@ -11,7 +11,8 @@ namespace foretrace {
 
 namespace {
 
-/// Returns how many there were.
+/// Removes events at time 0, which the profiler writes for events that it never timed. Returns
+/// their number.
 std::int64_t drop_unrecorded_times(Trace& trace) {
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   std::int64_t first = kNever;
@@ -25,7 +26,8 @@ std::int64_t drop_unrecorded_times(Trace& trace) {
     first = std::min(first, time);
     last = std::max(last, time);
   });
-  // Time 0 is valid, unless all other times are a minute and ten times their span away from it.
+  // Time 0 is valid, unless all other times are at least a minute, and more than ten times their
+  // own span, away from it.
   constexpr std::int64_t kFar = 60'000'000'000;
   if (zeros == 0 || first == kNever || first < kFar || first / 10 <= last - first) return 0;
   const auto drop = [](auto& records) {
@@ -56,7 +58,7 @@ void fill_copy_sizes(CallBytes& calls, std::vector<DeviceRecord>& devices) {
   }
 }
 
-/// Calls with the id of another one.
+/// The number of calls whose correlation id another call has, too.
 std::int64_t shared_correlations(const Trace& trace) {
   std::vector<std::uint32_t> ids;
   for (const HostRecord& record : trace.hosts) {
@@ -81,8 +83,8 @@ std::int64_t shared_correlations(const Trace& trace) {
   return shared;
 }
 
-/// A message is between two ranks, whatever group they are of. PyTorch numbers the collectives of
-/// the group, but not its messages.
+/// Describes a point-to-point message as a collective of its two ranks, whatever group they belong
+/// to. It gets no sequence number, because PyTorch numbers collectives, but not messages.
 void name_ends_of_messages(KinetoTrace& to) {
   for (const auto& [number, peer] : to.messages) {
     CollectiveDetails& details = to.trace.collectives[number];

@@ -1,4 +1,4 @@
-// Records of CPU threads.
+// Makes records of CPU threads.
 
 #include "import/kineto/kineto_trace.h"
 
@@ -15,7 +15,7 @@ std::uint32_t op_details(KinetoTrace& to, const KinetoEvent& event) {
   if (details.stack == NameId{}) details.stack = to.name(event, Field::module);
   details.sequence = event.integer(Field::sequence, -1);
   details.forward_thread = static_cast<std::uint64_t>(event.integer(Field::forward_thread, 0));
-  // 0 if no execution trace was written at the same time.
+  // The id is 0 if no execution trace was recorded at the same time.
   const std::int64_t record_function = event.integer(Field::record_function, 0);
   if (record_function != 0) details.record_function = record_function;
   const bool says_something = details.shapes != NameId{} || details.types != NameId{} ||

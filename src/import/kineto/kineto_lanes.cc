@@ -7,7 +7,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::int64_t kFirstText = -1000000;  ///< Number of the empty text.
+constexpr std::int64_t kFirstText = -1000000;  ///< Id that stands for the empty text.
 constexpr std::uint32_t kMostLanes = 0xffff;
 constexpr std::size_t kMostNames = 100000;
 
@@ -48,7 +48,7 @@ void PairTable::grow() {
 
 std::int64_t KinetoLanes::identity(const JsonValue& value) {
   if (is_integer(value)) {
-    // "12abc" is a text.
+    // A quoted number may be followed by other characters: "12abc" is a text.
     const std::string_view text = value.view();
     if (value.kind == ValueKind::number || text.find_first_not_of("0123456789", 1) == text.npos) {
       return to_integer(value);
@@ -110,8 +110,8 @@ void KinetoLanes::finish() {
     if (text < static_cast<std::int64_t>(texts_.size()))
       thread.name = texts_[static_cast<NameId>(text)];
   }
-  // Where every thread is a process of its own, as in timelines of tensors, the name of the process
-  // is more informative.
+  // If every thread is a process of its own, as in timelines of tensors, the name of the process
+  // serves as the name of the thread.
   for (LaneName& known : process_names_) {
     const std::uint32_t count = threads_.size();
     const std::uint32_t number = threads_.number(known.process, 0, is_new);

@@ -1,7 +1,7 @@
 #pragma once
 
-// Numbers for the threads and streams of a trace. Profilers name them by numbers, by numbers in
-// quotes, by "stream 7", or by any text.
+// Numbers the threads and streams of a trace. Profilers identify them by numbers, by numbers in
+// quotes, by "stream 7", or by any other text.
 
 #include <cstdint>
 #include <string>
@@ -13,10 +13,10 @@
 
 namespace foretrace {
 
-/// Numbers pairs of integers from 0 in order of first use. Amortised constant time.
+/// Numbers pairs of integers from 0, in order of first use. Takes amortised constant time.
 class PairTable {
  public:
-  /// The number of a pair; `is_new` is set if it was not there before.
+  /// The number of a pair. Sets `is_new` to whether the pair had no number before.
   std::uint32_t number(std::int64_t a, std::int64_t b, bool& is_new);
   std::uint32_t size() const { return count_; }
 
@@ -36,18 +36,17 @@ class KinetoLanes {
  public:
   explicit KinetoLanes(Trace& trace) : trace_(trace) {}
 
-  /// The number in a pid or tid. A text without one gets a number of its own, below -1000000.
+  /// The number in a pid or tid. A text without a number gets its own, at most -1000000.
   std::int64_t identity(const JsonValue& value);
 
   std::uint16_t thread(std::int64_t process, std::int64_t id);
   std::uint16_t stream(std::int64_t device, std::int64_t id);
 
-  /// From a metadata event, which may come before or after those of the thread.
+  /// Stores a name from a metadata event, which may come before or after the events of the thread.
   void name_thread(std::int64_t process, std::int64_t id, std::string_view name);
   void name_process(std::int64_t process, std::string_view name);
 
-  /// Gives the threads their names, and adds a note if there were more lanes than a trace can
-  /// number.
+  /// Names the threads, and adds a note if there were more lanes than a trace can number.
   void finish();
 
  private:

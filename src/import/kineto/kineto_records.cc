@@ -7,11 +7,12 @@ namespace foretrace {
 
 namespace {
 
-/// Where the events of a category belong. `none` stands for something that a trace does not
-/// contain, and what is ignored repeats other events.
+/// Where the events of a category belong. `none` means that a trace has no place for them,
+/// `ignored` that they repeat other events.
 enum class Place : std::uint8_t { unknown, by_name, host, device, sync, ignored, none };
 
-/// The meaning of a category; both generations of names, and those of ROCm, XPU and others.
+/// The meaning of a category. The table below has the names of both generations of the profiler,
+/// and those of ROCm, XPU and others.
 struct Category {
   Place place = Place::unknown;
   HostKind host = HostKind::op;
@@ -54,8 +55,8 @@ constexpr WordTable<Category> kCategories{
     {"hardware_counters", {Place::none}},
 };
 
-/// Ranges of the profiler and of PyTorch's own loops, which old traces do not distinguish from
-/// operators.
+/// Whether a name belongs to a range of the profiler or of PyTorch's own loops. Old traces do not
+/// distinguish these from operators.
 bool is_old_annotation(std::string_view name) {
   return name.starts_with(kProfilerStep) || name.starts_with("Optimizer.") ||
          name.starts_with("enumerate(DataLoader)#");

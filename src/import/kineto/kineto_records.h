@@ -1,7 +1,7 @@
 #pragma once
 
 // Turns events into records. Times stay as recorded until finish(), which makes them relative to
-// the smallest.
+// the first one.
 
 #include <cstdint>
 #include <utility>
@@ -15,14 +15,14 @@ class KinetoRecords {
  public:
   explicit KinetoRecords(Trace& trace) : to_(trace) {}
 
-  /// `offset` is where the event begins in the text.
+  /// Adds an event. `offset` is its first byte in the text.
   void add(const KinetoEvent& event, std::int64_t offset);
   void count(Odd odd, std::int64_t offset) { to_.count_at(odd, offset); }
 
-  /// Events that a trace has a place for.
+  /// Number of events that a trace has a place for.
   std::int64_t useful() const { return useful_; }
 
-  /// `base_ns` is the clock's value at time 0.
+  /// Finishes the trace. `base_ns` is the value of the clock at time 0 of the file.
   void finish(std::int64_t base_ns);
 
  private:
@@ -36,8 +36,9 @@ class KinetoRecords {
 
   KinetoTrace to_;
   std::int64_t useful_ = 0;
-  std::vector<std::vector<HostRecord>> open_;  ///< Ranges that have begun, by thread.
-  /// ROCm writes the bytes of a copy at the call, not always at the copy: by correlation.
+  std::vector<std::vector<HostRecord>> open_;  ///< Ranges without an end so far, by thread.
+  /// Correlation id and bytes of calls. ROCm gives the size of a copy at the call, and not always
+  /// at the copy.
   std::vector<std::pair<std::uint32_t, std::int64_t>> call_bytes_;
 };
 

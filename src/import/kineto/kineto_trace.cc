@@ -4,7 +4,7 @@ namespace foretrace {
 
 namespace {
 
-/// Times further from 0 cannot be subtracted from each other in 64 bits.
+/// The difference of times further from 0 could overflow 64 bits.
 constexpr std::int64_t kMostTime = 4'000'000'000'000'000'000;
 
 struct OddText {

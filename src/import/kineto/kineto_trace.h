@@ -1,6 +1,6 @@
 #pragma once
 
-// The trace that events become, and what the readers of all kinds of events share.
+// The trace under construction, and the functions that the readers of all kinds of events share.
 
 #include <array>
 #include <cstdint>
@@ -33,7 +33,7 @@ enum class Odd : std::uint8_t {
   count
 };
 
-/// In ns. Longer ones are damage.
+/// In nanoseconds. A longer duration counts as damage.
 inline constexpr std::int64_t kMostDuration = 1'000'000'000'000'000'000;
 
 struct KinetoTimes {
@@ -45,15 +45,15 @@ class KinetoTrace {
  public:
   explicit KinetoTrace(Trace& target) : trace(target), lanes(target), intern_(target.names) {}
 
-  /// Where the event that is read begins in the text.
+  /// Begins an event, whose first byte in the text is at `offset`.
   void begin(std::int64_t offset) { offset_ = offset; }
-  /// Counts the current event.
+  /// Counts the current event as odd.
   void count(Odd odd, std::int64_t times = 1) { count_at(odd, offset_, times); }
-  /// An `offset` below 0 is no place.
+  /// A negative `offset` means that the place is unknown.
   void count_at(Odd odd, std::int64_t offset, std::int64_t times = 1);
   void write_notes() const;
 
-  /// False if the event has no time, which is counted.
+  /// Returns false, and counts the event, if it has no valid time.
   bool read_start(const KinetoEvent& event, std::int64_t& start);
   std::int64_t read_duration(const KinetoEvent& event);
   /// Whether all times so far are whole microseconds.
@@ -65,7 +65,7 @@ class KinetoTrace {
 
   Trace& trace;
   KinetoLanes lanes;
-  /// Collectives of Trace that are messages, and the rank at the other end.
+  /// Indices into Trace::collectives of messages, with the rank at the other end.
   std::vector<std::pair<std::uint32_t, std::int64_t>> messages;
 
  private:
@@ -79,11 +79,11 @@ class KinetoTrace {
 // kineto_device.cc
 void add_device(KinetoTrace& to, const KinetoEvent& event, DeviceKind kind, KinetoTimes times);
 void add_sync(KinetoTrace& to, const KinetoEvent& event, KinetoTimes times);
-/// Which way a copy goes, from a name such as "Memcpy HtoD (Pageable -> Device)" or
+/// The direction of a copy, from a name such as "Memcpy HtoD (Pageable -> Device)" or
 /// "CopyHostToDevice".
 CopyDirection copy_direction(std::string_view name);
 
-/// kineto_host.cc
+// kineto_host.cc
 void add_host(KinetoTrace& to, const KinetoEvent& event, HostKind kind, KinetoTimes times);
 
 }  // namespace foretrace

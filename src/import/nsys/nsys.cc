@@ -63,7 +63,7 @@ Trace read_nsys(const TraceFile& input) {
       std::string all;
       for (const NsysProcess& process : processes.all)
         all += (all.empty() ? "" : ", ") + process.member;
-      throw TraceError("the report has no such process; those with device work are " + all);
+      throw TraceError("the report has no such process; its processes with device work are " + all);
     }
     return read_process(file, processes, *found);
   });

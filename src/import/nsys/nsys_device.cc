@@ -1,4 +1,4 @@
-// Work of the device: kernels, copies, fills and launches of whole graphs.
+// Reads the work of the device: kernels, copies, fills and launches of whole graphs.
 
 #include "import/common/cuda_words.h"
 #include "import/nsys/nsys_readers.h"
@@ -7,7 +7,8 @@ namespace foretrace {
 
 namespace {
 
-/// ENUM_CUDA_MEM_KIND counts from 0, with unknown last; CUPTI's numbers do not.
+/// Converts a number of ENUM_CUDA_MEM_KIND, which has "unknown" last, to CUPTI's, which has it
+/// first.
 std::int64_t memory_of(const SqliteRows& row, int column) {
   const std::int64_t kind = row.integer(column, -1);
   return kind < 7 ? kind + 1 : 0;
@@ -22,7 +23,7 @@ std::uint32_t volume_at(const SqliteRows& row, int first) {
   return volume(row.integer(first), row.integer(first + 1), row.integer(first + 2));
 }
 
-/// Columns that every table of device rows has, before those that only some have.
+/// The columns that every table of device rows has, followed by `more`.
 std::vector<std::string_view> columns_with(std::initializer_list<std::string_view> more) {
   std::vector<std::string_view> columns = {"start",       "end",       "globalPid",
                                            "deviceId",    "streamId",  "correlationId",
@@ -32,7 +33,7 @@ std::vector<std::string_view> columns_with(std::initializer_list<std::string_vie
 }
 constexpr int kCommon = 8;
 
-/// Reads columns 3 to 7; the caller reads the start and the rest.
+/// Completes the record from columns 3 to 7 and adds it. The caller has read the other columns.
 void add_device(NsysTables& tables, const SqliteRows& row, DeviceRecord& record) {
   record.stream = tables.stream(row, 3, 4);
   record.correlation = static_cast<std::uint32_t>(row.integer(5));
@@ -98,7 +99,8 @@ void read_fills(NsysTables& tables) {
   }
 }
 
-/// A report of whole graphs has one row per launch and none for the kernels in it.
+/// Reads launches of whole graphs. If they were recorded, the report has one row for each launch
+/// and none for its kernels.
 void read_graphs(NsysTables& tables) {
   SqliteRows rows(tables.file, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
                   columns_with({"graphId", "graphExecId"}));

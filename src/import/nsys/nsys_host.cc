@@ -1,4 +1,4 @@
-// Calls of CUDA and other work on threads of the process.
+// Reads calls of CUDA and other work on threads of the process.
 
 #include "import/nsys/nsys_readers.h"
 
@@ -9,7 +9,8 @@ namespace {
 constexpr std::int64_t kDriverClass = 1;
 constexpr std::int64_t kRuntimeClass = 0;
 
-/// Newer classes contain both: the runtime's functions begin with "cuda", the driver's with "cu".
+/// Newer event classes contain both kinds of calls. Then the name decides: the runtime's functions
+/// begin with "cuda", the driver's with "cu".
 HostKind kind_of(std::int64_t event_class, std::string_view name) {
   if (event_class == kDriverClass) return HostKind::driver;
   if (event_class == kRuntimeClass) return HostKind::runtime;

@@ -1,4 +1,4 @@
-// Reads what a report contains about the machine, the session and itself.
+// Reads the facts in a report about the machine, the session and the report itself.
 
 #include <algorithm>
 #include <charconv>
@@ -14,7 +14,7 @@ namespace foretrace {
 
 namespace {
 
-/// The newest version of the tables that this was written for.
+/// The newest major version of the tables that this reader knows.
 constexpr std::int64_t kKnownMajor = 3;
 constexpr std::size_t kMostMessages = 12;
 constexpr std::size_t kLongestMessage = 200;
@@ -31,7 +31,7 @@ std::int64_t number_in(std::string_view text, std::int64_t otherwise) {
   return error == std::errc() && end == text.data() + text.size() ? value : otherwise;
 }
 
-/// Versions before the middle of 2021 have another table.
+/// Reads the table of devices that versions before the middle of 2021 write.
 void read_old_devices(NsysTables& tables) {
   SqliteRows rows(tables.file, "TARGET_INFO_CUDA_GPU",
                   {"deviceId", "name", "totalMemory", "numMultiprocessors",
@@ -49,7 +49,7 @@ void read_old_devices(NsysTables& tables) {
 }
 
 void read_devices(NsysTables& tables) {
-  // How CUDA numbers the devices of the machine in this process.
+  // CUDA's numbers in this process for each device of the machine.
   std::map<std::int64_t, std::vector<std::int64_t>> numbers;
   SqliteRows shown(tables.file, "TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId", "pid"});
   while (shown.next()) {
@@ -115,8 +115,9 @@ void read_export(NsysTables& tables) {
   }
 }
 
-/// Messages of the profiler while it recorded, about this process or all. Those on CUDA and NVTX
-/// report lost records; the rest is about samples of the CPU, graphics and so on.
+/// Turns the profiler's messages about this process, or about all, into notes. Messages on CUDA and
+/// NVTX report lost records, so each gets its own note; the rest concerns CPU samples, graphics and
+/// so on.
 void read_messages(NsysTables& tables) {
   SqliteRows rows(tables.file, "DIAGNOSTIC_EVENT", {"severity", "text", "globalPid"});
   std::set<std::string> seen;
@@ -142,7 +143,7 @@ void read_messages(NsysTables& tables) {
   }
 }
 
-/// Tables with times that nothing here reads.
+/// Notes the tables that have times but that no reader reads.
 void note_other_tables(NsysTables& tables) {
   constexpr std::string_view kRead[] = {"CUPTI_ACTIVITY_KIND_KERNEL",
                                         "CUPTI_ACTIVITY_KIND_MEMCPY",

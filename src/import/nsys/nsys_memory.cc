@@ -1,5 +1,5 @@
-// Device memory that the program allocated and freed. An allocation from a pool is a block of it;
-// any other is what an allocator of the program gets from the driver.
+// Reads the allocations and frees of device memory. An allocation from a pool becomes a block; any
+// other one is a segment that an allocator in the program gets from the driver.
 
 #include <algorithm>
 
@@ -28,10 +28,10 @@ enum Column {
 constexpr std::int64_t kDeallocation = 1;
 constexpr std::int64_t kMostDevices = 0x7fff;
 
-/// As in the table ENUM_CUDA_MEM_KIND: pageable and pinned memory.
+/// Whether `kind` is pageable or pinned memory, by the numbers of the table ENUM_CUDA_MEM_KIND.
 bool is_on_host(std::int64_t kind) { return kind == 0 || kind == 1; }
 
-/// Finds the calls that allocate and free memory, by their start.
+/// Finds the calls that allocate and free memory, sorted by their start.
 std::vector<std::uint32_t> find_memory_calls(const Trace& trace) {
   std::vector<std::uint32_t> calls;
   for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
@@ -47,8 +47,8 @@ std::vector<std::uint32_t> find_memory_calls(const Trace& trace) {
   return calls;
 }
 
-/// Rows name only their process; their call names the thread. In versions that do not name the
-/// call, the call running at that time is used.
+/// The thread of a row. Most versions record only its process, so the thread is that of its call.
+/// If the row does not name its call, the last memory call that started before it is used.
 std::uint16_t thread_of(const SqliteRows& row, NsysTables& tables, const NsysCalls& calls,
                         const std::vector<std::uint32_t>& memory_calls) {
   if (row.has(thread_id)) return tables.thread(row, thread_id);

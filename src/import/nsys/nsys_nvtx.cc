@@ -1,5 +1,6 @@
-// Ranges that the program itself marked. Those of PyTorch's emit_nvtx are ops; all others are
-// annotations, preceded by their domain unless it is the default one: "NCCL:ncclAllReduce".
+// Reads the ranges that the program itself marked. Ranges of PyTorch's emit_nvtx become ops; all
+// others become annotations, whose names begin with their domain unless it is the default one:
+// "NCCL:ncclAllReduce".
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -14,7 +15,7 @@ namespace {
 
 enum Column { start, end, event_type, text, text_id, thread_id, domain, category, payload };
 
-/// As in the table ENUM_NSYS_EVENT_TYPE.
+/// The numbers of the table ENUM_NSYS_EVENT_TYPE.
 enum EventType : std::int64_t {
   category_name = 33,
   mark = 34,
@@ -25,7 +26,7 @@ enum EventType : std::int64_t {
   domain_destroy = 76
 };
 
-/// A domain or a category.
+/// The name of a domain or a category.
 struct NvtxName {
   std::int64_t process = 0, id = 0;
   std::string text;
@@ -35,8 +36,8 @@ class NvtxReader {
  public:
   explicit NvtxReader(NsysTables& tables) : tables_(tables) {}
 
-  /// Domains, categories and threads are named by events of their own, which may come after their
-  /// uses.
+  /// Reads the names of domains, categories and threads. Their events may come after the ranges
+  /// that use them, so all names are read first.
   void read_names() {
     SqliteRows rows(
         tables_.file, "NVTX_EVENTS",
@@ -130,7 +131,8 @@ class NvtxReader {
     tables_.trace.op_details.push_back(details);
   }
 
-  /// Our own export puts the kind of a range into its category; its name is then the whole text.
+  /// Sets `kind` from the category of a range, where our own exporter stores the kind. Returns
+  /// false for other categories; otherwise the whole text of the range is its name.
   bool take_category(std::int64_t of_domain, std::int64_t number, HostKind& kind) const {
     for (const NvtxName& entry : categories_) {
       if (entry.process != of_domain || entry.id != number) continue;
@@ -141,7 +143,8 @@ class NvtxReader {
     return false;
   }
 
-  /// Reads what our own export adds to a range. A trace has no place for other payloads.
+  /// Reads the payload that our own exporter adds to a range. A trace has no place for other
+  /// payloads.
   void take_payload(std::string_view text, HostRecord& record) {
     if (!text.starts_with(nsys_words::kPayloadStart)) return;
     const nlohmann::json all = nlohmann::json::parse(text, nullptr, false);

@@ -25,12 +25,12 @@ constexpr std::string_view kDeviceTables[] = {
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"};
 constexpr std::string_view kHostTables[] = {"CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"};
 
-/// The lowest device that each process uses.
+/// The lowest device that each process uses, by the global id of the process.
 using Devices = std::map<std::int64_t, std::int64_t>;
 
 struct Found {
   Devices with_work, on_host;
-  bool untold = false;  ///< Device rows that do not name their process.
+  bool untold = false;  ///< Whether device rows do not name their process.
   bool any = false;
 };
 
@@ -59,7 +59,8 @@ Found look(const SqliteFile& file) {
   return found;
 }
 
-/// CUDA numbers the devices visible to a process from 0; this is the numbering of the machine.
+/// Replaces the numbers of devices by the machine's. CUDA numbers the devices that a process can
+/// see from 0, so the same number may mean different devices.
 void use_machine_order(const SqliteFile& file, Devices& devices) {
   SqliteRows rows(file, "TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId", "pid"});
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> gpus;
@@ -86,7 +87,8 @@ void name_processes(const SqliteFile& file, std::vector<NsysProcess>& processes)
   }
 }
 
-/// True if MPI recorded the rank of every process.
+/// Sets the ranks that MPI recorded and sorts the processes by them. Returns false, and changes
+/// nothing, unless every process has a different rank.
 bool take_mpi_ranks(const SqliteFile& file, std::vector<NsysProcess>& processes) {
   constexpr std::int64_t kMostRanks = 1 << 24;
   std::map<std::int64_t, std::int64_t> ranks;
@@ -137,13 +139,13 @@ NsysProcesses find_nsys_processes(const SqliteFile& file) {
   Found found = look(file);
   if (!found.any) {
     throw TraceError(
-        "must have CUDA or NVTX records, but has none; its tables other than those of names are " +
+        "must have CUDA or NVTX records, but has none; apart from tables of names, it has " +
         tables_of(file));
   }
   NsysProcesses processes;
   Devices chosen = found.with_work;
   if (chosen.empty()) {
-    // Rows of old versions do not name their process. If only one process calls CUDA, it is clear.
+    // Rows of old versions do not name their process. It is known if only one process made calls.
     processes.told = !(found.untold && found.on_host.size() > 1);
     if (processes.told) chosen = found.on_host;
     if (chosen.empty()) chosen.emplace(0, kNoDevice);

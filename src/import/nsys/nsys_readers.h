@@ -1,7 +1,7 @@
 #pragma once
 
-// The readers of a report, one file for each kind of table. Those that take calls, collectives or
-// lanes from others come after them, in the order of read_nsys().
+// The readers of a report, one file for each kind of table. Some need calls, collectives or lanes
+// from others, so they must run in the order of read_nsys().
 
 #include <cstdint>
 #include <unordered_map>
@@ -10,7 +10,7 @@
 
 namespace foretrace {
 
-/// Calls by their correlation ids, for rows that name only the call.
+/// A call, for rows that name only its correlation id.
 struct NsysCall {
   NameId name{};
   std::uint16_t thread = 0;
@@ -18,11 +18,11 @@ struct NsysCall {
 using NsysCalls = std::unordered_map<std::uint32_t, NsysCall>;
 
 // nsys_machine.cc: the report itself, the machine and the session.
-/// Returns when the session began.
+/// Returns when the session began, in nanoseconds since 1970.
 std::int64_t read_nsys_machine(NsysTables& tables);
-/// Needs the streams of all records.
+/// REQUIRES: all records with streams have been read.
 void read_nsys_stream_flags(NsysTables& tables);
-/// Notes about the processes, messages of the profiler, and tables that nothing reads.
+/// Adds notes about the processes, the profiler's messages, and tables that no reader reads.
 void note_nsys_report(NsysTables& tables);
 
 // nsys_host.cc: work on threads.
@@ -31,17 +31,17 @@ NsysCalls read_nsys_calls(NsysTables& tables);
 void read_nsys_ranges(NsysTables& tables);
 void read_nsys_thread_names(NsysTables& tables);
 
-/// nsys_nvtx.cc: ranges that the program marked.
+// nsys_nvtx.cc: ranges that the program marked.
 void read_nsys_nvtx(NsysTables& tables);
 
 // nsys_device.cc: work of the device.
-/// Comes before the kernels, which refer to collectives by number.
+/// Must run before read_nsys_device_work(), because kernels refer to collectives by number.
 void read_nsys_collectives(NsysTables& tables);
 void read_nsys_device_work(NsysTables& tables);
 
-/// nsys_waits.cc
+// nsys_waits.cc
 void read_nsys_waits(NsysTables& tables, const NsysCalls& calls);
-/// nsys_memory.cc
+// nsys_memory.cc
 void read_nsys_memory(NsysTables& tables, const NsysCalls& calls);
 
 }  // namespace foretrace

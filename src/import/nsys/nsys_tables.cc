@@ -9,7 +9,7 @@ namespace foretrace {
 
 namespace {
 
-/// Times further from 0 cannot be subtracted from each other in 64 bits.
+/// The difference of times further from 0 could overflow 64 bits.
 constexpr std::int64_t kMostTime = 2'000'000'000'000'000'000;
 constexpr std::int64_t kMostDuration = 1'000'000'000'000'000'000;
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // A report of Nsight Systems, exported to SQLite (nsys export --type sqlite). Tables and columns
-// vary with the version and with what was recorded, so each is looked up and none is expected.
+// depend on the version and on the recorded activities, so readers must cope without any of them.
 // Times are nanoseconds since the session began.
 //
 //     globalTid   hardware, machine, process, thread: 8, 8, 24 and 24 bits
@@ -58,8 +58,8 @@ class NsysStrings {
   std::int64_t invalid_ = 0;
 };
 
-/// The tables of one process of a report, and the trace that they become: what the readers of all
-/// tables share.
+/// The state that the readers of all tables share: the tables of one process of a report, and the
+/// trace under construction.
 class NsysTables {
  public:
   struct Times {
@@ -67,12 +67,13 @@ class NsysTables {
     std::int64_t duration = 0;
   };
 
-  /// All must outlive this.
+  /// REQUIRES: all arguments outlive this.
   NsysTables(const SqliteFile& file, const NsysProcesses& processes, const NsysProcess& process,
              Trace& trace);
 
-  /// Goes to the next row of this process whose times are possible, and begins a record with them.
-  /// Columns 0 to 2 are start, end and a global id.
+  /// Goes to the next row of this process whose times are possible, and sets `record` to a new
+  /// record with these times. Returns false at the end. REQUIRES: columns 0 to 2 are start, end and
+  /// a global id.
   template <class Record>
   bool next(SqliteRows& rows, Record& record) {
     while (rows.next()) {
@@ -85,16 +86,16 @@ class NsysTables {
     }
     return false;
   }
-  /// Whether the row belongs to this process, by a column with a global id.
+  /// Whether the row belongs to this process. REQUIRES: the column has a global id.
   bool is_mine(const SqliteRows& row, int column) const;
-  /// Reads two columns; false if they are not times.
+  /// Reads times from two columns. Returns false, and counts the row, if they are impossible.
   bool take_times(const SqliteRows& row, int start, int end, Times& times);
   std::int64_t take_bytes(const SqliteRows& row, int column, std::string_view what);
   std::uint16_t thread(const SqliteRows& row, int column);
   std::uint16_t stream(const SqliteRows& row, int device, int stream);
   void name_thread(std::int64_t global, std::string_view name);
   void count(NsysOdd odd, const std::string& example);
-  /// Adds a note for each kind of odd row that there was.
+  /// Adds a note for each kind of odd row that was counted.
   void write_notes();
 
   const SqliteFile& file;

@@ -1,10 +1,11 @@
-// Waits. A row names the event that was waited for; the rows of recorded events say where that was
-// recorded, so that the wait becomes one for a place on a stream:
+// Reads waits. The row of a wait names an event; the rows of recorded events tell on which stream
+// and behind which call it was recorded. Together they give the place on a stream that the wait
+// depends on:
 //
 //     cudaEventRecord(e, 20)     CUDA_EVENT       event 5, stream 20, correlation 100, sync id 9
 //     cudaStreamWaitEvent(7, e)  SYNCHRONIZATION  event 5, stream 7, correlation 101, sync id 9
 //
-// Without sync ids, which old versions lack, it is the latest record of that event before the wait.
+// Old versions lack sync ids. Then the wait is for the latest record of that event before it.
 
 #include <algorithm>
 #include <tuple>
@@ -36,14 +37,14 @@ bool is_valid(const SqliteRows& row, int column) {
   return row.has(column) && row.integer(column) != kInvalid && row.integer(column) >= 0;
 }
 
-/// Each kind leaves out the ids that do not apply to it.
+/// The kind of a wait, judged from its ids: each kind lacks the ids that do not apply to it.
 SyncKind kind_of_ids(const SqliteRows& row) {
   const bool of_stream = is_valid(row, stream);
   if (is_valid(row, event)) return of_stream ? SyncKind::stream_wait_event : SyncKind::event;
   return of_stream ? SyncKind::stream : SyncKind::context;
 }
 
-/// As in the table ENUM_CUPTI_SYNC_TYPE.
+/// The kind of a wait by the numbers of the table ENUM_CUPTI_SYNC_TYPE.
 SyncKind kind_of_type(std::int64_t type) {
   constexpr SyncKind kKinds[] = {SyncKind::unknown, SyncKind::event, SyncKind::stream_wait_event,
                                  SyncKind::stream, SyncKind::context};
@@ -51,7 +52,7 @@ SyncKind kind_of_type(std::int64_t type) {
                                                                          : SyncKind::unknown;
 }
 
-/// The record of an event, as cudaEventRecord made it.
+/// A record of an event on a stream, made by one call of cudaEventRecord.
 struct EventRecord {
   std::int64_t context = 0, event = 0, correlation = 0, sync_id = 0, device = 0, stream = 0;
 };
@@ -84,18 +85,18 @@ class RecordedEvents {
         [](const EventRecord& a, const EventRecord& b) { return a.sync_id < b.sync_id; });
   }
 
-  /// The record of the event in a row of waits, or nullptr.
+  /// The record that a row of waits depends on, or nullptr if it is not in the report.
   const EventRecord* find(const SqliteRows& row) const {
     const std::int64_t sync = row.integer(sync_id);
     const auto exact =
         std::lower_bound(synced_events_.begin(), synced_events_.end(), sync,
                          [](const EventRecord& a, std::int64_t id) { return a.sync_id < id; });
     if (exact != synced_events_.end() && exact->sync_id == sync) return &*exact;
-    // The record with this id is from before the recording.
+    // The event was recorded before profiling began.
     if (sync != 0 && !synced_events_.empty()) return nullptr;
     const std::int64_t in_context = row.integer(context);
     const std::int64_t wanted = row.integer(event);
-    // Correlation ids grow with time.
+    // Correlation ids increase with time, so the latest record has the largest id below the wait's.
     const auto behind = std::lower_bound(
         events_.begin(), events_.end(), std::tuple(in_context, wanted, row.integer(correlation)),
         [](const EventRecord& a, const auto& key) {
@@ -107,8 +108,8 @@ class RecordedEvents {
   }
 
  private:
-  std::vector<EventRecord> events_;         ///< By context, event and correlation.
-  std::vector<EventRecord> synced_events_;  ///< By sync id.
+  std::vector<EventRecord> events_;         ///< Sorted by context, event and correlation.
+  std::vector<EventRecord> synced_events_;  ///< Those with a sync id, sorted by it.
 };
 
 SyncKind kind_of_call(const NsysCalls& calls, std::uint32_t id, const Names& names) {
@@ -123,8 +124,8 @@ SyncKind kind_of_call(const NsysCalls& calls, std::uint32_t id, const Names& nam
   return SyncKind::unknown;
 }
 
-/// Versions without the column deprecatedSyncType number the types differently from their own table
-/// of types, so the call and the ids are checked first.
+/// The kind of a wait. Versions without the column deprecatedSyncType number the types differently
+/// from their own table of types; for them, the call and the ids take precedence over the type.
 SyncKind sync_kind(const SqliteRows& row, SyncKind called, NsysTables& tables) {
   const SyncKind typed = kind_of_type(row.integer(type));
   if (row.known(old_type)) return typed != SyncKind::unknown ? typed : called;

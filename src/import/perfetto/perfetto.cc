@@ -1,7 +1,6 @@
-// Perfetto traces: a stream of packets (protos/perfetto/trace/trace_packet.proto). Packets of one
-// sequence share texts by number, a default track and clocks of their own; those of sources other
-// than TrackEvents (the scheduler, counters of the system) have no place in a trace and are
-// skipped.
+// Reads Perfetto traces: a stream of packets (protos/perfetto/trace/trace_packet.proto). The
+// packets of a sequence share a table of texts, a default track and clocks. Only TrackEvents are
+// read; packets of other sources, such as the scheduler or system counters, are skipped.
 
 #include "import/perfetto/perfetto.h"
 
@@ -16,12 +15,12 @@ namespace {
 
 constexpr std::int64_t kMostTime = 4'000'000'000'000'000'000;
 
-/// A clock that a sequence defines: it counts in units, perhaps each time from the last.
+/// A clock that a sequence defines. It counts in units of `unit_ns`.
 struct OwnClock {
-  std::int64_t base_ns = 0;  ///< In the trace's clock, at `value`.
+  std::int64_t base_ns = 0;  ///< Time of the trace's clock when this clock shows `value`.
   std::int64_t value = 0;
   std::int64_t unit_ns = 1;
-  bool counts_on = false;
+  bool counts_on = false;  ///< Whether each time is relative to the one before it.
 };
 
 struct Sequence {
@@ -143,7 +142,8 @@ class PerfettoDocument {
     return clock;
   }
 
-  /// Reads the same moment on several clocks; those from 64 on belong to the sequence.
+  /// Reads a snapshot: the same moment on several clocks. Clocks with ids from 64 on belong to the
+  /// sequence; the boot time is preferred among the others.
   static void read_snapshot(std::string_view message, Sequence& sequence) {
     constexpr std::uint64_t kFirstOwn = 64, kBootTime = 6;
     std::map<std::uint64_t, OwnClock> own;
@@ -220,8 +220,8 @@ class PerfettoDocument {
 
 }  // namespace
 
-/// Checks for a first packet with a field that only packets have: Chakra's files of messages have
-/// their texts in fields 1 and 2.
+/// Whether the first packet begins with a field number that only packets have. This distinguishes
+/// the file from Chakra's messages, which have their texts in fields 1 and 2.
 bool recognizes_perfetto(const Sniffed& file) {
   std::string_view rest = file.head;
   if (rest.empty() || rest[0] != '\n') return false;

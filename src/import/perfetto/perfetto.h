@@ -5,7 +5,8 @@
 
 namespace foretrace {
 
-/// The packets in `bytes`, already decompressed. Throws TraceError.
+/// Reads the packets in `bytes`, which are already decompressed. Throws TraceError if they are not
+/// a Perfetto trace or contain no slice.
 Trace read_perfetto(PeekedSource& bytes);
 
 }  // namespace foretrace

@@ -1,6 +1,7 @@
 #pragma once
 
-// One event of a Perfetto trace with its texts looked up: the content of a TrackEvent message.
+// One event of a Perfetto trace, from a TrackEvent message, with the numbers of texts replaced by
+// the texts.
 
 #include <cstdint>
 #include <string>
@@ -12,10 +13,10 @@
 
 namespace foretrace {
 
-/// Texts that a sequence of packets refers to by number.
+/// The texts that a sequence of packets refers to by number.
 struct PerfettoTexts {
   std::unordered_map<std::uint64_t, std::string> categories, names, keys, texts;
-  /// Takes an InternedData message.
+  /// Adds the texts of an InternedData message.
   void add(std::string_view message);
 };
 
@@ -34,7 +35,7 @@ struct PerfettoEvent {
   std::string_view name, category;
   std::vector<PerfettoArgument> arguments;
 
-  /// Takes a TrackEvent message. Views are of it and of `texts`.
+  /// Parses a TrackEvent message. The texts of the event are views into `message` and `texts`.
   void read(std::string_view message, const PerfettoTexts& texts);
 
   std::int64_t number(std::string_view key, std::int64_t otherwise) const;

@@ -57,7 +57,7 @@ std::int32_t to_int32(std::int64_t value) {
       value, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()));
 }
 
-/// Reads what our own exporter adds to a device, after its number.
+/// Reads one fact about a device, as our own exporter writes them after the number of the device.
 void add_fact(const PerfettoArgument& fact, Device& device) {
   if (fact.key == "device name") device.name = fact.text;
   if (fact.key == "memory_bytes") device.memory_bytes = fact.number;
@@ -68,7 +68,7 @@ void add_fact(const PerfettoArgument& fact, Device& device) {
 
 }  // namespace
 
-/// Reads a ThreadDescriptor, or a ProcessDescriptor, which has fewer fields that matter.
+/// Reads a ThreadDescriptor or a ProcessDescriptor. Only the process id of the latter matters.
 void PerfettoRecords::read_owner(std::string_view descriptor, Track& track) {
   ProtoReader ids(descriptor);
   while (ids.next()) {
@@ -91,7 +91,7 @@ void PerfettoRecords::add_track(std::string_view descriptor) {
     read_owner(fields.bytes(), track);
   }
   Track& known = tracks_[uuid];
-  // A descriptor may be repeated whenever its sequence starts over.
+  // A descriptor is repeated when its sequence restarts.
   track.number = known.number;
   if (track.name.empty()) track.name = std::move(known.name);
   known = std::move(track);
@@ -285,7 +285,7 @@ void PerfettoRecords::add_memory(const PerfettoEvent& event, std::int64_t time_n
   trace_.memory.push_back(record);
 }
 
-/// Reads what our own exporter adds to the trace as a whole.
+/// Reads the facts about the whole trace that our own exporter adds.
 void PerfettoRecords::add_head(const PerfettoEvent& event) {
   constexpr std::string_view kMetadata = "metadata ";
   constexpr std::int64_t kMostRanks = 1 << 24;

@@ -1,7 +1,8 @@
 #pragma once
 
-// Turns the events of a Perfetto trace into records. Those that we wrote have arguments that name
-// their kind; slices of others become annotations on the thread of their track.
+// Turns the events of a Perfetto trace into records. Our own exporter writes arguments from which
+// each record is restored; slices of other programs become annotations on the thread of their
+// track.
 
 #include <string>
 #include <string_view>
@@ -18,7 +19,7 @@ class PerfettoRecords {
  public:
   explicit PerfettoRecords(Trace& trace) : trace_(trace), lanes_(trace) {}
 
-  /// Takes a TrackDescriptor message.
+  /// Adds the track of a TrackDescriptor message.
   void add_track(std::string_view descriptor);
   void add(const PerfettoEvent& event, std::int64_t time_ns);
   void finish();
@@ -31,9 +32,9 @@ class PerfettoRecords {
     std::string name;
     std::int64_t process = 0, thread = 0;
     bool has_process = false, has_thread = false;
-    std::uint32_t number = kNone;  ///< Index into Trace::threads, once something is on it.
+    std::uint32_t number = kNone;  ///< Index into Trace::threads; kNone before the first event.
   };
-  /// A slice that has begun: its record in one of the tables.
+  /// A slice without an end so far, and its record in one of the tables.
   struct Open {
     enum class Table : std::uint8_t { hosts, devices, syncs, none } table = Table::none;
     std::size_t row = 0;

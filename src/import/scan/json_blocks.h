@@ -1,6 +1,7 @@
 #pragma once
 
-// Sixteen bytes of text at a time: with SSE2, which every x86-64 has, or byte by byte elsewhere.
+// Classifies sixteen bytes of text at a time: with SSE2, which every x86-64 has, or byte by byte
+// elsewhere.
 
 #include <cstddef>
 #include <cstdint>

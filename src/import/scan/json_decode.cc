@@ -24,7 +24,7 @@ void append_utf8(std::string& out, std::uint32_t code) {
   }
 }
 
-/// Four hexadecimal digits, or -1.
+/// The value of four hexadecimal digits, or -1 if there are fewer.
 std::int32_t hex4(const char* at, const char* end) {
   if (end - at < 4) return -1;
   std::int32_t value = 0;
@@ -40,7 +40,8 @@ std::int32_t hex4(const char* at, const char* end) {
   return value;
 }
 
-/// Decodes what follows "\u" and moves past what it used.
+/// Decodes the digits after "\u", and the second half of a surrogate pair, and moves `at` past
+/// them.
 std::uint32_t decode_unicode(const char*& at, const char* end) {
   const std::int32_t first = hex4(at, end);
   if (first < 0) return kReplacement;
@@ -54,7 +55,7 @@ std::uint32_t decode_unicode(const char*& at, const char* end) {
   return 0x10000 + ((code - 0xd800) << 10U) + (static_cast<std::uint32_t>(second) - 0xdc00);
 }
 
-/// Decodes what follows the backslash.
+/// Decodes the escape sequence after a backslash and moves `at` past it.
 void append_escape(std::string& out, const char*& at, const char* end) {
   const char c = *at++;
   switch (c) {
@@ -81,7 +82,7 @@ void append_escape(std::string& out, const char*& at, const char* end) {
   }
 }
 
-/// Bytes of the UTF-8 character at `at`, or 0 if it is not valid.
+/// The size in bytes of the UTF-8 character at `at`, or 0 if it is not valid.
 int character_size(const char* at, const char* end) {
   const auto byte = [&](int i) { return static_cast<unsigned char>(at[i]); };
   const unsigned first = byte(0);

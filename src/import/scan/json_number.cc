@@ -7,14 +7,15 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// A decimal number as digits * 10^exponent. At most 18 digits are kept; the rest is only counted.
+/// A decimal number as digits * 10^exponent. At most 18 digits are kept; the others only count in
+/// the exponent.
 struct Decimal {
   std::int64_t digits = 0;
   std::int64_t exponent = 0;
-  bool round_up = false;  ///< The first digit that was not kept is 5 or more.
+  bool round_up = false;  ///< Whether the first dropped digit is 5 or more.
 };
 
-/// False if this is not a number.
+/// Parses an unsigned number. Returns false if the text is not a number.
 bool read_decimal(const char* at, const char* end, Decimal& number) {
   int kept = 0;
   bool any = false;
@@ -52,7 +53,8 @@ bool read_decimal(const char* at, const char* end, Decimal& number) {
   return at == end;
 }
 
-/// digits * 10^exponent, rounded to nearest; false if that is more than `most`.
+/// Computes digits * 10^exponent, rounded to the nearest integer. Clears `exact` if it had to
+/// round. Returns false if the result is more than `most`.
 bool to_whole(Decimal number, std::int64_t most, std::int64_t& whole, bool& exact) {
   if (number.digits == 0) number.exponent = 0;
   if (number.exponent >= 0 && number.round_up) ++number.digits;
@@ -98,7 +100,7 @@ bool to_nanoseconds(const JsonValue& value, std::int64_t most, ExactTime& time) 
   const bool negative = at < end && *at == '-';
   if (negative || (at < end && *at == '+')) ++at;
 
-  // Profilers write at most 15 digits and 3 decimals.
+  // Fast path: profilers write at most 15 digits and 3 decimals.
   std::int64_t us = 0;
   const char* digit = at;
   while (digit < end && digit - at < 17 && is_digit(*digit)) us = us * 10 + (*digit++ - '0');

@@ -10,7 +10,7 @@ namespace foretrace {
 
 namespace {
 
-/// Ends a number or a literal.
+/// The characters that end a number or a literal.
 constexpr std::array<bool, 256> make_scalar_ends() {
   std::array<bool, 256> ends{};
   for (const char c : {',', '}', ']', ':', '"', '{', '[', ' ', '\n', '\r', '\t', '\0'}) {
@@ -69,7 +69,8 @@ bool JsonCursor::ends_text(const char* behind_quote) const {
   ++ahead.at;
   const char after = ahead.peek();
   if (after != '"') return std::strchr("{}[]-0123456789", after) != nullptr;
-  // A quote after a comma opens the next key or the next text, if it closes again at once.
+  // A quote after a comma opens the next key or text if that is well-formed and a separator
+  // follows.
   JsonValue ignored;
   if (!ahead.scan_text(ignored)) return true;
   const char behind = ahead.peek();

@@ -1,8 +1,7 @@
 #pragma once
 
 // Finds where the values of a JSON text begin and end, without building anything: a value is a span
-// of the text, decoded only on demand. The text must be followed by TextWindow::kPadding bytes of
-// 0.
+// of the text, decoded only on demand. TextWindow::kPadding zero bytes must follow the text.
 
 #include <bit>
 #include <cstdint>
@@ -15,18 +14,19 @@ namespace foretrace {
 
 enum class ValueKind : std::uint8_t { none, text, number, literal, array, object };
 
-/// The text between the quotes; for any other value all of it.
+/// A span of the text: for a text, the characters between its quotes; for other values, all of
+/// them.
 struct JsonValue {
   const char* begin = nullptr;
   std::uint32_t size = 0;
   ValueKind kind = ValueKind::none;
-  bool escaped = false;  ///< Has a backslash.
+  bool escaped = false;  ///< Whether it contains a backslash.
   bool non_ascii = false;
 
   std::string_view view() const { return {begin, size}; }
 };
 
-/// Errors in a text that is readable nevertheless.
+/// Counts of errors that do not prevent reading the text.
 struct JsonOddities {
   std::int64_t control_characters = 0;
   std::int64_t unescaped_quotes = 0;
@@ -34,8 +34,9 @@ struct JsonOddities {
   std::int64_t no_numbers = 0;  ///< NaN, Infinity.
 };
 
-/// A position in the text. Every member that returns a bool returns whether it found what it looked
-/// for; if not, `ran_out` is set if only the text in the window ended.
+/// A position in the text. Every member that returns a bool returns false if it does not find what
+/// it is called for. Then `ran_out` tells whether this is only because the text in the window
+/// ended.
 class JsonCursor {
  public:
   static constexpr int kDeepest = 256;
@@ -46,16 +47,16 @@ class JsonCursor {
     while (static_cast<unsigned char>(*at) <= ' ' && is_space(*at)) ++at;
   }
 
-  /// The next character after white space, 0 at the end.
+  /// The next character after white space; 0 at the end.
   char peek() {
     skip_space();
     if (at >= end) ran_out = true;
     return *at;
   }
 
-  /// Scans a text, when `at` is at its opening quote.
+  /// Scans a text. REQUIRES: `at` is at its opening quote.
   bool scan_text(JsonValue& value) {
-    // Most texts are keys and short names.
+    // Fast path: most texts are keys and short names.
     const TextBits bits = look_at_text(at + 1);
     const auto stop = static_cast<std::uint32_t>(std::countr_zero(bits.stops));
     if (bits.stops == 0 || at[1 + stop] != '"' || at + 1 + stop >= end || lenient)
@@ -76,10 +77,9 @@ class JsonCursor {
   const char* end;
   bool ran_out = false;
   bool too_deep = false;
-  /// A quote ends a text only where the text may end: for names with quotes that are not escaped.
-  /// Slow.
+  /// Accept unescaped quotes in texts: a quote ends a text only if a separator follows. Slow.
   bool lenient = false;
-  bool in_key = false;  ///< For `lenient`: whether the text is a key.
+  bool in_key = false;  ///< Whether the text is a key; only `lenient` scanning uses it.
   JsonOddities odd;
 
  private:
@@ -90,24 +90,24 @@ class JsonCursor {
   bool scan_scalar(JsonValue& value);
 };
 
-/// The text without escapes and with every invalid UTF-8 byte replaced by U+FFFD; increments
-/// `invalid` if there was one.
+/// Decodes escapes and replaces every invalid UTF-8 byte by U+FFFD. Increments `invalid` once if
+/// there are any invalid bytes.
 std::string decode_text(const JsonValue& value, std::int64_t& invalid);
-/// The same for text that never was JSON.
+/// The same for a text outside JSON, which has no escapes.
 std::string valid_text(std::string_view text, std::int64_t& invalid);
 
-/// The value modulo 2^64; 0 if there are no digits. Signs and anything after the digits are
-/// accepted, so that "12", "-3" and 7.0 all work.
+/// The value modulo 2^64; 0 if there are no digits. Accepts a sign and ignores anything after the
+/// digits, so that "12", "-3" and 7.0 all work.
 std::int64_t to_integer(const JsonValue& value);
 /// Whether to_integer() would use any digit.
 bool is_integer(const JsonValue& value);
 
-/// A decimal number of microseconds, exactly, as nanoseconds. False if it is not a finite number of
-/// at most `most`.
 struct ExactTime {
   std::int64_t ns = 0;
   bool whole_us = true;
 };
+/// Converts a decimal number of microseconds to nanoseconds, without floating point. Returns false
+/// unless it is a finite number of at most `most` nanoseconds.
 bool to_nanoseconds(const JsonValue& value, std::int64_t most, ExactTime& time);
 
 }  // namespace foretrace

@@ -66,7 +66,7 @@ std::string json_text(JsonValue value) {
   if (value.kind == ValueKind::text) {
     value.begin -= 1;
     value.size += 2;
-    value.kind = ValueKind::literal;  // Escapes stay as they are.
+    value.kind = ValueKind::literal;  // So that decode_text() keeps the escapes.
   }
   std::int64_t invalid = 0;
   return decode_text(value, invalid);

@@ -1,7 +1,7 @@
 #pragma once
 
-// Walks through a JSON text of any length, value by value, in the memory of the longest value
-// requested; and through the members of a value in memory.
+// Walks through a JSON text of any length, value by value. It needs as much memory as the longest
+// requested value. Also walks through the members of a value in memory.
 
 #include <string>
 
@@ -20,10 +20,10 @@ class JsonStream {
   /// Moves past the character that peek() returned.
   void skip() { ++at_; }
 
-  /// Reads the whole next value, valid until the next call. False if it is not JSON or incomplete:
-  /// ended() tells which. Throws TraceError if it nests too deeply.
+  /// Reads the whole next value, which is valid until the next call. Returns false if it is not
+  /// JSON or incomplete: ended() tells which. Throws TraceError if it nests too deeply.
   bool read(JsonValue& value);
-  /// Skips a value of any length.
+  /// Skips a value of any length, in bounded memory. Returns false in the same cases as read().
   bool skip_value();
   bool ended() const { return ended_; }
 
@@ -38,8 +38,8 @@ class JsonStream {
   bool ended_ = false;
 };
 
-/// Calls `visit` with the key and the value of each member of an object; false if it is not an
-/// object, or from where it is not JSON.
+/// Calls `visit` with the key and the value of each member of an object. Returns false if it is not
+/// an object, or if it stopped at text that is not JSON.
 template <class Visit>
 bool each_member(const JsonValue& object, Visit&& visit) {
   if (object.kind != ValueKind::object) return false;

@@ -1,8 +1,8 @@
 #pragma once
 
-// Protocol buffers without a schema: a message is cut into its fields, and the caller, who knows
-// the schema, takes fields by their number. Nothing is copied: a field of bytes is a view into the
-// message.
+// Reads protocol buffers without a schema: the reader splits a message into its fields, and the
+// caller, which knows the schema, selects fields by their number. Nothing is copied: a field of
+// bytes is a view into the message.
 //
 //     ProtoReader fields(message);
 //     while (fields.next()) {
@@ -10,8 +10,8 @@
 //     }
 //     if (fields.damaged()) ...
 //
-// A view that is not a message (a number, say) reads as damaged or as fields that nobody asks for;
-// it is never read beyond its end.
+// Bytes that are not a message read as damaged, or as fields that the caller ignores. Nothing is
+// ever read beyond their end.
 
 #include <bit>
 #include <cstdint>
@@ -25,25 +25,25 @@ namespace foretrace {
 
 enum class WireType : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
-/// Takes a varint from the front of `bytes`; without a complete one of at most ten bytes, returns
-/// nothing and leaves `bytes` as before.
+/// Removes a varint from the front of `bytes` and returns it. Returns nullopt, and leaves `bytes`
+/// unchanged, if there is no complete varint of at most ten bytes.
 std::optional<std::uint64_t> take_varint(std::string_view& bytes);
 
 class ProtoReader {
  public:
   explicit ProtoReader(std::string_view message) : rest_(message) {}
 
-  /// False at the end of the message, or if it is damaged.
+  /// Goes to the next field. Returns false at the end of the message or if it is damaged.
   bool next();
   bool damaged() const { return damaged_; }
 
-  // The field that next() found. A field of another wire type than requested reads as 0 or empty,
-  // as in a schema that has changed.
+  // The members below describe the field that next() found. A field whose wire type does not match
+  // the request reads as 0 or empty, as if the schema had changed.
   std::uint32_t number() const { return number_; }
   WireType wire() const { return wire_; }
   std::uint64_t unsigned_value() const { return wire_ == WireType::bytes ? 0 : value_; }
   std::int64_t signed_value() const { return static_cast<std::int64_t>(unsigned_value()); }
-  /// For sint32 and sint64, which have their sign in the lowest bit.
+  /// The value of a sint32 or sint64, which has its sign in the lowest bit.
   std::int64_t zigzag_value() const {
     return static_cast<std::int64_t>(unsigned_value() >> 1U ^ -(unsigned_value() & 1U));
   }
@@ -54,7 +54,7 @@ class ProtoReader {
     return wire_ == WireType::fixed32 ? std::bit_cast<float>(static_cast<std::uint32_t>(value_))
                                       : 0;
   }
-  /// For texts, bytes, messages inside the message, and packed lists.
+  /// The value of a text, bytes, a nested message or a packed list.
   std::string_view bytes() const { return bytes_; }
 
   /// Calls `visit` with each value of a list of varints, packed or one field each.
@@ -77,30 +77,30 @@ class ProtoReader {
   bool damaged_ = false;
 };
 
-/// The bytes of a long file of messages, in order. Keeps one message at a time; a length in the
-/// file is not trusted before the bytes are there.
+/// Reads a long file of messages in order. Keeps one message at a time in memory. It does not trust
+/// a length in the file: memory grows only as bytes arrive.
 class ProtoStream {
  public:
-  /// No message of a trace is longer.
+  /// Limit on the size of a message in bytes; no trace has longer ones.
   static constexpr std::uint64_t kLongest = std::uint64_t{1} << 28;
 
   explicit ProtoStream(Source& bytes) : source_(bytes) {}
 
-  /// Empty at the end of the bytes, also in the middle of a varint; is_cut() tells which.
+  /// Returns nullopt at the end of the file; is_cut() tells whether it ends within a varint.
   std::optional<std::uint64_t> varint();
-  /// The next `size` bytes, valid until the next call; empty if there are fewer. Throws TraceError
-  /// if `size` is more than kLongest.
+  /// The next `size` bytes, valid until the next call; nullopt if there are fewer. Throws
+  /// TraceError if `size` is more than kLongest.
   std::optional<std::string_view> take(std::uint64_t size);
-  /// A message after its length, as in files of delimited messages.
+  /// Reads a length and the message that follows it. Returns nullopt at the end of the file.
   std::optional<std::string_view> delimited();
 
-  /// Something began and did not end.
+  /// Whether the file ends within a varint or a message.
   bool is_cut() const { return cut_; }
-  /// Position of the next byte.
+  /// Position of the next byte in the file.
   std::int64_t offset() const { return dropped_ + static_cast<std::int64_t>(at_); }
 
  private:
-  /// Whether `size` bytes are available after `at_`, reading on if necessary.
+  /// Reads until `size` bytes are available after `at_`. Returns false if the file ends before.
   bool fill(std::size_t size);
 
   Source& source_;

@@ -1,8 +1,8 @@
 #pragma once
 
-// A sliding window over a long text. A parser works on the text in the window; if something is
-// unfinished at its end, it asks for more and starts that thing again. So a text of any length is
-// read in the memory of its longest event.
+// A sliding window over a long text. A parser works on the text in the window; if a value is
+// incomplete at its end, the parser slides the window and parses the value again. So reading a text
+// of any length takes as much memory as its longest event.
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@ namespace foretrace {
 
 class TextWindow {
  public:
-  /// Readable bytes after end(), all 0: a scanner may look ahead this far.
+  /// Number of readable zero bytes after end(); a scanner may look ahead this far.
   static constexpr std::size_t kPadding = 64;
   static constexpr std::size_t kSize = std::size_t{1} << 20;
   static constexpr std::size_t kLargest = std::size_t{1} << 28;
@@ -23,8 +23,9 @@ class TextWindow {
   const char* begin() const { return buffer_.get(); }
   const char* end() const { return buffer_.get() + filled_; }
 
-  /// Drops the text before `from` and reads on after the rest; `from` then points at the same text.
-  /// False if there is no more text. Throws TraceError if the text to keep is longer than kLargest.
+  /// Drops the text before `from` and reads more behind the rest. Moves `from` so that it points to
+  /// the same text. Returns false if there is no more text. Throws TraceError if the text to keep
+  /// is longer than kLargest.
   bool slide(const char*& from);
 
   /// Offset of a position in the whole text.

@@ -1,4 +1,5 @@
-// Recordings of our own collector. All chunks are read twice: first the names, then the records.
+// Reads recordings of our own collector. All chunks are read twice: first the names, then the
+// records.
 
 #include <charconv>
 #include <cstring>
@@ -43,7 +44,7 @@ void write_notes(const SpoolIndex& index, const SpoolRecords& records, const spo
                  Notes& notes) {
   const SpoolFile::Damage& damage = index.damage;
   const auto warn = [&](std::string_view text, std::uint64_t count, const std::string& example) {
-    // A damaged header may count anything.
+    // The counters of a damaged header can have any value.
     constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
     if (count != 0)
       notes.add(Severity::warning, text, example,
@@ -65,14 +66,14 @@ void write_notes(const SpoolIndex& index, const SpoolRecords& records, const spo
     tell("records of unknown kinds", static_cast<std::int64_t>(header.unknown_records));
   const std::string place =
       damage.first_at < 0 ? std::string() : "at byte " + std::to_string(damage.first_at);
-  // A recording that was cut off may end anywhere; one that ended properly may not.
+  // A recording that was cut off may end within a chunk; one that ended properly may not.
   const bool cut = damage.ends_in_a_chunk && header.state == spool::State::finished;
   const std::int64_t damaged = damage.chunks + (cut ? 1 : 0);
   warn("damaged parts of the spool, left out", static_cast<std::uint64_t>(damaged),
        place + (damage.rows == 0 ? "" : ", " + std::to_string(damage.rows) + " records"));
-  // The header is written after the rows that it counts.
+  // The collector writes the header after the rows that it counts, so missing rows were lost later.
   const std::uint64_t found = index.rows + static_cast<std::uint64_t>(damage.rows);
-  warn("records that were written and are gone: the spool is cut off or damaged",
+  warn("records that were written but are missing: the spool is cut off or damaged",
        header.rows > found ? header.rows - found : 0, {});
   if (header.state == spool::State::recording)
     tell("the program did not end the recording properly: up to a second is missing", 1);

@@ -16,7 +16,7 @@ namespace foretrace {
 
 namespace {
 
-/// The file as a piece of memory, or nothing if that cannot be had.
+/// Maps the file into memory. Returns an empty view if that is impossible.
 std::string_view map_file(const std::string& path, void*& mapped) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return {};
@@ -94,7 +94,7 @@ bool SpoolFile::next(std::size_t& at, Chunk& chunk, Damage& damage) const {
   return false;
 }
 
-/// Moves to the next place that may be a chunk, at multiples of 8.
+/// Moves `at` to the next multiple of 8 at which a chunk may begin, or to the end of the file.
 void SpoolFile::pass_over(std::size_t& at, Damage& damage) const {
   const std::size_t began = at;
   const std::string_view magic(reinterpret_cast<const char*>(&spool::kChunkMagic), 4);

@@ -1,8 +1,7 @@
 #pragma once
 
-// The chunks of a spool (trace/spool.h), each checked before it is used. A damaged chunk is left
-// out and the next one searched for, so that a torn or damaged file yields everything that is
-// intact.
+// Reads the chunks of a spool (trace/spool.h) and checks each of them. After a damaged chunk the
+// reader searches for the next intact one, so that a damaged file yields everything that is intact.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +15,8 @@ namespace foretrace {
 
 class SpoolFile {
  public:
-  /// Maps the file, or reads it if it is packed. Throws TraceError if it is not a spool.
+  /// Maps the file into memory, or reads it if it is packed. Throws TraceError if it is not a
+  /// spool.
   explicit SpoolFile(const TraceFile& input);
   ~SpoolFile();
   SpoolFile(const SpoolFile&) = delete;
@@ -32,24 +32,24 @@ class SpoolFile {
   };
 
   struct Damage {
-    std::int64_t chunks = 0;       ///< That could not be used.
-    std::int64_t rows = 0;         ///< In them, as far as known.
-    std::int64_t bytes = 0;        ///< Passed over in search of the next chunk.
-    std::int64_t first_at = -1;    ///< Byte of the first damage.
-    bool ends_in_a_chunk = false;  ///< The last one was being written when all ended.
+    std::int64_t chunks = 0;       ///< Number of unusable chunks.
+    std::int64_t rows = 0;         ///< Number of rows in them, as far as known.
+    std::int64_t bytes = 0;        ///< Bytes skipped in search of the next chunk.
+    std::int64_t first_at = -1;    ///< Position of the first damage; -1 if there is none.
+    bool ends_in_a_chunk = false;  ///< Whether the file ends within a chunk.
   };
 
-  /// Calls `visit` with each whole chunk, in order. Linear.
+  /// Calls `visit` with each intact chunk, in order. Takes linear time.
   template <class Visit>
   Damage each_chunk(Visit&& visit) const;
 
  private:
-  /// The next chunk at or after `at`, which moves past it; false at the end.
+  /// Finds the next intact chunk at or after `at` and moves `at` past it. Returns false at the end.
   bool next(std::size_t& at, Chunk& chunk, Damage& damage) const;
   void pass_over(std::size_t& at, Damage& damage) const;
 
   std::string_view bytes_;
-  std::string read_;  ///< Unless mapped.
+  std::string read_;  ///< The bytes of a file that is not mapped.
   void* mapped_ = nullptr;
   spool::Header header_;
 };

@@ -10,7 +10,7 @@ namespace foretrace {
 
 namespace {
 
-/// Two numbers before a text, and where the next begins.
+/// Two numbers, and the bytes that follow them.
 struct Prefixed {
   std::uint32_t first = 0, second = 0;
   std::string_view rest;
@@ -32,8 +32,8 @@ std::string_view behind(std::string_view body, std::size_t bytes) {
   return body.substr(std::min(body.size(), (bytes + 7) / 8 * 8));
 }
 
-/// Numbers of texts are given one after the other, and each text takes 8 bytes at least: so many
-/// only where fifteen in sixteen were lost.
+/// Limit on the numbers of texts, for each byte of the file. Texts are numbered consecutively and
+/// take at least 8 bytes each, so a file exceeds this only if it lost fifteen of sixteen texts.
 constexpr std::size_t kTextsForAByte = 2;
 
 }  // namespace
@@ -70,7 +70,7 @@ void SpoolIndex::learn_texts(std::string_view body, std::uint32_t count) {
   }
 }
 
-/// The same text if it is UTF-8, else its valid part.
+/// Returns the text itself if it is ASCII, otherwise a copy in which U+FFFD replaces invalid UTF-8.
 std::string_view SpoolIndex::valid(std::string_view text) {
   const bool plain = std::all_of(text.begin(), text.end(),
                                  [](char c) { return static_cast<unsigned char>(c) < 0x80; });
@@ -161,8 +161,8 @@ NameId SpoolIndex::call_name(std::uint16_t domain, std::uint32_t callback) {
   return known[callback];
 }
 
-/// Streams are numbered within their context. Where two contexts of a device use the same number,
-/// those of the second get one of their own.
+/// Streams are numbered within their context. If two contexts of a device use the same number, the
+/// stream of the second context gets a different one.
 std::uint16_t SpoolIndex::stream(std::uint32_t device, std::uint32_t context,
                                  std::uint32_t number) {
   const std::uint64_t key = key_of_stream(context, number);
@@ -207,7 +207,8 @@ std::int64_t sound_time(std::uint64_t time) {
 std::int64_t SpoolIndex::on_device_clock(std::uint64_t monotonic) const {
   if (header_.device_clock == spool::Clock::monotonic || clocks_.empty())
     return sound_time(monotonic);
-  // The clock of the day may be set while it runs: the last reading before counts.
+  // The realtime clock may be set during the recording, so the last reading before the time is
+  // used.
   const auto next = std::upper_bound(
       clocks_.begin(), clocks_.end(), monotonic,
       [](std::uint64_t t, const spool::Clocks& read) { return t < read.monotonic; });
@@ -217,7 +218,7 @@ std::int64_t SpoolIndex::on_device_clock(std::uint64_t monotonic) const {
 
 std::int64_t SpoolIndex::base_ns() const {
   if (header_.device_clock != spool::Clock::monotonic || clocks_.empty()) return 0;
-  // The time of day, so that recordings of several machines can be laid side by side.
+  // Converts to the time of day, so that recordings of several machines can be compared.
   const spool::Clocks& read = clocks_.front();
   return static_cast<std::int64_t>(read.realtime - read.monotonic);
 }

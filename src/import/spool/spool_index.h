@@ -1,7 +1,7 @@
 #pragma once
 
-// Everything in a spool that its records refer to by number: names, threads, streams, clocks. Read
-// before the records, because chunks that explain them may be written after them.
+// Everything in a spool that its records refer to by number: names, threads, streams, clocks. It is
+// read before the records, because it may follow them in the file.
 
 #include <array>
 #include <cstdint>
@@ -23,10 +23,10 @@ namespace foretrace {
 
 class SpoolIndex {
  public:
-  /// Reads all chunks. Both must outlive this.
+  /// Reads all chunks. REQUIRES: `file` and `trace` outlive this.
   SpoolIndex(const SpoolFile& file, Trace& trace);
 
-  /// Empty if it is not known.
+  /// The text of this number; empty if it is unknown.
   std::string_view text(std::uint32_t number) const {
     return number < texts_.size() ? texts_[number] : std::string_view();
   }
@@ -37,23 +37,24 @@ class SpoolIndex {
   std::uint16_t thread(std::uint32_t id);
   void name_thread(const spool::ThreadName& row);
   std::uint16_t stream(std::uint32_t device, std::uint32_t context, std::uint32_t stream);
-  /// On the device of the context.
+  /// A stream on the device of the context.
   std::uint16_t stream(std::uint32_t context, std::uint32_t stream);
   std::int64_t on_device_clock(std::uint64_t monotonic) const;
-  /// The clock's value at time 0.
+  /// The time of day, in nanoseconds, at time 0 of the device clock; 0 if that clock is realtime or
+  /// the file has no reading of both clocks.
   std::int64_t base_ns() const;
   std::size_t rows_of(spool::RowKind kind) const {
     return row_counts_[static_cast<std::size_t>(kind)];
   }
 
-  /// Gives threads and streams what is known of them, and notes what was lost.
+  /// Names the threads and stores the flags of the streams in the trace.
   void finish();
 
   std::vector<spool::Event> events;
   std::unordered_map<std::string, std::string> facts;
   std::vector<std::string> problems, not_recorded;
   SpoolFile::Damage damage;
-  std::uint64_t rows = 0;  ///< In whole chunks, as these count them.
+  std::uint64_t rows = 0;  ///< Number of rows in intact chunks, according to their headers.
   std::int64_t lost_names = 0, invalid_texts = 0;
 
  private:
@@ -65,22 +66,22 @@ class SpoolIndex {
 
   const spool::Header& header_;
   Trace& trace_;
-  std::size_t most_texts_;  ///< Numbers of texts that the file can hold.
+  std::size_t most_texts_;  ///< Texts with this number or a higher one are rejected.
   InternCache intern_;
   KinetoLanes lanes_;
-  std::vector<NameId> names_;            ///< By number of text; 0 until asked for.
-  std::vector<std::string_view> texts_;  ///< In the file, or in `repaired_`.
+  std::vector<NameId> names_;            ///< By number of text; 0 before the first use.
+  std::vector<std::string_view> texts_;  ///< Views into the file or `repaired_`.
   std::deque<std::string> repaired_;
-  std::vector<NameId> call_names_[3];         ///< By domain and number; 0 until asked for.
-  std::vector<std::uint32_t> call_texts_[3];  ///< The same, as numbers of texts.
+  std::vector<NameId> call_names_[3];         ///< By domain and callback; 0 before the first use.
+  std::vector<std::uint32_t> call_texts_[3];  ///< The same names as numbers of texts.
   std::vector<spool::Clocks> clocks_;
   std::unordered_map<std::uint32_t, std::uint32_t> device_of_context_;
-  /// The streams a context shares its numbers with: (device, stream) -> context that has it.
+  /// The context that keeps a stream number of a device: (device, stream) -> context.
   std::unordered_map<std::uint64_t, std::uint32_t> owner_of_stream_;
   std::unordered_map<std::uint64_t, std::uint16_t> streams_;
   std::unordered_map<std::uint64_t, StreamFlag> flags_;  ///< By the same key as `streams_`.
   std::unordered_map<std::uint32_t, std::uint16_t> thread_numbers_;
-  std::unordered_set<std::uint32_t> named_by_program_;  ///< Threads.
+  std::unordered_set<std::uint32_t> named_by_program_;  ///< Threads whose name the program set.
   std::uint64_t last_stream_key_ = ~std::uint64_t{0};
   std::uint16_t last_stream_ = 0;
   std::uint32_t last_thread_id_ = ~std::uint32_t{0};
@@ -88,7 +89,7 @@ class SpoolIndex {
   std::array<std::size_t, static_cast<std::size_t>(spool::RowKind::count)> row_counts_{};
 };
 
-/// A time that can be subtracted from any other; only damage causes later ones.
+/// Clamps a time so that differences cannot overflow; only damaged files have later times.
 std::int64_t sound_time(std::uint64_t time);
 
 }  // namespace foretrace

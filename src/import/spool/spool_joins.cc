@@ -10,8 +10,8 @@ namespace foretrace {
 
 namespace {
 
-/// The runtime works through driver calls. One record for both is enough, as in other profilers;
-/// work launched by the inner one counts as launched by the outer one.
+/// Merges driver calls with the runtime calls that make them, as other profilers do. Work that a
+/// driver call launched counts as launched by the runtime call.
 void join_inner_calls(SpoolJoins& joins, SpoolIndex& index, Trace& trace) {
   if (joins.inner.empty()) return;
   std::unordered_map<std::uint32_t, std::uint32_t> outer_of;
@@ -30,7 +30,7 @@ void join_inner_calls(SpoolJoins& joins, SpoolIndex& index, Trace& trace) {
     for (SyncRecord& record : trace.syncs) lift(record.correlation);
     for (spool::Event& event : index.events) lift(event.correlation);
   }
-  trace.notes.add(Severity::info, "driver calls inside of runtime calls, counted as one", {},
+  trace.notes.add(Severity::info, "driver calls inside runtime calls, merged with them", {},
                   static_cast<std::int64_t>(joins.inner.size()));
 }
 
@@ -50,7 +50,8 @@ void drop_records(SpoolJoins& joins, Trace& trace) {
   for (NamedCollective& named : joins.collectives) named.record = moved[named.record];
 }
 
-/// A graph is made executable as a copy; the edges of the original hold for each copy.
+/// Adds edges to copies of graphs. Instantiating a graph copies it, and each copy has the edges of
+/// its original.
 void clone_edges(const std::vector<spool::GraphClone>& clones, Trace& trace) {
   if (clones.empty() || trace.graph_edges.empty()) return;
   std::unordered_map<std::uint32_t, std::unordered_map<std::uint64_t, std::uint64_t>> copies;
@@ -62,7 +63,7 @@ void clone_edges(const std::vector<spool::GraphClone>& clones, Trace& trace) {
   }
   std::unordered_set<std::uint64_t> told;
   for (const GraphEdge& edge : trace.graph_edges) told.insert(edge.after);
-  // A copy may be the original of the next, so its edges join those that are looked through.
+  // A copy may be the original of a later one, so its edges are added before that one is processed.
   for (const std::uint32_t graph : order) {
     const auto& node_of = copies[graph];
     const std::size_t count = trace.graph_edges.size();
@@ -96,8 +97,8 @@ std::vector<NodeRun> node_runs(const Trace& trace) {
   return runs;
 }
 
-/// CUPTI's documentation does not say which of the two nodes of an edge waits. The times show it:
-/// the waiting one starts when the other is done.
+/// Gives all edges their direction. CUPTI's documentation does not say which of the two nodes of an
+/// edge waits, but the times show it: the waiting node starts after the other has finished.
 void orient_edges(Trace& trace) {
   if (trace.graph_edges.empty()) return;
   const std::vector<NodeRun> runs = node_runs(trace);
@@ -130,7 +131,7 @@ std::int64_t field(const nlohmann::json& payload, std::initializer_list<const ch
   return 0;
 }
 
-/// Something that a thread did, and its place in the list that it is of.
+/// The thread, time and index of an entry of some list.
 struct OnThread {
   std::uint16_t thread;
   std::int64_t time;
@@ -143,7 +144,7 @@ void sort_by_thread(std::vector<OnThread>& all) {
   });
 }
 
-/// The calls that launched NCCL's kernels, with the kernel's place among the device records.
+/// The calls that launched NCCL's kernels; `place` is the index of the kernel's device record.
 std::vector<OnThread> launches_of_collectives(const Trace& trace) {
   std::unordered_map<std::uint32_t, std::uint32_t> kernels;  // Correlation to device record.
   for (std::size_t i = 0; i < trace.devices.size(); ++i) {
@@ -161,7 +162,8 @@ std::vector<OnThread> launches_of_collectives(const Trace& trace) {
   return launches;
 }
 
-/// Whether the range says what a collective moves; adds that to the kernel's total.
+/// Adds the bytes and the group that a range of NCCL names to the details of its kernel. Returns
+/// false if the range has no facts.
 bool add_collective(const NamedCollective& named, std::string_view facts, Trace& trace,
                     CollectiveDetails& details) {
   const nlohmann::json payload = nlohmann::json::parse(facts, nullptr, false);
@@ -189,8 +191,8 @@ void join_graphs(const SpoolJoins& joins, Trace& trace) {
   orient_edges(trace);
 }
 
-/// By the number of the recording if CUPTI reports it; else the last recording of that event before
-/// the wait.
+/// Finds the event record that each wait depends on: by its sync id if CUPTI reports it, otherwise
+/// the last record of that event before the wait.
 void resolve_events(const SpoolJoins& joins, SpoolIndex& index, Trace& trace) {
   if (joins.waits.empty()) return;
   const std::vector<spool::Event>& events = index.events;
@@ -223,9 +225,9 @@ void resolve_events(const SpoolJoins& joins, SpoolIndex& index, Trace& trace) {
   }
 }
 
-/// NCCL says in its ranges how much each collective moves; the kernel is launched in the range, or
-/// at the end of the group that it is part of. So a kernel does all that its thread has asked for
-/// since the one before.
+/// Attributes collectives to kernels. NCCL's ranges tell how much each collective moves. The kernel
+/// is launched within the range, or at the end of the group that the collective belongs to. So a
+/// kernel performs all collectives that its thread called since the kernel before it.
 void describe_collectives(const SpoolJoins& joins, const SpoolIndex& index, Trace& trace) {
   const std::vector<NamedCollective>& all = joins.collectives;
   if (all.empty()) return;

@@ -1,4 +1,4 @@
-// Ranges of a spool.
+// Turns the NVTX ranges of a spool into host records.
 
 #include <algorithm>
 
@@ -54,7 +54,7 @@ void SpoolRanges::begin(const spool::Range& row) {
     joins_.collectives.push_back({trace_.hosts[record].start_ns, record, row.payload});
 }
 
-/// Ends the youngest open range of its domain; domains do not nest in each other.
+/// Ends the innermost open range of its domain on the thread. Domains nest independently.
 void SpoolRanges::end_push(const spool::Range& row) {
   std::vector<OpenRange>& open = open_of(index_.thread(row.thread));
   const auto found = std::find_if(open.rbegin(), open.rend(), [&](const OpenRange& range) {
@@ -71,7 +71,7 @@ void SpoolRanges::end_push(const spool::Range& row) {
 void SpoolRanges::end_start(const spool::Range& row) {
   const auto found = started_.find(row.id);
   if (found == started_.end()) {
-    // Threads write their events one after the other: the start may still come.
+    // Each thread writes its own buffer, so the start may come later in the file.
     early_ends_[row.id] = row.time;
     return;
   }
@@ -94,7 +94,7 @@ std::vector<SpoolRanges::OpenRange>& SpoolRanges::open_of(std::uint16_t thread) 
 void SpoolRanges::close(std::int64_t last_time) {
   last_time = std::max(last_time, last_time_);
   const auto close = [&](std::uint32_t record) {
-    // A step that did not end says nothing about how long steps take.
+    // Nothing can be learned about the duration of steps from a step without an end.
     if (step_name(trace_.names[trace_.hosts[record].name])) {
       ++open_steps;
       joins_.dropped.push_back(record);

@@ -87,7 +87,7 @@ void SpoolRecords::take_row(spool::RowKind kind, const char* row) {
     case spool::RowKind::device:
       return add_device(row_as<spool::Device>(row));
     default:
-      return;  // Known already, or of no use to a trace.
+      return;  // SpoolIndex has read it, or a trace has no place for it.
   }
 }
 
@@ -102,7 +102,7 @@ SpoolRecords::Times SpoolRecords::times_of(std::uint64_t start, std::uint64_t en
 }
 
 void SpoolRecords::add_device(const spool::Device& row) {
-  // Told again for every context. No machine has more devices than this.
+  // The row of a device is repeated for every context. No machine has more devices than this.
   constexpr std::size_t kMostDevices = 1024;
   if (row.ordinal >= kMostDevices) return;
   if (known_devices_.size() <= row.ordinal) known_devices_.resize(std::size_t{row.ordinal} + 1);
@@ -150,8 +150,8 @@ void SpoolRecords::add_transfer(const spool::Transfer& row) {
   trace_.devices.push_back(record);
 }
 
-/// Calls of a thread come in the order in which they return, so that those inside a runtime call
-/// come right before it.
+/// Adds a call and finds the driver calls inside it. The calls of a thread come in the order in
+/// which they return, so the calls inside a runtime call come right before it.
 void SpoolRecords::add_call(const spool::Call& row) {
   const Times times = times_of(row.start, row.end);
   constexpr std::uint16_t kRuntime = 2;
@@ -213,7 +213,8 @@ void SpoolRecords::add_device_memory(const spool::DeviceMemory& row) {
                       .address = row.address,
                       .bytes = is_release ? -bytes : bytes,
                       .device = static_cast<std::int16_t>(on_device ? row.device : -1)};
-  // An allocation from a pool is a block; cudaMalloc is called by an allocator of the program.
+  // An allocation from a pool is a block. The others are segments, which an allocator in the
+  // program gets from cudaMalloc.
   if (row.is_async == 0)
     record.action = is_release ? MemoryAction::segment_free : MemoryAction::segment_alloc;
   if (row.is_async != 0 && on_device)

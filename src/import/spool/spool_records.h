@@ -1,6 +1,6 @@
 #pragma once
 
-// Rows of a spool as records of a trace.
+// Turns the rows of a spool into records of a trace.
 
 #include <cstdint>
 #include <string_view>
@@ -11,7 +11,8 @@
 
 namespace foretrace {
 
-/// Ranges: each end finds its begin, which may be of another thread, or come later.
+/// Pairs the begins and ends of ranges. They may be on different threads, and the end may come
+/// first in the file.
 class SpoolRanges {
  public:
   SpoolRanges(SpoolIndex& index, Trace& trace, SpoolJoins& joins)
@@ -20,13 +21,14 @@ class SpoolRanges {
   void begin(const spool::Range& row);
   void end_push(const spool::Range& row);
   void end_start(const spool::Range& row);
-  /// Ends those that are open with the recording, at `last_time` or the last time of a range.
+  /// Ends the open ranges at the end of the recording: at `last_time` or the last time of a range,
+  /// whichever is later. Drops open steps.
   void close(std::int64_t last_time);
 
   std::int64_t open_ranges = 0, open_steps = 0, stray_ends = 0;
 
  private:
-  /// A range that was begun: where its record is, for its end.
+  /// A range without an end so far: the index of its host record, and its domain.
   struct OpenRange {
     std::uint32_t record = 0;
     std::uint32_t domain = 0;
@@ -41,16 +43,17 @@ class SpoolRanges {
   SpoolJoins& joins_;
   std::vector<std::vector<OpenRange>> open_;                     ///< By thread.
   std::unordered_map<std::uint64_t, std::uint32_t> started_;     ///< Range id -> host record.
-  std::unordered_map<std::uint64_t, std::uint64_t> early_ends_;  ///< Times, by range.
+  std::unordered_map<std::uint64_t, std::uint64_t> early_ends_;  ///< Range id -> time of its end.
   std::int64_t last_time_ = 0;
 };
 
 class SpoolRecords {
  public:
-  /// `index` knows all that rows refer to. Makes room in `trace` for the rows that it has counted.
+  /// Reserves memory in `trace` for the rows that `index` has counted. REQUIRES: all arguments
+  /// outlive this.
   SpoolRecords(SpoolIndex& index, std::uint64_t process, Trace& trace, SpoolJoins& joins);
 
-  /// The rows of one chunk.
+  /// Adds the rows of one chunk.
   void take(std::string_view body);
   void finish() { ranges.close(last_time_); }
 
@@ -78,7 +81,7 @@ class SpoolRecords {
   std::uint64_t process_;
   Trace& trace_;
   SpoolJoins& joins_;
-  /// Host records of driver calls that no runtime call covers yet, by thread.
+  /// Host records of driver calls that may lie inside a later runtime call, by thread.
   std::vector<std::vector<std::uint32_t>> driver_calls_;
   std::unordered_map<std::uint64_t, std::int64_t> device_blocks_;
   std::vector<bool> known_devices_;  ///< By ordinal.

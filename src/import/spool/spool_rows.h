@@ -14,8 +14,8 @@ Row row_as(const char* bytes) {
   return row;
 }
 
-/// Calls `visit` with kind and bytes of every row. False if there is a row of an unknown kind: the
-/// rows after it cannot be read.
+/// Calls `visit` with the kind and the bytes of every row. Returns false if there is a row of an
+/// unknown kind, because the rows after it cannot be read.
 template <class Visit>
 bool each_row(std::string_view body, Visit&& visit) {
   while (body.size() >= 8) {

@@ -23,7 +23,7 @@ PlainData PickleMachine::run() {
     const auto opcode = static_cast<unsigned char>(take(1)[0]);
     if (!make_number(opcode) && !make_text(opcode) && !make_container(opcode) &&
         !use_memo(opcode) && !arrange(opcode) && !call(opcode)) {
-      fail("is no opcode: " + hexadecimal(opcode));
+      fail("has an unknown opcode: " + hexadecimal(opcode));
     }
   }
   return std::move(data_);
@@ -57,7 +57,7 @@ bool PickleMachine::make_number(unsigned opcode) {
       return push(data_.make_real(big_endian_real(take(8)))), true;
     case 'F': {
       const auto value = decimal_real(take_line());
-      if (!value) fail("has a number that is none");
+      if (!value) fail("has a malformed number");
       return push(data_.make_real(*value)), true;
     }
     default:
@@ -74,7 +74,7 @@ void PickleMachine::push_line_integer(std::string_view line) {
   if (line == "00" || line == "01") return push(data_.make(PlainKind::boolean, line == "01"));
   if (const auto value = decimal_integer(line)) return push(data_.make_integer(*value));
   const auto rough = decimal_real(line);
-  if (!rough) fail("has a number that is none");
+  if (!rough) fail("has a malformed number");
   push(data_.make_real(*rough));
 }
 
@@ -160,7 +160,8 @@ void PickleMachine::push_of(PlainKind kind, std::size_t from) {
 void PickleMachine::append(PlainKind kind, std::size_t from) {
   const bool is_dict = kind == PlainKind::dict;
   if (from <= floor() || stack_[from - 1].kind() != kind)
-    fail(is_dict ? "sets items of what is no dict" : "appends to what is no list");
+    fail(is_dict ? "sets items of a value that is not a dict"
+                 : "appends to a value that is not a list");
   if (is_dict && (stack_.size() - from) % 2 != 0) fail("has a key without a value");
   data_.append(stack_[from - 1], above(from));
   stack_.resize(from);
@@ -189,12 +190,13 @@ bool PickleMachine::use_memo(unsigned opcode) {
 
 std::uint64_t PickleMachine::slot_in_line() {
   const auto slot = decimal_integer(take_line());
-  if (!slot || *slot < 0) fail("has a number that is none");
+  if (!slot || *slot < 0) fail("has a malformed number");
   return static_cast<std::uint64_t>(*slot);
 }
 
 void PickleMachine::put(std::uint64_t slot) {
-  // Slots are numbered consecutively, and each is filled by an operation of its own.
+  // Slots are numbered consecutively and each takes an operation to fill, so no slot of a valid
+  // pickle has a number as large as the size of the pickle.
   if (slot >= all_.size()) fail("names slot " + std::to_string(slot) + " of its memo");
   const PlainValue value = top();
   if (slot >= memo_.size()) {
@@ -212,7 +214,7 @@ void PickleMachine::get(std::uint64_t slot) {
   push(memo_[slot]);
 }
 
-/// Operations that move values, and those that frame the pickle.
+/// Runs operations that move values on the stack or that frame the pickle.
 bool PickleMachine::arrange(unsigned opcode) {
   switch (opcode) {
     case '(':
@@ -241,7 +243,7 @@ bool PickleMachine::arrange(unsigned opcode) {
   }
 }
 
-/// Frames only say how much to read ahead.
+/// Reads the size of a frame, which is only a hint how much to read ahead.
 void PickleMachine::read_frame() {
   const std::uint64_t size = take_number(8);
   if (size > rest_.size()) {
@@ -256,7 +258,8 @@ bool begins_pickle(std::string_view head) {
   if (head.size() < 2) return false;
   if (head[0] == '\x80')
     return head[1] >= 2 && static_cast<unsigned char>(head[1]) <= kNewestPickleProtocol;
-  // Protocols 0 and 1 have no number: they begin with a dict or a list that is put into the memo.
+  // Pickles of protocols 0 and 1 do not contain the protocol's number. They begin with a dict or a
+  // list that is put into the memo.
   const auto starts = [&](std::string_view start) { return head.starts_with(start); };
   return starts("(dp") || starts("(lp") || starts("}q") || starts("]q");
 }

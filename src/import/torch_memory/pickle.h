@@ -1,14 +1,14 @@
 #pragma once
 
-// Python pickles as plain data: a machine for the opcodes of protocols 0 to 5 that make numbers,
-// texts, lists, tuples, sets and dicts. A pickle is a program, and most of its operations are calls
-// of Python functions. Nothing is ever called here: a pickle that asks for a call is refused with
-// the name of the function. Only collections.OrderedDict, defaultdict, set and frozenset are
-// understood, as the plain containers they are.
+// Reads Python pickles as plain data. A pickle is a program that may call any Python function. This
+// reader runs only the opcodes of protocols 0 to 5 that make numbers, texts, lists, tuples, sets
+// and dicts, and never calls anything: it rejects a pickle that asks for a call, and names the
+// function. The exceptions are collections.OrderedDict, defaultdict, set and frozenset, which it
+// reads as plain containers.
 //
 // A value is a number of 8 bytes, and containers refer to their elements by such numbers. So a list
-// that is shared a million times, or that contains itself, costs as little as its pickle. Code that
-// walks the values has to expect both.
+// that is shared a million times, or that contains itself, takes no more memory than its pickle.
+// Code that walks the values must expect both.
 
 #include <cstdint>
 #include <memory>
@@ -26,13 +26,13 @@ enum class PlainKind : std::uint8_t {
   none,
   boolean,
   integer,
-  big_integer,  ///< Small ones are in the value itself.
+  big_integer,  ///< An integer that does not fit into the value itself.
   real,
   text,
   bytes,
-  list,  ///< Also tuples and sets.
+  list,  ///< A list, a tuple or a set.
   dict,
-  callable  ///< One of the few known ones. Readers never get to see it.
+  callable  ///< One of the few known functions and classes. It does not occur in the result.
 };
 
 struct PlainValue {
@@ -50,18 +50,18 @@ class PlainData {
  public:
   PlainValue root;
 
-  /// The value of an integer or a truth value; modulo 2^64, so that addresses fit. Empty for other
-  /// kinds.
+  /// The value of an integer or a truth value, modulo 2^64, so that addresses fit. Returns nullopt
+  /// for other kinds.
   std::optional<std::int64_t> integer(PlainValue value) const;
   double real(PlainValue value) const { return reals_[value.index()]; }
   /// The value of a text; empty for other kinds. Not always valid UTF-8.
   std::string_view text(PlainValue value) const;
-  /// Elements of a list; keys and values of a dict in turn. Empty for other kinds.
+  /// The elements of a list, or the alternating keys and values of a dict. Empty for other kinds.
   std::span<const PlainValue> items(PlainValue value) const;
   std::size_t container_count() const { return containers_.size(); }
 
-  /// The value of a key in a dict: none if it is missing. In a huge dict only the last elements are
-  /// searched, so that many lookups stay cheap.
+  /// The value of a key in a dict; a value of kind `none` if it is missing. Searches only the last
+  /// elements of a huge dict, so that many lookups stay cheap.
   PlainValue find(PlainValue dict, std::string_view key) const;
 
   PlainValue make(PlainKind kind, std::uint64_t index = 0) const {
@@ -69,18 +69,18 @@ class PlainData {
   }
   PlainValue make_integer(std::int64_t value);
   PlainValue make_real(double value);
-  /// The bytes must live as long as this, like those of the file.
+  /// REQUIRES: the bytes of `text` outlive this, as those given to keep() do.
   PlainValue make_text(std::string_view text, PlainKind kind = PlainKind::text);
   PlainValue make_copied_text(std::string_view text) { return make_text(copies_[copy(text)]); }
   PlainValue make_container(PlainKind kind);
   void append(PlainValue container, std::span<const PlainValue> elements);
   void append(PlainValue container, PlainValue element) { append(container, {&element, 1}); }
 
-  /// Keeps the bytes that texts refer to.
+  /// Stores the bytes that texts refer to and returns a view of them.
   std::string_view keep(std::string bytes);
 
-  /// Throws TraceError if the values take far more memory than a text of `size` bytes needs in any
-  /// snapshot: a gigabyte of empty lists, of a byte each, would take forty.
+  /// Throws TraceError if the values take far more memory than those of any snapshot of `size`
+  /// bytes. For example, a gigabyte of empty lists, which take one byte each, would need 40 GB.
   void check_size(std::size_t size) const;
 
  private:
@@ -95,7 +95,7 @@ class PlainData {
   Names copies_;
 };
 
-/// Throws TraceError with the place if this is not a complete pickle of plain data.
+/// Throws TraceError, which names the place, if `bytes` are not a complete pickle of plain data.
 PlainData read_pickle(std::string bytes);
 
 /// Whether a pickle of plain data may begin with these bytes.

@@ -1,4 +1,4 @@
-// Calls that a pickle may ask for beyond plain data, nearly all of which are refused.
+// Handles the calls that a pickle asks for. Nearly all of them are rejected.
 
 #include "foretrace/error.h"
 #include "import/torch_memory/pickle_machine.h"
@@ -14,7 +14,7 @@ struct KnownCallable {
   Callable what;
 };
 
-/// Modules by their names in Python 3.
+/// The known functions and classes, with the names that their modules have in Python 3.
 constexpr KnownCallable kKnown[] = {{"collections.OrderedDict", Callable::dict},
                                     {"collections.defaultdict", Callable::default_dict},
                                     {"builtins.set", Callable::list},
@@ -78,12 +78,12 @@ void PickleMachine::push_callable(std::string_view module, std::string_view name
   refuse_call(full);
 }
 
-/// Only calls that make an empty dict, or a set from one list, are allowed.
+/// Runs a call. Only calls that make an empty dict, or a set from one list, are allowed.
 void PickleMachine::reduce() {
   const PlainValue arguments = pop();
   const PlainValue callable = pop();
   if (callable.kind() != PlainKind::callable || !arguments.is_list())
-    refuse_call("what is no function");
+    refuse_call("a value that is not a function");
   const auto all = data_.items(arguments);
   switch (static_cast<Callable>(callable.index())) {
     case Callable::dict:

@@ -1,7 +1,7 @@
 #pragma once
 
-// The machine that runs a pickle: a stack of values, marks in it, and a memo of values for reuse.
-// Each opcode takes values from the stack and pushes its result.
+// The machine that runs a pickle: a stack of values, marks that delimit parts of the stack, and a
+// memo of values for reuse. Each opcode takes values from the stack and pushes its result.
 
 #include <span>
 #include <string>
@@ -53,9 +53,9 @@ class PickleMachine {
     stack_.pop_back();
     return value;
   }
-  /// The position of the values above the last mark, which is removed.
+  /// Removes the last mark and returns the position of the first value above it.
   std::size_t pop_mark() {
-    if (marks_.empty()) fail("takes values up to a mark that is not there");
+    if (marks_.empty()) fail("takes values up to a mark that does not exist");
     const std::size_t from = marks_.back();
     marks_.pop_back();
     return from;
@@ -64,7 +64,8 @@ class PickleMachine {
     return std::span(stack_).subspan(from);
   }
 
-  // Each of these does one kind of operation and returns whether the opcode is of that kind.
+  // Each of these runs one kind of operation. It returns false, and does nothing, if the opcode is
+  // of another kind.
   bool make_number(unsigned opcode);
   bool make_text(unsigned opcode);
   bool make_container(unsigned opcode);

@@ -26,7 +26,7 @@ void append_utf8(std::uint32_t code, std::string& out) {
   put(0x80U | (code & 0x3fU));
 }
 
-/// `digits` hexadecimal digits at `from`.
+/// The value of `digits` hexadecimal digits at `from`; nullopt if there are fewer.
 std::optional<std::uint32_t> hexadecimal(std::string_view text, std::size_t from,
                                          std::size_t digits) {
   if (from + digits > text.size()) return {};
@@ -37,7 +37,7 @@ std::optional<std::uint32_t> hexadecimal(std::string_view text, std::size_t from
   return value;
 }
 
-/// The character that a backslash and `c` stand for, if it is one character.
+/// The character that a backslash and `c` stand for; nullopt for all other escapes.
 std::optional<char> simple_escape(char c) {
   switch (c) {
     case 'n':

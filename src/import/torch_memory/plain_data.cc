@@ -6,15 +6,16 @@ namespace foretrace {
 
 namespace {
 
-/// Integers of 60 bits are in the value itself.
+/// Limits of the integers that fit into the value itself: 60 bits.
 constexpr std::int64_t kMostInPlace = (std::int64_t{1} << 59) - 1;
 constexpr std::int64_t kLeastInPlace = -(std::int64_t{1} << 59);
 
-/// Values of real snapshots take up to 2.5 times the bytes of their file.
+/// Limit on the memory of the values, as a multiple of the file's size. Real snapshots need up to
+/// 2.5 times; below kHarmless bytes there is no limit.
 constexpr std::size_t kMostGrowth = 8;
 constexpr std::size_t kHarmless = std::size_t{64} << 20;
 
-/// No object of interest has more keys.
+/// Limit on the keys that find() searches. No dict that the reader needs has more.
 constexpr std::size_t kMostKeys = 256;
 
 }  // namespace
@@ -45,7 +46,7 @@ PlainValue PlainData::find(PlainValue dict, std::string_view key) const {
   if (!dict.is_dict()) return {};
   const auto all = items(dict);
   const std::size_t least = all.size() > 2 * kMostKeys ? all.size() - 2 * kMostKeys : 0;
-  // The last one counts, as in Python.
+  // If a key occurs twice, the last one counts, as in Python.
   for (std::size_t i = all.size(); i >= least + 2; i -= 2) {
     if (all[i - 2].kind() == PlainKind::text && text(all[i - 2]) == key) return all[i - 1];
   }
@@ -81,7 +82,7 @@ void PlainData::append(PlainValue container, std::span<const PlainValue> element
 }
 
 void PlainData::check_size(std::size_t size) const {
-  constexpr std::size_t kBookkeeping = 16;  // The C library's overhead for each container.
+  constexpr std::size_t kBookkeeping = 16;  // Overhead of malloc() for each container, in bytes.
   const std::size_t taken = containers_.size() * (sizeof(containers_[0]) + kBookkeeping) +
                             elements_ * sizeof(PlainValue) + texts_.size() * sizeof(texts_[0]) +
                             (reals_.size() + integers_.size()) * sizeof(double);

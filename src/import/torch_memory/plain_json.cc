@@ -1,5 +1,5 @@
-// Converts between JSON and plain data: snapshots are also kept as JSON, and settings are shown as
-// such.
+// Converts between JSON and plain data. Some tools store snapshots as JSON, and the metadata of a
+// trace is JSON.
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,7 @@ using nlohmann::json;
 
 constexpr int kDeepest = 64;
 
-/// Builds values while nlohmann's parser runs over the text. Nothing recurses.
+/// Builds values from the events of nlohmann's parser, without recursion.
 class Builder : public nlohmann::json_sax<json> {
  public:
   Builder(PlainData& data, std::size_t size) : data_(data), size_(size) {}
@@ -105,7 +105,7 @@ class Writer {
     if (text.size() > most_) return false;
     return put(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
   }
-  /// Writes a key that JSON allows. Other keys are written as texts.
+  /// Writes a key of a dict as text, because JSON allows no other keys.
   bool put_key(PlainValue key) {
     if (key.kind() == PlainKind::text) return put_text(data_.text(key));
     if (const auto number = data_.integer(key)) return put_text(std::to_string(*number));

@@ -1,13 +1,13 @@
-// A memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot): a pickle, or the same as JSON,
-// with
+// Reads a memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot): a pickle, or the same data
+// as JSON, with
 //
-//     segments       what the caching allocator holds of each device, cut into blocks
-//     device_traces  what it did before, one list of events for each device
+//     segments       the memory of each device that the caching allocator holds, split into blocks
+//     device_traces  the history: one list of events for each device
 //
-// An event becomes a MemoryRecord with the size that the event carries: the requested size in
-// present versions, the rounded size in old ones. The allocator counts whole blocks, so the levels
-// after each event come from a replay of its rules (torch_memory_levels.cc). An event that ran out
-// of memory carries the free bytes of the device: they are the `address` of such a record.
+// An event becomes a MemoryRecord with the size in the event: the requested size in newer versions,
+// the rounded size in old ones. The allocator counts whole blocks, so the levels after each event
+// come from a replay of its rules (torch_memory_levels.cc). An out-of-memory event has the free
+// bytes of the device; its record stores them as `address`.
 
 #include "import/torch_memory/torch_memory.h"
 
@@ -69,7 +69,7 @@ Trace read_torch_memory(const TraceFile& input) {
 Trace SnapshotReader::read() {
   trace_.format = "torch_memory";
   trace_.tick_ns = 1000;
-  // Before histories existed, a snapshot was the list of segments.
+  // In versions without histories, the whole snapshot is the list of segments.
   const bool is_bare = data_.root.is_list();
   const PlainValue segments = is_bare ? data_.root : data_.find(data_.root, "segments");
   const PlainValue traces = data_.find(data_.root, "device_traces");
@@ -112,7 +112,8 @@ void SnapshotReader::count(Odd odd, const std::string& example) {
   if (times++ == 0) first = example;
 }
 
-/// Reading a list twice would multiply the contents of the file.
+/// Whether `list` is a list that has not been read before. A pickle can refer to one list many
+/// times; reading it each time would multiply the contents of the file.
 bool SnapshotReader::is_new_list(PlainValue list, const std::string& example) {
   if (!list.is_list()) return false;
   const bool is_new = lists_.insert(list.index()).second;
@@ -140,8 +141,8 @@ void SnapshotReader::read_annotations(PlainValue annotations) {
   for (const Open& open : open_) count(Odd::unpaired, std::string(trace_.names[open.name]));
 }
 
-/// Reads one end of a range. Ranges of one thread nest; an end closes the last open one of its
-/// name.
+/// Reads the beginning or the end of a range. An end closes the last open range of its name and
+/// thread.
 void SnapshotReader::read_annotation(PlainValue annotation, const std::string& place) {
   std::int64_t time_ns = 0;
   const std::string_view stage = data_.text(data_.find(annotation, "stage"));
@@ -152,7 +153,7 @@ void SnapshotReader::read_annotation(PlainValue annotation, const std::string& p
   if (device < -1 || device > INT16_MAX) return count(Odd::bad_device, place);
   const Open here{time_ns, thread(static_cast<std::int32_t>(device)), text(annotation, "name")};
   if (stage == "START") return open_.push_back(here);
-  // The nesting of ranges is bounded, so that many ends without a begin cost little each.
+  // The search is bounded, so that each of many ends without a beginning takes little time.
   constexpr std::size_t kDeepest = 256;
   const std::size_t least = open_.size() > kDeepest ? open_.size() - kDeepest : 0;
   for (std::size_t i = open_.size(); i-- > least;) {
@@ -176,7 +177,7 @@ NameId SnapshotReader::text(PlainValue dict, std::string_view key) {
   return trace_.names.intern(valid_text(data_.text(data_.find(dict, key)).substr(0, kMost)));
 }
 
-/// Annotations do not name their thread, only the device that was current.
+/// The thread that represents a device: annotations name the current device, but not their thread.
 std::uint16_t SnapshotReader::thread(std::int32_t device) {
   const auto next = static_cast<std::uint16_t>(trace_.threads.size());
   const auto [found, is_new] = threads_.try_emplace(device, next);
@@ -197,7 +198,7 @@ bool SnapshotReader::read_time(PlainValue event, std::int64_t& time_ns, const st
   return true;
 }
 
-/// Makes times relative to the first one. Without any, the position of an event is its time.
+/// Makes times relative to the first one. If no event has a time, its position becomes its time.
 void SnapshotReader::settle_times() {
   trace_.has_times = timed_ > 0 || (trace_.memory.empty() && !trace_.hosts.empty());
   if (!trace_.has_times) {

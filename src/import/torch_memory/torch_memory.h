@@ -1,7 +1,7 @@
 #pragma once
 
-// The parts that read a memory snapshot of PyTorch: the content of its lists becomes records of a
-// Trace. The parts share the state of one file.
+// The parts of the reader of PyTorch's memory snapshots, which turns the lists of a snapshot into
+// records of a Trace.
 
 #include <map>
 #include <string>
@@ -17,23 +17,24 @@
 
 namespace foretrace {
 
-/// Throws TraceError on a text that is not JSON.
+/// Throws TraceError if `text` is not JSON.
 PlainData read_plain_json(std::string text);
 
-/// Compact JSON text; empty if that is longer than `most`, or nests too deeply, as a value that
-/// contains itself does.
+/// The value as compact JSON text. Empty if the text is longer than `most` bytes or nests too
+/// deeply, as it does for a value that contains itself.
 std::string to_json_text(const PlainData& data, PlainValue value, std::size_t most);
 
-/// The text with U+FFFD for invalid UTF-8, at most 1 MiB of it.
+/// At most 1 MiB of the text, with U+FFFD in place of invalid UTF-8.
 std::string valid_text(std::string_view text);
 
-/// Stacks as texts. Each list of frames becomes a text once, and all texts together are bounded,
-/// because a small pickle can mention the same long frame many times.
+/// Converts stacks to texts, each list of frames once. The total size of the texts is bounded,
+/// because a small pickle can refer to the same long frame many times.
 class SnapshotStacks {
  public:
   SnapshotStacks(const PlainData& data, Names& names, std::size_t file_size);
 
-  /// The stack for a list of frames {filename, line, name}, innermost first.
+  /// The text of a list of frames {filename, line, name}, innermost first. Empty once the budget is
+  /// spent.
   NameId stack(PlainValue frames);
   std::int64_t left_out() const { return left_out_; }
 
@@ -44,7 +45,7 @@ class SnapshotStacks {
 
   const PlainData& data_;
   Names& names_;
-  std::size_t budget_;                                ///< Bytes of text that may still be made.
+  std::size_t budget_;                                ///< Bytes of text that are still allowed.
   std::unordered_map<std::uint64_t, NameId> stacks_;  ///< By the identity of the list.
   std::unordered_map<std::uint64_t, std::string> frames_;  ///< By the identity of the dict.
   std::int64_t left_out_ = 0;
@@ -53,7 +54,8 @@ class SnapshotStacks {
 /// The allocator's settings for rounding and splitting; by default PyTorch's.
 struct AllocatorRules {
   std::int64_t max_split_bytes = -1;  ///< -1: unlimited.
-  /// Divisions between two powers of two, for sizes from 2^20 on, each twice the size before.
+  /// Number of divisions between two powers of two. The first entry is for sizes from 2^20 on, each
+  /// following one for twice the size.
   std::vector<std::int64_t> divisions;
 
   std::int64_t rounded(std::int64_t bytes) const;
@@ -62,18 +64,18 @@ struct AllocatorRules {
 
 AllocatorRules read_rules(const PlainData& data, PlainValue settings);
 
-/// Everything about one device, in the order of its history.
+/// The events of one device.
 struct DeviceHistory {
   std::int32_t device = 0;
-  std::size_t first = 0, last = 0;  ///< Indices into Trace::memory.
+  std::size_t first = 0, last = 0;  ///< Indices into Trace::memory; `last` is one past the end.
 };
 
 struct HistoryFit {
   std::int64_t entries_missing = 0;  ///< Events that contradict the state before them.
-  std::int64_t other_sizes = 0;      ///< Blocks whose size differs in the snapshot.
+  std::int64_t other_sizes = 0;      ///< Blocks that have another size in the snapshot.
   std::int64_t start_allocated = 0, start_reserved = 0;
   std::int64_t off_allocated =
-      0;  ///< Bytes of blocks in use according to only one of history and snapshot.
+      0;  ///< Bytes of blocks that are in use only in the history or only in the snapshot.
 };
 
 /// Sets total_allocated and total_reserved of every event.
@@ -143,8 +145,8 @@ class SnapshotReader {
   std::vector<DeviceHistory> histories_;
   std::map<std::pair<std::int32_t, std::int64_t>, std::uint32_t> streams_;
   std::map<std::int32_t, std::uint16_t> threads_;
-  std::unordered_set<std::uint64_t> lists_;  ///< Lists that were read: none is read twice.
-  std::vector<Open> open_;                   ///< Annotations that are open.
+  std::unordered_set<std::uint64_t> lists_;  ///< Lists that were read; see is_new_list().
+  std::vector<Open> open_;                   ///< Annotations without an end so far.
   std::int64_t timed_ = 0, untimed_ = 0;
   std::int64_t last_time_ns_ = 0;
   BelievedSizes sizes_;

@@ -1,20 +1,20 @@
-// How much the allocator had given out and held after each event of a history.
+// Computes the allocated and reserved bytes after each event of a history.
 //
-// Events carry the sizes that were asked for, but what the allocator counts are its blocks: sizes
-// are rounded, and where cutting a free block would leave a useless rest, the whole block is given
-// out. So the free blocks of each segment are followed through the history, and each request gets a
-// block by the allocator's rules (native back end):
+// Events have the requested sizes, but the allocator counts blocks: it rounds sizes, and if
+// splitting a free block would leave a useless rest, it hands out the whole block. So this replay
+// tracks the free blocks of each segment through the history and gives each request a block by the
+// allocator's rules (native back end):
 //
-//     round   to 512 bytes, or to a division between powers of two where that is set
+//     round   to 512 bytes, or to a division between powers of two if that is set
 //     split   up to 1 MiB: if 512 bytes are left; above: if more than 1 MiB is left and the request
 //             is below max_split_size
-//     merge   a block that comes back, with free neighbours of its segment
+//     merge   a freed block with free neighbours in its segment
 //
-// In expandable segments any rest of 512 bytes is split off, so there rounding is all.
+// In expandable segments any rest of 512 bytes is split off, so only rounding matters there.
 //
-// The state before the first event follows from the state at the end: a block or segment
-// whose address no event mentions was there all the time, one whose first event gives it back was
-// there too. The blocks that the history ends with are compared with those of the snapshot.
+// The state before the first event follows from the state at the end: a block or segment existed
+// from the beginning if no event mentions its address, or if the first event that does frees it.
+// compare() checks the blocks at the end of the history against those of the snapshot.
 
 #include <algorithm>
 #include <bit>
@@ -28,9 +28,9 @@ namespace {
 
 constexpr std::int64_t kSmallestBlock = 512;
 constexpr std::int64_t kLargestSmall = std::int64_t{1} << 20;
-constexpr unsigned kFirstDivision = 20;  ///< The power of two that the first setting is for.
+constexpr unsigned kFirstDivision = 20;  ///< Exponent of the size that divisions[0] is for.
 
-/// A stretch of a segment.
+/// A block of a segment, used or free.
 struct Piece {
   std::int64_t bytes = 0;
   std::size_t segment = 0;
@@ -70,8 +70,8 @@ class AllocatorReplay {
     for (std::size_t i = history_.first; i < history_.last; ++i) visit(trace_.memory[i]);
   }
 
-  /// Recorders can be set to skip actions: if nothing shows that a free was completed, the request
-  /// for it is used.
+  /// Decides which events free memory. PyTorch can be set to skip some actions in the history: if
+  /// no event completes a free, the requests count instead.
   void choose_what_completes() {
     bool completed = false, requested = false;
     each_event([&](const MemoryRecord& record) {
@@ -105,7 +105,7 @@ class AllocatorReplay {
   const AllocatorRules& rules_;
   Trace& trace_;
   Pieces pieces_;
-  std::map<std::uint64_t, std::int64_t> live_;  ///< The counted size of each block in use.
+  std::map<std::uint64_t, std::int64_t> live_;  ///< Address -> counted size of each block in use.
   std::size_t segments_ = 0;
   std::int64_t allocated_ = 0, reserved_ = 0;
   bool requests_complete_ = false;
@@ -128,7 +128,8 @@ void AllocatorReplay::remove_segment(std::uint64_t address, std::int64_t bytes) 
   pieces_.erase(found, end);
 }
 
-/// Restores segments that no event brings, or whose first event removes them.
+/// Restores the segments that existed before the first event: those that no event mentions, and
+/// those whose first event frees them.
 void AllocatorReplay::restore_segments() {
   std::map<std::uint64_t, bool> mentioned;
   std::int64_t mapped = 0;
@@ -176,8 +177,7 @@ Pieces::iterator AllocatorReplay::piece_at(std::uint64_t address) {
   return address < end_of(piece) ? piece : pieces_.end();
 }
 
-/// Restores a block that was in use before the first event: it is cut out of the free space around
-/// it.
+/// Restores a block that was in use before the first event, by splitting the free block around it.
 void AllocatorReplay::occupy(std::uint64_t address, std::int64_t charge) {
   live_[address] = charge;
   allocated_ += charge;
@@ -208,14 +208,14 @@ void AllocatorReplay::apply(const MemoryRecord& record) {
   }
 }
 
-/// The size of the block that a request gets.
+/// Marks the block for a request as used, splitting it if the rules say so. Returns its size.
 std::int64_t AllocatorReplay::place(std::uint64_t address, std::int64_t asked) {
   const std::int64_t size = rules_.rounded(asked);
   auto piece = piece_at(address);
   if (piece == pieces_.end()) return size;
   if (piece->second.used) return ++fit_.entries_missing, size;
   if (piece->first != address) {
-    // Space that was free before the first event may have been several blocks.
+    // Memory that was free before the first event may have consisted of several blocks.
     const auto lead = static_cast<std::int64_t>(address - piece->first);
     const Piece behind{piece->second.bytes - lead, piece->second.segment, false};
     piece->second.bytes = lead;
@@ -233,7 +233,7 @@ std::int64_t AllocatorReplay::place(std::uint64_t address, std::int64_t asked) {
 void AllocatorReplay::allocate(const MemoryRecord& record) {
   const auto before = live_.find(record.address);
   if (before != live_.end()) {
-    // The history lacks its free.
+    // The history lacks the event that freed the block at this address.
     ++fit_.entries_missing;
     allocated_ -= before->second;
     live_.erase(before);
@@ -275,7 +275,8 @@ void AllocatorReplay::merge(Pieces::iterator piece) {
   pieces_.erase(piece);
 }
 
-/// Compares blocks by their addresses, because the size of one that was never freed may be unknown.
+/// Compares the blocks in use with those of the snapshot, by address, because the size of a block
+/// that was never freed may be unknown.
 void AllocatorReplay::compare() {
   std::map<std::uint64_t, std::int64_t> gone = live_;
   bool has_segments = false;
@@ -297,7 +298,8 @@ void AllocatorReplay::compare() {
   for (const auto& [address, bytes] : gone) fit_.off_allocated += bytes;
 }
 
-/// The index is the logarithm of the size, clamped to where the settings begin.
+/// The divisions for a size; 0 if none are set. The index is the base-2 logarithm of the size,
+/// clamped to the range of the settings.
 std::int64_t divisions_of(const std::vector<std::int64_t>& divisions, std::int64_t bytes) {
   if (divisions.empty()) return 0;
   const auto power =
@@ -330,7 +332,7 @@ AllocatorRules read_rules(const PlainData& data, PlainValue settings) {
   rules.max_split_bytes = data.integer(data.find(settings, "max_split_size")).value_or(-1);
   const PlainValue divisions = data.find(settings, "roundup_power2_divisions");
   if (const auto all = data.integer(divisions)) rules.divisions = {*all};
-  // Keys are the sizes in MiB from which a setting applies.
+  // The keys of the dict are the sizes in MiB from which a setting applies.
   for (std::int64_t size = 1; divisions.is_dict() && size <= (1 << 15); size *= 2) {
     const auto parts = data.integer(data.find(divisions, std::to_string(size)));
     if (!parts) break;

@@ -1,4 +1,4 @@
-// Notes on the oddities of a snapshot, and on how far its history reaches.
+// Writes the notes about odd parts of a snapshot and about gaps in its history.
 
 #include "import/torch_memory/torch_memory.h"
 
@@ -66,7 +66,7 @@ void SnapshotReader::write_notes() {
     trace_.notes.add(Severity::info, "the events have no times; their order is known", {},
                      std::ssize(trace_.memory));
   } else if (timed_ > 0 && untimed_ > 0) {
-    trace_.notes.add(Severity::warning, "events without a time, which get that of the event before",
+    trace_.notes.add(Severity::warning, "events without a time, given the time of the event before",
                      {}, untimed_);
   }
 }

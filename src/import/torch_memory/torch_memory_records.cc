@@ -1,4 +1,4 @@
-// Segments, blocks and events of a memory snapshot, each of them a dict.
+// Reads the segments, blocks and events of a memory snapshot, each of which is a dict.
 
 #include <algorithm>
 #include <array>
@@ -104,8 +104,8 @@ void SnapshotReader::read_blocks(PlainValue blocks, std::uint32_t segment,
   if (covered != trace_.segments[segment].bytes) count(Odd::uncovered, place);
 }
 
-/// Old versions omit the address, which follows from the sizes, and keep frames and requested sizes
-/// in a list of the block's uses, the present use first.
+/// Old versions omit the address, which follows from the sizes of the blocks before, and store
+/// frames and requested sizes in a list of the block's uses, the current use first.
 bool SnapshotReader::read_block(PlainValue value, std::uint64_t expected, MemoryBlock& block,
                                 const std::string& place) {
   if (!value.is_dict()) return count(Odd::no_dict, place), false;

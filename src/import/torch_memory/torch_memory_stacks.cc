@@ -7,11 +7,11 @@ namespace foretrace {
 
 namespace {
 
-/// All stacks of a file are seldom longer than the file.
+/// Limit on the text of all stacks, for each byte of the file. It is seldom longer than the file.
 constexpr std::size_t kTextPerByte = 16;
 constexpr std::size_t kLeastBudget = std::size_t{16} << 20;
 
-/// ';' separates frames, so it becomes ',' inside one.
+/// Replaces ';' by ',', because ';' separates frames, and a line break by a blank.
 std::string cleaned(std::string_view text) {
   std::string out = valid_text(text);
   std::replace(out.begin(), out.end(), ';', ',');
@@ -50,7 +50,7 @@ NameId SnapshotStacks::stack(PlainValue frames) {
 
 void SnapshotStacks::spend(std::size_t bytes) { budget_ -= std::min(bytes, budget_); }
 
-/// Empty once the budget is spent.
+/// The text of a frame. Empty once the budget is spent.
 std::string_view SnapshotStacks::frame(PlainValue frame) {
   if (budget_ == 0) return {};
   const auto [found, is_new] = frames_.try_emplace(frame.bits);
@@ -62,7 +62,7 @@ std::string_view SnapshotStacks::frame(PlainValue frame) {
 }
 
 std::string SnapshotStacks::frame_text(PlainValue frame) const {
-  // Anything that is not a dict is shown as it is; no recorder writes that.
+  // PyTorch writes only dicts. If a tool writes texts instead, they are shown unchanged.
   if (!frame.is_dict()) return cleaned(data_.text(frame));
   const auto line = data_.integer(data_.find(frame, "line"));
   std::string text = cleaned(data_.text(data_.find(frame, "filename")));

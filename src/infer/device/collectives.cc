@@ -1,8 +1,8 @@
-// Collectives. A collective runs on a stream of its own and waits for what its thread launched
-// before it; that holds for every framework, and also where the wait did not bind when recorded.
-// The update waits for the collectives before it. The duration of a collective is arrival skew
-// (other ranks are late) plus transfer; one rank alone cannot separate them, so the excess over the
-// quickest collective of the same kind and size is reported as time that only other ranks explain.
+// Collectives. A collective runs on its own stream and waits for what its thread launched before
+// it. This holds in every framework, even if the wait did not delay it in the recording. The update
+// waits for the collectives before it. The duration of a collective is arrival skew (other ranks
+// are late) plus transfer. One rank alone cannot separate them, so the excess over the fastest
+// collective of the same kind and size is reported as time that only other ranks explain.
 
 #include <algorithm>
 #include <map>
@@ -65,7 +65,7 @@ void measure_arrival_skew(const Records& records, Inference& result) {
 
 namespace {
 
-/// Bytes of an element by c10d's name of its type; 0 if that is unknown.
+/// Bytes of an element, by c10d's name of its type; 0 if unknown.
 std::int64_t element_bytes(std::string_view type) {
   static constexpr std::pair<std::string_view, std::int64_t> kTypes[] = {
       {"Double", 8}, {"Long", 8}, {"Float", 4}, {"Int", 4},  {"BFloat16", 2},
@@ -77,8 +77,8 @@ std::int64_t element_bytes(std::string_view type) {
   return type.starts_with("Float8") ? 1 : 0;
 }
 
-/// The whole buffer, as nccl-tests counts: the larger of what goes in and what comes out; 0 where
-/// the recording says more than any device holds.
+/// Size of the whole buffer as nccl-tests counts it: the larger of input and output; 0 if the
+/// recording claims more than any device holds.
 Bytes bytes_of(const CollectiveDetails& details, std::string_view type) {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 44;
   const std::int64_t elements = std::max(details.in_elements, details.out_elements);

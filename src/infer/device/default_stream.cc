@@ -6,11 +6,11 @@
 //     default             |==B==|
 //     non-blocking     |=====D=====|
 //
-// Where the flags of streams are recorded, they decide. Elsewhere a stream counts as blocking only
-// if its work and that of the default stream never broke the rule, and if many starts follow it
-// that nothing else explains: no call ordered the two between their launches, they do not share a
-// copy engine, and the device had room. A trace without a single call that orders streams does not
-// show that there was none, so nothing is concluded from it.
+// If the flags of streams are recorded, they decide. Otherwise a stream counts as blocking only if
+// its work and that of the default stream never broke the rule, and if the rule is the only
+// explanation of many starts: no call ordered the two between their launches, they do not share a
+// copy engine, and the device had room. If a trace has no call at all that orders streams, such
+// calls may just not have been recorded, so nothing is concluded from it.
 //
 // Ignored: work of CUDA graphs, and devices with several contexts, each of which has its own
 // default stream.
@@ -25,31 +25,31 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Starts that only this rule explains, before a stream counts as blocking. Chosen.
+/// Number of starts that only this rule explains before a stream counts as blocking. Chosen.
 constexpr std::size_t kEnough = 8;
-/// In ns, from the end of the awaited work to the start of the waiting one, where they follow each
-/// other. Chosen.
+/// The longest time, in ns, between the end of the awaited work and the start of the waiting work
+/// that counts as following directly. Chosen.
 constexpr std::int64_t kRightBehind = 20'000;
 
 /// Evidence for the rule about one stream and the default stream of its device.
 struct StreamTally {
   std::vector<EventWait> waits;
-  std::size_t broken = 0;  ///< Starts that did not wait.
+  std::size_t broken = 0;  ///< Starts that violate the rule.
   std::size_t shown = 0;   ///< Starts that only the rule explains.
 };
 
-/// A device while launches are looked at in order.
+/// State of a device while launches are visited in order.
 struct DeviceState {
   std::uint32_t null_stream = kNone;
   bool is_recorded = false;
-  std::uint32_t last_null = kNone;     ///< Event.
-  std::vector<std::uint16_t> changed;  ///< Streams that were given work since.
+  std::uint32_t last_null = kNone;     ///< Last event on the default stream.
+  std::vector<std::uint16_t> changed;  ///< Streams with work launched since then.
 };
 
 struct StreamState {
   bool takes_part = false;
-  std::uint32_t last = kNone;  ///< Event.
-  std::uint32_t seen = kNone;  ///< The last event of the default stream that it waits for.
+  std::uint32_t last = kNone;  ///< Last event on the stream.
+  std::uint32_t seen = kNone;  ///< The last default-stream event that it waits for.
   bool changed = false;
 };
 
@@ -100,8 +100,8 @@ class DefaultStreams {
     }
   }
 
-  /// Decides by number, if nothing else is known: CUPTI calls the default stream of the first
-  /// context 7, HIP calls it 0.
+  /// Decides by number if nothing else is known: the default stream of the first context is 7 in
+  /// CUPTI and 0 in HIP.
   static bool is_default(const std::vector<Stream>& all, std::size_t stream) {
     if (all[stream].id == 7) return true;
     return all[stream].id == 0 && std::none_of(all.begin(), all.end(), [&](const Stream& other) {
@@ -145,12 +145,12 @@ class DefaultStreams {
     stream.changed = true;
   }
 
-  /// That `after` waits for `before`, if `stream` is a blocking one.
+  /// Records that `after` waits for `before` if `stream` is blocking.
   void note(const DeviceState& device, std::uint16_t stream, std::uint32_t after,
             std::uint32_t before) {
     const Call& first = *records_.call_of(records_.events[before]);
     const Call& second = *records_.call_of(records_.events[after]);
-    // Which of two threads came first is not known while both were in their calls.
+    // The order of launches from two threads is unknown while both were in their calls.
     if (first.thread != second.thread && first.finish > second.start) return;
     StreamTally& tally = tallies_[stream];
     if (records_.events[before].finish > records_.events[after].start + records_.tolerance) {
@@ -225,7 +225,7 @@ class DefaultStreams {
   std::map<std::int32_t, DeviceState> devices_;  ///< By ordinal.
   std::vector<StreamState> streams_;
   std::vector<StreamTally> tallies_;    ///< By stream.
-  std::vector<std::int64_t> ordering_;  ///< When calls began that order streams.
+  std::vector<std::int64_t> ordering_;  ///< Start times of calls that order streams.
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
-// Why each device task started when it did. Its possible causes are the previous task on its
+// Finds why each device task started when it did. Possible causes are the previous task on its
 // stream, its launch, and activities on other streams. The cause that allows the latest start is
-// the one that bound; it carries the recorded lag, the others the typical lag of such a cause, so
-// that they bind at the right time after a change. The rest beyond the typical lag is unexplained,
-// kept as a lag and counted.
+// the binding one: it gets the recorded lag, the others the typical lag of such a cause, so that
+// they bind at the right time after a change. Lag beyond the typical one is unexplained; it is kept
+// and counted.
 
 #include <algorithm>
 #include <limits>
@@ -12,15 +12,15 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// An awaited event explains a start so many ns beyond what is typical. Chosen.
+/// An awaited event explains a start up to this many ns beyond the typical lag. Chosen.
 constexpr std::int64_t kEventJitter = 20'000;
 
-/// In ns, from the end of the awaited activity to the start of the waiting one; 60us were seen on
-/// busy devices.
+/// The longest time, in ns, between the end of the awaited activity and the start of the waiting
+/// one; 60us were seen on busy devices.
 constexpr std::int64_t kLongestEventLag = 100'000;
 
-/// Multiprocessors of a device that the trace does not describe: as few as small devices have, so
-/// that no full device is overlooked. Chosen.
+/// Assumed number of multiprocessors of a device that the trace does not describe: as few as small
+/// devices have, so that no full device is overlooked. Chosen.
 constexpr std::uint32_t kFewMultiprocessors = 16;
 
 /// The work on another stream that explains an event's late start.
@@ -33,8 +33,8 @@ struct Explanation {
 /// Searches the other streams of the device for the cause of a start:
 ///
 ///     event wait    an activity that finished just before:             ====|   ->   |====
-///     device full   a kernel of many blocks that ran all the while; its last blocks leave room as
-///     they end
+///     device full   a kernel of many blocks that ran all the time; room appears when its last
+///                   blocks end
 class WaitFinder {
  public:
   WaitFinder(const Records& records, std::int64_t launch_fence)
@@ -49,12 +49,13 @@ class WaitFinder {
     }
   }
 
-  /// Nothing later than `known` is a reason.
+  /// Returns the cause of the event's start, or no cause. A finished activity counts only if it
+  /// finished after `known`.
   Explanation explain(std::uint32_t event, std::int64_t known) const {
     const DeviceEvent& waiting = records_.events[event];
     const std::int32_t device = records_.trace.streams[waiting.stream].device;
     Explanation finished, full;
-    std::int64_t latest = known;  // The finish of the last one that finished before.
+    std::int64_t latest = known;  // Latest finish before the start.
     std::int64_t least_left = std::numeric_limits<std::int64_t>::max();
     std::int64_t full_since = 0;
     for (std::size_t stream = 0; stream < by_finish_.size(); ++stream) {
@@ -83,7 +84,7 @@ class WaitFinder {
       }
     }
     if (finished.before != kNone && finished.lag <= kLongestEventLag) return finished;
-    // Full from when it could have started at the latest.
+    // The device must have been full from the time when the event could have started.
     if (full.before != kNone && full_since <= latest + launch_fence_) return full;
     return {};
   }
@@ -132,8 +133,8 @@ class Connector {
   enum class Kind { line, launch, wait };
   struct Cause {
     Kind kind;
-    std::int64_t time;     ///< When it was done.
-    std::int64_t typical;  ///< Its typical lag from there.
+    std::int64_t time;     ///< When the cause was over (or the launch began).
+    std::int64_t typical;  ///< Typical lag after `time`.
     std::int64_t fence;
     EventWait wait{};
     std::int64_t lag = 0;
@@ -195,7 +196,7 @@ class Connector {
     result_.open.push_back({task, Nanoseconds(time)});
   }
 
-  /// Whether nothing that was recorded ran on the device before, while the host already ran ahead.
+  /// Whether no recorded work ran on the device before, although the host already ran ahead.
   bool is_first_of_many(std::uint32_t i) const {
     constexpr std::ptrdiff_t kAhead = 8;  // Launches; chosen.
     const DeviceEvent& event = records_.events[i];

@@ -1,4 +1,4 @@
-// Waits between streams that calls depend on. Sync records say exactly what a stream waited for.
+// Waits between streams that calls establish. Sync records say exactly what a stream waited for.
 
 #include <algorithm>
 #include <limits>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
 
-/// When the call with this correlation began.
+/// Start of the call with this correlation, or kUnknown.
 std::int64_t call_start(const Records& records, std::uint32_t correlation) {
   const auto found = records.call_of_correlation.find(correlation);
   return correlation == 0 || found == records.call_of_correlation.end()
@@ -19,8 +19,8 @@ std::int64_t call_start(const Records& records, std::uint32_t correlation) {
              : records.trace.hosts[found->second].start_ns;
 }
 
-/// The wait in `record`. With `any_exact`, events of this recording are known, and an unknown one
-/// is from before it.
+/// Returns the wait in `record`. If `any_exact`, events of this recording are known, so an unknown
+/// event is from before it.
 std::optional<EventWait> recorded_wait(const Records& records, const SyncRecord& record,
                                        bool any_exact) {
   if (record.kind != SyncKind::stream_wait_event || record.stream == kNone) return {};

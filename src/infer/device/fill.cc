@@ -1,11 +1,11 @@
-// How much of a device the blocks of a kernel take up, from the launch's grid:
+// How much of a device the blocks of a kernel fill, from the launch's grid:
 //
-//     fill = blocks * threads of a block / (multiprocessors * threads of one * part that suffices)
+//     fill = blocks * threads per block / (multiprocessors * slots of each * share that suffices)
 //
-// Not all the threads a multiprocessor has places for are needed to keep it busy: half of them
-// saturate memory, and kernels made for arithmetic run a quarter at most, as registers and shared
-// memory are full then (both recalled: usual advice on occupancy). Registers and shared memory of a
-// single kernel are not recorded, and not counted.
+// A multiprocessor does not need all its thread slots to be busy: half of them saturate memory, and
+// compute-bound kernels use at most a quarter, because registers and shared memory are full then
+// (both recalled: usual advice on occupancy). Registers and shared memory of a single kernel are
+// not recorded, and not counted.
 
 #include <cstdint>
 #include <vector>
@@ -16,20 +16,20 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// The share of a device's places for threads with which a kernel reaches the bandwidth of memory,
-/// or the rate of arithmetic, of the whole device. Chosen.
+/// Share of a device's thread slots with which a kernel reaches the full memory bandwidth, or the
+/// full arithmetic rate. Chosen.
 constexpr double kSaturatesMemory = 0.5;
 constexpr double kSaturatesArithmetic = 0.25;
 
-/// Places for threads on a multiprocessor, by compute capability (CUDA C++ Programming Guide,
-/// technical specifications); others have 2048.
+/// Thread slots of a multiprocessor, by compute capability (CUDA C++ Programming Guide, technical
+/// specifications); others have 2048.
 int threads_of(const Device& device) {
   if (device.major == 7 && device.minor == 5) return 1024;
   if (device.major == 8 && device.minor != 0) return 1536;
   return device.major == 12 ? 1536 : 2048;
 }
 
-/// Places for threads on a device; 0 if unknown.
+/// Thread slots of a device; 0 if unknown.
 double places_on(const Trace& trace, std::int32_t ordinal) {
   for (const Device& device : trace.properties) {
     if (device.ordinal == ordinal)
@@ -42,7 +42,7 @@ double places_on(const Trace& trace, std::int32_t ordinal) {
 
 void measure_fill(const Records& records, Graph& graph) {
   const Trace& trace = records.trace;
-  std::vector<double> parts(trace.names.size(), 0);  // By name; 0: not asked yet.
+  std::vector<double> parts(trace.names.size(), 0);  // By name; 0 if not determined yet.
   for (const DeviceEvent& event : records.events) {
     const DeviceRecord& record = trace.devices[event.record];
     if (event.kind != TaskKind::kernel || record.grid == 0 || record.block == 0) continue;

@@ -3,12 +3,12 @@
 //     mm, addmm            [m, k] x [k, n]           2 m n k
 //     bmm, baddbmm         [b, m, k] x [b, k, n]     2 b m n k
 //     linear               [..., k] x [n, k]         2 ... n k
-//     convolution          [b, c, ...] * [o, c/groups, r, s]     2 o (c/groups) r s for each output
-//     place
+//     convolution          [b, c, ...] * [o, c/groups, r, s]
+//                                                    2 (c/groups) r s for each output element
 //
-// The output places of a convolution follow from padding, stride and dilation where the op's values
-// were recorded. An op may launch several kernels (layout, bias, reduction): the longest is taken
-// to do the arithmetic. Other ops stay at 0, which says nothing.
+// The output size of a convolution follows from padding, stride and dilation if the op's values
+// were recorded. An op may launch several kernels (layout, bias, reduction); the longest is assumed
+// to do the arithmetic. Other ops keep 0, which means unknown.
 
 #include <algorithm>
 #include <charconv>
@@ -23,8 +23,8 @@ namespace {
 
 using Shape = std::vector<double>;
 
-/// The lists of numbers in a JSON text such as [[32, 3], [], [64]]; an empty shape for anything
-/// that is not a list of numbers.
+/// Returns the lists of numbers in a JSON text such as [[32, 3], [], [64]]; an empty shape for
+/// anything that is not a list of numbers.
 std::vector<Shape> read_shapes(std::string_view text) {
   std::vector<Shape> shapes;
   int depth = 0;
@@ -45,8 +45,8 @@ std::vector<Shape> read_shapes(std::string_view text) {
   return shapes;
 }
 
-/// The values of an op are texts: ["", "[1, 1]", "True"]. Lists of numbers are returned as lists,
-/// the others empty.
+/// Parses the values of an op, which are texts: ["", "[1, 1]", "True"]. Lists of numbers become
+/// lists; other values become empty.
 std::vector<Shape> read_values(std::string_view text) {
   std::vector<Shape> values;
   for (std::size_t i = 0; (i = text.find('"', i)) != text.npos;) {
@@ -120,7 +120,8 @@ class Counter {
       : records_(records), contexts_(contexts), graph_(graph) {}
 
   void count() {
-    std::unordered_map<std::uint32_t, TaskId> longest;  // Indexed by each op that counts.
+    // Longest kernel of each op with arithmetic.
+    std::unordered_map<std::uint32_t, TaskId> longest;
     for (const DeviceEvent& event : records_.events) {
       if (event.kind != TaskKind::kernel || event.call == kNone) continue;
       const std::uint32_t op = op_of(records_.calls[event.call]);
@@ -134,8 +135,7 @@ class Counter {
  private:
   Nanoseconds duration(TaskId task) const { return graph_.task(task).duration; }
 
-  /// The innermost op around a call that has arithmetic; a convolution launches from ops inside of
-  /// it.
+  /// The innermost op with arithmetic around a call; a convolution launches from ops inside it.
   std::uint32_t op_of(const Call& call) {
     if (call.context == kNone) return kNone;
     for (std::uint32_t context = call.context; context != kNone;

@@ -1,5 +1,5 @@
-// CUDA graphs. All nodes of a launch share one call; which waits for which is the graph's own
-// structure, where the recording has it.
+// CUDA graphs. All nodes of a launch share one call; their waits follow from the graph's edges, if
+// these were recorded.
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ struct Node {
   friend bool operator<(const Node& a, const Node& b) { return a.node < b.node; }
 };
 
-/// The nodes that a call launched, in order.
+/// The nodes that a call launched, sorted.
 std::vector<Node> nodes_of(const Call& call, const Records& records) {
   std::vector<Node> nodes;
   for (const std::uint32_t i : call.launched) {
@@ -47,7 +47,7 @@ void find_graph_waits(const Records& records, Names& names, EventWaits& waits) {
         if (before == nodes.end() || before->node != edge->before) continue;
         const DeviceEvent& first = records.events[before->event];
         const DeviceEvent& second = records.events[after.event];
-        // On one stream they are in line anyway.
+        // On one stream they run in order anyway.
         if (first.stream == second.stream || first.finish > second.start + records.tolerance)
           continue;
         waits.push_back({after.event, before->event, Provenance::measured, why});

@@ -1,9 +1,9 @@
-// The launch queue: a launch finds no place when some hundred activities are outstanding (1022 on
-// the devices seen) and returns when one of them is done. Seen as launches that take far longer
-// than others while the number outstanding at their return is always the same; that number is the
+// The launch queue: if some hundred activities are outstanding (1022 on the devices seen), a launch
+// has to wait, and returns when one of them is done. The evidence is launches that take far longer
+// than others, while the number outstanding at their return is always the same; that number is the
 // depth of the queue. A host that runs ahead is then paced by the device:
 //
-//     launch n waits for the finish of the activity number n - depth
+//     launch n waits for the finish of activity n - depth
 
 #include <algorithm>
 #include <map>
@@ -14,14 +14,14 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// A queue holds at least so many activities; recalled: CUDA's has room for about 1000 launches.
+/// A queue holds at least this many activities; recalled: CUDA's has room for about 1000 launches.
 constexpr std::int64_t kLeastDepth = 100;
-constexpr std::size_t kEnoughLaunches = 5;  ///< To tell the depth from; chosen.
-/// A launch that takes this long, in ns, and so many times as long as the quick quarter of all, was
-/// held back. Chosen; recalled: a launch takes 2 to 10 us where the queue has room.
+constexpr std::size_t kEnoughLaunches = 5;  ///< Number needed to infer the depth; chosen.
+/// A launch was held back if it takes at least this long, in ns, and this many times as long as the
+/// lower quartile of all. Chosen; recalled: a launch takes 2 to 10 us if the queue has room.
 constexpr std::int64_t kLeastHeldBack = 50'000;
 constexpr std::int64_t kTimesHeldBack = 8;
-/// Tenths of the slow launches that must agree on the depth. Chosen.
+/// Number of tenths of the slow launches that must agree on the depth. Chosen.
 constexpr std::size_t kTenthsAgreeing = 6;
 
 struct Finishes {
@@ -57,7 +57,7 @@ std::vector<Launch> launches_in_order(Records& records) {
   return launches;
 }
 
-/// The number of activities outstanding at the return of most of the slow launches, or 0.
+/// Returns the number of activities outstanding at the return of most slow launches, or 0.
 std::int64_t find_depth(const std::vector<Launch>& launches, const Finishes& counter) {
   std::vector<std::int64_t> durations;
   durations.reserve(launches.size());

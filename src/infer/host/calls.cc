@@ -1,11 +1,12 @@
-// Where a call stops working and starts to wait. A call that copies from pageable memory waits for
-// its own copy; a call that synchronizes waits for the last activity launched before it, on the
-// stream the sync record names or, without one, on the stream that fits the time of its return.
+// Finds when a call stops working and starts to wait. A call that copies from pageable memory waits
+// for its own copy. A call that synchronizes waits for the last activity launched before it, on the
+// stream that the sync record names or, without a record, on the stream that fits the time of its
+// return.
 //
 //     |-- host work --|-- launch --|......waits......|-- tail --|
 //     start           launch_start launch_finish     released   finish
 //
-// A call that stages its copy first waits for the activities before the copy.
+// A call that stages its copy also waits first for the activities before the copy.
 
 #include <algorithm>
 
@@ -25,10 +26,10 @@ Scope scope_named(std::string_view name) {
   return Scope::none;
 }
 
-/// An event of the program, as far as it is known from calls.
+/// A CUDA event, as far as calls show it.
 struct EventMark {
-  std::int64_t done;  ///< When the activity was.
-  std::int64_t time;  ///< When the event was recorded.
+  std::int64_t done;  ///< When the activity was done.
+  std::int64_t time;  ///< When the program recorded the event.
   std::uint32_t event;
 };
 
@@ -58,8 +59,8 @@ class Resolver {
   }
 
  private:
-  /// Finds what the program's events may represent: the activity that a thread launched last before
-  /// it recorded one. Any activity, if the calls that record events were not traced.
+  /// Finds what the program's CUDA events may stand for: the activity that a thread launched last
+  /// before it recorded an event. If the calls that record events were not traced, any activity.
   void mark_events() {
     std::vector<const HostRecord*> records;
     for (const HostRecord& record : records_.trace.hosts) {
@@ -90,8 +91,8 @@ class Resolver {
     if (event != kNone) marks_.push_back({records_.events[event].finish, time, event});
   }
 
-  /// The activity that finished last during the call, among those that events recorded before it
-  /// may represent.
+  /// Returns the activity that finished last during the call, among those that events recorded
+  /// before it may stand for; or kNone.
   std::uint32_t latest_event_done(const Call& call) const {
     auto mark = std::partition_point(marks_.begin(), marks_.end(), [&](const EventMark& m) {
       return m.done <= call.finish + records_.tolerance;
@@ -108,7 +109,7 @@ class Resolver {
     const DeviceEvent& first = records_.events[call.launched.front()];
     const DeviceEvent& last = records_.events[call.launched.back()];
     const bool blocking = blocks(call, last);
-    // The activity starts late in a long call.
+    // If the activity starts late in a long call, the call worked or waited first.
     if (first.start - call.start > typical_.launch_fence &&
         first.start - typical_.launch <= call.finish) {
       cut_work(call, first, blocking);
@@ -124,8 +125,8 @@ class Resolver {
 
   /// Finds the work of a call before its first activity. A copy that the host stages waits for the
   /// activities before it (CUDA Runtime API, "API synchronization behavior"), so only the time
-  /// after these is work (staging). Nothing else makes the host wait before it launches: if nothing
-  /// before held the activity up, the driver worked first (set-up).
+  /// after these is work (staging). Nothing else makes the host wait before it launches: if no
+  /// earlier activity delayed this one, the driver was working (set-up).
   ///
   ///     |..waits for activities before..|-- work --|-- launch --|..waits..|
   ///     start                          held_until launch_start
@@ -141,7 +142,7 @@ class Resolver {
       from = std::max(from, finish);
     });
     const bool staged = is_staged(call, first);
-    // A wait for the copy itself comes to the same.
+    // The wait for the copy itself has the same effect.
     if (held && (blocking || !staged || in_front.empty())) return;
     if (staged) {
       call.held_by = std::move(in_front);
@@ -153,8 +154,8 @@ class Resolver {
   }
 
   /// Calls `visit(event, fence)` with each event that an activity is known to wait for on the
-  /// device, and how long after its end the activity starts at the latest, if nothing else delays
-  /// it.
+  /// device. `fence` is the longest time after the event's end until the activity starts, if
+  /// nothing else delays it.
   template <class Visit>
   void each_in_front(std::uint32_t event, const Visit& visit) const {
     if (event > records_.streams[records_.events[event].stream].first) {
@@ -166,7 +167,7 @@ class Resolver {
     }
   }
 
-  /// Whether the host takes part in a copy, or in handing it over.
+  /// Whether the host takes part in a copy, or in submitting it.
   bool is_staged(const Call& call, const DeviceEvent& event) const {
     const bool across = crosses_host_link(event.kind);
     const bool asynchronous =
@@ -178,7 +179,7 @@ class Resolver {
   bool blocks(const Call& call, const DeviceEvent& last) const {
     if (!is_staged(call, last)) return false;
     if (last.finish <= call.finish + records_.tolerance) return last.finish > call.start;
-    // Returns when the last piece is staged, while that piece is still on its way.
+    // The call returns when the last piece is staged, while that piece is still being copied.
     return call.finish - last.start > (last.finish - last.start) / 2;
   }
 
@@ -217,7 +218,8 @@ class Resolver {
   void await_named(Call& call, Scope scope) {
     if (scope == Scope::device) return await_all(call, call.start);
     if (scope == Scope::stream) {
-      // A thread waits for the stream it works on, unless the time of the return says otherwise.
+      // A thread usually waits for the stream it launches on, unless the time of the return
+      // contradicts that.
       const std::uint32_t own = last_launched_by_thread(call);
       if (own != kNone && records_.events[own].finish <= call.finish + records_.tolerance) {
         return await(call, own);
@@ -236,7 +238,8 @@ class Resolver {
     return kNone;
   }
 
-  /// Among the last activities of all streams, the one that finished last during the call.
+  /// Returns the activity that finished last during the call, among the last ones launched on each
+  /// stream.
   std::uint32_t latest_done(const Call& call) const {
     std::uint32_t best = kNone;
     for (std::size_t stream = 0; stream < records_.streams.size(); ++stream) {
@@ -252,7 +255,7 @@ class Resolver {
   const Records& records_;
   const Typical& typical_;
   const EventWaits& waits_;
-  std::vector<EventMark> marks_;  ///< By when they were done.
+  std::vector<EventMark> marks_;  ///< Sorted by when they were done.
 };
 
 }  // namespace

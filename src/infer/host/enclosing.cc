@@ -6,7 +6,8 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Frames of Python other than calls of modules contain whole programs.
+/// Whether a record encloses calls. Python frames other than module calls do not count, because
+/// they may contain the whole program.
 bool encloses(const Records& records, const HostRecord& record) {
   if (record.duration_ns <= 0) return false;
   switch (record.kind) {

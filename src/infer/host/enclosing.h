@@ -18,9 +18,9 @@ class Enclosing {
 
   explicit Enclosing(const Records& records);
 
-  /// In order of threads, then of time; none overlaps another of its thread.
+  /// Sorted by thread, then by time; the ranges of a thread do not overlap.
   const std::vector<Range>& ranges() const { return ranges_; }
-  /// The host record around the begin of a call, or kNone.
+  /// The host record around the start of a call, or kNone.
   std::uint32_t record(const Call& call) const;
 
  private:

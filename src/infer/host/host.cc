@@ -1,5 +1,5 @@
-// Nested records to self time: at each moment a thread's time belongs to the innermost record that
-// is open, so nothing is counted twice. Records that overlap without nesting (clock skew) are
+// Converts nested records to self time: at each moment a thread's time belongs to the innermost
+// open record, so nothing is counted twice. Records that overlap without nesting (clock skew) are
 // treated alike: the one that started last owns the time.
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace {
 
 enum class Role : std::uint8_t { plain, update, input, backward, module };
 
-/// "CudnnConvolutionBackward" or "AddBackward0": a node of the autograd graph. Profilers before
-/// PyTorch 1.9 record it without the engine's call around it.
+/// Whether `name` is a node of the autograd graph, such as "CudnnConvolutionBackward" or
+/// "AddBackward0". Profilers before PyTorch 1.9 record it without the engine's call around it.
 bool is_autograd_node(std::string_view name) {
   if (name.substr(0, 17) == "torch::autograd::") return true;
   while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
@@ -28,7 +28,7 @@ Role role_of(std::string_view name) {
   return Role::plain;
 }
 
-/// Cuts one thread. `open` is the stack of records that have begun.
+/// Cuts the time of one thread into segments. `open_` is the stack of records that have begun.
 class Cutter {
  public:
   Cutter(const Records& records, const std::vector<Role>& roles, HostTime& host,
@@ -52,7 +52,7 @@ class Cutter {
     std::uint32_t record;
     std::int64_t finish;
     std::uint32_t context;
-    std::size_t first_segment;  ///< Segments from here on may be its own.
+    std::size_t first_segment;  ///< Index of the first segment that may be its own.
     bool emitted = false;
   };
 
@@ -127,14 +127,14 @@ class Cutter {
   std::int64_t now_ = 0;
 };
 
-/// If records have the same times, the call is inside the op and the op inside the annotation.
+/// For records with equal times: the call is inside the op, and the op inside the annotation.
 int depth_of(HostKind kind) {
   if (kind == HostKind::annotation) return 0;
   if (kind == HostKind::python) return 1;
   return kind == HostKind::op ? 2 : 3;
 }
 
-/// Outer ones first.
+/// Orders outer records first.
 bool opens_before(const HostRecord& left, const HostRecord& right) {
   if (left.start_ns != right.start_ns) return left.start_ns < right.start_ns;
   if (left.duration_ns != right.duration_ns) return left.duration_ns > right.duration_ns;
@@ -155,8 +155,8 @@ std::vector<std::vector<std::uint32_t>> records_by_thread(const Trace& trace) {
   return threads;
 }
 
-/// A backward op belongs to the module of the forward op with its sequence number; so do the ops it
-/// calls.
+/// Assigns a backward op, and the ops it calls, to the module of the forward op with its sequence
+/// number.
 void carry_modules_to_backward(HostTime& host) {
   const Trace& trace = host.trace;
   std::unordered_map<std::int64_t, NameId> module_of;
@@ -180,7 +180,7 @@ void carry_modules_to_backward(HostTime& host) {
   }
 }
 
-/// Layers are the modules that do something, numbered in the order in which they first do.
+/// Numbers the layers: modules that run ops, in the order in which they first do so.
 void number_layers(std::vector<Context>& contexts) {
   std::unordered_map<std::uint32_t, std::int32_t> layers;
   for (const bool backward : {false, true}) {

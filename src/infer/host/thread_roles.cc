@@ -1,10 +1,10 @@
-// The role of each thread in the program. Most threads launch device work, or wait for it, or work
-// for a thread that does. Some have no such role:
+// The role of each thread in the program. Most threads launch device work, wait for it, or work for
+// a thread that does. Some have other roles:
 //
 //     watches   polls whether the device is done, or only sleeps (NCCL's watchdog, a progress bar's
 //               monitor). Nothing waits for it, so it is left out.
-//     helps     runs operators now and then, for an unknown thread. In between it waits for
-//               something to do; that is not work.
+//     helps     runs operators now and then, for an unknown thread. In between it is idle, which
+//               does not count as work.
 
 #include <algorithm>
 
@@ -16,8 +16,8 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Whether a call only queries, by name prefixes of CUDA and HIP; "GetDevice" and the like do not
-/// count either way.
+/// Whether a call only queries the device, judged by the CUDA or HIP name. Calls such as
+/// "GetDevice" do not make a thread a worker either.
 bool only_looks(std::string_view call) {
   return !launches_kernel(call) && !contains_any(call, {"Memcpy", "Memset", "Synchronize", "Malloc",
                                                         "Free", "Alloc", "GraphLaunch"});
@@ -26,8 +26,8 @@ bool only_looks(std::string_view call) {
 /// The kinds of records that a thread has.
 struct Seen {
   bool records = false;
-  bool works = false;     ///< Calls that do something, markers of steps.
-  bool operates = false;  ///< Ops, annotations, allocations.
+  bool works = false;     ///< Has calls that do something, or step markers.
+  bool operates = false;  ///< Has ops, annotations or allocations.
 };
 
 std::vector<Seen> look_at_threads(const Records& records, const std::vector<Handover>& handovers) {
@@ -62,10 +62,10 @@ std::vector<Seen> look_at_threads(const Records& records, const std::vector<Hand
 std::vector<ThreadRole> find_thread_roles(const Records& records,
                                           const std::vector<Handover>& handovers, Notes& notes) {
   std::vector<ThreadRole> roles(records.trace.threads.size(), ThreadRole::works);
-  // Where no device is seen to work, every thread may be one that counts.
+  // Without device work, every thread may matter.
   if (records.events.empty()) return roles;
   const std::vector<Seen> seen = look_at_threads(records, handovers);
-  // Where no thread is seen to work, it is not known which one does.
+  // If no thread seems to work, it is unknown which one does.
   if (std::none_of(seen.begin(), seen.end(), [](const Seen& thread) { return thread.works; }))
     return roles;
   std::int64_t left_out = 0;

@@ -1,8 +1,9 @@
-// Threads that wait for threads. While the main thread is inside backward() it shows one long
-// stretch without records, and the autograd thread is busy only within it: the main thread started
-// it and waits for it. Found by that shape alone, so it works for any pair of threads; of two
-// threads that look alike the one with the step markers is the one that waits. A thread that only
-// sleeps (a watchdog) does not fit: the work of others begins and ends at any time of its sleep.
+// Threads that wait for other threads. While the main thread is inside backward(), it shows one
+// long stretch without records, and the autograd thread is busy only within it: the main thread
+// started it and waits for it. This shape alone is the evidence, so it works for any pair of
+// threads. If both threads of a pair fit, the one with step markers is the waiter. A thread that
+// only sleeps (a watchdog) does not fit, because the work of others begins and ends at any time
+// during its sleep.
 
 #include <algorithm>
 #include <optional>
@@ -13,21 +14,21 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// A shorter pause of a thread, in ns, is no wait for another thread. Chosen.
+/// A pause shorter than this, in ns, does not count as a wait for another thread. Chosen.
 constexpr std::int64_t kLeastWait = 50'000;
 
-// How much of a pause the work of another thread must fill to be what was waited for. Chosen.
+// Share of a pause that the work of another thread must fill to count as awaited. Chosen.
 
-/// In the thread of the steps: three tenths, as it may work on before it waits.
+/// In the thread with the steps: three tenths, because it may keep working before it waits.
 constexpr std::int64_t kTenthsFilled = 3;
-/// In other threads: half, and all but a fifth or so many ns.
+/// In other threads: half, and all but a fifth or this many ns.
 constexpr std::int64_t kMostLeft = 200'000;
 constexpr std::int64_t kPartLeft = 5;
 
 bool is_busy(const Segment& segment) { return segment.record != kNone; }
 
-/// Threads that only make calls (a watchdog that queries events) neither hand work to others nor
-/// receive it.
+/// Whether a thread can hand work over or receive it. Threads that only make calls (a watchdog that
+/// queries events) do neither.
 bool takes_part(const Trace& trace, const std::vector<Segment>& thread) {
   return std::any_of(thread.begin(), thread.end(), [&](const Segment& segment) {
     if (!is_busy(segment)) return false;
@@ -35,7 +36,7 @@ bool takes_part(const Trace& trace, const std::vector<Segment>& thread) {
   });
 }
 
-/// Greater is more likely to be the one that waits.
+/// A score; the thread of a pair with the greater one is more likely the waiter.
 std::int64_t standing(const HostTime& host, std::size_t thread) {
   std::int64_t markers = 0, backward = 0, records = 0;
   for (const Segment& segment : host.segments[thread]) {
@@ -51,8 +52,8 @@ std::int64_t standing(const HostTime& host, std::size_t thread) {
   return backward * 2 > records ? -records : records;
 }
 
-/// The waiting stretch before and after the worker's burst may be work of the waiter: of any length
-/// for the thread of the steps, short for others.
+/// Whether a burst of the worker fits a pause of the waiter. The rest of the pause may be work of
+/// the waiter: of any length for the thread with the steps, short for others.
 bool fits(bool main, std::int64_t burst, std::int64_t stretch) {
   if (main) return burst * 10 >= stretch * kTenthsFilled;
   return stretch - burst <= std::max(stretch / kPartLeft, kMostLeft) && burst * 2 >= stretch;
@@ -67,8 +68,8 @@ using Position = std::vector<Segment>::const_iterator;
 
 bool starts_before(const Segment& segment, std::int64_t time) { return segment.start < time; }
 
-/// The last segment of the worker of `found` in the burst from `first` on; none if it goes on
-/// beyond the wait.
+/// Returns the last segment in the worker's burst that begins at `first`; nullopt if the burst
+/// continues beyond the wait.
 std::optional<Position> last_of_burst(const HostTime& host, const Handover& found, Position first,
                                       std::int64_t tolerance) {
   const std::vector<Segment>& waiter = host.segments[found.waiter];
@@ -86,9 +87,9 @@ std::optional<Position> last_of_burst(const HostTime& host, const Handover& foun
   return last;
 }
 
-/// The burst of `worker` in segment `i` of `waiter`. At both ends of the segment the worker must be
-/// idle; or the waiter does a piece of the same backward pass there: the autograd engine returns
-/// gradients on the CPU to the thread that waits for it.
+/// Finds the burst of the worker in segment `found.segment` of the waiter. The worker must be idle
+/// at both ends of the segment, unless the waiter runs a piece of the same backward pass there: the
+/// autograd engine returns gradients on the CPU to the thread that waits for it.
 bool find_burst(const HostTime& host, std::int64_t tolerance, Handover& found, bool main) {
   const std::vector<Segment>& waiter = host.segments[found.waiter];
   const std::vector<Segment>& worker = host.segments[found.worker];
@@ -113,7 +114,7 @@ bool find_burst(const HostTime& host, std::int64_t tolerance, Handover& found, b
          last->finish - from >= kLeastWait / 2;
 }
 
-/// The threads that take part, the most likely to wait first.
+/// The threads that take part, most likely waiters first.
 std::vector<std::uint16_t> threads_by_standing(const HostTime& host) {
   std::vector<std::uint16_t> order;
   for (std::size_t i = 0; i < host.segments.size(); ++i) {
@@ -126,7 +127,7 @@ std::vector<std::uint16_t> threads_by_standing(const HostTime& host) {
   return order;
 }
 
-/// Marks a burst as given to a waiter, unless it was given to one before.
+/// Assigns a burst to a waiter; returns false if it was assigned before.
 bool take(std::vector<char>& given, const Handover& found) {
   if (given[found.first] || given[found.last]) return false;
   std::fill(given.begin() + static_cast<std::ptrdiff_t>(found.first),
@@ -139,7 +140,7 @@ bool take(std::vector<char>& given, const Handover& found) {
 std::vector<Handover> find_handovers(const HostTime& host, std::int64_t tolerance) {
   std::vector<Handover> handovers;
   const std::vector<std::uint16_t> order = threads_by_standing(host);
-  // Segments of each worker that were given to a waiter.
+  // Segments of each worker that were assigned to a waiter.
   std::vector<std::vector<char>> taken(host.segments.size());
   for (std::size_t i = 0; i < taken.size(); ++i) taken[i].assign(host.segments[i].size(), 0);
   for (std::size_t a = 0; a < order.size(); ++a) {
@@ -169,8 +170,9 @@ void pin(TaskId task, std::int64_t tolerance, Inference& result) {
 
 namespace {
 
-/// The task that started a worker long after the waiter began to wait: the last task of another
-/// worker of the same wait. The autograd thread of one device hands over to that of the next.
+/// Returns the task that started a worker: usually the waiter's task before the wait. If the worker
+/// begins long after that, it is the last finished task of another worker of the same wait, because
+/// the autograd thread of one device hands over to that of the next.
 TaskId starter_of(const Threads& threads, const Timeline& recorded, std::size_t number) {
   const Handover& handover = threads.handovers[number];
   const std::int64_t start = recorded.start[index(handover.first_task)].count();

@@ -1,6 +1,6 @@
-// Typical delays: the cost of a launch, of consecutive kernels and of an event on this machine,
-// from starts that only one cause explains. A start may lag its cause by this much without being
-// unexplained, and a dependency that did not bind when recorded costs this much.
+// Typical delays on this machine: of a launch, between consecutive kernels, and after an event,
+// measured on starts that only one cause explains. A start may lag its cause by this much without
+// being unexplained, and a dependency that did not bind in the recording gets this lag.
 
 #include <algorithm>
 #include <numeric>
@@ -13,8 +13,8 @@ namespace {
 
 struct Spread {
   std::int64_t median = 0;
-  /// The greater of Tukey's fence (upper quartile + 1.5 x the distance of the quartiles) and the
-  /// 95th percentile.
+  /// The greater of Tukey's fence (upper quartile + 1.5 x the interquartile range) and the 95th
+  /// percentile.
   std::int64_t fence = 0;
 };
 
@@ -23,35 +23,36 @@ Spread spread_of(std::vector<std::int64_t>& samples) {
   return {at(50), std::max(at(75) + (at(75) - at(25)) * 3 / 2, at(95))};
 }
 
-/// So many samples tell what is typical. Chosen.
+/// Number of samples needed for a typical value. Chosen.
 constexpr std::size_t kEnough = 8;
 
-// Times are in ns. The limits keep a few odd samples from making a cause of everything: chosen
-// around what CUDA is known for (recalled: a launch reaches an idle device in 3 to 10 us, and
-// kernels in line follow within 1 to 2 us).
+// Times are in ns. The limits keep a few odd samples from explaining every start: chosen around the
+// known behaviour of CUDA (recalled: a launch reaches an idle device in 3 to 10 us, and consecutive
+// kernels follow within 1 to 2 us).
 
-/// A kernel whose launch returned this long before its turn waited for the one in front alone.
+/// A kernel whose launch returned this long before its turn waited only for its predecessor.
 constexpr std::int64_t kLaunchedLongBefore = 10'000;
 
 struct Limits {
   std::int64_t most = 0;   ///< The greatest typical value.
-  std::int64_t fence = 0;  ///< The fence, or twice the typical value where that is more.
+  std::int64_t fence = 0;  ///< Limit of the fence, unless twice the typical value is more.
 };
-/// A slow driver or a virtual device takes long for each launch.
+/// Large, because a slow driver or a virtual device takes long for each launch.
 constexpr Limits kOnIdleDevice = {.most = 10'000'000, .fence = 50'000};
-/// More on an idle stream may be a wait for another stream.
+/// Small, because a longer delay on an idle stream may be a wait for another stream.
 constexpr Limits kOnIdleStream = {.most = 50'000, .fence = 100'000};
 constexpr std::int64_t kLeastLaunch = 1'000;
-/// A launch explains a start at least this far beyond what is typical.
+/// A launch explains a start up to at least this much beyond the typical delay.
 constexpr std::int64_t kLaunchJitter = 5'000;
 
 constexpr std::int64_t kMostGap = 20'000;
 constexpr std::int64_t kGapJitter = 2'000;
 
 struct Samples {
-  std::vector<std::int64_t> idle_device;  ///< Launch to start, nothing else running on the device.
-  std::vector<std::int64_t> idle_stream;  ///< Launch to start, nothing else running on the stream.
-  std::vector<std::int64_t> gaps;  ///< Finish to start of kernels in line, launched long before.
+  std::vector<std::int64_t> idle_device;  ///< From launch to start, with the device idle.
+  std::vector<std::int64_t> idle_stream;  ///< From launch to start, with the stream idle.
+  /// From finish to start of consecutive kernels, launched long before.
+  std::vector<std::int64_t> gaps;
 };
 
 Samples take_samples(const Records& records) {
@@ -61,7 +62,7 @@ Samples take_samples(const Records& records) {
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::pair(records.events[a].start, a) < std::pair(records.events[b].start, b);
   });
-  std::int64_t busy = 0;  // Until when any stream is.
+  std::int64_t busy = 0;  // Latest finish on any stream.
   for (const std::uint32_t i : order) {
     const DeviceEvent& event = records.events[i];
     const Call* call = records.call_of(event);
@@ -85,8 +86,8 @@ Typical measure_typical_delays(const Records& records) {
   Samples samples = take_samples(records);
   Typical typical;
   const std::int64_t tick = records.trace.tick_ns;
-  // Only an idle device shows a long latency to be one; on an idle stream it may be a wait for
-  // another.
+  // A long delay is a launch latency for certain only on an idle device; on an idle stream it may
+  // be a wait for another stream.
   const bool idle = samples.idle_device.size() >= kEnough;
   std::vector<std::int64_t>& launches = idle ? samples.idle_device : samples.idle_stream;
   if (launches.size() >= kEnough) {

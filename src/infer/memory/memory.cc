@@ -1,12 +1,12 @@
-// Allocator events become allocations between the host tasks that made and freed them. With
-// addresses the pairs are exact; without (profilers of 2021) a free is matched with the youngest
-// live allocation of its size that anything can have used: outside the op that made it, a block is
+// Turns allocator events into allocations between the host tasks that made and freed them. With
+// addresses the pairs are exact. Without (profilers of 2021), a free is matched with the youngest
+// live allocation of its size that something can have used: outside the op that made it, a block is
 // not freed before another op launched something. A block that is freed without having been
 // allocated existed when the recording began.
 //
 // An event is tied to the task that its thread was executing, at the recorded offset from the start
-// of that task, and keeps its position among all events: the replay of an unchanged graph makes and
-// frees blocks in recorded order.
+// of that task, and keeps its position among all events, so that the replay of an unchanged graph
+// makes and frees blocks in recorded order.
 
 #include "infer/memory/memory.h"
 
@@ -47,9 +47,9 @@ class Pairing {
   }
 
  private:
-  /// Blocks are the memory that the program uses. A program without an allocator of its own uses
-  /// what it requests from the driver. Recorders can be set to skip actions: if nothing shows that
-  /// a free was completed, the request for it is used.
+  /// Decides which events count. Blocks are the memory that the program uses; for a program without
+  /// its own allocator, the memory that it requests from the driver. Recorders can skip actions: if
+  /// no completed free is recorded, the request to free counts.
   void choose_what_counts() {
     bool has_frees = false;
     for (const MemoryRecord& record : trace_.memory) {
@@ -116,8 +116,9 @@ class Pairing {
 
   using Live = std::vector<std::size_t>;
 
-  /// The end for one that was there before. Where the first free of a size comes too early for all
-  /// there are, it is such a one: the batch of the step before, when the next has just come.
+  /// Returns live.end() for a block from before the recording. The first free of a size is such a
+  /// block if it comes too early for all live ones: typically the batch of the step before, freed
+  /// when the next has just arrived.
   Live::iterator choose(Live& live, const MemoryRecord& record, const MemorySite& site) {
     constexpr std::ptrdiff_t kMostTried = 16;
     if (live.empty()) return live.end();
@@ -129,14 +130,14 @@ class Pairing {
     return first ? live.end() : std::prev(live.end());
   }
 
-  /// Whether there was anything between the op that made a block and its end.
+  /// Whether any work between the op that made a block and its free can have used it.
   bool may_be_used(const MemorySite& made, const MemorySite& freed) const {
     if (made.unit == kNone || made.unit == freed.unit) return true;
     const HostRecord& op = trace_.hosts[made.unit];
     const std::int64_t over = op.start_ns + op.duration_ns;
     if (made.thread == freed.thread && freed.time < over) return true;
     const auto launches = work_.launches(freed.thread);
-    // Copies from the host use no block that was there.
+    // Copies from the host use no existing block.
     for (std::uint32_t i = work_.first_launch(freed.thread, over); i < launches.size(); ++i) {
       if (launches[i].time > freed.time) break;
       if (records_.events[launches[i].event].kind != TaskKind::copy_in) return true;
@@ -144,7 +145,7 @@ class Pairing {
     return false;
   }
 
-  /// All that was in use when the recording began, the blocks that are freed in it included.
+  /// Sets the memory in use when the recording began, including blocks that are freed in it.
   void set_initial_levels() {
     std::vector<Bytes>& initial = graph_.initial_memory();
     for (const auto& [device, level] : levels_) {
@@ -178,10 +179,11 @@ class Pairing {
   bool has_blocks_ = false, requests_free_ = false;
   std::size_t position_ = 0;
   std::vector<BlockSites> sites_;
-  std::vector<std::pair<std::size_t, std::uint32_t>> streams_;  ///< Block, into Trace::streams.
+  /// Block, and index into Trace::streams.
+  std::vector<std::pair<std::size_t, std::uint32_t>> streams_;
   std::map<Key, std::vector<std::size_t>> live_;
-  std::set<Key> freed_;  ///< Sizes that were freed, where there are no addresses.
-  std::map<std::int32_t, std::int64_t> levels_;  ///< Before the first event of a device.
+  std::set<Key> freed_;  ///< Sizes that were freed, for events without addresses.
+  std::map<std::int32_t, std::int64_t> levels_;  ///< Level before the first event of each device.
 };
 
 }  // namespace
@@ -193,14 +195,14 @@ std::vector<BlockSites> pair_events(const Records& records, const LaunchedWork& 
 
 namespace {
 
-/// The tasks that the threads of events were at. Events come in order of time, so that each thread
-/// is searched from where the last one was found.
+/// Finds the task that a thread was executing at an event. Events come in order of time, so each
+/// search starts at the task found last.
 class ThreadPlaces {
  public:
   ThreadPlaces(const Threads& threads, const Inference& result)
       : threads_(threads), result_(result), at_(threads.tasks.size(), 0) {}
 
-  /// The task, and how long after its start.
+  /// Returns the task, and the time since its start.
   std::pair<TaskId, Nanoseconds> at(const MemoryRecord& record) {
     const std::vector<TaskId>& tasks = threads_.tasks[record.thread];
     const auto starts = [&](std::size_t i) {
@@ -221,7 +223,7 @@ class ThreadPlaces {
  private:
   const Threads& threads_;
   const Inference& result_;
-  std::vector<std::size_t> at_;  ///< For each thread, the task found last.
+  std::vector<std::size_t> at_;  ///< By thread: index of the task found last.
 };
 
 }  // namespace

@@ -1,22 +1,22 @@
-// Which device tasks use a block:
+// Finds which device tasks use a block:
 //
-//     writes   the tasks that the op that requested the block launched after that: the innermost op
-//              around the request that launched anything; if none did, the next op that did
-//     reads    the next ops that took a tensor of its size, until one writes such a block; if
-//              shapes were not recorded, or none took one, the next op that launched anything
+//     writes   by the tasks that the op that requested the block launched after the request: the
+//              innermost op around it that launched anything, or else the next op that did
+//     reads    by the next ops that took a tensor of its size, until one writes such a block; if
+//              shapes were not recorded, or no op took one, by the next op that launched anything
 //     changes  an op that changes a block in place reads and writes it; see memory_in_place.cc
 //     saved    the backward node with the sequence number of a forward op reads what that op read
-//              and wrote, as far as it still exists; if both consist of very many ops, in the
-//              opposite order, see memory_mirror.cc
-//     let go   a block that the backward pass frees was read by the node that frees it
+//              and wrote, as far as it still exists; if both consist of very many ops, in reverse
+//              order, see memory_mirror.cc
+//     freed    a block that the backward pass frees was read by the node that frees it
 //     weights  the ops that take a parameter read it
-//     update   gradients are read, parameters and states read and written by the optimizer's first
-//              and last kernel that took a tensor of their size, or its first and last at all
+//     update   the optimizer reads gradients, and reads and writes parameters and states, with the
+//              first and last kernel that took a tensor of their size, or else its first and last
 //
 // If an execution trace has the arguments and results of an op, they are used instead.
 //
-// An op can only use a block that the host has allocated when it launches; the device may be far
-// behind that, as frees on the same stream are safe.
+// An op can only use a block that the host has allocated when it launches. The device may lag far
+// behind, because frees on the same stream are safe.
 
 #include <algorithm>
 #include <limits>
@@ -64,11 +64,12 @@ class AccessFinder {
  private:
   struct Written {
     std::uint16_t thread = 0;
-    std::uint32_t last_work = kNone;  ///< Last work of the thread; kNone: nothing writes it.
+    /// Last work of the thread that writes it; kNone if none does.
+    std::uint32_t last_work = kNone;
   };
 
-  /// Profilers of AMD number the devices of kernels and those of allocators in different ways, so
-  /// if there is one of each they are the same.
+  /// Decides whether all blocks and events are on one device. Profilers of AMD number devices
+  /// differently for kernels and for allocators, so if there is one of each they are the same.
   void find_devices() {
     const std::vector<Allocation>& blocks = graph_.allocations();
     one_device_ = std::all_of(blocks.begin(), blocks.end(),
@@ -89,8 +90,8 @@ class AccessFinder {
     return !sites.freed.exists() || time <= sites.freed.time;
   }
 
-  /// Records that a piece of work uses an existing block. For very many launches of one op, the
-  /// first and the last represent all.
+  /// Records that a work uses an existing block; returns false if it cannot. If an op launches very
+  /// many tasks, the first and the last represent all.
   bool touch(std::uint32_t block, std::uint16_t thread, std::uint32_t number, bool writes,
              Provenance provenance = Provenance::inferred) {
     const OpWork& work = work_.works(thread)[number];
@@ -109,7 +110,7 @@ class AccessFinder {
     const std::int32_t device = graph_.allocations()[block].device;
     if (!one_device_ && device_of(event) != device) return false;
     if (!is_there(block, launch.time)) return false;
-    // A copy from the host only writes a device block, a copy to it only reads one.
+    // A copy from the host only writes a device block; a copy to it only reads one.
     if (event.kind == (writes ? TaskKind::copy_out : TaskKind::copy_in)) return false;
     graph_.accesses().push_back({block, event.task, writes, provenance});
     if (!writes && graph_.task(event.task).phase == Phase::backward) {
@@ -142,7 +143,7 @@ class AccessFinder {
     writes_of_size_.emplace(made.thread, last, graph_.allocations()[block].bytes.count);
   }
 
-  /// Up to where the innermost op around the request runs that launches at `launch`.
+  /// Returns the finish of the innermost op around the request that is still open at `launch`.
   std::int64_t writing_op_finish(const MemorySite& made, std::int64_t launch) const {
     int depth = 0;
     for (std::uint32_t at = made.context; at != kNone && depth < kMostDepth;
@@ -155,7 +156,7 @@ class AccessFinder {
     return launch;
   }
 
-  /// Input sizes of the innermost op around a piece of work whose shapes were recorded.
+  /// Returns the input sizes of the innermost op around a work whose shapes were recorded.
   const std::vector<std::int64_t>& inputs_of(const OpWork& work) {
     static const std::vector<std::int64_t> kNothing;
     if (!has_shapes_) return kNothing;
@@ -197,17 +198,17 @@ class AccessFinder {
       if (takes(works[i], bytes) && touch(block, thread, i, false)) any = true;
       if (writes_of_size_.contains({thread, i, bytes})) break;
     }
-    // Blocks that wait for the update are not for the next op.
+    // Gradients and states wait for the update; the next op does not read them.
     const MemoryUse use = graph_.allocations()[block].use;
     if (use == MemoryUse::optimizer_state || use == MemoryUse::gradient) return;
-    // Copies that only fill other blocks are none.
+    // Skips works that cannot read the block, such as copies from the host.
     for (std::uint32_t i = next; !any && i < works.size() && i < next + kMostAhead; ++i) {
       if (!is_there(block, works[i].time)) break;
       any = touch(block, thread, i, false);
     }
   }
 
-  /// Ops that change blocks in place read and write them.
+  /// Finds ops that change blocks in place, which read and write them.
   void find_changed() {
     std::vector<std::vector<BlockHistory>> histories(touched_.size());
     std::vector<std::uint32_t> number(sites_.size(), kNone);
@@ -252,8 +253,9 @@ class AccessFinder {
     std::int64_t start = 0, finish = 0;
   };
 
-  /// For each sequence number, the op that made the node, and the node. Ops before the one that
-  /// made it carry the number, too, so the last to begin is the one; of nested nodes the outermost.
+  /// Finds, for each sequence number, the op that created the autograd node, and the node. Ops
+  /// before the creating one carry the number, too, so the last to begin is chosen; of nested
+  /// nodes, the outermost.
   void find_saved() {
     std::map<std::int64_t, std::pair<Span, Span>> nodes;
     for (const Context& context : host_.contexts) {
@@ -275,7 +277,7 @@ class AccessFinder {
     }
   }
 
-  /// Works of a thread in a span of time, as numbers.
+  /// Returns the range of a thread's works in a span of time.
   std::pair<std::uint32_t, std::uint32_t> works_in(std::uint16_t thread, std::int64_t start,
                                                    std::int64_t finish) const {
     const auto works = work_.works(thread);
@@ -308,15 +310,15 @@ class AccessFinder {
     }
   }
 
-  /// One op and one node each consist of many ops. A node that runs a forward pass again first uses
-  /// the blocks that the pass used.
+  /// Handles an op and a node of many works each. A node that first runs a forward pass again uses
+  /// the blocks of the pass at its start.
   void share_in_order(const WorkRange& forward, const WorkRange& backward) {
     const bool again = runs_passes(host_, work_, backward);
     const std::vector<std::uint32_t> mirrored =
         again ? std::vector<std::uint32_t>(forward.last - forward.first, backward.first)
               : mirror_works(host_, work_, forward, backward);
     for (std::uint32_t i = forward.first; i < forward.last; ++i) {
-      // As touching adds to such a list.
+      // A copy, because touch() appends to such lists.
       const std::vector<std::uint32_t> blocks = touched_[forward.thread][i];
       for (const std::uint32_t block : blocks) {
         if (is_saved(block)) touch(block, backward.thread, mirrored[i - forward.first], false);
@@ -329,7 +331,7 @@ class AccessFinder {
     return use == MemoryUse::activation || use == MemoryUse::parameter;
   }
 
-  /// The node that frees a block, or the last work before that.
+  /// Counts the node that frees a block as a reader, or else the last work before the free.
   void find_last_reader(std::uint32_t block) {
     const MemorySite& freed = sites_[block].freed;
     if (!freed.exists() || freed.phase != Phase::backward) return;
@@ -339,7 +341,7 @@ class AccessFinder {
         freed.node == kNone ? freed.time : host_.trace.hosts[freed.node].start_ns;
     const auto [from, to] = works_in(freed.thread, start, freed.time);
     if (to - from > kMostAhead) {
-      // A node with this much work frees at its end blocks that any part of it read.
+      // At its end, a node with this much work frees blocks that any part of it may have read.
       if (!has_backward_reader_[block]) touch(block, freed.thread, to - 1, false);
     } else if (to > from) {
       for (std::uint32_t i = from; i < to; ++i) touch(block, freed.thread, i, false);
@@ -352,8 +354,8 @@ class AccessFinder {
     return work.context != kNone && host_.contexts[work.context].phase == Phase::update;
   }
 
-  /// Stretches of works of the update on each thread. Blocks are followed in the order in which
-  /// they were made, and no longer than they are there.
+  /// Finds the stretches of update works on each thread. Blocks are visited in the order in which
+  /// they were made, while they exist.
   void find_updates() {
     std::vector<std::uint32_t> updated;
     for (std::uint32_t i = 0; i < sites_.size(); ++i) {
@@ -417,8 +419,8 @@ class AccessFinder {
     }
   }
 
-  /// Measured accesses of a block replace all that were inferred. Sorted by block; for each block
-  /// by task, writes first.
+  /// Removes duplicates. If a block has measured accesses, they replace all inferred ones. Sorts by
+  /// block, then by task, writes first.
   void keep_each_once() {
     std::vector<Access>& all = graph_.accesses();
     const AccessLists lists(graph_);
@@ -455,7 +457,8 @@ class AccessFinder {
   bool one_device_ = false;
   std::vector<char> has_backward_reader_;  ///< Indexed by block.
   std::vector<Written> written_;
-  std::set<std::tuple<std::uint16_t, std::uint32_t, std::int64_t>> writes_of_size_;  ///< By work.
+  /// Thread, work, and bytes of the block it writes.
+  std::set<std::tuple<std::uint16_t, std::uint32_t, std::int64_t>> writes_of_size_;
   std::vector<std::vector<std::vector<std::uint32_t>>> touched_;  ///< Blocks, by thread and work.
   bool has_shapes_ = false;
   std::unordered_map<std::uint64_t, std::vector<std::int64_t>> inputs_;  ///< By shapes and types.

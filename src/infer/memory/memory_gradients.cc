@@ -1,9 +1,10 @@
-// If a gradient already exists, autograd's last node adds the new one to it and frees that:
+// If a gradient already exists, autograd's last node adds the new gradient to it and frees the new
+// one:
 //
 //     AccumulateGrad  [ aten::add_(gradient, new) ]   frees `new`
 //
-// So `new` is a gradient, and one of its size is kept from step to step, as is a parameter. This
-// needs no shapes. If several gradients are one tensor, or views of one, nothing is freed, and
+// So `new` is a gradient, and a gradient and a parameter of its size persist from step to step.
+// This needs no shapes. If several gradients are one tensor, or views of one, nothing is freed, and
 // nothing is inferred.
 
 #include <algorithm>
@@ -17,7 +18,8 @@ GradientSums::GradientSums(const HostTime& host) {
   const NameId node_name = trace.names.find("torch::autograd::AccumulateGrad");
   const NameId add = trace.names.find("aten::add_");
   adds_.resize(trace.hosts.size(), 0);
-  std::vector<std::uint32_t> node(host.contexts.size(), kNone);  // Context of the node around.
+  // By context: context of the surrounding node.
+  std::vector<std::uint32_t> node(host.contexts.size(), kNone);
   for (std::uint32_t i = 0; i < host.contexts.size(); ++i) {
     const Context& context = host.contexts[i];
     if (context.parent != kNone) node[i] = node[context.parent];

@@ -1,14 +1,13 @@
-// Ops that change their arguments, as PyTorch names them: a name of aten that ends in '_', which
-// changes its first argument. Its size is known, but not its block; so it is a block that
+// Ops that change their arguments. In PyTorch, an aten op whose name ends in '_' changes its first
+// argument. Its size is known, but not its block, so it is assumed to be a block that
 //
-//     is as large, and was filled or changed by an earlier op that nobody has read since,
-//     is kept for the backward pass rather than not, and
+//     is as large, and was filled or changed by an earlier op and not read since,
+//     is kept for the backward pass, if there is such a block, and
 //     was filled last
 //
 //     out = norm(x); out += shortcut; relu_(out)     add_ and relu_ both change `out`
 //
-// An op is rarely allowed to change a block that was read before: autograd would need its old
-// value.
+// An op may rarely change a block that was read before, because autograd would need the old value.
 
 #include <algorithm>
 #include <map>
@@ -32,7 +31,7 @@ class ChangeFinder {
     });
   }
 
-  /// Works come in order.
+  /// Returns the block that a work changes, or kNone. REQUIRES: works come in order.
   std::uint32_t changed_by(std::uint32_t work, std::int64_t time, std::int64_t bytes) {
     while (begun_ < order_.size() && histories_[order_[begun_]].written < work) {
       const std::uint32_t number = order_[begun_++];
@@ -59,7 +58,7 @@ class ChangeFinder {
   bool is_kept(std::uint32_t number) const {
     return blocks_[histories_[number].block].use == MemoryUse::activation;
   }
-  /// Between its last change and `work`.
+  /// Whether the block was read between its last change and `work`.
   bool was_read(std::uint32_t number, std::uint32_t work) {
     const std::vector<std::uint32_t>& taken = histories_[number].taken;
     std::size_t& next = next_[number];
@@ -73,15 +72,16 @@ class ChangeFinder {
 
   const std::vector<BlockHistory>& histories_;
   const std::vector<Allocation>& blocks_;
-  std::vector<std::uint32_t> changed_;  ///< The last work that changed each block.
-  std::vector<std::size_t> next_;       ///< For each, the first in `taken` after that.
+  std::vector<std::uint32_t> changed_;  ///< Last work that changed each block.
+  std::vector<std::size_t> next_;       ///< For each block, the first entry of `taken` after that.
   std::vector<std::uint32_t> order_;
   std::size_t begun_ = 0;
   std::map<std::int64_t, std::vector<std::uint32_t>> there_;  ///< By size, in order of `written`.
 };
 
-/// Size of the tensor that the innermost in-place op around a piece of work changes, as an
-/// allocator counts it; 0 if none. aten::clamp_min_ calls aten::clamp_min.
+/// Returns the size of the tensor that the innermost in-place op around a work changes, as an
+/// allocator counts it; 0 if there is none. Outer ops count, because aten::clamp_min_ calls
+/// aten::clamp_min.
 std::int64_t changed_bytes(const HostTime& host, const OpWork& work) {
   constexpr int kMostDepth = 64;
   int depth = 0;

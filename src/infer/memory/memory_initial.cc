@@ -1,22 +1,22 @@
-// Parameters that no allocator event mentions, because they existed before the recording. Where
+// Finds parameters that no allocator event mentions, because they existed before the recording. If
 // shapes were recorded, the ops of a forward pass show them: each op that takes weights
-// (convolution, linear, embedding, norms; running statistics included) takes some of its own. They
+// (convolution, linear, embedding, norms; running statistics included) has its own weights. They
 // count
 //
-//     once        for each module with a known name, and for an embedding and a linear layer of
-//                 the same shape, which models usually share
-//     of a pass   the forward pass that takes most, as the first and the last may be cut off
+//     once        for each module with a known name; an embedding and a linear layer of the same
+//                 shape, which models usually share, also count once
+//     of a pass   the forward pass that takes most, because the first and the last may be cut off
 //     only if     they fit into the memory in use when the recording began; if that was not
-//                 recorded, if autograd accumulates as many gradients as there are weights
+//                 recorded, only if autograd accumulates as many gradients as there are weights
 //
-// Where no op shows its weights, gradients that autograd adds to those of earlier steps show them:
-// for each, a gradient and a parameter of its size existed.
+// If no op shows its weights, the gradients that autograd adds to earlier ones do: for each, a
+// gradient and a parameter of its size existed.
 //
-// If autograd adds to as many gradients as there are weights, and none of them was made in the
-// recording, these existed, too: as many bytes again. The same holds for the states of an optimizer
-// whose name implies their number (PyTorch's documentation: Adam and its kin keep two tensors for
-// each parameter, RMSprop and Adagrad one, SGD one if it has momentum, which shows in its
-// multiplications). The rest is not attributed, and stays with Graph::initial_memory().
+// If autograd adds to as many gradients as there are weights, and none of these gradients was made
+// in the recording, they existed too, with the same size. The same holds for the states of an
+// optimizer whose name implies their number (PyTorch's documentation: Adam and its kin keep two
+// tensors for each parameter, RMSprop and Adagrad one, SGD one if it has momentum, which shows in
+// its multiplications). Other memory is not attributed, and stays in Graph::initial_memory().
 
 #include <algorithm>
 #include <array>
@@ -31,7 +31,7 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Arguments of an op that are weights, and those of them that are trained.
+/// The range of an op's arguments that are weights, and the last of them that is trained.
 struct WeightOp {
   std::string_view name;
   std::size_t first, last, last_trained;
@@ -130,10 +130,10 @@ class WeightFinder {
         add(weight, MemoryUse::optimizer_state);
       }
     }
-    return ", and as much as " + std::to_string(states) + " times them for the optimizer";
+    return ", and " + std::to_string(states) + " times their size for the optimizer";
   }
 
-  /// Shapes do not say where a tensor is, so there has to be one device.
+  /// Returns false unless there is one device, because shapes do not show where a tensor is.
   bool find_device() {
     const std::vector<Allocation>& blocks = result_.graph.allocations();
     if (blocks.empty()) return false;
@@ -146,7 +146,7 @@ class WeightFinder {
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       const Allocation& block = blocks[i];
       if (block.made_by == kNoTask) known += block.bytes.count;
-      if (sums_.frees(sites_[i])) continue;  // A gradient on its way to one that stays.
+      if (sums_.frees(sites_[i])) continue;  // A new gradient that is added to an existing one.
       is_made_[static_cast<std::size_t>(block.use)] |= block.made_by != kNoTask;
     }
     const std::vector<Bytes>& initial = result_.graph.initial_memory();
@@ -157,7 +157,7 @@ class WeightFinder {
     return !is_made_[static_cast<std::size_t>(MemoryUse::parameter)];
   }
 
-  /// Ops with weights, outermost ones only, by the forward pass they are of.
+  /// Finds the outermost ops with weights, by the forward pass that they belong to.
   bool find_passes() {
     const Trace& trace = host_.trace;
     std::vector<const WeightOp*> kinds(trace.names.size(), nullptr);
@@ -167,7 +167,7 @@ class WeightFinder {
     kinds[0] = nullptr;
     std::vector<char> inside(host_.contexts.size(), 0);
     std::vector<std::pair<std::int64_t, std::uint32_t>> ops;
-    std::vector<std::int64_t> ends;  // Where a pass is over.
+    std::vector<std::int64_t> ends;  // Times at which a pass is over.
     for (std::size_t i = 0; i < host_.contexts.size(); ++i) {
       const Context& context = host_.contexts[i];
       if (context.parent != kNone) inside[i] = inside[context.parent];
@@ -208,7 +208,7 @@ class WeightFinder {
     std::erase_if(passes_, [](const Pass& pass) { return pass.weights.empty(); });
   }
 
-  /// Without weights that share their memory with another.
+  /// Returns the weights without those that share their memory with another.
   std::vector<Weight> distinct(const std::vector<Weight>& weights) const {
     std::set<std::tuple<NameId, std::size_t, std::int64_t>> of_module;
     std::multiset<std::int64_t> embedded;
@@ -259,9 +259,10 @@ class WeightFinder {
     return true;
   }
 
-  /// Gradients that one backward pass accumulates, and how many of them by adding in place.
+  /// Counts the gradients that one backward pass accumulates, and how many of them are added in
+  /// place.
   void count_accumulations() {
-    std::map<std::uint32_t, bool> adds;  // Indexed by node.
+    std::map<std::uint32_t, bool> adds;  // By node: whether it adds.
     std::vector<std::uint32_t> around(host_.contexts.size(), kNone);
     for (std::size_t i = 0; i < host_.contexts.size(); ++i) {
       const Context& context = host_.contexts[i];
@@ -289,7 +290,7 @@ class WeightFinder {
     return trained > 0 && additions_ == trained && take(whole_bytes(weights, true));
   }
 
-  /// Tensors that the optimizer keeps for each parameter; 0 if unknown.
+  /// Number of tensors that the optimizer keeps for each parameter; 0 if unknown.
   std::size_t old_states(const std::vector<Weight>& weights) {
     if (is_made_[static_cast<std::size_t>(MemoryUse::optimizer_state)]) return 0;
     std::size_t multiplications = 0, updates = 0, foreach = 0;
@@ -339,7 +340,7 @@ class WeightFinder {
     sites_.emplace_back();
   }
 
-  /// Every pass that takes the same weights in the same order takes these.
+  /// Returns the uses of `weights` by all passes that take the same weights in the same order.
   std::vector<WeightUse> uses_of(const std::vector<Weight>& weights, std::size_t first) const {
     std::vector<WeightUse> uses;
     for (const Pass& pass : passes_) {
@@ -359,8 +360,9 @@ class WeightFinder {
   Inference& result_;
   GradientSums sums_;
   std::int32_t device_ = 0;
-  std::optional<std::int64_t> room_;  ///< In use at the beginning and not claimed; if recorded.
-  std::array<bool, 8> is_made_{};     ///< Uses that blocks of the recording have.
+  /// Initial memory that is not attributed yet; nullopt if not recorded.
+  std::optional<std::int64_t> room_;
+  std::array<bool, 8> is_made_{};  ///< By use: whether blocks made in the recording have it.
   std::vector<Pass> passes_;
   std::map<std::uint32_t, NameId> modules_;
   std::size_t accumulations_ = 0, additions_ = 0;

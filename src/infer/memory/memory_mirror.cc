@@ -1,13 +1,13 @@
-// A compiled program has one op for a whole forward pass, and one node of autograd for its backward
-// pass. The backward pass runs in reverse:
+// A compiled program has one op for a whole forward pass, and one autograd node for its backward
+// pass. The backward pass runs in reverse order:
 //
 //     forward     a   relu  b   tanh  c        k-th from the front
 //     backward    c' tanh_backward b' relu_backward a'        k-th from the end
 //
-// Ops whose names match are tied to each other if there are equally many of both; ops between two
-// ties are spread evenly. Sources: PyTorch's naming of backward ops (aten::X_backward); the
-// autograd engine runs nodes in the reverse order of their creation, and its compilers trace just
-// that.
+// Ops whose names match are tied to each other if both passes have equally many of them; ops
+// between two ties are spread evenly. Sources: PyTorch's naming of backward ops (aten::X_backward);
+// the autograd engine runs nodes in the reverse order of their creation, and compilers trace
+// exactly that.
 
 #include <algorithm>
 #include <map>
@@ -18,7 +18,8 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// "aten::sigmoid_backward" is of aten::sigmoid, "aten::_softmax_backward_data" of aten::_softmax.
+/// Returns the forward op of a backward op: aten::sigmoid for "aten::sigmoid_backward",
+/// aten::_softmax for "aten::_softmax_backward_data".
 std::string_view forward_of(std::string_view op) {
   if (op.starts_with("aten::threshold_backward")) return "aten::relu";
   const std::size_t at = op.rfind("_backward");
@@ -84,7 +85,8 @@ class Mirror {
 
   void for_each_op(std::uint16_t thread, std::uint32_t number,
                    const std::function<void(std::string_view)>& visit) const {
-    constexpr int kMostDepth = 8;  // Depth of ops below the one that represents the whole pass.
+    // Depth of nested ops below the op that represents the whole pass.
+    constexpr int kMostDepth = 8;
     int depth = 0;
     for (std::uint32_t at = work_.works(thread)[number].context; at != kNone && depth < kMostDepth;
          at = host_.contexts[at].parent, ++depth) {
@@ -93,13 +95,15 @@ class Mirror {
     }
   }
 
-  /// The most ties of which a later one in the forward pass is an earlier one in the backward pass.
+  /// Returns the largest set of ties whose order in the forward pass is the reverse of that in the
+  /// backward pass.
   static std::vector<Tie> in_opposite_order(std::vector<Tie> ties) {
     std::sort(ties.begin(), ties.end(), [](const Tie& a, const Tie& b) {
       return a.forward != b.forward ? a.forward < b.forward : a.backward < b.backward;
     });
     constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
-    std::vector<std::size_t> ends, before(ties.size(), kNobody);  // By length of the chain.
+    // `ends` is by length of the chain.
+    std::vector<std::size_t> ends, before(ties.size(), kNobody);
     for (std::size_t i = 0; i < ties.size(); ++i) {
       const auto at = std::partition_point(ends.begin(), ends.end(), [&](std::size_t end) {
         return ties[end].backward > ties[i].backward;
@@ -141,7 +145,7 @@ bool runs_passes(const HostTime& host, const LaunchedWork& work, const WorkRange
          at != kNone && depth < kMostDepth; at = host.contexts[at].parent, ++depth) {
       const std::uint32_t op = host.contexts[at].op;
       if (op == kNone || !runs_node(host.name(host.trace.hosts[op]))) continue;
-      // A context may represent an op through its parent.
+      // Several nested contexts may have the same op; it counts once.
       const std::uint32_t parent = host.contexts[at].parent;
       if (parent == kNone || host.contexts[parent].op != op) ++calls;
     }

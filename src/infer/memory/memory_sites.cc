@@ -55,8 +55,8 @@ NamedOps::NamedOps(const HostTime& host) {
       around.innermost = context.op;
       if (kind == Kind::plain) around.plain = context.op;
       if (kind == Kind::operation && around.op == kNone) around.op = context.op;
-      // A node may run a backward pass of its own, as that of a checkpoint does: each of that one's
-      // nodes comes with a call of the engine.
+      // A node may run a backward pass of its own, as a checkpoint does; each node of that pass
+      // comes with a call of the engine.
       const bool is_call = kind == Kind::backward && runs_node(trace.names[op.name]);
       if (context.phase == Phase::backward && (around.node == kNone || is_call)) {
         around.node = context.op;
@@ -104,7 +104,7 @@ Surroundings::Surroundings(const HostTime& host, Names& names)
       ++all;
       if (host.contexts[segment.context].phase == Phase::backward) ++backward;
     }
-    // Nearly all of it: a thread of autograd does little else. Chosen.
+    // A thread of autograd does little else, so nearly all of its ops must be backward. Chosen.
     runs_backward_[i] = backward * 10 > all * 9;
   }
 }
@@ -115,8 +115,8 @@ bool Surroundings::only_allocates(std::uint32_t context) const {
   return allocates_[static_cast<std::size_t>(op.name)] != 0;
 }
 
-/// Where times are whole microseconds an op that allocates may have ended in the one of its event:
-/// then the event belongs to that op.
+/// Returns the segment of an event. If times are whole microseconds, an allocating op may have
+/// ended in the same microsecond as its event; then the event belongs to that op.
 const Segment* Surroundings::segment_at(const MemorySite& site, bool frees) const {
   const std::vector<Segment>& segments = host_.segments[site.thread];
   auto behind =
@@ -126,7 +126,7 @@ const Segment* Surroundings::segment_at(const MemorySite& site, bool frees) cons
   const Segment& found = *--behind;
   if (site.time > found.finish) return nullptr;
   if (frees || only_allocates(found.context)) return &found;
-  constexpr int kMostBack = 4;  // Segments; those of one call. Chosen.
+  constexpr int kMostBack = 4;  // Segments of one call. Chosen.
   for (int back = 0; behind != segments.begin() && back < kMostBack; ++back) {
     --behind;
     if (behind->finish < site.time) break;
@@ -141,7 +141,7 @@ MemorySite Surroundings::at(std::uint32_t record, bool frees) const {
   const Segment* segment = segment_at(site, frees);
   site.context = segment == nullptr ? kNone : segment->context;
   if (site.context == kNone) {
-    // Between its ops the engine frees the values that they saved.
+    // Between its ops, the engine frees the values that they saved.
     if (runs_backward_[site.thread]) site.phase = Phase::backward;
     return site;
   }
@@ -154,7 +154,8 @@ MemorySite Surroundings::at(std::uint32_t record, bool frees) const {
 
 namespace {
 
-/// "train.py(12): step" as "train.py:12 step"; empty for anything but a line of a file.
+/// Converts "train.py(12): step" to "train.py:12 step"; returns empty text for anything but a line
+/// of a file.
 std::string frame_text(std::string_view frame) {
   const std::size_t open = frame.rfind('(', frame.find("): "));
   const std::size_t close = frame.find("): ");
@@ -179,7 +180,7 @@ NameId Surroundings::stack(const MemorySite& site) {
   return python_stack(site.thread, site.time);
 }
 
-/// Frames that are lines of a file in the form of all stacks, others as they are.
+/// Converts frames that are lines of a file to the form of all stacks; keeps others as they are.
 NameId Surroundings::written_stack(NameId recorded) {
   const auto [found, is_new] = stacks_.try_emplace(static_cast<std::uint32_t>(recorded));
   if (!is_new) return found->second;
@@ -229,8 +230,8 @@ NameId Surroundings::python_stack(std::uint16_t thread, std::int64_t time) {
   return at == kNone ? NameId{} : text_of(thread, at);
 }
 
-/// The text of a frame is its own line followed by the text of the frame around it; as many as a
-/// reader can use.
+/// Returns the text of a frame: its own line followed by those of the enclosing frames, up to a
+/// number that is useful to a reader.
 NameId Surroundings::text_of(std::uint16_t thread, std::size_t frame) {
   constexpr int kMostFrames = 24;
   std::vector<Frame>& frames = frames_[thread];

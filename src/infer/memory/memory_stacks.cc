@@ -14,10 +14,10 @@ struct Frame {
   }
 };
 
-/// "path/file.py:12 function"; a frame of C++ has "??:0 name" or the like.
+/// Parses "path/file.py:12 function"; a C++ frame has "??:0 name" or the like.
 Frame read_frame(std::string_view text) {
-  // The line is the last number between ':' and ' ' before which the file ends; functions of C++
-  // contain both characters, so the first that fits is taken.
+  // The line is a number between ':' and ' '. C++ functions can contain both characters, so the
+  // first match is taken.
   for (std::size_t at = text.find(':'); at != text.npos; at = text.find(':', at + 1)) {
     std::size_t end = at + 1;
     while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
@@ -69,13 +69,15 @@ bool is_building(const Frame& frame) {
          is_one_of(frame.function, {"_apply", "convert", "to", "cuda"});
 }
 
-/// The handles of cuBLAS and cuDNN keep workspaces for as long as the thread lives.
+/// Whether a function allocates a workspace: handles of cuBLAS and cuDNN keep theirs for as long as
+/// the thread lives.
 bool names_workspace(std::string_view function) {
   return function.find("Workspace") != function.npos ||
          function.find("BlasHandle") != function.npos;
 }
 
-/// "at::_ops::add_Tensor::call(...)": the part from a capital letter on is the overload.
+/// Returns the op of "at::_ops::add_Tensor::call(...)"; the part from a capital letter on is the
+/// overload.
 std::string_view called_op(std::string_view function) {
   constexpr std::string_view kBegin = "at::_ops::";
   constexpr std::string_view kEnd = "::call(";
@@ -134,10 +136,10 @@ StackFacts StackReader::facts_of(std::string_view stack) {
 
 namespace {
 
-/// The Python frames of each stack, once; names of C++ frames vary.
+/// Returns the distinct Python parts of the stacks; names of C++ frames vary.
 std::set<std::string> python_frames(const std::vector<std::string_view>& stacks) {
   std::set<std::string> found;
-  std::set<const char*> seen;  // Names are interned: the same stack is at the same place.
+  std::set<const char*> seen;  // Names are interned, so equal stacks have the same address.
   for (std::string_view stack : stacks) {
     if (!seen.insert(stack.data()).second) continue;
     std::string frames;
@@ -155,7 +157,7 @@ std::set<std::string> python_frames(const std::vector<std::string_view>& stacks)
 
 bool lie_within_one_call(const std::vector<std::string_view>& repeated,
                          const std::vector<std::string_view>& others) {
-  constexpr std::string_view kCall = " _call_impl";  // A call of torch.nn.Module.
+  constexpr std::string_view kCall = " _call_impl";  // A frame of a torch.nn.Module call.
   const auto common_end = [](std::string_view a, std::string_view b) {
     const auto [in_a, in_b] = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend());
     return a.substr(a.size() - static_cast<std::size_t>(in_a - a.rbegin()));

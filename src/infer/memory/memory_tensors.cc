@@ -1,4 +1,4 @@
-// An execution trace has the arguments and results of ops: a storage is the block of its size that
+// An execution trace has the arguments and results of ops. A storage is the block of its size that
 // was made inside the op that first returned it.
 
 #include <algorithm>
@@ -46,7 +46,7 @@ class StorageTies {
          at = host_.contexts[at].parent, ++depth) {
       const auto found = given_.find(host_.contexts[at].op);
       if (found == given_.end()) continue;
-      // An op returns few.
+      // An op returns few tensors.
       constexpr std::size_t kMostTried = 64;
       const auto end = found->second.begin() +
                        static_cast<std::ptrdiff_t>(std::min(kMostTried, found->second.size()));

@@ -1,20 +1,20 @@
-// The use of a block, from where it is made and freed. The first rule that applies:
+// Infers the use of a block from where it is made and freed. The first rule that matches applies:
 //
-//     input            an op wrote it by a copy from the host as large as it is
+//     input            an op filled it by a copy of its size from the host
 //     parameter        made before the first step, and alive at the end of the recording
-//     workspace        made and freed inside one op, or one node of autograd
-//     optimizer_state  made in the update, and alive when the next update began
-//     gradient         made in the backward pass, and alive when that was over; or added by
-//                      autograd to an existing gradient
-//     activation       made in the forward pass, and alive when the backward pass began; or
-//                      alive before the recording and freed by the backward pass; or made while
-//                      autograd was on and never freed, if the recording has no backward pass
-//     temporary        made in any phase and freed before that was over
+//     workspace        made and freed inside one op, or one autograd node
+//     optimizer_state  made in the update, and alive when the next update begins
+//     gradient         made in the backward pass, and alive when that is over; or added by autograd
+//                      to an existing gradient
+//     activation       made in the forward pass, and alive when the backward pass begins; or alive
+//                      before the recording and freed by the backward pass; or made while autograd
+//                      was on and never freed, if the recording has no backward pass
+//     temporary        made in any phase and freed before that phase is over
 //
-// A phase is over when an op of another phase began. Between its ops the thread of the autograd
-// engine frees the values that the last node had saved, so blocks that it frees are freed by the
-// backward pass. A block that the recording cuts off has the use of similar ones: all others of the
-// same size, op and source line whose use is known. The rest stays unknown.
+// A phase is over when an op of another phase begins. Between its ops, the thread of the autograd
+// engine frees the values that the last node had saved, so the backward pass frees these blocks. A
+// block that the recording cuts off gets the use of similar blocks, if all others of the same size,
+// op and source line whose use is known agree. Otherwise it stays unknown.
 
 #include <algorithm>
 #include <map>
@@ -47,7 +47,7 @@ MemoryUse use_from_backward(const PhaseTimes& times, std::int64_t made, const Me
       times.began(Phase::update, made, until) || times.began(Phase::forward, made, until);
   if (survived) return MemoryUse::gradient;
   if (!freed.exists()) return MemoryUse::unknown;
-  // Freed by another thread after the last backward op: only the program itself held it.
+  // If it was freed by another thread after the last backward op, only the program itself held it.
   return times.began(Phase::backward, freed.time, kEver - 1) ? MemoryUse::temporary
                                                              : MemoryUse::gradient;
 }
@@ -58,7 +58,7 @@ MemoryUse use_from_forward(const PhaseTimes& times, std::int64_t made, const Mem
     return freed.time > backward ? MemoryUse::activation : MemoryUse::temporary;
   }
   if (backward == kEver) return MemoryUse::unknown;
-  // Still there when a later backward pass begins: no backward pass waits for it.
+  // If it still exists when a later backward pass begins, no backward pass needs it.
   const std::int64_t update = times.next(Phase::update, backward);
   const bool outlived = update != kEver && times.next(Phase::backward, update) != kEver;
   return outlived ? MemoryUse::unknown : MemoryUse::activation;
@@ -108,7 +108,8 @@ class UseTeller {
            made.phase != Phase::backward && made.time < program_.steps.marks.front().start;
   }
 
-  /// Copies have the requested size; the block may be a little larger.
+  /// Whether a copy from the host as large as the block fills it. A copy has the requested size;
+  /// the block may be a little larger.
   bool is_copied_in(const Allocation& block, const MemorySite& made, std::int64_t freed) const {
     if (made.op == kNone || made.phase == Phase::update) return false;
     const HostRecord& op = trace_.hosts[made.op];
@@ -131,11 +132,13 @@ class UseTeller {
   bool is_inside(const MemorySite& made, const MemorySite& freed) const {
     if (made.unit == kNone || !freed.exists() || freed.thread != made.thread) return false;
     const HostRecord& op = trace_.hosts[made.unit];
-    // Where clocks are coarse, an op that ends in the tick of the event may be the next one's.
+    // With coarse clocks, an op that ends in the tick of the event may be followed by the op that
+    // the event belongs to.
     return freed.time < op.start_ns + op.duration_ns || freed.unit == made.unit;
   }
 
-  /// PyTorch numbers the ops that autograd may have to go back to.
+  /// Whether autograd may save the block: PyTorch numbers the ops that autograd may have to go back
+  /// to.
   bool is_saved(const MemorySite& made) const {
     if (made.op == kNone || made.phase != Phase::forward) return false;
     if (times_.began(Phase::backward, -1, kEver - 1)) return false;
@@ -162,8 +165,8 @@ class UseTeller {
     }
   }
 
-  /// Bytes by which a block may exceed what was asked for: the allocator takes large blocks from
-  /// the device in units of 2 MB (kRoundLarge in its source).
+  /// Bytes by which a block may exceed the request: the allocator takes large blocks from the
+  /// device in units of 2 MB (kRoundLarge in its source).
   static constexpr std::int64_t kMostRounding = std::int64_t{2} << 20;
 
   const Program& program_;
@@ -195,7 +198,7 @@ MemoryUse use_by_phases(const PhaseTimes& times, const MemorySite& made, const M
 
 namespace {
 
-/// Allocations and frees of an update, in order.
+/// An allocation or free in an update.
 struct UpdateEvent {
   std::uint32_t order;
   std::uint32_t block;
@@ -220,18 +223,19 @@ std::vector<UpdateEvent> events_of_updates(const std::vector<Allocation>& blocks
 }  // namespace
 
 void follow_replacements(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites) {
-  // For each size, blocks that an update made, the youngest last, until they are freed or known.
+  // For each device and size: blocks made by an update, youngest last, until they are freed or
+  // their use is known.
   std::map<std::pair<std::int32_t, std::int64_t>, std::vector<std::uint32_t>> made;
   for (const UpdateEvent& event : events_of_updates(blocks, sites)) {
     const Allocation& block = blocks[event.block];
-    // The allocator may count different rests for blocks of the same request.
+    // The allocator may round equal requests up to different sizes.
     const std::int64_t size = (block.requested > Bytes{} ? block.requested : block.bytes).count;
     std::vector<std::uint32_t>& alike = made[{block.device, size}];
     if (!event.frees) {
       alike.push_back(event.block);
       continue;
     }
-    // Blocks that an update frees of its own are young.
+    // Blocks that an update makes and frees itself are young.
     constexpr std::size_t kMostTried = 64;
     for (std::size_t i = 0; i < std::min(kMostTried, alike.size()); ++i) {
       const auto at = alike.end() - 1 - static_cast<std::ptrdiff_t>(i);

@@ -1,5 +1,5 @@
-// Which op gave the device which work, in the order in which each thread did, and how many bytes
-// the tensors have that an op took.
+// Finds which op launched which work, in the launch order of each thread; and computes the bytes of
+// an op's tensor arguments.
 
 #include <algorithm>
 #include <charconv>
@@ -42,7 +42,7 @@ struct TypeSize {
   std::int64_t bytes;
 };
 
-/// Element types as PyTorch's profiler writes them.
+/// Bytes of an element type, by the name in PyTorch's profiler; 0 if unknown.
 std::int64_t size_of(std::string_view type) {
   if (type.starts_with("c10::")) type.remove_prefix(5);
   constexpr TypeSize kSizes[] = {
@@ -58,7 +58,7 @@ std::int64_t size_of(std::string_view type) {
   return 0;
 }
 
-/// The texts of a JSON list: ["float", "", "Scalar"].
+/// Returns the texts of a JSON list: ["float", "", "Scalar"].
 std::vector<std::string_view> read_texts(std::string_view list) {
   std::vector<std::string_view> texts;
   for (std::size_t i = 0; (i = list.find('"', i)) != list.npos;) {
@@ -70,10 +70,10 @@ std::vector<std::string_view> read_texts(std::string_view list) {
   return texts;
 }
 
-/// Places in each list of a JSON text such as [[32, 3], [], 5]; 0 for anything but a list of
-/// numbers. An empty list is a number or an absent tensor.
+/// Returns the number of elements of each shape in a JSON text such as [[32, 3], [], 5]; 0 for
+/// anything but a list of numbers. An empty list is a number or an absent tensor.
 std::vector<std::int64_t> read_places(std::string_view text) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 42;  // No tensor has more places; chosen.
+  constexpr std::int64_t kMost = std::int64_t{1} << 42;  // No tensor has more elements; chosen.
   std::vector<std::int64_t> places;
   int depth = 0;
   bool has_number = false;

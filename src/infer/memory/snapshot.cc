@@ -1,15 +1,16 @@
-// A memory snapshot alone: what an allocator did, without the tasks. Each device gets a host lane,
-// with a task from each event to the next, so that the history keeps its times; and every block in
-// the history or in the state at its end is an allocation:
+// Builds a graph from a memory snapshot alone, which shows what an allocator did, without tasks.
+// Each device gets a host lane with a task from each event to the next, so that the history keeps
+// its times. Every block in the history, or in the state at its end, is an allocation:
 //
 //     device 0   |aaaabbffcccc...    a task is named by what made its block; f frees one
 //
 // The use of a block follows from stacks (memory_stacks.h) and the rules on phases
-// (memory_uses.cc); blocks that the program made while it built its model, and that exist when
-// training updates it, are parameters; the optimizer's are states. A free happens in the phase of
-// the last allocation. Steps are those of Optimizer.step, if the snapshot has such annotations, or
-// the period of the sizes. There are no device tasks, so no accesses, and it is unknown how long
-// the device worked: such a graph shows how much memory is needed, not how long a step takes.
+// (memory_uses.cc). Blocks that the program made while it built its model, and that still exist
+// when training updates it, are parameters; those of the optimizer are states. A free happens in
+// the phase of the last allocation. Steps are those of Optimizer.step, if the snapshot has such
+// annotations, or the period of the sizes. There are no device tasks, hence no accesses, and it is
+// unknown how long the device worked: such a graph shows how much memory is needed, not how long a
+// step takes.
 
 #include <algorithm>
 #include <map>
@@ -57,7 +58,7 @@ class SnapshotGraph {
   }
 
  private:
-  /// All events of devices, in order of time; those of one device stay in recorded order.
+  /// Sorts the events of devices by time; events of one device stay in recorded order.
   void order_events() {
     for (std::uint32_t i = 0; i < trace_.memory.size(); ++i) {
       const MemoryRecord& record = trace_.memory[i];
@@ -80,7 +81,8 @@ class SnapshotGraph {
            (record.action == MemoryAction::block || record.action == MemoryAction::free_requested);
   }
 
-  /// Events carry the requested size; the change of the level is the counted size of a block.
+  /// Computes the counted size of each block: events carry the requested size, but the change of
+  /// the level is the counted one.
   void charge_blocks() {
     charged_.assign(trace_.memory.size(), 0);
     std::map<std::int32_t, std::int64_t> levels;
@@ -198,7 +200,7 @@ class SnapshotGraph {
       const MemorySite& known = sites_[i].made.exists() ? sites_[i].made : sites_[i].freed;
       blocks_[i].requested = Bytes{std::abs(trace_.memory[known.record].bytes)};
       blocks_[i].bytes = Bytes{charged_[known.record]};
-      // The counted size is the one at its free.
+      // If the block is freed, the size counted at the free is the right one.
       if (sites_[i].freed.exists()) blocks_[i].bytes = Bytes{charged_[sites_[i].freed.record]};
       if (sites_[i].made.exists()) {
         blocks_[i].op = stacks_.read(trace_.memory[known.record].stack).op;
@@ -229,7 +231,8 @@ class SnapshotGraph {
     return use_by_phases(times_, sites.made, sites.freed);
   }
 
-  /// When a block that was built by `time` is used: at the end of the pass after it.
+  /// Returns when a block built by `time` has been updated: the update after the next forward and
+  /// backward pass.
   std::int64_t updated_behind(std::int64_t time) const {
     const std::int64_t forward = std::max(first_forward_, time);
     if (forward == kEver) return kEver - 1;
@@ -237,7 +240,7 @@ class SnapshotGraph {
     return std::min(backward == kEver ? kEver : times_.next(Phase::update, backward), kEver - 1);
   }
 
-  /// Blocks that no event mentions were there all the time.
+  /// Adds the blocks that no event mentions, which existed all the time.
   void add_held_blocks() {
     std::set<std::pair<std::int32_t, std::uint64_t>> mentioned;
     for (const std::uint32_t number : order_) {
@@ -268,13 +271,14 @@ class SnapshotGraph {
     if (!tell_weights(blocks_, sites_, first_forward_, is_forward_only)) return;
     result_.assumptions.push_back(
         is_forward_only
-            ? "Blocks from before the forward passes that outlive them are taken for parameters."
-            : "Blocks from before the history are taken for parameters where gradients have their "
+            ? "Blocks from before the forward passes that outlive them are assumed to be "
+              "parameters."
+            : "Blocks from before the history are assumed to be parameters if gradients have their "
               "size.");
   }
 
-  /// Whether the level is lower after it. A request to free a block is followed by the event that
-  /// does it, unless the recorder left those out.
+  /// Whether the level is lower after the event. A request to free a block is followed by the event
+  /// that frees it, unless the recorder left such events out.
   bool gives_back(const MemoryRecord& record) const {
     if (record.bytes >= 0 || record.action != MemoryAction::free_requested) return frees(record);
     return std::none_of(order_.begin(), order_.end(), [&](std::uint32_t number) {
@@ -311,7 +315,7 @@ class SnapshotGraph {
     return facts.phase == Phase::backward ? MemoryUse::gradient : MemoryUse::unknown;
   }
 
-  /// Steps of the device that makes most blocks.
+  /// Finds steps by the repetition of sizes, on the device with most blocks.
   void find_repetitions() {
     if (!steps_.marks.empty() || blocks_.empty()) return;
     std::map<std::int32_t, std::size_t> made;
@@ -387,10 +391,10 @@ class SnapshotGraph {
   PhaseTimes times_;  ///< By position.
   std::int64_t first_forward_ = kEver;
   bool empty_is_backward_ = false;
-  std::vector<std::uint32_t> order_;  ///< Into Trace::memory.
-  // Indexed by record of Trace::memory:
-  std::vector<std::int64_t> position_;  ///< In order_.
-  std::vector<std::int64_t> charged_;   ///< Sizes that the allocator counted.
+  std::vector<std::uint32_t> order_;  ///< Indices into Trace::memory.
+  // By index into Trace::memory:
+  std::vector<std::int64_t> position_;  ///< Position in order_.
+  std::vector<std::int64_t> charged_;   ///< Sizes as the allocator counted them.
   std::vector<Phase> phases_;
   std::vector<TaskId> task_of_;
 };

@@ -9,13 +9,13 @@ namespace {
 
 using DeviceAndSize = std::pair<std::int32_t, std::int64_t>;
 
-/// The requested size: the allocator may serve equal requests with unequal blocks.
+/// Device and requested size, because the allocator may serve equal requests with unequal blocks.
 DeviceAndSize size_of(const Allocation& block) {
   return {block.device, block.requested > Bytes{} ? block.requested.count : block.bytes.count};
 }
 
-/// A block that the backward pass makes and the history never frees is a gradient, too, where the
-/// history ends with that pass.
+/// Whether a block is a gradient: also one that the backward pass makes and the history never
+/// frees, as at the end of the history.
 bool is_gradient(const Allocation& block, const BlockSites& sites) {
   if (!sites.made.exists()) return false;
   if (block.use == MemoryUse::gradient) return true;
@@ -23,7 +23,7 @@ bool is_gradient(const Allocation& block, const BlockSites& sites) {
          !sites.freed.exists();
 }
 
-/// How many blocks of each size were gradients at once.
+/// Returns the greatest number of gradients of each size that exist at the same time.
 std::map<DeviceAndSize, std::int64_t> gradients_at_once(const std::vector<Allocation>& blocks,
                                                         const std::vector<BlockSites>& sites) {
   std::map<DeviceAndSize, std::map<std::int64_t, std::int64_t>> changes;
@@ -59,7 +59,7 @@ bool tell_weights(std::vector<Allocation>& blocks, const std::vector<BlockSites>
   bool told = false;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (blocks[i].use != MemoryUse::unknown || !waits_all_along(i)) continue;
-    // A program with forward passes alone also makes their input before them.
+    // A program with only forward passes also makes their inputs before them.
     if (is_forward_only ? !was_there(i) : missing[size_of(blocks[i])]-- <= 0) continue;
     blocks[i].use = MemoryUse::parameter;
     told = true;

@@ -11,13 +11,13 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Fewer ends than this tell no drift. Chosen.
+/// Number of common ends needed to estimate drift. Chosen.
 constexpr std::size_t kLeastForDrift = 8;
-/// Each pair of so many ends is compared. Chosen.
+/// At most about this many ends are compared in pairs. Chosen.
 constexpr std::size_t kMostForDrift = 300;
-/// A drift must move the ends by so many times what they scatter to be one. Chosen.
+/// A drift counts only if it moves the ends by this many times their scatter. Chosen.
 constexpr double kClearDrift = 4;
-/// Quartz clocks are off by at most some hundred millionths; more is no drift. Recalled.
+/// Quartz clocks are off by at most some hundred millionths; a greater slope is no drift. Recalled.
 constexpr double kMostDrift = 1e-3;
 
 /// The same moment on the clocks of two ranks, in ns.
@@ -45,7 +45,7 @@ std::int64_t typical_distance(const std::vector<SameMoment>& moments, const Rela
   return median(std::move(distances));
 }
 
-/// Sets the offset, for a given drift.
+/// Sets offset and residual for the given drift.
 void centre(const std::vector<SameMoment>& moments, Relation& relation) {
   relation.offset = 0;
   std::vector<std::int64_t> left;
@@ -105,7 +105,7 @@ class ClockFinder {
     for (std::uint32_t root = 0; root < ranks_.size(); ++root) {
       if (known_[root] != 0) continue;
       known_[root] = 1;
-      // A rank with nothing in common with those before keeps its own clock, and others follow it.
+      // A rank without common collectives keeps its own clock, and others follow it.
       while (const std::optional<Pair> next = closest()) follow(*next);
     }
     describe();
@@ -113,7 +113,7 @@ class ClockFinder {
   }
 
  private:
-  /// Pairs of neighbours among the members suffice: the tree goes through them. All pairs of a
+  /// Counts common collectives by pair. Pairs of neighbours suffice for the tree; all pairs of a
   /// small group are counted, so that the tree is shallow.
   void count(const Match& match) {
     constexpr std::size_t kSmall = 16;
@@ -125,7 +125,7 @@ class ClockFinder {
     }
   }
 
-  /// A pair of a known rank and an unknown one with most in common.
+  /// Returns the pair of a known and an unknown rank that share most collectives.
   std::optional<Pair> closest() const {
     std::optional<Pair> best;
     std::size_t most = 0;
@@ -137,7 +137,7 @@ class ClockFinder {
     return best;
   }
 
-  /// Sets the clock of the second after that of the first.
+  /// Derives the clock of the second rank from that of the first.
   void follow(const Pair& pair) {
     const auto [there, here] = pair;
     std::vector<SameMoment> moments;
@@ -152,7 +152,7 @@ class ClockFinder {
     }
     const Relation found = relation_of(std::move(moments));
     known_[here] = 1;
-    // Through the clock of the rank in front to the common one.
+    // Chains through the clock of the known rank to the common clock.
     Relation& relation = relations_[here];
     relation = found;
     const Relation& front = relations_[there];
@@ -182,7 +182,7 @@ class ClockFinder {
   const std::vector<Match>& matches_;
   std::vector<RankClock> clocks_;
   std::vector<char> known_;
-  std::vector<Relation> relations_;  ///< To the common clock.
+  std::vector<Relation> relations_;  ///< By rank: relation to the common clock.
   std::map<Pair, std::size_t> common_;
 };
 

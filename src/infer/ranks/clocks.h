@@ -1,7 +1,7 @@
 #pragma once
 
-// The clocks of ranks: a collective ends on all its ranks at the same time, so the differences of
-// its recorded ends are those of the clocks.
+// The clocks of ranks. A collective ends on all its ranks at the same time, so the differences
+// between its recorded ends are the differences between the clocks.
 
 #include <span>
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace foretrace::infer_detail {
 
-/// Ranks are compared along a tree: each with the one that it shares most collectives with. Ranks
-/// that share none keep the clock they recorded.
+/// Compares ranks along a tree: each with the rank with which it shares most collectives. Ranks
+/// that share none keep their recorded clock.
 std::vector<RankClock> clocks_of(std::span<const Inference* const> ranks,
                                  const std::vector<Match>& matches);
 

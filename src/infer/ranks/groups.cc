@@ -13,8 +13,8 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Whether each rank passes as much to it. Exchanges of all with all may be uneven, and only the
-/// root of a gather or scatter has the whole.
+/// Whether all ranks contribute the same number of elements. Exchanges of all with all may be
+/// uneven, and only the root of a gather or scatter has the whole.
 bool has_equal_parts(const std::string& operation) {
   for (const char* uneven : {"alltoall", "all_to_all", "send", "recv", "gather", "scatter"}) {
     if (operation.find(uneven) == std::string::npos) continue;
@@ -27,7 +27,8 @@ bool has_equal_parts(const std::string& operation) {
 bool sends(std::string_view operation) { return operation == "send" || operation == "isend"; }
 bool receives(std::string_view operation) { return operation == "recv" || operation == "irecv"; }
 
-/// A message is a send on one side and a receive on the other.
+/// Returns the operation under a name common to all members: a message is a send on one side and a
+/// receive on the other.
 std::string common_operation(std::string_view recorded) {
   std::string operation = lower_case(recorded);
   return sends(operation) || receives(operation) ? "send and receive" : operation;
@@ -41,7 +42,7 @@ std::vector<std::int32_t> members_in(std::string_view text) {
       number = std::min<std::int64_t>(std::max<std::int64_t>(number, 0) * 10 + (letter - '0'),
                                       INT32_MAX);
     } else if (letter == '.') {
-      return {};  // The profiler has shortened a long list.
+      return {};  // The profiler abbreviated a long list.
     } else if (number >= 0) {
       members.push_back(static_cast<std::int32_t>(std::exchange(number, -1)));
     }
@@ -50,8 +51,9 @@ std::vector<std::int32_t> members_in(std::string_view text) {
   return members;
 }
 
-/// The members, and the name of the group. Then the stream for a group that was not recorded, and
-/// for messages which of two members they go to, from 1 on: each direction has an order of its own.
+/// The members and the name of the group. The number is the stream for a group that was not
+/// recorded; for messages it tells which of the two members receives them, from 1 on, because each
+/// direction has its own order.
 using GroupKey = std::tuple<std::vector<std::int32_t>, std::string, std::uint32_t>;
 
 class Grouping {
@@ -74,7 +76,7 @@ class Grouping {
     std::map<LaneId, GroupLine> unnamed;
     for (std::uint32_t i = 0; i < from.graph.collectives().size(); ++i) {
       const RecordedCollective& one = from.graph.collectives()[i];
-      if (one.group_size == 1) continue;  // It waits for nobody.
+      if (one.group_size == 1) continue;  // A rank alone waits for nobody.
       const Occurrence found = occurrence(from, i);
       const std::vector<std::int32_t> members = members_in(names[one.members]);
       const std::string name(names[one.group]);
@@ -99,7 +101,8 @@ class Grouping {
     for (auto& [lane, line] : unnamed) unnamed_[rank].push_back(std::move(line));
   }
 
-  /// Which of the two members gets it, from 1 on; 0 if it is no message between two known ranks.
+  /// Returns which of the two members receives the message, from 1 on; 0 if it is no message
+  /// between two known ranks.
   static std::uint32_t end_of_message(const Inference& from, const RecordedCollective& one,
                                       const std::vector<std::int32_t>& members) {
     const std::string operation = lower_case(from.graph.names()[one.operation]);
@@ -140,7 +143,7 @@ class Grouping {
                      labels_[group.lines.front().rank] + "; give ranks of one job");
   }
 
-  /// Streams that belong together need not have the same number on each rank.
+  /// Pairs the streams of different ranks, which need not have the same number on each rank.
   void pair_streams() {
     if (unnamed_.empty()) return;
     auto most = unnamed_.begin();
@@ -179,7 +182,8 @@ class Grouping {
     return streams.size();
   }
 
-  /// The one of which most collectives have a partner; if it fits none, the first that is left.
+  /// Returns the free stream in which most collectives have a partner; if none fits, the first free
+  /// one.
   static std::size_t best_stream(const std::vector<GroupLine>& streams, const GroupLine& line,
                                  const std::vector<char>& taken) {
     if (streams.size() == 1) return taken[0] != 0 ? 1 : 0;
@@ -200,7 +204,7 @@ class Grouping {
   std::span<const Inference* const> ranks_;
   std::span<const std::string> labels_;
   std::map<GroupKey, RankGroup> groups_;
-  std::map<std::uint32_t, std::vector<GroupLine>> unnamed_;  ///< By rank, a line for each stream.
+  std::map<std::uint32_t, std::vector<GroupLine>> unnamed_;  ///< By rank: a line for each stream.
 };
 
 }  // namespace

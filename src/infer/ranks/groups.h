@@ -1,6 +1,6 @@
 #pragma once
 
-// The collectives of all ranks by the group that they belong to.
+// The collectives of all ranks, by group.
 
 #include <cstdint>
 #include <span>
@@ -13,30 +13,31 @@ namespace foretrace::infer_detail {
 
 /// A collective on the clock of its own rank.
 struct Occurrence {
-  std::uint64_t key = 0;    ///< The same for all members of a meeting.
-  std::uint64_t step = 0;   ///< Hash of the name of its step; 0: none.
-  std::int64_t finish = 0;  ///< ns on the clock of the recording.
+  std::uint64_t key = 0;    ///< Equal for all members of a meeting.
+  std::uint64_t step = 0;   ///< Hash of the name of its step; 0 if it has none.
+  std::int64_t finish = 0;  ///< In ns on the clock of the recording.
   std::int64_t sequence = -1;
-  std::uint32_t number = 0;  ///< Into Inference::collectives.
+  std::uint32_t number = 0;  ///< Index into Graph::collectives() of the rank.
 };
 
 /// The collectives of one rank in one group, in order of their starts.
 struct GroupLine {
-  std::uint32_t rank = 0;  ///< Into the ranks of the job.
+  std::uint32_t rank = 0;  ///< Index into the ranks of the job.
   std::vector<Occurrence> all;
 };
 
 struct RankGroup {
   std::string name;  ///< In words: "ranks 0, 1".
   std::int64_t size = 0;
-  std::vector<std::int32_t> members;  ///< Numbers of ranks, sorted; empty where not recorded.
-  std::int32_t receiver = -1;         ///< Number of the rank that messages go to; -1: collectives.
-  std::vector<GroupLine> lines;       ///< By rank; those with none are left out.
+  std::vector<std::int32_t> members;  ///< Sorted numbers of the ranks; empty if not recorded.
+  /// Number of the rank that receives the messages; -1 for collectives.
+  std::int32_t receiver = -1;
+  std::vector<GroupLine> lines;  ///< By rank; ranks without collectives are left out.
 };
 
-/// Groups that only one of the ranks recorded are among them. Without recorded groups all ranks
-/// form one for each stream, paired by how well their collectives agree. Throws TraceError where
-/// members disagree on the size of a group.
+/// Finds the groups, including those that only one rank recorded. If groups were not recorded, all
+/// ranks form one group for each stream, paired by how well their collectives agree. Throws
+/// TraceError if members disagree on the size of a group.
 std::vector<RankGroup> groups_of(std::span<const Inference* const> ranks,
                                  std::span<const std::string> labels);
 
@@ -46,9 +47,10 @@ std::string words_for(const std::vector<std::int32_t>& members);
 /// In words: "allreduce of 6144 float".
 std::string described(const Inference& rank, const Occurrence& one);
 
-/// For each occurrence of `line` its place in the sequence of the group, in which `reference` has
-/// 0, 1, 2 ...; kUnplaced for those that fit nowhere. Empty if the two do not agree; then `differs`
-/// is the first place in `line` that does not.
+/// Returns, for each occurrence of `line`, its place in the sequence of the group, where the
+/// occurrences of `reference` have places 0, 1, 2 ...; kUnplaced for those that fit nowhere.
+/// Returns nothing if the two lines do not agree; then `differs` is the first differing place in
+/// `line`.
 inline constexpr std::int64_t kUnplaced = INT64_MIN;
 std::vector<std::int64_t> places_of(const GroupLine& line, const GroupLine& reference,
                                     std::size_t& differs);

@@ -15,10 +15,10 @@ namespace {
 
 using namespace infer_detail;
 
-/// Ends that differ by more than this in the median are of different collectives: they differ by 3
-/// to 22 us in recordings that fit (measured).
+/// If ends differ by more than this in the median, they belong to different collectives: ends of
+/// the same collective differ by 3 to 22 us (measured).
 constexpr Nanoseconds kMostResidual = 1ms;
-/// Ends that differ by less than this may be of ranks that leave together. Chosen.
+/// Ranks whose ends differ by less than this may have left together. Chosen.
 constexpr Nanoseconds kTogether = 20us;
 
 void check_numbers(std::span<const Inference* const> ranks, std::span<const std::string> labels) {
@@ -42,7 +42,7 @@ void check_numbers(std::span<const Inference* const> ranks, std::span<const std:
 
 bool has_collectives(const Inference* rank) { return !rank->graph.collectives().empty(); }
 
-/// At least two ranks must meet.
+/// Throws TraceError unless at least two ranks meet.
 void check_shared(std::span<const Inference* const> ranks, std::span<const std::string> labels,
                   const std::vector<Match>& matches) {
   std::set<std::uint32_t> meet;
@@ -57,7 +57,8 @@ void check_shared(std::span<const Inference* const> ranks, std::span<const std::
                    "were recorded in part");
 }
 
-/// Ranks that meet no other recorded one are compared with those that they stand beside for others.
+/// Computes the clocks. A rank that meets no other recorded rank is compared with the ranks beside
+/// which it stands for unrecorded ones.
 std::vector<RankClock> clocks_with(std::span<const Inference* const> ranks,
                                    const std::vector<Match>& matches,
                                    const std::vector<Match>& patterns) {
@@ -69,7 +70,7 @@ std::vector<RankClock> clocks_with(std::span<const Inference* const> ranks,
   return clocks_of(ranks, all);
 }
 
-/// Leaves out the ranks whose ends are those of other collectives.
+/// Removes ranks whose ends belong to other collectives from the matches.
 void drop_strangers(std::span<const std::string> labels, std::vector<Match>& matches,
                     RankJoin& join) {
   const auto is_strange = [&](const Match::Member& one) {
@@ -148,7 +149,8 @@ class Splitter {
     return found;
   }
 
-  /// Ranks that one recorded rank stands for enter with it.
+  /// Counts which rank entered last, and how late. Ranks that one recorded rank stands for enter
+  /// with it.
   void note_last(const Match& match, const std::vector<Nanoseconds>& starts, Nanoseconds last) {
     Nanoseconds before = Nanoseconds::min();
     const Match::Member* late = nullptr;

@@ -37,7 +37,8 @@ class Matcher {
   std::vector<Match> take() { return std::move(all_); }
 
  private:
-  /// Numbers that are not unique, as of halves of one collective, are no numbers.
+  /// Whether the sequence numbers are usable. Numbers that do not increase, as for halves of one
+  /// collective, are ignored.
   static bool is_numbered(const GroupLine& line) {
     std::int64_t last = -1;
     for (const Occurrence& one : line.all) {
@@ -58,12 +59,13 @@ class Matcher {
         return one.what.key != members.front().what.key;
       });
       if (odd == members.end()) continue;
-      notes_.add(Severity::warning,
-                 "collectives with one number are different operations on two ranks; they are not "
-                 "joined",
-                 group.name + ", number " + std::to_string(number) + ": " +
-                     described(*ranks_[members.front().rank], members.front().what) + " and " +
-                     described(*ranks_[odd->rank], odd->what));
+      notes_.add(
+          Severity::warning,
+          "collectives with the same number are different operations on two ranks; they are not "
+          "joined",
+          group.name + ", number " + std::to_string(number) + ": " +
+              described(*ranks_[members.front().rank], members.front().what) + " and " +
+              described(*ranks_[odd->rank], odd->what));
       members.clear();
     }
   }
@@ -86,9 +88,9 @@ class Matcher {
   [[noreturn]] void refuse(const RankGroup& group, const GroupLine& line,
                            const GroupLine& reference, std::size_t differs) const {
     throw TraceError(labels_[line.rank] + ": its " + std::to_string(line.all.size()) +
-                     " collectives of " + group.name + " do not follow in the order of the " +
+                     " collectives of " + group.name + " are not in the same order as the " +
                      std::to_string(reference.all.size()) + " of " + labels_[reference.rank] +
-                     ", wherever recording began; the first that differs is "
+                     ", wherever recording began; the first difference is "
                      "number " +
                      std::to_string(differs) + ", " +
                      described(*ranks_[line.rank], line.all[differs]));
@@ -97,7 +99,8 @@ class Matcher {
   std::span<const Inference* const> ranks_;
   std::span<const std::string> labels_;
   Notes& notes_;
-  std::map<std::int64_t, std::vector<Match::Member>> by_place_;  ///< Members of the group at hand.
+  /// Members in the current group, by place.
+  std::map<std::int64_t, std::vector<Match::Member>> by_place_;
   std::vector<Match> all_;
 };
 

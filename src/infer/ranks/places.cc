@@ -1,10 +1,10 @@
-// Two ranks of a group run the same collectives in the same order, but recording may begin and end
-// elsewhere:
+// Two ranks of a group run the same collectives in the same order, but their recordings may begin
+// and end at different places:
 //
 //     rank 0    a b c a b c a b
 //     rank 1        c a b c a b c       shift 2
 //
-// Where steps repeat, several shifts make them agree. The steps that they are in decide, then how
+// If steps repeat, several shifts make them agree. The names of their steps decide first, then how
 // evenly the ends differ, then how little.
 
 #include <algorithm>
@@ -18,22 +18,25 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Recordings that begin further apart than this many collectives are not looked at. Chosen.
+/// Greatest shift that is tried. Chosen.
 constexpr std::int64_t kMostShift = 2000;
-/// The times of so many pairs are compared. Chosen.
+/// Number of pairs whose times are compared. Chosen.
 constexpr std::int64_t kMostCompared = 1000;
-/// Ends of one collective differ by some microseconds between ranks (measured: 2.5 to 22 us).
+/// The ends of one collective differ by some microseconds between ranks (measured: 2.5 to 22 us);
+/// in ns.
 constexpr std::int64_t kNoise = 5000;
-/// Clocks of one host, or of hosts that keep them in step, differ by less. Chosen.
+/// Clocks of one host, or of hosts with synchronized clocks, differ by less than this, in ns.
+/// Chosen.
 constexpr std::int64_t kOneClock = 1'000'000;
-/// Without a shift that explains all, so many may have no partner. Chosen.
+/// Share of collectives that may have no partner if no shift explains all. Chosen.
 constexpr double kMostLost = 0.1;
 
 /// Place in the reference = place in the line + shift.
 struct Shift {
   std::int64_t shift = 0, overlap = 0;
   double same_steps = 1;
-  std::int64_t difference = 0, scatter = 0;  ///< Median of the ends' differences, and around it.
+  /// Median of the differences between ends, and of their distances from it.
+  std::int64_t difference = 0, scatter = 0;
 };
 
 class ShiftFinder {
@@ -68,7 +71,7 @@ class ShiftFinder {
                              [&](const Shift& a, const Shift& b) { return key(a) < key(b); });
   }
 
-  /// The first place of the line at which the shift with most agreement does not agree.
+  /// Returns the first place in the line where the best shift does not agree.
   std::size_t first_difference() const {
     std::int64_t best = -1, at = 0;
     for (std::int64_t shift = std::max(-size_, -kMostShift); shift <= std::min(most_, kMostShift);

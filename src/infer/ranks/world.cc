@@ -13,30 +13,30 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// How groups lie among the ranks: `size` ranks at a distance of `stride`. A message has a size of
-/// 0 and goes to the rank at a distance of `stride`, or comes from there.
+/// The layout of a group among the ranks: `size` ranks at a distance of `stride`. A message has
+/// size 0 and goes to the rank at a distance of `stride`, or comes from there.
 struct Layout {
   std::int32_t stride = 1, size = 0;
   bool sends = false;
-  std::int32_t number = 0;  ///< Among groups of a rank that lie alike.
+  std::int32_t number = 0;  ///< Number among the groups of a rank with the same layout.
 
   bool is_message() const { return size == 0; }
   std::int32_t place_of(std::int32_t rank) const {
     return is_message() ? rank / std::abs(stride) : rank / stride % size;
   }
-  /// The ranks that `rank` forms such a group with, itself included.
+  /// The ranks that form such a group with `rank`, including itself.
   std::vector<std::int32_t> members_with(std::int32_t rank) const {
     if (is_message()) return {std::min(rank, rank + stride), std::max(rank, rank + stride)};
     std::vector<std::int32_t> members;
     for (std::int32_t i = 0; i < size; ++i) members.push_back(rank + (i - place_of(rank)) * stride);
     return members;
   }
-  /// The same group as another member sees it.
+  /// The layout of the same group as another member sees it.
   Layout seen_from(std::int32_t own, std::int32_t other) const {
     if (!is_message() || own == other) return *this;
     return {-stride, size, !sends, number};
   }
-  /// Messages first, then groups of neighbors: the order in which places count.
+  /// Orders messages first, then groups of neighbours: the order in which places are compared.
   friend auto operator<=>(const Layout& a, const Layout& b) {
     const auto key = [](const Layout& one) {
       return std::tuple(!one.is_message(), one.stride, one.size, one.sends, one.number);
@@ -45,7 +45,7 @@ struct Layout {
   }
 };
 
-/// Nothing where the members do not lie evenly.
+/// Returns nullopt if the members are not evenly spaced.
 std::optional<Layout> layout_of(const std::vector<std::int32_t>& members) {
   const std::int32_t stride = members[1] - members[0];
   const Layout found{stride, static_cast<std::int32_t>(members.size())};
@@ -87,9 +87,8 @@ class WorldFinder {
     std::int32_t greatest = 0;
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) greatest = std::max(greatest, number_of(i));
     if (size_ < recorded || size_ <= greatest)
-      throw Error("--ranks: must not be fewer than the " + std::to_string(greatest + 1) +
-                  " ranks up to the last recorded one, as nothing says which of them go, got " +
-                  std::to_string(size_) +
+      throw Error("--ranks: must be at least " + std::to_string(greatest + 1) + ", because rank " +
+                  std::to_string(greatest) + " was recorded, got " + std::to_string(size_) +
                   "; for a part of the job give the files of the ranks that stay");
     if (is_whole()) check_multiple(recorded, "recorded ranks, which are numbered from 0");
   }
@@ -100,8 +99,8 @@ class WorldFinder {
                 std::to_string(size_));
   }
 
-  /// Without recorded members a group has all ranks, as far as they were recorded; none if it is
-  /// said to have another size.
+  /// Returns the members of a group. If they were not recorded, all ranks, as far as recorded; none
+  /// if the recorded size differs.
   std::vector<std::int32_t> members_of(const RankGroup& group) const {
     if (!group.members.empty()) return group.members;
     std::vector<std::int32_t> all;
@@ -125,14 +124,15 @@ class WorldFinder {
         layout = layout_of(members);
       if (!layout) {
         notes_.add(Severity::info,
-                   "groups that do not lie evenly among the ranks: their collectives keep the time "
+                   "groups whose ranks are not evenly spaced: their collectives keep the time "
                    "they took on ranks that were not recorded",
                    group.name);
         return;
       }
       group_of_.emplace(&line, number);
       if (!layout->is_message() && size_ != ranks_.front()->rank.world_size)
-        check_multiple(layout->stride * layout->size, "ranks among which " + group.name + " lie");
+        check_multiple(layout->stride * layout->size,
+                       "ranks that groups such as " + group.name + " span");
       while (!lines_[line.rank].try_emplace(*layout, &line).second) ++layout->number;
     }
   }
@@ -163,8 +163,8 @@ class WorldFinder {
     return sum;
   }
 
-  /// A rank that hardly waits while others do is the one that they wait for. That is its own
-  /// affair, and not that of its place.
+  /// Finds ranks for which others wait: they hardly wait themselves. That is a property of the
+  /// rank, not of its place.
   void find_late_ranks() {
     constexpr std::int64_t kHardly = 4;
     std::vector<Nanoseconds> times;
@@ -173,7 +173,8 @@ class WorldFinder {
     for (const Nanoseconds own : times) is_late_.push_back(most > kHardly * own ? 1 : 0);
   }
 
-  /// The recorded rank that has most of its places in groups, those that count most first.
+  /// Returns the recorded rank that shares most places in groups, comparing the most important
+  /// places first.
   std::uint32_t most_alike(std::int32_t number) const {
     if (is_whole())
       return static_cast<std::uint32_t>(static_cast<std::size_t>(number) % ranks_.size());
@@ -216,7 +217,7 @@ class WorldFinder {
                  const std::vector<std::uint32_t>& members) {
     RankGroup group;
     group.size = std::ssize(members);
-    std::map<std::uint32_t, const GroupLine*> lines;  // By recorded rank.
+    std::map<std::uint32_t, const GroupLine*> lines;  // Lines of the members, by recorded rank.
     for (const std::uint32_t one : members) {
       const std::uint32_t like = world_.like[one];
       lines[like] = lines_[like].at(layout.seen_from(number, world_.numbers[one]));
@@ -239,7 +240,8 @@ class WorldFinder {
     }
   }
 
-  /// The collectives of lines that are taken to be of one group. A rank alone meets its like.
+  /// Returns the matched collectives of lines that are assumed to form one group. A single rank
+  /// meets copies of itself.
   const std::vector<Match>& pattern_of(const std::map<std::uint32_t, const GroupLine*>& lines) {
     std::vector<const GroupLine*> key;
     for (const auto& [rank, line] : lines) key.push_back(line);
@@ -257,10 +259,11 @@ class WorldFinder {
     try {
       found->second = matches_in({together}, ranks_, labels_, notes_);
     } catch (const TraceError& error) {
-      notes_.add(Severity::warning,
-                 "ranks that stand for others in one group run other collectives; they keep the "
-                 "time they took",
-                 error.what());
+      notes_.add(
+          Severity::warning,
+          "ranks that stand for others in one group run different collectives; these keep the "
+          "time they took",
+          error.what());
     }
     world_.patterns.insert(world_.patterns.end(), found->second.begin(), found->second.end());
     return found->second;
@@ -272,9 +275,9 @@ class WorldFinder {
   std::int32_t size_;
   Notes& notes_;
   std::vector<std::map<Layout, const GroupLine*>> lines_;  ///< By recorded rank.
-  std::vector<char> is_late_;                              ///< Likewise.
+  std::vector<char> is_late_;                              ///< By recorded rank.
   std::map<const GroupLine*, std::uint32_t> group_of_;
-  std::map<std::int32_t, std::uint32_t> index_;  ///< Into the world, by number.
+  std::map<std::int32_t, std::uint32_t> index_;  ///< Index into the world, by number of the rank.
   std::map<std::vector<const GroupLine*>, std::vector<Match>> patterns_;
   World world_;
 };

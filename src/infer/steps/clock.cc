@@ -1,10 +1,10 @@
-// The clocks of host and device. A profiler converts device times to the host's clock, and is off
-// by up to some tens of microseconds, which shows in two ways:
+// Corrects the clocks of host and device. A profiler converts device times to the host's clock,
+// with an error of up to some tens of microseconds, which shows in two ways:
 //
 //     early   kernels start before the call that launched them
-//     late    calls that wait for the device return before what they wait for is done
+//     late    calls that wait for the device return before the awaited work is done
 //
-// The shift is the smallest that corrects all but a few of them.
+// The shift is the smallest one that corrects all but a few of these.
 
 #include <algorithm>
 
@@ -14,10 +14,10 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// A greater shift, in ns, is not the clock's. Chosen: ten times the tens of microseconds that
-/// profilers are off by.
+/// A shift greater than this, in ns, has another cause than the clock. Chosen: ten times the tens
+/// of microseconds that profilers are off by.
 constexpr std::int64_t kGreatestShift = 200'000;
-/// One in this many may still be wrong: those are odd records, not the clock. Chosen.
+/// One value in this many may still be wrong: odd records, not the clock. Chosen.
 constexpr std::size_t kStragglers = 200;
 
 std::int64_t but_for_stragglers(std::vector<std::int64_t>& values) {
@@ -26,8 +26,8 @@ std::int64_t but_for_stragglers(std::vector<std::int64_t>& values) {
   return *straggler;
 }
 
-/// For each call that certainly waited, the time between the end of what it waited for and its
-/// return.
+/// Collects, for each call that certainly waited, the time from the end of what it waited for to
+/// its return.
 class Returns {
  public:
   explicit Returns(const Records& records)
@@ -79,18 +79,18 @@ class Returns {
   void add(const Call& call, std::uint32_t event) {
     if (event != kNone) add(call, records_.events[event].finish);
   }
-  /// Far later than any clock is off means that the call did not wait for it.
+  /// An end that is later than any clock error means that the call did not wait for it.
   void add(const Call& call, std::int64_t done) {
     if (call.finish - done >= -kGreatestShift) spare_.push_back(call.finish - done);
   }
 
   const Records& records_;
-  std::vector<std::uint32_t> of_stream_, of_thread_;  ///< Launched last.
+  std::vector<std::uint32_t> of_stream_, of_thread_;  ///< The event launched last.
   std::int64_t latest_ = std::numeric_limits<std::int64_t>::min() / 2;
   std::vector<std::int64_t> spare_;
 };
 
-/// The offset for device times. If both are available, launches are more reliable.
+/// Returns the offset for device times. Launches are more reliable evidence than returns.
 std::int64_t find_shift(const Records& records, std::vector<std::int64_t>& delays) {
   const std::int64_t delay = but_for_stragglers(delays);
   if (delay <= 0) return std::min(-delay, kGreatestShift);

@@ -1,18 +1,18 @@
-// Waits between streams if neither events nor streams are recorded, only the calls: a thread that
-// makes a stream wait for an event (cudaStreamWaitEvent) next launches work on that stream. The
-// event's meaning is unknown, but the same program repeats the same pattern, and now and then the
+// Finds waits between streams if neither events nor streams are recorded, only the calls: a thread
+// that makes a stream wait for an event (cudaStreamWaitEvent) next launches work on that stream. It
+// is unknown what the event stands for, but the program repeats the same pattern, and sometimes the
 // wait binds:
 //
 //     calls        S   wait  Q        S   wait  Q
 //     stream 1   |SSSSSSSSSS|       |SSS|
 //     stream 2              |QQ|          |QQ|       the second wait did not bind; it exists
 //
-// So each kernel that is launched after such a call, by its name and stream, is assumed to wait for
-// the last launch on another stream before the call, if it never began before that was done, and if
-// several of its starts have no other cause.
+// So each kernel that is launched after such a call, identified by name and stream, is assumed to
+// wait for the last launch on another stream before the call, if it never began before that was
+// done, and if the wait is the only explanation of several of its starts.
 //
 // Ignored: events older than the last launch on their stream. If a program waits for those, work
-// begins while later work of that stream still runs, and nothing is concluded.
+// begins while later work of that stream still runs, and nothing is inferred.
 
 #include <algorithm>
 #include <map>
@@ -24,18 +24,18 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Starts that only the wait explains, before it counts as one. Chosen.
+/// Number of starts that only the wait explains before it is accepted. Chosen.
 constexpr std::size_t kEnough = 3;
-/// In ns, from the end of the awaited work to the start of the waiting one, where they follow each
-/// other. Chosen.
+/// The longest time, in ns, between the end of the awaited work and the start of the waiting work
+/// that counts as following directly. Chosen.
 constexpr std::int64_t kRightBehind = 20'000;
 
-/// The waiting work, by name and stream, and the stream it waits for.
+/// Name and stream of the waiting work, and the stream it waits for.
 using WaitKey = std::tuple<NameId, std::uint16_t, std::uint16_t>;
 
 struct WaitTally {
   std::vector<EventWait> waits;
-  std::size_t broken = 0;  ///< Starts that did not wait.
+  std::size_t broken = 0;  ///< Starts that violate the wait.
   std::size_t shown = 0;   ///< Starts that only the wait explains.
 };
 
@@ -52,7 +52,8 @@ class RepeatedWaits {
   }
 
   void find(std::vector<EventWait>& waits) {
-    std::vector<std::int64_t> launched(calls_.size(), 0);  // The last one of each thread.
+    // Time of the last launch of each thread.
+    std::vector<std::int64_t> launched(calls_.size(), 0);
     for (const std::uint32_t i : records_.by_launch) {
       const Call& call = *records_.call_of(records_.events[i]);
       const std::int64_t since = std::exchange(launched[call.thread], call.start);
@@ -95,14 +96,15 @@ class RepeatedWaits {
     if (has_line && records_.events[after - 1].finish + typical_.gap_fence > first.finish) {
       return false;
     }
-    // Two copies may share an engine.
+    // Two copies may share a copy engine.
     if (first.kind != TaskKind::kernel && first.kind == second.kind) return false;
     return leaves_room(records_, first);
   }
 
   const Records& records_;
   const Typical& typical_;
-  std::vector<std::vector<std::int64_t>> calls_;  ///< When each thread made a stream wait.
+  /// Times at which each thread made a stream wait.
+  std::vector<std::vector<std::int64_t>> calls_;
   std::map<WaitKey, WaitTally> tallies_;
 };
 

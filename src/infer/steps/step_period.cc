@@ -1,6 +1,7 @@
-// Steps of a trace that marks none: the distance p at which the sequence of activities repeats
-// itself best. A CUDA graph is one activity, and a period within one op, module call or range is
-// none of steps but of layers. Without device work, the records of a thread are its activities.
+// Finds steps in a trace that marks none: the distance p at which the sequence of activities
+// repeats itself best. A CUDA graph is one activity. A period within one op, module call or range
+// is a period of layers, not of steps. Without device work, the records of a thread are its
+// activities.
 
 #include <algorithm>
 #include <map>
@@ -13,19 +14,19 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Fewer activities than this repeat themselves by chance. Chosen.
+/// Shorter sequences repeat themselves by chance. Chosen.
 constexpr std::size_t kLeastActivities = 18;
-/// Share of activities that equal the one a period later. Chosen.
+/// Share of activities that must equal the one a period later. Chosen.
 constexpr double kLeastMatch = 0.95;
-/// A longer period must match by so much more than a shorter one. Chosen.
+/// A longer period must match by this much more than a shorter one. Chosen.
 constexpr double kClearlyBetter = 0.005;
-/// This many quarters of the distances between the places of a stretch must be the same. Chosen.
+/// Quarters of the distances between occurrences of a stretch that must be equal. Chosen.
 constexpr std::size_t kQuartersAlike = 3;
 
 struct Activity {
   std::int64_t time;
   NameId name;
-  std::uint32_t within = kNone;  ///< The outermost host record that it was launched in.
+  std::uint32_t within = kNone;  ///< The outermost host record in which it was launched.
 };
 
 std::vector<Activity> activities_in_order(const Records& records, bool& by_device) {
@@ -52,7 +53,7 @@ std::vector<Activity> activities_in_order(const Records& records, bool& by_devic
   return activities;
 }
 
-/// Lists the activities of each thread that has enough of them; the thread with most comes first.
+/// Lists the activities of each thread that has enough of them, the thread with most first.
 std::vector<std::vector<Activity>> host_activities(const Records& records) {
   std::vector<std::vector<Activity>> threads(records.trace.threads.size());
   const Enclosing enclosing(records);
@@ -64,7 +65,8 @@ std::vector<std::vector<Activity>> host_activities(const Records& records) {
   return threads;
 }
 
-/// Most repetitions begin in the same record as the previous one: they are parts of one record.
+/// Whether most repetitions begin in the same record as the previous one, and so are parts of one
+/// record.
 bool is_within_one(const std::vector<Activity>& activities,
                    const std::vector<std::size_t>& begins) {
   std::size_t within = 0;
@@ -75,12 +77,13 @@ bool is_within_one(const std::vector<Activity>& activities,
   return 2 * within >= begins.size();
 }
 
-/// Where each name, or each stretch of them, is.
+/// Positions of each name, or of each stretch of names.
 using Places = std::map<std::uint32_t, std::vector<std::size_t>>;
-using Votes = std::map<std::size_t, std::size_t>;  ///< For each distance.
+using Votes = std::map<std::size_t, std::size_t>;  ///< Votes by distance.
 
-/// Every stretch of a few activities, by its content. Where one layer ends and the next begins
-/// there are stretches that occur once in a step, even if each activity in them occurs often.
+/// Returns the positions of every stretch of a few activities, by content. At the border between
+/// two layers there are stretches that occur once in a step, even if each activity in them occurs
+/// often.
 Places places_of_stretches(const std::vector<Activity>& activities) {
   constexpr std::size_t kLength = 8;
   Places places;
@@ -95,8 +98,8 @@ Places places_of_stretches(const std::vector<Activity>& activities) {
   return places;
 }
 
-/// Every stretch that nearly always repeats at the same distance has one vote for it: a model has
-/// many layers that are alike, but one beginning and one end.
+/// Gives one vote to the distance of each stretch that nearly always repeats at the same distance:
+/// a model has many layers that are alike, but one beginning and one end.
 Votes regular_distances(const Places& places) {
   Votes votes;
   for (const auto& [what, at] : places) {
@@ -110,7 +113,7 @@ Votes regular_distances(const Places& places) {
   return votes;
 }
 
-/// The `most` distances with most votes, weighed by their length.
+/// Adds the `most` distances with most votes, weighted by their length.
 void add_best(const Votes& votes, std::size_t activities, std::size_t most,
               std::set<std::size_t>& periods) {
   std::vector<std::pair<std::size_t, std::size_t>> ranked;
@@ -123,7 +126,7 @@ void add_best(const Votes& votes, std::size_t activities, std::size_t most,
   for (const auto& [weight, distance] : ranked) periods.insert(distance);
 }
 
-/// Distances that occur often between two activities of one name. From short to long.
+/// Returns distances that occur often between two activities of the same name, in ascending order.
 std::set<std::size_t> candidate_periods(const std::vector<Activity>& activities) {
   Places places;
   for (std::size_t i = 0; i < activities.size(); ++i) {
@@ -154,7 +157,7 @@ double match(const std::vector<Activity>& activities, std::size_t period) {
   return static_cast<double>(alike) / static_cast<double>(activities.size() - period);
 }
 
-/// A step begins after the longest pauses of the launching side.
+/// Returns where steps begin: after the longest pauses of the launching side.
 std::vector<std::size_t> begins_at(const std::vector<Activity>& activities, std::size_t period) {
   std::vector<std::int64_t> pause(period, 0);
   for (std::size_t i = 1; i < activities.size(); ++i) {
@@ -168,19 +171,19 @@ std::vector<std::size_t> begins_at(const std::vector<Activity>& activities, std:
   return begins;
 }
 
-/// Activities and their counterparts in the next repetition. Now and then a repetition may have
-/// some that others lack:
+/// Activities and their counterparts in the next repetition. Occasionally a repetition has
+/// activities that others lack:
 ///
 ///     A B C D   A B X C D   A B C D         next of the first C is the C after the X
 struct Repetition {
-  double share = 0;                 ///< Share of activities that have a next one.
-  std::size_t lacking = 0;          ///< Number of those that have none.
-  std::vector<std::uint32_t> next;  ///< kNone: there is none.
+  double share = 0;                 ///< Share of activities that have a counterpart.
+  std::size_t lacking = 0;          ///< Number of activities that have none.
+  std::vector<std::uint32_t> next;  ///< Index of the counterpart, or kNone.
 };
 
 Repetition follow(const std::vector<Activity>& activities, std::size_t period) {
-  // Activities; chosen.
-  constexpr std::size_t kMostLeftOut = 8;  // At one place.
+  // Counted in activities; chosen.
+  constexpr std::size_t kMostLeftOut = 8;  // Activities left out at one place.
   constexpr std::size_t kAgreeBehind = 4;
   const auto agree = [&](std::size_t one, std::size_t other) {
     for (std::size_t k = 0; k < kAgreeBehind; ++k) {
@@ -189,7 +192,7 @@ Repetition follow(const std::vector<Activity>& activities, std::size_t period) {
     }
     return true;
   };
-  /// Counts how many are left out on either side until both agree again.
+  /// Counts the activities to leave out on either side until both agree again.
   const auto gap = [&](std::size_t one, std::size_t other) {
     for (std::size_t sum = 1; sum <= kMostLeftOut; ++sum) {
       for (std::size_t here = 0; here <= sum; ++here) {
@@ -215,7 +218,8 @@ Repetition follow(const std::vector<Activity>& activities, std::size_t period) {
   return found;
 }
 
-/// Where repetitions begin: the way from next to next that leads through the longest pauses.
+/// Returns where repetitions begin: the path along counterparts that leads through the longest
+/// pauses.
 std::vector<std::size_t> begins_along(const std::vector<Activity>& activities,
                                       const Repetition& repetition, std::size_t period) {
   std::vector<std::size_t> best;
@@ -233,7 +237,8 @@ std::vector<std::size_t> begins_along(const std::vector<Activity>& activities,
   return best;
 }
 
-/// With the same number of activities in each repetition.
+/// Returns where repetitions begin for the best period with the same number of activities in each
+/// repetition.
 std::vector<std::size_t> repeated(const std::vector<Activity>& activities,
                                   const std::set<std::size_t>& candidates, std::size_t& period) {
   std::vector<std::size_t> begins;
@@ -248,9 +253,10 @@ std::vector<std::size_t> repeated(const std::vector<Activity>& activities,
   return begins;
 }
 
-/// Among nearly equal numbers, the shortest of the distances at which few activities lack a next
-/// one. Equal layers lack some at every beginning and end of a step, the steps themselves only
-/// where one differs.
+/// Returns where repetitions of nearly the same length begin, for the shortest candidate whose
+/// number of activities without counterpart is nearly the least. With the period of a layer,
+/// activities lack a counterpart at every beginning and end of a step; with that of a step, only if
+/// a step differs.
 std::vector<std::size_t> nearly_repeated(const std::vector<Activity>& activities,
                                          const std::set<std::size_t>& candidates,
                                          std::size_t& period) {

@@ -1,6 +1,6 @@
-// Training steps: from the profiler's markers ("ProfilerStep#7"), else from ranges that the program
-// numbered itself ("step 7"), else from Optimizer.step annotations, else from ranges or calls of a
-// root module that contain nearly all launches, else from the period of the launches
+// Finds training steps: by the profiler's markers ("ProfilerStep#7"); else by ranges that the
+// program numbered itself ("step 7"); else by Optimizer.step annotations; else by ranges or calls
+// of a root module that contain nearly all launches; else by the period of the launches
 // (step_period.cc).
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace foretrace::infer_detail {
 namespace {
 
-/// Share of the launched work that ranges must hold to be steps. Chosen.
+/// Share of the launched work that ranges must contain to be steps. Chosen.
 constexpr double kLeastHeld = 0.9;
 
 bool find_markers(const Records& records, Steps& steps) {
@@ -36,8 +36,8 @@ bool find_markers(const Records& records, Steps& steps) {
   return true;
 }
 
-/// Ranges that the program numbered itself, as is the custom under profilers that know no steps.
-/// Taken where one word's ranges follow each other without overlapping.
+/// Uses ranges that the program numbered itself, which is common under profilers that know no
+/// steps. Accepted if the ranges of one word follow each other without overlap.
 bool find_numbered_ranges(const Records& records, Steps& steps, Assumptions& assumptions) {
   std::map<std::size_t, std::vector<MarkedStep>> by_word;
   for (const HostRecord& record : records.trace.hosts) {
@@ -54,7 +54,7 @@ bool find_numbered_ranges(const Records& records, Steps& steps, Assumptions& ass
     bool in_line = ranges.size() >= kLeastRepeats;
     for (std::size_t i = 1; i < ranges.size(); ++i)
       in_line &= ranges[i - 1].finish <= ranges[i].start;
-    // The word with fewer, longer ranges wins: a step has several micro-batches.
+    // The word with fewer, longer ranges wins, because a step may have several micro-batches.
     if (in_line && (best.empty() || ranges.size() < best.size())) best = std::move(ranges);
   }
   if (best.empty()) return false;
@@ -64,7 +64,7 @@ bool find_numbered_ranges(const Records& records, Steps& steps, Assumptions& ass
   return true;
 }
 
-/// A step ends where Optimizer.step ends.
+/// Uses Optimizer.step: a step ends where it ends.
 bool find_optimizer_steps(const Records& records, Steps& steps, Assumptions& assumptions) {
   std::vector<std::pair<std::int64_t, std::int64_t>> updates;
   for (const HostRecord& record : records.trace.hosts) {
@@ -83,7 +83,8 @@ bool find_optimizer_steps(const Records& records, Steps& steps, Assumptions& ass
   return true;
 }
 
-/// Ranges of one kind have one name, but for numbers in it: "execute_context_0_generation_8".
+/// Returns a name without its numbers, which is equal for ranges of one kind:
+/// "execute_context_0_generation_8".
 std::string without_numbers(std::string_view name) {
   std::string kind;
   for (const char c : name) {
@@ -92,15 +93,16 @@ std::string without_numbers(std::string_view name) {
   return kind;
 }
 
-/// Ranges or calls of modules of one kind, on one thread; or calls that launch graphs as large.
+/// Ranges or module calls of one kind on one thread; or calls that launch graphs of the same size.
 struct Holders {
-  std::map<std::int64_t, std::uint32_t> records;  ///< By start.
-  std::size_t held = 0;                           ///< Launched events.
+  std::map<std::int64_t, std::uint32_t> records;  ///< Host records, by start.
+  std::size_t held = 0;                           ///< Number of launched events inside.
 };
 
 std::map<std::pair<std::uint16_t, std::string>, Holders> holders_of_work(const Records& records) {
   const Enclosing enclosing(records);
-  std::map<std::uint32_t, std::pair<std::size_t, std::string>> held;  // By record.
+  // By record: number of launched events, and kind.
+  std::map<std::uint32_t, std::pair<std::size_t, std::string>> held;
   std::map<std::pair<std::uint16_t, std::string>, Holders> kinds;
   for (const std::uint32_t event : records.by_launch) {
     const Call& call = *records.call_of(records.events[event]);
@@ -122,7 +124,8 @@ std::map<std::pair<std::uint16_t, std::string>, Holders> holders_of_work(const R
   return kinds;
 }
 
-/// The share of launches made while one of them lasted, also by other threads (that of autograd).
+/// Share of launches made while one of the holders was open, including launches by other threads
+/// (autograd's).
 double share_held(const Records& records, const Holders& holders) {
   std::size_t held = 0;
   for (const std::uint32_t event : records.by_launch) {
@@ -135,8 +138,8 @@ double share_held(const Records& records, const Holders& holders) {
   return static_cast<double>(held) / static_cast<double>(records.by_launch.size());
 }
 
-/// Ranges, none of them within another record, that contain nearly all launches. Each is one step,
-/// however often something repeats within it.
+/// Uses outermost ranges that contain nearly all launches. Each is one step, however often
+/// something repeats within it.
 bool find_holding_ranges(const Records& records, Steps& steps, Assumptions& assumptions) {
   const auto kinds = holders_of_work(records);
   const auto most = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
@@ -155,8 +158,8 @@ bool find_holding_ranges(const Records& records, Steps& steps, Assumptions& assu
   return true;
 }
 
-/// A profiler that is stopped at the end of a loop leaves a last marker with nothing in it. If most
-/// steps have device work, those without are not steps.
+/// Drops steps without device work, if at least half of the steps have some. A profiler that is
+/// stopped at the end of a loop leaves a last marker with nothing in it.
 void drop_steps_without_work(const Records& records, Steps& steps, Notes& notes) {
   std::vector<char> works(steps.marks.size(), 0);
   for (const std::uint32_t event : records.by_launch) {

@@ -1,13 +1,13 @@
-// The input of ASTRA-sim's analytical network: parallel lists with an entry per dimension, the
-// innermost one first. Bandwidth is in GB/s of 10^9, of each link and way; latency in ns.
+// Reads the input of ASTRA-sim's analytical network: parallel lists with one entry per dimension,
+// innermost first. Bandwidth is in GB/s (10^9 bytes), per link and direction; latency in ns.
 //
 //     topology: [ Ring, Switch ]
 //     npus_count: [ 8, 4 ]
 //     bandwidth: [ 200.0, 50.0 ]
 //     latency: [ 50.0, 2000.0 ]
 //
-// It does not say what a host is: the first dimension is taken to be inside of one. What is sent to
-// an NPU that differs in several dimensions is passed on by others, as ASTRA-sim has it.
+// The file does not say what a host is: the first dimension is taken as one host. Traffic to an NPU
+// that differs in several dimensions is relayed by other NPUs, as in ASTRA-sim.
 
 #include <yaml.h>
 
@@ -24,12 +24,12 @@ namespace {
 
 using Lists = std::map<std::string, std::vector<std::string>>;
 
-/// A YAML document, freed at the end.
+/// A YAML document, freed by the destructor.
 class Document {
  public:
   explicit Document(std::string_view text) {
     yaml_parser_t parser;
-    if (!yaml_parser_initialize(&parser)) throw Error("no memory to read it");
+    if (!yaml_parser_initialize(&parser)) throw Error("there is not enough memory to read it");
     const std::unique_ptr<yaml_parser_t, decltype(&yaml_parser_delete)> owner(&parser,
                                                                               &yaml_parser_delete);
     yaml_parser_set_input_string(&parser, reinterpret_cast<const unsigned char*>(text.data()),
@@ -47,7 +47,7 @@ class Document {
   Lists lists() {
     const yaml_node_t* root = yaml_document_get_root_node(&document_);
     if (!root || root->type != YAML_MAPPING_NODE)
-      throw Error("must have settings such as topology: [ Ring ]");
+      throw Error("must be a mapping with settings such as topology: [ Ring ]");
     Lists all;
     for (const yaml_node_pair_t* pair = root->data.mapping.pairs.start;
          pair < root->data.mapping.pairs.top; ++pair) {
@@ -143,7 +143,7 @@ MachineFile read_astra_network(std::string_view yaml) {
                             {"network", {{"use", "hierarchical"}, {"levels", levels}}}};
   MachineFile read = machine_from_json(std::move(machine));
   read.notes.add(Severity::info,
-                 "the file does not say what a host is; the first dimension is taken for one");
+                 "the file does not say what a host is; the first dimension is taken as one host");
   return read;
 }
 

@@ -39,8 +39,8 @@ const Preset* preset_named(std::string_view name) {
               "ASTRA-sim), got \"" + std::string(name) + "\"" + did_you_mean(name, names));
 }
 
-/// A file may begin with a preset, and give what is different. Another kind of network has nothing
-/// in common with the one before.
+/// Applies "extends": a file may start from a preset and list only the differences. A "network" or
+/// "domain" that contains "use" replaces the preset's entirely.
 Json extended(Json file) {
   if (!file.is_object() || !file.contains("extends")) return file;
   const Json name = file["extends"];
@@ -62,11 +62,11 @@ MachineFile read_preset(const Preset& preset) {
   return machine_from_json(std::move(json));
 }
 
-/// A machine that is only what joins its devices, with one device a host.
+/// A machine that consists only of a topology, with one device per host.
 struct Generic final : Described {
   explicit Generic(MachineFile& made) : machine(made) {}
   void describe(Fields& fields) override {
-    fields.text("device", machine.device, "What the devices are");
+    fields.text("device", machine.device, "Device model");
     fields.integer("hosts", machine.hosts, "Number of devices", 1, 1'000'000);
     machine.network->describe(fields);
   }
@@ -79,7 +79,7 @@ constexpr std::int64_t kGenericHosts = 8;
 MachineFile generic(const TopologyEntry& entry, std::string_view settings) {
   MachineFile machine;
   machine.name = machine.use = entry.name;
-  machine.source = "as given; what was not given is assumed";
+  machine.source = "as given; settings that were not given are assumed";
   machine.network = entry.make();
   machine.hosts = kGenericHosts;
   Generic all(machine);
@@ -104,7 +104,8 @@ MachineFile read_file(const std::string& path) {
   return machine_from_json(extended(parse_json_text(read_text_file(path))));
 }
 
-/// "dgx-h100:hosts=4" or "a:b/c.json:hosts=4": settings hold a = and are not the name of a file.
+/// Returns where the settings of "dgx-h100:hosts=4" or "a:b/c.json:hosts=4" begin: they contain a =
+/// and are not the name of a file.
 std::size_t end_of_name(std::string_view text) {
   std::error_code none;
   if (std::filesystem::is_regular_file(text, none)) return text.size();
@@ -115,7 +116,7 @@ std::size_t end_of_name(std::string_view text) {
   return equals == text.npos || colon == text.npos ? text.size() : colon;
 }
 
-/// Whole hosts until all ranks have a device, where nobody said how many there are.
+/// If the number of hosts is not given, adds whole hosts until all ranks have a device.
 void grow(MachineFile& machine, const std::string& settings, std::int64_t ranks) {
   const bool given = ("," + settings).find(",hosts=") != settings.npos;
   const std::int64_t size = machine.network ? machine.network->size() : 0;

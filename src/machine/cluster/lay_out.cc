@@ -28,7 +28,7 @@ std::vector<std::uint32_t> ids_of(const NodeIds& ids, const std::vector<std::str
   return found;
 }
 
-/// The pairs of nodes that a group of links joins.
+/// The pairs of nodes that a group of links connects.
 using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
 void check_size(std::size_t from, std::size_t to) {
@@ -48,7 +48,7 @@ Pairs pairs_among(const std::vector<std::uint32_t>& nodes, bool mesh) {
   return pairs;
 }
 
-/// Either side may have fewer nodes, of which each then takes several of the other.
+/// If one side has fewer nodes, each of them connects to several nodes of the other side.
 Pairs pairs_between(const std::vector<std::uint32_t>& from, const std::vector<std::uint32_t>& to,
                     const std::string& pattern) {
   Pairs pairs;
@@ -62,8 +62,9 @@ Pairs pairs_between(const std::vector<std::uint32_t>& from, const std::vector<st
   const std::size_t most = std::max(from.size(), to.size());
   const std::size_t fewest = std::min(from.size(), to.size());
   if (fewest == 0 || most % fewest != 0) {
-    throw Error("must join " + std::to_string(from.size()) + " nodes with as many, or a part of " +
-                "it, got " + std::to_string(to.size()));
+    throw Error("must join " + std::to_string(from.size()) +
+                " nodes with the same number or a divisor of " + "it, got " +
+                std::to_string(to.size()));
   }
   const auto place = [&](std::size_t i, std::size_t size) {
     return pattern == "cycle" ? i % size : i * size / most;
@@ -102,7 +103,7 @@ void add_links(Cluster& cluster, const std::vector<LinkGroup>& groups, const Nod
   }
 }
 
-/// The nodes of one host, with links among them, as if it were all there is.
+/// Returns the nodes of one host and the links among them, as a cluster of one host.
 Cluster one_host(const HostModel& host) {
   Cluster cluster;
   NodeIds ids;
@@ -146,7 +147,7 @@ std::vector<std::uint32_t> nodes_of(const Cluster& cluster, NodeKind kind) {
   return nodes;
 }
 
-/// Joins the devices of each few hosts.
+/// Connects the devices of each group of `domain_hosts` hosts.
 void wire_domains(const MachineFile& machine, Cluster& cluster) {
   if (!machine.domain) return;
   const std::vector<std::uint32_t> devices = nodes_of(cluster, NodeKind::device);
@@ -160,7 +161,7 @@ void wire_domains(const MachineFile& machine, Cluster& cluster) {
   }
 }
 
-/// Joins NICs, or devices where there are none.
+/// Connects the NICs, or the devices if there are no NICs.
 void wire(const MachineFile& machine, Cluster& cluster) {
   if (!machine.network) return;
   const bool has_nics = !machine.host.nics.empty();
@@ -171,7 +172,7 @@ void wire(const MachineFile& machine, Cluster& cluster) {
   if (!has_nics && machine.network->ports_relay()) cluster.devices_relay = true;
 }
 
-/// Switches outside of hosts and links that are listed one by one.
+/// Adds the switches outside hosts and the links that the file lists individually.
 void add_listed(const MachineFile& machine, Cluster& cluster) {
   for (std::string& name : names_in(machine.switches))
     cluster.nodes.push_back({std::move(name), NodeKind::switch_, -1});

@@ -32,7 +32,7 @@ std::vector<LinkGroup> read_links(const Json& list) {
   return links;
 }
 
-/// The settings that differ from those of `fresh`.
+/// Returns the settings that differ from those of `fresh`.
 Json changed(Described& object, Described& fresh) {
   Json now = write_json(object);
   const Json before = write_json(fresh);
@@ -42,7 +42,7 @@ Json changed(Described& object, Described& fresh) {
   return now;
 }
 
-/// The topology of this key, with its settings still to be read; nullptr without the key.
+/// Returns the topology of this key, whose settings are still to be read; nullptr without the key.
 std::shared_ptr<Topology> taken_topology(Json& json, const std::string& key, std::string& use) {
   if (!json.contains(key)) return nullptr;
   return within(key, [&]() -> std::shared_ptr<Topology> {
@@ -101,14 +101,14 @@ void LinkGroup::describe(Fields& fields) {
   fields.text("from", from, "Names of nodes, such as gpu[0-7]");
   fields.text("to", to, "Names of nodes at the other ends; not for mesh and ring");
   fields.choice("pattern", pattern, patterns,
-                "blocks: the first ones to the first one, and so on; cycle: by turns; all: each to "
+                "blocks: the first nodes to the first one, and so on; cycle: in turn; all: each to "
                 "each; mesh, ring: among \"from\"");
-  fields.choice("kind", kind, link_kind_names(), "What kind of cable");
-  fields.bandwidth("bandwidth", bandwidth, "Of one cable, each way");
+  fields.choice("kind", kind, link_kind_names(), "Kind of the cable");
+  fields.bandwidth("bandwidth", bandwidth, "Bandwidth of one cable, each way");
   fields.optional_time("latency", latency,
-                       "From one end to the other; what is usual for its kind if left out", 0ns);
-  fields.integer("count", count, "Parallel cables between each two", 1, 1'000'000);
-  fields.flag("one_way", one_way, "Leads only from \"from\" to \"to\"");
+                       "Latency from end to end; the usual one of its kind if left out", 0ns);
+  fields.integer("count", count, "Parallel cables between each pair", 1, 1'000'000);
+  fields.flag("one_way", one_way, "Traffic flows only from \"from\" to \"to\"");
 }
 
 void HostModel::describe(Fields& fields) {
@@ -124,7 +124,7 @@ void FactSettings::describe(Fields& fields) {
   fields.optional_integer("architecture", architecture,
                           "Compute capability of the devices times ten: 80 is Ampere, 90 Hopper",
                           0);
-  fields.choice("cpu", cpu, cpus, "Who made the CPU");
+  fields.choice("cpu", cpu, cpus, "Maker of the CPU");
   fields.choice("nvls", nvls, answers, "Whether NVSwitches reduce (NVLink SHARP)");
   fields.choice("sharp", sharp, answers, "Whether switches of the network reduce");
 }
@@ -132,18 +132,18 @@ void FactSettings::describe(Fields& fields) {
 void MachineFile::describe(Fields& fields) {
   fields.text("name", name, "Name of the machine");
   fields.text("source", source, "Source of the figures");
-  fields.text("device", device, "What the devices are: a built-in device or a file with one");
+  fields.text("device", device, "Device model: a built-in device or a device file");
   fields.integer("hosts", hosts, "Number of hosts, named node0, node1, ...", 1, kMostHosts);
-  fields.flag("devices_relay", devices_relay, "Devices pass on what others send");
-  fields.object("facts", facts, "What NCCL asks before it chooses an algorithm");
-  fields.object("host", host, "What each host has, and the links in it");
+  fields.flag("devices_relay", devices_relay, "Devices relay traffic of others");
+  fields.object("facts", facts, "Facts that NCCL uses to choose an algorithm");
+  fields.object("host", host, "Parts of each host, and the links inside it");
   fields.texts("switches", switches, "Names of switches outside of hosts");
   fields.texts("placement", placement,
                "The device of each rank, such as node[0-1]/gpu[0-7]; all, in order, if left out");
-  fields.integer("domain_hosts", domain_hosts, "Hosts of which \"domain\" joins the devices", 1,
-                 kMostHosts);
-  if (network) fields.object("network", *network, "What joins the hosts");
-  if (domain) fields.object("domain", *domain, "What joins devices without a NIC");
+  fields.integer("domain_hosts", domain_hosts, "Number of hosts whose devices \"domain\" connects",
+                 1, kMostHosts);
+  if (network) fields.object("network", *network, "Topology that connects the hosts");
+  if (domain) fields.object("domain", *domain, "Topology that connects devices without NICs");
 }
 
 MachineFile machine_from_json(Json json) {
@@ -182,18 +182,19 @@ Json cluster_schema() {
   Json schema = json_schema(machine);
   schema["$schema"] = "http://json-schema.org/draft-07/schema#";
   schema["title"] = "Foretrace machine";
-  schema["description"] = "Hosts, their devices, and what joins them";
+  schema["description"] = "Hosts, their devices, and the links between them";
   Json& properties = schema["properties"];
   properties["$schema"] = {{"type", "string"}};
   properties["$comment"] = Json::object();
   properties["extends"] = {{"type", "string"},
-                           {"description", "A built-in machine; this file has what is different"}};
+                           {"description", "A built-in machine; this file lists the differences"}};
   properties["links"] = list_schema();
   properties["host"]["properties"]["links"] = list_schema();
-  properties["network"] =
-      network_schema("What joins the NICs of all hosts, or their devices if they have none");
+  properties["network"] = network_schema(
+      "Topology that connects the NICs of all hosts, or their devices if they have none");
   properties["domain"] = network_schema(
-      "What joins the devices of domain_hosts hosts directly, such as the NVSwitches of a rack");
+      "Topology that connects the devices of domain_hosts hosts directly, such as the NVSwitches "
+      "of a rack");
   return schema;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// A machine as people write it: what a host has, how many hosts there are, and what joins them.
+// A machine as users describe it: the parts of a host, the number of hosts, and the links between
+// them.
 //
 //     {"name": "two-boxes", "hosts": 2,
 //      "host": {"devices": ["gpu[0-3]"], "nics": ["nic0"], "cpus": ["cpu0"],
@@ -21,13 +22,13 @@
 
 namespace foretrace {
 
-/// Cables between nodes that are named by ranges.
+/// Cables between nodes that are given as name ranges.
 struct LinkGroup final : Described {
   void describe(Fields& fields) override;
-  std::string from, to;            ///< As in name_range.h.
+  std::string from, to;            ///< Name ranges, see name_range.h.
   std::string pattern = "blocks";  ///< blocks, cycle, all, mesh, ring: see describe().
   std::string kind = "other";
-  Bandwidth bandwidth{};  ///< One cable, each way.
+  Bandwidth bandwidth{};  ///< Of one cable, each way.
   std::optional<Nanoseconds> latency;
   std::int64_t count = 1;
   bool one_way = false;
@@ -54,23 +55,23 @@ struct MachineFile final : Described {
   HostModel host;
   std::vector<std::string> switches, placement;
   std::vector<LinkGroup> links;
-  std::string use, domain_use;  ///< Names of the topologies; empty for none.
+  std::string use, domain_use;  ///< Names of the topologies; empty if there is none.
   std::shared_ptr<Topology> network, domain;
   std::int64_t domain_hosts = 1;  ///< Hosts whose devices `domain` joins.
-  Notes notes;                    ///< From importers; not written.
+  Notes notes;                    ///< From importers; not written to files.
 };
 
-/// Throws Error with the place.
+/// Throws Error, which names the place in the file.
 MachineFile machine_from_json(nlohmann::json json);
-/// Without what is as by default.
+/// Omits settings that have their default value.
 nlohmann::json machine_to_json(MachineFile& machine);
 
-/// Lays out all hosts and what joins them; the first `ranks` devices are placed, or all for 0.
-/// Throws Error.
+/// Lays out all hosts and the links between them. The first `ranks` devices are placed, or all if
+/// `ranks` is 0. Throws Error.
 Cluster laid_out(const MachineFile& machine, std::int64_t ranks);
 
-/// The latency of a link where nobody says so: recalled, from the end of one wire to the end of the
-/// other, with what is passed on the way.
+/// Returns the latency of a link whose latency is not given, from end to end, including the devices
+/// on the way. Recalled.
 Nanoseconds usual_latency(LinkKind kind);
 
 }  // namespace foretrace

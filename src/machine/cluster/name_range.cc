@@ -18,7 +18,7 @@ std::uint32_t number_in(std::string_view text) {
               "\"");
 }
 
-/// "0,2,5-4"
+/// Parses a list such as "0,2,5-4".
 std::vector<std::uint32_t> numbers_in(std::string_view list) {
   std::vector<std::uint32_t> numbers;
   for (std::size_t begin = 0; begin <= list.size();) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Many names in one text, as in the files of a machine:
+// Many names in one text, as used in machine files:
 //
 //     gpu[0-3]            gpu0 gpu1 gpu2 gpu3
 //     gpu[0,2,5-4]        gpu0 gpu2 gpu5 gpu4
@@ -12,8 +12,9 @@
 
 namespace foretrace {
 
-/// In the order in which they are written, the last range changing fastest. Throws Error on a range
-/// that is not closed or not of numbers, and on more than a million names.
+/// Returns the names in the order in which they are written; the last range changes fastest. Throws
+/// Error if a range is not closed or has other characters than numbers, or if there are more than a
+/// million names.
 std::vector<std::string> names_in(std::string_view range);
 std::vector<std::string> names_in(const std::vector<std::string>& ranges);
 

@@ -12,7 +12,7 @@ constexpr double kGiga = 1e9;
 }  // namespace
 
 double pci_bandwidth(const std::string& speed, double width) {
-  // GB/s for eight lanes, times ten.
+  // GB/s of eight lanes, times ten.
   constexpr std::pair<std::string_view, double> kSpeeds[] = {
       {"2.5 ", 15}, {"5 ", 30},     {"5.0 ", 30}, {"8 ", 60},     {"8.0 ", 60},
       {"16 ", 120}, {"16.0 ", 120}, {"32 ", 240}, {"32.0 ", 240}, {"64.0 ", 480}};

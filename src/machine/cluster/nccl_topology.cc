@@ -1,6 +1,6 @@
-// NCCL's topology: CPUs, below them a tree of PCI devices that ends in GPUs and NICs, and NVLinks
-// from each GPU to others that are named by bus id. The file has one host and no latencies, and
-// says nothing about the network. Bandwidths are in nccl_links.h.
+// Reads NCCL's topology: CPUs, each with a tree of PCI devices whose leaves are GPUs and NICs, and
+// NVLinks from each GPU to other devices, identified by bus id. The file describes one host,
+// without latencies and without the network. Bandwidths are in nccl_links.h.
 
 #include <expat.h>
 
@@ -46,7 +46,7 @@ std::string vendor_of(const Attributes& cpu) {
   return vendor == "GenuineIntel" ? "intel" : "unknown";
 }
 
-/// Builds the machine while the elements begin and end.
+/// Builds the machine as elements begin and end.
 class Reader {
  public:
   void begin(const std::string& element, const Attributes& attributes) {
@@ -77,7 +77,7 @@ class Reader {
 
   void end() {
     const Element& last = open_.back();
-    // A PCI device is a switch if neither a GPU nor a NIC turned up in it.
+    // A PCI device is a switch if it contains neither a GPU nor a NIC.
     if (last.name == "nic") finish_nic(last);
     open_.pop_back();
   }
@@ -92,16 +92,17 @@ class Reader {
     if (nic_speed_) join_by_switch();
     machine_.name = "nccl-topology";
     machine_.source = "read from a topology of NCCL; bandwidths: NCCL 2.30.7; latencies recalled";
-    machine_.notes.add(Severity::info, "links without a latency; what is usual for their kind");
+    machine_.notes.add(Severity::info,
+                       "links without a latency; the usual one of their kind is assumed");
     return std::move(machine_);
   }
 
  private:
   struct Element {
     std::string name;
-    std::string node;  ///< In the machine: of the element, or of the one around it.
+    std::string node;  ///< Node of the machine: of the element, or of the element around it.
     Attributes attributes;
-    std::string parent = {};  ///< Where a NIC will be attached.
+    std::string parent = {};  ///< The node that a NIC is attached to.
     double link = kLocalBandwidth;
   };
   struct Nvlink {
@@ -136,7 +137,8 @@ class Reader {
     machine_.host.cpus.push_back(now.node);
   }
 
-  /// Devices of class 0x03.. are GPUs and of class 0x02.. NICs: their element has what matters.
+  /// PCI devices of class 0x03.. are GPUs and of class 0x02.. are NICs; their inner element
+  /// describes them.
   void add_bridge_if_known(const Attributes& attributes, Element& now) {
     const std::string kind = text(attributes, "class");
     now.parent = open_.back().node;
@@ -172,7 +174,7 @@ class Reader {
     require_parent(now.parent);
   }
 
-  /// A NIC is named after its first port, and as fast as all of them.
+  /// A NIC is named after its first port and has the bandwidth of all its ports.
   void add_net(const Attributes& attributes) {
     Element& nic = open_.back();
     if (nic.name != "nic") throw Error("<net> must be in a <nic>, got it in <" + nic.name + ">");
@@ -187,7 +189,8 @@ class Reader {
       machine_.host.nics.push_back(nic.node);
       add_link(nic.node, nic.parent, nic.link, "pcie");
       if (nic_speed_ && *nic_speed_ != speed_)
-        machine_.notes.add(Severity::warning, "NICs of another speed, taken for the slowest",
+        machine_.notes.add(Severity::warning,
+                           "NICs with different speeds; all are taken as slow as the slowest",
                            nic.node);
       nic_speed_ = std::min(nic_speed_.value_or(speed_), speed_);
     }
@@ -201,7 +204,7 @@ class Reader {
     add_link(open_.back().node, cpus_.back(), rate, "cpu").count = count_of(attributes);
   }
 
-  /// In the order of ranks, which may be all the same where one process wrote the file.
+  /// Sorts devices by rank; ranks may all be equal if one process wrote the file.
   void place_devices() {
     if (gpus_.empty()) throw Error("must have at least one <gpu>");
     std::stable_sort(gpus_.begin(), gpus_.end(),
@@ -221,15 +224,15 @@ class Reader {
         continue;
       }
       const auto target = by_bus_.find(link.target);
-      if (target == by_bus_.end()) {  // NCCL ignores those as well.
+      if (target == by_bus_.end()) {  // NCCL ignores these as well.
         machine_.notes.add(Severity::warning,
-                           "NVLinks to devices that the file does not have, left out",
+                           "NVLinks to devices that the file does not contain; they are ignored",
                            link.from + " to " + link.target);
         continue;
       }
       LinkGroup& added = add_link(link.from, target->second, rate, "nvlink");
       added.count = link.count;
-      added.one_way = true;  // The other GPU lists the other way.
+      added.one_way = true;  // The other GPU lists the opposite direction.
     }
   }
 
@@ -246,8 +249,9 @@ class Reader {
     nlohmann::json settings = {{"bandwidth", to_exact_text(Bandwidth{*nic_speed_})},
                                {"latency", to_exact_text(usual_latency(LinkKind::network))}};
     read_json(settings, *machine_.network);
-    machine_.notes.add(Severity::info,
-                       "network that the file does not describe; NICs meet at one ideal switch");
+    machine_.notes.add(
+        Severity::info,
+        "network that the file does not describe; one ideal switch between the NICs is assumed");
   }
 
   MachineFile machine_;
@@ -261,7 +265,7 @@ class Reader {
   std::optional<double> nic_speed_;
 };
 
-/// expat is C: an Error may not cross it.
+/// expat is a C library, so an Error must not propagate through it.
 struct Parsing {
   Reader reader;
   XML_Parser parser;
@@ -298,7 +302,7 @@ void on_end(void* user, const char*) {
 MachineFile read_nccl_topology(std::string_view xml) {
   const std::unique_ptr<XML_ParserStruct, decltype(&XML_ParserFree)> parser(
       XML_ParserCreate(nullptr), &XML_ParserFree);
-  if (!parser) throw Error("no memory to read it");
+  if (!parser) throw Error("there is not enough memory to read it");
   Parsing parsing{.reader = {}, .parser = parser.get(), .error = {}};
   XML_SetUserData(parser.get(), &parsing);
   XML_SetElementHandler(parser.get(), on_begin, on_end);

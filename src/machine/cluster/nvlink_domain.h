@@ -4,7 +4,8 @@
 
 namespace foretrace {
 
-/// Devices that NVLinks and NVSwitches join with the first device, itself included.
+/// Returns the number of devices that NVLinks and NVSwitches connect with the first device,
+/// including it.
 std::int32_t nvlink_domain(const Cluster& cluster);
 
 }  // namespace foretrace

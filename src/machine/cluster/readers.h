@@ -1,6 +1,6 @@
 #pragma once
 
-// Descriptions of machines that other programs write.
+// Readers of machine descriptions that other programs write.
 
 #include <string_view>
 

@@ -1,6 +1,6 @@
 // all-gather    ceil(log2 p) alpha + (p-1)/p n beta
 // all-to-all    log2 p (alpha + n/2 beta)                   p a power of two; Bruck et al. 1997
-//               else the blocks that have the bit of the round in their distance, exactly
+//               otherwise the blocks whose distance has the bit of the round set, exactly
 
 #include <algorithm>
 
@@ -42,7 +42,7 @@ class Bruck final : public Algorithm {
   static std::uint32_t blocks_of(const Call& call, std::uint32_t round) {
     const std::uint32_t bit = 1U << round;
     if (call.operation == Operation::all_gather) return std::min(bit, call.ranks - bit);
-    // Counts the distances from 1 to p - 1 that have the bit.
+    // Counts the distances from 1 to p - 1 that have the bit set.
     const std::uint32_t whole = call.ranks / (2 * bit) * bit, rest = call.ranks % (2 * bit);
     return whole + (rest > bit ? rest - bit : 0);
   }

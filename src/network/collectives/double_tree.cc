@@ -1,17 +1,19 @@
 // all-reduce    2 log2 p alpha + 2 n beta            for many chunks; Sanders, Speck, Traff 2009
-// Two binary trees, each for half of the data; who is inside one is a leaf of the other, so that
-// all ports are busy. A chunk climbs one level each `lag` rounds and descends likewise:
+// There are two binary trees, each for half of the data. An inner rank of one tree is a leaf of the
+// other, so that all ports are busy. A chunk climbs one level every `lag` rounds and descends at
+// the same rate:
 //
 //     up      chunk c leaves depth d in round c + lag (height - d)
 //     down    chunk c leaves depth d in round c + lag (height + d)
 //
-// The trees are those of NCCL: rank 0 above the in-order binary tree, and the same mirrored
-// (shifted by one for an odd number of ranks). With two levels, as on nodes with several devices,
-// the first ranks of the groups make the trees, and the others of a group a chain below:
+// The trees are NCCL's: in the first, rank 0 stands above the in-order binary tree; the second is
+// its mirror image (shifted by one for an odd number of ranks). With two levels, as on nodes with
+// several devices, the first ranks of the groups form the trees, and the other ranks of a group
+// form a chain below:
 //
 //     levels 2,4     0 over 4, 4 over 2 and 6; and 1, 3, 5, 7 each below the one before
 //
-// The expansion adds what filling the pipeline takes.
+// The expansion includes the time to fill the pipeline.
 
 #include <algorithm>
 #include <bit>
@@ -22,8 +24,8 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kLeastChunk = 2048;  ///< Bytes; ours.
-constexpr std::int64_t kMostChunks = 512;   ///< For each half; ours.
+constexpr std::int64_t kLeastChunk = 2048;  ///< Bytes; our choice.
+constexpr std::int64_t kMostChunks = 512;   ///< For each half; our choice.
 
 struct Place {
   std::uint32_t depth = 0;
@@ -32,7 +34,7 @@ struct Place {
   std::uint32_t child_count = 0;
 };
 
-/// The parent of a rank other than 0 follows from its lowest bit that is set.
+/// The parent of a rank other than 0 follows from its lowest set bit.
 std::uint32_t parent_of(std::uint32_t rank, std::uint32_t ranks) {
   const std::uint32_t bit = rank & (~rank + 1);
   const std::uint32_t up = (rank ^ bit) | (bit << 1);
@@ -55,7 +57,7 @@ Place place_in(std::uint32_t rank, std::uint32_t ranks) {
   return place;
 }
 
-/// Ranks of a chain, and how many chains the trees have.
+/// Ranks per chain, and number of chains.
 struct Levels {
   std::uint32_t chain = 1, heads = 1;
   std::uint32_t height() const { return ceil_log2(heads) + chain - 1; }
@@ -66,7 +68,7 @@ Levels levels_of(const Call& call) {
   return {call.levels[0], call.levels[1]};
 }
 
-/// The tree of heads, with the chain that each of them begins.
+/// A rank's place in the tree of chain heads, each followed by its chain.
 Place place_with_chain(std::uint32_t head, std::uint32_t along, const Levels& levels) {
   Place place = place_in(head, levels.heads);
   const std::uint32_t g = levels.chain;
@@ -103,7 +105,7 @@ class DoubleTree final : public Algorithm {
     const LinkCost& cost = cost_at(costs, 0);
     const std::int64_t chunks =
         std::clamp(call.bytes.count / 2 / kLeastChunk, std::int64_t{1}, kMostChunks);
-    // Four chunks pass each port in a round; a level takes one of them and its latency.
+    // Each port passes four chunks per round; a level takes the time of one chunk plus its latency.
     const double chunk = static_cast<double>(call.bytes.count) / 2 / static_cast<double>(chunks) *
                          1e9 / cost.bandwidth.bytes_per_second;
     const double lag = 1 + static_cast<double>(cost.latency.count()) / std::max(4 * chunk, 1.0);
@@ -120,8 +122,7 @@ class DoubleTree final : public Algorithm {
   }
 
  private:
-  /// Number of a rank within a tree, and back: both ways undo themselves where the tree is
-  /// mirrored.
+  /// Maps a rank to its number within a tree, and back. Mirroring is its own inverse.
   static std::uint32_t turned(std::uint32_t tree, std::uint32_t rank, std::uint32_t ranks,
                               std::uint32_t shift) {
     if (tree == 0) return rank;

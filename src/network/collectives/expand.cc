@@ -1,5 +1,5 @@
-// The sends of an algorithm on an idle uniform network, round after round. The state is a few times
-// per endpoint: when its ports are free, and when what it had to receive has arrived.
+// Expands an algorithm into its sends on an idle uniform network, round after round. The state is a
+// few times per endpoint: when its ports are free, and when its expected messages have arrived.
 
 #include <algorithm>
 #include <cmath>
@@ -41,12 +41,12 @@ class Expander {
   }
 
  private:
-  /// Arrivals of a round count from the one before on.
+  /// Arrivals of round r, one entry per endpoint. Only the last lag + 1 rounds are kept.
   std::int64_t* ready_in(std::uint32_t round) {
     return ready_.data() + std::size_t{round % (plan_.lag + 1)} * plan_.endpoints;
   }
 
-  /// Row r holds when what was sent in rounds up to r had arrived.
+  /// After this, row r holds the time by which all messages sent in rounds up to r have arrived.
   void carry_over() {
     if (plan_.lag == 0) {
       if (round_ == plan_.second_phase) gate_ = ready_;
@@ -78,7 +78,7 @@ class Expander {
       arrival = std::max(arrival, receiving_[message.to] + busy);
       receiving_[message.to] = arrival;
     }
-    // It is added to what the receiver's own earlier rounds left.
+    // The reduction starts only once the receiver's own earlier rounds have arrived.
     if (message.reduces)
       arrival =
           std::max(arrival, earliest(message.to)) + std::llround(bytes * cost.reduce_ns_per_byte);

@@ -1,9 +1,9 @@
 // all-reduce      2 log2 p alpha + 2 (p-1)/p n beta + (p-1)/p n gamma      Rabenseifner
-//                 else, for the greatest power below p: + 2 (alpha + n beta) + n gamma
+//                 otherwise, for the greatest power of two below p: + 2 (alpha + n beta) + n gamma
 // reduce-scatter    log2 p alpha +   (p-1)/p n beta + (p-1)/p n gamma      p a power of two
 // all-gather        log2 p alpha +   (p-1)/p n beta                        p a power of two
-// Halving: the partner is half of the group away and gets half of what a rank has. Doubling goes
-// back the same way.
+// Halving: the partner is half of the group away and receives half of the rank's data. Doubling
+// runs the same exchanges in reverse order.
 
 #include <bit>
 

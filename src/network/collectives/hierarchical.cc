@@ -1,7 +1,9 @@
-// all-reduce    sum over levels i of 2 (p_i - 1) alpha_i + 2 (p_i - 1)/p_i n/(p_1 .. p_(i-1))
-// beta_i BlueConnect (Cho et al., 2019): a ring reduce-scatter within each level, the innermost
-// first, then the all-gathers in reverse. Each level works on what the levels inside it left to a
-// rank, so that the slowest links carry the least.
+// all-reduce    sum over levels i of
+//               2 (p_i - 1) alpha_i + 2 (p_i - 1)/p_i n/(p_1 .. p_(i-1)) beta_i
+//
+// BlueConnect (Cho et al., 2019): a ring reduce-scatter within each level, innermost first, then
+// the all-gathers in reverse order. Each level handles only the part of the data that the levels
+// inside it left to a rank, so that the slowest links carry the least.
 
 #include <numeric>
 
@@ -55,7 +57,8 @@ class Hierarchical final : public Algorithm {
         return;
       }
       step -= p - 1;
-      held = part_of(held, p, (digit + 1) % p);  // A ring leaves this part to the rank.
+      // The part that the ring's reduce-scatter leaves to the rank.
+      held = part_of(held, p, (digit + 1) % p);
       stride *= p;
     }
   }

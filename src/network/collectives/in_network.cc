@@ -1,14 +1,15 @@
 // all-reduce, broadcast     2 alpha + (1 + 1/k) n beta     in k chunks of n / k
-// Each rank sends what it has to the switch, which reduces or copies it for all (NVLS; SHARP, with
-// the switches of the tree taken as one). Only the ports of the ranks limit; the switch keeps up.
+// Each rank sends its data to the switch, which reduces or copies it for all (NVLS; SHARP, with the
+// tree of switches modelled as one switch). Only the ranks' ports limit the rate; the switch keeps
+// up.
 
 #include "network/collectives/registered.h"
 
 namespace foretrace {
 namespace {
 
-constexpr std::uint32_t kSwitchChunks =
-    64;  ///< Ours; of the order of the chunks of NVLS for 64 MiB.
+/// Our choice; similar to the number of chunks that NVLS uses for 64 MiB.
+constexpr std::uint32_t kSwitchChunks = 64;
 
 class InNetwork final : public Algorithm {
  public:

@@ -4,11 +4,11 @@
 
 namespace foretrace {
 
-/// Several groups that run one algorithm at the same time: rank i is member i / groups of group
-/// i mod groups, as data-parallel groups beside tensor-parallel ones lie.
+/// Several groups that run one algorithm at the same time: rank i is member i / groups of group i
+/// mod groups, as data-parallel groups are placed beside tensor-parallel ones.
 class Interleaved final : public Algorithm {
  public:
-  /// `one` is the call of each group, and the first `active` groups send. REQUIRES: `algorithm`
+  /// `one` is the call of each group; only the first `active` groups send. REQUIRES: `algorithm`
   /// outlives this, and groups > 0.
   Interleaved(const Algorithm& algorithm, Call one, std::uint32_t groups, std::uint32_t active)
       : algorithm_(algorithm), one_(std::move(one)), groups_(groups), active_(active) {}

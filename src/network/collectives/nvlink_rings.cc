@@ -7,9 +7,10 @@
 namespace foretrace {
 namespace {
 
-constexpr std::uint32_t kMostTried = 100'000;  ///< Steps of one search: it is exponential.
+/// Limit on the steps of one search, which is exponential.
+constexpr std::uint32_t kMostTried = 100'000;
 
-/// Cables that are left between each two ranks of a node.
+/// The unused cables between each pair of ranks of a node.
 class Cables {
  public:
   Cables(const Network& network, std::uint32_t ranks) : ranks_(ranks), left_(ranks * ranks) {
@@ -24,7 +25,7 @@ class Cables {
     }
   }
 
-  /// A ring that prefers the pairs with most cables left; empty if there is none.
+  /// Returns a ring that prefers pairs with many unused cables; empty if there is none.
   RingOrder take_ring() {
     RingOrder ring = {0};
     std::uint32_t tried = 0;

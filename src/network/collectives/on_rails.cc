@@ -17,7 +17,7 @@ OnRails::OnRails(const Algorithm& algorithm, std::vector<RingOrder> orders, Kind
 }
 
 std::uint32_t OnRails::channels(const Call& call) const {
-  // On one host it does not matter which device begins.
+  // On one host it makes no difference which device begins.
   const bool one_host = call.ranks == per_node_;
   return static_cast<std::uint32_t>(orders_.size()) * (one_host ? 1 : per_node_);
 }

@@ -5,20 +5,21 @@
 
 namespace foretrace {
 
-/// An algorithm as NCCL runs it on hosts with a NIC for each device: as many channels as a host has
-/// ranks, each with an equal part of the data and an order of its own, so that all NICs work and
-/// what leaves a host on one rail arrives on the same:
+/// An algorithm as NCCL runs it on hosts with a NIC for each device. There are as many channels as
+/// a host has ranks, each with an equal part of the data and its own order, so that all NICs work
+/// and traffic that leaves a host on one rail arrives on the same rail:
 ///
 ///     channel 0   host 0: 0 1 2 3    host 1: 3 0 1 2    host 2: 2 3 0 1
 ///     channel 1   host 0: 1 2 3 0    host 1: 0 1 2 3    ...
 ///
-/// These for each of several orders of the devices, where one does not use all NVLinks. A tree
-/// begins with the same device on each host, as only the first of a chain leaves it.
+/// This is repeated for each of several orders of the devices if one order does not use all
+/// NVLinks. In a tree every host begins with the same device, because only the first rank of a
+/// chain sends to other hosts.
 class OnRails final : public Algorithm {
  public:
   enum class Kind { ring, tree };
-  /// REQUIRES: `algorithm` outlives this, `orders` has permutations of the ranks of a host, and the
-  /// ranks of its call are a multiple of that.
+  /// REQUIRES: `algorithm` outlives this, `orders` holds permutations of the ranks of a host, and
+  /// the number of ranks in a call is a multiple of the ranks per host.
   OnRails(const Algorithm& algorithm, std::vector<RingOrder> orders, Kind kind = Kind::ring);
 
   std::string refusal(const Call& call) const override { return algorithm_.refusal(call); }

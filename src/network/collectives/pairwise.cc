@@ -1,6 +1,6 @@
 // all-to-all     (p-1) (alpha + n/p beta)
-// With unequal shares (all-to-all-v) rank j gets share_j n of each other rank; the closed form is
-// then that of the busiest port, and what the expansion adds is that rounds wait for each other.
+// With unequal shares (all-to-all-v) rank j receives share_j n from each other rank. The closed
+// form is then the time of the busiest port; the expansion adds the waits between rounds.
 
 #include <algorithm>
 #include <cmath>

@@ -1,12 +1,13 @@
-// w workers, each with n bytes of gradients, and servers that hold a part of the parameters each:
+// There are w workers with n bytes of gradients each, and servers that each hold a part of the
+// parameters:
 //
 //     parameter_server    s hosts of their own    2 max(w/s, 1) n beta        push, then pull
 //     colocated           on all w hosts          2 (w-1)/w n beta            push, then pull
 //     byteps              on w and k more hosts   2 w (w-1) / (w^2 + k w - 2 k) n beta
 //
 // each with 2 alpha. BytePS (Jiang et al., OSDI'20, section 4.1) gives each worker's host a share a
-// of the parameters, and each further host b, so that all ports carry the same, with pushes and
-// pulls of different chunks at once:
+// of the parameters, and each additional host a share b, so that all ports carry the same load
+// while pushes and pulls of different chunks overlap:
 //
 //     1 + a (w - 2) = b w,  a w + b k = 1
 
@@ -18,7 +19,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::uint32_t kTensorPieces = 256;  ///< Pieces of a tensor in BytePS; ours.
+constexpr std::uint32_t kTensorPieces = 256;  ///< Pieces of a tensor in BytePS; our choice.
 
 std::string refused(const Call& call) {
   const std::string served = unless_served(call.operation, {Operation::all_reduce});
@@ -31,7 +32,7 @@ class SeparateServers final : public Algorithm {
   std::string refusal(const Call& call) const override {
     const std::string reason = refused(call);
     if (!reason.empty() || call.servers > 0) return reason;
-    return "needs a number of servers, at least 1";
+    return "needs at least 1 server";
   }
 
   Nanoseconds closed(const Call& call, LinkCosts costs) const override {
@@ -110,7 +111,8 @@ class BytePs final : public Algorithm {
             .lag = others};
   }
 
-  /// The i-th round for a chunk goes to who is i behind. It is pulled two laps after it was pushed.
+  /// In round i of a chunk, a rank sends to the rank i + 1 places after it. A chunk is pulled two
+  /// laps after it was pushed.
   void sends(const Call& call, const Plan& plan, std::uint32_t rank, std::uint32_t round,
              std::vector<Message>& out) const override {
     const std::uint32_t others = plan.endpoints - 1, lap = round / others, w = call.ranks;
@@ -127,7 +129,7 @@ class BytePs final : public Algorithm {
     out.push_back({.to = to, .bytes = bytes, .reduces = reduces, .streams = true});
   }
 
-  /// Whole bytes that add up to all of them.
+  /// The shards are whole bytes and add up to the size of the tensor.
   static Bytes shard(const Call& call, std::uint32_t server) {
     return Bytes{end_of(call, server + 1) - end_of(call, server)};
   }

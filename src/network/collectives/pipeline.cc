@@ -1,5 +1,5 @@
 // broadcast     (p-2 + k) (alpha + n/k beta) along a chain of ranks, in k chunks
-// k is the number that makes this least, sqrt((p-2) n beta / alpha), rounded.
+// k is the number of chunks that minimizes this, sqrt((p-2) n beta / alpha), rounded.
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-constexpr double kMostPieces = 65536;  ///< Ours: more only cost time here.
+constexpr double kMostPieces = 65536;  ///< Our choice: more pieces only slow down the simulation.
 
 class Pipeline final : public Algorithm {
  public:
@@ -35,7 +35,7 @@ class Pipeline final : public Algorithm {
     return {.endpoints = call.ranks, .rounds = call.ranks - 2 + chunks, .chunks = chunks};
   }
 
-  /// Rank i passes on chunk c in round i + c.
+  /// In round i + c, rank i forwards chunk c.
   void sends(const Call& call, const Plan& plan, std::uint32_t rank, std::uint32_t round,
              std::vector<Message>& out) const override {
     if (rank + 1 >= call.ranks || round < rank || round - rank >= plan.chunks) return;

@@ -1,8 +1,8 @@
 // all-reduce    log2 p (alpha + n beta + n gamma)
-//               else, with the greatest power below p: + 2 (alpha + n beta) + n gamma
+//               otherwise, with the greatest power of two below p: + 2 (alpha + n beta) + n gamma
 // all-gather    log2 p alpha + (p-1)/p n beta                        p a power of two
-// Thakur, Rabenseifner, Gropp 2005. Of ranks that are too many for a power of two, each gives its
-// data to a partner first, and gets the result at the end.
+// Thakur, Rabenseifner, Gropp 2005. Each rank beyond the greatest power of two first gives its data
+// to a partner, and gets the result from it at the end.
 
 #include <bit>
 
@@ -52,7 +52,7 @@ class RecursiveDoubling final : public Algorithm {
   }
 
  private:
-  /// The parts of the `distance` ranks that share the upper bits of `rank`.
+  /// Returns the size of the parts of the `distance` ranks that share the upper bits of `rank`.
   static Bytes held(const Call& call, std::uint32_t rank, std::uint32_t distance) {
     const std::uint32_t first = rank & ~(distance - 1);
     return parts_before(call.bytes, call.ranks, first + distance) -

@@ -1,8 +1,8 @@
 #pragma once
 
 // Declares make_<name>_algorithm() for every line of collectives.def: -Wmissing-declarations then
-// rejects an algorithm without a line, and the linker a line without an algorithm. And what they
-// share.
+// rejects an algorithm without a line, and the linker a line without an algorithm. Also declares
+// the helpers that the algorithms share.
 
 #include "foretrace/collective.h"
 
@@ -12,15 +12,15 @@ namespace foretrace {
 #include "network/collectives/collectives.def"
 #undef COLLECTIVE
 
-/// The least k with 2^k >= value. REQUIRES: value > 0.
+/// Returns the least k with 2^k >= value. REQUIRES: value > 0.
 std::uint32_t ceil_log2(std::uint32_t value);
 
-/// Bytes of part `i` when `whole` is cut into `parts` that differ by at most one byte.
+/// Returns the bytes of part `i` if `whole` is cut into `parts` that differ by at most one byte.
 inline Bytes part_of(Bytes whole, std::uint32_t parts, std::uint32_t i) {
   const std::int64_t size = whole.count / parts, rest = whole.count % parts;
   return Bytes{size + (static_cast<std::int64_t>(i) < rest ? 1 : 0)};
 }
-/// Bytes of parts 0 to i - 1.
+/// Returns the bytes of parts 0 to i - 1.
 inline Bytes parts_before(Bytes whole, std::uint32_t parts, std::uint32_t i) {
   const std::int64_t size = whole.count / parts, rest = whole.count % parts;
   return Bytes{size * i + (static_cast<std::int64_t>(i) < rest ? i : rest)};
@@ -28,12 +28,12 @@ inline Bytes parts_before(Bytes whole, std::uint32_t parts, std::uint32_t i) {
 
 const LinkCost& cost_at(LinkCosts costs, std::size_t level);
 
-/// messages alpha + bytes beta + reduced gamma, on one level. `bytes` need not be whole.
+/// messages alpha + bytes beta + reduced gamma, on one level. `bytes` may be fractional.
 Nanoseconds hockney(double messages, double bytes, double reduced, const LinkCost& cost);
 
 /// "serves all_reduce and all_gather, not broadcast"; empty if `operation` is among `served`.
 std::string unless_served(Operation operation, std::initializer_list<Operation> served);
-/// "needs a power of two of ranks, got 6"; empty if it is one.
+/// "needs a power of two of ranks, got 6"; empty if `ranks` is a power of two.
 std::string unless_power(std::uint32_t ranks);
 
 }  // namespace foretrace

@@ -27,7 +27,7 @@ class Ring final : public Algorithm {
     return {.endpoints = call.ranks, .rounds = laps * (call.ranks - 1)};
   }
 
-  /// In round r, rank i passes on part i - r: it has arrived in the round before.
+  /// In round r, rank i forwards part i - r, which arrived in the round before.
   void sends(const Call& call, const Plan&, std::uint32_t rank, std::uint32_t round,
              std::vector<Message>& out) const override {
     const std::uint32_t p = call.ranks;

@@ -1,6 +1,6 @@
 // broadcast     (log2 p + p-1) alpha + 2 (p-1)/p n beta          van de Geijn; p a power of two
-// A binomial scatter from rank 0: half of the data to the rank half of the group away, and so on.
-// Then a ring all-gather of the parts.
+// A binomial scatter from rank 0: half of the data goes to the rank half of the group away, and so
+// on recursively. Then a ring all-gather collects the parts.
 
 #include "network/collectives/registered.h"
 

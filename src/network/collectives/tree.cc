@@ -1,7 +1,7 @@
 // broadcast     ceil(log2 p) (alpha + n beta)
 // reduce        ceil(log2 p) (alpha + n beta + n gamma)
 // all-reduce    the reduce, then the broadcast: 2 log2 p (alpha + n beta) + log2 p n gamma
-// A binomial tree with its root at rank 0, not pipelined: double_tree is.
+// A binomial tree with its root at rank 0. It is not pipelined; double_tree is.
 
 #include "network/collectives/registered.h"
 
@@ -32,7 +32,7 @@ class Tree final : public Algorithm {
     const std::uint32_t depth = ceil_log2(call.ranks);
     const bool reduces = call.operation != Operation::broadcast && round < depth;
     if (reduces) {
-      // The farthest half gives its data to the nearer one, as the broadcast in reverse.
+      // The farther half sends its data to the nearer half: the broadcast in reverse.
       const std::uint32_t distance = 1U << (depth - 1 - round);
       if (rank >= distance && rank < 2 * distance)
         out.push_back({.to = rank - distance, .bytes = call.bytes, .reduces = true});

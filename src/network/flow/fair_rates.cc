@@ -72,7 +72,7 @@ void FairRates::reach_link(std::uint32_t link) {
   in_reach_.push_back(link);
 }
 
-/// The links and entries that are connected with what changed.
+/// Collects the links and entries connected with the changed links.
 void FairRates::reach() {
   ++visit_;
   reached_.clear();
@@ -110,7 +110,7 @@ void FairRates::settle(std::vector<Change>& changed) {
   }
 }
 
-/// Progressive filling of what is left, for entries of one priority.
+/// Distributes the remaining capacity among entries of one priority by progressive filling.
 void FairRates::serve(std::span<const std::uint32_t> entries) {
   for (const std::uint32_t id : entries) {
     entries_[id].is_fixed = false;
@@ -136,7 +136,7 @@ void FairRates::serve(std::span<const std::uint32_t> entries) {
     Link& link = links_[least.link];
     if (link.open == 0) continue;
     const double share = std::max(0.0, link.left / link.open);
-    if (share > least.share) {  // Others of its flows were fixed since, at less.
+    if (share > least.share) {  // Some of its flows have been fixed at a lower rate meanwhile.
       heap_.push_back({share, least.link});
       std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
       continue;
@@ -156,7 +156,8 @@ void FairRates::serve(std::span<const std::uint32_t> entries) {
   }
 }
 
-/// Takes what a step fixed from a link at once, so that the order of its flows does not matter.
+/// Subtracts the flows that one step fixed from a link at once, so that their order does not
+/// matter.
 void FairRates::fix(std::uint32_t id, double share) {
   Link& link = links_[id];
   link.left = std::max(0.0, link.left - share * link.fixing);

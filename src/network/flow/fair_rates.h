@@ -1,6 +1,6 @@
 #pragma once
 
-// Max-min fair rates of entries over links; see flows.h. It knows no time.
+// Max-min fair rates of entries over links; see flows.h. This class has no notion of time.
 
 #include <cstdint>
 #include <functional>
@@ -16,25 +16,27 @@ class FairRates {
  public:
   explicit FairRates(std::span<const Bandwidth> capacities);
 
-  /// An entry without flows. Ids of removed ones are used again.
+  /// Adds an entry without flows. Ids of removed entries are reused.
   std::uint32_t add(std::span<const std::uint32_t> route, std::uint32_t priority);
   void remove(std::uint32_t entry);
   /// Adds to the number of flows of an entry.
   void change(std::uint32_t entry, std::int32_t by);
 
-  /// The entry with this route and priority, found on the link of the route with fewest entries.
+  /// Finds the entry with this route and priority by looking at the link of the route with the
+  /// fewest entries. Returns nullopt if there is none.
   std::optional<std::uint32_t> find(std::span<const std::uint32_t> route,
                                     std::uint32_t priority) const;
   std::span<const std::uint32_t> route(std::uint32_t entry) const { return entries_[entry].route; }
   std::uint32_t count(std::uint32_t entry) const { return entries_[entry].count; }
-  /// Bytes per second of each flow of the entry, since settle().
+  /// Bytes per second of each flow of the entry, as of the last settle().
   double rate(std::uint32_t entry) const { return entries_[entry].rate; }
 
   struct Change {
     std::uint32_t entry;
-    double before;  ///< Its rate until now.
+    double before;  ///< The rate before the change.
   };
-  /// Works out new rates of what the changes since reach; appends those that differ.
+  /// Computes new rates for all entries that the changes since the last call affect; appends the
+  /// entries whose rate changed.
   void settle(std::vector<Change>& changed);
   void each(const std::function<void(std::uint32_t)>& visit) const;
 
@@ -44,13 +46,14 @@ class FairRates {
   };
   struct Link {
     double capacity = 0;
-    double left = 0;  ///< For entries that are not fixed.
+    double left = 0;  ///< Capacity left for entries that are not fixed yet.
     std::uint32_t open = 0, fixing = 0;
     std::uint32_t visit = 0;
     std::vector<Place> places;
   };
   struct Entry {
-    std::vector<std::uint32_t> route, place;  ///< `place`: where each link lists it.
+    /// `place`: index of the entry in the list of each link of its route.
+    std::vector<std::uint32_t> route, place;
     std::uint32_t priority = 0, count = 0, visit = 0;
     bool is_fixed = false;
     double rate = 0, before = 0;

@@ -11,13 +11,13 @@
 namespace foretrace {
 namespace {
 
-/// Less than this much of a byte is lost to rounding.
+/// Tolerance for rounding: less than this fraction of a byte counts as nothing.
 constexpr double kRounding = 1e-3;
 
 }  // namespace
 
 struct Flows::Impl {
-  /// A flow within its entry: it ends when each flow of the entry has got `until` bytes.
+  /// A flow within its entry. It ends when each flow of the entry has received `until` bytes.
   struct Ending {
     double until = 0;
     FlowId flow = 0;
@@ -27,8 +27,8 @@ struct Flows::Impl {
   };
 
   struct Served {
-    double passed = 0;  ///< Bytes that each flow of the entry got since the entry began.
-    double all = 0;     ///< Bytes of all its flows, ended ones included.
+    double passed = 0;  ///< Bytes that each flow of the entry has received since the entry began.
+    double all = 0;     ///< Bytes of all its flows, including ended ones.
     Nanoseconds at{0};
     std::uint32_t version = 0;
     std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;
@@ -48,7 +48,7 @@ struct Flows::Impl {
   std::vector<FlowId> unused;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   std::vector<FairRates::Change> changed;
-  std::vector<FlowId> ended;  ///< At once.
+  std::vector<FlowId> ended;  ///< Flows that end at the same time.
   std::vector<double> carried;
   Nanoseconds now{0};
   std::size_t active = 0;
@@ -75,7 +75,7 @@ struct Flows::Impl {
     return entry;
   }
 
-  /// Brings what has passed up to `now`.
+  /// Updates the bytes transferred up to `now`.
   void advance(std::uint32_t entry, double rate) {
     Served& one = served[entry];
     const double bytes = rate * static_cast<double>((now - one.at).count()) * 1e-9;
@@ -90,7 +90,7 @@ struct Flows::Impl {
     served[entry].all = 0;
   }
 
-  /// New rates for all that the changes reach, and when the first flow of each ends.
+  /// Computes new rates for all affected entries, and when the first flow of each ends.
   void settle() {
     changed.clear();
     rates.settle(changed);

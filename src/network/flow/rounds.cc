@@ -11,14 +11,14 @@
 namespace foretrace {
 namespace {
 
-/// How many messages of each round have not arrived yet, by endpoint. Rounds that all have behind
-/// them are dropped.
+/// Counts the messages of each round that have not arrived yet, by endpoint. Rounds that all
+/// endpoints have completed are dropped.
 class Missing {
  public:
   Missing(const Algorithm& algorithm, const Call& call, const Plan& plan)
       : algorithm_(algorithm), call_(call), plan_(plan), whole_(plan.endpoints) {}
 
-  /// Whether all that was sent to `rank` in rounds up to `round` has arrived.
+  /// Returns whether all messages sent to `rank` in rounds up to `round` have arrived.
   bool has_all(std::uint32_t rank, std::uint32_t round) {
     whole_[rank] = std::max(whole_[rank], dropped_);
     while (whole_[rank] <= round && row(whole_[rank]).left[rank] == 0) ++whole_[rank];
@@ -76,7 +76,8 @@ struct UnderWay {
 struct Arrival {
   Nanoseconds at;
   std::uint32_t to, round;
-  std::uint32_t from;  ///< Its round is done with this; kNobody if it went on before.
+  /// The sender, whose round this completes; kNobody if the sender continued earlier.
+  std::uint32_t from;
   bool operator>(const Arrival& other) const {
     return at != other.at ? at > other.at : to != other.to ? to > other.to : from > other.from;
   }
@@ -84,14 +85,14 @@ struct Arrival {
 
 constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 
-/// The messages that all collectives have under way, by the id that their carrier gives them.
+/// The messages in flight of all collectives, by the id that their carrier assigned.
 struct Shared {
   Carrier& carrier;
   std::vector<UnderWay> under_way = {};
   Expansion expansion = {};
 };
 
-/// One collective.
+/// One collective and the progress of each of its endpoints.
 class Rounds {
  public:
   Rounds(Shared& shared, std::size_t number, const RoundsOf& of)
@@ -110,10 +111,10 @@ class Rounds {
     for (std::uint32_t rank = 0; rank < plan_.endpoints; ++rank) go_on(rank);
   }
 
-  /// When the next message is there that has already come but for its latency.
+  /// Returns when the next message that only its latency still delays arrives.
   Nanoseconds next() const { return arrivals_.empty() ? Nanoseconds::max() : arrivals_.top().at; }
 
-  /// A message that streams keeps its sender only until it has left.
+  /// A streaming message occupies its sender only until its last byte has left.
   void leave(const UnderWay& message, Nanoseconds now) {
     if (!message.streams) return;
     --open_;
@@ -153,7 +154,7 @@ class Rounds {
     return arrival.round < plan_.second_phase ? received_[arrival.to] : later_;
   }
 
-  /// Counts what each endpoint gets before the second phase.
+  /// Counts the messages that each endpoint receives before the second phase.
   void count_first_phase() {
     received_.assign(plan_.endpoints, 0);
     expected_.assign(plan_.endpoints, 0);
@@ -213,12 +214,12 @@ class Rounds {
   LinkCosts costs_;
   Plan plan_;
   Missing missing_;
-  std::vector<std::uint32_t> round_;    ///< The next to start.
-  std::vector<std::uint32_t> sending_;  ///< Messages of the round before that are under way.
+  std::vector<std::uint32_t> round_;                ///< The next round to start.
+  std::vector<std::uint32_t> sending_;              ///< Messages in flight of the previous round.
   std::vector<std::uint32_t> received_, expected_;  ///< Before the second phase.
   std::uint32_t later_ = 0;
-  std::size_t open_ =
-      0;  ///< Messages that have not arrived, and streaming ones that have not left.
+  /// Messages that have not arrived, and streaming messages that have not left.
+  std::size_t open_ = 0;
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
   std::vector<std::uint32_t> woken_;
   std::vector<Message> messages_;
@@ -226,7 +227,7 @@ class Rounds {
   Nanoseconds now_{0};
 };
 
-/// All of them, on one clock.
+/// Runs all collectives on one clock.
 class Together {
  public:
   Together(Carrier& carrier, std::span<const RoundsOf> of, std::vector<RoundsTimes>& times)
@@ -243,7 +244,8 @@ class Together {
   }
 
  private:
-  /// The next moment at which something begins, leaves or arrives; false when there is none.
+  /// Advances to the next moment at which something begins, leaves or arrives; returns false if
+  /// there is none.
   bool step() {
     Nanoseconds limit = begins_.empty() ? Nanoseconds::max() : begins_.top().first;
     for (const std::size_t i : active_) limit = std::min(limit, running_[i]->next());
@@ -269,7 +271,7 @@ class Together {
     return true;
   }
 
-  /// Whether any did.
+  /// Begins one collective that is due; returns false if none is.
   bool begin_due() {
     if (begins_.empty() || begins_.top().first > now_) return false;
     const std::size_t i = begins_.top().second;

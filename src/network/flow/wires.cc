@@ -6,7 +6,7 @@
 namespace foretrace {
 namespace {
 
-/// Messages that are worked out one by one; with more, rounds are sampled.
+/// Up to this many messages are computed one by one; beyond it, rounds are sampled.
 constexpr std::uint64_t kMostMessages = 1 << 15;
 constexpr std::uint32_t kLeastSamples = 4;
 
@@ -107,7 +107,7 @@ Nanoseconds closed_on(const Wires& wires, const Algorithm& algorithm, const Call
                                                   (2 * std::uint64_t{samples}));
     const double stands_for = static_cast<double>(plan.rounds) / samples;
     const RoundLoad::Cost cost = load.of(round, costs);
-    // Latencies of a stream overlap, but for the way up and the way down.
+    // Latencies of a stream overlap, except for one way up and one way down.
     if (cost.streams) stream_latency = std::max(stream_latency, 2 * cost.latency);
     time += stands_for * (cost.wire + cost.reduce + (cost.streams ? 0 : cost.latency));
   }

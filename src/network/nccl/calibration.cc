@@ -14,8 +14,9 @@ using Fit = Calibration::Fit;
 using Residuals = Calibration::Residuals;
 using ByOperation = std::map<Operation, Rows>;
 
-constexpr std::size_t kInterval = 80;  ///< Percent of held-out times that an interval should hold.
-/// Spread where no shape can be left out, 28 % either way at a distance of 0. Ours.
+/// Percent of held-out times that an interval should contain.
+constexpr std::size_t kInterval = 80;
+/// The spread if no shape can be left out: 28 % either way at a distance of 0. Our choice.
 constexpr double kUnknown = .25;
 
 double log2_of(double value) { return std::log2(std::max(value, 1.0)); }
@@ -44,7 +45,7 @@ Rows medians(const Rows& rows) {
   return merged;
 }
 
-/// REQUIRES: rows are medians of one operation.
+/// REQUIRES: `rows` are the medians of one operation.
 Fit fit_of(const Rows& rows, const CollectiveModel& start) {
   Fit fit{.model = fitted(rows, start), .rows = rows.size(), .residuals = {}};
   for (const MeasuredCollective& row : rows) {
@@ -56,8 +57,8 @@ Fit fit_of(const Rows& rows, const CollectiveModel& start) {
 
 struct Predicted {
   double us = 0;
-  bool has_kind = false;  ///< A shape of the same kind was measured.
-  double distance = 0;    ///< From the nearest of them; 0 if there is none.
+  bool has_kind = false;  ///< Whether a shape of the same kind was measured.
+  double distance = 0;    ///< To the nearest of these shapes; 0 if there is none.
   bool is_covered = false;
 };
 
@@ -68,7 +69,8 @@ double distance_of(Shape one, Shape other) {
          std::abs(std::log2(static_cast<double>(one.per_node) / other.per_node));
 }
 
-/// Shapes of the same kind with the nearest number of ranks per node, by log2 of their nodes.
+/// Returns the measured shapes of the same kind whose ranks per node are nearest, with log2 of
+/// their node counts, sorted.
 std::vector<std::pair<double, const Residuals*>> nearest(const Fit& fit, Shape shape) {
   const auto distance = [&](Shape other) {
     return std::abs(std::log2(static_cast<double>(other.per_node) / shape.per_node));
@@ -112,8 +114,8 @@ Predicted predict(const Fit& fit, Operation operation, Shape shape, Bytes bytes)
   return predicted;
 }
 
-/// The network is the same for all operations: an operation without rows across nodes starts from
-/// the median of the others.
+/// Starting points of the fits. The network is the same for all operations, so an operation without
+/// rows across nodes starts from the median of the others.
 class Starts {
  public:
   Starts(const ByOperation& by_operation, const CollectiveModel& first) : first_(first) {
@@ -141,7 +143,7 @@ class Starts {
   std::map<Operation, CollectiveModel> across_;
 };
 
-/// Errors of times that were left out, over the distance that they are predicted across.
+/// Errors of held-out times, divided by the growth of the spread with distance.
 struct HeldOut {
   std::vector<double> sizes, shapes, kinds;
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kSchema = "foretrace.calibration/2";
 
-/// A number of the file by its name, and where it belongs.
+/// The name of a number in the file, and the variable that receives it.
 using Named = std::pair<const char*, double*>;
 
 void read_numbers(const nlohmann::json& json, std::initializer_list<Named> numbers) {
@@ -69,7 +69,7 @@ nlohmann::json Calibration::json() const {
 
 Calibration::Calibration(const nlohmann::json& json) {
   if (!json.is_object() || json.value("schema", "") != kSchema)
-    throw Error("must be a calibration (schema \"" + std::string(kSchema) + "\")");
+    throw Error("must be a calibration file (schema \"" + std::string(kSchema) + "\")");
   try {
     rows_ = json.at("rows").get<std::size_t>();
     read_numbers(json, {{"spread_of_sizes", &spreads_.sizes},
@@ -92,7 +92,7 @@ Calibration::Calibration(const nlohmann::json& json) {
                                       shape.at("ranks_per_node").get<std::uint32_t>()}];
         for (const nlohmann::json& point : shape.at("residuals"))
           points.emplace_back(point.at(0).get<double>(), point.at(1).get<double>());
-        if (points.empty()) throw Error(name + ": a shape must have residuals");
+        if (points.empty()) throw Error(name + ": every shape must have residuals");
         std::sort(points.begin(), points.end());
       }
     }

@@ -10,20 +10,21 @@
 namespace foretrace {
 namespace {
 
-constexpr double kOutlier = .5;  ///< A logarithm: beyond it, errors count linearly.
-constexpr double kDrawn = .01;   ///< Weight of the square of ln (number / start), over one row's.
+constexpr double kOutlier = .5;  ///< A logarithm: larger errors count linearly.
+/// Weight of the square of ln (number / start), relative to the error of one row.
+constexpr double kDrawn = .01;
 constexpr double kNoLimit = 1e30;
 
-/// Bytes over a rank's port within a node, and over its NIC, as shares of the buffer; and hops.
+/// Bytes that cross a rank's port within a node, and its NIC, as shares of the buffer; and hops.
 struct Traffic {
   double within = 1, across = 0;
   double within_hops = 1, across_hops = 0;
   double own = 0;              ///< Share of the buffer that a rank copies in its own memory.
-  double most_own = kNoLimit;  ///< GB/s at which; no more than within.
-  double most_within = kNoLimit, most_across = kNoLimit;  ///< GB/s that channels of a peer have.
+  double most_own = kNoLimit;  ///< GB/s limit of this copy, in addition to that of `within`.
+  double most_within = kNoLimit, most_across = kNoLimit;  ///< GB/s of the channels to one peer.
 };
 
-/// Each rank is taken to have a NIC whose channels NCCL doubles.
+/// Assumes that each rank has a NIC, and that NCCL doubles its channels.
 std::uint32_t peer_channels(Shape shape) {
   return channels_per_peer(shape.nodes * shape.per_node, shape.per_node, kNoLimit);
 }

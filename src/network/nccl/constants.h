@@ -1,8 +1,8 @@
 #pragma once
 
-// The tables of NCCL 2.30.7 (src/graph/tuning.cc): microseconds and GB/s. Rows of architectures are
-// Volta, Ampere, Hopper, Blackwell; columns of node counts are 1, 2, 4 and more; columns of
-// protocols are LL, LL128, Simple.
+// The tables of NCCL 2.30.7 (src/graph/tuning.cc) in microseconds and GB/s. Architectures (rows)
+// are Volta, Ampere, Hopper, Blackwell; node counts (columns) are 1, 2, 4 and more; protocols
+// (columns) are LL, LL128, Simple.
 
 #include <cstddef>
 
@@ -16,7 +16,7 @@ inline constexpr double kBaseLatency[5][3] = {
     {8, 8, 8},       // PAT
 };
 
-/// By link: NVLink, PCI, network. Then as above.
+/// By link (NVLink, PCI, network), then by algorithm and protocol as above.
 inline constexpr double kHopLatency[3][5][3] = {
     {{.6, 1.25, 4}, {.6, 1.9, 3.4}, {0, 0, 25}, {0, 0, 25}, {0, 0, 4}},
     {{1, 1.9, 4}, {1, 2.5, 5.7}, {0, 0, 0}, {0, 0, 0}, {0, 0, 4}},
@@ -44,29 +44,30 @@ inline constexpr double kTreeCorrection[3][kTreeSizes] = {
     {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9},
 };
 
-/// Ring Simple across nodes has this much more latency from 64 bytes a channel and rank on.
+/// The extra latency of Ring Simple across nodes from 64 bytes per channel and rank on.
 inline constexpr double kPlateau = 1.4, kPlateauBeforeAmpere = 1.9;
 inline constexpr double kPlateauBytes = 64;
 
-inline constexpr double kRingShare = .92;  ///< LL128 on rings, and trees.
+inline constexpr double kRingShare = .92;  ///< Share of LL128 on rings and trees.
 inline constexpr double kPatShare = .75;
-inline constexpr double kTreeLlShare = 3.8;  ///< A tree with LL reaches the bandwidth over this.
+/// A tree with LL reaches its bandwidth divided by this.
+inline constexpr double kTreeLlShare = 3.8;
 
-/// GB/s that one channel may be searched with.
+/// Speeds of one channel in GB/s that NCCL's search tries.
 inline constexpr double kSpeeds[] = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3};
 inline constexpr double kSpeedsHopper[] = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
-/// Known are the first and the last; those between are recalled.
+/// Only the first and the last are known; those between are recalled.
 inline constexpr double kSpeedsBlackwell[] = {90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18};
 inline constexpr double kMostChannels = 32;
 inline constexpr double kMostChannelsBeforeBlackwell = 24;  ///< Recalled, for NVSwitch.
 
-/// Share of a ring's step that the copy within a rank's own memory takes. Ours: the rows of 512 MiB
-/// and more of one H100 node have 0.2 to 0.5.
+/// Share of a ring's step that the copy within a rank's own memory takes. Our fit: the rows of 512
+/// MiB and more of one H100 node have 0.2 to 0.5.
 inline constexpr double kOwnCopy = .5;
-/// A ring with protocol Simple within a node loses this much between latency and bandwidth, over
-/// the root of their product. Ours: with it all-gathers from 1 MiB on of 2 to 8 A100, H100 and
-/// GB200 are off by 14, 6 and 8 %, without by 19, 5 and 19 %. Sends lose more: 15, 9 and 12 % with
-/// it, and 28, 10 and 26 % without.
+/// A ring with protocol Simple within a node loses this factor times the square root of latency
+/// times bandwidth term. Our fit: with it, all-gathers from 1 MiB on of 2 to 8 A100, H100 and GB200
+/// are off by 14, 6 and 8 %, without it by 19, 5 and 19 %. Sends lose more: 15, 9 and 12 % with it,
+/// and 28, 10 and 26 % without.
 inline constexpr double kMixed = .3, kMixedSends = .5;
 
 }  // namespace foretrace::nccl

@@ -11,10 +11,10 @@
 namespace foretrace {
 namespace {
 
-/// NCCL's hop over NVLink with protocol Simple; here it only decides how pipelines cut the data.
+/// NCCL's hop over NVLink with protocol Simple. Here it only decides how pipelines cut the data.
 constexpr Nanoseconds kHopTime{3400};
 
-/// Our algorithm that sends as NCCL's does.
+/// Returns the name of our algorithm that sends as NCCL's choice does.
 std::string like_nccl(Operation operation, const std::string& chosen) {
   if (operation == Operation::all_to_all) return "pairwise";
   if (operation == Operation::send_receive) return "send_receive";
@@ -23,7 +23,7 @@ std::string like_nccl(Operation operation, const std::string& chosen) {
   return chosen.starts_with("Tree") || chosen.starts_with("NVLSTree") ? "double_tree" : "ring";
 }
 
-/// GB/s of the narrowest link between neighbors of an order.
+/// Returns the GB/s of the narrowest link between neighbors of an order.
 double narrowest(const Network& network, const RingOrder& order) {
   double least = 1e300;
   std::vector<LinkId> route;
@@ -57,20 +57,21 @@ MachineCollectives::OfNccl MachineCollectives::by_nccl(Operation operation, Byte
           expected_us(path, system_, operation, bytes)};
 }
 
-/// The orders in which channels take the devices of a node; none where there is only one way.
+/// Returns the orders in which channels visit the devices of a node; empty if the order of the
+/// ranks is used as it is.
 std::vector<RingOrder> MachineCollectives::orders_of(const std::string& algorithm) const {
   const bool ring = algorithm == "ring", tree = algorithm == "double_tree";
   const bool even = places_.nodes * places_.per_node == places_.ranks && places_.per_node > 1;
   if (!even || (!ring && (!tree || places_.nodes == 1))) return {};
   std::vector<RingOrder> orders = nvlink_rings(network_, places_.per_node);
-  // One order does for what NICs bring, unless its NVLinks are narrower.
+  // One order is enough to use the NICs fully, unless its NVLinks are narrower.
   const double g = places_.per_node;
   const double most = narrowest(network_, orders.front()) * g / (g - 1);
   if (tree || (places_.nodes > 1 && most >= places_.inter)) orders.resize(1);
   return orders;
 }
 
-/// The narrowest link that the last rank sends to the first one on.
+/// Slows down the narrowest link on the route from the last rank to the first.
 void MachineCollectives::slow_down(Wires& wires) const {
   if (slow_link_ == 1 || places_.ranks < 2) return;
   std::vector<std::uint32_t> route;
@@ -119,8 +120,8 @@ SentCollective MachineCollectives::sent(Run run) const {
   check_call(run.algorithm, *algorithm, call, {&cost, 1});
   if (algorithm->plan(call, {&cost, 1}).endpoints > call.ranks)
     throw Error(run.algorithm +
-                " needs servers or switches of its own, which the machine does not have; ask for a "
-                "uniform network");
+                " needs dedicated servers or switches, which the machine does not have; "
+                "use a uniform network instead");
   if (run.groups > 1) {
     const std::uint32_t active = run.flows || run.packets != nullptr ? run.groups : 1;
     auto groups = std::make_unique<Interleaved>(*algorithm, call, run.groups, active);

@@ -30,15 +30,15 @@ class CsvRows {
   void read(const std::string& line, std::vector<MeasuredCollective>& rows) const {
     const std::vector<std::string> cells = csv_cells(line);
     if (cells.size() != heading_.size())
-      throw Error("must have " + std::to_string(heading_.size()) + " cells, has " +
-                  std::to_string(cells.size()));
+      throw Error("must have " + std::to_string(heading_.size()) +
+                  " cells, as the heading has, got " + std::to_string(cells.size()));
     if (!filter_.passes(cells)) return;
     MeasuredCollective row;
     row.operation = read_operation(cells[collective_]);
     if (!read_number(cells[bytes_], row.bytes.count) || !read_number(cells[time_], row.us) ||
         !read_number(cells[gpus_], row.ranks))
       throw Error("bytes, time_us and gpus must be numbers");
-    // An empty cell: one host, or one NVLink domain.
+    // An empty cell means one host, or one NVLink domain.
     if (!cells[nodes_].empty() && !read_number(cells[nodes_], row.nodes))
       throw Error("nodes must be a number, got '" + cells[nodes_] + "'");
     if (row.bytes.count > 0 && row.us > 0 && row.ranks > 0 && row.nodes > 0) rows.push_back(row);
@@ -61,8 +61,8 @@ class PerfRows {
     for (std::string word; words >> word;) cells.push_back(word);
     if (cells.empty()) return;
     if (cells[0][0] == '#') return read_comment(cells);
-    // size count type [redop root] time algbw busbw ...: the time is in the first cell with a
-    // point.
+    // The columns are size count type [redop root] time algbw busbw ...: the time is the first cell
+    // with a decimal point.
     const auto time = std::find_if(cells.begin(), cells.end(), [](const std::string& cell) {
       return cell.find('.') != std::string::npos;
     });
@@ -70,7 +70,7 @@ class PerfRows {
     if (time == cells.end() || !read_number(cells[0], row.bytes.count) ||
         !read_number(*time, row.us))
       return;
-    if (ranks_ == 0) throw Error("lists no ranks above its first size, as nccl-tests does");
+    if (ranks_ == 0) throw Error("must list the ranks before the first size, as nccl-tests does");
     row.ranks = ranks_;
     row.nodes = static_cast<std::uint32_t>(std::max<std::size_t>(1, hosts_.size()));
     if (row.bytes.count > 0 && row.us > 0) rows.push_back(row);
@@ -118,7 +118,7 @@ std::vector<MeasuredCollective> read_measured(std::istream& in, Operation operat
   }
   if (rows.empty())
     throw Error("has no measured collective" +
-                std::string(only.empty() ? "" : " that --only lets through"));
+                std::string(only.empty() ? "" : " that passes --only"));
   return rows;
 }
 

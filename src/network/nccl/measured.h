@@ -1,7 +1,7 @@
 #pragma once
 
-// Measured collectives: the output of nccl-tests, or CSV with the columns collective, bytes, gpus,
-// nodes and time_us (others are for selecting rows). Times are out of place.
+// Reads measured collectives: the output of nccl-tests, or CSV with the columns collective, bytes,
+// gpus, nodes and time_us (other columns serve to select rows). Times are out of place.
 
 #include <iosfwd>
 #include <string>
@@ -19,11 +19,11 @@ struct MeasuredCollective {
   double us = 0;
 };
 
-/// "column=text": rows of a CSV file whose cell holds the text.
+/// "column=text": selects the rows of a CSV file whose cell contains the text.
 using RowFilter = std::vector<std::string>;
 
-/// `operation` is for nccl-tests output that does not name its own. Rows without bytes are left
-/// out. Throws Error, with the line, on what it cannot read, and if no row is left.
+/// `operation` is used for nccl-tests output that does not name its operation. Rows without bytes
+/// are skipped. Throws Error, with the line, if a line cannot be read, and if no row is left.
 std::vector<MeasuredCollective> read_measured(std::istream& in, Operation operation,
                                               const RowFilter& only);
 std::vector<MeasuredCollective> read_measured_file(const std::string& path, Operation operation,

@@ -15,7 +15,7 @@ namespace {
 using namespace nccl;
 
 constexpr std::size_t kLl = 0, kLl128 = 1, kSimple = 2;
-constexpr double kSteps128 = 120.0 / 128;  ///< Data in the lines of LL128.
+constexpr double kSteps128 = 120.0 / 128;  ///< Share of data in the lines of LL128.
 constexpr double kOneNodeTree128 = 7.0 / 9;
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
@@ -24,7 +24,7 @@ constexpr std::size_t index(Enum value) {
   return static_cast<std::size_t>(value);
 }
 
-/// Works out latency and bandwidth of each path.
+/// Computes latency and bandwidth of each path.
 class Tuner {
  public:
   Tuner(Operation operation, const NcclSystem& system)
@@ -102,7 +102,7 @@ class Tuner {
   double latency(NcclAlgorithm algorithm, std::size_t protocol) const {
     const std::size_t within = system_.intra == LinkKind::nvlink ? 0 : 1;
     const double nodes = system_.nodes, levels = std::log2(nodes);
-    // With one device per node a ring's hops are those of a tree, which NCCL measured there.
+    // With one device per node a ring's network hops equal a tree's, which is what NCCL measured.
     const NcclAlgorithm network =
         algorithm == NcclAlgorithm::ring && per_node_ == 1 ? NcclAlgorithm::tree : algorithm;
     const double intra = hop(within, algorithm, protocol);
@@ -126,7 +126,7 @@ class Tuner {
 
   double ring_hops(double intra, double inter, std::size_t protocol) const {
     const bool many = system_.nodes > 1;
-    // A broadcast and a reduce flow along the ring: recalled.
+    // A broadcast and a reduce flow along the ring once: recalled.
     if (operation_ == Operation::broadcast || operation_ == Operation::reduce)
       return intra + (many ? inter : 0);
     const double laps = operation_ == Operation::all_reduce ? 2 : 1;
@@ -142,8 +142,8 @@ class Tuner {
         return ring_bus(protocol) * ranks / steps();
       case NcclAlgorithm::tree:
         return tree_bus(protocol) / 2;
+      // Each rank's port carries the data about once; checked against 275 GB/s on 8 H100.
       case NcclAlgorithm::nvls:
-        // Each rank's port carries the data about once: checked against 275 GB/s on 8 H100.
         return system_.nvls_channels * system_.nvls_channel * kNvlsEfficiency[row_] * (ranks - 1) /
                ranks;
       case NcclAlgorithm::nvls_tree:
@@ -178,11 +178,12 @@ class Tuner {
   const NcclSystem& system_;
   std::size_t row_, column_;
   std::uint32_t per_node_;
-  double network_;  ///< Limit of what the channels carry between nodes.
-  /// What the channels carry in a tree, by whose rule two GB/s of it are one of the result. Between
-  /// two nodes each NIC sends every byte only once, so that twice its bandwidth serves.
+  double network_;  ///< Limit on the bandwidth of all channels between nodes.
+  /// Bandwidth of all channels in a tree; by NCCL's rule, two GB/s of it give one GB/s of the
+  /// result. Between two nodes each NIC sends every byte only once, so that twice its bandwidth
+  /// counts.
   double bus_;
-  double ring_;  ///< In a ring.
+  double ring_;  ///< Bandwidth of all channels in a ring.
 };
 
 }  // namespace
@@ -223,8 +224,8 @@ double estimate_us(const NcclPath& path, const NcclSystem& system, Operation ope
 NcclPath choose_path(Operation operation, const NcclSystem& system, Bytes bytes) {
   const std::vector<NcclPath> paths = nccl_paths(operation, system);
   if (paths.empty())
-    throw Error("NCCL does not tune " + std::string(to_string(operation)) + " of " +
-                std::to_string(system.ranks) + " ranks");
+    throw Error("NCCL has no algorithm to choose for " + std::string(to_string(operation)) +
+                " of " + std::to_string(system.ranks) + " ranks");
   return *std::min_element(paths.begin(), paths.end(), [&](const NcclPath& a, const NcclPath& b) {
     return estimate_us(a, system, operation, bytes) < estimate_us(b, system, operation, bytes);
   });
@@ -238,7 +239,7 @@ double expected_us(const NcclPath& path, const NcclSystem& system, Operation ope
                       operation != Operation::reduce;
   if (!copies) return estimate;
   const double kilobytes = static_cast<double>(bytes.count) / 1e3;
-  // The copy has the speed of the links between devices of one node, whatever the ring waits for.
+  // The copy runs at the speed of the links between devices of one node, whatever limits the ring.
   const double bus = system.own_copy > 0
                          ? system.own_copy
                          : system.channels * std::max(system.channel_intra, system.channel_inter);

@@ -1,13 +1,13 @@
 #pragma once
 
-// How NCCL chooses algorithm, protocol and channels, as pure functions of what it knows of a system
-// (src/graph/tuning.cc of NCCL 2.30.7; older releases have other constants):
+// Models how NCCL chooses algorithm, protocol and channels, as pure functions of its view of a
+// system (src/graph/tuning.cc of NCCL 2.30.7; older releases have other constants):
 //
 //     time = latency + bytes / bandwidth,  the least over (algorithm, protocol)
 //
-// These are estimates that NCCL makes in order to choose. They ignore what a rank copies within its
-// own memory: expected_us() adds that. Without CollNet; PAT only with one device per node, as
-// NCCL by default.
+// These are the estimates that NCCL makes in order to choose. They ignore copies within a rank's
+// own memory, which expected_us() adds. CollNet is not modelled; PAT is considered only with one
+// device per node, as in NCCL by default.
 
 #include <cstdint>
 #include <string_view>
@@ -26,19 +26,20 @@ std::string_view to_string(NcclProtocol protocol);
 
 struct NcclSystem {
   std::int64_t architecture = 90;  ///< 70 is Volta, 80 Ampere, 90 Hopper, 100 Blackwell.
-  bool is_amd = false;             ///< The CPUs; otherwise as Intel's.
+  bool is_amd = false;             ///< AMD CPUs; otherwise Intel's are assumed.
   std::uint32_t ranks = 8;
   std::uint32_t nodes = 1;  ///< Groups of ranks that reach each other without a NIC.
   LinkKind intra = LinkKind::nvlink;
   std::uint32_t channels = 16;
   double channel_intra = 0, channel_inter = 0;  ///< GB/s of one channel.
-  double own_copy = 0;  ///< GB/s of the links between devices of a node; 0: as all channels.
+  /// GB/s of the links between devices of a node; 0: the sum of the channels.
+  double own_copy = 0;
   double graph_latency_us = 0;      ///< The latency of the NICs.
   std::uint32_t nvls_channels = 0;  ///< 0: no NVLink SHARP.
   double nvls_channel = 0;          ///< GB/s of one channel.
 };
 
-/// One way to run a collective.
+/// One combination of algorithm and protocol.
 struct NcclPath {
   NcclAlgorithm algorithm = NcclAlgorithm::ring;
   NcclProtocol protocol = NcclProtocol::simple;
@@ -46,25 +47,25 @@ struct NcclPath {
   double bandwidth = 0;  ///< GB/s of nccl-tests' algbw, before the corrections by size.
 };
 
-/// The ways that NCCL compares; none for all-to-all and send/receive, which it does not tune, and
-/// for one rank. REQUIRES: ranks is a multiple of nodes.
+/// Returns the paths that NCCL compares; empty for one rank, and for all-to-all and send/receive,
+/// which NCCL does not tune. REQUIRES: ranks is a multiple of nodes.
 std::vector<NcclPath> nccl_paths(Operation operation, const NcclSystem& system);
 
-/// NCCL's estimate.
+/// Returns NCCL's own estimate.
 double estimate_us(const NcclPath& path, const NcclSystem& system, Operation operation,
                    Bytes bytes);
 
-/// The path with the least estimate. Throws Error where there is none.
+/// Returns the path with the lowest estimate. Throws Error if there is none.
 NcclPath choose_path(Operation operation, const NcclSystem& system, Bytes bytes);
 
-/// The estimate, and in a ring with protocol Simple also half a step for the part that a rank
-/// copies from its own buffer to its own, and within a node what a pipeline loses between latency
-/// and bandwidth: kOwnCopy and kMixed of constants.h, which are ours.
+/// Returns the estimate plus, for a ring with protocol Simple, half a step for the part that a rank
+/// copies between its own buffers, and within a node the loss of a pipeline between latency and
+/// bandwidth: kOwnCopy and kMixed in constants.h, which are our fits.
 double expected_us(const NcclPath& path, const NcclSystem& system, Operation operation,
                    Bytes bytes);
 
-/// The channels that NCCL's search finds where a rank reaches `gigabytes` GB/s: the greatest speed
-/// of its list that wastes least, then more channels of less each.
+/// The channels that NCCL's search finds for a rank with `gigabytes` GB/s: the greatest speed of
+/// its list that wastes least, then more channels with less each.
 struct NcclChannels {
   std::uint32_t count = 1;
   double each = 0;  ///< GB/s

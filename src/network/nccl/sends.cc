@@ -14,13 +14,15 @@ constexpr double kPeerRate = 25, kPeerRateOfTwo = 44;  ///< GB/s; see peer_rate(
 constexpr double kOwnCopyRate = 100;                   ///< GB/s of a channel; see own_copy_rate().
 constexpr double kLocalChannelRate = 20;               ///< GB/s; see local_peer_rate().
 constexpr std::uint32_t kLocalChannels = 32;           ///< Over NVLink.
-constexpr double kMostOfChannel = 32 * (512 << 10);    ///< Bytes, beyond which there are more.
-constexpr double kDoubledNic = 25;                     ///< GB/s from which NCCL doubles channels.
-/// Latency of each further peer on another node, over that of the first. Ours: 10 H100 nodes have 9
-/// to 12 us of 14 with one GPU a node, and 9 with four; for LL, as much is taken of less.
+/// Bytes per channel; larger messages get more channels.
+constexpr double kMostOfChannel = 32 * (512 << 10);
+constexpr double kDoubledNic = 25;  ///< GB/s from which NCCL doubles a NIC's channels.
+/// Latency of each further peer on another node, relative to the first. Our fit: 10 H100 nodes have
+/// 9 to 12 us of 14 with one GPU per node, and 9 with four; for LL the same share of its lower
+/// latency is used.
 constexpr double kPeer = .65;
 
-/// Bytes in thousands, so that GB/s give microseconds.
+/// Data volumes in kilobytes, so that division by GB/s gives microseconds.
 struct Load {
   double within = 0, across = 0, message = 0;
   double peers = 0;  ///< On other nodes.
@@ -57,7 +59,7 @@ double sends_us(Operation operation, const RankPlaces& places, Bytes bytes) {
   const Load load = load_of(operation, places, static_cast<double>(bytes.count) / 1e3);
   const std::size_t protocol = load.message * 1e3 <= kLeastLlBytes ? 0 : 2;
   const auto hop = [&](std::size_t link) { return nccl::kHopLatency[link][kRing][protocol]; };
-  const double slower = protocol == 0 ? 2 : 1;  // LL sends a flag with each four bytes.
+  const double slower = protocol == 0 ? 2 : 1;  // LL sends a flag with every four bytes.
   double latency = nccl::kBaseLatency[kRing][protocol];
   double within = 0, across = 0;
   if (places.intra > 0) {

@@ -11,7 +11,8 @@ constexpr double kGiga = 1e9;
 constexpr std::int64_t kUnknownArchitecture = 80;
 constexpr std::uint32_t kNvlsChannels = 16, kNvlsChannelsBlackwell = 32;  ///< Recalled.
 
-/// The group of ranks that reach each other without a NIC: a host, or a rack of several.
+/// Returns the group of ranks that reach each other without a NIC: a host, or a rack of several
+/// hosts.
 std::int32_t node_of(const Network& network, std::uint32_t rank) {
   const HostFacts& facts = network.cluster().facts;
   const std::int32_t host = network.host_of(rank);
@@ -20,7 +21,8 @@ std::int32_t node_of(const Network& network, std::uint32_t rank) {
   return host / (facts.devices_per_nvlink_domain / facts.devices_per_host);
 }
 
-/// All NVLinks of a rank's device that lead to a switch, or to another of `ring`.
+/// Returns the bandwidth of all NVLinks of the first rank's device that lead to a switch or to
+/// another device of `ring`.
 double nvlink_of(const Network& network, const std::vector<std::uint32_t>& ring) {
   const Cluster& cluster = network.cluster();
   std::set<std::uint32_t> devices;
@@ -35,7 +37,7 @@ double nvlink_of(const Network& network, const std::vector<std::uint32_t>& ring)
   return sum / kGiga;
 }
 
-/// GB/s of each flow of a ring: all that cross the narrowest link share it.
+/// Returns the GB/s of each flow of a ring: all flows that cross the narrowest link share it.
 double ring_share(const Network& network, const std::vector<std::uint32_t>& ring) {
   std::vector<LinkId> route;
   std::map<LinkId, double> flows;
@@ -51,17 +53,17 @@ double ring_share(const Network& network, const std::vector<std::uint32_t>& ring
   return least;
 }
 
-/// Sets the kind of links within a node, and the bandwidth there with all ranks in a ring.
+/// Sets the kind of links within a node, and their bandwidth with all ranks in a ring.
 void measure_node(const Network& network, const std::vector<std::uint32_t>& ranks,
                   RankPlaces& places) {
-  // NCCL lays several rings over all NVLinks that a device has, whatever else is as near.
+  // NCCL lays several rings over all NVLinks of a device, whatever other links are equally near.
   places.intra = nvlink_of(network, ranks);
   places.kind = places.intra > 0 ? LinkKind::nvlink : LinkKind::pcie;
   if (places.intra <= 0) places.intra = ring_share(network, ranks);
 }
 
-/// Sets the NICs that the ranks of a node use, and their bandwidth; where it has none, as if each
-/// rank had one that gets `share`.
+/// Sets the number and bandwidth of the NICs that the ranks of a node use. If the node has no NIC,
+/// assumes one per rank with bandwidth `share`.
 void measure_nics(const Network& network, double share, std::uint32_t groups, RankPlaces& places) {
   const Cluster& cluster = network.cluster();
   double nics = 0, sum = 0;
@@ -86,7 +88,7 @@ void measure_nics(const Network& network, double share, std::uint32_t groups, Ra
   places.inter = sum * used / nics / kGiga;
 }
 
-/// Whether the first two ranks of a node reach each other over its CPU.
+/// Returns whether the first two ranks of a node reach each other through its CPU.
 bool meet_at_cpu(const Network& network) {
   std::vector<LinkId> route;
   network.route(0, 1, 0, route);
@@ -95,7 +97,8 @@ bool meet_at_cpu(const Network& network) {
   });
 }
 
-/// NCCL lets devices write into each other's memory across a CPU only for a pair on AMD's.
+/// Across a CPU, NCCL lets devices write directly into each other's memory only for a pair on
+/// AMD's.
 bool copies_through_host(const Network& network, const RankPlaces& places) {
   const bool pair = network.cluster().facts.cpu == "amd" && places.per_node <= 2;
   return places.kind == LinkKind::pcie && places.per_node > 1 && !pair && meet_at_cpu(network);
@@ -114,7 +117,7 @@ RankPlaces places_of(const Network& network, std::uint32_t groups) {
     places.per_node = std::max(places.per_node, static_cast<std::uint32_t>(ranks.size()));
   if (places.per_node > 1) measure_node(network, nodes.begin()->second, places);
   if (places.nodes == 1) return places;
-  std::vector<std::uint32_t> firsts;  // Also says where there is no route.
+  std::vector<std::uint32_t> firsts;  // Finding the routes also reports missing ones.
   for (const auto& [node, ranks] : nodes) firsts.push_back(ranks.front());
   measure_nics(network, ring_share(network, firsts), groups, places);
   return places;
@@ -125,9 +128,10 @@ NcclSystem system_of(const Network& network, const RankPlaces& places,
   const HostFacts& facts = network.cluster().facts;
   NcclSystem system;
   system.architecture = facts.architecture.value_or(kUnknownArchitecture);
-  if (!facts.architecture) assumed.push_back("the machine does not state its GPUs: as on Ampere");
+  if (!facts.architecture)
+    assumed.push_back("the machine does not state its GPUs: Ampere is assumed");
   system.is_amd = facts.cpu == "amd";
-  if (facts.cpu.empty()) assumed.push_back("the machine does not state its CPUs: as Intel's");
+  if (facts.cpu.empty()) assumed.push_back("the machine does not state its CPUs: Intel is assumed");
   if (copies_through_host(network, places))
     assumed.push_back(
         "devices meet at a CPU, where NCCL copies through host memory: the links of the machine "
@@ -148,7 +152,7 @@ NcclSystem system_of(const Network& network, const RankPlaces& places,
   system.own_copy = places.per_node > 1 ? places.intra : nvlink_of(network, {0});
   const bool nvls = facts.nvls.value_or(false) && places.kind == LinkKind::nvlink;
   if (!facts.nvls && system.architecture >= 90)
-    assumed.push_back("the machine does not state NVLink SHARP: without it");
+    assumed.push_back("the machine does not state whether it has NVLink SHARP: none is assumed");
   if (nvls && places.per_node > 2) {
     system.nvls_channels = system.architecture >= 100 ? kNvlsChannelsBlackwell : kNvlsChannels;
     system.nvls_channel = (places.nodes == 1 ? places.intra : narrow) / system.nvls_channels;

@@ -8,7 +8,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr Picoseconds kPicoseconds = 1000;  ///< In a nanosecond.
+constexpr Picoseconds kPicoseconds = 1000;  ///< Picoseconds in a nanosecond.
 
 Nanoseconds rounded_up(Picoseconds time) {
   return Nanoseconds((time + kPicoseconds - 1) / kPicoseconds);
@@ -43,7 +43,7 @@ void PacketEngine::take(Nanoseconds now, std::vector<MessageId>& left,
   arrived.insert(arrived.end(), arrived_.begin(), arrived_.end());
   left_.clear();
   arrived_.clear();
-  // Only now nobody asks for them any more.
+  // Ids are reused only from here on, because the caller may have referred to them until take().
   unused_.insert(unused_.end(), free_later_.begin(), free_later_.end());
   free_later_.clear();
 }

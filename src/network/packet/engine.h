@@ -1,7 +1,7 @@
 #pragma once
 
-// The work of Packets; see there. Three files: messages, links and the clock (engine.cc), trains
-// (engine_trains.cc), and what senders do (engine_sender.cc).
+// The implementation of Packets (packets.h). It has three files: messages, links and the clock
+// (engine.cc), trains (engine_trains.cc), and the senders (engine_sender.cc).
 
 #include <memory>
 #include <optional>
@@ -32,17 +32,17 @@ class PacketEngine {
  private:
   static constexpr std::uint32_t kNoMessage = ~std::uint32_t{0};
 
-  /// Messages that use a link, and the one of them that is a train.
+  /// Number of messages that use a link, and the message that runs on it as a train, if any.
   struct OnLink {
     std::uint32_t users = 0, train = kNoMessage, visited = 0;
   };
 
   // Messages.
   void start(MessageId id, Picoseconds now);
-  /// Its round trip on idle links, and the window that fills it.
+  /// Computes the round trip on idle links, and the window that fills it.
   void measure(Sending& one, std::span<const std::uint32_t> links);
   void end(MessageId id, Picoseconds now);
-  /// A message that is done, and of which nothing is under way, gives back its links and its id.
+  /// Releases the links and the id of a message that has ended and has nothing in flight.
   void release(MessageId id);
   void count_missing(const Sending& one);
 
@@ -58,7 +58,7 @@ class PacketEngine {
   void step();
 
   // Trains.
-  /// Trains that run on one of its links go on as packets.
+  /// Breaks up the trains on the message's links into packets.
   void take_links(MessageId id, Picoseconds now);
   std::vector<std::span<const std::uint32_t>> all_links(const Sending& one) const;
   Train train_of(const Sending& one) const;
@@ -68,33 +68,35 @@ class PacketEngine {
   void train_end(MessageId id, Picoseconds now);
   void stop_train(MessageId id);
   void count_train(const Sending& one, std::uint32_t count);
-  /// Puts every packet of a train where it is by now.
+  /// Turns a train into packets, each placed where it is at `now`.
   void break_up(MessageId id, Picoseconds now);
   void put_where_it_is(MessageId id, std::uint32_t seq, const Train& train, Picoseconds now);
 
   // Connections.
-  /// Behind those that are as urgent. pFabric's messages are connections each.
+  /// Inserts the message behind those of the same priority. With pFabric every message has its own
+  /// connection.
   void join_connection(MessageId id);
   double first_window(const Sending& one) const;
-  /// Packets in flight that count against its window: less urgent ones may wait long in a switch.
+  /// Returns the packets in flight that count against the message's window. Less urgent packets do
+  /// not count, as they may wait long in a switch.
   std::uint32_t in_flight(const Sending& one) const;
-  /// Whether only others of its connection keep it from sending.
+  /// Returns whether only other messages of its connection keep it from sending.
   bool is_held(const Sending& one) const;
-  /// The most urgent messages of a connection take what is left of the window.
+  /// Lets the messages of a connection send, the most urgent first, as far as the window allows.
   void go_on(const Connection& connection, Picoseconds now);
   void go_on(MessageId id, Picoseconds now);
 
   // The sender.
   std::uint32_t wire_bytes(const Sending& one, std::uint32_t seq) const;
-  /// The same packets of a message matter little whenever it is sent.
+  /// Marks the same packets of a message as unimportant whenever it is sent.
   bool is_unimportant(const Sending& one, std::uint32_t seq) const;
   std::uint64_t pair_seed(const Sending& one) const;
-  /// The same for the same packet of a message whatever else happens, so that transports and shares
-  /// of loss are compared on like losses.
+  /// Returns a random number that depends only on the message and the packet, so that transports
+  /// and loss rates are compared on the same losses.
   static std::uint32_t luck_of(Sending& one, std::uint32_t seq, bool again);
   std::uint32_t make_packet(MessageId id, std::uint32_t seq, bool again);
   void send(MessageId id, std::uint32_t seq, bool again, Picoseconds now);
-  /// Sends what the window allows, and sees to the timer.
+  /// Sends packets as far as the window allows, and sets the timer.
   void go(MessageId id, Picoseconds now);
   void send_more(MessageId id, Picoseconds now);
   void probe(MessageId id, Picoseconds now);
@@ -124,8 +126,9 @@ class PacketEngine {
   std::vector<OnLink> on_link_;
   std::uint32_t visited_ = 0;
   struct PairState {
-    std::uint32_t messages = 0;              ///< That have begun.
-    std::shared_ptr<Connection> connection;  ///< Of their messages now, or before.
+    std::uint32_t messages = 0;  ///< Messages that have begun.
+    /// Connection of the current messages, or of earlier ones.
+    std::shared_ptr<Connection> connection;
   };
   std::vector<PairState> of_pair_;
   std::vector<Sending> messages_;

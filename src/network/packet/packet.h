@@ -1,6 +1,6 @@
 #pragma once
 
-// A packet under way, and the clock that moves it. Times are whole picoseconds: a packet of 1,500
+// A packet in flight, and the clock that moves it. Times are whole picoseconds: a packet of 1,500
 // bytes takes 1.7 ns over NVLink, which nanoseconds would round by a fifth.
 
 #include <cstdint>
@@ -15,20 +15,22 @@ constexpr std::uint32_t kNoPacket = ~std::uint32_t{0};
 struct Packet {
   enum Flag : std::uint8_t {
     important = 1,
-    marked = 2,   ///< A queue on its way was long.
+    marked = 2,   ///< It met a long queue.
     trimmed = 4,  ///< Its payload was cut.
-    stop = 8,     ///< The receiver has enough.
-    again = 16,   ///< Was sent before.
-    probe = 32,   ///< Asks what is missing.
+    stop = 8,     ///< The receiver has enough data.
+    again = 16,   ///< It is a retransmission.
+    probe = 32,   ///< It asks which packets are missing.
     can_mark = 64,
   };
 
-  std::uint32_t next = kNoPacket;  ///< Behind it in a queue, or among unused ones.
+  std::uint32_t next = kNoPacket;  ///< The next packet in its queue, or in the list of unused ones.
   std::uint32_t flow = 0, seq = 0;
-  std::uint32_t hop = 0;        ///< Into the links of all paths, at the link it waits for or is on.
+  /// Index into the hops of all paths: the link that it waits for or is on.
+  std::uint32_t hop = 0;
   std::uint32_t bytes = 0;      ///< On the wire.
-  std::uint32_t remaining = 0;  ///< Packets that its flow still had to send, it among them.
-  std::uint32_t luck = ~std::uint32_t{0};  ///< A bad link loses those with the least.
+  std::uint32_t remaining = 0;  ///< Packets that its flow still had to send, including this one.
+  /// Random; a bad link loses packets with values below a threshold.
+  std::uint32_t luck = ~std::uint32_t{0};
   Picoseconds sent = 0;
   std::uint8_t queue = 0;  ///< 0 is served first.
   std::uint8_t flags = 0;
@@ -38,7 +40,7 @@ struct Packet {
   void set(Flag flag) { flags |= flag; }
 };
 
-/// Ids of packets that have arrived are used again, the last one first.
+/// Reuses the ids of packets that have arrived, the last released first.
 class PacketPool {
  public:
   std::uint32_t take() {
@@ -62,10 +64,10 @@ class PacketPool {
   std::uint32_t unused_ = kNoPacket;
 };
 
-/// Events in order of time, then of what happens, then of whom it happens to.
+/// Events ordered by time, then by kind, then by id.
 class EventHeap {
  public:
-  /// A probe comes behind data that arrives at the same time.
+  /// A probe comes after data that arrives at the same time.
   enum Kind : std::uint64_t {
     begin,
     arrival,
@@ -125,7 +127,7 @@ class EventHeap {
   }
 
  private:
-  static constexpr std::size_t kChildren = 4;  ///< As wide as a line of the cache.
+  static constexpr std::size_t kChildren = 4;  ///< As wide as a cache line.
   std::vector<Event> heap_;
 };
 

@@ -7,12 +7,13 @@
 namespace foretrace {
 namespace {
 
-/// Rounds that a tensor passes in the half of a collective that adds up, and in the other.
+/// The rounds that a tensor passes through in the reducing half of a collective, and in the other
+/// half.
 struct Halves {
   std::uint32_t adding = 1, other = 1;
 };
 
-/// A server is one round away; in a ring, each part passes all ranks.
+/// A server is one round away. In a ring, each part passes through all ranks.
 Halves halves_of(const Algorithm& algorithm, const Call& call, const Plan& plan) {
   if (plan.lag == 0) return {};
   Halves halves{0, 0};

@@ -1,6 +1,6 @@
 #pragma once
 
-// A collective whose messages are packets, and how long its messages took.
+// Runs collectives whose messages are packets, and measures how long the messages take.
 
 #include <span>
 #include <vector>
@@ -13,33 +13,34 @@ namespace foretrace {
 struct PacketRun {
   Expansion expansion;
   PacketCounts counts;
-  /// How long messages took.
+  /// Times of single messages.
   Nanoseconds mean{0}, median{0}, p99{0};
 };
 
-/// One of several collectives whose packets meet. The share of each message that may be missing: a
-/// message that is added up loses a part of `loss`, others of `pull_loss`, so that what is lost on
-/// all hops of a tensor stays within both.
+/// One of several collectives that share a packet network, with the shares of each message that may
+/// be missing. `loss` and `pull_loss` are divided among the rounds of a tensor, for messages that
+/// are reduced and for others, so that the total loss over all its rounds stays within each.
 struct PacketCollective {
   RoundsOf rounds;
   std::uint8_t queue = 0;
   double loss = 0, pull_loss = 0, unimportant = 0;
 };
 
-/// Throws Error where settings contradict each other. `times` as for run_rounds().
+/// Runs collectives together. Throws Error if settings contradict each other. `times` is as for
+/// run_rounds().
 PacketRun packets_together(const PacketPaths& paths, const PacketSettings& settings,
                            std::span<const PacketCollective> collectives,
                            std::vector<RoundsTimes>& times);
 
-/// One by itself, with the loss that the settings have.
+/// Runs one collective alone, with the loss given in the settings.
 PacketRun packet_on(const PacketPaths& paths, const PacketSettings& settings,
                     const Algorithm& algorithm, const Call& call, LinkCosts costs);
 
-/// The same on a uniform network.
+/// Runs it on a uniform network.
 PacketRun packet_on(const LinkCost& cost, const PacketSettings& settings,
                     const Algorithm& algorithm, const Call& call);
 
-/// Messages that begin at given times, until nothing is under way.
+/// A message that begins at a given time.
 struct TimedMessage {
   PacketMessage message;
   Nanoseconds at{0};

@@ -1,17 +1,17 @@
 #pragma once
 
-// Traffic as packets: queues that fill up, drop and mark; senders that slow down and send again.
+// Traffic as packets: queues that fill up, drop and mark; senders that slow down and retransmit.
 //
-// Every packet has an event for each link that it takes, and one more where it has to wait. A
-// message whose links carry nothing else is a train (train.h): one event, until another message
-// comes to one of its links; then its packets are put where they are by then. So the cost grows
-// with contention and not with bytes.
+// Every packet has an event for each link on its path, and one more if it has to wait. A message
+// that is alone on its links runs as a train (train.h): one event for all its packets until another
+// message comes to one of these links; the packets are then placed where they are at that time. The
+// cost therefore grows with contention, not with bytes.
 //
-// Messages from one endpoint to another are one connection: they share a window, of which the most
-// urgent take what there is. A connection on which nothing is under way begins anew.
+// All messages from one endpoint to another use one connection: they share a window, which the most
+// urgent messages use first. An idle connection starts over with its first window.
 //
-// Acknowledgements take the latency of the path, no bandwidth, and are not lost. Packets are
-// stored and forwarded. Everything is a function of the settings and the order of calls.
+// Acknowledgements take the latency of the path, use no bandwidth, and are never lost. Packets are
+// stored and forwarded. Results depend only on the settings and the order of calls.
 
 #include <cstdint>
 #include <memory>
@@ -29,7 +29,7 @@ struct PacketMessage {
   std::uint32_t from = 0, to = 0;
   Bytes bytes{};
   std::uint8_t queue = 0;  ///< 0 to 7; 0 is served first.
-  double loss = 0;         ///< The share that may be missing, where the transport bounds loss.
+  double loss = 0;         ///< The share that may be missing, if the transport bounds loss.
   double unimportant = 0;  ///< The share of its packets that switches may drop early.
 };
 
@@ -37,21 +37,22 @@ using MessageId = std::uint32_t;
 
 class Packets {
  public:
-  /// Throws Error on settings that contradict each other. REQUIRES: `paths` outlives this.
+  /// Throws Error if settings contradict each other. REQUIRES: `paths` outlives this.
   Packets(const PacketPaths& paths, const PacketSettings& settings);
   Packets(Packets&&) noexcept;
   ~Packets();
 
-  /// Times must not go back from call to call. Ids of messages that have arrived are used again.
+  /// REQUIRES: `now` does not decrease from call to call. Ids of messages that have arrived are
+  /// reused.
   MessageId begin(const PacketMessage& message, Nanoseconds now);
 
-  /// The next time up to `limit` at which a message has left its sender or has arrived; nothing
-  /// where none does until then.
+  /// Returns the next time up to `limit` at which a message has left its sender or has arrived;
+  /// nullopt if there is none.
   std::optional<Nanoseconds> next(Nanoseconds limit);
-  /// Appends, in order of time and id, the messages whose last packet was sent for the first time,
-  /// and those that arrived, by `now`.
+  /// Appends the messages whose last packet was first sent by `now`, and those that have arrived by
+  /// `now`, ordered by time and id.
   void take(Nanoseconds now, std::vector<MessageId>& left, std::vector<MessageId>& arrived);
-  /// Until nothing is under way.
+  /// Runs until nothing is in flight.
   void finish();
 
   const PacketCounts& counts() const;

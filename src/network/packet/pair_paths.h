@@ -1,7 +1,8 @@
 #pragma once
 
-// The paths between pairs of endpoints, each found when its first message begins. All lie in one
-// row of hops, each with an end behind its links, so that a packet knows its place by one number.
+// The paths between pairs of endpoints, found when a pair's first message begins. All paths lie in
+// one array of hops, each with an end marker behind its links, so that one index gives the position
+// of a packet.
 
 #include <cstdint>
 #include <span>
@@ -14,14 +15,14 @@ namespace foretrace {
 
 class PairPaths {
  public:
-  /// `all`: every equal path of a pair, or else one. REQUIRES: `paths` outlives this.
+  /// `all`: use every equal path of a pair instead of one. REQUIRES: `paths` outlives this.
   PairPaths(const PacketPaths& paths, bool all) : paths_(paths), all_(all) {}
 
-  /// The number of a pair.
+  /// Returns the number of a pair.
   std::uint32_t between(std::uint32_t from, std::uint32_t to);
   std::uint32_t count(std::uint32_t pair) const { return pairs_[pair].count; }
 
-  /// The first hop of a path.
+  /// Returns the first hop of a path.
   std::uint32_t begin(std::uint32_t pair, std::uint32_t path) const {
     return begins_[pairs_[pair].first + path];
   }

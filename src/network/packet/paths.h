@@ -1,7 +1,7 @@
 #pragma once
 
-// Links as packets see them: which wait in a switch, where they can be dropped, and which wait in
-// their sender, where they cannot.
+// Links as packets see them. Packets wait for a link either in a switch, where they may be dropped,
+// or in their sender, where they may not.
 //
 //     host                    switch                    host
 //     gpu -> pcie -> nic ===> [queue] ===> [queue] ===> nic -> pcie -> gpu
@@ -21,8 +21,9 @@ struct PacketLink {
 
   Bandwidth bandwidth{};
   Nanoseconds latency{0};
-  /// The switch in whose memory packets wait for this link; kLossless: they wait in a host, which
-  /// has room for all and pauses who sends too fast, as PCIe, NVLink and a socket's buffer do.
+  /// The switch in whose memory packets wait for this link. kLossless: they wait in a host, which
+  /// has room for all packets and pauses senders that are too fast, as PCIe, NVLink and a socket's
+  /// buffer do.
   std::uint32_t memory = kLossless;
   bool is_first_hosts = false;  ///< A network cable of the first host: the one that may be bad.
 };
@@ -39,11 +40,11 @@ struct PacketPaths {
   static constexpr std::uint32_t kMostPaths = 64;
 };
 
-/// A cable to each endpoint from one switch. Endpoints from `switches_from` on, which are switches,
-/// limit nothing.
+/// Returns paths through one switch with a cable to each endpoint. Endpoints from `switches_from`
+/// on are switches, which limit nothing.
 PacketPaths uniform_paths(std::uint32_t endpoints, const LinkCost& cost,
                           std::uint32_t switches_from = ~std::uint32_t{0});
-/// REQUIRES: the network outlives the paths. ECMP by `seed`.
+/// REQUIRES: the network outlives the paths. `seed` selects the paths of ECMP.
 PacketPaths paths_of(const Network& network, std::uint64_t seed);
 
 }  // namespace foretrace

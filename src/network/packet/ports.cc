@@ -7,12 +7,12 @@
 namespace foretrace {
 namespace {
 
-/// NDP (Handley et al., SIGCOMM 2017): headers of 64 bytes, which have room of their own.
+/// NDP (Handley et al., SIGCOMM 2017): headers of 64 bytes, which have reserved room.
 constexpr std::uint32_t kHeaderBytes = 64;
-constexpr std::int64_t kHeaderShare = 16;  ///< One part of so many of the buffer; assumed.
+constexpr std::int64_t kHeaderShare = 16;  ///< Headers get 1/16 of the buffer; assumed.
 
-/// RED (Floyd and Jacobson, 1993), the values that they recommend: weight of the average, greatest
-/// probability, greatest threshold over the least.
+/// RED (Floyd and Jacobson, 1993) with the recommended values: weight of the average, maximum drop
+/// probability, and the ratio of the upper to the lower threshold.
 constexpr double kRedWeight = 0.002, kRedMost = 0.1, kRedSpan = 3;
 
 /// pFabric's buffers, in bandwidth-delay products.
@@ -141,7 +141,7 @@ std::uint32_t Ports::pop(Port& port) {
   return id;
 }
 
-/// The earliest packet of the message that has the least left.
+/// Removes the earliest packet of the message with the fewest remaining packets.
 std::uint32_t Ports::pop_shortest(Port& port) {
   auto best = port.shortest.begin();
   for (auto at = best; at != port.shortest.end(); ++at) {
@@ -163,7 +163,7 @@ void Ports::drop(const Packet& packet) {
       Bytes{packet.bytes};
 }
 
-/// Cuts the payload; the header goes first. False where not even that finds room.
+/// Cuts the payload and lets the header go first. Returns false if even the header finds no room.
 bool Ports::cut(const Port& port, Packet& packet) {
   if (!trims_ || packet.has(Packet::trimmed)) return false;
   packet.bytes = std::min(packet.bytes, kHeaderBytes);
@@ -201,7 +201,7 @@ bool Ports::admit(Port& port, std::uint32_t id) {
   return true;
 }
 
-/// A full queue loses its packet with the most left, which may be the one that comes.
+/// A full queue drops the packet whose message has most remaining, which may be the arriving one.
 bool Ports::admit_by_remaining(Port& port, std::uint32_t id) {
   const Packet& packet = packets_[id];
   const auto limit = static_cast<std::int64_t>(kPfabricBuffer * port.rate *

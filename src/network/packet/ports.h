@@ -1,6 +1,6 @@
 #pragma once
 
-// The queues in front of links, and what a switch does with a packet that meets a long one:
+// The queues in front of links, and how a switch treats a packet that meets a long queue:
 //
 //     packet --> room for it?  --> its queue long? --> [0|1|2|3|4|5|6|7] --> link
 //                   | no              | yes               strict priority
@@ -8,9 +8,9 @@
 //            drop, or cut its     mark it; an unimportant
 //            payload ("trim")     one is dropped (K_low)
 //
-// Thresholds are for all queues of a port together: with one for each, less urgent packets would
-// fill the memory unmarked. Memory belongs to a switch: its ports share it. Links of hosts have
-// room for everything.
+// Thresholds apply to all queues of a port together: with one threshold per queue, less urgent
+// packets would fill the memory unmarked. Memory belongs to a switch and is shared by its ports.
+// The links of hosts have unlimited room.
 
 #include <array>
 #include <cstdint>
@@ -23,16 +23,16 @@
 
 namespace foretrace {
 
-/// The fate of packets, on all links.
+/// Counts of what happened to packets, over all links.
 struct PacketCounts {
   std::uint64_t sent = 0, arrived = 0, dropped = 0, lost = 0;  ///< `lost`: by bad links.
   std::uint64_t trimmed = 0, marked = 0, hops = 0, timeouts = 0;
   std::uint64_t in_trains = 0;  ///< Packets that advanced in trains, without an event each.
-  Bytes dropped_important{}, dropped_unimportant{};  ///< With those of bad links.
+  Bytes dropped_important{}, dropped_unimportant{};  ///< Includes losses on bad links.
   Bytes sent_again{};
-  Bytes missing_important{}, missing_unimportant{};  ///< Never delivered, as they may.
-  Bytes deepest{};                                   ///< The longest queue of a port in a switch.
-  Bytes fullest{};                                   ///< The most that a switch held.
+  Bytes missing_important{}, missing_unimportant{};  ///< Never delivered, as the transport allows.
+  Bytes deepest{};                                   ///< The longest queue of a switch port.
+  Bytes fullest{};                                   ///< The most bytes that a switch held.
 };
 
 class Ports {
@@ -40,18 +40,19 @@ class Ports {
   Ports(const PacketPaths& paths, const PacketSettings& settings, bool by_remaining,
         PacketPool& packets, EventHeap& events);
 
-  /// A packet comes to the link that it is to take. False where it is dropped: the caller's again.
+  /// Offers a packet to its next link. Returns false if it is dropped; the caller then owns it
+  /// again.
   bool offer(std::uint32_t id, std::uint32_t link, Picoseconds now);
-  /// Packets that had to make room for others since the last call.
+  /// Packets that were evicted to make room for others since the last call.
   std::vector<std::uint32_t>& evicted() { return evicted_; }
-  /// The link has become free.
+  /// Called when the link has become free.
   void serve(std::uint32_t link, Picoseconds now);
-  /// Whether a bad link loses the packet that it carries.
+  /// Returns whether a bad link loses the packet that it carries.
   bool loses(std::uint32_t link, const Packet& packet) const {
     return ports_[link].is_bad && packet.luck < least_luck_;
   }
 
-  /// For trains: puts a packet where offer() would have it, behind what is there.
+  /// For trains: places a packet where offer() would have, behind the packets already there.
   void place(std::uint32_t id, std::uint32_t link, Picoseconds busy_until);
   void keep_busy(std::uint32_t link, Picoseconds until);
 
@@ -59,7 +60,7 @@ class Ports {
     return ports_[link].free <= now && ports_[link].waiting == 0;
   }
   bool is_bad(std::uint32_t link) const { return ports_[link].is_bad; }
-  /// The round trip of messages over it, for pFabric's buffers.
+  /// Reports the round trip of messages over the link, which sets pFabric's buffers.
   void expect(std::uint32_t link, Picoseconds round_trip);
 
   Picoseconds time_on(std::uint32_t link, std::uint32_t bytes) const {
@@ -107,7 +108,7 @@ class Ports {
   std::uint32_t whole_packet_;
   bool by_remaining_, trims_, is_red_;
   std::int64_t buffer_, port_limit_, drop_at_, header_room_;
-  double least_luck_;  ///< Of packets that bad links do not lose.
+  double least_luck_;  ///< Packets below this value are lost on bad links.
   Draws draws_;
   std::vector<Port> ports_;
   std::vector<std::int64_t> held_;  ///< Bytes, by switch.

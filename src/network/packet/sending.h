@@ -1,7 +1,7 @@
 #pragma once
 
-// The state of one message at both ends. Each packet is acknowledged by itself, so that transports
-// can tell which are missing. Windows and counts are in packets.
+// The state of one message at sender and receiver. Each packet is acknowledged individually, so
+// that transports know which ones are missing. Windows and counts are in packets.
 
 #include <algorithm>
 #include <cstdint>
@@ -24,16 +24,18 @@ class PacketSet {
   std::vector<std::uint64_t> words_;
 };
 
-/// The messages from one endpoint to another share what may be in flight between them.
+/// The messages from one endpoint to another share one window.
 struct Connection {
   Connection(double full, double first) : window(first), threshold(full) {}
 
   double window, threshold;
-  std::uint64_t sent = 0, passed = 0;  ///< Packets that were ever in flight, and no longer are.
-  std::uint64_t recover = 0;           ///< The window shrinks again for losses from here on.
-  double marks = 0, answers = 0, congestion = 0;  ///< DCTCP: of this window; alpha.
+  /// Packets that were ever sent, and packets that are no longer in flight.
+  std::uint64_t sent = 0, passed = 0;
+  std::uint64_t recover = 0;  ///< Only losses of packets from here on shrink the window again.
+  /// DCTCP: counts of the current window; the estimate alpha.
+  double marks = 0, answers = 0, congestion = 0;
   std::uint64_t window_end = 0;
-  Picoseconds smoothed = 0;         ///< Round trip.
+  Picoseconds smoothed = 0;         ///< Smoothed round trip.
   std::vector<std::uint32_t> open;  ///< Messages, the most urgent first.
 };
 
@@ -41,32 +43,35 @@ struct Sending {
   // The message.
   std::uint32_t from = 0, to = 0;
   std::int64_t bytes = 0;
-  std::uint32_t packets = 0, slice = 0, last = 0;  ///< Payload of a packet, and of the last one.
+  /// Payload bytes of a packet, and of the last packet.
+  std::uint32_t packets = 0, slice = 0, last = 0;
   std::uint8_t queue = 0;
-  std::int64_t needed = 0;  ///< Bytes that do, as the rest may be lost.
-  double unimportant = 0;   ///< Share of its packets.
+  std::int64_t needed = 0;  ///< Bytes that suffice, as the rest may be lost.
+  double unimportant = 0;   ///< Share of its packets that are unimportant.
 
-  std::uint64_t luck = 0;  ///< Of this message among those of its pair; seeds that of packets.
+  /// Seeds the random numbers of its packets; differs among the messages of a pair.
+  std::uint64_t luck = 0;
   std::uint32_t resent = 0;
 
   // Its paths.
   std::uint32_t pair = 0;  ///< See PairPaths.
   std::uint32_t paths = 1, first_path = 0;
-  Picoseconds round_trip = 0;  ///< Without waiting in queues.
-  Picoseconds back = 0;        ///< How long an acknowledgement takes.
-  double full_window = 0;      ///< A round trip of packets at the rate of the narrowest link.
+  Picoseconds round_trip = 0;  ///< On idle links.
+  Picoseconds back = 0;        ///< Time of an acknowledgement on its way back.
+  /// The packets that fill a round trip at the rate of the narrowest link.
+  double full_window = 0;
 
   // The sender.
   std::shared_ptr<Connection> connection;
-  std::uint32_t next = 0;       ///< The first that was never sent.
-  std::uint32_t base = 0;       ///< All before it are acknowledged.
-  std::uint32_t highest = 0;    ///< One past the highest that is acknowledged.
-  std::uint32_t looked_at = 0;  ///< Those before it were searched for gaps.
+  std::uint32_t next = 0;       ///< The first packet that was never sent.
+  std::uint32_t base = 0;       ///< All packets before it are acknowledged.
+  std::uint32_t highest = 0;    ///< One past the highest acknowledged packet.
+  std::uint32_t looked_at = 0;  ///< All packets before it were searched for gaps.
   std::uint32_t in_flight = 0;
-  std::uint32_t timeouts = 0;  ///< In a row.
-  std::uint32_t cut = 0;       ///< Packets that came without payload.
+  std::uint32_t timeouts = 0;  ///< Consecutive timeouts.
+  std::uint32_t cut = 0;       ///< Packets that arrived without payload.
   Picoseconds deadline = 0;
-  std::vector<std::uint32_t> again;  ///< To be sent again, from `again_at` on.
+  std::vector<std::uint32_t> again;  ///< Packets to retransmit, from index `again_at` on.
   std::uint32_t again_at = 0;
   PacketSet acknowledged, outstanding;
 
@@ -76,19 +81,20 @@ struct Sending {
 
   // The run.
   Picoseconds begun = 0;
-  std::uint32_t under_way = 0;  ///< Packets and acknowledgements.
+  std::uint32_t under_way = 0;  ///< Packets and acknowledgements in flight.
   bool stopped = false;         ///< The sender knows that the receiver has enough.
   bool has_left = false, has_ended = false, has_timer = false, is_train = false;
   bool uses_links = false;
   bool wants_probe = false;
-  std::uint32_t probes = 0;  ///< Those under way.
-  /// The probes ask for packets before `probed`, unless sent again from `probed_again` on.
+  std::uint32_t probes = 0;  ///< Probes in flight.
+  /// The probes ask about packets before `probed`, except those queued for retransmission at index
+  /// `probed_again` or later.
   std::uint32_t probed = 0, probed_again = 0;
 
   std::uint32_t payload(std::uint32_t seq) const { return seq + 1 == packets ? last : slice; }
   bool has_more() const { return again_at < again.size() || next < packets; }
 
-  /// A packet no longer counts as being in flight, for it arrived or was lost.
+  /// Removes a packet from those in flight because it arrived or was lost.
   void settle(std::uint32_t seq) {
     if (!outstanding.has(seq)) return;
     outstanding.remove(seq);
@@ -99,15 +105,15 @@ struct Sending {
     settle(seq);
     again.push_back(seq);
   }
-  /// Settles the packets that at least `distance` later ones have overtaken, calling lost(seq) for
-  /// each. Each is looked at once: one that is lost again is left to the timer.
+  /// Calls lost(seq) for each packet in flight that at least `distance` later ones have overtaken.
+  /// Each packet is examined once; if a retransmission is lost too, only the timer repairs it.
   template <class Lost>
   void find_gaps(std::uint32_t distance, const Lost& lost) {
     for (; looked_at + distance < highest; ++looked_at) {
       if (!acknowledged.has(looked_at) && outstanding.has(looked_at)) lost(looked_at);
     }
   }
-  /// All that is not acknowledged is sent again.
+  /// Schedules all unacknowledged packets for retransmission.
   void send_all_again() {
     again.clear();
     again_at = 0;
@@ -117,9 +123,9 @@ struct Sending {
     looked_at = next;
     connection->recover = connection->sent;
   }
-  /// The answer to a probe is there, and with the last of them the BITMAP: packets sent before the
-  /// probes that are not acknowledged are lost. While there are packets that were never sent, those
-  /// go first.
+  /// Handles the answer to a probe. The last answer brings the BITMAP: packets sent before the
+  /// probes that are not acknowledged are lost. They are retransmitted only once every packet was
+  /// sent for the first time.
   void take_bitmap() {
     if (--probes > 0) return;
     PacketSet later;

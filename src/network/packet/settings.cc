@@ -10,7 +10,7 @@ namespace {
 
 constexpr Bytes kDctcpThreshold{65 * 1500};
 constexpr Bandwidth kDctcpRate{1.25e9};
-/// Marks have to come before drops: at a quarter of the buffer at most. Assumed.
+/// Marks must come before drops: at a quarter of the buffer at most. Assumed.
 constexpr std::int64_t kLeastRoom = 4;
 
 }  // namespace
@@ -20,31 +20,31 @@ void PacketSettings::describe(Fields& fields) {
   for (const TransportEntry& entry : transports()) names.push_back(entry.name);
   fields.choice(
       "transport", transport, names,
-      "How hosts send: reliable (as TCP), dctcp, pfabric, or bounded: a part may be lost");
+      "How hosts send: reliable (like TCP), dctcp, pfabric, or bounded (a part may be lost)");
   fields.choice("queue", queue, {"drop_tail", "red", "trim"},
                 "What a full queue does: drop_tail; red: drops early, at random; trim: cuts the "
                 "payload and forwards the header first");
   fields.bytes("slice", slice, "Payload of a packet: 1500B, 9000B, at most 64KiB", Bytes{256});
   fields.bytes("header", header,
-               "Bytes that a packet adds on the wire; 0B where bandwidths are of payload, as those "
+               "Bytes that a packet adds on the wire; 0B if bandwidths are payload rates, as those "
                "of the built-in machines are");
   fields.bytes("buffer", buffer,
                "Memory of a switch, shared by its ports; 0B: without limit, and then nothing is "
                "dropped or marked (16 MB: Mellanox SN2100)");
-  fields.bytes("port_buffer", port_buffer, "At most so much of it for one port; 0B: all of it");
+  fields.bytes("port_buffer", port_buffer, "Limit of that memory for one port; 0B: all of it");
   fields.bytes(
       "mark_at", mark_at,
-      "Packets are marked in queues of so much (DCTCP's K); 0B: 65 packets of 1,500 bytes "
+      "Queue length from which packets are marked (DCTCP's K); 0B: 65 packets of 1,500 bytes "
       "at 10 Gb/s, in proportion to the rate, but at most a quarter of the buffer (assumed)");
   fields.bytes("drop_at", drop_at,
-               "Unimportant packets are dropped in queues of so much; 0B: 20 packets (assumed)");
-  fields.flag("spray", spray, "Packets of a message take all equal paths in turn, not one");
+               "Queue length from which unimportant packets are dropped; 0B: 20 packets (assumed)");
+  fields.flag("spray", spray, "Packets of a message take all equal paths in turn instead of one");
   fields.number("link_loss", link_loss,
                 "Share of packets that network cables of the first host lose at random", 0, .5);
   fields.time("timeout", timeout, "Least time until a reliable transport sends again", 1us);
   fields.integer(
       "first_window", first_window,
-      "Packets that a connection begins with, and then doubles in each round trip: 10 for "
+      "Window of a new connection in packets, doubled in each round trip: 10 for "
       "TCP (RFC 6928); 0: as many as fill a round trip, which pfabric always begins with",
       0, 1'000'000);
   fields.number("unimportant", unimportant,

@@ -15,7 +15,7 @@ Train::Train(const Ports& ports, std::span<const std::span<const std::uint32_t>>
     fits_ = fits_ && path.size() == hops_;
     for (std::size_t i = 0; i < path.size() && fits_; ++i) {
       const Picoseconds time = ports.time_on(path[i], shape.whole);
-      // A link that not all paths have must be no slower than those before it.
+      // A link that not all paths share must be no slower than the links before it.
       const bool is_shared = std::ranges::all_of(
           paths, [&](const auto& other) { return i < other.size() && other[i] == path[i]; });
       if (is_shared) slowest = std::max(slowest, time);
@@ -44,7 +44,7 @@ Picoseconds Train::starts(std::uint32_t k, std::size_t hop) const {
   return std::max(begun_ + static_cast<Picoseconds>(k) * at.slowest, enters(k)) + at.before;
 }
 
-/// Behind the one before it, which is whole.
+/// The last packet follows the packet before it, which has full size.
 Picoseconds Train::last_starts(std::size_t hop) const {
   const std::uint32_t k = shape_.packets - 1;
   Picoseconds start = enters(k);

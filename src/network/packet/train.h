@@ -1,7 +1,8 @@
 #pragma once
 
-// The packets of a message that has its links to itself: when each is where, without an event for
-// each. Packets of one size through empty links in a row: packet k starts on link h at
+// The packets of a message that is alone on its links: the position of each packet at any time,
+// without an event for each. Packets of one size pass through empty links in sequence: packet k
+// starts on link h at
 //
 //     max(begun + k M_h, entered(k)) + P_h
 //
@@ -9,7 +10,7 @@
 //     M_h         the longest transmission up to h, so that each is M_h behind the one before
 //     entered(k)  with W packets in the window: when packet k - W is acknowledged
 //
-// The last packet may be shorter; it leaves each link no earlier than the one before it.
+// The last packet may be shorter; it leaves each link no earlier than the packet before it.
 
 #include <cstdint>
 #include <span>
@@ -26,20 +27,21 @@ class Train {
     std::uint32_t packets = 0, whole = 0, last = 0;  ///< Bytes on the wire.
     std::uint32_t window = 0, first_path = 0;
   };
-  /// All paths take as long. REQUIRES: fits().
+  /// REQUIRES: fits(), before any other function is used. All paths take equally long.
   Train(const Ports& ports, std::span<const std::span<const std::uint32_t>> paths,
         const Shape& shape, Picoseconds begun);
 
-  /// Whether no packet of it has to wait for another one of a sprayed message, and the window is
-  /// wide enough.
+  /// Returns whether the window is wide enough and no packet of a sprayed message has to wait for
+  /// another of its packets.
   bool fits() const { return fits_; }
 
   Picoseconds enters(std::uint32_t k) const;
   Picoseconds starts(std::uint32_t k, std::size_t hop) const;
-  Picoseconds leaves(std::uint32_t k, std::size_t hop) const;  ///< Its last bit.
+  /// When its last bit leaves the link.
+  Picoseconds leaves(std::uint32_t k, std::size_t hop) const;
   Picoseconds arrives(std::uint32_t k) const;
   Picoseconds acknowledged(std::uint32_t k) const { return arrives(k) + back_; }
-  /// How many have arrived, or are acknowledged, by then; at most all but the last.
+  /// Returns how many packets have been acknowledged by `now`; the last packet is not counted.
   std::uint32_t acknowledged_by(Picoseconds now) const;
 
   std::size_t hops() const { return hops_; }
@@ -62,7 +64,7 @@ class Train {
   std::size_t hops_;
   Picoseconds begun_, back_ = 0, whole_time_ = 0, slowest_ = 0;
   bool fits_ = true;
-  std::vector<Hop> hops_of_;  ///< Path by path.
+  std::vector<Hop> hops_of_;  ///< Indexed path by path.
 };
 
 }  // namespace foretrace

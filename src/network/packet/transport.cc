@@ -10,7 +10,7 @@ namespace foretrace {
 namespace {
 
 constexpr double kDctcpGain = 1.0 / 16;  ///< g, as in the paper.
-constexpr double kSmoothing = 0.125;     ///< Of round trips, as in TCP (RFC 6298).
+constexpr double kSmoothing = 0.125;     ///< Weight of a new round trip, as in TCP (RFC 6298).
 constexpr double kLeastWindow = 1;
 constexpr std::uint32_t kMostDoublings = 6;  ///< Assumed.
 

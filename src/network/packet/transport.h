@@ -1,7 +1,7 @@
 #pragma once
 
-// How a host sends: when its window grows and shrinks, what counts as lost, what is sent again. One
-// file for each in transports/; the list is transports.def.
+// How a host sends: when its window grows and shrinks, which packets count as lost, and which are
+// retransmitted. Each transport is one file in transports/; the list is transports.def.
 
 #include <memory>
 #include <string_view>
@@ -12,29 +12,30 @@
 
 namespace foretrace {
 
-/// Stateless, but for the settings.
+/// Stateless, except for the settings.
 class Transport {
  public:
   virtual ~Transport() = default;
 
   struct Traits {
-    bool is_marked = false;     ///< Long queues mark its packets.
-    bool by_remaining = false;  ///< Switches serve the shortest message first (pFabric).
-    bool bounds_loss = false;   ///< A part of a message may be missing.
+    bool is_marked = false;  ///< Switches mark its packets in long queues.
+    /// Switches serve the message with the least remaining first (pFabric).
+    bool by_remaining = false;
+    bool bounds_loss = false;  ///< A part of a message may be missing.
   };
   virtual Traits traits() const = 0;
 
-  /// A packet is acknowledged for the first time. `marked`: it met a long queue.
+  /// Called when a packet is acknowledged for the first time. `marked`: it met a long queue.
   virtual void acknowledged(Sending& sending, bool marked) const = 0;
-  /// A packet came without payload.
+  /// Called when a packet arrived without its payload.
   virtual void came_cut(Sending& sending, std::uint32_t seq) const = 0;
-  /// Nothing was heard for patience(): by default all that is missing is sent again, with one
-  /// packet at first.
+  /// Called when nothing was heard for patience(). By default all missing packets are
+  /// retransmitted, starting with a window of one packet.
   virtual void silent(Sending& sending) const;
   virtual Picoseconds patience(const Sending& sending) const = 0;
 };
 
-/// Waits as TCP does: the timeout of the settings at least, doubled each time.
+/// Waits as TCP does: at least the timeout of the settings, doubled after each timeout.
 class TimedTransport : public Transport {
  public:
   explicit TimedTransport(const PacketSettings& settings)
@@ -49,28 +50,29 @@ struct TransportEntry {
   std::string_view name, summary;
   std::unique_ptr<Transport> (*make)(const PacketSettings& settings);
 };
-/// One per line of transports.def, sorted.
+/// One entry per line of transports.def, sorted.
 const std::vector<TransportEntry>& transports();
-/// Throws Error with the list and the nearest.
+/// Throws Error with the list and the nearest name.
 const TransportEntry& find_transport(std::string_view name);
 
-/// The sender hears of a packet: counts it, learns the round trip, and asks the transport what
-/// follows.
+/// Handles an acknowledgement at the sender: counts the packet, updates the round trip, and lets
+/// the transport react.
 void take_acknowledgement(const Transport& transport, Sending& sending, const Packet& packet,
                           Picoseconds now);
 
-/// Additive increase, and halving when packets are lost (Reno), which several transports build on.
+/// Additive increase (Reno), which several transports build on.
 void grow_window(Sending& sending);
-/// At most once for the packets that were in flight when the first loss of a window was noticed.
+/// Multiplies the window by `factor`, at most once for all packets in flight when the first loss of
+/// a window was noticed.
 void shrink_window(Sending& sending, double factor);
 /// DCTCP (Alizadeh et al., SIGCOMM 2010): the window shrinks by half the share of marked packets.
 void follow_marks(Sending& sending, bool marked);
-/// Begins again with one packet, as nothing is heard of any.
+/// Starts over with a window of one packet, because nothing is heard of any packet.
 void restart_window(Sending& sending);
-/// At least `least`, doubled with each timeout in a row.
+/// Returns `least`, doubled with each consecutive timeout.
 Picoseconds backed_off(const Sending& sending, Picoseconds least);
 
-/// As TCP: gaps of three packets, and timeouts, have packets sent again.
+/// As in TCP, a packet is retransmitted once three later ones have arrived, or after a timeout.
 constexpr std::uint32_t kDuplicates = 3;
 void repair_gaps(Sending& sending);
 

@@ -17,7 +17,7 @@ RateCurve scaled_curve(RateCurve curve, double factor) {
   return curve;
 }
 
-/// With a corner where it reaches 1.
+/// Caps a curve at 1, with a corner where it reaches 1.
 RateCurve capped_curve(const RateCurve& curve) {
   RateCurve capped;
   double before_nodes = 0, before = 0;
@@ -71,19 +71,19 @@ RateCurve objective_curve(const JobNow& now, const std::string& objective, Nanos
   if (objective == "throughput") return job.rates;
   if (objective == "price") {
     if (!std::isfinite(job.value) || job.value <= 0)
-      throw Error("objective: price needs a value of job " + job.name);
+      throw Error("objective: price needs a value for job " + job.name);
     return scaled_curve(job.rates, job.value);
   }
   if (objective == "speedup") {
     const double one = job.rates.at(1);
     if (one <= 0)
       throw Error("objective: speedup must be bounded; job " + job.name +
-                  " does nothing on one node");
+                  " processes no samples on one node");
     return scaled_curve(job.rates, 1 / one);
   }
   if (job.deadline <= 0ns || job.samples <= 0)
-    throw Error("objective: deadline needs a deadline and samples of job " + job.name);
-  // A job that is late already counts by the rate that one second would need.
+    throw Error("objective: deadline needs a deadline and samples for job " + job.name);
+  // A job that is already late counts with the rate that it would need to finish within one second.
   const double left = std::max(1., in_seconds(job.deadline - time));
   const double needed = std::max(1e-9, job.samples - now.done) / left;
   return capped_curve(scaled_curve(job.rates, 1 / needed));
@@ -113,7 +113,7 @@ double value_of(const AllocationProblem& problem, const std::vector<std::int64_t
 
 NodeShares allocate_by_knapsack(const AllocationProblem& problem) {
   const auto budget = static_cast<std::size_t>(problem.nodes);
-  // By nodes spent on the jobs so far: value, and minus the nodes that change hands.
+  // By nodes spent on the jobs so far: the value, and minus the number of nodes that change hands.
   using Worth = std::pair<double, std::int64_t>;
   std::vector<Worth> best(budget + 1, {0, 0}), next(budget + 1);
   std::vector<std::vector<std::int64_t>> chosen(problem.jobs.size());

@@ -19,7 +19,7 @@ namespace {
 constexpr std::int32_t kMostNodes = 10'000'000;
 constexpr Nanoseconds kForever = Nanoseconds::max();
 
-/// A job on a node.
+/// The time that a job occupies a node.
 struct Busy {
   std::int32_t node = 0;
   Nanoseconds begin{0}, end{0};
@@ -48,7 +48,7 @@ class Lines {
   std::string path_;
 };
 
-/// Names of nodes by their first appearance.
+/// Numbers node names in order of first appearance.
 class NodeNames {
  public:
   std::int32_t id(const std::string& name) {
@@ -73,7 +73,7 @@ Nanoseconds from_seconds(double value) {
   return Nanoseconds(std::llround(std::clamp(value, -kMost, kMost) * 1e9));
 }
 
-/// Events between the first and the last change: nodes that no job is on are idle.
+/// Returns the events between the first and the last change: nodes without a job are idle.
 NodeLog idle_of(std::int32_t nodes, std::vector<Busy> busy, const std::string& path) {
   if (busy.empty()) throw Error(path + ": must have a job that ran on a node");
   std::ranges::sort(busy, {}, [](const Busy& one) { return std::tuple(one.node, one.begin); });
@@ -107,7 +107,7 @@ NodeLog idle_of(std::int32_t nodes, std::vector<Busy> busy, const std::string& p
   return log;
 }
 
-/// "2021-02-10T20:21:15"; nothing for words such as Unknown.
+/// Parses "2021-02-10T20:21:15"; returns nullopt for words such as Unknown.
 std::optional<Nanoseconds> time_in(const std::string& text) {
   std::istringstream in(text);
   int parts[6] = {};
@@ -125,7 +125,7 @@ std::optional<Nanoseconds> time_in(const std::string& text) {
          std::chrono::seconds(parts[5]);
 }
 
-/// "nid[001-003,7],login1" -> nid001, nid002, nid003, nid7, login1.
+/// Expands "nid[001-003,7],login1" to nid001, nid002, nid003, nid7, login1.
 std::vector<std::string> expanded(const std::string& list) {
   std::vector<std::string> names;
   for (std::size_t at = 0; at < list.size();) {
@@ -186,7 +186,7 @@ NodeLog read_node_events(const std::string& path) {
     log.events.push_back(std::move(event));
   }
   log.nodes = names.count();
-  if (log.nodes == 0) throw Error(path + ": must have a node");
+  if (log.nodes == 0) throw Error(path + ": must name at least one node");
   return log;
 }
 
@@ -204,10 +204,10 @@ NodeLog read_sacct(const std::string& path) {
   while (lines.next()) {
     const std::vector<std::string> cells = split(lines.text, '|');
     if (cells.size() <= std::max({id, start, end, list})) lines.refuse("must have all columns");
-    // Steps run inside of their jobs.
+    // Steps run inside their jobs.
     if (cells[id].find('.') != std::string::npos) continue;
     const auto begin = time_in(cells[start]);
-    if (!begin || cells[list] == "None assigned") continue;  // Never ran.
+    if (!begin || cells[list] == "None assigned") continue;  // The job never ran.
     const Nanoseconds stop = time_in(cells[end]).value_or(kForever);
     if (stop < *begin) lines.refuse("must not end before it starts");
     if (stop == *begin) continue;
@@ -253,12 +253,12 @@ NodeLog read_swf(const std::string& path) {
       most_nodes > 0 && most_processors > most_nodes ? most_processors / most_nodes : 1;
   double all = most_nodes > 0 ? most_nodes : most_processors;
   if (all < 1 || all > kMostNodes)
-    throw Error(path + ": must say how many nodes there are: ; MaxNodes: 128");
+    throw Error(path + ": must state the number of nodes in a line such as ; MaxNodes: 128");
   std::ranges::stable_sort(rows, {}, &Row::begin);
   std::set<std::int32_t> free;
   for (std::int32_t node = 0; node < static_cast<std::int32_t>(all); ++node) free.insert(node);
   std::vector<Busy> busy;
-  std::multimap<Nanoseconds, std::size_t> ends;  // Places in `busy`.
+  std::multimap<Nanoseconds, std::size_t> ends;  // The values are indices into `busy`.
   for (const Row& row : rows) {
     while (!ends.empty() && ends.begin()->first <= row.begin) {
       free.insert(busy[ends.begin()->second].node);

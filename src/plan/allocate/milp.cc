@@ -1,7 +1,7 @@
-// The integer program of planning nodes, with one number of nodes for each job. By job j: C nodes
-// now, u and d whether it gains or loses nodes, y whether it has none, points (N_i, O_i) of its
-// curve with weights w_i of which two neighbors may be used, by segments s_i.
-//
+// The integer program of node allocation, which chooses one number of nodes for each job. For each
+// job j, C is its current nodes, u and d say whether it gains or loses nodes, and y whether it has
+// none. Its curve has points (N_i, O_i) with weights w_i; only two neighboring weights may be used,
+// which the segments s_i enforce.
 //     n = sum_i N_i w_i,  sum_i w_i = 1,  w_i <= s_{i-1} + s_i,  sum_i s_i = 1
 //     least (1 - y) <= n <= most (1 - y)
 //     n <= C + (M - C) u,   n >= (C + 1) u

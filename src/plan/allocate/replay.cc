@@ -6,12 +6,12 @@
 namespace foretrace {
 namespace {
 
-/// A job that runs.
+/// A running job and its progress.
 struct Running {
   const ElasticJob* job;
   std::vector<std::int32_t> nodes{};
   double rate = 0;  ///< Samples a second.
-  double owed = 0;  ///< Samples that the last decision cost.
+  double owed = 0;  ///< Samples lost to the last decision.
   double done = 0;
 };
 
@@ -55,7 +55,7 @@ class AllocationReplayer {
     time_ = time;
   }
 
-  /// A job that loses nodes stops once for all of them.
+  /// A job that loses several nodes at once stops only once.
   void take(const std::vector<std::int32_t>& nodes) {
     for (const std::int32_t node : nodes) idle_ -= std::exchange(idle_at(node), 0);
     for (Running& one : running_) {
@@ -67,7 +67,7 @@ class AllocationReplayer {
     }
   }
 
-  /// Work beyond its end, until the event that shows it, does not count.
+  /// Work beyond the job's end is not counted; the end is noticed at the next event.
   bool is_done(const Running& one) {
     const bool done = one.job->samples > 0 && one.done >= one.job->samples;
     if (done) ++replay_.done, replay_.samples -= one.done - one.job->samples;
@@ -89,7 +89,7 @@ class AllocationReplayer {
           objective_curve(problem.jobs.back(), policy_.objective, time_ - start_));
     }
     const NodeShares answer = policy_.allocate(problem);
-    std::vector<char> is_taken = is_idle_;  // Idle nodes that are still to give.
+    std::vector<char> is_taken = is_idle_;  // Idle nodes that are still to be assigned.
     for (std::size_t j = 0; j < running_.size(); ++j) {
       Running& one = running_[j];
       const auto wanted = static_cast<std::size_t>(answer.nodes[j]);
@@ -120,7 +120,7 @@ class AllocationReplayer {
     replay_.left = running_.size() + waiting_.size() - next_;
     if (time <= 0) return replay_;
     replay_.mean_nodes = node_seconds_ / time;
-    // As many jobs as ran on average, each with an equal share of the nodes.
+    // Baseline: the average number of running jobs, each with an equal share of the nodes.
     const double jobs = share_seconds_ / time;
     if (jobs > 0 && !waiting_.empty()) {
       double rate = 0;
@@ -135,7 +135,8 @@ class AllocationReplayer {
   const AllocationPolicy& policy_;
   std::vector<char> is_idle_;  ///< By node.
   std::int64_t idle_ = 0;
-  std::vector<const ElasticJob*> waiting_;  ///< By arrival; those before `next_` were admitted.
+  /// In order of arrival; jobs before `next_` were admitted.
+  std::vector<const ElasticJob*> waiting_;
   std::size_t next_ = 0;
   std::vector<Running> running_;
   Nanoseconds start_{0}, time_{0};

@@ -10,9 +10,9 @@
 namespace foretrace {
 namespace {
 
-/// Schedules with a flush, so that training is the same with each. 0 chunks: 1F1B with any number.
-/// Schedules that go both ways need an even number of stages, and DualPipe twice as many
-/// micro-batches, an even number.
+/// Schedules with a flush, which all train the same. `chunks` 0 stands for 1F1B with any number of
+/// chunks. Schedules that go both ways need an even number of stages; DualPipe also needs an even
+/// number of micro-batches, at least twice the stages.
 struct PlannedSchedule {
   const char* name;
   std::int64_t chunks;
@@ -41,7 +41,7 @@ class Enumeration {
     for (const std::string& name : space.fixed) {
       const std::vector<std::string>& searched = searched_settings();
       if (std::ranges::find(searched, name) == searched.end())
-        throw Error("--fix: must be of " + joined(searched) + ", got " + name);
+        throw Error("--fix: must be one of " + joined(searched) + ", got " + name);
     }
     std::vector<std::string> names;
     for (const PlannedSchedule& one : kPlannedSchedules) names.emplace_back(one.name);
@@ -61,8 +61,8 @@ class Enumeration {
   }
 
  private:
-  /// The values that are searched, or the one value that is fixed; nothing where that does not
-  /// divide.
+  /// Returns the searched values, or only the fixed value if the setting is fixed; empty if that
+  /// value is not among the searched ones.
   std::vector<std::int64_t> of(const char* name, std::int64_t value,
                                std::vector<std::int64_t> searched) {
     if (!space_.fixed.contains(name)) return searched;
@@ -78,7 +78,7 @@ class Enumeration {
     return joined(texts);
   }
 
-  /// Remembers the constraint that lets the fewest layouts through: the last one has the say.
+  /// Remembers the constraint to report if no layout is left: the one that the search reached last.
   void took(int order, const std::string& what) {
     if (order < taken_at_) return;
     taken_at_ = order, taken_by_ = what;
@@ -89,7 +89,7 @@ class Enumeration {
          of("pp", base_.pipeline, divisors(gpus / tensor / context))) {
       const std::int64_t data = gpus / tensor / context / pipeline;
       if (space_.fixed.contains("dp") && data != base_.data) {
-        took(0, "tp x pp x dp x cp must be the GPUs, " + std::to_string(gpus));
+        took(0, "tp x pp x dp x cp must be equal to the number of GPUs, " + std::to_string(gpus));
         continue;
       }
       for (const std::int64_t expert : of("ep", base_.expert, divisors(data * context * tensor))) {
@@ -188,7 +188,7 @@ class Enumeration {
   std::int64_t layers_;
   std::vector<Candidate> found_;
   int taken_at_ = -1;
-  std::string taken_by_ = "there must be a count of GPUs";
+  std::string taken_by_ = "a count of GPUs must be given";
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 
-// The layouts of a space, each in a few bytes: a space may have millions.
+// The layouts of a space, each stored in a few bytes, because a space may have millions.
 
 #include <cstdint>
 #include <vector>
@@ -18,10 +18,10 @@ struct Candidate {
   std::int64_t devices() const { return std::int64_t{1} * tensor * pipeline * data * context; }
 };
 
-/// Sets what is searched; all else stays.
+/// Sets the searched settings and leaves all others unchanged.
 void set_layout(const Candidate& candidate, Layout& layout);
 
-/// In the order of all_layouts(). Throws Error if there are none.
+/// Returns the candidates in the order of all_layouts(). Throws Error if there are none.
 std::vector<Candidate> candidates_of(const PlanSpace& space);
 
 }  // namespace foretrace

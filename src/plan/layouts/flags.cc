@@ -22,7 +22,7 @@ class Flags {
   std::vector<std::string> flags_;
 };
 
-/// Megatron-LM interleaves by the number of chunks alone.
+/// Megatron-LM selects interleaving by the number of chunks alone.
 bool megatron_runs(const Layout& layout) {
   return layout.pipeline == 1 || layout.schedule == "1f1b" || layout.schedule == "interleaved";
 }
@@ -71,8 +71,8 @@ auto torch_schedule(const Layout& layout) {
   return std::ranges::find_if(kTorchSchedules, [&](const auto& one) { return one.first == name; });
 }
 
-/// It has no sharded optimizer with whole gradients, and splits sequences wherever it splits
-/// tensors.
+/// torchtitan has no sharded optimizer with unsharded gradients, and splits sequences wherever it
+/// splits tensors.
 bool torchtitan_runs(const Layout& layout) {
   return layout.zero != 1 && (layout.tensor == 1 || layout.sequence_parallel) &&
          (layout.pipeline == 1 || torch_schedule(layout) != kTorchSchedules.end());
@@ -89,7 +89,7 @@ std::vector<std::string> torchtitan_flags(const Layout& layout) {
   degree("tensor_parallel", layout.tensor);
   if (layout.context > 1) degree("context_parallel", layout.context);
   if (layout.expert > 1) degree("expert_parallel", layout.expert);
-  // Without a pipeline, gradients are accumulated over batches of a rank.
+  // Without a pipeline, gradients are accumulated over the batches of a rank.
   flags.add("--training.local_batch_size",
             layout.pipeline > 1 ? layout.global_batch / layout.data : layout.micro_batch);
   flags.add("--training.global_batch_size", layout.global_batch);

@@ -10,7 +10,7 @@ bool is_faster(const Replayed& a, const Replayed& b) {
   return std::tie(a.us, a.place) < std::tie(b.us, b.place);
 }
 
-/// Not better in anything, and slower.
+/// Returns whether `one` is slower than the other and better in neither memory nor price.
 bool is_worse(const Replayed& one, const Replayed& than) {
   return than.us < one.us && than.reserved <= one.reserved && than.cost <= one.cost;
 }

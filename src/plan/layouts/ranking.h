@@ -1,6 +1,6 @@
 #pragma once
 
-// The replayed layouts of a search, and which others may still be worth a replay.
+// The replayed layouts of a search, and the test for which others may still be worth a replay.
 
 #include <cstdint>
 #include <optional>
@@ -11,14 +11,14 @@
 
 namespace foretrace {
 
-/// A bound with what follows from it.
+/// A bound and the values derived from it.
 struct Bound : LayoutBound {
   double cost = 0;
-  std::uint8_t programs = 0;  ///< A bit for each of launch_programs() that runs it.
+  std::uint8_t programs = 0;  ///< One bit for each of launch_programs() that can run it.
 };
 
 struct Replayed {
-  std::size_t place = 0;  ///< Of its candidate.
+  std::size_t place = 0;  ///< Index of its candidate.
   double us = 0, cost = 0;
   std::int64_t reserved = 0;
   std::uint8_t programs = 0;
@@ -29,23 +29,23 @@ class Ranking {
   explicit Ranking(std::size_t shown) : shown_(shown) {}
 
   void add(const Replayed& one);
-  /// Whether the candidate at `place` may be one of the fastest, in the front or the fastest of a
-  /// program.
+  /// Returns whether the candidate at `place` may be one of the fastest, in the front, or the
+  /// fastest of a program.
   bool may_show(std::size_t place, const Bound& bound) const;
 
   std::size_t size() const { return replayed_.size(); }
-  /// At most so many as are shown, fastest first.
+  /// At most as many as are shown, fastest first.
   const std::vector<Replayed>& fastest() const { return fastest_; }
-  /// By launch_programs(): the fastest that each runs.
+  /// The fastest layout that each of launch_programs() can run.
   const std::vector<std::optional<Replayed>>& launched() const { return launched_; }
-  /// None is better in time, memory and price; among equal ones the first.
+  /// Returns the layouts that no other beats in time, memory and price; the first among equal ones.
   std::vector<Replayed> front() const;
 
  private:
   std::size_t shown_;
   std::vector<Replayed> replayed_, fastest_;
   std::vector<std::optional<Replayed>> launched_{launch_programs().size()};
-  std::vector<Replayed> efficient_;  ///< Of `replayed_`, those that nothing is better than.
+  std::vector<Replayed> efficient_;  ///< The entries of `replayed_` that no other beats.
 };
 
 }  // namespace foretrace

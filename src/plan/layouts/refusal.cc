@@ -23,10 +23,10 @@ std::string refusal_of(const PlanSpace& space, const Layout& layout,
   } catch (const Error& error) {
     return error.what();
   }
-  return "the schedules serve none";
+  return "no schedule can run any of them";
 }
 
-/// Whatever is sharded, the weights of a layer are there as a whole while it runs.
+/// However much is sharded, a device holds the whole weights of a layer while the layer runs.
 void check_layer(const PlanSpace& space, const std::vector<Candidate>& candidates) {
   constexpr double kWeight = 2;
   double least = std::numeric_limits<double>::max();
@@ -60,7 +60,7 @@ void refuse_space(const PlanSpace& space, const std::vector<Candidate>& candidat
                 refusal_of(space, layout_of(space, candidates.front()), calibration));
   check_layer(space, candidates);
   throw Error("no layout is left: memory took the last " + std::to_string(count) + " of them; " +
-              layout_text(layout_of(space, candidates[smallest])) + " needs least, " +
+              layout_text(layout_of(space, candidates[smallest])) + " needs the least, " +
               to_text(Bytes{bounds[smallest].reserved}) + " of " + to_text(space.limit()));
 }
 

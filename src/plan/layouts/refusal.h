@@ -1,6 +1,6 @@
 #pragma once
 
-// The words of a search that has no layout left.
+// The error message of a search that has no layout left.
 
 #include <vector>
 
@@ -9,7 +9,7 @@
 
 namespace foretrace {
 
-/// Throws Error with the constraint that took the last one. `bounds` are by candidate.
+/// Throws Error with the constraint that excluded the last layouts. `bounds` are by candidate.
 [[noreturn]] void refuse_space(const PlanSpace& space, const std::vector<Candidate>& candidates,
                                const std::vector<Bound>& bounds,
                                const StepCalibration& calibration);

@@ -15,8 +15,10 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kBlock = 256;  ///< Candidates whose bounds a thread works out in one go.
-constexpr std::size_t kRound = 64;   ///< Replays between two looks at what is still worth one.
+/// Candidates whose bounds a thread computes as one unit of work.
+constexpr std::size_t kBlock = 256;
+/// Replays between two checks of which candidates are still worth one.
+constexpr std::size_t kRound = 64;
 
 void ignore(std::size_t, const std::vector<LayoutBound>&) {}
 
@@ -96,7 +98,7 @@ class Search {
     return *calibrations_[thread];
   }
 
-  /// Calls work(calibration, block, step) on all threads; `step` is for any use.
+  /// Calls work(calibration, block, step) on all threads; `work` may modify its `step`.
   template <class Work>
   void in_blocks(std::size_t first, std::size_t end, const Work& work) {
     of_thread(0);
@@ -138,7 +140,7 @@ class Search {
         std::ranges::count_if(bounds_, [](const Bound& bound) { return !bound.is_served; }));
   }
 
-  /// In order of their bounds, so that the first replays are of the best.
+  /// Replays in order of the bounds, so that the most promising layouts come first.
   void replay() {
     std::vector<std::size_t> left;
     for (std::size_t i = 0; i < bounds_.size(); ++i) {
@@ -191,7 +193,7 @@ class Search {
   Ranking ranking_;
 };
 
-/// Data parallelism alone, for one count of GPUs.
+/// Returns data parallelism alone, for one count of GPUs.
 std::optional<PlannedLayout> plain_layout(PlanSpace space, std::int64_t gpus,
                                           const StepCalibration& calibration) {
   Layout& layout = space.step.layout;

@@ -60,7 +60,7 @@ IntegerProgram::Solution IntegerProgram::maximize() {
   glp_term_out(GLP_OFF);
   if (glp_intopt(program, &settings) != 0 || glp_mip_status(program) != GLP_OPT)
     throw Error("--solver: milp found no optimum within 10 s; " + std::string(exact_) +
-                " is exact, too");
+                " is exact and needs no limit");
   Solution solution{.objective = glp_mip_obj_val(program)};
   for (int column = 1; column <= glp_get_num_cols(program); ++column)
     solution.values.push_back(glp_mip_col_val(program, column));
@@ -76,7 +76,8 @@ namespace foretrace {
 struct IntegerProgram::Impl {};
 
 IntegerProgram::IntegerProgram(const char* exact) : exact_(exact) {
-  throw Error("--solver: milp needs a build with glpk; " + std::string(exact_) + " is exact, too");
+  throw Error("--solver: milp needs a build with glpk; " + std::string(exact_) +
+              " is exact as well and needs no glpk");
 }
 int IntegerProgram::add(Kind, double, double) { return 0; }
 void IntegerProgram::require(const Terms&, double, double) {}

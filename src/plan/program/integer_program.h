@@ -1,6 +1,6 @@
 #pragma once
 
-// A linear program some of whose variables are whole numbers, solved by glpk.
+// A linear program in which some variables are whole numbers, solved by glpk.
 //
 //     max  sum_i worth_i x_i     least_r <= sum_i factor_ri x_i <= most_r,   0 <= x_i <= most_i
 
@@ -21,16 +21,17 @@ class IntegerProgram {
     double objective = 0;
   };
 
-  /// Throws Error in a build without glpk, naming `exact`, the solver that needs none.
+  /// Throws Error in a build without glpk; the message suggests `exact`, the solver that needs
+  /// none.
   explicit IntegerProgram(const char* exact);
   ~IntegerProgram();
 
-  /// The number of the new variable.
+  /// Adds a variable and returns its number.
   int add(Kind kind, double most, double worth);
-  /// Factors of variables, by their numbers.
+  /// Pairs of a variable's number and its factor.
   using Terms = std::vector<std::pair<int, double>>;
   void require(const Terms& terms, double least, double most);
-  /// Throws Error where there is no optimum within 10 seconds.
+  /// Throws Error if no optimum is found within 10 seconds.
   Solution maximize();
 
  private:

@@ -7,14 +7,15 @@
 namespace foretrace {
 namespace {
 
-/// A choice for the first layers.
+/// A choice of algorithms for the first layers.
 struct Partial {
   Nanoseconds time{0};
   Bytes memory{};
-  std::size_t algorithm = 0, before = 0;  ///< Of the last layer; among those of the layers before.
+  /// Algorithm of the last layer; index of the choice for the layers before it.
+  std::size_t algorithm = 0, before = 0;
 };
 
-/// The one with the least memory comes first; each takes less time than those before it.
+/// Sorted by memory; each takes less time than those before it.
 std::vector<Partial> undominated(std::vector<Partial> all) {
   std::ranges::sort(all, [](const Partial& a, const Partial& b) {
     return std::tie(a.memory, a.time, a.before, a.algorithm) <
@@ -75,7 +76,7 @@ std::optional<ChosenAlgorithms> choose_algorithms(const std::vector<LayerChoices
 
 std::optional<ChosenAlgorithms> choose_algorithms_by_milp(const std::vector<LayerChoices>& layers,
                                                           Bytes bound) {
-  // Milliseconds and megabytes keep the numbers of the program near 1.
+  // Milliseconds and megabytes keep the coefficients of the program near 1.
   constexpr double kMillisecond = 1e6, kMega = 1e6;
   IntegerProgram program("exact");
   if (least_memory(layers) > bound) return std::nullopt;

@@ -1,14 +1,15 @@
 // Chimera's choice (Li, Hoefler 2021, arXiv 2107.06925, section 3.4): W copies of bidirectional
-// pipelines of even depth D, P = W D devices. For each pair the largest micro-batch that fits, and
-// of them the fastest by its equation 1, with N = K D micro-batches of a worker in a batch:
+// pipelines of even depth D on P = W D devices. For each pair (W, D) it takes the largest
+// micro-batch that fits, and among the pairs the fastest by its equation 1, with N = K D
+// micro-batches of a worker in a batch:
 //
 //     T   = (F + c) C_F + (B + c) C_B + max_s unhidden(s)
 //     C_F = D + 2 (K - 1),  C_B = K (2 D - 2),  c = alpha + beta output
 //     unhidden(s) = max(0, 2 log2(r) alpha + 2 (r-1)/r beta gradients_s - s B),  r = 2 W
 //
-// The critical path is that of units put one behind the other. The last backward pass of stage s is
-// s backward slots before the end, where its sum of gradients can begin. A worker has two stages, D
-// micro-batches in flight at most; backward passes are one forward longer with recomputation.
+// The critical path is that of units in sequence. The last backward pass of stage s ends s backward
+// slots before the end, when the sum of its gradients can begin. A worker has two stages and at
+// most D micro-batches in flight; with recomputation, backward passes take one forward pass longer.
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +26,7 @@ class Bidirectional {
   Bidirectional(const StrategyProblem& problem, LayerCosts layers, std::int64_t size)
       : problem_(problem), layers_(layers), costs_(std::move(layers)), size_(size) {}
 
-  /// The plan of this depth, or one without stages where it does not fit or divide.
+  /// Returns the plan of this depth; a plan without stages if it does not fit or divide.
   StrategyPlan plan(std::int64_t depth, bool recomputes) const {
     const std::int64_t width = problem_.devices / depth, samples = width * size_ * depth;
     if (problem_.global_batch % samples != 0 || static_cast<std::size_t>(depth) > layers_.size())
@@ -41,7 +42,7 @@ class Bidirectional {
   }
 
  private:
-  /// A worker has a stage of either direction.
+  /// A worker holds one stage of each direction.
   double need(const StrategyStage& one, const StrategyStage& other, std::int64_t depth,
               bool recomputes) const {
     double bytes = 0, kept = 0;
@@ -70,7 +71,8 @@ class Bidirectional {
       forward = std::max(forward, cost.forward), backward = std::max(backward, back);
       if (stage.end < layers_.size()) output = std::max(output, cost.output);
     }
-    // Both replicas of a stage lie in one pipeline, so that sums cross nodes as the pipeline does.
+    // The replicas of a stage lie in one pipeline, so that their sums cross nodes as the pipeline
+    // does.
     const double rate = problem_.rate(problem_.devices);
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       const double bytes = layers_.of(plan.stages[s].begin, plan.stages[s].end).exchanged;
@@ -107,8 +109,8 @@ StrategyPlan plan_by_chimera(const StrategyProblem& problem) {
   }
   if (best.stages.empty())
     throw Error(
-        "--strategy chimera: no even depth and micro-batch fit the memory of the devices, with a "
-        "multiple of depth micro-batches");
+        "--strategy chimera: no even depth and micro-batch fit the memory of the devices with a "
+        "number of micro-batches that is a multiple of the depth");
   return best;
 }
 

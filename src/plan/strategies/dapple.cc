@@ -1,14 +1,15 @@
 // DAPPLE (Fan et al. 2021; the formula of its released planner): stages of consecutive layers that
-// share a micro-batch among their replicas, M micro-batches, a flush. With t the slowest stage,
-// stage i from 0, c_i its input and gradient of it, AR_i the sum of its gradients:
+// share each micro-batch among their replicas, M micro-batches, a flush. t is the time of the
+// slowest stage; stage i, counted from 0, has time t_i, transfer time c_i of its input and the
+// gradient of it, and time AR_i to sum its gradients:
 //
 //     L = t (M - 1) + sum_i t_i + sum_i c_i + max_i(AR_i - i t, 0)
 //
-// The least L of all partitions: for a limit on t, stages are added from the last to the first, and
-// only the ends that no other is better than are kept. L(limit) = limit (M - 1) + F(limit), where F
-// falls as the limit grows: limits are bisected, and ranges left out that cannot hold a better one.
-// With at most M stages, a limit above t never makes L smaller, so that the least of all is exact.
-// With k stages behind it, a stage has k + 1 micro-batches in flight.
+// It finds the least L of all partitions. For a limit on t, stages are added from the last to the
+// first, and only Pareto-optimal partial plans are kept. L(limit) = limit (M - 1) + F(limit), where
+// F falls as the limit grows: limits are bisected, and ranges that cannot contain a better one are
+// skipped. With at most M stages, a limit above t never makes L smaller, so the minimum is exact. A
+// stage with k stages behind it has k + 1 micro-batches in flight.
 
 #include <algorithm>
 #include <cmath>
@@ -24,13 +25,13 @@ namespace {
 constexpr std::int64_t kMostSearched = 64;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-/// Stages of the last layers.
+/// A partial plan: the stages of the last layers.
 struct PlanEnd {
-  double us = 0;        ///< Their passes and inputs.
-  double overflow = 0;  ///< The largest AR_i - i t of them, i from the first of them.
+  double us = 0;        ///< Time of their passes and inputs.
+  double overflow = 0;  ///< The largest AR_i - i t, with i counted from the first of these stages.
   std::size_t stages = 0;
   StrategyStage first{};
-  std::size_t behind = 0;  ///< The end that `first` was put in front of.
+  std::size_t behind = 0;  ///< The partial plan that `first` was put in front of.
 };
 
 class LeastLatency {
@@ -41,7 +42,7 @@ class LeastLatency {
         devices_(static_cast<std::size_t>(problem.devices)),
         micro_batches_(static_cast<double>(problem.global_batch / size)) {}
 
-  /// Stages empty where nothing fits.
+  /// Returns the best plan; its stages are empty if nothing fits.
   StrategyPlan find() {
     find_limits();
     if (limits_.empty()) return {};
@@ -58,7 +59,7 @@ class LeastLatency {
     return (cost.forward + cost.backward) / static_cast<double>(replicas);
   }
 
-  /// Times that a stage can take, and that leave no device with less than its share.
+  /// Collects the possible times of a stage that leave no device with less than its share.
   void find_limits() {
     const double share = pass_us(0, layers_.size(), devices_);
     for (std::size_t begin = 0; begin < layers_.size(); ++begin) {
@@ -73,7 +74,7 @@ class LeastLatency {
     std::ranges::sort(limits_);
     const auto is_same = [](double a, double b) { return b <= a * (1 + 1e-9); };
     limits_.erase(std::unique(limits_.begin(), limits_.end(), is_same), limits_.end());
-    // The largest of those that are nearly the same would leave none of them out.
+    // The largest of nearly equal limits must exclude none of them.
     for (double& limit : limits_) limit *= 1 + 2e-9;
   }
 
@@ -86,7 +87,7 @@ class LeastLatency {
     between(middle, rest_middle, high, rest_high);
   }
 
-  /// F of a limit; remembers the plan if it is the best so far.
+  /// Returns F of a limit; remembers the plan if it is the best so far.
   double rest(std::size_t place) {
     const double limit = limits_[place];
     ends_.assign((layers_.size() + 1) * (devices_ + 1), {});
@@ -135,7 +136,7 @@ class LeastLatency {
     const auto is_no_worse = [](const PlanEnd& a, const PlanEnd& b) {
       return a.us <= b.us && a.overflow <= b.overflow && a.stages <= b.stages;
     };
-    // Places of ends are remembered: one that is worse than a new one stays.
+    // Partial plans are referred to by index, so that one dominated by a new one is not removed.
     for (const PlanEnd& other : ends) {
       if (is_no_worse(other, one)) return;
     }

@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// Throws the last Error where no count of GPUs has a plan.
+/// Throws the last Error if no count of GPUs has a plan.
 void find_fastest(const Strategy& strategy, const PlanSpace& space,
                   const StepCalibration& calibration, StrategyOutcome& found) {
   std::string refused;

@@ -1,12 +1,12 @@
-// PipeDream (Harlap et al. 2018, arXiv 1806.03377; replication as its released optimizer has it):
-// stages of consecutive layers, each on its own number of replicas, no flush. With A(j, m) the time
-// of a micro-batch in the slowest stage of layers 0..j on m devices,
+// PipeDream (Harlap et al. 2018, arXiv 1806.03377; replication as in its released optimizer):
+// stages of consecutive layers, each on its own number of replicas, no flush. A(j, m) is the time
+// of a micro-batch in the slowest stage of layers 0..j on m devices:
 //
 //     T(i..j, m) = 1/m (sum of passes + 4 (m-1)/m weights / rate)
 //     A(j, m)    = min over i < j, m' < m of max(A(i, m-m'), 2 output_i / (rate m'), T(i+1..j, m'))
 //
-// Ignored: how nodes are connected inside, as the slowest link counts; that passes and sums of
-// gradients could overlap. A stage keeps a version of its weights for each micro-batch in flight.
+// Not modelled: connections inside nodes (the slowest link counts); overlap of passes and sums of
+// gradients. A stage keeps one version of its weights for each micro-batch in flight.
 
 #include <algorithm>
 #include <cmath>
@@ -29,7 +29,7 @@ class Partition {
         rate_(problem.rate(problem.devices)),
         table_(layers.size() * devices_) {}
 
-  /// Empty where no stage fits.
+  /// Returns the stages; empty if no stage fits.
   std::vector<StrategyStage> find() {
     for (std::size_t m = 1; m <= devices_; ++m) {
       for (std::size_t end = 1; end <= layers_.size(); ++end) at(end, m) = best(end, m);
@@ -52,7 +52,7 @@ class Partition {
  private:
   struct Cell {
     double us = std::numeric_limits<double>::infinity();
-    std::size_t begin = 0, replicas = 0;  ///< Of the last stage.
+    std::size_t begin = 0, replicas = 0;  ///< The last stage.
   };
 
   Cell& at(std::size_t end, std::size_t m) { return table_[(end - 1) * devices_ + m - 1]; }
@@ -63,7 +63,8 @@ class Partition {
     return (cost.forward + cost.backward + sum) / static_cast<double>(replicas);
   }
 
-  /// `behind`: devices of later stages, which set how many micro-batches are in flight.
+  /// `behind` is the number of devices in later stages, which determine the micro-batches in
+  /// flight.
   bool fits(std::size_t begin, std::size_t end, std::size_t replicas, std::size_t behind) const {
     const LayerCost cost = layers_.of(begin, end);
     const double flying =

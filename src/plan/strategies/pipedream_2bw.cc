@@ -5,7 +5,7 @@
 //     t = max over stages of max(passes + sends, sum of gradients / m),   a step takes m t
 //     passes are 4/3 as long where activations are recomputed
 //
-// Replicas of a stage are neighbors, so that sums of gradients stay in a node where they can.
+// Replicas of a stage are neighbors, so that sums of gradients stay inside a node if possible.
 
 #include <algorithm>
 #include <limits>
@@ -23,7 +23,7 @@ class Equal {
   Equal(const StrategyProblem& problem, const LayerCosts& layers, std::int64_t size)
       : problem_(problem), layers_(layers), size_(size) {}
 
-  /// Better than `plan`, or `plan` itself.
+  /// Returns the better of `plan` and the plan of this width and depth.
   StrategyPlan better(StrategyPlan plan, std::int64_t width, std::int64_t depth) const {
     const std::int64_t samples = width * size_;
     if (static_cast<std::size_t>(depth) > layers_.size() || problem_.global_batch % samples != 0)
@@ -61,7 +61,7 @@ class Equal {
     return std::max(passes + sends, sum);
   }
 
-  /// By the stage's own layers, in the form of two_versions_memory().
+  /// Uses the stage's own layers in the form of two_versions_memory().
   double need(const StrategyStage& stage, std::int64_t depth, bool recomputes) const {
     const LayerCost cost = layers_.of(stage.begin, stage.end);
     const auto d = static_cast<double>(depth);
@@ -96,8 +96,8 @@ StrategyPlan plan_by_pipedream_2bw(const StrategyProblem& problem) {
   }
   if (plan.stages.empty())
     throw Error(
-        "--strategy pipedream_2bw: no depth and micro-batch fit the memory of the devices, with as "
-        "many micro-batches as stages");
+        "--strategy pipedream_2bw: no depth and micro-batch fit the memory of the devices with "
+        "at least as many micro-batches as stages");
   return plan;
 }
 

@@ -1,5 +1,5 @@
-// Layers of a described model as strategies see them: each is priced as a model of its own on one
-// device, so that they cost what `generate` says.
+// The layers of a described model as strategies see them. Each layer is priced as a model of its
+// own on one device, so that it costs what `generate` says.
 
 #include <algorithm>
 #include <memory>
@@ -10,7 +10,7 @@
 namespace foretrace {
 namespace {
 
-constexpr double kMicroseconds = 1e-6;  ///< In seconds.
+constexpr double kMicroseconds = 1e-6;  ///< Seconds.
 
 /// A model of one layer, without embedding and head.
 class OneLayer final : public Workload {
@@ -47,8 +47,8 @@ class LayerPricer {
     layout.zero = 0, layout.recompute = "none";
   }
 
-  /// The bytes of a device that tensors may have: the rest is the context, buffers of the network
-  /// and what the allocator loses.
+  /// Returns the bytes of a device that tensors may use. The rest is taken by the context, network
+  /// buffers and allocator fragmentation.
   double usable(double bytes) {
     const LayerTable table = step_.workload->layers(slice_of(step_.layout));
     const OneLayer nothing(LayerRow{}, step_.workload->tokens()), one(table[1], 1);

@@ -7,12 +7,12 @@
 
 Answers are the dictionaries that the command line prints with --format json (`foretrace schema
 prediction` describes them): times are integer nanoseconds, sizes bytes. A notebook shows those of
-predict(), vary(), advise() and diff() as small tables and figures, and plot() draws them. Errors of a scenario, and
-arguments of a wrong type, are foretrace.Error, those of a trace foretrace.TraceError; both are
-ValueErrors with one line of text.
+predict(), vary(), advise() and diff() as small tables and figures, and plot() draws them. A wrong
+scenario or argument raises foretrace.Error, and a trace that cannot be used raises
+foretrace.TraceError; both are ValueErrors with one line of text.
 
-Ctrl-C ends every call at once. What it was working out goes on in the background until it is done,
-also when Python exits; another Ctrl-C ends that.
+Ctrl-C ends every call at once. The calculation goes on in the background until it is done, and
+Python waits for it when it exits; another Ctrl-C ends that wait.
 """
 
 import atexit as _atexit
@@ -108,7 +108,7 @@ def _asked(trace, steps, scenario, machine, memory, samples_per_step=0, tokens_p
             raise Error(f'steps: must be texts such as "amp" or dictionaries such as {{"use": "amp"}}, got {step!r}')
     if any(isinstance(step, dict) for step in given):
         if scenario is not None or any(isinstance(step, str) for step in given):
-            raise Error("steps as dictionaries: give all steps so, and no scenario beside them")
+            raise Error("steps as dictionaries: give all steps so, and leave out scenario")
         asked.scenario_json = _json_text({"version": 1, "transforms": given}, "steps")
         given = []
     asked.steps = given
@@ -132,7 +132,7 @@ def _how(cache=True, strict=False, html=None, perfetto=None, ledger=None, execut
 
 @_contextlib.contextmanager
 def _as_file(content, name):
-    """The path of a JSON file with it: what is a path already is its own."""
+    """Yields the path of a JSON file with `content`, which is a dictionary or already a path."""
     if not isinstance(content, dict):
         yield _path(content, name)
         return
@@ -144,15 +144,15 @@ def _as_file(content, name):
 
 
 def predict(trace, *steps, scenario=None, machine=None, memory=None, samples_per_step=0, tokens_per_step=0, **how):
-    """What becomes of the step time and the memory of the job in `trace`, as a dictionary.
+    """Predicts the step time and the memory of the job in `trace` after changes. Returns a dictionary.
 
     steps      "amp", "num_workers=4", "amp,loader:workers=4", or {"use": "loader", "workers": 4}; applied in order
     scenario   the path of a scenario file, or its content as a dictionary
     machine    name or file of a device to predict for
     memory     {"limit": "16GB", ...}: the allocator of the predicted job
-    samples_per_step, tokens_per_step    of the recorded job: the answer then has rates
-    how        cache (True, False, or the folder that copies of traces are kept in), strict, html, perfetto, ledger, execution_trace,
-               max_unpacked (in bytes), steps, window, ranks, exact: as the options of the same names
+    samples_per_step, tokens_per_step    of the recorded job; if given, the answer contains rates
+    how        cache (True, False, or the folder for cached copies of traces), strict, html, perfetto, ledger, execution_trace,
+               max_unpacked (in bytes), steps, window, ranks, exact: like the options of `foretrace predict` with these names
     """
     return _predict(None, trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step, _how(**how))
 
@@ -163,10 +163,10 @@ def _predict(held, trace, steps, scenario, machine, memory, samples_per_step, to
 
 
 def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, memory=None, **how):
-    """One setting, many values: vary(trace, "loader:workers=1", setting="loader.workers", values="1..16").
+    """Predicts for many values of one setting: vary(trace, "loader:workers=1", setting="loader.workers", values="1..16").
 
     values     "1,2,4", "0..16", "0..1/20", or a list
-    until      an assertion such as "peak_reserved <= 16GB": ranges are searched for where it ceases to hold
+    until      an assertion such as "peak_reserved <= 16GB": finds the last value of a range for which it holds
     """
     return _vary(None, trace, steps, setting, values, until, scenario, machine, memory, _how(**how))
 
@@ -182,7 +182,7 @@ def _vary(held, trace, steps, setting, values, until, scenario, machine, memory,
 
 
 class Job:
-    """A job that stays in memory for many questions; see job()."""
+    """A job that stays in memory to answer many questions; see job()."""
 
     def __init__(self, trace, ranks=0, **reading):
         how = _how(ranks=ranks, **reading)
@@ -193,16 +193,16 @@ class Job:
         return f"foretrace.job({self.trace!r})"
 
     def predict(self, *steps, scenario=None, machine=None, memory=None, samples_per_step=0, tokens_per_step=0, **how):
-        """As foretrace.predict() of this job; `how` may have strict, html, perfetto, ledger and exact."""
+        """Does what foretrace.predict() does for this job; `how` may have strict, html, perfetto, ledger and exact."""
         return _predict(self._held, self.trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step, _how(**how))
 
     def vary(self, *steps, setting, values, until="", scenario=None, machine=None, memory=None, **how):
-        """As foretrace.vary() of this job."""
+        """Does what foretrace.vary() does for this job."""
         return _vary(self._held, self.trace, steps, setting, values, until, scenario, machine, memory, _how(**how))
 
 
 def job(trace, ranks=0, **reading):
-    """The job in `trace`, read once and kept in memory: job("run/").predict("amp") then takes only as long as the replay.
+    """Reads the job in `trace` once and keeps it in memory: job("run/").predict("amp") then takes only as long as the replay.
 
     ranks     ranks of the whole job, as in predict()
     reading   cache, execution_trace, max_unpacked, steps, window
@@ -211,14 +211,14 @@ def job(trace, ranks=0, **reading):
 
 
 def sweep(scenario, trace=None, intervals=False, memory=True, jobs=0, output=None, shard="", fresh=False, cache=True, max_unpacked=0):
-    """The answers to the many questions of a scenario with "sweep" or "matrix", as a list of dictionaries in their order.
+    """Answers all questions of a scenario with "sweep" or "matrix". Returns a list of dictionaries in the order of the questions.
 
     scenario   the path of a scenario file, or its content as a dictionary
-    intervals  also how far each answer may be off, which takes its time
-    memory     also peaks of memory, which take their time where the trace knows them
-    jobs       threads; 0: one for each core
-    output     a file (.jsonl or .csv) for each answer as soon as it is found; one that exists is continued, unless `fresh`
-    shard      one of N parts, "I/N", into a file of its own; "auto": as numbered by Slurm or MPI
+    intervals  also compute the interval of each answer, which takes longer
+    memory     also compute memory peaks, which takes longer on traces that record memory
+    jobs       number of threads; 0: one for each core
+    output     a file (.jsonl or .csv) that gets each answer as soon as it is found; an existing file is continued, unless `fresh`
+    shard      answer only part I of N, "I/N", and write it to its own file; "auto": take I and N from Slurm or MPI
     """
     asked = _asked(trace, (), scenario, None, None)
     if (shard or fresh) and output is None:
@@ -229,31 +229,32 @@ def sweep(scenario, trace=None, intervals=False, memory=True, jobs=0, output=Non
 
 
 def advise(trace, until="", vary="", top=5, network="", cache=True, max_unpacked=0):
-    """What bounds the job, what would help by how much, and, with `until` such as "step_time <= 100ms", how much faster its
-    parts would have to be. With `network`, the machine that it communicates on, also other buckets, algorithms and more GPUs."""
+    """Finds what limits the job, what would help and by how much. With `until`, such as "step_time <= 100ms", also how much
+    faster its parts must be. With `network`, the machine that it communicates on, also tries other bucket sizes, algorithms and
+    more GPUs."""
     how = _how(cache=cache, max_unpacked=max_unpacked)
     return Answer(_json.loads(_foretrace.advise(_path(trace, "trace"), how, _text(until, "until"), _text(vary, "vary"), _count(top, "top"),
                                                 _text(network, "network"))))
 
 
 def diff(before, after, cache=True, max_unpacked=0):
-    """What changed between two recordings of a job, and what each change did to the step time."""
+    """Finds what changed between two recordings of a job, and what each change did to the step time."""
     how = _how(cache=cache, max_unpacked=max_unpacked)
     return Answer(_json.loads(_foretrace.diff(_path(before, "before"), _path(after, "after"), how)))
 
 
 def verify(prediction, measured, trace=None, ledger=None, cache=True, max_unpacked=0):
-    """A prediction, as a dictionary or the path of its JSON file, against the trace that was measured after the change; `ledger`
-    names a file to which the outcome is added."""
+    """Compares a prediction, a dictionary or the path of its JSON file, with the trace recorded after the change. If `ledger`
+    names a file, the outcome is added to it."""
     how, trace = _how(cache=cache, max_unpacked=max_unpacked, ledger=ledger), _path(trace, "trace")
     with _as_file(prediction, "prediction.json") as path:
         return _json.loads(_foretrace.verify(path, _path(measured, "measured"), how, trace))
 
 
 def bless(trace, *steps, add_to=None, scenario=None, machine=None, memory=None, cache=True, max_unpacked=0):
-    """A baseline for check(), as a dictionary; `foretrace check --bless` writes one to a file, with limits of your own.
+    """Returns a baseline for check(), as a dictionary; `foretrace check --bless` writes one to a file, with limits of your own.
 
-    trace    a recording, or a list of recordings of the unchanged job: they differ by noise, and check() allows for it
+    trace    a recording, or a list of recordings of the unchanged job; they differ by noise, which check() then allows for
     add_to   a baseline (a dictionary, or the path of its JSON file) whose recordings and limits are kept
     """
     traces = [_path(one, "trace") for one in trace] if isinstance(trace, (list, tuple)) else []
@@ -265,10 +266,10 @@ def bless(trace, *steps, add_to=None, scenario=None, machine=None, memory=None, 
 
 
 def check(trace, *steps, baseline, limits=(), structure_only=False, scenario=None, machine=None, memory=None, cache=True, max_unpacked=0):
-    """A job, or what becomes of it after `steps`, held against a baseline: its figures, which of them are worse, and why.
+    """Compares a job, or its prediction after `steps`, with a baseline: its metrics, which of them are worse, and why.
 
     baseline   as a dictionary of bless(), or the path of its JSON file
-    limits     "step_time:5%", "syncs:+0" ...: in place of those of the baseline
+    limits     limits such as "step_time:5%" or "syncs:+0", which override those of the baseline
     """
     asked, how = _asked(trace, steps, scenario, machine, memory), _how(cache=cache, max_unpacked=max_unpacked)
     with _as_file(baseline, "baseline.json") as path:
@@ -276,26 +277,26 @@ def check(trace, *steps, baseline, limits=(), structure_only=False, scenario=Non
 
 
 def transforms():
-    """All that can be changed: a list of dictionaries with name, summary, assumes, defaults, settings."""
+    """Lists all transforms, as dictionaries with name, summary, assumes, defaults and settings."""
     return _json.loads(_foretrace.transforms())
 
 
 def info(trace, cache=True, max_unpacked=0):
-    """What each trace in a file or folder holds, as a list of dictionaries."""
+    """Describes what each trace in a file or folder contains, as a list of dictionaries."""
     return _json.loads(_foretrace.info(_path(trace, "trace"), _how(cache=cache, max_unpacked=max_unpacked)))
 
 
 def doctor(trace, cache=True, max_unpacked=0):
-    """What each rank of a trace lacks, what that costs a prediction, and how to record it."""
+    """Shows what the trace of each rank lacks, how that affects predictions, and how to record it."""
     return _json.loads(_foretrace.doctor(_path(trace, "trace"), _how(cache=cache, max_unpacked=max_unpacked)))
 
 
 def memory(trace, limit=None, device=None, step=None, top=10, host_bandwidth=None, allocator=None, html=None, cache=True, max_unpacked=0):
-    """What the memory of a device is spent on, and whether `limit` such as "16GB" is enough: a trace with memory events, or a
-    memory snapshot; a dictionary as of `foretrace memory --format json`, with "fits".
+    """Shows what the memory of a device is used for, and whether `limit` such as "16GB" is enough. `trace` is a trace with memory
+    events or a memory snapshot. Returns the dictionary of `foretrace memory --format json`, with "fits".
 
-    device, step    the one to describe, by its number; left out: the fullest, and all of the recording
-    host_bandwidth  of copies to the host and back, "24GB/s", or a pair of them
+    device, step    the numbers of the device and step to describe; by default the device with the highest peak, and the whole recording
+    host_bandwidth  bandwidth of copies to the host and back: "24GB/s", or a pair for the two directions
     allocator       {"max_split_size": "512MiB", ...}
     """
     settings = dict(allocator or {})
@@ -313,11 +314,11 @@ def memory(trace, limit=None, device=None, step=None, top=10, host_bandwidth=Non
 
 
 def input(trace, synthetic=None, cached=None, samples=0, workers=0, cached_share=None, cache_policy="page_cache", cache=True, max_unpacked=0):
-    """What of a step waits for loading and copies, and how many loader processes would hide it.
+    """Shows how much of a step waits for loading and copies, and how many loader processes would hide it.
 
-    synthetic, cached  traces of the same job with batches made up on the device, and with all data in memory
-    samples            of a batch, for rates
-    workers            loader processes of the recorded job
+    synthetic, cached  traces of the same job with synthetic batches made on the device, and with all data cached in memory
+    samples            samples in a batch, for rates
+    workers            number of loader processes in the recorded job
     cached_share       share of the data that was cached, by `cache_policy`
     """
     if cache_policy not in ("minio", "page_cache", "lru"):
@@ -331,8 +332,9 @@ def input(trace, synthetic=None, cached=None, samples=0, workers=0, cached_share
 
 
 def validate(trace, against=None, cache=True, max_unpacked=0):
-    """Whether causes were found or times copied: a dictionary for each rank, with errors across steps and "broken", the relations
-    that should hold for any graph and do not. `against` is another recording of the same job, whose work is taken."""
+    """Tests whether the graph explains the recorded times or merely copies them. Returns a dictionary for each rank, with the
+    errors across steps and, in "broken", the relations that should hold for any graph but do not. `against` is another recording
+    of the same job, from which the work is taken."""
     how = _how(cache=cache, max_unpacked=max_unpacked)
     return _json.loads(_foretrace.validate(_path(trace, "trace"), _path(against, "against"), how))
 
@@ -346,8 +348,8 @@ def _flat(row, prefix=""):
 
 
 def dataframe(answers):
-    """A pandas.DataFrame of the points of vary(), of the rows of a sweep, or of a list of predictions; what is
-    nested becomes columns such as "settings.factor"."""
+    """Returns a pandas.DataFrame of the points of vary(), the rows of a sweep, or a list of predictions. Nested values
+    become columns such as "settings.factor"."""
     import pandas
 
     rows = answers["points"] if isinstance(answers, dict) and "points" in answers else answers

@@ -1,4 +1,4 @@
-"""Answers that show themselves: dictionaries, which notebooks display as a headline, a table and a small figure."""
+"""Answers are dictionaries that notebooks display as a headline, a table and a small figure."""
 
 from html import escape as _escape
 
@@ -7,7 +7,7 @@ _WIDTH = 480  # Pixels of the longest bar.
 
 
 def time_text(ns):
-    """ "85.35 ms"."""
+    """Returns a text such as "85.35 ms"."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if abs(ns) >= size:
             return f"{ns / size:.4g} {unit}"
@@ -23,7 +23,7 @@ def _table(rows):
 
 
 def _bar(parts, longest):
-    """An SVG bar of the parts of a step."""
+    """Returns an SVG bar of the parts of a step."""
     shapes, left = [], 0.0
     for name, ns in parts.items():
         width = _WIDTH * ns / longest if longest else 0
@@ -41,7 +41,7 @@ class Answer(dict):
         return str(self.get("schema", "")).rpartition(".")[2].partition("/")[0]
 
     def headline(self):
-        """One sentence, as the command line begins."""
+        """Returns one sentence, like the first line on the command line."""
         return getattr(self, f"_headline_{self.kind}", lambda: f"an answer with {', '.join(self)}")()
 
     def _repr_html_(self):
@@ -52,7 +52,7 @@ class Answer(dict):
         """Draws the answer with matplotlib on `axes`, or on new ones, and returns them."""
         draw = getattr(self, f"_plot_{self.kind}", None)
         if draw is None:
-            raise ValueError(f"plot: there is no figure of this answer, of the kind {self.kind!r}")
+            raise ValueError(f"plot: there is no figure for an answer of the kind {self.kind!r}")
         if axes is None:
             from matplotlib import pyplot
 
@@ -60,7 +60,7 @@ class Answer(dict):
         draw(axes)
         return axes
 
-    # A prediction.
+    # Predictions.
 
     def _headline_prediction(self):
         before, after = self["baseline"]["step_time_ns"], self["predicted"]
@@ -93,7 +93,7 @@ class Answer(dict):
         axes.set_xlabel("step, ms")
         axes.legend()
 
-    # The points of vary().
+    # Curves of vary().
 
     def _points(self):
         return [point for point in self["points"] if point.get("step_time_ns")]
@@ -137,7 +137,7 @@ class Answer(dict):
         axes.invert_yaxis()
         axes.set_xlabel("step, ms")
 
-    # Two recordings, of which the slowest rank is shown.
+    # Differences between two recordings; the slowest rank is shown.
 
     def _shown(self):
         return next(one for one in self["ranks"] if one["rank"] == self["slowest_rank"])

@@ -1,4 +1,4 @@
-"""Recording a training loop with PyTorch's profiler, as predictions need it.
+"""Records a training loop with PyTorch's profiler, with all that predictions need.
 
     with foretrace.profile("run/", steps=6) as steps:
         for batch in loader:
@@ -16,7 +16,7 @@ _LEAST_STEPS = 3  # To tell warm-up, steady state and variation apart.
 
 
 def _rank():
-    """Of this process in its job: as the framework knows it, or its launcher."""
+    """Returns the rank of this process in its job, from the framework or else from its launcher."""
     import torch
 
     if torch.distributed.is_available() and torch.distributed.is_initialized():
@@ -27,15 +27,16 @@ def _rank():
     return 0
 
 
-class profile:  # A context manager is called as functions are.
-    """Records `steps` steps of a loop, behind `wait` steps that are left alone and `warmup` steps that are thrown away.
+class profile:  # Named like a function, because users call it like one.
+    """Records `steps` steps of a loop, after `wait` steps without recording and `warmup` steps whose records are discarded.
 
-    folder    gets rank0.pt.trace.json.gz and so on, a file for each rank; the folder is the job that all questions take
-    steps     at least 3, so that warm-up, steady state and variation can be told apart
-    memory    also what is allocated; stack: also names of modules, which slows down the host
-    snapshot  also a memory snapshot with the source lines that allocated
+    folder    gets a file for each rank, rank0.pt.trace.json.gz and so on; pass this folder to predict(), advise() and the others
+    steps     at least 3, so that warm-up, steady state and variation can be distinguished
+    memory    also record allocations
+    stack     also record the names of modules, which slows down the host
+    snapshot  also write a memory snapshot with the source lines that allocated
 
-    Call step() behind every step. Once enough steps are recorded nothing more is, and the loop may go on.
+    Call step() after every step. Recording stops when enough steps are recorded; the loop may go on.
     """
 
     def __init__(self, folder, steps=6, wait=5, warmup=2, memory=True, stack=False, snapshot=False):
@@ -49,7 +50,7 @@ class profile:  # A context manager is called as functions are.
         self._torch = torch
         self.folder = _pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.path = None  # Of the trace, once it is written.
+        self.path = None  # The path of the trace, once it is written.
         self._steps, self._before, self._seen = steps, wait + warmup, 0
         activities = [torch.profiler.ProfilerActivity.CPU]
         if torch.cuda.is_available():
@@ -60,7 +61,7 @@ class profile:  # A context manager is called as functions are.
             profile_memory=memory, with_stack=stack, on_trace_ready=self._write, **self._waits())
 
     def _waits(self):
-        """Which stream waited for which: from PyTorch 2.1 on."""
+        """Asks the profiler to record which stream waited for which; PyTorch can since version 2.1."""
         try:
             from torch._C._profiler import _ExperimentalConfig
 
@@ -97,14 +98,15 @@ class profile:  # A context manager is called as functions are.
             if self.path is not None:
                 self.path.unlink()
             raise Error(f"profile: the loop ended after {self._seen} steps, and {self._before + self._steps} are needed; record fewer "
-                        "(steps=, wait=, warmup=), and call step() behind each")
+                        "(steps=, wait=, warmup=), and call step() after each")
         if _rank() == 0:
             where = self.folder
             print(f"foretrace: recorded {recorded} steps to {self.path}; next: foretrace doctor {where}, foretrace advise {where}", file=_sys.stderr)
 
 
 def _recorder(base, folder, settings, begin, step, end):
-    """An object of a subclass of `base` whose methods of these names are profile() around the steps of somebody else's loop."""
+    """Returns an object of a subclass of `base` whose methods `begin`, `step` and `end` run profile() around the steps of a
+    framework's loop."""
     recording = []
     methods = {begin: lambda self, *_, **__: recording.append(profile(folder, **settings).__enter__()),
                step: lambda self, *_, **__: recording[-1].step(),
@@ -113,7 +115,7 @@ def _recorder(base, folder, settings, begin, step, end):
 
 
 def LightningCallback(folder, **settings):
-    """A callback for Lightning's Trainer that records as profile(folder, **settings) does."""
+    """Returns a callback for Lightning's Trainer that records like profile(folder, **settings)."""
     try:
         from lightning.pytorch.callbacks import Callback
     except ImportError:
@@ -125,7 +127,7 @@ def LightningCallback(folder, **settings):
 
 
 def TrainerCallback(folder, **settings):
-    """A callback for Hugging Face's Trainer that records as profile(folder, **settings) does."""
+    """Returns a callback for Hugging Face's Trainer that records like profile(folder, **settings)."""
     try:
         from transformers import TrainerCallback as Callback
     except ImportError:

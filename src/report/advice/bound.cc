@@ -10,7 +10,7 @@ double host_share(const PathShares& path) {
   return path.share(PathPart::host) + path.share(PathPart::launches);
 }
 
-/// By how much a step would be shorter without one kind of work.
+/// A kind of work, and how much shorter a step would be without it.
 struct Bound {
   PathPart part = PathPart::kernels;
   Nanoseconds gain{0};
@@ -23,7 +23,7 @@ const Rung* rung_named(const Advice& advice, std::string_view name) {
   return nullptr;
 }
 
-/// The kind of work without which most of a step goes away, as in the table of upper bounds.
+/// Returns the kind of work without which a step would be shortest, from the table of ceilings.
 Bound bound_of(const Advice& advice) {
   struct Part {
     PathPart part;
@@ -47,7 +47,8 @@ Bound bound_of(const Advice& advice) {
 
 bool is_host(PathPart part) { return part == PathPart::host || part == PathPart::launches; }
 
-/// "host waits 12 times a step": if that prevents it from running ahead.
+/// Says how often the host waits for the device. Empty if this is too rare to keep the host from
+/// running ahead, or if host work is a small part of the critical path.
 std::string host_waits_text(const Advice& advice) {
   if (advice.path.host_waits < 0.5 || host_share(advice.path) < 0.1) return {};
   return ", and the host waits for the device " +

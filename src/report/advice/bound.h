@@ -6,9 +6,9 @@
 
 namespace foretrace {
 
-/// Names the bound of a step: the kind of work without which the step would be shortest, read from
-/// the table of upper bounds, so that the two cannot disagree. Without these it is the kind that
-/// takes most of the critical path.
+/// Returns a sentence that names what bounds a step: the kind of work without which the step would
+/// be shortest. It is read from the table of ceilings, so that the two cannot disagree. Without
+/// that table, it is the kind of work that takes most of the critical path.
 std::string bound_sentence(const Advice& advice);
 
 }  // namespace foretrace

@@ -1,4 +1,4 @@
-// Advice for programs: JSON with everything, CSV with one line for each replay.
+// Advice for programs: JSON with everything, and CSV with one line for each replay.
 
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// "host work" -> "host_work"
+/// Converts "host work" to "host_work".
 std::string key_of(PathPart part) {
   std::string key(to_string(part));
   for (char& c : key) c = c == ' ' ? '_' : c;

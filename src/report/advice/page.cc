@@ -1,4 +1,4 @@
-// Advice as a page: the answers, then every table that the text shows with --all.
+// Advice as an HTML page: the answers, then every table that the text shows with --all.
 
 #include <ostream>
 

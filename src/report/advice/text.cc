@@ -1,4 +1,4 @@
-// Advice for people, as text and as markdown.
+// Advice for people, as text and as Markdown.
 
 #include <ostream>
 
@@ -13,7 +13,7 @@
 namespace foretrace {
 namespace {
 
-/// Limits of the short answer, which fits every window.
+/// Limits that keep the short answer small enough for one screen.
 constexpr std::size_t kScreenWidth = 100;
 constexpr std::size_t kMostFirst = 2;
 
@@ -52,7 +52,7 @@ std::string now_sentence(const Advice& advice) {
   return text + mind_warnings(advice.notes);
 }
 
-/// All that has the same thing said about it, in one line each.
+/// Returns a line for each transform that does not apply, with the reason.
 std::vector<std::string> not_applicable(const Advice& advice) {
   std::vector<std::string> lines;
   for (const NotTried& one : advice.not_applicable)
@@ -100,7 +100,7 @@ void write_answers(const Advice& advice, std::ostream& out) {
   }
 }
 
-/// Sums the table of ceilings up in one line.
+/// Summarizes the table of ceilings in one line.
 void write_ceilings(const Advice& advice, std::ostream& out) {
   std::string text;
   for (const Rung& rung : advice.ladder) {
@@ -113,7 +113,7 @@ void write_ceilings(const Advice& advice, std::ostream& out) {
   write_head(out, "At most", "if it took no time: " + text);
 }
 
-/// The suggestions that are recommended for time, as a narrow table.
+/// Returns a narrow table of the suggestions that are recommended because they save time.
 Table short_table(const Advice& advice) {
   Table table{.heading = {"", "step", "change", "between", "sure"}, .rows = {}, .left = {0, 4}};
   for (const Suggestion* one : recommended(advice, "time")) {
@@ -152,7 +152,7 @@ void write_whole_advice_text(const Advice& advice, std::ostream& out) {
   write_list(out, "Not applicable", not_applicable(advice));
   if (!advice.no_advice.empty())
     out << "\n"
-        << wrapped("Needs your answer first: " + names_of(advice.no_advice) +
+        << wrapped("Not tried, because you must choose first: " + names_of(advice.no_advice) +
                        " (see foretrace help transform NAME)",
                    0)
         << '\n';

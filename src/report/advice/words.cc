@@ -81,7 +81,7 @@ bool is_member(const Advice& advice, const Suggestion& one) {
                      [&](std::size_t member) { return &advice.suggestions[member] == &one; });
 }
 
-/// The lowest confidence among the members of the joint advice.
+/// Returns the lowest confidence among the members of the joint advice.
 std::string weakest(const Advice& advice) {
   std::string word = "high";
   for (const std::size_t member : advice.joint->members) {
@@ -101,7 +101,7 @@ std::string range_text(const Suggestion& one) {
   return to_text(one.lower) + " to " + to_text(one.upper);
 }
 
-/// An added GPU pays while it brings this share of what one alone does. Chosen.
+/// An added GPU pays off if it brings at least this share of what one alone does. Our choice.
 constexpr double kPays = 0.5;
 
 }  // namespace
@@ -155,7 +155,8 @@ double PathShares::share(PathPart part) const {
   return ratio(parts[static_cast<std::size_t>(part)], total());
 }
 
-/// The host and its launches are one against the others.
+/// Host work and launches compete with the other parts as one; if they win, the larger of the two
+/// is returned.
 PathPart PathShares::largest() const {
   const auto most =
       static_cast<std::size_t>(std::max_element(parts.begin(), parts.end()) - parts.begin());
@@ -305,7 +306,7 @@ std::vector<std::string> joint_sentences(const Advice& advice) {
   std::vector<std::string> lines;
   if (joint.members.size() < 2) {
     if (joint.left_out.empty()) return {};
-    lines.push_back("nothing adds to " + advice.suggestions[joint.members.front()].use);
+    lines.push_back("no other suggestion adds to " + advice.suggestions[joint.members.front()].use);
     for (const std::string& left : joint.left_out) lines.push_back("leaving out " + left);
     return lines;
   }

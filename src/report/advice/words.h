@@ -1,6 +1,6 @@
 #pragma once
 
-// Sentences and tables of advice, shared by text and markdown.
+// Sentences and tables of advice, shared by text, Markdown and pages.
 
 #include <string>
 #include <vector>
@@ -16,29 +16,31 @@ struct AdviceVerdict {
 };
 AdviceVerdict advice_verdict(const Advice& advice);
 
-/// Up to how many GPUs each added one still brings half of what one alone does; empty if nobody
-/// asked.
+/// Says up to how many GPUs each added GPU still brings at least half of what one alone does. Empty
+/// if no network was given.
 std::string more_gpus_sentence(const MoreGpus& more);
 
-/// "kernels 45 %, host work 31 %", parts below a hundredth left out.
+/// Returns "kernels 45 %, host work 31 %", without parts below 1 %.
 std::string path_text(const PathShares& path);
 
 Table ladder_table(const Advice& advice);
-/// The recommended ones with this goal, at most `most`.
+/// Returns the recommended suggestions with this goal, at most `advice.top`.
 std::vector<const Suggestion*> recommended(const Advice& advice, std::string_view goal);
 Table suggestion_table(const Advice& advice, std::string_view goal);
-/// Details of a suggestion, one sentence each.
+/// Returns the details of a suggestion, one sentence each.
 std::vector<std::string> suggestion_details(const Advice& advice, const Suggestion& one);
 Table memory_choice_table(const Advice& advice);
 Table speed_table(const Advice& advice);
 
-/// About the best combination: the joint gain against the sum, then each contribution.
+/// Returns sentences about the best combination: its gain compared with the sum of the single
+/// gains, then the contribution of each member.
 std::vector<std::string> joint_sentences(const Advice& advice);
 Table pair_table(const Advice& advice);
 
-/// The changes that reach the target; empty without one.
+/// Says which changes reach the target. Empty without a target.
 std::string target_sentence(const Advice& advice);
-/// "fused_optimizer: gains nothing" ... for those not recommended.
+/// Returns a line such as "fused_optimizer: gains nothing" for each suggestion that is not
+/// recommended.
 std::vector<std::string> not_recommended(const Advice& advice);
 
 }  // namespace foretrace

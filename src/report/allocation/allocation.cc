@@ -1,4 +1,4 @@
-// Which jobs get the idle nodes: text, CSV, JSON.
+// The assignment of idle nodes to jobs, as text, CSV and JSON.
 
 #include <nlohmann/json.hpp>
 #include <ostream>

@@ -1,4 +1,4 @@
-// Forms that build servers read: JUnit's XML, and the workflow commands of GitHub.
+// The formats that build servers read: JUnit's XML, and the workflow commands of GitHub.
 
 #include <algorithm>
 #include <ostream>
@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-/// In workflow commands, data may contain neither % nor line breaks, properties no : and , either.
+/// Escapes text for a workflow command: % and line breaks, and in properties also : and ,.
 std::string command_text(std::string_view text, bool is_property) {
   std::string escaped;
   for (const char c : text) {
@@ -36,7 +36,8 @@ std::string seconds(std::int64_t nanoseconds) {
   return to_fixed(static_cast<double>(nanoseconds) * 1e-9, 9);
 }
 
-/// Causes of this figure come first; all of them may matter.
+/// Describes a failure and lists all causes, because each may matter; those of this metric come
+/// first.
 std::string failure_body(const CheckReport& report, const CheckedFigure& figure) {
   std::string body = figure_sentence(figure) + "\n" + figure.says + "\n";
   for (const bool own : {true, false}) {
@@ -80,10 +81,10 @@ void write_test(const CheckReport& report, const CheckedFigure& figure, std::ost
   }
 }
 
-/// GitHub shows no more annotations of a kind than these of a step.
+/// GitHub shows at most this many annotations of each kind for a step.
 constexpr std::size_t kMostAnnotations = 10;
 
-/// Annotations of one kind, of which the last says how many there are more.
+/// The annotations of one kind. If there are too many, the last one says how many more there are.
 class Annotations {
  public:
   explicit Annotations(std::string kind) : kind_(std::move(kind)) {}
@@ -168,7 +169,7 @@ void write_check_github(const CheckReport& report, std::ostream& out) {
 const std::vector<CheckForm>& check_forms() {
   static const std::vector<CheckForm> forms = {
       {"text", "for people", write_check_text},
-      {"json", "everything", write_check_json},
+      {"json", "everything, as JSON", write_check_json},
       {"markdown", "tables for a comment or a summary", write_check_markdown},
       {"junit", "a test for each metric, as XML", write_check_junit},
       {"github", "annotations of source lines", write_check_github},

@@ -1,4 +1,4 @@
-// For programs: the whole answer, and the forms that trackers of benchmarks read.
+// The answer for programs: JSON with everything, and the formats that benchmark trackers read.
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -15,10 +15,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// By FigureUnit.
+/// Words for a unit; indexed by FigureUnit.
 struct UnitWords {
   const char *suffix, *benchmark;
-  const char* measure;  ///< Bencher uses it as the second key; only times are latencies.
+  const char* measure;  ///< Bencher's name of the kind of measurement.
 };
 constexpr UnitWords kUnits[] = {{"_ns", "ns", "latency"},
                                 {"_bytes", "B", "bytes"},
@@ -115,7 +115,7 @@ void write_check_bencher(const CheckReport& report, std::ostream& out) {
 void write_check_benchmark(const CheckReport& report, std::ostream& out) {
   Json list = Json::array();
   for (const CheckedFigure& figure : report.figures) {
-    // The tool treats smaller values as better.
+    // Leave out metrics of which more is better: the tool treats smaller values as better.
     if (!figure.after || figure.less_is_worse) continue;
     Json entry = {{"name", tracked_name(report, figure)},
                   {"unit", words_of(figure).benchmark},

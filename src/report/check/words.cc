@@ -1,4 +1,4 @@
-// The sentences that all forms of the answer share.
+// The sentences that all formats of the answer share.
 
 #include <algorithm>
 #include <cmath>
@@ -114,7 +114,7 @@ std::string check_headline(const CheckReport& report) {
              " beyond the limit";
     case Standing::undecided:
       return "UNDECIDED: " + figure_sentence(*worst) + "; " + number(Standing::undecided) + of +
-             " may be on either side";
+             " may be on either side of the limit";
     case Standing::warned:
       return "PASSED with warnings: " + figure_sentence(*worst) + "; " + number(Standing::warned) +
              of;

@@ -1,4 +1,4 @@
-// The cost of a collective: text as nccl-tests prints it, CSV, JSON.
+// The cost of a collective, as text in the style of nccl-tests, CSV and JSON.
 
 #include <nlohmann/json.hpp>
 #include <ostream>

@@ -8,10 +8,10 @@
 namespace foretrace {
 
 Table collective_table(const CollectiveReport& report);
-/// For rows that were worked out as packets.
+/// Returns a table of the rows that were simulated packet by packet.
 Table packet_table(const CollectiveReport& report);
 Table collective_error_table(const CollectiveReport& report);
-/// "all_reduce on dgx-h100"
+/// Returns a heading such as "all_reduce on dgx-h100".
 std::string collective_heading(const CollectiveReport& report);
 
 }  // namespace foretrace

@@ -1,4 +1,5 @@
-// The page: a plot of bus bandwidth over size, both on logarithmic scales, and the tables.
+// The cost of a collective as a page: a plot of bus bandwidth over size, both on logarithmic
+// scales, and the tables.
 
 #include <map>
 #include <ostream>
@@ -12,13 +13,13 @@
 namespace foretrace {
 namespace {
 
-/// GB/s on the bus, had it taken `time`.
+/// Returns the bus bandwidth in GB/s that the row would have if it took `time`.
 double gigabytes(const CollectiveRow& row, Nanoseconds time) {
   const double ratio = static_cast<double>(row.time.count()) / static_cast<double>(time.count());
   return row.bus_bandwidth / 1e9 * ratio;
 }
 
-/// Two lines for each shape, priced and measured.
+/// Returns two lines for each number of nodes and ranks: predicted and measured.
 std::vector<PlotLine> lines_of(const CollectiveReport& report) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> shapes;
   std::vector<PlotLine> lines;
@@ -53,8 +54,9 @@ std::string plot(const CollectiveReport& report) {
 void write_collective_page(const CollectiveReport& report, std::ostream& out) {
   Page page;
   page.title = page.heading = collective_heading(report);
-  page.sections.push_back({"bandwidth", "Bandwidth over size",
-                           plot(report) + "<p>Priced: lines; measured: dashed.</p>\n"});
+  page.sections.push_back(
+      {"bandwidth", "Bandwidth over size",
+       plot(report) + "<p>Solid lines are predicted, dashed lines measured.</p>\n"});
   if (!report.errors.empty())
     page.sections.push_back(
         {"errors", "Errors", html_table("Errors", collective_error_table(report))});

@@ -21,7 +21,7 @@ Notes all_notes(const DiffReport& report, const Diff& diff) {
   return notes;
 }
 
-/// The tables of a rank, each with its introduction.
+/// Returns the tables that are shown for a rank, without empty ones.
 std::vector<Table> diff_tables(const DiffReport& report, const Diff& diff) {
   std::vector<Table> tables{ranks_table(report)};
   const bool tells_times = !diff.identical && diff.has_times;
@@ -40,7 +40,8 @@ std::string rank_text(const DiffReport& report, const Diff& diff) {
          (is_slowest ? ", the slowest: " : ", which the others wait for: ");
 }
 
-/// How long the parts of a step are, one letter each, on a scale that both sides share.
+/// Draws the parts of a step as a bar, with a letter for each part, on a scale that both sides
+/// share.
 std::string picture_of(const Breakdown& step, double letters_per_ns) {
   constexpr std::pair<char, Nanoseconds Breakdown::*> kParts[] = {
       {'#', &Breakdown::compute}, {'~', &Breakdown::communication}, {'c', &Breakdown::copy},
@@ -56,8 +57,8 @@ std::string picture_of(const Breakdown& step, double letters_per_ns) {
   return picture;
 }
 
-/// Both steps as bars of text, which need no picture to be uploaded: an indented block, in which
-/// nothing is markup.
+/// Writes both steps as bars of text, so that a comment needs no uploaded picture. The lines are
+/// indented, which makes them a code block without any markup.
 void write_pictures(const Diff& diff, std::ostream& out) {
   constexpr double kWidest = 80;
   const Nanoseconds longest = std::max({diff.before.compared, diff.after.compared, Nanoseconds{1}});

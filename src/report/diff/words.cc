@@ -8,14 +8,14 @@
 namespace foretrace {
 namespace {
 
-/// Lines of the waterfall that are shown one by one.
+/// Most rows of the waterfall table, apart from the summary of smaller effects.
 constexpr std::size_t kMostWaterfall = 16;
-/// Effects below this share of the step times are not worth a line.
+/// Effects below 1/kSmallShare of the longer step time share one row.
 constexpr std::int64_t kSmallShare = 2000;
 
 std::string number_text(std::int64_t count) { return count == 0 ? "no" : grouped(count); }
 
-/// "12 new", "3 fewer", "2 new and 1 fewer"
+/// Returns "12 new", "3 fewer" or "2 new and 1 dropped"; empty if nothing came or went.
 std::string come_and_gone(const DiffCause& cause) {
   if (cause.added > 0 && cause.removed > 0)
     return grouped(cause.added) + " new and " + grouped(cause.removed) + " dropped";
@@ -52,7 +52,8 @@ std::string device_work_text(const DiffCause& cause, std::string_view noun) {
   return text + (moved.empty() ? "" : ", " + moved) + moved_bytes_text(cause);
 }
 
-/// Copies of pageable memory wait in the call that asks for them.
+/// Returns the name of the call. A copy of pageable memory also waits for the device; then the text
+/// is "waits in cudaMemcpyAsync".
 std::string call_noun(const DiffCause& cause) {
   const bool hidden = cause.kind == DiffKind::syncs && !is_joined(cause) &&
                       cause.label.find("ynchron") == std::string::npos;
@@ -95,7 +96,7 @@ std::string waits_text(const DiffCause& cause) {
   return cause.label + (cause.local == 0ns ? "" : more_or_less(cause, " longer", " shorter"));
 }
 
-/// A sort of work that other work waits for.
+/// A kind of work that other work waits for, and its name in sentences.
 struct WaitedFor {
   DiffKind kind;
   std::string_view way;  ///< Part of a copy's name.
@@ -107,7 +108,7 @@ constexpr WaitedFor kWaitedFor[] = {
     {DiffKind::syncs, "", "synchronization", "synchronizations"},
     {DiffKind::collectives, "", "collective", "collectives"}};
 
-/// "30 copies to the host and 20 synchronizations are gone"
+/// Returns "30 copies to the host and 20 synchronizations are gone"; empty if none came or went.
 std::string come_and_gone_words(const Diff& diff) {
   std::string texts[2];
   std::int64_t sums[2] = {0, 0};
@@ -133,7 +134,7 @@ Nanoseconds worth_a_line(const Diff& diff) {
   return std::max(diff.before.step_time, diff.after.step_time) / kSmallShare;
 }
 
-/// The verdict on two snapshots of memory.
+/// Returns the verdict on two memory snapshots.
 std::string peak_verdict(const Diff& diff) {
   const Bytes before = diff.before.peak_allocated.value_or(Bytes{});
   const Bytes after = diff.after.peak_allocated.value_or(Bytes{});
@@ -145,7 +146,7 @@ std::string peak_verdict(const Diff& diff) {
          " by " + diff.peak[0].op;
 }
 
-/// The two that account for most of the change, unless they are small.
+/// Names up to two causes that account for most of the change, leaving out small ones.
 std::string greatest_causes(const Diff& diff, Nanoseconds change) {
   std::string parts;
   int told = 0;
@@ -251,7 +252,7 @@ Table content_table(const Diff& diff, const SideNames& names) {
   add("launches", before.launches, after.launches);
   add("synchronizations", before.syncs, after.syncs);
   add("allocations", before.allocations, after.allocations);
-  // A trace that does not record memory does not show that the job uses none.
+  // A trace without memory records does not mean that the job uses no memory.
   if (diff.before.peak_allocated && diff.after.peak_allocated)
     add_bytes("peak allocated", *diff.before.peak_allocated, *diff.after.peak_allocated);
   return table;
@@ -304,7 +305,7 @@ const Diff& slowest_of(const DiffReport& report) {
 
 namespace {
 
-/// How much more or less the others wait for it in a step.
+/// Returns by how much the time that other ranks wait for this rank in a step has changed.
 Nanoseconds change_of_lateness(const Diff& diff) {
   if (!diff.among_before || !diff.among_after) return 0ns;
   const auto late = [](const RankFacts& facts, const DiffSideReport& side) {
@@ -357,11 +358,11 @@ std::string diff_verdict(const Diff& diff) {
             (change > 0ns ? " longer" : " less") + unit + " (" +
             change_text(diff.before.step_time, diff.after.step_time) + ")";
   }
-  // Within the variation of steps in one recording, causes are due to chance.
+  // A difference within the variation between steps of one recording is chance, not a cause.
   const bool apart = diff.after.times.fastest > diff.before.times.slowest ||
                      diff.before.times.fastest > diff.after.times.slowest || diff.before.steps < 3;
   if (diff.same_structure && !apart && diff.before.has_steps)
-    return text + ", no more than its steps differ among themselves; the work is the same";
+    return text + ", which is within the variation between its own steps; the work is the same";
   const std::string parts = greatest_causes(diff, change);
   if (parts.empty() && diff.same_structure) return text + "; the work is the same";
   return text + parts;

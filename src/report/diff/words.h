@@ -1,6 +1,6 @@
 #pragma once
 
-// The sentences and tables of a comparison that several of its forms show.
+// Sentences and tables of a comparison, shared by its formats.
 
 #include <string>
 
@@ -9,16 +9,17 @@
 
 namespace foretrace {
 
-/// "12 new cudaStreamSynchronize from train.py:88 main"
+/// Returns a text such as "12 new cudaStreamSynchronize from train.py:88 main".
 std::string cause_text(const DiffCause& cause);
-/// The same, if additions and removals in the rest of the comparison are more informative than the
-/// number of their dependencies.
+/// Like the function above. But for new and dropped waits, it instead names the copies,
+/// synchronizations and collectives that came or went, if the comparison shows any.
 std::string cause_text(const Diff& diff, const DiffCause& cause);
 
-/// The begin of a verdict about two unrelated jobs; empty otherwise.
+/// Returns the beginning of a verdict about two jobs that have little in common; empty if they are
+/// alike.
 std::string unlike_text(const Diff& diff);
 
-/// "+1.2 ms", "-3 us", "0 ns"
+/// Returns a text such as "+1.2 ms", "-3 us" or "0 ns".
 std::string signed_time(Nanoseconds time);
 
 /// The names of the two sides.
@@ -27,18 +28,19 @@ struct SideNames {
   const char* after = "B";
 };
 
-/// From the step time before to that after; the smallest effects are taken together.
+/// Returns a table that leads from the step time before to the step time after, one effect per row.
+/// The smallest effects share a row.
 Table waterfall_table(const Diff& diff, const SideNames& names = {});
-/// Counts of the two steps.
+/// Returns a table of what the two steps contain, such as their numbers of kernels.
 Table content_table(const Diff& diff, const SideNames& names = {});
 Table path_table(const Diff& diff);
 Table peak_table(const Diff& diff);
-/// One line for each rank, if there are several.
+/// Returns a table with a row for each rank; it is empty if there is only one.
 Table ranks_table(const DiffReport& report);
 
-/// "85.03 ms -> 48.92 ms (-42.5 %)"
+/// Returns a text such as "85.03 ms -> 48.92 ms (-42.5 %)".
 std::string step_change(const Diff& diff);
-/// A sentence on the steps that were compared.
+/// Returns a sentence about the steps that were compared.
 std::string compared_text(const Diff& diff);
 
 }  // namespace foretrace

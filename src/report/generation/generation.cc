@@ -1,4 +1,4 @@
-// The cost of a described model: text, CSV, JSON.
+// The predicted step of a described model, as text, CSV and JSON.
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -120,11 +120,11 @@ void write_step(const GeneratedStep& step, std::ostream& out) {
                to_text(step.time) + ", between " + to_text(step.lower) + " and " +
                    to_text(step.upper) + " (80 %), " +
                    (step.is_covered ? "covered by measured steps"
-                                    : "extrapolated: no step like it was measured"));
+                                    : "extrapolated: no similar step was measured"));
   write_headed(out, "Throughput",
                to_fixed(step.tokens_per_second, 0) + " tokens/s, " +
                    to_fixed(step.tokens_per_second / static_cast<double>(step.devices), 0) +
-                   " a device, MFU " + to_share(step.utilization));
+                   " per device, MFU " + to_share(step.utilization));
   write_headed(out, "Memory",
                to_text(step.allocated) + " allocated, " + to_text(step.reserved) + " reserved of " +
                    to_text(step.device_memory));

@@ -44,7 +44,7 @@ std::string end_name(const Cluster& cluster, std::uint32_t node) {
   return std::string(to_string(end.kind));
 }
 
-/// Alike links make one row, whichever way they lead.
+/// Returns a table with one row for all links that are alike, in either direction.
 Table link_table(const Cluster& cluster) {
   using Row = std::tuple<LinkKind, std::string, double, Nanoseconds, std::uint32_t>;
   std::map<Row, std::int64_t> rows;
@@ -64,7 +64,7 @@ Table link_table(const Cluster& cluster) {
   return table;
 }
 
-/// Each route that shows something else: to a neighbor, to another host, to the last rank.
+/// Returns a table of typical routes from rank 0: to a neighbor, to another host, to the last rank.
 Table route_table(const Network& network) {
   Table table{.heading = {"from rank 0 to", "links", "equal routes", "narrowest", "latency"},
               .rows = {}};

@@ -6,8 +6,8 @@
 
 namespace foretrace {
 
-/// Describes a machine: hosts and what is in them, its links by kind, how ranks reach each other,
-/// and where the figures are from.
+/// Describes a machine: its hosts and their devices, its links by kind, the routes between ranks,
+/// and the source of the figures.
 void write_machine(const Network& network, std::ostream& out);
 
 }  // namespace foretrace

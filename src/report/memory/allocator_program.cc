@@ -1,4 +1,4 @@
-// Shows what a few lines of malloc and free made of a caching allocator.
+// Shows the state of a caching allocator after a short program of malloc and free.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr std::size_t kPictureWidth = 64;
 constexpr std::size_t kBlocksListed = 12;
 
-/// The allocator counts in powers of two, and so do people who look at it.
+/// Returns the size in binary units, which the allocator itself uses.
 std::string binary(std::int64_t bytes) {
   constexpr std::string_view kUnits[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
   double value = static_cast<double>(bytes);
@@ -27,7 +27,7 @@ std::string binary(std::int64_t bytes) {
   return text + std::string(kUnits[unit]);
 }
 
-/// A character for each `unit` bytes: the use of most of them.
+/// Draws a segment with one character for each `unit` bytes, which shows the block in their middle.
 std::string picture_of(const AllocatorSegment& segment, std::int64_t unit,
                        const std::vector<std::string>& names) {
   std::string cells;
@@ -106,7 +106,7 @@ void write_levels(const AllocatorOutcome& outcome, std::ostream& out) {
   out << "\nfragmentation  " << to_fixed(100 * outcome.levels.fragmentation(), 1)
       << " % of what is reserved is not allocated\n"
       << "driver calls   " << outcome.driver_mallocs << " to get memory, " << outcome.driver_frees
-      << " to give it back; " << outcome.retries << " after the whole cache was given back\n";
+      << " to return it; " << outcome.retries << " after the whole cache was emptied\n";
 }
 
 void write_verdict(const AllocatorProgram& program, const AllocatorOutcome& outcome,

@@ -22,7 +22,7 @@ struct Allocator {
   std::map<std::string_view, std::int64_t> actions;
   std::int64_t start_allocated = -1, start_reserved = -1;
   std::int64_t peak_allocated = -1, peak_reserved = -1;
-  std::int64_t peak_requested = 0;  ///< By the sizes of the events alone.
+  std::int64_t peak_requested = 0;  ///< Computed from the sizes of the events alone.
   std::int64_t asked = 0;
   std::int64_t segments = 0, blocks = 0, used_blocks = 0;
   std::int64_t held = 0, in_use = 0, in_use_requested = 0;
@@ -65,7 +65,7 @@ std::map<std::int16_t, Allocator> allocators(const Trace& trace) {
     one.in_use_requested += block.requested_bytes;
   }
   for (auto& [device, one] : all) {
-    // Memory in use at the end that was never allocated existed before the first event.
+    // Memory that is in use at the end but was never allocated existed before the first event.
     one.missing = std::max<std::int64_t>(one.in_use_requested - one.asked, 0);
     one.peak_requested += one.missing;
     if (one.segments > 0) {
@@ -76,8 +76,8 @@ std::map<std::int16_t, Allocator> allocators(const Trace& trace) {
   return all;
 }
 
-/// Whether the history explains all memory at its end. Events carry requested sizes or, in old
-/// versions, whole blocks.
+/// Whether the history explains all memory in use at its end. Sizes in events are requested sizes
+/// or, in old versions of PyTorch, sizes of whole blocks.
 bool is_whole(const Allocator& one) {
   return one.missing == 0 && one.start_reserved <= 0 &&
          (one.asked == one.in_use_requested || one.asked == one.in_use);
@@ -154,7 +154,7 @@ nlohmann::json allocating_stacks_json(const Trace& trace) {
 
 namespace {
 
-/// Recorded peaks; empty if there are none.
+/// Describes the recorded peaks; empty if there are none.
 std::string peaks_text(const Allocator& one, bool with_requests) {
   if (one.peak_allocated < 0 && one.peak_reserved < 0) return {};
   std::string text = "peak ";
@@ -177,7 +177,7 @@ void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>
     if (text.empty()) continue;
     if (one.out_of_memory > 0) text += ", " + grouped(one.out_of_memory) + " times out of memory";
     rows.push_back({name, std::move(text)});
-    if (one.segments == 0) continue;  // Its state at the end is unknown.
+    if (one.segments == 0) continue;  // The state at the end is unknown.
     rows.push_back({"", "at the end " + bytes_text(one.in_use) + " in " +
                             counted(one.used_blocks, "block") + " of " + grouped(one.blocks) +
                             ", " + bytes_text(one.held) + " in " +

@@ -1,6 +1,7 @@
 #pragma once
 
-// The history and state of an allocator, for `info`: levels, blocks, and who requested the most.
+// The history and the state of an allocator, for `info`: levels, blocks, and the stacks that
+// requested most.
 
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
@@ -11,16 +12,16 @@
 
 namespace foretrace {
 
-/// One object per device that memory events or segments are of; host memory is device -1.
+/// Returns one object for each device that has memory events or segments. Host memory is device -1.
 nlohmann::json allocators_json(const Trace& trace);
 
-/// The stacks that asked for most bytes over the whole recording, the greatest first.
+/// Returns the stacks that requested most bytes over the whole recording, the largest first.
 nlohmann::json allocating_stacks_json(const Trace& trace);
 
-/// Rows "memory", one or two per device.
+/// Adds a row "memory", and up to three rows for each device.
 void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>>& rows);
 
-/// A table of the stacks, if there are any.
+/// Writes a table of these stacks, if there are any.
 void write_allocating_stacks(const Trace& trace, std::ostream& out);
 
 }  // namespace foretrace

@@ -32,7 +32,7 @@ std::vector<DeviceMemory::StepSpan> step_spans(const Graph& graph, const Timelin
   return spans;
 }
 
-/// `number` is that of Graph::allocations().
+/// Adds a block; `number` is its index in Graph::allocations().
 void add_block(std::uint32_t number, const Allocation& block, DeviceMemory& memory) {
   memory.blocks.push_back({.allocation = number,
                            .made = 0ns,
@@ -115,7 +115,7 @@ MemoryMoment moment_of(const Graph& graph, const Timeline& timeline, std::uint32
   moment.phase = task.phase;
   const auto spans = step_spans(graph, timeline);
   const auto span = std::find_if(spans.begin(), spans.end(), [&](const auto& one) {
-    // A task that no step claims is in the one that it falls into.
+    // A task without a step counts as part of the step that is running at this time.
     return task.step >= 0 ? one.step == task.step : one.begin <= time && time < one.end;
   });
   if (span == spans.end()) return moment;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The blocks of one device in order of time: the source of every section of the memory report.
+// The blocks of one device in order of time. All sections of the memory report are made from them.
 
 #include <vector>
 
@@ -14,18 +14,18 @@ struct DeviceMemory {
   const Graph& graph;
   const Timeline& timeline;
   std::int32_t device = 0;
-  Nanoseconds from{0}, to{0};       ///< The window, `to` included only at the very end.
+  Nanoseconds from{0}, to{0};       ///< The window; it includes `to` only if that is `end`.
   std::vector<MemoryEvent> events;  ///< Events of the device, in order, from first to last.
   std::vector<TimedBlock> blocks;   ///< Blocks of the device, in order of number.
-  Bytes unnamed{};                  ///< Bytes in use all the time that belong to no known block.
-  /// When each step begins on the host: where its first task does that is not on a device. In
-  /// order; steps without tasks have none.
+  Bytes unnamed{};                  ///< Bytes always in use that belong to no known block.
+  /// The time of a step on the host: from the start of its first host task to the next step. A step
+  /// without host tasks begins with its first task; a step without tasks has no span.
   struct StepSpan {
     std::int32_t step = -1;
     Nanoseconds begin{0}, end{0};
   };
   std::vector<StepSpan> steps;
-  Nanoseconds end{0};  ///< End of the recording, and of blocks that outlive it.
+  Nanoseconds end{0};  ///< The end of the recording; blocks that are never freed end here.
 
   const Allocation& allocation(std::uint32_t number) const { return graph.allocations()[number]; }
   Bytes initial() const { return initial_memory(graph, device); }
@@ -34,22 +34,24 @@ struct DeviceMemory {
 
 DeviceMemory device_memory(const Graph& graph, const Timeline& timeline, std::int32_t device);
 
-/// The task of an event; kNoTask where the recording has none.
+/// Returns the task that makes or frees the block of an event; kNoTask if it was not recorded.
 TaskId task_of(const Graph& graph, const MemoryEvent& event);
 
-/// Bytes in use after each event; the first point is the beginning.
+/// Returns the bytes in use after each event; the first point is the beginning of the recording.
 std::vector<MemoryCurve::Point> level_curve(const DeviceMemory& memory);
 
-/// The maker of a block: its op, else the task that made it, else a remark in brackets.
+/// Returns the maker of a block: its op, else the task that made it, else a remark in parentheses.
 std::string maker_of(const Graph& graph, const Allocation& block);
 
-/// The most informative frame of its stack, cut to fit a line; empty without a stack.
+/// Returns the most informative frame of the block's stack, cut to fit a line; empty without a
+/// stack.
 std::string line_of(const Graph& graph, const Allocation& block);
 
 /// Sorts the times first; returns zeros if there are none.
 Quantiles quantiles(std::vector<Nanoseconds> times);
 
-/// Decades from below 1 us to 10 s and more, without the empty ones at both ends.
+/// Counts times by decade, from below 1 us to 10 s and more. used() leaves out empty decades at
+/// both ends.
 class Decades {
  public:
   Decades();

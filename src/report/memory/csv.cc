@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-/// Empty where the block was there before, or is left.
+/// Writes the task that made or freed a block; empty if that was not recorded.
 void write_task(const Graph& graph, TaskId task, std::ostream& out) {
   out << ',';
   if (task != kNoTask) out << csv_text(graph.name(task));

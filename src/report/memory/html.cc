@@ -1,6 +1,7 @@
-// One page: the verdict, level and blocks over time, and every table of the text report, which a
-// screen reader also reads instead of the pictures. It loads nothing. Times are nanoseconds since
-// the window began; a block is [made, lifetime, offset, bytes, use, op, line, flags].
+// The memory report as one page: the verdict, a picture of level and blocks over time, and every
+// table of the text report, which a screen reader reads instead of the picture. The page loads
+// nothing. In its data, times are nanoseconds since the window began, and a block is
+// [made, lifetime, offset, bytes, use, op, line, flags].
 
 #include <algorithm>
 #include <map>
@@ -22,14 +23,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Together these keep a page of any trace below 6 MB.
+/// These limits keep the page of any trace below 6 MB.
 constexpr std::size_t kMostBlocks = 16'000;
 constexpr std::size_t kMostStretches = 8'000;
 constexpr std::size_t kMostSteps = 2'000;
 constexpr std::size_t kLongestName = 120;
 constexpr std::size_t kTableBlocks = 100;
 
-/// Names by number, each once.
+/// Assigns a number to each name.
 class NameTable {
  public:
   std::size_t number(const std::string& name) {
@@ -74,7 +75,7 @@ Json steps_json(const MemoryReport& report) {
 Json data_json(const MemoryReport& report, const Graph& graph, const MemoryLayout& layout) {
   NameTable names;
   Json blocks = Json::array(), uses = Json::array();
-  // Memory without a name is at the bottom, as one block of the whole window.
+  // Draw memory that belongs to no known block at the bottom, as one block over the whole window.
   const std::int64_t bottom = report.unnamed.count;
   const std::int64_t length = (report.to - report.from).count();
   if (bottom > 0) {
@@ -161,7 +162,7 @@ std::string picture_html(const MemoryReport& report, const MemoryLayout& layout)
          "<button id=\"widths\" type=\"button\">Draw by change</button></p>\n";
 }
 
-/// Section "memory-3" is the fourth.
+/// Returns all sections; their ids count from "memory-0".
 std::vector<PageSection> page_sections(const MemoryReport& report, const Graph& graph,
                                        const MemoryLayout& layout) {
   std::vector<MemorySection> all = memory_sections(report);

@@ -1,6 +1,6 @@
-// How long blocks are unused. A block is used when it is made, by each task that reads or writes
-// it, and when it is freed; its content has to exist between two accesses only, so only those
-// intervals can be hidden behind copies.
+// Describes how long blocks are unused. A block is touched when it is made, by each task that reads
+// or writes it, and when it is freed. Its content is only needed between two accesses by tasks, so
+// only in these intervals can it be moved to the host and back.
 
 #include <algorithm>
 #include <map>
@@ -13,12 +13,12 @@
 namespace foretrace {
 namespace {
 
-/// A smaller block is not worth a copy of its own (AutoSwap draws the same line).
+/// Smaller blocks are not worth a copy of their own (AutoSwap uses the same limit).
 constexpr Bytes kLeastMoved{1'000'000};
 
 struct Touch {
   Nanoseconds begin{0}, end{0};
-  TaskId task = kNoTask;  ///< kNoTask: made or freed.
+  TaskId task = kNoTask;  ///< kNoTask: the block is made or freed.
 };
 
 struct Hideable {
@@ -63,7 +63,7 @@ class Untouched {
     touches_.erase(std::unique(touches_.begin(), touches_.end(), same), touches_.end());
     section_.accesses += std::ssize(touches_);
     note_needs(block);
-    // The host runs ahead of the device: it often frees a block before its last access runs.
+    // The host runs ahead of the device, so it often frees a block before the last access runs.
     if (!block.was_there && block.made <= touches_.front().begin)
       touches_.insert(touches_.begin(), {block.made, block.made, kNoTask});
     if (!block.is_left && block.freed >= touches_.back().end)
@@ -75,7 +75,8 @@ class Untouched {
     }
   }
 
-  /// From the first access to the last; longer where the recording does not have all of them.
+  /// Notes that the block is needed from its first access to its last; from the beginning if it
+  /// existed before the recording, and to the end if it is never freed.
   void note_needs(const TimedBlock& block) {
     Nanoseconds last = touches_.back().end;
     for (const Touch& touch : touches_) last = std::max(last, touch.end);
@@ -89,7 +90,7 @@ class Untouched {
     needs_.push_back({std::max(from, to), Bytes{-bytes.count}});
   }
 
-  /// The level of the window, from its changes.
+  /// Sums the changes up to the level of needed memory in the window.
   void sum_needs() {
     const auto order = [](const MemoryCurve::Point& a, const MemoryCurve::Point& b) {
       return std::tie(a.time, a.allocated) < std::tie(b.time, b.allocated);
@@ -125,8 +126,8 @@ class Untouched {
     return time_for(bytes, question_.out) + time_for(bytes, question_.in);
   }
 
-  /// One row for equal intervals of all steps, by the bytes that are away and for how long
-  /// (AutoSwap's AOA).
+  /// Returns the intervals that are most worth swapping, by the bytes that are away times how long
+  /// (AutoSwap's AOA). The same interval in several steps is one row.
   std::vector<SwapRow> best() const {
     using Key = std::tuple<NameId, NameId, NameId, NameId, std::int64_t>;
     std::map<Key, SwapRow> rows;
@@ -169,7 +170,7 @@ class Untouched {
   std::vector<Touch> touches_;  ///< Accesses of the current block.
   std::vector<Nanoseconds> times_;
   Decades decades_;
-  std::vector<MemoryCurve::Point> needs_;  ///< Changes, not levels.
+  std::vector<MemoryCurve::Point> needs_;  ///< Changes of the needed memory, not levels.
   std::vector<Hideable> hideable_;
 };
 

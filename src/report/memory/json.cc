@@ -141,7 +141,7 @@ Json intervals_json(const IntervalSection& section) {
           {"moved_bytes", section.moved_bytes.count}};
 }
 
-/// Reserved bytes per byte in use at the peak.
+/// Returns reserved bytes per byte in use; 1 if none is in use.
 double part_of(Bytes taken, Bytes used) {
   return used > Bytes{} ? static_cast<double>(taken.count) / static_cast<double>(used.count) : 1;
 }

@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-/// Free stretches below a top that nothing limits.
+/// An address space without a limit. It knows the free gaps below its top.
 class Shelf {
  public:
   std::int64_t put(std::int64_t bytes) {
@@ -65,11 +65,11 @@ class Shelf {
 
 struct Event {
   Nanoseconds time{0};
-  bool makes = false;  ///< Frees go first, so that their room can be used at once.
+  bool makes = false;  ///< Frees come first, so that their room can be used at once.
   Nanoseconds until{0};
   std::size_t block = 0;
 
-  /// Among blocks made at one time, the longest-lived is lowest.
+  /// The order of events. Of the blocks made at the same time, the longest-lived is placed lowest.
   auto key() const { return std::tuple(time, makes, -until, block); }
 };
 

@@ -1,14 +1,14 @@
 #pragma once
 
-// Where blocks are drawn in a picture of time by address: those that live at the same time do not
-// overlap. In order of allocation, each takes the best fitting gap, like an allocator without
-// segments; blocks that live from the beginning to the end are at the bottom.
+// Places blocks in a picture of addresses over time, so that blocks that live at the same time do
+// not overlap. In order of allocation, each block takes the best fitting gap, as in an allocator
+// without segments. Blocks that live from the beginning to the end are at the bottom.
 //
 //     |    cccc   eeee
 //     |  bbbb   dddddd          y: offset of the block, x: its life
 //     |aaaaaaaaaaaaaaaaaaaa
 //
-// If there are many blocks, only the largest are drawn; the level of all others is one band.
+// If there are many blocks, only the largest are drawn; one band shows the level of all others.
 
 #include <vector>
 
@@ -24,16 +24,16 @@ struct PlacedBlock {
 
 struct MemoryLayout {
   std::vector<PlacedBlock> blocks;       ///< The largest first.
-  std::int64_t height = 0;               ///< Above which nothing is placed.
-  std::vector<MemoryCurve::Point> rest;  ///< The level of the blocks that have no place.
+  std::int64_t height = 0;               ///< Bytes; all placed blocks end below it.
+  std::vector<MemoryCurve::Point> rest;  ///< The level of the blocks that are not placed.
   std::int64_t rest_blocks = 0;
 };
 
-/// n log n in the blocks.
+/// Takes time n log n for n blocks.
 MemoryLayout lay_out(const MemoryReport& report, const Graph& graph, std::size_t most_blocks);
 
-/// At most about twice `most` points: of each of `most` equal stretches the highest and the last,
-/// so that no peak is lost.
+/// Reduces a curve to at most about twice `most` points: the highest and the last point of each of
+/// `most` equal intervals, so that no peak is lost.
 std::vector<MemoryCurve::Point> thinned(const std::vector<MemoryCurve::Point>& curve,
                                         std::size_t most);
 

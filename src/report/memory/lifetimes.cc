@@ -1,4 +1,4 @@
-// How long blocks live, and which pile up from step to step.
+// Describes how long blocks live, and which pile up from step to step.
 
 #include <algorithm>
 #include <map>
@@ -14,7 +14,7 @@ bool inside_op(const Allocation& block) {
          (block.freed_by != kNoTask && block.freed_by == block.made_by);
 }
 
-/// The level before the first event at or after each time; both in order.
+/// Returns the level just before each time. REQUIRES: `times` are in order.
 std::vector<Bytes> levels_at(const DeviceMemory& memory, const std::vector<Nanoseconds>& times) {
   const std::vector<MemoryCurve::Point> curve = level_curve(memory);
   std::vector<Bytes> levels;
@@ -39,8 +39,9 @@ struct Pile {
   std::int64_t blocks = 0;
 };
 
-/// A block of the last step may be freed in the next, which was not recorded. One of an earlier
-/// step has outlived a step; one of the very first may be made only once.
+/// Finds possible leaks: makers whose blocks of at least two steps are never freed. The last step
+/// does not count, because its blocks may be freed in the next step, which was not recorded. Two
+/// steps are required because blocks of a single one, such as the first, may be made only once.
 std::vector<LeakRow> leaks(const DeviceMemory& memory) {
   std::map<std::pair<std::string, std::string>, Pile> piles;
   const std::int32_t last = memory.steps.empty() ? -1 : memory.steps.back().step;

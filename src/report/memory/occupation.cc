@@ -1,5 +1,5 @@
-// The memory in use over time, by use and, at the peak, by holder. One sweep over the events; at
-// each the level of every use is known.
+// Describes the memory in use over time, by use, and at the peak also by holder. One sweep over the
+// events keeps the level of every use up to date.
 
 #include <algorithm>
 #include <map>
@@ -36,7 +36,7 @@ class Sweep {
     finish();
   }
 
-  /// The events that lead to the peak; the rest come after it.
+  /// Returns the number of events up to and including the peak.
   std::size_t peak_event() const { return peak_event_; }
 
  private:
@@ -160,10 +160,10 @@ class Sweep {
   std::array<std::array<double, kMemoryUses>, 5> sums_{};
   Phases phases_{};
   std::size_t next_ = 0, peak_event_ = 0;
-  std::optional<MemoryEvent> peak_;  ///< Nothing: the window begins with it.
+  std::optional<MemoryEvent> peak_;  ///< nullopt if the window begins with the peak.
 };
 
-/// Blocks by some name, the fullest first.
+/// Sums blocks by name; rows() returns the names with most bytes first.
 class Holders {
  public:
   void add(std::string_view name, Bytes bytes, const TimedBlock& block) {
@@ -195,7 +195,7 @@ class Holders {
   std::map<std::string, Holder> by_name_;
 };
 
-/// Which blocks are in use after the first `events` events.
+/// Returns, for each allocation, whether it is in use after the first `events` events.
 std::vector<char> in_use_after(const DeviceMemory& memory, std::size_t events) {
   std::vector<char> in_use(memory.graph.allocations().size(), 0);
   for (const TimedBlock& block : memory.blocks) in_use[block.allocation] = block.was_there;

@@ -24,7 +24,7 @@ Stretch pictured(const MemoryReport& report) {
   return stretch;
 }
 
-/// The horizontal axis: times of the recording, or the numbers of events instead.
+/// The curve to draw. Its times are those of the recording, or event numbers instead.
 struct Drawn {
   Nanoseconds from{0}, to{0};
   std::vector<MemoryCurve::Point> curve;  ///< The first point is at `from` or before.
@@ -41,7 +41,7 @@ Drawn by_time(const MemoryReport& report, const Stretch& stretch) {
   return drawn;
 }
 
-/// Where the host runs ahead, nearly all happens in an instant, and the time says nothing.
+/// Whether nearly all points fall into a few columns, which happens if the host runs far ahead.
 bool is_crowded(const Drawn& drawn, std::size_t columns) {
   constexpr std::size_t kFew = 8;
   if (drawn.curve.size() < kFew || drawn.to <= drawn.from) return false;
@@ -69,11 +69,11 @@ Drawn by_event(const Drawn& timed) {
 }
 
 char letter(Phase phase) {
-  constexpr std::string_view kLetters = ".IFBU";  // By Phase.
+  constexpr std::string_view kLetters = ".IFBU";  // Indexed by Phase.
   return kLetters[static_cast<std::size_t>(phase)];
 }
 
-/// The time at which each column ends.
+/// Returns the time at which a column ends.
 Nanoseconds column_end(const Drawn& stretch, std::size_t column, std::size_t columns) {
   const double share = static_cast<double>(column + 1) / static_cast<double>(columns);
   return stretch.from + scaled(stretch.to - stretch.from, share);
@@ -111,7 +111,8 @@ std::string phase_letters(const Drawn& stretch, std::size_t columns) {
   return letters;
 }
 
-/// If the level is never below half of its highest value, the scale begins near the lowest.
+/// Returns the level at which the scale begins: 0, or the lowest level if that is more than half of
+/// the highest.
 Bytes foot(const std::vector<Bytes>& levels) {
   const Bytes least = *std::min_element(levels.begin(), levels.end());
   const Bytes most = *std::max_element(levels.begin(), levels.end());
@@ -142,7 +143,8 @@ std::string level_picture(const MemoryReport& report, std::size_t columns, std::
   if (most <= Bytes{}) return {};
   const Bytes least = foot(levels);
   const auto height = [&](Bytes level) {
-    // One row is always filled, so that an axis that begins at the lowest level shows it.
+    // If the axis does not begin at 0, one row is always filled, so that the lowest level is
+    // visible.
     const double share =
         static_cast<double>((level - least).count) / static_cast<double>((most - least).count);
     const std::size_t first = least > Bytes{} ? 1 : 0;

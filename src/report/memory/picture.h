@@ -9,9 +9,9 @@
 //              +-----------------
 //               FFFFFFFFFFBBBBBUU   0 ns to 150.2 ms
 //
-// Each column shows the highest level in its stretch of time; the scale does not begin at 0 where
-// most of the memory never moves. Where nearly all happens in a few columns, because the host runs
-// far ahead of the device, events take the place of time.
+// Each column shows the highest level in its interval of time. If most of the memory is always in
+// use, the scale does not begin at 0. If nearly all events would fall into a few columns, because
+// the host runs far ahead of the device, the horizontal axis counts events instead of time.
 
 #include <string>
 
@@ -21,15 +21,16 @@ namespace foretrace {
 
 constexpr std::size_t kPictureColumns = 64;
 
-/// For the step with the peak, or the whole window if that is in no step. Empty for a window of no
-/// length.
+/// Draws the step with the peak, or the whole window if the peak is in no step. Returns an empty
+/// text if the window is empty.
 std::string level_picture(const MemoryReport& report, std::size_t columns = kPictureColumns,
                           std::size_t rows = 8);
 
-/// Whether that picture is of events, as nearly all happens in an instant of the stretch.
+/// Whether the picture counts events, because nearly all of them happen in a small part of its
+/// time.
 bool is_crowded(const MemoryReport& report);
 
-/// The stretch of time that the picture is of, in words.
+/// Describes the time that the picture covers.
 std::string pictured_stretch(const MemoryReport& report);
 
 }  // namespace foretrace

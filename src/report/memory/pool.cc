@@ -1,6 +1,6 @@
-// The memory that blocks would take if an allocator knew the future: those of the step with the
-// peak, repeated, at places planned ahead. Lifetimes are in events, so that blocks made and freed
-// in one instant have their place too.
+// Describes the memory that the blocks of the step with the peak would take if an allocator knew
+// the future and planned their addresses ahead. Lifetimes are measured in events, so that blocks
+// that are made and freed at the same time get an address, too.
 
 #include <algorithm>
 
@@ -10,7 +10,8 @@
 namespace foretrace {
 namespace {
 
-/// The time of a plan grows with the blocks and with how many of them live at the same time.
+/// Most blocks that are planned. The time of a plan grows with the number of blocks and with how
+/// many of them live at the same time.
 constexpr std::size_t kMostPlanned = 8'000;
 
 struct EventRange {
@@ -36,7 +37,7 @@ EventRange planned_events(const DeviceMemory& memory, const MemoryReport& report
   return {number(from), to >= memory.end ? std::ssize(memory.events) : number(to), step};
 }
 
-/// Blocks that live in the range, clipped to it.
+/// Returns the blocks that live in the range of events, with their lifetimes clipped to it.
 std::vector<PoolBlock> living(const DeviceMemory& memory, const EventRange& range) {
   std::vector<std::size_t> place(memory.graph.allocations().size());
   std::vector<PoolBlock> blocks;

@@ -21,7 +21,8 @@ std::string name_of_device(const Graph& graph, std::int32_t device) {
   return number < graph.device_names().size() ? graph.device_names()[number] : std::string();
 }
 
-/// Among devices and host; a device comes before the host whatever their sizes.
+/// Returns the device that the question names, or the one with the highest peak; the host only if
+/// there is no device. Throws Error if there is none of this number.
 std::int32_t chosen_device(const std::vector<MemorySummary>& devices,
                            const MemoryQuestion& question) {
   const auto fuller = [](const MemorySummary& a, const MemorySummary& b) {
@@ -37,7 +38,7 @@ std::int32_t chosen_device(const std::vector<MemorySummary>& devices,
               std::to_string(*question.device));
 }
 
-/// By the number in the name of steps, or their place where names have none.
+/// Whether a step has the wanted number: the number in its name, or its index if the name has none.
 bool is_step(const Graph& graph, std::int32_t step, std::int64_t wanted) {
   const auto parsed = step_name(graph.steps()[static_cast<std::size_t>(step)].name);
   return parsed ? static_cast<std::int64_t>(parsed->number) == wanted : step == wanted;
@@ -69,10 +70,12 @@ void note_what_is_missing(const DeviceMemory& memory, MemoryReport& report) {
   const bool has_use = std::any_of(memory.blocks.begin(), memory.blocks.end(), [&](auto& block) {
     return memory.allocation(block.allocation).use != MemoryUse::unknown;
   });
-  if (!has_use) report.notes.add(Severity::info, "the trace does not show what blocks are for");
+  if (!has_use)
+    report.notes.add(Severity::info, "the trace does not show what blocks are used for");
 }
 
-/// Missing values are those of the device, if it is a known one.
+/// Fills in the capacity and, if the question gives none, the bandwidth of copies: from the model
+/// of the device if it is known, otherwise a typical one.
 void take_from_model(MemoryQuestion& question, MemoryReport& report) {
   const DeviceModel* model = device_recorded_as(report.device_name);
   if (model) report.capacity = model->memory;
@@ -80,11 +83,10 @@ void take_from_model(MemoryQuestion& question, MemoryReport& report) {
   if (is_told || report.device < 0) return;
   const Bandwidth link = model ? model->host_link : kUsualLink;
   question.out = question.in = link;
-  report.assumptions.push_back(
-      "copies to and from the host move " + to_text(link) +
-      (model ? ", a figure recalled for " + model->name
-             : ", as for PCIe 3.0 x16, because the device is not a known one") +
-      " (--host-bandwidth)");
+  report.assumptions.push_back("copies to and from the host move " + to_text(link) +
+                               (model ? ", a figure recalled for " + model->name
+                                      : ", as for PCIe 3.0 x16, because the device is unknown") +
+                               " (--host-bandwidth)");
 }
 
 }  // namespace

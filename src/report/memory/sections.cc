@@ -97,7 +97,7 @@ MemorySection lifetimes(const MemoryReport& report) {
   }
   if (found.was_there > 0) {
     section.after.push_back(counted(found.was_there, "block") + " (" +
-                            to_text(found.was_there_bytes) + ") known from before the recording");
+                            to_text(found.was_there_bytes) + ") allocated before the recording");
   }
   return section;
 }
@@ -127,11 +127,11 @@ MemorySection growth(const MemoryReport& report) {
     const PeriodSection& period = *report.period;
     section.after.push_back(period.repeats
                                 ? "sizes repeat every " + counted(period.blocks, "block") + ", " +
-                                      counted(period.iterations, "time") + ", behind " +
+                                      counted(period.iterations, "time") + ", after the first " +
                                       counted(period.first, "block")
                                 : "the sizes of blocks do not repeat");
     if (!period.first_irregular.empty())
-      section.after.push_back("first that does not repeat: " + period.first_irregular);
+      section.after.push_back("the first that does not repeat: " + period.first_irregular);
   }
   return section;
 }
@@ -152,24 +152,24 @@ MemorySection intervals(const MemoryReport& report) {
     section.table.rows.push_back({bin_text(bin), grouped(bin.count), to_text(bin.bytes),
                                   grouped(bin.hideable), bar(bin.count, fullest(found.bins))});
   }
-  section.after.push_back("hideable: away at " + to_text(found.out) + " and back at " +
-                          to_text(found.in) + " between two accesses");
+  section.after.push_back("hideable: long enough to copy the block to the host at " +
+                          to_text(found.out) + " and back at " + to_text(found.in));
   if (found.candidates == 0) {
     section.after.push_back("no block of 1 MB or more is unused for long enough");
     return section;
   }
-  section.after.push_back("tasks on the device need " + to_text(found.needed) + " at once; with " +
-                          counted(found.moved, "block") +
-                          " out and in, one at a time per direction, " + to_text(found.planned) +
-                          " (" + share_text(found.planned, found.needed) +
-                          "), and in no case less than " + to_text(found.bound) + ", as " +
+  section.after.push_back("tasks on the device need " + to_text(found.needed) +
+                          " at once; swapping " + counted(found.moved, "block") +
+                          ", one at a time per direction, lowers this to " +
+                          to_text(found.planned) + " (" + share_text(found.planned, found.needed) +
+                          "); no plan gets below " + to_text(found.bound) + ", because only " +
                           counted(found.candidates, "block") + " of 1 MB or more can be away");
   return section;
 }
 
 MemorySection candidates(const MemoryReport& report) {
   MemorySection section{
-      .heading = "Best kept elsewhere for a while", .before = {}, .table = {}, .after = {}};
+      .heading = "Best blocks to swap out", .before = {}, .table = {}, .after = {}};
   section.table.heading = {"bytes", "untouched", "copies",           "times",
                            "use",   "made by",   "last accessed by", "next accessed by"};
   section.table.left = {4, 5, 6, 7};
@@ -223,7 +223,7 @@ MemorySection allocator(const MemoryReport& report) {
   return section;
 }
 
-/// "1.0132 times"
+/// Returns a ratio such as "1.0132 times".
 std::string times_text(Bytes taken, Bytes used) {
   if (used <= Bytes{}) return "-";
   return to_fixed(static_cast<double>(taken.count) / static_cast<double>(used.count), 4) + " times";
@@ -231,7 +231,7 @@ std::string times_text(Bytes taken, Bytes used) {
 
 MemorySection pool(const MemoryReport& report) {
   MemorySection section{
-      .heading = "If places were planned ahead", .before = {}, .table = {}, .after = {}};
+      .heading = "If addresses were planned ahead", .before = {}, .table = {}, .after = {}};
   const PoolSection& found = report.pool;
   if (found.load <= Bytes{}) return section;
   section.before.push_back(
@@ -240,7 +240,7 @@ MemorySection pool(const MemoryReport& report) {
       times_text(found.footprint, found.load) +
       " their peak load (as SmartPool, arXiv 1903.06631)" +
       (found.by_load > 0
-           ? ", the " + grouped(found.by_load) + " smallest of them counted by their load"
+           ? "; the " + grouped(found.by_load) + " smallest of them only count with their load"
            : ""));
   if (report.allocator) {
     section.before.push_back("the caching allocator reserves " +

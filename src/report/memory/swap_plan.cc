@@ -12,7 +12,7 @@ struct Slot {
   Nanoseconds begin{0}, end{0};
 };
 
-/// One direction of the link. Busy stretches that touch are one, so that a search passes few.
+/// One direction of the link. Adjacent busy intervals are merged, so that a search passes few.
 class Channel {
  public:
   std::optional<Slot> first_free(Nanoseconds from, Nanoseconds until, Nanoseconds length) const {
@@ -53,7 +53,7 @@ class Channel {
   std::map<Nanoseconds, Nanoseconds> busy_;
 };
 
-/// The area of a level above its mean, up to any time, in bytes times seconds.
+/// The area between a level and its mean where the level is higher, in bytes times seconds.
 class UpperArea {
  public:
   UpperArea(const std::vector<MemoryCurve::Point>& curve, Nanoseconds end) {
@@ -106,7 +106,7 @@ struct Absence {
   Slot away;
 };
 
-/// The highest level that is left.
+/// Returns the highest level that is left with these absences.
 Bytes highest(const std::vector<MemoryCurve::Point>& curve, const std::vector<Absence>& absences) {
   struct Change {
     Nanoseconds time{0};
@@ -125,7 +125,7 @@ Bytes highest(const std::vector<MemoryCurve::Point>& curve, const std::vector<Ab
   for (std::size_t i = 0; i < curve.size(); ++i) {
     while (at < changes.size() && changes[at].time <= curve[i].time) away += changes[at++].away;
     most = std::max(most, curve[i].allocated - away);
-    // Blocks that come back before the level changes again.
+    // Blocks may come back before the level changes again.
     while (at < changes.size() && i + 1 < curve.size() && changes[at].time < curve[i + 1].time) {
       const Nanoseconds now = changes[at].time;
       while (at < changes.size() && changes[at].time == now) away += changes[at++].away;
@@ -140,7 +140,7 @@ Bytes highest(const std::vector<MemoryCurve::Point>& curve, const std::vector<Ab
   return most;
 }
 
-/// The most useful first.
+/// Returns the numbers of useful candidates, the most useful first.
 std::vector<std::size_t> by_use(const UpperArea& area, const std::vector<SwapCandidate>& candidates,
                                 Bandwidth out, Bandwidth in) {
   std::vector<double> scores;

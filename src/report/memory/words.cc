@@ -14,7 +14,7 @@ std::string device_text(const MemoryReport& report) {
          (report.device_name.empty() ? "" : " (" + report.device_name + ")");
 }
 
-/// "step ProfilerStep#7, 12.1 ms after its begin, in the forward pass"
+/// Returns a text such as "in ProfilerStep#7, 12.1 ms after its start, forward".
 std::string when_text(const MemoryReport& report, const MemoryMoment& moment) {
   std::string text;
   if (!report.has_times) {
@@ -29,7 +29,7 @@ std::string when_text(const MemoryReport& report, const MemoryMoment& moment) {
 }
 
 std::string refusal_text(const MemoryReport& report, const ReplayedAllocator::Refused& refused) {
-  // Only memory from before the recording is ever put in beyond the limit.
+  // Only memory from before the recording is ever placed beyond the limit.
   if (refused.reserved > report.limit) {
     return who_text(refused.moment.op, refused.moment.line) + " takes " +
            to_text(refused.reserved) + " by itself";
@@ -41,8 +41,9 @@ std::string refusal_text(const MemoryReport& report, const ReplayedAllocator::Re
          to_text(refused.largest_free);
 }
 
-/// The job's reserved memory is the recorded one; whether it fits is decided by a replay that
-/// starts with an empty cache, so with a limit that value counts.
+/// Describes the reserved memory and sets `most` to it: the recorded one without a limit; with a
+/// limit the replayed one, because a replay that starts with an empty cache decides whether the job
+/// fits.
 std::string reserved_text(const MemoryReport& report, Bytes& most) {
   constexpr double kClearly = 1.05;
   const std::optional<Bytes>& recorded = report.allocator->recorded_reserved;
@@ -55,7 +56,7 @@ std::string reserved_text(const MemoryReport& report, Bytes& most) {
   if (!differs) return text;
   if (most == replayed) {
     return text + " by a replay that starts with an empty cache (" + to_text(*recorded) +
-           " were reserved when recorded, and the recording explains no more)";
+           " were reserved in the recording, which explains no more)";
   }
   return text + " (" + to_text(replayed) + " by a replay that starts with an empty cache)";
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// The memory report in words and cells, so that text and page say the same.
+// The sentences and tables of the memory report, so that text and page agree.
 
 #include <string>
 #include <string_view>
@@ -11,8 +11,8 @@
 
 namespace foretrace {
 
-/// Whether it fits, and how full it is; when the peak is and what causes it; what most of it is
-/// for.
+/// Returns the subject of the report, then a sentence each about whether and how it fits, when the
+/// peak occurs and why, and what most of it is used for.
 std::vector<std::string> verdict_lines(const MemoryReport& report);
 
 /// A heading, an introduction, a table, and a closing remark; each may be empty.
@@ -23,16 +23,16 @@ struct MemorySection {
   std::vector<std::string> after;
 };
 
-/// Sections with content, in the order of the report.
+/// Returns the sections that have content, in the order of the report.
 std::vector<MemorySection> memory_sections(const MemoryReport& report);
 
-/// "12.3 %"; of nothing it is "-".
+/// Returns a share such as "12.3 %", or "-" if `whole` is 0.
 std::string share_text(Bytes part, Bytes whole);
 
-/// "aten::mm" or "aten::mm (model.py:12 forward)".
+/// Returns "aten::mm", or "aten::mm (model.py:12 forward)" if the line is known.
 std::string who_text(std::string_view op, std::string_view line);
 
-/// "parameters", "activations", "unknown use" ...
+/// Returns the plural of a use: "parameters", "activations", "blocks of unknown use".
 std::string_view plural(MemoryUse use);
 
 }  // namespace foretrace

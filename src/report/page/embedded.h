@@ -1,13 +1,13 @@
 #pragma once
 
-// Styles and scripts of the pages. They are files of their own (page/, vendor/), which the build
-// turns into text of the program, so that one binary writes pages that need nothing else.
+// Styles and scripts of the pages. They are separate files (page/, vendor/) that the build embeds
+// in the program, so that one binary can write pages that need nothing else.
 
 #include <string_view>
 
 namespace foretrace {
 
-/// The file "page/shell.js". A name that is not there is a bug.
+/// Returns the text of a file such as "page/shell.js". REQUIRES: the file is embedded.
 std::string_view embedded(std::string_view name);
 
 }  // namespace foretrace

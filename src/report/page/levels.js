@@ -1,5 +1,5 @@
 'use strict';
-// Memory over time, before and after, which follows the timeline if there is one. Draws on the elements of the memory section.
+// Draws memory over time, before and after, in the elements of the memory section. The time range follows the timeline if there is one.
 page.make_levels = (m, timeline) => {
   const box = document.getElementById('levels'), devices = document.getElementById('device'), follow = document.getElementById('follow');
   const time = value => m.has_times ? page.time(value) : 'event ' + value;
@@ -13,7 +13,7 @@ page.make_levels = (m, timeline) => {
   if (!timeline) follow.parentElement.hidden = true;
 
   const points = run => run.curves.find(curve => curve.device === +devices.value)?.points ?? [];
-  // uPlot wants one axis for all curves.
+  // Puts all curves on one time axis, as uPlot requires.
   const columns = () => {
     const curves = m.runs.map((run, i) => points(run).map(([at, level]) => [at + shift[i], level]));
     const places = Float64Array.from(new Set(curves.flatMap(curve => curve.map(([at]) => at)))).sort();

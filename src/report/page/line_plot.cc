@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kWidth = 760, kHeight = 320, kLeft = 70, kRight = 10, kBottom = 40;  // Pixels.
 
-/// From data to pixels.
+/// The range of the data, and its mapping to pixels.
 struct Frame {
   double left = 1e300, right = 0, low = 1e300, high = 0;
 
@@ -43,7 +43,7 @@ std::string label(double x, double y, const std::string& anchor, const std::stri
 }
 
 std::string grid(const Frame& frame, const PlotAxes& axes) {
-  constexpr double kSlack = 1.001;  // Powers are not exact.
+  constexpr double kSlack = 1.001;  // Powers of ten are not exact.
   std::string svg;
   for (double value = frame.low; value <= frame.high * kSlack; value *= 10) {
     const std::string y = to_fixed(frame.y(value), 1);
@@ -57,7 +57,7 @@ std::string grid(const Frame& frame, const PlotAxes& axes) {
   return svg;
 }
 
-/// Both axes are logarithmic.
+/// Whether a logarithmic axis cannot show this point.
 bool has_no_place(const std::pair<double, double>& point) {
   const auto is_placed = [](double value) { return std::isfinite(value) && value > 0; };
   return !is_placed(point.first) || !is_placed(point.second);

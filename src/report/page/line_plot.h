@@ -1,6 +1,6 @@
 #pragma once
 
-// Lines over two logarithmic axes, as a picture that needs no script.
+// Draws lines on two logarithmic axes, as a picture that needs no script.
 
 #include <cstddef>
 #include <functional>
@@ -12,19 +12,19 @@ namespace foretrace {
 
 struct PlotLine {
   std::string name;
-  std::size_t colour = 0;  ///< Lines of a colour belong together.
+  std::size_t colour = 0;  ///< Lines of the same colour belong together.
   bool is_dashed = false;
-  std::vector<std::pair<double, double>> points = {};  ///< In the order of the first number.
+  std::vector<std::pair<double, double>> points = {};  ///< (x, y) in order of x.
 };
 
 struct PlotAxes {
-  double x_step = 2;  ///< From one label to the next, as a factor.
+  double x_step = 2;  ///< Factor from one label to the next.
   std::function<std::string(double)> x_label, y_label;
-  std::string described;  ///< For screen readers.
+  std::string described;  ///< Description for screen readers.
 };
 
-/// SVG; empty where there is no point. Vertically there is a label for each power of ten. Points
-/// that have no place on logarithmic axes (not finite, not above 0) are left out.
+/// Returns SVG, or an empty text if there is no point. The vertical axis has a label at each power
+/// of ten. Points that logarithmic axes cannot show (not finite, or not above 0) are left out.
 std::string line_plot(std::vector<PlotLine> lines, const PlotAxes& axes);
 
 }  // namespace foretrace

@@ -1,17 +1,17 @@
 'use strict';
-// Level and blocks over time, on the canvases "level" and "blocks"; what "data" holds is told in memory_html.cc.
+// Draws the level and the blocks over time on the canvases "level" and "blocks". html.cc of report/memory describes "data".
 (() => {
   const {bytes, colour} = page;
   const m = page.data('data');
   const level = document.getElementById('level'), blocks = document.getElementById('blocks');
   const hover = document.getElementById('hover');
   const end = Math.max(m.length, 1);
-  // Blocks of a host that runs far ahead are made in an instant: then every change takes the same
-  // width, in place of every nanosecond. A place is a time, or the number of a change.
+  // If the host runs far ahead, it makes its blocks almost at the same time. Then every change gets the same width, instead of
+  // every nanosecond. So a place on the axis is a time, or the number of a change.
   let by_change = m.crowded, spots = [];
   const changes = [...new Set([0, end].concat(...[m.level, m.reserved, m.needed, m.rest].map(curve => curve.map(point => point[0])),
     m.blocks.map(b => b[0]), m.blocks.map(b => b[0] + b[1])))].filter(t => t >= 0 && t <= end).sort((a, b) => a - b);
-  const number_at = t => {  // The value after the last change up to t.
+  const number_at = t => {  // The number of the last change up to t.
     let low = 1, high = changes.length - 1;
     while (low < high) { const mid = (low + high) >> 1; if (changes[mid] > t) high = mid; else low = mid + 1; }
     return low - 1;
@@ -68,7 +68,7 @@
     p.c.lineTo(p.x(end), before), p.c.stroke();
   };
   const draw_level = () => {
-    const p = prepare(level), y = b => p.h - b / highest * (p.h - 18);  // Names of steps stand on top.
+    const p = prepare(level), y = b => p.h - b / highest * (p.h - 18);  // The names of steps are above.
     axis(p, y, highest), clip(p), steps_at(p, true);
     stair(p, m.needed, y, '--needed'), stair(p, m.reserved, y, '--reserved'), stair(p, m.level, y, '--allocated');
     p.c.strokeStyle = colour('--limit'), p.c.lineWidth = 1.5;
@@ -80,7 +80,7 @@
     axis(p, y, height), clip(p);
     const uses = m.uses.map((_, i) => colour('--use-' + i));
     const line = colour('--page');
-    // The smallest last, as large ones would hide them.
+    // Blocks are drawn from the largest to the smallest, so that large ones do not hide small ones.
     const scale = (p.w - left) / (view.to - view.from);
     for (const [i, [, , offset, size, use]] of m.blocks.entries()) {
       const x = left + (spots[i][0] - view.from) * scale, w = Math.max((spots[i][1] - spots[i][0]) * scale, .6);
@@ -120,7 +120,7 @@
     const box = blocks.getBoundingClientRect(), t = view.at(blocks, event);
     const offset = (1 - (event.clientY - box.top) / (box.height - 18)) * height;
     const near = (view.to - view.from) / (box.width - left);
-    let found = null;  // The smallest is drawn last.
+    let found = null;  // The last block found is the smallest, which is drawn on top.
     for (const [i, b] of m.blocks.entries()) {
       const [first, last] = spots[i];
       if (t >= first && t <= Math.max(last, first + near) && offset >= b[2] && offset < b[2] + b[3]) found = b;

@@ -1,8 +1,9 @@
 #pragma once
 
-// Numbers for the script of a page, in few bytes: 7 bits a byte, lowest first, the top bit set in
-// all but the last byte of a number; as base64. Signed ones are folded (0, -1, 1, -2 ... become 0,
-// 1, 2, 3 ...). page.packed() in page/shell.js reads them.
+// Packs numbers for the script of a page into few bytes, as base64. Each byte holds 7 bits, lowest
+// first, and the top bit is set in all but the last byte of a number. Signed numbers are mapped to
+// unsigned ones (0, -1, 1, -2 ... become 0, 1, 2, 3 ...). page.numbers() in page/shell.js reads
+// them.
 
 #include <cstdint>
 #include <string>

@@ -8,12 +8,12 @@
 namespace foretrace {
 namespace {
 
-/// A share of the width in percent, clamped to stay inside.
+/// Returns a share of the width in percent, clamped to 0 to 100.
 std::string width_text(double share) {
   return to_fixed(100 * std::clamp(share, 0.0, 1.0), 3) + '%';
 }
 
-/// About as wide as `text`, on a page of middle width.
+/// Estimates the width of `text` as a share of the bar, on a page of medium width.
 double room_for(const std::string& text) { return 0.012 * static_cast<double>(text.size() + 1); }
 
 std::string part_html(const BarPart& part) {

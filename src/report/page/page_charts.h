@@ -1,8 +1,8 @@
 #pragma once
 
-// Pictures of a page that need no script: bars in SVG, drawn in shares of the width, so that they
-// fit any window and text keeps its size. No picture relies on colour alone: each part is labelled
-// in the bar or in its tooltip, and a table beside the picture says the same.
+// Pictures of a page that need no script: bars in SVG. Their sizes are shares of the width, so that
+// they fit any window and text keeps its size. No picture relies on colour alone: each part has a
+// label in the bar or in its tooltip, and a table next to the picture shows the same.
 //
 //     now        |#### compute ####|C|IIIII|            12.5 ms
 //     predicted  |#### compute ####|I|                   9.1 ms
@@ -14,8 +14,8 @@ namespace foretrace {
 
 struct BarPart {
   double from = 0, width = 0;  ///< Shares of the bar's room.
-  std::string label, letter;   ///< Whichever fits is written in it; both may be empty.
-  std::string colour;          ///< A class of the style sheet: "part-host".
+  std::string label, letter;   ///< Text in the bar: whichever fits; both may be empty.
+  std::string colour;          ///< A class of the style sheet, such as "part-host".
   std::string tooltip;
 };
 
@@ -23,14 +23,14 @@ struct BarRow {
   std::string name;
   std::vector<BarPart> parts;
   std::string value;         ///< Text after the bar.
-  double mark = -1;          ///< A line across, such as a limit; negative: none.
+  double mark = -1;          ///< Where a line crosses the bar, such as a limit; negative: none.
   std::string mark_tooltip;  ///< Text of the mark's tooltip.
 };
 
 /// `label` is the screen reader's text for the whole picture.
 std::string html_bars(const std::string& label, const std::vector<BarRow>& rows);
 
-/// The meaning of the colours.
+/// A colour and its meaning.
 struct LegendEntry {
   std::string colour, text;
 };

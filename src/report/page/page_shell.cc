@@ -13,19 +13,19 @@
 namespace foretrace {
 namespace {
 
-/// A cell of a table. Bars of text are drawn, so that screen readers skip them.
+/// Returns the content of a cell. A bar of '#' becomes a drawn bar, which screen readers skip.
 std::string html_cell(const std::string& text) {
   if (text.empty() || text.find_first_not_of('#') != std::string::npos) return html_text(text);
   return "<span class=\"bar\" style=\"width: " + std::to_string(text.size()) +
          "ch\" aria-hidden=\"true\"></span>";
 }
 
-/// Runs before anything is drawn, so that nothing flashes in the other theme.
+/// Runs before anything is drawn, so that the page does not flash in the other theme.
 constexpr std::string_view kChosenTheme =
     "try { const theme = localStorage.getItem('foretrace-theme'); "
     "if (theme) document.documentElement.dataset.theme = theme; } catch {}";
 
-/// The elements that run, in order; the first is in the head.
+/// Returns the scripts in the order in which they run; the first is in the head.
 std::vector<std::string> scripts_of(const Page& page) {
   std::vector<std::string> scripts = {std::string(kChosenTheme)};
   if (page.has_charts) scripts.emplace_back(embedded("vendor/uplot/uPlot.iife.min.js"));
@@ -35,8 +35,8 @@ std::vector<std::string> scripts_of(const Page& page) {
   return scripts;
 }
 
-/// Nothing from anywhere but this file, and of this file no script but ours: one that a name in a
-/// trace smuggled in would not run.
+/// Returns the content security policy: the page loads nothing, and runs only our scripts, so that
+/// a script that a name in a trace smuggles in does not run.
 std::string policy_for(const std::vector<std::string>& scripts) {
   std::string policy = "default-src 'none'; style-src 'unsafe-inline'; script-src";
   for (const std::string& script : scripts)
@@ -129,7 +129,7 @@ std::string html_table(const std::string& caption, const Table& table) {
         std::find(table.left.begin(), table.left.end(), column) != table.left.end();
     return is_left ? " class=\"left\">" : ">";
   };
-  // Long texts beside numbers: narrow screens put them below each other.
+  // Narrow screens show the long texts of such a table below its numbers.
   const bool has_texts = std::any_of(table.left.begin(), table.left.end(),
                                      [](std::size_t column) { return column > 0; });
   std::string html = "<div class=\"table" + std::string(has_texts ? " texts" : "") +

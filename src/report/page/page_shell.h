@@ -1,19 +1,19 @@
 #pragma once
 
-// The common parts of every page: one file that loads nothing, looks the same as the others in
-// light and in dark, can be printed, and can be used with the keyboard and a screen reader.
+// The common parts of every page. A page is one file that loads nothing, looks like the others in a
+// light and a dark theme, can be printed, and can be used with the keyboard and a screen reader.
 //
-//     header   heading, button for the other theme
+//     header   heading, and a button to switch the theme
 //     lead     the most important facts, in HTML
-//     nav      to the sections
-//     section  heading, HTML              one for each
+//     nav      links to the sections
+//     section  heading and HTML, for each section
 //     footer
 //     data     JSON, parsed when a script asks for it
-//     scripts  page/shell.js, uPlot where there are charts, then those of the page
+//     scripts  page/shell.js, uPlot if the page has charts, then those of the page
 //
-// All text from a trace goes through html_text(), html_table() or script_json(): names may contain
-// any bytes. A policy in the page itself forbids it to load anything, and to run any script but
-// those of the page, whose hashes it names.
+// All text from a trace goes through html_text(), html_table() or script_json(), because names may
+// contain any bytes. A content security policy in the page forbids it to load anything, and to run
+// any script except those of the page, whose hashes it lists.
 
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
@@ -25,20 +25,20 @@
 
 namespace foretrace {
 
-/// As text between tags or in a quoted attribute.
+/// Escapes text for use between tags or in a quoted attribute.
 std::string html_text(std::string_view text);
 
-/// A list with an item for each line; empty if there is none.
+/// Returns a list with an item for each line; empty if there are no lines.
 std::string html_items(const std::vector<std::string>& lines);
 
-/// As the text of a script element, in which nothing may look like its end.
+/// Writes JSON as the text of a script element, without anything that looks like the element's end.
 std::string script_json(const nlohmann::json& value);
 
-/// In a box that scrolls sideways by itself. A cell of '#' alone is drawn as a bar, which screen
-/// readers skip.
+/// Returns a table in a box that scrolls sideways. A cell that contains only '#' is drawn as a bar,
+/// which screen readers skip.
 std::string html_table(const std::string& caption, const Table& table);
 
-/// Folded under `summary`: the content of a picture as text.
+/// Returns `html` folded under `summary`.
 std::string html_folded(const std::string& summary, const std::string& html);
 
 struct PageSection {
@@ -56,10 +56,10 @@ struct Page {
   std::string heading;  ///< The verdict.
   std::string lead;     ///< HTML.
   std::vector<PageSection> sections;
-  std::vector<std::string_view> styles;  ///< Embedded files beside page/shell.css.
+  std::vector<std::string_view> styles;  ///< Embedded files in addition to page/shell.css.
   std::vector<PageData> data;
-  std::vector<std::string_view> scripts;  ///< Embedded files beside page/shell.js.
-  bool has_charts = false;                ///< With uPlot.
+  std::vector<std::string_view> scripts;  ///< Embedded files in addition to page/shell.js.
+  bool has_charts = false;                ///< The page needs uPlot.
 };
 
 void write_page(const Page& page, std::ostream& out);

@@ -1,5 +1,5 @@
 'use strict';
-// The page of one prediction. Everything that can be read without a script is on the screen first.
+// The page of one prediction. The browser first shows everything that needs no script.
 requestAnimationFrame(() => setTimeout(() => {
   const has = id => document.getElementById(id) !== null;
   const timeline = has('timeline') ? page.make_timeline() : null;

@@ -1,11 +1,11 @@
 'use strict';
-// Functions that the scripts of all pages share. They find everything under `page`.
+// Functions that the scripts of all pages share, as members of `page`.
 const page = (() => {
   const root = document.documentElement;
 
-  // The text of a script element, parsed only when somebody asks for it.
+  // Parses the JSON in a script element, when a script needs it.
   const data = id => JSON.parse(document.getElementById(id).textContent);
-  // Unpacks numbers that packed_numbers.h packed.
+  // Decodes the base64 of packed_numbers.h; numbers() then reads the numbers.
   const unpacked = text => {
     const raw = atob(text), bytes = new Uint8Array(raw.length);
     for (let i = 0; i < raw.length; ++i) bytes[i] = raw.charCodeAt(i);
@@ -43,7 +43,7 @@ const page = (() => {
   };
   const bytes = value => scaled(value, ['B', 'kB', 'MB', 'GB', 'TB', 'PB']);
   const time = value => scaled(value, ['ns', 'us', 'ms', 's']);
-  // Round numbers in [from, to], about `count` of them.
+  // Returns about `count` round numbers in [from, to].
   const ticks = (from, to, count) => {
     const raw = (to - from) / Math.max(count, 1), power = 10 ** Math.floor(Math.log10(raw));
     const step = Math.max([1, 2, 5, 10].find(n => n * power >= raw) * power, 1), all = [];
@@ -51,7 +51,7 @@ const page = (() => {
     return all;
   };
 
-  // Colours are those of the style sheet; what is drawn is drawn again when they change.
+  // Colours come from the style sheet. Pictures are drawn again when the theme changes.
   let colours = new Map();
   const colour = name => {
     if (!colours.has(name)) colours.set(name, getComputedStyle(root).getPropertyValue(name).trim());
@@ -70,13 +70,13 @@ const page = (() => {
     root.dataset.theme = is_dark() ? 'light' : 'dark';
     try {
       localStorage.setItem('foretrace-theme', root.dataset.theme);
-    } catch { /* A page from a file may not be allowed to keep anything. */ }
+    } catch { /* A page that is opened from a file may not be allowed to store anything. */ }
     new_theme();
   });
   button.hidden = false;
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', new_theme);
 
-  // Paper is white, and nobody can open a table on it.
+  // Print in the light theme, with all details open.
   let before = null;
   window.addEventListener('beforeprint', () => {
     before = {theme: root.dataset.theme, closed: [...document.querySelectorAll('details:not([open])')]};
@@ -91,7 +91,7 @@ const page = (() => {
     before = null, new_theme();
   });
 
-  // At most one drawing per frame.
+  // Returns a function that calls `draw` at most once per frame.
   const later = draw => {
     let waiting = false;
     return () => {
@@ -101,7 +101,7 @@ const page = (() => {
     };
   };
 
-  // The canvas with as many points as the screen has; w and h are in CSS pixels.
+  // Clears the canvas and gives it the resolution of the screen; w and h are in CSS pixels.
   const prepare = canvas => {
     const ratio = window.devicePixelRatio || 1, box = canvas.getBoundingClientRect();
     const width = Math.round(box.width * ratio), tall = Math.round(box.height * ratio);
@@ -113,8 +113,8 @@ const page = (() => {
     return {c, w: box.width, h: box.height};
   };
 
-  // The stretch of an axis that is looked at, which wheel, drag and keys change on every canvas given to attach(). `left` is the room
-  // in front of the axis; `changed` is called after each change.
+  // Makes the visible range of an axis, which wheel, drag and keys change on every canvas given to attach(). `left` is the space
+  // before the axis; `changed` is called after each change.
   const view_of = ({left, changed}) => {
     const view = {from: 0, to: 1, first: 0, last: 1, least: 1};
     view.look = (from, to) => {
@@ -140,7 +140,7 @@ const page = (() => {
       event.preventDefault();
       return true;
     };
-    // `hover` gets the pointer where it is not dragged, `leave` when it goes.
+    // `hover` is called when the pointer moves without dragging, `leave` when it leaves.
     view.attach = (canvas, {hover = () => {}, leave = () => {}, wheel = () => true} = {}) => {
       let drag = null;
       canvas.addEventListener('wheel', event => {
@@ -168,7 +168,7 @@ const page = (() => {
     return view;
   };
 
-  // The last value of a curve of [place, value] that is not behind `at`; 0 in front of the first.
+  // Returns the last value at or before `at` of a curve of [place, value]; 0 before the first.
   const level_at = (curve, at) => {
     let low = 0, high = curve.length;
     while (low < high) {
@@ -179,7 +179,7 @@ const page = (() => {
     return low ? curve[low - 1][1] : 0;
   };
 
-  // Shows lines of text, the first in bold, beside the pointer, inside the element that holds `box`.
+  // Shows lines of text in `box`, the first in bold, next to the pointer but inside the parent of `box`.
   const show = (box, event, lines) => {
     box.replaceChildren(...lines.map((text, i) => element(i ? 'div' : 'strong', {textContent: text})));
     const room = box.parentElement.getBoundingClientRect();
@@ -188,7 +188,7 @@ const page = (() => {
     box.style.top = event.clientY - room.top + 14 + 'px';
   };
 
-  // A table that does not scroll is no stop for the Tab key.
+  // Makes the Tab key skip tables that do not scroll.
   const settle_tables = () => {
     for (const box of document.querySelectorAll('.table')) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
@@ -199,7 +199,7 @@ const page = (() => {
   window.addEventListener('resize', later(settle_tables));
   document.addEventListener('toggle', later(settle_tables), true);
 
-  // For those who listen: `text` once things are quiet.
+  // Makes screen readers say `text`, after a short time without changes.
   const said = document.getElementById('said');
   let saying = 0;
   const say = text => {

@@ -1,5 +1,5 @@
 'use strict';
-// Parallel axes with brushes, two axes against each other with the front, and a table of what the brushes leave.
+// Draws parallel axes with brushes, two axes against each other with the front, and a table of the points that the brushes keep.
 (() => {
   const sweep = page.data('sweep'), axes = sweep.axes, count = sweep.numbers.length;
   const fast = axes.findIndex(axis => axis.key === 'step_time_ns');
@@ -23,7 +23,7 @@
 
   // Parallel axes.
   const lines = document.getElementById('parallel'), top = 62, bottom = 22, side = 66, least = 124;
-  // Each axis has room for its labels; on a narrow screen the picture is wider, and scrolls.
+  // Each axis has room for its labels. On a narrow screen, the picture is wider than the screen and scrolls.
   lines.style.minWidth = 2 * side + (axes.length - 1) * least + 'px';
   const gap = w => axes.length < 2 ? w : (w - 2 * side) / (axes.length - 1), room_of = w => Math.min(gap(w), 2 * side) - 4;
   const cut = (c, text, room) => {
@@ -32,7 +32,7 @@
     while (length > 1 && c.measureText(text.slice(0, length) + '…').width > room) --length;
     return text.slice(0, length) + '…';
   };
-  // Broken behind dots, underscores and blanks; what does not fit into three lines is cut.
+  // Splits a text into at most three lines, after dots, underscores and blanks. Lines that do not fit are cut.
   const in_lines = (c, text, w) => {
     const room = room_of(w), all = [''];
     for (const piece of text.match(/[^._ ]*[._ ]?/g)) {
@@ -87,7 +87,7 @@
     axes.forEach((axis, n) => draw_axis(c, w, h, axis, n));
   });
 
-  // Two of them against each other.
+  // Two axes against each other.
   const pair = document.getElementById('pair'), across = document.getElementById('across'), up = document.getElementById('up');
   const room = {left: 78, right: 20, top: 14, bottom: 34};
   const spot = (w, h, i) => {
@@ -114,7 +114,7 @@
     for (const i of chosen) if (front.has(i)) dot(i, 4);
   });
 
-  // The points that are left, as a table.
+  // The table of the points that are kept.
   const table = document.getElementById('kept'), told = document.getElementById('told'), most = 200;
   const fill_table = page.later(() => {
     const cell = (tag, text, left) => page.element(tag, {textContent: text, className: left ? 'left' : ''});
@@ -132,7 +132,7 @@
     draw_lines(), draw_pair(), fill_table();
   };
 
-  // Brushes: a drag along an axis; a click takes it away.
+  // A drag along an axis makes a brush; a click removes it.
   let drag = null;
   const value_at = (axis, event) => {
     const box = lines.getBoundingClientRect(), y = event.clientY - box.top;
@@ -165,7 +165,7 @@
     changed();
   });
 
-  // The same by keyboard: the greatest value of each axis of numbers, one value of each axis of names.
+  // Controls for the keyboard: a maximum for each axis of numbers, one value for each axis of names.
   const limits = document.getElementById('limits');
   for (const axis of axes) {
     if (axis.names) {

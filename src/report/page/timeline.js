@@ -1,6 +1,6 @@
 'use strict';
-// The timelines on one axis: rows of lanes, zooming, the critical path, search, and what a task waits for. Zoomed out, a lane shows
-// how busy it is; zoomed in, its tasks. Draws on the elements of the timelines' section, as they are at the call.
+// Draws the timelines on one axis: rows of lanes, zooming, the critical path, search, and what a task waits for. Zoomed out, a lane
+// shows how busy it is; zoomed in, its tasks. Uses the elements that the timelines' section has at the time of the call.
 page.make_timeline = () => {
   const {colour, element, time} = page;
   const by_id = id => document.getElementById(id);
@@ -10,7 +10,7 @@ page.make_timeline = () => {
   const watchers = [];
   let t = null, rows = [], shift = [], chosen = null, lane_row = 0, matching = null, matches = [];
 
-  // Rows, top down: headings of groups, and lanes of a run.
+  // Makes the rows from top to bottom: headings of groups, and lanes of a run.
   const lay_out = () => {
     const in_turn = by_id('arrange')?.value === 'lanes';
     const all = t.runs.flatMap(run => run.lanes.map(lane => ({run, lane, name: t.lanes[lane.lane][0], group: t.lanes[lane.lane][1]})));
@@ -47,7 +47,7 @@ page.make_timeline = () => {
     view.look(from - .02 * (to - from), to + .02 * (to - from));
   };
 
-  // Drawing. `p` has the canvas, x() from a time to a place, and the stretch of time that is in view.
+  // Drawing. `p` has the canvas, x(), which maps a time to a position, and the visible range of time.
   const fitted = (c, text, room, end = 0) => {
     if (c.measureText(text).width <= room) return text;
     for (let fits = Math.floor(text.length * room / c.measureText(text).width); fits >= 2 + end; --fits) {
@@ -133,7 +133,7 @@ page.make_timeline = () => {
     }
     for (const run of t.runs) draw_hops(p, run);
   };
-  // From lane to lane, where there are not too many to follow.
+  // Draws where the path changes lanes, unless there are too many changes to follow.
   const draw_hops = (p, run) => {
     const {lane, from, to} = run.path, by = shift[run.number], seen = [];
     const place = new Map(rows.filter(row => row.run === run).map(row => [row.lane.lane, row]));
@@ -219,7 +219,7 @@ page.make_timeline = () => {
     p.c.strokeStyle = p.ink, p.c.lineWidth = 2, p.c.strokeRect(x - 1, row.top, Math.max(to - x, 1) + 2, row.height - 1);
   };
 
-  // Words.
+  // Descriptions of tasks and lanes.
   const why = (run, task) => {
     const reason = run.reasons[run.reason()[task]];
     if (!reason) return 'nothing: it could start at once';
@@ -368,7 +368,7 @@ page.make_timeline = () => {
     page.on_theme(draw);
   };
 
-  // Draws other runs (see timeline_json.h), and keeps the stretch that is looked at where they have it.
+  // Draws new runs (see timeline_json.h), and keeps the visible range as far as they cover it.
   const load = data => {
     const is_first = t === null, looked = [view.from, view.to];
     t = page.read_timelines(data), chosen = null;
@@ -379,6 +379,6 @@ page.make_timeline = () => {
     draw();
     canvas.dataset.ready = 'yes';
   };
-  // `watch` calls watch(from, to, shift of each run) whenever another stretch is looked at.
+  // `watch` registers a function watch(from, to, shift of each run) that is called whenever the visible range changes.
   return {load, watch: watch => watchers.push(watch)};
 };

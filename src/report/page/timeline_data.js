@@ -1,11 +1,11 @@
 'use strict';
-// Reads what timeline_json.h describes into arrays that can be drawn and searched.
+// Reads the data that timeline_json.h describes into arrays that can be drawn and searched.
 page.read_timelines = all => {
   const sums = deltas => {
     let sum = 0;
     return deltas.map(delta => sum += delta);
   };
-  // Columns that few readers ask for are unpacked when they do.
+  // Unpacks a column only when it is needed, because few readers ask for it.
   const lazy = make => {
     let made = null;
     return () => made ??= make();
@@ -70,7 +70,7 @@ page.read_timelines = all => {
     kind_name: kind => all.kinds[kind & 15],
     phase_name: kind => all.phases[kind >> 4],
     class_name: number => all.classes[number],
-    // The first task of a lane that may reach behind `time`.
+    // Returns the first task of a lane that may end at or after `time`.
     first_at: (run, lane, time) => {
       if (lane.overlaps) return lane.first;
       let low = lane.first, high = lane.last;

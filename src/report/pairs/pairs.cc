@@ -1,4 +1,4 @@
-// Predictions and outcomes, in words and as JSON.
+// Predictions and their outcomes, as text, Markdown and JSON.
 
 #include "foretrace/answer/pairs.h"
 
@@ -81,7 +81,7 @@ std::size_t answered(const PairsReport& report) {
   return report.rows.size() - report.missing - report.refused;
 }
 
-/// The verdict.
+/// Returns the verdict in one sentence.
 std::string summary(const PairsReport& report) {
   std::string text = counted(static_cast<std::int64_t>(answered(report)), "pair") + " compared";
   for (const PairKind& kind : report.kinds) {

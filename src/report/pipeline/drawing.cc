@@ -8,9 +8,10 @@
 namespace foretrace {
 namespace {
 
-/// Columns of a drawing; of a wider one the begin and the end are shown.
+/// Most columns of a drawing. A wider one shows kEndColumns at its begin and at its end.
 constexpr std::size_t kMostColumns = 180, kEndColumns = 88;
-/// Characters of all ranks before that: beyond, passes have no room for their names.
+/// Most characters of all ranks before the middle is left out. Beyond that, passes are drawn
+/// without room for their names.
 constexpr std::size_t kMostCharacters = 20'000'000;
 
 std::string label_of(const PipelineAction& action) {
@@ -30,7 +31,7 @@ struct Scale {
   }
 };
 
-/// The shortest pass has room for the longest label.
+/// Returns a scale on which the shortest pass has room for the longest label.
 Scale scale_of(const PipelineReport& report) {
   Nanoseconds shortest = Nanoseconds::max();
   std::size_t widest = 1;
@@ -52,7 +53,7 @@ std::string draw_rank(const PipelineRank& rank, const Scale& scale, std::size_t 
     const std::size_t from = scale.column(action.start), to = scale.column(action.finish);
     if (to <= from) continue;
     const std::string label = label_of(action);
-    // A cell ends in a blank where there is room, so that neighbours stay apart.
+    // A cell ends in a blank if there is room, so that neighbours stay apart.
     std::string cell(to - from, label.front());
     if (label.size() <= cell.size()) {
       std::fill(cell.begin(), cell.end(), '-');

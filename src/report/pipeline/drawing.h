@@ -7,13 +7,13 @@
 
 namespace foretrace {
 
-/// A line for each rank: passes in cells as wide as they are long. The middle of long runs is left
-/// out.
+/// Draws a line for each rank, with passes as cells whose width shows their time. The middle of a
+/// long drawing is left out.
 std::string draw_pipeline(const PipelineReport& report);
 Table pipeline_table(const PipelineReport& report);
-/// "1f1b: 4 stages, 8 micro-batches"
+/// Returns a heading such as "1f1b: 4 ranks, 8 micro-batches".
 std::string pipeline_heading(const PipelineReport& report);
-/// The meaning of the letters of a drawing.
+/// Explains the letters of a drawing.
 std::string pipeline_legend(const PipelineReport& report);
 
 }  // namespace foretrace

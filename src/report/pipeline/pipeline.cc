@@ -1,4 +1,4 @@
-// A pipeline schedule as text, JSON and as a page.
+// A pipeline schedule, as text, JSON and a page.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -41,7 +41,7 @@ nlohmann::json rank_json(const PipelineRank& rank) {
           {"actions", std::move(actions)}};
 }
 
-/// The class of the style sheet that colours an action.
+/// Returns the class of the style sheet that colours an action.
 std::string colour_of(char letter) {
   switch (letter) {
     case 'F':

@@ -1,4 +1,4 @@
-// A plan as a page: the ranking, and time over memory.
+// A plan as a page: the ranking, and a plot of time over memory.
 
 #include <algorithm>
 #include <ostream>
@@ -13,7 +13,7 @@
 namespace foretrace {
 namespace {
 
-/// Nothing is faster with as much memory or less.
+/// Plots the layouts of the front: no other is faster with as much memory or less.
 std::string front_plot(const PlanReport& report) {
   std::vector<PlotLine> lines;
   for (const PlanRow& row : report.front) {

@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// Without the batch, which all have.
+/// Returns the layout without the global batch, which is the same for all.
 std::string short_layout(const PlanRow& row) {
   const std::string key = "global_batch=";
   std::string text = row.layout;
@@ -75,7 +75,7 @@ std::string plan_coverage(const PlanReport& report) {
   const auto all = static_cast<std::int64_t>(report.ranked.size());
   if (all == 0) return "";
   return std::string(report.trace.empty() ? "Measured steps cover "
-                                          : "Changes whose outcomes are known make ") +
+                                          : "Changes with known outcomes cover ") +
          std::to_string(covered) + " of the " + counted(all, "ranked layout") +
          (covered == all ? "." : "; the others are extrapolated.");
 }
@@ -83,9 +83,10 @@ std::string plan_coverage(const PlanReport& report) {
 std::string plan_losses(const PlanReport& report) {
   std::vector<std::string> texts;
   for (const auto& [loss, count] : report.losses) {
-    if (count > 0) texts.push_back(grouped(static_cast<std::int64_t>(count)) + " to " + loss);
+    if (count > 0) texts.push_back(grouped(static_cast<std::int64_t>(count)) + " " + loss);
   }
-  return texts.empty() ? "" : "Layouts that are not shown lost " + joined(texts) + ".";
+  return texts.empty() ? ""
+                       : "Layouts that are not shown, by what they lost to: " + joined(texts) + ".";
 }
 
 std::string trust_in(const GenerationReport& measured) {
@@ -123,9 +124,10 @@ std::vector<std::string> launch_lines(const PlanReport& report) {
   std::vector<std::string> lines;
   if (!report.command.empty()) lines.push_back(report.command);
   for (const PlanReport::Launch& launch : report.launches) {
-    lines.push_back(launch.program + (launch.row ? ", " + to_text(launch.row->time) + ": " +
-                                                       joined(launch.flags, " ")
-                                                 : " has flags for none of the layouts that fit"));
+    lines.push_back(launch.program +
+                    (launch.row
+                         ? ", " + to_text(launch.row->time) + ": " + joined(launch.flags, " ")
+                         : " has no flags for any of the layouts that fit"));
   }
   return lines;
 }
@@ -142,9 +144,9 @@ std::vector<PlanRow> thinned_front(const std::vector<PlanRow>& front) {
 }
 
 std::string front_title(const PlanReport& report, std::size_t rows) {
-  return std::string("none is better in time, memory") +
-         (report.currency.empty() ? "" : ", price") + " together (" + std::to_string(rows) +
-         " of " + std::to_string(report.front.size()) + "; all in --format json):";
+  return std::string("no other layout is better in time and memory") +
+         (report.currency.empty() ? "" : " and price") + " (" + std::to_string(rows) + " of " +
+         std::to_string(report.front.size()) + "; all in --format json):";
 }
 
 }  // namespace foretrace

@@ -1,4 +1,4 @@
-// The best layouts of a job: text, Markdown, CSV, JSON.
+// The best layouts of a job, as text, Markdown, CSV and JSON.
 
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -103,7 +103,7 @@ void write_plan_text(const PlanReport& report, std::ostream& out) {
   const std::vector<PlanRow> front = thinned_front(report.front);
   if (!report.strategy)
     write_titled(out, front_title(report, front.size()), plan_table(report, front));
-  write_list(out, "the fastest, here and in programs:", launch_lines(report));
+  write_list(out, "how to run the fastest:", launch_lines(report));
   write_list(out, "assumed:", report.assumptions);
   write_list(out, "notes:", note_texts(report.measured ? report.measured->notes : report.notes));
 }

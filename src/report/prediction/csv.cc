@@ -21,7 +21,7 @@ std::string csv_text(std::string_view text) {
 
 namespace {
 
-/// For the fullest device, or the host; empty if memory is not recorded.
+/// Writes the peaks of the fullest device, or of the host; empty cells if memory is not recorded.
 void write_memory(const Prediction& prediction, std::ostream& out) {
   const auto write = [&](const std::optional<Bytes>& peak) {
     out << ',';
@@ -36,7 +36,7 @@ void write_memory(const Prediction& prediction, std::ostream& out) {
   out << ',' << refused;
 }
 
-/// Empty where they are not known.
+/// Writes the rates; unknown ones are empty cells.
 void write_rates(const Prediction& prediction, std::ostream& out) {
   const StepRates& before = prediction.baseline_rates;
   const StepRates& after = prediction.predicted_rates;

@@ -6,7 +6,8 @@
 namespace foretrace {
 namespace {
 
-/// More than anyone looks at; a page of all ranks' threads would be tall and heavy.
+/// Most lanes on a page, more than anyone looks at. A page with the threads of all ranks would be
+/// too tall and too large.
 constexpr std::size_t kMostLanes = 48;
 
 std::vector<StepExtent> step_extents(const DrawnRun& run) {
@@ -25,7 +26,8 @@ std::vector<StepExtent> step_extents(const DrawnRun& run) {
   return extents;
 }
 
-/// In the middle, where neither warming up nor the end of the recording shows.
+/// Returns a step in the middle, unaffected by warm-up and by the end of the recording;
+/// steps.size() if no step has tasks.
 std::size_t middle_step(const std::vector<StepExtent>& steps) {
   std::vector<std::size_t> whole;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -62,16 +64,16 @@ void keep_busiest(std::vector<DrawnLane>& lanes) {
   lanes.resize(kMostLanes);
 }
 
-/// Threads that launch are above the streams they feed.
+/// Returns the sort key of a lane, which puts threads above the streams that they launch on.
 auto lane_place(const Graph& graph, const DrawnLane& drawn) {
   const Lane& lane = graph.lane(drawn.id);
   return std::tuple(lane.rank, lane.device, static_cast<int>(lane.kind), index(drawn.id));
 }
 
-/// Marks, by task, those that fit on the page.
+/// Returns, for each task, whether it fits on the page.
 std::vector<char> chosen_tasks(const DrawnRun& run, const Drawing& drawing, std::size_t most) {
   struct Candidate {
-    bool elsewhere;  ///< Not in the step that is shown whole.
+    bool elsewhere;  ///< The task is not in the step that is shown whole.
     std::int64_t shorter;
     std::uint32_t id;
     auto key() const { return std::tuple(elsewhere, shorter, id); }

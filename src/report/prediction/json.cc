@@ -106,7 +106,8 @@ Json predicted_json(const Prediction& prediction) {
       {"assumptions", prediction.assumptions}};
 }
 
-/// The steps of a rank are as uncertain as the answer, in proportion.
+/// Returns the ends of the intervals of a rank's steps, which have the same relative uncertainty as
+/// the answer.
 std::vector<Nanoseconds> in_proportion(const PredictedRank& rank, Nanoseconds end,
                                        const Prediction& prediction) {
   std::vector<Nanoseconds> ends;

@@ -12,10 +12,10 @@
 namespace foretrace {
 namespace {
 
-/// Both keep a page of any trace below 6 MB.
+/// These limits keep the page of any trace below 6 MB.
 constexpr std::size_t kMostTasks = 400'000;
 constexpr std::size_t kMostBytesOfTimelines = 5'200'000;
-constexpr std::size_t kMostLevels = 6'000;  ///< Limit for all curves together.
+constexpr std::size_t kMostLevels = 6'000;  ///< Most points of all memory curves together.
 constexpr std::size_t kFewestLevels = 100;
 
 struct DrawnRuns {
@@ -29,7 +29,7 @@ std::vector<TitledRun> titled(const PredictionPage& page, const std::vector<Draw
   return runs;
 }
 
-/// With as many tasks as fit.
+/// Draws the runs with as many tasks as fit, at most `most`.
 DrawnRuns drawn_runs(const PredictionPage& page, std::size_t most) {
   while (true) {
     DrawnRuns drawn;
@@ -46,7 +46,7 @@ DrawnRuns drawn_runs(const PredictionPage& page, std::size_t most) {
   }
 }
 
-/// [time, bytes] of each device, thinned.
+/// Returns the memory curve of each device as points [time, bytes], thinned.
 nlohmann::json levels_json(const Timeline& timeline) {
   nlohmann::json all = nlohmann::json::array();
   const std::size_t curves = std::max<std::size_t>(2 * timeline.memory.size(), 1);

@@ -1,7 +1,7 @@
 #pragma once
 
 // Declares write_<name>() for every line of reports.def. -Wmissing-declarations then rejects a
-// report without a line, and the linker a line without a report.
+// report without a line, and the linker rejects a line without a report.
 
 #include "foretrace/answer/prediction.h"
 

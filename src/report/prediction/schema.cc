@@ -1,5 +1,5 @@
-// The schema of the JSON answer, taken from two answers: one that holds everything, one that knows
-// nothing.
+// The schema of the JSON answer. It is derived from two answers: one with every part, and an empty
+// one, which lacks all that is optional.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -11,7 +11,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Meanings that a name alone does not say, by the end of the path of names.
+/// Descriptions of properties whose names do not explain them. The key is the end of the path of
+/// names; a later entry overrides an earlier one.
 constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {"$.scenario", "Effective settings, defaults included"},
     {"$.measured", "What was recorded"},
@@ -20,20 +21,20 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {".measured.counted_steps", "Steps that the step time is taken from"},
     {".measured.spread",
      "(slowest - fastest) / step time, without a tenth of the steps at either end"},
-    {".measured.period", "Steps that alternate, and are taken together"},
+    {".measured.period", "Number of steps that alternate and are taken together"},
     {"d.steps", "Length of each step, in nanoseconds"},
     {"e.steps", "Length of each step, in nanoseconds"},
     {"$.baseline", "The replay of the unmodified job"},
     {".replay_error", "|baseline - measured| / measured"},
     {".pinned_tasks", "Tasks held at their recorded start because no cause is known"},
     {".unexplained_ns", "Delays on device lanes kept without a known cause"},
-    {".peers_ns", "Time in collectives that only other ranks explain"},
+    {".peers_ns", "Time in collectives that only the traces of other ranks explain"},
     {".open_ns",
      "How much shorter a step would be without the time that the recording leaves open"},
     {".open_ns.unexplained", "Delays without a known cause"},
     {".open_ns.other_ranks", "Waits of collectives for other ranks"},
     {".tasks", "Tasks in the graph"},
-    {".dependencies", "How many, by kind of evidence"},
+    {".dependencies", "Number of dependencies by kind of evidence"},
     {".breakdown_ns",
      "Where the time of an average steady step goes; the parts add up to the step time"},
     {".compute", "A kernel runs"},
@@ -54,7 +55,7 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {".exposed_communication", "Share of a step in which only communication runs"},
     {".memory", "Peaks by device; empty where the trace has no memory events"},
     {".lower_allocated_bytes",
-     "80 % of such changes have a peak between this and the next; null if not in doubt"},
+     "80 % of such changes have a peak from this to upper_allocated_bytes; null if not in doubt"},
     {".peak_reserved_bytes", "Reserved by the caching allocator, from its replay"},
     {".out_of_memory", "The first request that was refused under the memory limit"},
     {"$.predicted", "The replay of the job as the scenario changes it"},
@@ -64,24 +65,24 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {".resamples", "Replays with the work of other steps; 0 if none"},
     {".parts",
      "Sources of the interval: steps, model, inferred, unexplained, replay or missing_ranks"},
-    {".memory_limit_bytes", "The limit that was asked about, or that of the machine that was"},
+    {".memory_limit_bytes", "The memory limit in the question, or the memory of its machine"},
     {".assumptions", "What the prediction assumes"},
     {".speedup", "Baseline step time / predicted step time"},
-    {".steps[].use", "As it could be given to --with"},
-    {".figures", "Numbers that it computed beside its edits"},
-    {"$.rank", "The one that the answer is about"},
-    {"$.ranks", "Of a job of several; of ranks that are alike only the first"},
-    {".alike", "Other ranks that are provably like it"},
-    {".lower_steps", "Lower ends of the intervals of its steps, in ns; the next: upper ends"},
-    {".is_recorded", "If not, it is taken to be like one that was"},
-    {".matched_collectives", "Of the recording, with those of other ranks; the next with none"},
-    {".skew_ns", "Waits in its collectives for ranks that entered later, in the recording"},
+    {".steps[].use", "The step in the form that --with takes"},
+    {".figures", "Numbers that the step computed in addition to its edits"},
+    {"$.rank", "The rank that the answer is about"},
+    {"$.ranks", "The ranks of a job that has several; of ranks that are alike, only the first"},
+    {".alike", "Number of other ranks that are provably like this one"},
+    {".lower_steps", "Lower ends of the intervals of its steps, in ns; upper_steps: upper ends"},
+    {".is_recorded", "False if the rank was not recorded but is assumed to be like one that was"},
+    {".matched_collectives", "Recorded collectives that were matched with those of other ranks"},
+    {".skew_ns", "Time in its collectives until the last rank had entered, in the recording"},
     {".transfer_ns", "The rest of the time of its matched collectives"},
-    {".times_last", "Collectives that it entered last"},
-    {".keeps_waiting_ns", "By how much it was behind the last but one then"},
-    {".clock_offset_ns", "Its clock against that of the first rank, added to get the common time"},
-    {".clock_residual_ns", "How far apart the ends of common collectives still are, in the median"},
-    {".clock_drift", "Gained on the common clock, as a share of the time that passes"},
+    {".times_last", "Number of collectives that it entered last"},
+    {".keeps_waiting_ns", "How long after the last but one it entered these, in all"},
+    {".clock_offset_ns", "To be added to its clock to get the common time, that of the first rank"},
+    {".clock_residual_ns", "Median distance that is left between the ends of common collectives"},
+    {".clock_drift", "Time gained on the common clock, as a share of the time that passes"},
     {"$.trust", "How far the answer can be relied on; the grade is that of the worst reason"},
     {".grade", "good, fair or poor"},
     {".limit", "Limit that the value is compared with"},
@@ -120,7 +121,8 @@ std::string_view type_of(const Json& value) {
   return value.is_number() ? "integer" : value.type_name();
 }
 
-/// `least` is the same part of the answer that knows nothing; nullptr where it has none.
+/// Derives the schema of a part of the answer. `least` is the same part of the empty answer, or
+/// nullptr if that lacks it.
 Json schema_of(const Json& full, const Json* least, const std::string& path) {
   Json schema = {{"type", type_of(full)}};
   if (least != nullptr && least->is_null()) schema["type"] = {type_of(full), "null"};

@@ -1,4 +1,4 @@
-// The sections about figures; those about timelines are in prediction_timeline.cc.
+// The sections about figures; timeline.cc has the sections about timelines.
 
 #include "report/prediction/sections.h"
 
@@ -12,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-/// Bars leave some room on the right.
+/// Length of the longest bar, as a share of the width; the rest stays free on the right.
 constexpr double kWidestBar = 0.98;
 
 std::string html_list(const std::string& heading, const std::vector<std::string>& lines) {
@@ -21,7 +21,7 @@ std::string html_list(const std::string& heading, const std::vector<std::string>
   return html + html_items(lines);
 }
 
-/// One bar of the parts of a step, on a scale that ends at `widest`.
+/// Returns a bar of the parts of a step, on a scale that ends at `widest`.
 BarRow step_bar(const std::string& name, const std::vector<Share>& parts, Nanoseconds Share::*time,
                 Nanoseconds widest) {
   BarRow row{.name = name, .parts = {}, .value = {}, .mark_tooltip = {}};
@@ -62,7 +62,7 @@ std::string device_name(std::int32_t device) {
   return device < 0 ? "host" : "device " + std::to_string(device);
 }
 
-/// Bars of one device: allocated and reserved, now and predicted, and the limit across.
+/// Returns the bars of one device: allocated and reserved memory, with the limit as a line across.
 std::vector<BarRow> peak_bars(const MemoryPeak& peak, const std::string& when, Bytes widest,
                               Bytes limit) {
   std::vector<BarRow> rows;
@@ -117,7 +117,8 @@ Table input_table(const Prediction& prediction) {
   return table;
 }
 
-/// Now, as predicted, and how far the prediction may be off, on one scale from 0.
+/// Returns bars of the step time as recorded and as predicted, and of the interval, on one scale
+/// from 0.
 std::string interval_bars(const Prediction& prediction) {
   const Nanoseconds widest =
       std::max({prediction.upper, prediction.predicted.step_time, prediction.baseline.step_time});

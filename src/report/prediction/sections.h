@@ -1,7 +1,6 @@
 #pragma once
 
-// The sections of the page of a prediction. One without anything to say has no HTML and is left
-// out.
+// The sections of the page of a prediction. A section without content has no HTML and is left out.
 
 #include <vector>
 
@@ -12,15 +11,15 @@
 
 namespace foretrace {
 
-/// Bars and the table of where the time goes.
+/// Shows where the time goes, as bars and as a table.
 PageSection time_section(const PredictionPage& page);
-/// The canvas, its controls, and its lanes as a table.
+/// Shows the canvas of the timeline with its controls, and its lanes as a table.
 PageSection timeline_section(const std::vector<TitledRun>& runs);
-/// The critical path's work and waits.
+/// Shows the work and the waits on the critical path.
 PageSection path_section(const std::vector<TitledRun>& runs);
-/// When the lanes of one step go forward, backward and update.
+/// Shows when each lane runs the forward pass, the backward pass and the update of one step.
 PageSection schedule_section(const std::vector<TitledRun>& runs);
-/// Peaks against the limit, and the level over time.
+/// Shows peaks of memory with the limit, and the level over time.
 PageSection peaks_section(const PredictionPage& page);
 PageSection reactions_section(const PredictionPage& page);
 PageSection certainty_section(const Prediction& prediction);

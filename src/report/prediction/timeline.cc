@@ -1,4 +1,4 @@
-// The sections that are about timelines.
+// The sections about timelines.
 
 #include <algorithm>
 #include <map>
@@ -64,8 +64,8 @@ std::string controls_html(const std::vector<TitledRun>& runs) {
          "<label><input type=\"checkbox\" id=\"path\" checked> Critical path</label>\n"
          "<label>Search <input type=\"search\" id=\"search\" placeholder=\"part of a "
          "name\"></label>\n" +
-         button_html("match-before", "&lsaquo;", "Match before") +
-         button_html("match-behind", "&rsaquo;", "Match behind") +
+         button_html("match-before", "&lsaquo;", "Previous match") +
+         button_html("match-behind", "&rsaquo;", "Next match") +
          "<span id=\"matches\" role=\"status\"></span>\n</div>\n";
 }
 
@@ -91,7 +91,7 @@ Table lane_table(const std::vector<TitledRun>& runs) {
       const auto [found, is_new] = rows.try_emplace(name, table.rows.size());
       if (is_new) table.rows.push_back({name});
       auto& row = table.rows[found->second];
-      if (row.size() > 1 + 3 * i) continue;  // Two lanes of one name.
+      if (row.size() > 1 + 3 * i) continue;  // A second lane with the same name.
       row.resize(1 + 3 * i);
       row.insert(row.end(), {grouped(static_cast<std::int64_t>(lane.tasks)), to_text(lane.busy),
                              to_percent(static_cast<double>(lane.busy.count()) /
@@ -102,7 +102,7 @@ Table lane_table(const std::vector<TitledRun>& runs) {
   return table;
 }
 
-/// A stretch of one lane in which all tasks are of one phase.
+/// A time range of a lane in which all tasks are of one phase.
 struct PhaseBand {
   Phase phase = Phase::none;
   Nanoseconds from{0}, to{0}, work{0};
@@ -126,11 +126,11 @@ std::vector<PhaseBand> bands_of(const TitledRun& titled, const DrawnLane& lane) 
 
 struct LaneBands {
   std::string run, lane;
-  Nanoseconds begin{0};  ///< Begin of the step.
+  Nanoseconds begin{0};  ///< When the step begins.
   std::vector<PhaseBand> bands;
 };
 
-/// The busiest lanes of one run, in their order.
+/// Returns the phases on the busiest lanes of a run, in the order of the lanes.
 std::vector<LaneBands> lane_bands(const TitledRun& titled) {
   constexpr std::size_t kMostRows = 6, kMostBands = 200;
   std::vector<std::pair<Nanoseconds, LaneBands>> all;

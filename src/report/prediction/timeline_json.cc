@@ -18,7 +18,7 @@ constexpr std::size_t kMostStretchesOfPath = 12'000;
 constexpr std::size_t kMostStepNames = 2'000;
 constexpr std::size_t kLongestTaskName = 200;
 
-/// Names by number, each once, in the order in which they come up.
+/// Assigns numbers to names in the order of their first use.
 class PageNames {
  public:
   std::uint64_t number(std::string_view name) {
@@ -44,7 +44,7 @@ std::string group_of(const Graph& graph, const Lane& lane, bool several_ranks) {
   return group;
 }
 
-/// Lanes by their label: the same in all runs.
+/// Assigns numbers to lanes; the same lane has the same number in all runs.
 class PageLanes {
  public:
   std::size_t number(const Graph& graph, LaneId id, bool several_ranks) {
@@ -62,7 +62,7 @@ class PageLanes {
   nlohmann::json lanes_ = nlohmann::json::array();
 };
 
-/// How busy a lane is, bin by bin.
+/// Returns a byte for each bin, which tells how busy the lane is; see timeline_json.h.
 std::string occupancy(const DrawnRun& run, const DrawnLane& lane, Nanoseconds bin) {
   std::vector<std::array<std::int64_t, kTaskClasses>> busy(kBins);
   for (const TaskId id : lane.all) {
@@ -81,7 +81,7 @@ std::string occupancy(const DrawnRun& run, const DrawnLane& lane, Nanoseconds bi
     std::int64_t sum = 0;
     for (const std::int64_t time : classes) sum += time;
     const auto most = std::max_element(classes.begin(), classes.end()) - classes.begin();
-    // Any work is visible, however little.
+    // Even very little work is visible.
     const std::int64_t level =
         sum == 0 ? 0 : std::clamp<std::int64_t>((31 * sum) / bin.count(), 1, 31);
     bytes += static_cast<char>(most << 5 | level);
@@ -94,7 +94,7 @@ struct PathStretch {
   Nanoseconds from{0}, to{0};
 };
 
-/// Tasks of the path that are close together on one lane form one stretch.
+/// Joins tasks of the path that are close together on one lane, until there are few enough pieces.
 std::vector<PathStretch> path_stretches(const DrawnRun& run, const std::vector<TaskId>& path) {
   std::vector<PathStretch> stretches;
   for (const TaskId id : path) {
@@ -107,7 +107,7 @@ std::vector<PathStretch> path_stretches(const DrawnRun& run, const std::vector<T
     for (const PathStretch& next : stretches) {
       const bool goes_on =
           !joined.empty() && joined.back().lane == next.lane && next.from - joined.back().to <= gap;
-      // Between very many short stretches on several lanes the eye sees one.
+      // Very many short pieces on several lanes look like one.
       const bool is_tiny = !joined.empty() && gap > 1us && next.to - joined.back().from <= gap;
       if (goes_on || is_tiny) {
         joined.back().to = std::max(joined.back().to, next.to);
@@ -120,7 +120,7 @@ std::vector<PathStretch> path_stretches(const DrawnRun& run, const std::vector<T
   }
 }
 
-/// Writes the part of the JSON that is of one run.
+/// Writes the JSON of one run.
 class RunWriter {
  public:
   RunWriter(const TitledRun& titled, PageNames& names, PageLanes& lanes)
@@ -247,7 +247,7 @@ class RunWriter {
   const Drawing& drawing_;
   PageNames& names_;
   PageLanes& lanes_;
-  std::vector<std::uint32_t> number_;  ///< By task: 1 + its place in the columns; 0: not shown.
+  std::vector<std::uint32_t> number_;  ///< By task: 1 + place in the columns; 0: not shown.
   bool several_ranks_ = false;
   PackedNumbers start_, duration_, name_, module_, kind_, step_, waited_, reason_, before_;
   std::map<std::tuple<NameId, LaneId, Why, int, bool>, std::size_t> numbers_of_reasons_;

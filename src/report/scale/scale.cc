@@ -1,4 +1,4 @@
-// A job on more and more GPUs: text, JSON, CSV, and a page with a plot.
+// A job on more and more GPUs, as text, JSON, CSV, and a page with a plot.
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -66,7 +66,7 @@ Table table_of(const ScaleReport& report) {
   return table;
 }
 
-/// Refused counts, each reason once.
+/// Returns a line for each reason of a refusal, with all the GPU counts that it applies to.
 std::vector<std::string> refusals_of(const ScaleReport& report) {
   std::map<std::string, std::string> counts;
   for (const ScalePoint& point : report.points) {
@@ -87,7 +87,8 @@ std::string plot(const ScaleReport& report) {
     if (point.refused.empty())
       lines.back().points.emplace_back(static_cast<double>(point.gpus), point.throughput);
   }
-  PlotLine ideal{.name = "each GPU as one alone", .colour = lines.size(), .is_dashed = true};
+  PlotLine ideal{
+      .name = "ideal: each GPU as fast as one alone", .colour = lines.size(), .is_dashed = true};
   for (const ScalePoint& point : report.points) {
     const auto gpus = static_cast<double>(point.gpus);
     if (point.scheme == report.points.front().scheme) ideal.points.emplace_back(gpus, gpus);
@@ -167,7 +168,9 @@ void write_scale_page(const ScaleReport& report, std::ostream& out) {
   page.heading = heading(report);
   page.lead = html_items(report.limits);
   page.sections.push_back({"throughput", "Throughput over GPUs",
-                           plot(report) + "<p>Against one GPU; dashed: as many times.</p>\n"});
+                           plot(report) +
+                               "<p>Throughput relative to one GPU. The dashed line is ideal: each "
+                               "GPU as fast as one alone.</p>\n"});
   page.sections.push_back({"counts", "Counts", html_table("Counts", table_of(report))});
   if (const auto refused = refusals_of(report); !refused.empty())
     page.sections.push_back({"refused", "Refused", html_items(refused)});

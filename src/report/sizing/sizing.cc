@@ -1,4 +1,4 @@
-// The size of a data parallel job: text, JSON.
+// The size of a data parallel job, as text and JSON.
 
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -143,7 +143,7 @@ void write_sizing_text(const SizingReport& report, std::ostream& out) {
   if (report.compute) {
     out << wrapped(lemma_heading(report), 0) << '\n';
     if (!report.counts.empty()) write_titled(out, "", table_of(report));
-    write_list(out, "so:", answers(report));
+    write_list(out, "answers:", answers(report));
   }
   if (report.best) {
     const SizedBatch& best = report.batches[*report.best];

@@ -20,7 +20,7 @@ Ordered json_of(const std::optional<Value>& value) {
   return value ? json_of(*value) : Ordered();
 }
 
-/// No answer is less than nothing, and means of them must fit 64 bits.
+/// Reads a time or a size. No answer is negative, and the upper limit makes means fit into 64 bits.
 std::int64_t amount_of(const Ordered& json) {
   constexpr std::int64_t kMost = 1'000'000'000'000'000'000;
   if (!json.is_number_integer()) throw Error("must be a whole number");

@@ -1,8 +1,8 @@
 #pragma once
 
-// The columns of an answer to one of many questions, each described once: the key in JSON, the
-// heading and cells in CSV, and for those with a title a column of tables and an axis of pages.
-// Adding one is a member of SweepPoint and a line of the list in columns.cc.
+// The columns of an answer to one of many questions, each described once: the key in JSON, and the
+// heading and the cells in CSV. A column with a title is also a column of tables and an axis on
+// pages. To add one, add a member to SweepPoint and a line to the list in columns.cc.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,28 +16,28 @@ namespace foretrace {
 struct PointColumn {
   using Json = nlohmann::ordered_json;
 
-  const char* key;  ///< With its unit: "step_time_ns".
+  const char* key;  ///< The name with the unit, such as "step_time_ns".
   bool (*is_asked)(const SweepHeader& header);
-  Json (*value)(const SweepPoint& point);              ///< Null where the answer does not have it.
+  Json (*value)(const SweepPoint& point);              ///< Null if the answer lacks it.
   void (*read)(const Json& value, SweepPoint& point);  ///< Throws Error.
-  const char* title = "";                              ///< Empty: only files have it.
+  const char* title = "";                              ///< Empty: only files have this column.
 };
 
-/// The columns that answers of this header have, in their order.
+/// Returns the columns of answers with this header, in their order.
 std::vector<const PointColumn*> columns_of(const SweepHeader& header);
-/// The ones with a title and a value in at least one of the points.
+/// Returns the columns that have a title and, in at least one point, a value.
 std::vector<const PointColumn*> table_columns(const SweepReport& report);
 
-/// A number in the unit that its key ends in, for people; "-" for null.
+/// Formats a number for people, in the unit that its key ends in. Returns "-" for null.
 std::string value_text(std::string_view key, const PointColumn::Json& value);
-/// "bytes", "ns", or empty for a plain number.
+/// Returns "bytes", "ns", or an empty text for a plain number.
 std::string_view unit_of_key(std::string_view key);
 std::string_view without_unit(std::string_view key);
 
-/// An answer as an object.
+/// Returns an answer as a JSON object.
 PointColumn::Json point_json(const SweepHeader& header, const SweepPoint& point);
 
-/// Without steps, a time is that of the whole recording.
+/// Returns the title of a column. In a trace without steps, a time is that of the whole recording.
 std::string column_title(const PointColumn& column, const SweepHeader& header);
 
 }  // namespace foretrace

@@ -1,4 +1,4 @@
-// Time and memory of a what-if while one of its settings varies.
+// Time and memory of a what-if for several values of one setting.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -22,12 +22,13 @@ constexpr std::size_t kMostFigures = 4;
 
 std::string value_of(const SweepPoint& point) { return plain_value(point.values.front()); }
 
-/// Figures are those of the transform that varies, so that its name says nothing.
+/// Returns the name of a figure without its transform, which is the same for all.
 std::string figure_name(const SweepFigure& figure) {
   return figure.name.substr(figure.name.find('.') + 1);
 }
 
-/// As in a file of answers, with what depends on the other points. It names all that was asked for.
+/// Returns the point as in a file of answers, plus what depends on the other points. Columns
+/// without a value are null.
 Json curve_point_json(const Curve& curve, const SweepPoint& point) {
   Json object = Json::parse(point_json(curve.header, point).dump());
   object["value"] = value_of(point);
@@ -53,7 +54,7 @@ std::string remark(const SweepPoint& point) {
   return text;
 }
 
-/// Adds a column of results and, with a bar, how long each is beside the longest.
+/// Adds a column of results and, if `bar` is set, a bar of each relative to the largest.
 void add_column(const Curve& curve, const PointColumn& column, bool bar, Table& table) {
   double longest = 0;
   const auto size_of = [&](const SweepPoint& point) {
@@ -73,14 +74,14 @@ void add_column(const Curve& curve, const PointColumn& column, bool bar, Table& 
   }
 }
 
-/// Marks the answer, and the front.
+/// Returns the table of all points, in which the answer and the points of the front are marked.
 Table table_of(const Curve& curve, bool bars) {
   Table table{.heading = {curve.setting()}, .rows = {}};
   for (std::size_t i = 0; i < curve.points.size(); ++i)
     table.rows.push_back({(curve.answer == i ? "> " : "  ") + value_of(curve.points[i])});
   const std::vector<const PointColumn*> columns = table_columns(curve);
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    // One bar for time, and one for memory, which stands after the last of its columns.
+    // There is one bar for time and one for memory, each after the last of its columns.
     const bool is_last =
         i + 1 == columns.size() || unit_of_key(columns[i + 1]->key) != unit_of_key(columns[i]->key);
     add_column(curve, *columns[i], bars && is_last, table);
@@ -92,7 +93,7 @@ Table table_of(const Curve& curve, bool bars) {
   return table;
 }
 
-/// The figures of the step that varies, where they do.
+/// Returns the figures of the varied step at each point; empty if there are none.
 Table figure_table(const Curve& curve) {
   Table table;
   const auto first = std::find_if(curve.points.begin(), curve.points.end(),

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Names the tasks that a step is narrowed down to: "kernel, /softmax/".
+/// Describes the tasks that a step is limited to, such as "kernel, /softmax/"; empty for all tasks.
 std::string narrowed_to(const Json& step) {
   std::string text;
   const auto where = step.find("where");
@@ -23,7 +23,7 @@ std::string narrowed_to(const Json& step) {
   return text;
 }
 
-/// The setting itself where it is none of a numbered step.
+/// Returns a readable name, or the setting itself if it does not belong to a numbered step.
 std::string label_of(const Json& scenario, const std::string& setting) {
   constexpr std::string_view kStep = "transforms[";
   const std::size_t end = setting.find("].");

@@ -7,8 +7,8 @@
 
 namespace foretrace {
 
-/// Names the settings of a sweep as people call them, in their order: "transforms[1].factor"
-/// becomes "factor of scale (launch)" where that names one of them alone.
+/// Returns readable names for the settings of a sweep, in their order: "transforms[1].factor"
+/// becomes "factor of scale (launch)", unless another setting would have the same name.
 std::vector<std::string> setting_labels(const SweepHeader& header);
 
 }  // namespace foretrace

@@ -1,5 +1,5 @@
-// The lines that answers of a sweep are kept as. Equal answers are equal bytes, so that files can
-// be put together from parts, and cut where they were torn.
+// The lines of a file of sweep answers. Equal answers are equal bytes, so that files can be merged
+// from parts, and cut after the last complete line if they were interrupted.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -28,7 +28,7 @@ constexpr int kDeepest = 64;
 constexpr std::uint64_t kMostParts = 1'000'000;  ///< Most shards.
 constexpr std::uint64_t kMostPoints = 10'000'000;
 
-/// Unlimited nesting would overflow the stack when it is written.
+/// Parses a line. Throws Error if it is nested too deeply: writing it would overflow the stack.
 Ordered parsed_line(std::string_view text) {
   return Ordered::parse(text, [](int depth, Ordered::parse_event_t, Ordered&) {
     if (depth > kDeepest) throw Error("must be at most 64 levels deep");
@@ -48,7 +48,7 @@ std::string jsonl_line(const SweepHeader& header, const SweepPoint& point) {
   return shown_answer(one_line_of(point_json(header, point))) + '\n';
 }
 
-/// Texts of settings as they are, not as JSON.
+/// Returns the value of a setting, without quotes if it is a text.
 std::string unquoted(const std::string& value) {
   const nlohmann::json json = nlohmann::json::parse(value);
   return json.is_string() ? json.get<std::string>() : value;
@@ -66,7 +66,8 @@ std::vector<std::string> csv_headings(const SweepHeader& header) {
 std::string csv_line(const std::vector<std::string>& cells) {
   std::string line;
   for (const std::string& cell : cells) {
-    // Programs that cut files at line breaks would read two rows; a cell has none.
+    // csv_text() and csv_cell() remove line breaks, which simple programs take for the end of a
+    // row.
     const bool quoted = cell.find_first_of(",\"") != cell.npos;
     line += (quoted ? csv_text(cell) : csv_cell(cell)) + ',';
   }
@@ -117,7 +118,7 @@ SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
   return point;
 }
 
-/// Numbers, true and false as they are, all else as text.
+/// Returns the cell as JSON: numbers, true and false as they are, everything else as text.
 std::string as_json_value(const std::string& cell) {
   const nlohmann::json json = nlohmann::json::parse(cell, nullptr, false);
   const bool is_text = json.is_discarded() || json.is_string() || json.is_structured();
@@ -286,7 +287,7 @@ std::string difference_of_sweeps(const SweepHeader& header, std::string_view lin
 
 std::pair<std::uint64_t, std::uint64_t> points_of_shard(std::uint64_t points, std::uint64_t shard,
                                                         std::uint64_t shards) {
-  // At most ten million points, and no more shards than 32 bits count: no overflow.
+  // This cannot overflow: there are at most ten million points, and fewer shards than 2^32.
   return {points * (shard - 1) / shards, points * shard / shards};
 }
 

@@ -1,6 +1,5 @@
-// The answers of a sweep as one page: parallel axes, one for each setting and result, that can be
-// brushed; two of them against each other with the front; and a table of the answers that the
-// brushes leave.
+// The answers of a sweep as one page: parallel axes with brushes, one for each setting and result;
+// two axes against each other, with the front; and a table of the answers that the brushes keep.
 
 #include <algorithm>
 #include <map>
@@ -19,13 +18,13 @@
 namespace foretrace {
 namespace {
 
-/// More lines than this are slow to draw and impossible to distinguish.
+/// Most lines that are drawn; more would be slow to draw and impossible to distinguish.
 constexpr std::size_t kMostDrawn = 20'000;
 constexpr std::size_t kMostFigureAxes = 4;
 
 using PageJson = nlohmann::ordered_json;
 
-/// The answers to draw: all, or evenly many of them with all of the front.
+/// Returns the answers to draw: all of them, or an even selection with the whole front.
 std::vector<std::size_t> drawn_points(const SweepReport& report, const SweepSummary& summary) {
   std::vector<std::size_t> answered;
   for (std::size_t i = 0; i < report.points.size(); ++i) {
@@ -46,7 +45,8 @@ PageJson axis_of_numbers(const std::string& name, const std::string& key, const 
   return {{"name", name}, {"key", key}, {"unit", unit}, {"values", std::move(values)}};
 }
 
-/// Numbers as they are; other values by their index among the existing ones.
+/// Returns the axis of a setting. Numbers are used as they are, other values by their index among
+/// the values of the setting.
 PageJson axis_of_setting(const SweepReport& report, const std::vector<std::size_t>& drawn,
                          std::size_t setting, const std::string& label) {
   PageJson values = PageJson::array();
@@ -70,7 +70,7 @@ PageJson axis_of_setting(const SweepReport& report, const std::vector<std::size_
   return axis;
 }
 
-/// Constant columns are left out, except step time.
+/// Adds an axis of results, unless all values are equal; step time is always added.
 template <class Value>
 void add_result(PageJson& axes, const SweepReport& report, const std::vector<std::size_t>& drawn,
                 const PageJson& axis, const Value& value_of) {
@@ -118,7 +118,7 @@ PageJson axes_of(const SweepReport& report, const std::vector<std::size_t>& draw
   return axes;
 }
 
-/// Whether it would do: a point that does not fit is as fast as one that does.
+/// Says whether the point is usable, which its time does not show.
 const char* use_of(const SweepPoint& point) {
   if (!point.fits.value_or(true)) return "out of memory";
   bool is_undecided = false;
@@ -129,7 +129,7 @@ const char* use_of(const SweepPoint& point) {
   return is_undecided ? "undecided" : "usable";
 }
 
-/// Left out where all are usable.
+/// Adds an axis of use_of(), unless all points are usable.
 void add_use(PageJson& axes, const SweepReport& report, const std::vector<std::size_t>& drawn) {
   const std::vector<std::string> ways = {"out of memory", "against an assertion", "undecided",
                                          "usable"};
@@ -149,7 +149,8 @@ void add_use(PageJson& axes, const SweepReport& report, const std::vector<std::s
   axes.back()["names"] = std::move(names);
 }
 
-/// The first axis to compare step time with: memory, or the setting that moves it most.
+/// Returns the axis that is first plotted against step time: memory, or the setting that influences
+/// step time most.
 std::size_t first_across(const PageJson& axes, const SweepSummary& summary) {
   std::string wanted = summary.effects.empty() ? "" : summary.effects.front().setting;
   if (!summary.front.empty())
@@ -160,7 +161,7 @@ std::size_t first_across(const PageJson& axes, const SweepSummary& summary) {
   return 0;
 }
 
-/// Sentences, which wrap, and tables between them, which do not.
+/// Returns the summary as HTML: sentences as paragraphs, and tables as preformatted text.
 std::string lead_of(const SweepReport& report) {
   std::stringstream text;
   write_sweep_text(report, text);

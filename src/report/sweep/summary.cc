@@ -2,7 +2,8 @@
 //
 // The influence of a setting is the share of the variance of step time that lies between its
 // values, averaged over all others (the first-order index of Sobol):  Var(E[t | x]) / Var(t).
-// Settings that draw from a range are first cut into groups of equally many answers.
+// Values of a setting that is drawn from a range are first divided into groups with equal numbers
+// of answers.
 
 #include <algorithm>
 #include <charconv>
@@ -27,7 +28,7 @@ bool all_hold(const SweepPoint& point) {
   return std::find(point.verdicts.begin(), point.verdicts.end(), "fails") == point.verdicts.end();
 }
 
-/// Answers with a similar value.
+/// The answers with the same or a similar value of a setting.
 struct ValueGroup {
   std::string value;
   double sum = 0;
@@ -78,7 +79,7 @@ std::vector<ValueGroup> groups_of(const SweepReport& report, std::size_t setting
   return groups;
 }
 
-/// Nothing for a setting that has one value, or where step times do not differ.
+/// Returns the influence of a setting; nullopt if it has one value, or if all step times are equal.
 std::optional<SweepEffect> effect_of(const SweepReport& report, std::size_t setting) {
   const std::vector<ValueGroup> groups = groups_of(report, setting);
   if (groups.size() < 2) return std::nullopt;
@@ -108,7 +109,7 @@ void count_refusal(const SweepPoint& point, std::vector<SweepRefusal>& refusals)
   const auto same = std::find_if(refusals.begin(), refusals.end(), [&](const SweepRefusal& known) {
     return known.why == point.refused;
   });
-  // Texts that quote the value differ for each point; beyond some kinds they are counted together.
+  // Texts that quote a value differ for each point, so only some kinds are counted separately.
   constexpr std::size_t kMostKinds = 20;
   if (same != refusals.end()) {
     ++same->count;

@@ -1,4 +1,4 @@
-// The summary of a sweep, for people.
+// The summary of a sweep, as text and Markdown.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

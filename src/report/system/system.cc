@@ -1,4 +1,4 @@
-// A described system: text, JSON.
+// The replay of a described system, as text and JSON.
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 std::string seconds_text(double seconds) { return to_text(from_microseconds(seconds * 1e6)); }
 
-/// With five significant digits.
+/// Formats a number with five significant digits.
 std::string short_number(double value) {
   if (value == 0) return "0";
   const double step = std::pow(10., std::floor(std::log10(std::abs(value))) - 4);
@@ -86,11 +86,11 @@ void write_system_text(const SystemReport& report, std::ostream& out) {
   write_titled(out, "", table_of(report));
   if (report.rows.front().tried > 0)
     out << "\nthe best of " << grouped(static_cast<std::int64_t>(report.rows.front().tried))
-        << " points that are allowed\n";
+        << " allowed points\n";
   std::vector<std::string> means;
   for (const auto& [name, value] : report.means) means.push_back(name + " " + short_number(value));
   write_list(out, "geometric means over the rows:", means);
-  write_list(out, "does not hold:", failures(report));
+  write_list(out, "assertions that do not hold:", failures(report));
 }
 
 }  // namespace foretrace

@@ -46,13 +46,14 @@ void write_rank(const Diagnosis& diagnosis, std::ostream& out) {
   }
 }
 
-/// Findings of several ranks that differ in their numbers at most.
+/// A finding of one or several ranks, which may differ only in its numbers.
 struct SharedFinding {
   Finding first;
   std::vector<std::int32_t> ranks;
 };
 
-/// Findings of fewest ranks come first, among those of equal severity.
+/// Merges equal findings of several ranks. Warnings come first; among findings of equal severity,
+/// those of fewest ranks come first.
 std::vector<SharedFinding> shared_findings(const std::vector<Diagnosis>& ranks) {
   std::vector<SharedFinding> all;
   for (const Diagnosis& diagnosis : ranks) {
@@ -74,7 +75,7 @@ std::vector<SharedFinding> shared_findings(const std::vector<Diagnosis>& ranks) 
     one.first.what.insert(0, "rank " + std::to_string(one.ranks.front()) + ": ");
     if (one.ranks.size() == 1) continue;
     const std::size_t others = one.ranks.size() - 1;
-    one.first.what += "; alike on " + counted(static_cast<std::int64_t>(others), "other rank");
+    one.first.what += "; similar on " + counted(static_cast<std::int64_t>(others), "other rank");
   }
   return all;
 }

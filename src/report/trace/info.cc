@@ -28,7 +28,7 @@ Json devices_json(const Trace& trace) {
   return all;
 }
 
-/// The names that take most time on the device.
+/// The total time of all records with one name on the device.
 struct Heavy {
   std::int64_t count = 0;
   std::int64_t total_ns = 0;
@@ -64,7 +64,7 @@ std::string device_text(const Device& device) {
   return text;
 }
 
-/// Neighbours of one kind share a row.
+/// Adds a row for each device; adjacent devices with the same properties share a row.
 void add_devices(const Trace& trace, std::vector<std::vector<std::string>>& rows) {
   for (std::size_t i = 0; i < trace.properties.size();) {
     const std::string text = device_text(trace.properties[i]);
@@ -94,7 +94,7 @@ std::string recorded_text(const Trace& trace, const Census& census) {
          to_text(Nanoseconds(trace.tick_ns));
 }
 
-/// Sizes of the described collectives.
+/// Returns the number, kinds and total size of the described collectives.
 Json collectives_json(const Trace& trace) {
   std::map<std::string, std::int64_t> kinds;
   std::int64_t in_elements = 0;
@@ -138,7 +138,8 @@ std::int64_t bytes_of(const Trace& trace, DeviceKind kind) {
   return bytes;
 }
 
-/// "waits 3.03 s for others, transfers for 36 ms, enters 1 of 13 collectives last".
+/// Returns a text such as "waits 3.03 s for others, transfers for 36 ms, enters 1 of 13 collectives
+/// last".
 std::string among_text(const RankFacts& among) {
   std::string text = "waits " + to_text(among.waits) + " for others, transfers for " +
                      to_text(among.transfer) + ", enters " + std::to_string(among.times_last) +

@@ -27,13 +27,14 @@ std::vector<Named> parts(const InputStalls& stalls) {
           {"copying", "copying to the device", stalls.copying}};
 }
 
-/// t1, t2, t3 and what follows from them.
+/// The step times t1 (train), t2 (prep) and t3 (fetch), and what follows from them; see
+/// answer/input.h.
 struct Difference {
   std::optional<Nanoseconds> train, prep, fetch;
   Nanoseconds prep_stall{0}, fetch_stall{0};
-  std::optional<std::int64_t> workers;  ///< With which preparing keeps up with training.
-  std::optional<double> cached;         ///< With which reading keeps up with preparing.
-  std::optional<double> cached_for_training;
+  std::optional<std::int64_t> workers;  ///< Workers with which preparing keeps up with training.
+  std::optional<double> cached;  ///< Cached share with which reading keeps up with preparing.
+  std::optional<double> cached_for_training;  ///< With which it keeps up with training.
 };
 
 Difference difference(const InputReport& report) {
@@ -79,7 +80,7 @@ std::string bottleneck(const InputReport& report, const Difference& found) {
   return loading >= copying ? "loading" : "copying";
 }
 
-/// The text before all tables.
+/// Returns the sentence before all tables.
 std::string headline(const InputReport& report, const Difference& found) {
   const std::string time =
       to_text(report.replayed) + (report.has_steps ? " a step" : " for the whole recording");
@@ -170,14 +171,16 @@ void write_difference(const InputReport& report, const Difference& found, std::o
         << unit << ", " << of << '\n';
   };
   out << "\nBy difference\n";
-  if (report.synthetic) row("G", "batches made up on the device", *report.synthetic);
+  if (report.synthetic) row("G", "synthetic batches made on the device", *report.synthetic);
   if (report.cached) row("P", "all data cached", *report.cached);
-  row("F", "as it is", report.replayed);
+  row("F", "as recorded", report.replayed);
   if (report.synthetic) {
     out << "  prep stall   " << to_text(found.prep_stall) << ", "
         << to_share(ratio(found.prep_stall, report.replayed)) << " of a step"
-        << (report.cached ? ""
-                          : " (includes reading: give a trace with all data cached to separate it)")
+        << (report.cached
+                ? ""
+                : " (includes reading; a trace with all data cached, given with --cached, "
+                  "separates the two)")
         << '\n';
   }
   if (report.cached) {

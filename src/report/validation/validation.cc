@@ -16,7 +16,7 @@ std::string percent(const std::optional<double>& fraction) {
   return fraction ? percent(*fraction) : "-";
 }
 
-/// A part of the recording, as a share.
+/// Returns a part of the recording as a share.
 std::string share(Nanoseconds part, const Row& row) {
   const Nanoseconds whole = row.validation.unexplained.window;
   if (whole == 0ns) return "-";
@@ -31,7 +31,7 @@ std::string metamorphic(const Row& row) {
   return broken.empty() ? "holds" : broken;
 }
 
-/// How many steps, their time taken as unknown, are inside the interval.
+/// Says how many steps are inside the interval that the other steps predict for them.
 std::string left_out_text(const Row& row) {
   if (row.left_out.steps == 0) return "-";
   return std::to_string(row.left_out.inside) + " of " + std::to_string(row.left_out.steps);

@@ -5,7 +5,7 @@
 
 namespace foretrace {
 
-/// A csv_cell() in double quotes; quotes inside are doubled.
+/// Returns a csv_cell() in double quotes; quotes in it are doubled.
 std::string csv_text(std::string_view text);
 
 }  // namespace foretrace

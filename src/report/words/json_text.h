@@ -11,29 +11,30 @@
 
 namespace foretrace {
 
-/// Indented; bytes that are not UTF-8 (names in traces may contain any) become replacement
-/// characters.
+/// Returns indented JSON. Bytes that are not UTF-8 become replacement characters; names in traces
+/// may contain any bytes.
 std::string json_text(const nlohmann::json& value);
 
 nlohmann::json notes_json(const Notes& notes);
 
-/// Nanoseconds, by part.
+/// Returns an object with the nanoseconds of each part.
 nlohmann::json breakdown_json(const Breakdown& breakdown);
 
-/// Null for nothing.
+/// Returns null for nullopt.
 nlohmann::json number_json(const std::optional<double>& number);
 nlohmann::json bytes_json(const std::optional<Bytes>& bytes);
 
 nlohmann::json inputs_json(const std::vector<InputFile>& inputs);
 
-/// Null for a rate that is not known.
+/// Returns an object with all rates; unknown ones are null.
 nlohmann::json rates_json(const StepRates& rates, const Breakdown& breakdown,
                           Nanoseconds step_time);
 
-/// The part of a rank in the meetings of all.
+/// Returns what the recording tells about a rank among the others: its matched collectives, waits
+/// and clock.
 nlohmann::json rank_facts_json(const RankFacts& facts);
 
-/// An object with a number for each.
+/// Returns an object with a number for each figure.
 nlohmann::json figures_json(const std::vector<Figure>& figures);
 
 }  // namespace foretrace

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t kFrameShown = 100;
 
-/// Frames above the caller in every stack: the recorder, the allocator, the dispatcher.
+/// Whether the frame belongs to the recorder, the allocator or the dispatcher, which are the
+/// innermost frames of every stack.
 bool is_machinery(std::string_view frame) {
   return contains_any(frame,
                       {"torch::unwind", "CapturedTraceback", "gather_with_cpp", "CachingAllocator",
@@ -46,7 +47,7 @@ std::string shown_frame(std::string_view stack) {
   constexpr std::string_view kNoFile = "??:0 ";  // Functions of C++ without debug information.
   if (frame.starts_with(kNoFile)) frame.remove_prefix(kNoFile.size());
   if (frame.size() <= kFrameShown) return std::string(frame);
-  // The signature of a function of C++ is the longer part; of a path, the folders in front.
+  // Cut the end of a C++ function, which is its signature, but the begin of a path, its folders.
   if (frame.find(".py") == std::string_view::npos) return shortened(frame, kFrameShown);
   std::size_t from = frame.size() - kFrameShown + 3;
   while (from < frame.size() && (static_cast<unsigned char>(frame[from]) & 0xc0U) == 0x80) ++from;

@@ -29,7 +29,8 @@ std::string step_facts(const StepTimes& times) {
   if (times.each.empty()) return "none found; the whole recording counts as one";
   std::string text = counted(static_cast<std::int64_t>(times.steps()), "step");
   text += found_by(times.source);
-  if (times.period > 1) text += ", taken by " + std::to_string(times.period) + " as they alternate";
+  if (times.period > 1)
+    text += ", taken in groups of " + std::to_string(times.period) + " because they alternate";
   if (times.counted.size() < 2) return text;
   return text + ", mean " + to_text(times.mean) + ", slowest " + to_text(times.slowest) +
          ", spread " + to_share(times.spread);

@@ -16,7 +16,8 @@ bool has(const std::vector<std::size_t>& columns, std::size_t column) {
 
 bool is_left(const Table& table, std::size_t column) { return has(table.left, column); }
 
-/// Nothing can be escaped in code; characters that would end the code or the cell are dropped.
+/// Returns the cell as code. Code cannot contain escapes, so a cell with a character that would end
+/// the code or the cell becomes plain text.
 std::string code_cell(const std::string& cell) {
   if (cell.empty() || cell.find_first_of("`|") != std::string::npos) return markdown_cell(cell);
   return '`' + shown(cell) + '`';
@@ -33,10 +34,10 @@ std::vector<std::size_t> widths(const Table& table) {
   return all;
 }
 
-/// A last column beyond this has no room to be wrapped in.
+/// If the last column begins further right, it has no room to be wrapped.
 constexpr std::size_t kLastColumnAtMost = 75;
 
-/// Where the last column begins.
+/// Returns the position at which the last column begins.
 std::size_t last_column(const std::vector<std::size_t>& room, std::size_t indent) {
   return std::accumulate(room.begin(), room.end() - 1, indent + 2 * (room.size() - 1));
 }

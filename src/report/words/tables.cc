@@ -24,7 +24,7 @@ std::string rate_text(double count, Nanoseconds step) {
 
 std::string share_text(double share) { return to_fixed(100 * share, 1) + " %"; }
 
-/// "41.2 %"; "at least" where the arithmetic of part of the kernels is not known.
+/// Returns a share such as "41.2 %", with "at least" if the operations of some kernels are unknown.
 std::string utilization_text(const StepRates& rates, Nanoseconds step) {
   constexpr double kNearlyAll = 0.95;
   const std::optional<double> share = flops_utilization(rates, step);
@@ -43,7 +43,7 @@ std::string device_text(std::int32_t device) {
   return device < 0 ? "host" : "device " + std::to_string(device);
 }
 
-/// The lines of the explanation with any, the greatest first.
+/// Returns the lines of the explanation in which this time is not 0, the longest first.
 std::vector<const Explained*> sorted_by(const Prediction& prediction,
                                         Nanoseconds Explained::*part) {
   std::vector<const Explained*> lines;

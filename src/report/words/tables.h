@@ -1,26 +1,26 @@
 #pragma once
 
-// The tables of a prediction, for text and markdown.
+// The tables of a prediction, for text, Markdown and pages.
 
 #include "foretrace/answer/prediction.h"
 #include "report/words/table.h"
 
 namespace foretrace {
 
-/// Step time and where it goes; then the peaks of memory. "predicted" only with a what-if.
+/// Returns the step time and its parts, with a column "predicted" only for a what-if.
 Table time_table(const Prediction& prediction);
-/// Empty rows where the trace has no memory events.
+/// Returns the peaks of memory; no rows if the trace has no memory events.
 Table memory_table(const Prediction& prediction);
-/// Samples and tokens per second, utilization of the device's arithmetic, exposed communication:
-/// those that are known.
+/// Returns the known rates: samples and tokens per second, utilization of the device's arithmetic,
+/// exposed communication.
 Table rate_table(const Prediction& prediction);
-/// The ranks of a job, the slowest first; empty for a single one.
+/// Returns the ranks of a job, the slowest first; empty for a single rank.
 Table rank_table(const Prediction& prediction);
-/// "MFU 41.2 %, exposed communication 23.3 %": those that are known; may be empty.
+/// Returns the known rates, such as "MFU 41.2 %, exposed communication 23.3 %"; may be empty.
 std::string rates_text(const StepRates& rates, const Breakdown& breakdown, Nanoseconds step);
-/// Lists what tasks on the critical path waited for, longest first.
+/// Returns the waits on the critical path and their reasons, the longest first.
 Table wait_table(const Prediction& prediction);
-/// The work on the critical path, longest first.
+/// Returns the work on the critical path, the longest first.
 Table work_table(const Prediction& prediction);
 
 }  // namespace foretrace

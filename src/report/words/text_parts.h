@@ -1,7 +1,7 @@
 #pragma once
 
 // The parts of answers as text: sentences after their headings, lists, and tables with a title.
-// Each wraps text that is too long for a terminal, and writes nothing if it is empty.
+// Text that is too long for a terminal is wrapped; empty lists and tables are left out.
 
 #include <iosfwd>
 #include <string>
@@ -16,14 +16,14 @@ namespace foretrace {
 /// The column where sentences after a heading begin.
 constexpr std::size_t kSentenceColumn = 14;
 
-/// "Bound by      the host: ..."
+/// Writes a heading and its sentence: "Bound by      the host: ...".
 void write_headed(std::ostream& out, std::string_view heading, std::string_view sentence,
                   std::size_t column = kSentenceColumn, std::size_t width = kLineWidth);
 
-/// An empty line, the title, and each line after a dash.
+/// Writes an empty line, the title, and each line after a dash.
 void write_list(std::ostream& out, std::string_view title, const std::vector<std::string>& lines);
 
-/// An empty line, the title if there is one, and the table.
+/// Writes an empty line, the title if there is one, and the table.
 void write_titled(std::ostream& out, std::string_view title, const Table& table);
 
 }  // namespace foretrace

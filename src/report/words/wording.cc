@@ -16,7 +16,7 @@ std::string share_of_window(const Prediction& prediction, Nanoseconds time) {
          " of the recording";
 }
 
-/// The unit that the time refers to.
+/// Returns what the time refers to: a step, or the whole recording.
 std::string unit(const Prediction& prediction) {
   return prediction.has_steps ? " a step" : " for the whole recording";
 }
@@ -40,7 +40,7 @@ std::string peak_text(const MemoryPeak& peak) {
          (peak.peak_reserved ? ", " + to_text(*peak.peak_reserved) + " reserved" : "");
 }
 
-/// For a trace that only records memory.
+/// Returns the answer for a trace that only records memory.
 std::string how_much_memory(const Prediction& prediction) {
   const auto fullest = [](const std::vector<MemoryPeak>& peaks) {
     const MemoryPeak* most = nullptr;
@@ -65,14 +65,14 @@ std::string how_much(const Prediction& prediction) {
          "), " + to_fixed(prediction.speedup, 3) + " times as fast";
 }
 
-/// Memory that would be enough, judged from one replay without a limit.
+/// Says how much memory would be enough, judged from one replay without a limit.
 std::string needed_text(const MemoryPeak& peak) {
   return "about " + to_text(peak.peak_reserved.value_or(Bytes{})) + " would be enough";
 }
 
 std::string refused_text(const MemoryPeak& peak) {
   const Refusal& refusal = *peak.out_of_memory;
-  // Only memory from before the recording is ever put in beyond the limit.
+  // Only memory from before the recording is ever placed beyond the limit.
   if (refusal.reserved > refusal.limit) {
     return "no: memory in use before the recording, " + to_text(refusal.requested) +
            ", is more than " + to_text(refusal.limit) + "; " + needed_text(peak);
@@ -88,8 +88,8 @@ std::string refused_text(const MemoryPeak& peak) {
          " allocated; " + needed_text(peak);
 }
 
-/// A replay starts with an empty cache. If the recorded one held clearly more, it is unknown how
-/// much of that the job needs, or needed before the recording.
+/// Warns if clearly more memory was reserved in the recording than in the replay, which starts with
+/// an empty cache. It is then unknown how much of the rest the job needs.
 std::string more_was_recorded(const Prediction& prediction, std::int32_t device) {
   constexpr double kClearly = 1.05;
   for (const MemoryPeak& peak : prediction.baseline_memory) {
@@ -178,7 +178,7 @@ VerdictLines verdict(const Prediction& prediction) {
 
 namespace {
 
-/// Says which peak the utilization is a share of; empty where that is not known.
+/// Says which peak the utilization is a share of; empty if that is unknown.
 std::string utilization_sentence(const Prediction& prediction) {
   const StepRates& rates = prediction.baseline_rates;
   if (!flops_utilization(rates, prediction.baseline.step_time)) return {};
@@ -189,7 +189,7 @@ std::string utilization_sentence(const Prediction& prediction) {
                      " TFLOP a step in matrix products and convolutions whose shapes were "
                      "recorded (" +
                      to_fixed(100 * rates.known_share, 0) +
-                     " % of the time of such kernels), held against the peak in half precision, " +
+                     " % of the time of such kernels), compared with the peak in half precision, " +
                      peak(rates);
   if (prediction.predicted_rates.peak_of != rates.peak_of)
     text += ", predicted " + peak(prediction.predicted_rates);

@@ -1,6 +1,6 @@
 #pragma once
 
-// The sentences and figures that more than one report shows, so that text, markdown and csv cannot
+// The sentences and figures that several reports show, so that text, Markdown and CSV cannot
 // disagree.
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace foretrace {
 
-/// (after - before) / before as "-12.3 %"; "-" where there is nothing to compare with.
+/// Returns (after - before) / before as "-12.3 %"; "-" if `before` is 0.
 std::string change_text(Nanoseconds before, Nanoseconds after);
 std::string change_text(Bytes before, Bytes after);
 
@@ -24,45 +24,47 @@ struct Share {
   Nanoseconds predicted{0};
 };
 
-/// The parts of a step in the order of Breakdown.
+/// Returns the parts of a step in the order of Breakdown.
 std::array<Share, 6> shares(const Prediction& prediction);
 
-/// The lines every report for people begins with; `fits` is empty where no limit was asked about.
-/// `trust` is empty unless the answer is not to be relied on.
+/// The first lines of every report for people. `fits` is empty if the question has no memory limit;
+/// `trust` is empty unless the grade is poor.
 struct VerdictLines {
   std::string trust, what, how_much, how_sure, fits;
 };
 VerdictLines verdict(const Prediction& prediction);
 
-/// The evidence for the prediction, as pairs of a heading and a sentence.
+/// A piece of evidence for the prediction: a heading and a sentence.
 struct Ground {
   std::string_view heading;
   std::string sentence;
 };
 std::vector<Ground> grounds(const Prediction& prediction);
 
-/// The effect of each step of the scenario: "amp: 12 kernels ...".
+/// Returns the effect of each step of the scenario: "amp: 12 kernels ...".
 std::vector<std::string> changes(const Prediction& prediction);
 
-/// The figures of each step: "loader: miss share 0.862, disk bytes 225 GB".
+/// Returns the figures of each step: "loader: miss share 0.862, disk bytes 225 GB".
 std::vector<std::string> figures(const Prediction& prediction);
 
-/// note_text() of every note.
+/// Returns note_text() of every note.
 std::vector<std::string> note_texts(const Notes& notes);
 
-/// "**Trust is poor: ...**" and an empty line, from trust_warning(); empty if that is. `in`: the
-/// subject, such as " in what was measured".
+/// Returns "**Trust is poor: ...**" and an empty line for a trust_warning(); empty if the warning
+/// is empty. `in` is the subject, such as " in what was measured".
 std::string markdown_trust(const std::string& warning, std::string_view in = "");
 
-/// The end of a verdict if a note is a warning; empty otherwise.
+/// Returns the end of a verdict that points to warnings in the notes; empty if there are none.
 std::string mind_warnings(const Notes& notes);
 
 bool is_what_if(const Prediction& prediction);
 
-/// A what-if, or a question about a limit or the allocator: memory has a "predicted" column, too.
+/// Whether memory has a column "predicted": for a what-if, or a question about a limit or the
+/// allocator.
 bool asks_memory(const Prediction& prediction);
 
-/// A baseline with a greater replay error is marked: what-ifs on it cannot be trusted.
+/// If the replay error is greater, the report says that what-ifs on this baseline cannot be
+/// trusted.
 constexpr double kTrustedReplayError = 0.01;
 
 }  // namespace foretrace

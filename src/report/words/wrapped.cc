@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-/// "ms", "GB/s" and "%" are no longer than that.
+/// The longest word that counts as a unit; "ms", "GB/s" and "%" are units.
 constexpr std::size_t kLongestUnit = 4;
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
@@ -20,7 +20,7 @@ bool may_end_at(std::string_view text, std::size_t space) {
   return rest.substr(0, rest.find_first_of(" ,;)")).size() > kLongestUnit;
 }
 
-/// Where the next piece that stays together ends.
+/// Returns the end of the next piece that must stay on one line.
 std::size_t end_of_piece(std::string_view text, std::size_t from) {
   std::size_t end = text.find(' ', from);
   while (end != text.npos && !may_end_at(text, end)) end = text.find(' ', end + 1);

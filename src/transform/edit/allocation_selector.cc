@@ -17,14 +17,14 @@ std::vector<std::string_view> any_or(const std::vector<std::string_view>& names)
 }  // namespace
 
 void AllocationSelector::describe(Fields& fields) {
-  fields.choice("use", use_, any_or(memory_use_names()), "Only memory that is for this");
+  fields.choice("use", use_, any_or(memory_use_names()), "Only memory with this use");
   fields.text("op", op_, "Only with this text, or /expression/, in the op that asked for it");
   fields.text("stack", stack_, "Only with this text, or /expression/, in its source lines");
   fields.text("module", module_,
-              "Only with this text, or /expression/, in the module of the task that made it");
-  fields.choice("phase", phase_, any_or(phase_names()), "Only what was made in this phase");
+              "Only with this text, or /expression/, in the module of the task that allocated it");
+  fields.choice("phase", phase_, any_or(phase_names()), "Only blocks allocated in this phase");
   fields.bytes("min_bytes", min_bytes_, "Only blocks of at least this size");
-  fields.bytes("max_bytes", max_bytes_, "Only blocks of at most this size; 0B: of any");
+  fields.bytes("max_bytes", max_bytes_, "Only blocks of at most this size; 0B: any size");
   fields.optional_integer("device", device_, "Only on this device", 0);
 }
 
@@ -67,7 +67,7 @@ std::vector<std::uint32_t> AllocationSelector::select_some(const Graph& graph,
   };
   if (use_ != "any" &&
       none_has([](const Allocation& block) { return block.use != MemoryUse::unknown; })) {
-    message += "; what memory is for is unknown in this trace";
+    message += "; the use of memory is unknown in this trace";
   }
   if (!op_.empty() && none_has([](const Allocation& block) { return block.op != NameId{}; })) {
     message += "; the ops that asked for memory are unknown in this trace";

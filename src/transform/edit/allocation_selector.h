@@ -1,7 +1,7 @@
 #pragma once
 
-// Which allocations a transform is for, as settings: every given condition must hold. What Selector
-// is for tasks.
+// Settings that select allocations, as Selector selects tasks: an allocation must meet every given
+// condition.
 
 #include <cstdint>
 #include <optional>
@@ -19,17 +19,18 @@ class AllocationSelector final : public Described {
   AllocationSelector() = default;
   explicit AllocationSelector(std::string_view use) : use_(use) {}
 
-  /// use (a MemoryUse, or "any"), op, stack, module and phase (of the task that makes it),
-  /// min_bytes, max_bytes, device.
+  /// The settings are use (a MemoryUse, or "any"), op, stack, module and phase (both of the task
+  /// that makes the allocation), min_bytes, max_bytes and device.
   void describe(Fields& fields) override;
 
-  /// Numbers in Graph::allocations(), in order. Those of 0 bytes are none.
+  /// Returns indices into Graph::allocations(), in order. Allocations of 0 bytes count as deleted
+  /// and are never selected. Throws Error if an expression cannot be read.
   std::vector<std::uint32_t> select(const Graph& graph) const;
-  /// As select(), but throws Error with what was asked for when there is none.
+  /// Like select(), but throws Error if nothing is selected; the message repeats the conditions.
   std::vector<std::uint32_t> select_some(const Graph& graph,
                                          std::string_view setting = "where") const;
 
-  /// Refuses expressions that cannot be read. select() does so too.
+  /// Throws Error if an expression cannot be read.
   void check() const override;
   /// Describes the selection: `use activation, op "relu"`, or "any allocation".
   std::string to_text() const;
@@ -45,8 +46,8 @@ class AllocationSelector final : public Described {
   std::optional<std::int64_t> device_;
 };
 
-/// Throws Error for a graph that has no allocations at all: what is asked of memory has no answer
-/// there.
+/// Throws Error if the graph has no allocations, because no question about memory has an answer
+/// then.
 void need_allocations(const Graph& graph);
 
 }  // namespace foretrace

@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kRounding = 512;  ///< Bytes; of the caching allocator of PyTorch.
+constexpr std::int64_t kRounding = 512;  ///< Bytes; the unit of PyTorch's caching allocator.
 
 Bytes scaled_bytes(Bytes amount, double factor, std::string_view setting) {
   const double wanted = std::round(static_cast<double>(amount.count) * factor);
@@ -27,7 +27,7 @@ Allocation resized(const Allocation& block, double factor, std::string_view sett
   if (factor == 1) return wanted;
   wanted.requested = scaled_bytes(block.requested, factor, setting);
   const bool rounded = block.bytes.count % kRounding == 0;
-  // Only what was asked for grows, not what was added to it.
+  // Only the requested bytes grow, not what the allocator added to them.
   const Bytes base =
       block.requested > Bytes{} && block.requested <= block.bytes ? block.requested : block.bytes;
   wanted.bytes = scaled_bytes(base, factor, setting);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Blocks of another size, and what a device then holds.
+// Changes the size of memory blocks, and finds the peak memory of the devices.
 
 #include <cstdint>
 #include <string_view>
@@ -11,28 +11,30 @@
 
 namespace foretrace {
 
-/// More than any device has; so much that the sum of all blocks of a run still fits 64 bits.
+/// More than the memory of any device, yet small enough for the sum of all blocks of a run to fit
+/// 64 bits.
 constexpr Bytes kLargestBlock{std::int64_t{1} << 44};
 
-/// `block` with its size times `factor`. What an allocator had rounded to units of 512 bytes, as
-/// the caching allocator of PyTorch does, is rounded up to them again. Throws Error naming
-/// `setting` if that is more than kLargestBlock.
+/// Returns `block` with its size multiplied by `factor`. A size that is a multiple of 512 bytes, as
+/// PyTorch's caching allocator makes it, is rounded up to one again. Throws Error naming `setting`
+/// if the size exceeds kLargestBlock.
 Allocation resized(const Allocation& block, double factor, std::string_view setting);
 
-/// The size that the program asked for, if known: equal requests may get blocks of other sizes.
+/// Returns the size that the program requested, or the size of the block if the request is unknown.
+/// Equal requests may get blocks of different sizes.
 inline std::int64_t asked_bytes(const Allocation& block) {
   return block.requested > Bytes{} ? block.requested.count : block.bytes.count;
 }
 
-/// Puts `block` in the place of allocation `number`. One that was there before the recording takes
-/// the level at which the recording began with it.
+/// Replaces allocation `number` by `block`. If the allocation existed before the recording, the
+/// initial memory of its device changes by the same amount.
 void replace_block(Graph& graph, std::uint32_t number, const Allocation& block);
 
-/// Another block of so many bytes on the first device, from the beginning to the end; nothing where
-/// the graph has no blocks.
+/// Adds a block of `bytes` to the first device, held for the whole run. Does nothing if the graph
+/// has no allocations.
 void hold_always(Graph& graph, Bytes bytes, MemoryUse use);
 
-/// The greatest peak of all devices in `timeline`, or in a replay.
+/// Return the greatest peak of all devices, in `timeline` or in a replay of the graph.
 Bytes peak_memory(const Graph& graph, const Timeline& timeline);
 Bytes peak_memory(const Graph& graph);
 

@@ -82,7 +82,7 @@ class ChainFinder {
         graph_.lane_of(wait.before) != graph_.lane_of(wait.after)) {
       begins_[index(wait.after)] = 1;
     }
-    // A launch may wait for a place in the queue; that does not look at what the kernel did.
+    // A launch that waits for a place in the launch queue does not use the result of the kernel.
     const bool for_place = kind == TaskKind::launch && wait.why == Rule::launch_queue;
     if (from_device && !for_place && graph_.lane_of(wait.before) != graph_.lane_of(wait.after)) {
       ends_[index(wait.before)] = 1;
@@ -90,7 +90,8 @@ class ChainFinder {
     if (from_device && !on_device && !for_place) waits[index(wait.after)] = 1;
   }
 
-  /// Launches of one stretch are made by one thread that does not wait for the device in between.
+  /// Numbers the stretches of a thread. Between the launches of one stretch, the thread does not
+  /// wait for the device.
   void number_stretches(TaskId first, const std::vector<char>& waits) {
     if (first == kNoTask) return;
     ++stretches_;
@@ -106,7 +107,7 @@ class ChainFinder {
     return graph_.task(id).kind == TaskKind::kernel ? Pattern::pointwise : Pattern::other;
   }
 
-  /// Kernels that a compiler has left apart stay apart.
+  /// Returns Pattern::other for kernels of TorchInductor: the compiler chose not to fuse them.
   Pattern pattern_of(TaskId id) {
     const Task& task = graph_.task(id);
     if (task.kind != TaskKind::kernel || graph_.names()[task.name].starts_with("triton_"))
@@ -121,7 +122,9 @@ class ChainFinder {
     return at->second;
   }
 
-  /// Directly behind `task` on its stream, and nothing happens in between that would be too late.
+  /// Whether `next` directly follows `task` on its stream and can be fused with it: nothing outside
+  /// the stream waits for `task`, `next` waits for nothing but its launch, and the host does not
+  /// wait for the device between the two launches.
   bool follows(TaskId task, TaskId next) const {
     const Task& a = graph_.task(task);
     const Task& b = graph_.task(next);
@@ -137,15 +140,15 @@ class ChainFinder {
   const Launches& launches_;
   const ChainRule& rule_;
   KernelClasses classes_;
-  std::vector<char> begins_;  ///< Waits for more than its launch and its stream.
-  std::vector<char> ends_;    ///< Something elsewhere waits for it.
+  std::vector<char> begins_;  ///< The task waits for more than its launch and its stream.
+  std::vector<char> ends_;    ///< A task on another lane waits for the task.
   std::vector<std::uint32_t> stretch_;
   std::uint32_t stretches_ = 0;
   std::map<std::pair<NameId, std::size_t>, bool> matches_;
 };
 
-/// "std::array<char*, 3ul>" of PyTorch's pointwise kernels: outputs and inputs; 0 if the name does
-/// not tell.
+/// Returns how many outputs and inputs a pointwise kernel of PyTorch has, from "std::array<char*,
+/// 3ul>" in its name; 0 if the name does not say.
 int tensors_in_array(std::string_view name) {
   const std::size_t array = name.find("rray<char");
   if (array == std::string_view::npos) return 0;
@@ -161,7 +164,7 @@ int tensors_in_array(std::string_view name) {
 
 int tensors_named(std::string_view name) {
   if (const int count = tensors_in_array(name); count > 0) return count;
-  // PyTorch's kernel for operands of different layout, mostly as one is broadcast and small.
+  // PyTorch's kernel for operands of different layouts: usually one operand is small and broadcast.
   if (name.find("::elementwise_kernel<") != std::string_view::npos) return 2;
   constexpr std::pair<std::string_view, int> kFunctors[] = {
       {"FillFunctor", 1},   {"arange", 1},        {"BUnaryFunctor", 2},
@@ -173,10 +176,10 @@ int tensors_named(std::string_view name) {
   return 0;
 }
 
-/// Counts the bytes that a chain moves, from the accesses of its kernels.
+/// The bytes that a chain moves before and after fusion, from the accesses of its kernels.
 struct Traffic {
   Bytes before{}, after{};
-  std::vector<std::uint32_t> temporaries;  ///< Allocations that nobody else touches.
+  std::vector<std::uint32_t> temporaries;  ///< Allocations that only the chain touches.
 };
 
 class ChainPrice {
@@ -209,7 +212,7 @@ class ChainPrice {
     return std::min(sum, std::max(wanted, cost_.shortest));
   }
 
-  /// Nothing where a kernel's accesses are not known.
+  /// Returns nullopt if a kernel has no recorded write, because its accesses are unknown then.
   std::optional<Traffic> traffic(const Group& chain) const {
     struct Use {
       bool read_first = false, written = false;
@@ -262,8 +265,8 @@ class ChainPrice {
       const bool reader = bound_by_memory(chain[i]);
       Nanoseconds written = per_tensor(chain[i - 1], true);
       Nanoseconds read = per_tensor(chain[i], false);
-      // The tensor is no larger than what the other side moved; what is bound by arithmetic does
-      // not tell, and saves nothing of its own time.
+      // Both kernels move the same tensor, so the smaller estimate holds. A kernel bound by
+      // arithmetic gives no estimate, and its own time does not shrink.
       if (writer && reader) written = read = std::min(written, read);
       if (writer) saved += written;
       if (reader) saved += reads[i] = read;
@@ -271,7 +274,8 @@ class ChainPrice {
     return saved + saved_behind_reductions(chain, reads);
   }
 
-  /// A kernel that applies a reduction reads the same data again: x in x / sum(x).
+  /// Returns the time saved because a kernel that applies a reduction need not read the same data
+  /// again, such as x in x / sum(x).
   Nanoseconds saved_behind_reductions(const Group& chain, const std::vector<Nanoseconds>& reads) {
     Nanoseconds saved(0), at_hand(0), most(0);
     for (std::size_t i = 0; i < chain.size(); ++i) {
@@ -289,7 +293,7 @@ class ChainPrice {
 
   Pattern pattern_of(TaskId task) { return classes_.of(graph_.task(task).name).pattern; }
 
-  /// Returns the part of the kernel's time that moving the tensor in between takes.
+  /// Returns the part of a kernel's time that it takes to write (if `writes`) or read one tensor.
   Nanoseconds per_tensor(TaskId id, bool writes) {
     const Task& task = graph_.task(id);
     const auto i = static_cast<std::size_t>(task.name);
@@ -297,7 +301,7 @@ class ChainPrice {
     if (tensors_[i] < 0) tensors_[i] = tensors_named(graph_.names()[task.name]);
     std::int64_t tensors = tensors_[i] > 0 ? tensors_[i] : cost_.tensors;
     switch (pattern_of(id)) {
-      case Pattern::reduction:  // Reads one and writes next to nothing.
+      case Pattern::reduction:  // It reads one tensor and writes almost nothing.
         return writes ? Nanoseconds(0) : task.duration;
       case Pattern::normalization:
         return task.duration / 2;
@@ -314,7 +318,7 @@ class ChainPrice {
   std::vector<int> tensors_;
 };
 
-/// "fused add+mul+relu" would be a guess; the first name and the count are facts.
+/// A name such as "fused add+mul+relu" would be a guess; the first name and the count are facts.
 NameId fused_name(Graph& graph, const Group& chain) {
   const std::string first(graph.name(chain.front()).substr(0, 200));
   return graph.names().intern("fused(" + std::to_string(chain.size()) + ") " + first);
@@ -330,11 +334,11 @@ std::vector<Group> find_chains(const Graph& graph, const Launches& launches,
 
 void ChainCost::describe(Fields& fields) {
   fields.choice("duration", duration, {"traffic", "sum", "longest"},
-                "Of a fused kernel: what the bytes that must still move take, all it replaces "
-                "together, or the longest of it");
+                "Duration of a fused kernel: the time to move the remaining bytes, the sum of the "
+                "kernels it replaces, or the longest of them");
   fields.integer("tensors", tensors,
-                 "Read and written by a pointwise kernel whose name does not tell (assumed: 3, as "
-                 "of an addition)",
+                 "Tensors that a pointwise kernel reads and writes if its name does not say "
+                 "(assumed: 3, as for an addition)",
                  1, 1000);
   fields.time("shortest", shortest,
               "No fused kernel gets shorter than this (recalled: an empty kernel takes about 1us)",
@@ -357,12 +361,13 @@ void ChainsFused::add_to(Effect& effect, const ChainCost& cost) const {
   effect.figures.push_back({"allocations_gone", freed});
   if (chains == 0) return;
   effect.assumptions.push_back(
-      "kernels that follow each other on a stream pass on what they made: what only they touch "
-      "stays in registers");
+      "fused kernels pass their results on in registers: memory that only they touch is not "
+      "accessed");
   if (cost.duration == "traffic" && by_bytes < chains) {
     effect.assumptions.push_back(
         std::to_string(chains - by_bytes) + " of " + counted(chains, "fused kernel") +
-        " without recorded accesses to memory: each tensor of a kernel is taken to be of one size");
+        " without recorded accesses to memory: all tensors of a kernel are assumed to have the "
+        "same size");
   }
   if (temporaries > 0) {
     effect.assumptions.push_back(counted(temporaries, "allocation") +

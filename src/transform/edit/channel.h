@@ -1,9 +1,9 @@
 #pragma once
 
-// When a link carries something in one direction: slots that do not overlap.
+// The times at which one direction of a link is busy, and the search for free slots.
 //
 //     busy   |..XXX.....YY......|
-//     a slot of 4, not before 1: at 5; one of 4 that ends by 16: at 6
+//     a slot of 4, not before 1: at 5; one of 4 that ends by 15: at 6
 
 #include <map>
 
@@ -13,16 +13,17 @@ namespace foretrace {
 
 class Channel {
  public:
-  /// Takes [start, finish), whatever else is in there.
+  /// Marks [start, finish) as busy, even where it overlaps slots that are already taken.
   void take(Nanoseconds start, Nanoseconds finish);
 
-  /// The first start from `earliest` on of a free slot this long.
+  /// Returns the first start, from `earliest` on, of a free slot of this length.
   Nanoseconds first_slot(Nanoseconds earliest, Nanoseconds length) const;
-  /// The last start of a free slot this long that ends by `latest`; may be negative.
+  /// Returns the last start of a free slot of this length that ends by `latest`; may be negative.
   Nanoseconds last_slot(Nanoseconds latest, Nanoseconds length) const;
 
  private:
-  /// Start to finish. Neighbours that touch are one, so that a full link is one step to cross.
+  /// Start and finish of each busy period. Periods that touch are merged, so that a search skips a
+  /// full stretch of the link in one step.
   std::map<Nanoseconds, Nanoseconds> busy_;
 };
 

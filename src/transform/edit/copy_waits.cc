@@ -3,7 +3,7 @@
 namespace foretrace {
 namespace {
 
-constexpr int kFarthest = 16;  // Tasks between a call and its wait.
+constexpr int kFarthest = 16;  // Tasks searched back from a wait to its call.
 
 /// Whether `task` is a wait of the host with nothing but host work between it and a call in
 /// `calls`.
@@ -20,7 +20,8 @@ bool follows_one(const Graph& graph, TaskId task, const std::vector<char>& calls
   return false;
 }
 
-/// Whether `task` is a wait of the host before it stages the copy of a call in `calls`.
+/// Whether `task` is a synchronization in which the host waits before it stages the data of a call
+/// in `calls`.
 bool precedes_one(const Graph& graph, TaskId task, const std::vector<char>& calls) {
   if (graph.task(task).kind != TaskKind::sync) return false;
   TaskId next = graph.next(task);

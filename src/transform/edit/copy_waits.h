@@ -1,15 +1,17 @@
 #pragma once
 
-// Calls that copy from or to pageable memory wait for the copy, by themselves or by a call behind
-// them; from or to pinned memory they return at once.
+// A call that copies from or to pageable memory blocks the host: the call, or one behind it, waits
+// for the copy. With pinned memory the call returns at once.
 
 #include "transform/edit/edit.h"
 
 namespace foretrace {
 
-/// Drops the waits of the host that belong to the calls of `copies`: those of the calls and of what
-/// directly follows them, and of the calls for what is in front of the copies. Waiting for the
-/// whole device is the program's own and stays. Returns how many. Linear in all dependencies.
+/// Removes the dependencies that block the host because of `copies`: on a copy, by the host task
+/// that waits behind its call with only host work in between; and on earlier device work, by a
+/// synchronization directly in front of the call. A synchronization of the whole device behind the
+/// call is the program's own and stays. Returns how many dependencies were removed. Linear in all
+/// dependencies.
 std::size_t drop_waits_for_copies(Graph& graph, const Launches& launches,
                                   const std::vector<TaskId>& copies);
 

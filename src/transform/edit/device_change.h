@@ -1,7 +1,7 @@
 #pragma once
 
-// How much faster a kernel gets when what it runs on changes: the roofline, as far as names of
-// kernels tell.
+// Inputs of the roofline model for a change of device: the class of each kernel, judged by its
+// name, and the peak rates of a device.
 
 #include <cstddef>
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace foretrace {
 
-/// classify_kernel(), once for each distinct name.
+/// Calls classify_kernel() once for each distinct name.
 class KernelClasses {
  public:
   explicit KernelClasses(const Graph& graph) : graph_(graph) {}
@@ -27,12 +27,12 @@ class KernelClasses {
   std::vector<char> known_;
 };
 
-/// The peak of the precision `kernel` seems to compute in: half where its name says so, TF32 where
-/// it runs on tensor cores, otherwise FP32.
+/// Returns the peak of the precision that `kernel` seems to compute in: half if its name says so,
+/// TF32 if it runs on tensor cores, otherwise FP32.
 Throughput peak_of(const DeviceModel& device, const KernelClass& kernel);
 
-/// The device that `name` (a setting) means or, if it is empty, the one that the graph's work runs
-/// on. Throws Error with the setting.
+/// Returns the device that `name`, the value of `setting`, means or, if it is empty, the device
+/// that the graph's work runs on. Throws Error naming `setting` if that device is unknown.
 DeviceModel device_for(const Graph& graph, const Context& context, std::string_view setting,
                        const std::string& name);
 

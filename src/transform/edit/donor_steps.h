@@ -1,7 +1,7 @@
 #pragma once
 
-// Takes the times of kernels from another trace: one typical step of it, in order, and the
-// middle time of each kernel by name and by kind.
+// Takes the times of kernels from another trace: the kernels of one typical step in order, and the
+// median time of kernels of the same name or kind.
 
 #include <cstdint>
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace foretrace {
 
-/// Names that both traces share get the same number, however each of them interned it.
+/// Numbers names: equal names in two traces get the same number, however each trace interned them.
 class NameNumbers {
  public:
   std::uint32_t of(std::string_view name);
@@ -22,11 +22,11 @@ class NameNumbers {
   std::map<std::string, std::uint32_t, std::less<>> numbers_;
 };
 
-/// Kernels of one step, in the order in which they start.
+/// The kernels of each step, in the order in which they start.
 using KernelSteps = std::map<std::int32_t, std::vector<TaskId>>;
 KernelSteps kernel_steps(const Graph& graph, const std::vector<TaskId>& kernels);
 
-/// Names the kind of work a kernel does, for kernels that are called differently in both traces.
+/// Names the kind of work a kernel does, to match kernels whose names differ between the traces.
 std::string kind_of_kernel(std::string_view name);
 
 struct DonorKernel {
@@ -38,19 +38,20 @@ class DonorSteps {
  public:
   explicit DonorSteps(const Graph& donor);
 
-  /// The step with the middle number of kernels; each time is the middle one of the steps with the
-  /// same kernels. Empty without kernels.
+  /// The step with the median number of kernels; each duration is the median over all steps with
+  /// the same kernels. Empty if the donor has no kernels.
   const std::vector<DonorKernel>& typical() const { return typical_; }
   bool has_steps() const { return has_steps_; }
   std::optional<Nanoseconds> by_name(std::string_view name) const;
-  /// Returns the time of kernels of that kind; by their arithmetic where both traces know it.
+  /// Returns the median time of kernels of that kind; if both traces record operations, returns the
+  /// kind's time per operation times `flops`. Returns nullopt if the donor has no such kernel.
   std::optional<Nanoseconds> by_kind(const std::string& kind, double flops) const;
 
  private:
   void take_typical(const Graph& donor, const KernelSteps& steps);
 
   struct Known {
-    std::vector<Nanoseconds> durations;  ///< Until `typical` is known, their median.
+    std::vector<Nanoseconds> durations;  ///< Empty once `typical`, their median, is known.
     Nanoseconds typical{0};
     double flops = 0;
     Nanoseconds with_flops{0};  ///< The total time of kernels whose arithmetic is known.

@@ -124,7 +124,7 @@ void drop_dependencies_of(Graph& graph, const std::vector<TaskId>& tasks) {
 
 Nanoseconds total_duration(const Graph& graph, const std::vector<TaskId>& tasks) {
   Nanoseconds total(0);
-  for (const TaskId task : tasks) {  // No further than the clock counts: a factor may be huge.
+  for (const TaskId task : tasks) {  // The sum saturates, because a factor may be huge.
     total += std::min(graph.task(task).duration, Nanoseconds::max() - total);
   }
   return total;

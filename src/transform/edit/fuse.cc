@@ -42,7 +42,7 @@ class Fuser {
       redirect(moved.after);
       if (moved.before == dependency.before && moved.after == dependency.after) return;
       if (moved.before == moved.after) return;
-      // The order of a line is kept by the line.
+      // Tasks of one lane need no dependency: the lane keeps their order.
       if (graph_.lane_of(moved.before) == graph_.lane_of(moved.after)) return;
       const bool launch = launches_.launch_of(dependency.after) == dependency.before;
       if (launch && without_launches) return;

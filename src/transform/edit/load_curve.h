@@ -1,7 +1,7 @@
 #pragma once
 
-// How full a device is over time, while a plan takes blocks away from it. A segment tree: ranges
-// are lowered, and the peak and areas found, in logarithmic time.
+// The memory in use on a device over time, while a plan removes blocks from it. A segment tree
+// lowers ranges and finds the peak and areas in logarithmic time.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,22 +19,24 @@ class LoadCurve {
             std::int32_t device);
 
   Bytes peak() const { return Bytes{nodes_[1].highest}; }
-  /// The first stretch without an allocator event in which the level is greatest.
+  /// A period between two allocator events, in which the level is constant.
   struct Stretch {
     Nanoseconds start{}, finish{};
   };
+  /// Returns the first stretch with the greatest level.
   Stretch peak_stretch() const;
 
-  /// Takes `size` away wherever it is away for the whole of a stretch within [from, until).
+  /// Lowers the level by `size` in every stretch that lies entirely within [from, until).
   void lower(Nanoseconds from, Nanoseconds until, Bytes size);
 
-  /// Bytes times nanoseconds of the stretches within [from, until); for ranking.
+  /// Returns bytes times nanoseconds, summed over the stretches that lie entirely within [from,
+  /// until); for ranking.
   double area(Nanoseconds from, Nanoseconds until) const;
 
  private:
   struct Node {
     std::int64_t highest = 0;
-    std::int64_t added = 0;  ///< To all below, not yet told to them.
+    std::int64_t added = 0;  ///< Applies to the whole subtree; not included in the children.
     double area = 0;
     double width = 0;
   };
@@ -47,8 +49,7 @@ class LoadCurve {
   double area(std::size_t node, Range of_node, Range range, std::int64_t added) const;
   void update(std::size_t node);
 
-  std::vector<Nanoseconds>
-      times_;  ///< Stretches begin at these times; the last one ends at the last.
+  std::vector<Nanoseconds> times_;  ///< The start of each stretch, then the end of the last one.
   std::vector<Node> nodes_;
 };
 

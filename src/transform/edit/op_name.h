@@ -4,7 +4,8 @@
 
 namespace foretrace {
 
-/// "aten::softmax_" as "softmax", "torch.nn.functional.linear" as "linear".
+/// Returns the name of an op without its namespaces and outer underscores: "softmax" for
+/// "aten::softmax_", "linear" for "torch.nn.functional.linear".
 inline std::string_view bare_op_name(std::string_view op) {
   const std::size_t colon = op.find_last_of(":.");
   if (colon != op.npos) op.remove_prefix(colon + 1);

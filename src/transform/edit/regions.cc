@@ -39,8 +39,8 @@ class Finder {
         ending_[index(call)] = Ending::other;
       }
     }
-    // A host task that waits for the device is a wait, whatever its kind. A launch may wait for a
-    // place in the queue.
+    // A host task that waits for the device ends a region, whatever its kind. A launch does not: it
+    // only waits for a place in the launch queue.
     graph.each_dependency([&](const Dependency& wait) {
       if (!runs_on_device(graph.task(wait.before).kind)) return;
       const TaskKind kind = graph.task(wait.after).kind;
@@ -110,13 +110,13 @@ class Finder {
     });
     for (const auto& [outer, inner] : links) {
       if (links.count({inner, outer}) == 0) continue;
-      // The one whose first launch comes first leads: it hands over before it waits.
+      // The thread that hands over work before it waits for the other one leads the region.
       if (!hands_over_first(outer, inner) || stretches_[outer].launches.empty()) continue;
       if (stretches_[outer].joins == kNoStretch) stretches_[inner].joins = outer;
     }
   }
 
-  /// Whether `outer` gives work to `inner` before it takes anything from it.
+  /// Whether `outer` hands work to `inner` before it waits for `inner`.
   bool hands_over_first(std::uint32_t outer, std::uint32_t inner) const {
     for (const TaskId task : stretches_[outer].tasks) {
       bool gives = false;
@@ -149,7 +149,7 @@ class Finder {
   }
 
   void add_own(Region& region, const Stretch& stretch) const {
-    // The launches of the leading thread come first, whoever was appended before.
+    // The launches of the leading thread come first, even if those of another were appended before.
     region.launches.insert(region.launches.begin(), stretch.launches.begin(),
                            stretch.launches.end());
     std::size_t seen = 0;

@@ -18,7 +18,7 @@ std::string trimmed(std::string_view text) {
 
 struct Candidate {
   Nanoseconds cost;
-  std::uint64_t number;  ///< In the order in which they were found: equal costs have an order.
+  std::uint64_t number;  ///< Counts candidates as they are found; breaks ties between equal costs.
   std::vector<RewrittenKernel> line;
 };
 struct Dearer {
@@ -35,7 +35,7 @@ Nanoseconds cost_of(const std::vector<RewrittenKernel>& line) {
   return cost;
 }
 
-/// Two lines with the same text have the same future.
+/// Returns a key: lines with the same text can be rewritten in the same ways.
 std::string text_of(const std::vector<RewrittenKernel>& line) {
   std::string text;
   for (const RewrittenKernel& kernel : line) {
@@ -46,7 +46,7 @@ std::string text_of(const std::vector<RewrittenKernel>& line) {
   return text;
 }
 
-/// The kernels of a line that still exist, by place.
+/// Returns the places of the kernels that no rule has deleted.
 std::vector<std::size_t> living(const std::vector<RewrittenKernel>& line) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -55,8 +55,8 @@ std::vector<std::size_t> living(const std::vector<RewrittenKernel>& line) {
   return places;
 }
 
-/// `line` with the rule applied to `length` living kernels from places[at] on; gone ones in between
-/// become part of the result.
+/// Returns `line` with the rule applied to rule.length() living kernels from places[at] on. Deleted
+/// kernels in between become part of the kernel it makes.
 std::vector<RewrittenKernel> rewritten(const std::vector<RewrittenKernel>& line,
                                        const std::vector<std::size_t>& places, std::size_t at,
                                        const RewriteRule& rule) {

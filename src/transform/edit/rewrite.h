@@ -1,9 +1,10 @@
 #pragma once
 
-// Substitutions in a line of kernels, and the search for those that pay (Jia et al., MetaFlow,
-// SysML 2019, and TASO, SOSP 2019): candidates are taken from a queue, cheapest first; each is
-// rewritten in every way a rule allows; what costs more than alpha times the best so far is given
-// up. With alpha above 1 a rule that costs may prepare one that gains.
+// Substitutes kernels in a line by rules and searches for the cheapest result (Jia et al.,
+// MetaFlow, SysML 2019, and TASO, SOSP 2019): candidates are taken from a queue, cheapest first;
+// each is rewritten in every way that a rule allows; a candidate that costs more than alpha times
+// the best so far is dropped. With alpha above 1, a rule that costs time can prepare one that saves
+// more.
 //
 //     conv ; relu => conv_relu : max        a line  conv relu conv relu  ->  conv_relu conv_relu
 
@@ -16,24 +17,24 @@
 
 namespace foretrace {
 
-/// One or more kernels that came of kernels `begin` to `end` of the line.
+/// A kernel of a rewritten line. It stands for kernels [begin, end) of the original line.
 struct RewrittenKernel {
   std::string name;
   Nanoseconds duration{0};
   std::size_t begin = 0, end = 0;
   bool changed = false;
-  bool gone = false;  ///< Nothing is left of them.
+  bool gone = false;  ///< A rule deleted these kernels.
 };
 
 class RewriteRule {
  public:
-  /// "a ; b => name : duration", where duration is sum, max, first, last or a time, each perhaps
-  /// with a factor ("0.5 * sum"), or "a => nothing". Throws Error.
+  /// Reads "a ; b => name : duration", where duration is sum, max, first, last or a time,
+  /// optionally with a factor ("0.5 * sum"), or "a => nothing". Throws Error on anything else.
   explicit RewriteRule(const std::string& text);
 
   std::size_t length() const { return patterns_.size(); }
   bool matches(std::size_t place, std::string_view name) const;
-  /// Takes `length()` kernels in line.
+  /// REQUIRES: `kernels` points to length() consecutive kernels.
   RewrittenKernel apply(const RewrittenKernel* kernels) const;
 
  private:
@@ -48,11 +49,11 @@ class RewriteRule {
 
 struct RewriteSearch {
   double alpha = 1.05;
-  std::size_t most = 200;  ///< Candidates that are looked at for one line.
+  std::size_t most = 200;  ///< Candidates examined for one line, at most.
 };
 
-/// The cheapest line found; the given one if nothing is cheaper. `exhausted` is counted up if the
-/// search ended for `most`.
+/// Returns the cheapest line found; the given one if nothing is cheaper. Increments `exhausted` if
+/// the search stopped at `search.most` candidates.
 std::vector<RewrittenKernel> cheapest(const std::vector<RewrittenKernel>& line,
                                       const std::vector<RewriteRule>& rules,
                                       const RewriteSearch& search, std::size_t& exhausted);

@@ -1,20 +1,19 @@
-// Loading by worker processes, as PyTorch's DataLoader does it. With W workers and p batches ahead
-// for each:
+// Loads data in worker processes, as PyTorch's DataLoader does. With W workers, each of which may
+// be p batches ahead:
 //
 //     batch k          on worker k mod W, not before batch k - W*p was handed over:
 //                      read on "storage" (loader_fetch.cc), then prepared by the worker
-//     training thread  waits for batch k, then spends the hand-over: hand_over + bytes /
-//     first_touch
+//     training thread  waits for batch k, then spends hand_over + bytes / first_touch on it
 //
 //     train  |iiiiAAiiiiBB|        train          |..xAA.xBB|
 //                            ->    train+worker0  |iiii.....|   (already at work when the
 //                                  train+worker1  |iiii.....|    recording begins)
 //
-// Workers are taken to be evenly staggered when the recording begins: their start-up is over, and
-// batch j of the first W is ready when the loader's own pace, without the training, would have it.
-// Cores are finite where `cores` says so: workers and the threads of the training process then
-// share them, each on at most one. Ignored: time that a worker is off its core for other reasons,
-// caches and memory bandwidth that cores share (prep_rates has them, as measured).
+// Workers are assumed to be evenly staggered when the recording begins: their start-up is over, and
+// the first W batches become ready at the loader's own pace, that is, its pace without the
+// training. With `cores`, workers and the threads of the training process share that many cores,
+// each using at most one. Ignored: time that a worker is off its core for other reasons, and the
+// caches and memory bandwidth that cores share (measured prep_rates include them).
 
 #include "transform/input/loader.h"
 
@@ -78,7 +77,8 @@ class Loader final : public Transform {
     return batches;
   }
 
-  /// With workers, the training thread was recorded taking batches, not loading them.
+  /// Throws Error if the recorded job had workers: the training thread then took batches and did
+  /// not load them.
   static void refuse_recorded_workers(const Graph& graph, const Batches& batches) {
     for (const auto& [lane, of_lane] : batches) {
       for (const TaskId task : of_lane.front().work) {
@@ -128,7 +128,7 @@ class Loader final : public Transform {
         }
       }
     }
-    // A recording without steps is one.
+    // A recording without steps counts as one step.
     tally.steps = std::max<std::size_t>(steps.size(), 1);
     each_host_task(graph, ranks, [&](TaskId id) {
       const Task& task = graph.task(id);
@@ -161,7 +161,7 @@ class Loader final : public Transform {
     return work;
   }
 
-  /// Without workers the training thread itself reads and prepares.
+  /// Without workers, the training thread itself reads and prepares the batches.
   StageTimes load_in_line(Graph& graph, const Batches& batches, const LoaderTally& tally) const {
     const StageTimes times = stage_times(settings_, times_without_loading(graph, all_work(batches)),
                                          tally.work_of_step(settings_));
@@ -223,8 +223,9 @@ class Loader final : public Transform {
     for (std::size_t k = 0; k < batches.size(); ++k) {
       const Batch& batch = batches[k];
       const Nanoseconds work = scaled(total_duration(graph, batch.work), factor);
-      // For the first ones, only the time when they are ready matters, which does not vary with
-      // their own work: in a loader that has run for long, filled places make up for that.
+      // For the first batches, only the time at which they are ready matters. It does not vary with
+      // their own work, because in a loader that has run for long, batches loaded ahead even that
+      // out.
       const Nanoseconds left = k < at_once ? left_of_first(mean, k, lanes) : work;
       const double share = work > 0ns ? factor * static_cast<double>(left.count()) /
                                             static_cast<double>(work.count())
@@ -254,13 +255,14 @@ class Loader final : public Transform {
     return workers;
   }
 
-  /// The preparation left of the first batch of worker k when the recording begins, for batches
-  /// that all take `work`. Alone, the loader has a batch ready each
+  /// Returns how much preparation of the first batch of worker k is left when the recording begins,
+  /// if every batch takes `work`. Without the training, the loader would have a batch ready every
   ///
   ///     pace = max(read, (read + work) / W)
   ///
-  /// and reads one each `read`. The rest makes batch k ready `pace` after the one before, and the
-  /// last of the first W have all of it left, so that those after them continue at the same pace.
+  /// and read one every `read`. The preparation left makes each of the first W batches ready one
+  /// `pace` after the previous one. The last of them has all its preparation left, so that later
+  /// batches continue at the same pace.
   Nanoseconds left_of_first(Nanoseconds work, std::size_t k, const FetchLanes& lanes) const {
     const auto workers = static_cast<double>(settings_.workers);
     const Nanoseconds beyond =
@@ -280,7 +282,7 @@ class Loader final : public Transform {
                            .rank = graph.lane(train).rank});
   }
 
-  /// Puts the hand-over in the place of the batch's work.
+  /// Puts the hand-over on the training thread, in place of the batch's work, and returns its task.
   TaskId add_hand_over(Graph& graph, const Batch& batch, LaneId pin) const {
     const Nanoseconds touch = settings_.first_touch.bytes_per_second > 0
                                   ? time_for(batch.bytes, settings_.first_touch)
@@ -307,7 +309,8 @@ class Loader final : public Transform {
     return taken;
   }
 
-  /// On every thread of the ranks that have a loader.
+  /// Slows host work on every thread of the ranks that have a loader. Returns how many tasks it
+  /// slowed.
   std::size_t slow_host(Graph& graph, const Batches& batches) const {
     if (settings_.host_factor == 1) return 0;
     std::set<std::int32_t> ranks;

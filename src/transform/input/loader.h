@@ -32,16 +32,16 @@ struct LoaderSettings {
   Bytes dataset_bytes{};
   std::int64_t dataset_samples = 0;
   Bandwidth storage{};          ///< 0: reading is not modelled.
-  Bandwidth cache_bandwidth{};  ///< 0: it takes no time.
+  Bandwidth cache_bandwidth{};  ///< 0: cache hits take no time.
   CachedSet set{.policy = "none"};
-  Bandwidth network{};  ///< 0: it takes no time.
+  Bandwidth network{};  ///< 0: reads from other servers take no time.
   bool coordinated = false;
 
   void describe(Fields& fields);
-  /// Throws Error where one setting needs another.
+  /// Throws Error if a setting lacks another one that it needs, or cannot be read.
   void check() const;
   bool reads() const { return storage.bytes_per_second > 0; }
-  /// Cores of one job.
+  /// Cores for each of the jobs; nullopt if `cores` is not given.
   std::optional<double> cores_of_job() const;
 };
 
@@ -50,38 +50,39 @@ struct Batch {
   Bytes bytes{};  ///< Copied to the device in its step.
 };
 
-/// By the thread that loads.
+/// The batches of each thread that loads.
 using Batches = std::map<LaneId, std::vector<Batch>>;
 
 /// The load of a batch on storage and network, and the part of it that this job reads and prepares.
 struct BatchCost {
   ItemShares shares;
-  double part = 1;      ///< 1 / jobs with coordinated preparation.
-  Bytes disk{};         ///< Read from disk.
-  Bytes read{};         ///< `disk`, plus cache hits as the bytes that the disk reads in that time.
-  Bytes remote{};       ///< From the caches of other servers.
+  double part = 1;  ///< 1 / jobs with coordinated preparation, otherwise 1.
+  Bytes disk{};     ///< Read from disk.
+  Bytes read{};    ///< `disk`, plus cache hits as the bytes that the disk would read in their time.
+  Bytes remote{};  ///< From the caches of other servers.
   Bandwidth storage{};  ///< Bandwidth for one of the jobs.
 };
 
 BatchCost cost_of_batch(const LoaderSettings& settings);
 
-/// Time of a worker on a batch as the table of rates says; nothing without one.
+/// Returns the time that a worker spends on a batch according to prep_rates; nullopt if that is
+/// empty.
 std::optional<Nanoseconds> prep_time(const LoaderSettings& settings);
 
-/// Reading a batch: consecutive tasks, the first of which waits for the worker's free place and the
-/// worker itself.
+/// The tasks that read a batch, one after the other. The first waits for the worker and for a free
+/// place in the loader.
 struct Fetch {
   TaskId first = kNoTask;  ///< kNoTask: reading is not modelled.
   TaskId last = kNoTask;
 };
 
-/// Where the batches of one training thread are read: the shared lanes "storage" and "network",
-/// which are added when first asked for. Each lane serves batches in their order.
+/// Reads the batches of one training thread on the shared lanes "storage" and "network of storage",
+/// which it adds to the graph when it first needs them. Each lane serves batches in their order.
 class FetchLanes {
  public:
   FetchLanes(const LoaderSettings& settings, LaneId thread);
   Fetch add(Graph& graph);
-  /// For one batch on an idle lane; for the slower of both lanes.
+  /// Time to read one batch if both lanes are idle, and the part of it on the slower lane.
   Nanoseconds time() const;
   Nanoseconds slower() const;
 
@@ -98,17 +99,17 @@ class FetchLanes {
   std::vector<Stage> stages_;
 };
 
-/// Moves the work of workers and of the threads of their training process to one shared lane whose
-/// capacity is that of `cores` cores: each runs on at most one, and when more are busy than there
-/// are cores, all get the same.
+/// Moves the work of workers and of the threads of their training process to one shared lane with
+/// the capacity of `cores` cores. Each of them uses at most one core; if more are busy than there
+/// are cores, all get the same share.
 void share_cores(Graph& graph, double cores, const std::vector<LaneId>& workers);
 
-/// Times of a step in the limit of a loader that has run for long, bounded by each stage alone.
+/// Time of a step with a loader that has run for long, as more and more stages bound it.
 struct StageTimes {
-  Nanoseconds train{0};  ///< With batches that are there at once.
-  Nanoseconds copy{0};   ///< The cost of input copies in `train`.
-  Nanoseconds prep{0};   ///< Greater of that and of preparing.
-  Nanoseconds fetch{0};  ///< Greater of all three: the step.
+  Nanoseconds train{0};  ///< Training alone: every batch is available at once.
+  Nanoseconds copy{0};   ///< The part of `train` due to input copies.
+  Nanoseconds prep{0};   ///< Training and preparation.
+  Nanoseconds fetch{0};  ///< Training, preparation and reading: the whole step.
 };
 
 /// CPU work of a step.
@@ -125,7 +126,7 @@ struct LoaderTally {
   std::size_t steps = 0;
   std::size_t slowed = 0;
   bool shares_cores = false;
-  Nanoseconds work{0};  ///< As recorded or given, of all batches.
+  Nanoseconds work{0};  ///< Loading work of all batches, as recorded or given.
   Nanoseconds host{0};
   Nanoseconds hand_over{0};
   Bytes largest{};
@@ -133,10 +134,11 @@ struct LoaderTally {
   CpuWork work_of_step(const LoaderSettings& settings) const;
 };
 
-/// `train` and `copy` of StageTimes. `loading` and reading take no time in them.
+/// Returns StageTimes with only `train` and `copy` set, from replays in which `loading` and reading
+/// take no time. Leaves the graph as it was.
 StageTimes times_without_loading(Graph& graph, const std::vector<TaskId>& loading);
 
-/// `prep` and `fetch`, from the other two.
+/// Returns `times` with `prep` and `fetch` computed from the other two.
 StageTimes stage_times(const LoaderSettings& settings, StageTimes times, CpuWork work);
 
 std::vector<Figure> loader_figures(const LoaderSettings& settings, const StageTimes& times,

@@ -1,11 +1,11 @@
-// Reading, and the cores that prepare. A batch of b bytes, of which a share m comes from disk and a
-// share r from the caches of other servers, is read in
+// Models reading and the sharing of cores. A batch of b bytes, of which a share m comes from disk
+// and a share r from the caches of other servers, is read in
 //
 //     b m / S + b (1 - m - r) / C   on "storage", at S from disk and at C from the cache
 //     b r / N                       on "network"
 //
 // so that an epoch of D samples takes D m / S + D (1 - m) / C, which is equation 1 of Mohan et al.
-// (VLDB'21): one stage that reads hits and misses by turns. Batches are read in order, as one
+// (VLDB'21): one stage that reads hits and misses in turn. Batches are read in order, as one
 // stream of reads at full bandwidth: readers that slow each other down, and a disk that is slower
 // for many small files, must be included in S.
 
@@ -65,8 +65,8 @@ FetchLanes::FetchLanes(const LoaderSettings& settings, LaneId thread) : thread_(
   if (cost.remote.count > 0 && settings.network.bytes_per_second > 0) {
     const Bandwidth network{settings.network.bytes_per_second /
                             static_cast<double>(settings.set.jobs)};
-    // The loading server's link is not one of the job's own links: its background work is not part
-    // of a step.
+    // The server's link for reading is not one of the job's own links, so that its background work
+    // does not count as part of a step.
     stages_.push_back(
         {"network of storage", "fetch batch", LaneKind::storage, cost.remote, network, kNoTask});
   }
@@ -134,8 +134,9 @@ void share_cores(Graph& graph, double cores, const std::vector<LaneId>& workers)
                                         .discipline = Discipline::shared,
                                         .capacity = {cores * 1e9}});
   for (const LaneId thread : threads) {
-    // The first task of a thread waits for nobody but for its moment, which the thread keeps: on
-    // the shared lane it would count as a task that lost its place in line.
+    // Nothing but its gap delays the first task of a thread. A marker on the thread keeps that gap:
+    // on the shared lane, a task without a wait would get one on the task in front
+    // (apply_checked()).
     TaskId before = kNoTask;
     const TaskId first = graph.first(thread);
     if (first != kNoTask && needs_core(graph.task(first))) {
@@ -148,7 +149,7 @@ void share_cores(Graph& graph, double cores, const std::vector<LaneId>& workers)
     for (TaskId id = first, next = kNoTask; id != kNoTask; id = next) {
       next = graph.next(id);
       const bool moves = needs_core(graph.task(id));
-      // Tasks that were ordered still are.
+      // Dependencies keep the order that the thread gave its tasks.
       if (before != kNoTask && (moves || before_moved)) {
         wait_for(graph, before, id, Rule::in_line, graph.task(id).gap);
       }

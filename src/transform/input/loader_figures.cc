@@ -1,14 +1,14 @@
-// Upper bounds of the loader, of preparation and of training, each alone, as rates of samples:
+// Upper bounds on the rate of samples, from training, preparation and reading, each alone:
 //
-//     G = batch / step time with batches that are there at once
+//     G = batch / step time with batches that are available at once
 //     P = batch / (time to prepare a batch / workers), or less where cores are few
 //     F = batch / time to read a batch
 //
 //     speed = min(F, P, G)          (Mohan et al., VLDB'21: equation 2 and section 3.3)
 //
-// The stalls are differences as measured there: t1 with batches that are there at once, t2 when
-// they must be prepared, t3 when they must be read, too. They are closed forms; the step time of
-// the answer comes from the replay of the edited graph.
+// Stalls are differences of step times, as the paper measures them: t1 with batches that are
+// available at once, t2 if they must be prepared, t3 if they must also be read. They are closed
+// forms; the step time of the answer comes from the replay of the edited graph.
 
 #include <algorithm>
 #include <tuple>
@@ -20,7 +20,7 @@
 namespace foretrace {
 namespace {
 
-/// Lets tasks take no time, and brings their work back.
+/// Makes tasks take no time and move no bytes, and restores both in its destructor.
 class Weightless {
  public:
   Weightless(Graph& graph, std::vector<TaskId> tasks) : graph_(graph), tasks_(std::move(tasks)) {
@@ -107,7 +107,7 @@ std::vector<Figure> loader_figures(const LoaderSettings& settings, const StageTi
   add("prep_stall", ratio(times.prep - times.train, times.fetch));
   add("copy_stall", ratio(times.copy, times.fetch));
   add("train_time", times.train);
-  // `loading` is of this job; with coordinated preparation it is its part of one pass.
+  // `loading` is the work of this job; with coordinated preparation, its part of one pass.
   add("prep_work", scaled(work.loading, jobs));
   add("prep_passes", settings.coordinated ? 1.0 : jobs);
   if (settings.samples > 0) {

@@ -1,7 +1,7 @@
-// Copies from and to pinned memory, without waiting for them. The host stages a copy of pageable
-// memory through a pinned buffer of the driver, piece by piece, and is blocked that long; so two of
-// them never overlap, whatever the program does. The link itself has an engine for each direction,
-// and copies of pinned memory only need these:
+// Copies from and to pinned memory, without waiting for the copies. The host stages a copy of
+// pageable memory through a pinned buffer of the driver, piece by piece, and is blocked for that
+// time; so two such copies never overlap, whatever the program does. The link itself has an engine
+// for each direction, and copies of pinned memory need nothing but these engines:
 //
 //     cpu        |LwwwwMwwww|          cpu        |LM....|
 //     copies in  |.iiii.....|    ->    copies in  |.iii..|
@@ -10,7 +10,7 @@
 // Staged copies do not show the bandwidth of the link, only a lower bound. On the way in, the host
 // fills a piece while the engine sends the one before, so the recorded time is that of the slower
 // of the two. On the way out the host has to wait for a piece before it can empty it, so that its
-// own copy comes on top, and goes away:
+// own copy adds to the time, and pinning removes it:
 //
 //     in   recorded, or bytes / bandwidth where that is given and less
 //     out  recorded - bytes / host_copy, or bytes / bandwidth
@@ -106,12 +106,12 @@ class PinMemory final : public Transform, public Retimes {
     std::vector<TaskId> copies;
     for (const TaskId id : where_.select_some(graph)) {
       const Task& task = graph.task(id);
-      // Copies that were pinned already say so.
+      // The name of a copy says if it used pinned memory.
       const bool pinned = graph.name(id).find("Pinned") != std::string_view::npos;
       if (crosses_host_link(task.kind) && !pinned && task.bytes >= least_) copies.push_back(id);
     }
     if (copies.empty()) {
-      throw Error("where: must select copies between host and pageable memory of at least " +
+      throw Error("where: must select copies between the device and pageable memory of at least " +
                   to_text(least_) + ", there is none");
     }
     return copies;
@@ -120,7 +120,8 @@ class PinMemory final : public Transform, public Retimes {
   Nanoseconds pinned_time(TaskKind kind, Bytes bytes, Nanoseconds recorded) const {
     if (bandwidth_.bytes_per_second > 0) return std::min(recorded, time_for(bytes, bandwidth_));
     if (kind == TaskKind::copy_in || host_copy_.bytes_per_second <= 0) return recorded;
-    // No more than half: the device's part is no faster than the host's, which also reads it once.
+    // At most half is saved: the device's part is no faster than the host's, which also reads the
+    // data once.
     return std::max(recorded - time_for(bytes, host_copy_), recorded / 2);
   }
 

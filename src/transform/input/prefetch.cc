@@ -63,7 +63,7 @@ class Prefetch final : public Transform {
   /// The input of one iteration: consecutive copies fill one buffer.
   struct Input {
     Group copies;
-    TaskId last_user = kNoTask;  ///< Last user before the next input. The last input has none.
+    TaskId last_user = kNoTask;  ///< Last task before the next input; kNoTask for the last input.
   };
 
   std::map<LaneId, std::vector<Input>> find_inputs(const Graph& graph) const {
@@ -86,9 +86,9 @@ class Prefetch final : public Transform {
     return copies;
   }
 
-  /// A stream made for copies is a non-blocking one. Tasks that CUDA itself ordered before a copy,
-  /// because it ran on the default stream or on a blocking one, now come before the tasks after the
-  /// copy.
+  /// A stream made for copies is non-blocking. Where CUDA itself ordered tasks before a copy,
+  /// because the copy ran on the default stream or on a blocking one, the tasks behind the copy
+  /// wait for them instead.
   static void pass_on_implicit_waits(Graph& graph, const std::vector<TaskId>& copies) {
     std::vector<char> leaves(graph.task_count(), 0);
     for (const TaskId copy : copies) leaves[index(copy)] = 1;
@@ -108,7 +108,7 @@ class Prefetch final : public Transform {
     }
   }
 
-  /// All but one of the buffers are new; each is as large as the largest input.
+  /// Adds memory for all buffers but one, each as large as the largest input. Returns its size.
   Bytes add_buffers(Graph& graph, LaneId lane, const std::vector<Input>& inputs) const {
     Bytes largest{};
     for (const Input& input : inputs) {
@@ -150,9 +150,9 @@ class Prefetch final : public Transform {
     return changed;
   }
 
-  /// Makes the calls of each input follow those of the input that had its buffer before, if the
-  /// host waits in between. From the last input on, so that each finds the old place of others.
-  /// Returns how many calls moved.
+  /// Moves the calls of each input behind those of the input `buffers` - 1 before it, if the host
+  /// waits in between. Begins with the last input, so that the calls of earlier inputs are still in
+  /// their old places. Returns how many calls moved.
   std::size_t call_ahead(Graph& graph, const Launches& launches,
                          const std::vector<Input>& inputs) const {
     const auto ahead = static_cast<std::size_t>(buffers_ - 1);
@@ -185,8 +185,8 @@ class Prefetch final : public Transform {
     return calls;
   }
 
-  /// After `earliest`, or after loading that comes later; kNoTask if the host does not wait between
-  /// there and the call.
+  /// Returns the task to put the call behind: `earliest`, or the last loading task between it and
+  /// the call. Returns kNoTask if the host does not wait between there and the call.
   static TaskId place_ahead(const Graph& graph, TaskId call, TaskId earliest) {
     bool waits = false;
     TaskId at = graph.previous(call);
@@ -198,7 +198,8 @@ class Prefetch final : public Transform {
     return waits ? at : kNoTask;
   }
 
-  /// A call that another thread starts may belong to that thread's work.
+  /// Whether a call waits for host work. A call that another thread starts may belong to that
+  /// thread's work.
   static bool waits_for_host(const Graph& graph, TaskId call) {
     bool found = false;
     graph.each_wait(call, [&](const Dependency& wait) {
@@ -207,7 +208,8 @@ class Prefetch final : public Transform {
     return found;
   }
 
-  /// Calls that are made earlier find the device's queue as it was then.
+  /// Removes the waits of moved calls for the device: they are made earlier, when its queue had
+  /// another state.
   static void forget_device(Graph& graph, const std::vector<TaskId>& calls) {
     if (calls.empty()) return;
     std::vector<char> moved(graph.task_count(), 0);

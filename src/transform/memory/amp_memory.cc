@@ -85,7 +85,8 @@ class Halver {
     const std::vector<std::uint32_t> order = in_order();
     for (const std::uint32_t block : order) {
       if (kind(block) != OpKind::low) continue;
-      // If uses are unknown, the op that requested the block of a product is taken to compute it.
+      // If uses are unknown, the task that requested the block of a product is assumed to compute
+      // it.
       if (!knows_uses()) low_[index(view_.block(block).made_by)] = 1;
       for (const Access& access : view_.uses.of_block(block)) {
         if (access.writes) low_[index(access.task)] = 1;
@@ -104,7 +105,7 @@ class Halver {
   }
 
  private:
-  /// Blocks of a size.
+  /// Counts the blocks of one size, and how many of them are in half precision.
   struct Alike {
     std::size_t all = 0, half = 0;
   };
@@ -160,8 +161,8 @@ class Halver {
     }
   }
 
-  /// If the inputs of an op are unknown: a gradient has the type, and so the size, of its value;
-  /// any other block is made from the one before it.
+  /// Guesses the precision of a block if the inputs of its op are unknown: a gradient has the type,
+  /// and so the size, of its value; any other block is made from the one before it.
   bool seems_half(std::uint32_t block) const {
     if (view_.phase(view_.block(block).made_by) != Phase::backward) return follows_half_;
     const auto alike = forward_.find(asked_[block]);
@@ -185,7 +186,8 @@ class Halver {
     return any;
   }
 
-  /// The first of the forward pass that multiplies matrices and reads the block, if it is kept.
+  /// Returns the first product of the forward pass that reads the block; kNoTask if there is none
+  /// or the block is not kept for the backward pass.
   TaskId first_low_reader(std::uint32_t block) const {
     if (view_.block(block).use != MemoryUse::activation) return kNoTask;
     for (const Access& access : view_.uses.of_block(block)) {
@@ -258,13 +260,13 @@ class Halver {
     return steps;
   }
 
-  /// A block for each cast: an allocator has other room for many small blocks than for one of their
-  /// sum.
+  /// Adds a block for each cast, because an allocator places many small blocks differently from one
+  /// large block.
   void cast_weights(const Products& products) {
     const Nanoseconds now = view_.start(products.first);
     const Allocation none;
     Bytes weights{};
-    const std::size_t count = half_.size();  // Without the casts.
+    const std::size_t count = half_.size();  // Does not count the casts.
     for (std::uint32_t i = 0; i < count; ++i) {
       if (!is_weight(i, now)) continue;
       const auto [reader, last] = readers(i, products);
@@ -281,7 +283,8 @@ class Halver {
     tally_.weight_casts = std::max(tally_.weight_casts, weights);
   }
 
-  /// Whether it exists at `now`, and is read by products, if readers are known.
+  /// Whether the block is a weight that exists at `now` and, if readers are known, is read by
+  /// products.
   bool is_weight(std::uint32_t number, Nanoseconds now) const {
     const Allocation& block = view_.block(number);
     if (block.use != MemoryUse::parameter || block.bytes <= Bytes{}) return false;
@@ -293,8 +296,8 @@ class Halver {
            });
   }
 
-  /// The first product of the step that reads the weight, and the last that keeps its cast. If
-  /// readers are unknown, those of the whole step.
+  /// Returns the first product of the step that reads the weight, and the last task that needs its
+  /// cast. If readers are unknown, these are the first and the last product of the step.
   std::pair<TaskId, TaskId> readers(std::uint32_t number, const Products& products) const {
     const auto uses = view_.uses.of_block(number);
     if (uses.empty())
@@ -313,7 +316,7 @@ class Halver {
   MemoryView view_;
   const std::vector<char>& may_change_;
   const std::vector<char>& already_half_;
-  std::vector<char> half_;  ///< For each block.
+  std::vector<char> half_;  ///< For each block: whether it is in half precision.
   std::vector<char> low_;   ///< For each task: whether it multiplies in half precision.
   std::map<NameId, OpKind> kinds_;
   std::vector<std::int64_t> asked_;        ///< Recorded size of each block.

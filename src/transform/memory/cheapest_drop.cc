@@ -42,7 +42,8 @@ class Union {
   Bytes bytes_{};
 };
 
-/// Bytes for a time: the more for the less the better.
+/// The bytes that an item saves and the time it costs. The item with the most bytes for its time
+/// sorts first.
 struct DropWorth {
   Bytes bytes;
   Nanoseconds time;
@@ -65,7 +66,7 @@ std::vector<std::vector<std::uint32_t>> items_of_tasks(const DropProblem& proble
   return items;
 }
 
-/// Drops nothing whose bytes are not needed; the dearest go first.
+/// Removes chosen items whose bytes are not needed, beginning with the item chosen last.
 void leave_out_needless(const DropProblem& problem, std::vector<std::uint32_t>& chosen,
                         Union& cost) {
   for (auto item = chosen.rbegin(); item != chosen.rend(); ++item) {
@@ -111,7 +112,7 @@ class Search {
  private:
   static constexpr std::size_t kMostItems = 5'000;
 
-  /// With the part of each task's time that is the item's if all who need it are dropped.
+  /// The worth of an item if the time of each task is divided evenly among all items that need it.
   DropWorth worth_of(std::uint32_t item) const {
     std::int64_t time = 0;
     for (const std::uint32_t task : problem_.items[item].work) {
@@ -120,7 +121,7 @@ class Search {
     return {problem_.items[item].bytes, Nanoseconds(time), item};
   }
 
-  /// No choice among the items from `at` on is cheaper.
+  /// Returns a lower bound on the time of any choice that adds items from `at` on.
   Nanoseconds bound(std::size_t at) {
     std::vector<DropWorth> open;
     open.reserve(order_.size() - at);

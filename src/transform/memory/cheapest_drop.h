@@ -5,9 +5,10 @@
 //
 //     min  time of the union of work(b) over the dropped b      so that      sum bytes(b) >= wanted
 //
-// Greedily: always the block that saves the most bytes for the time it adds (MSPS of Capuchin,
-// ASPLOS'20). Exactly: branch and bound over the blocks, with the fractional knapsack as bound in
-// which each task's time is divided among all blocks that need it - never more than a union costs.
+// The greedy way always takes the block that saves the most bytes for the time it adds (MSPS of
+// Capuchin, ASPLOS'20). The exact way is branch and bound over the blocks. Its bound is the
+// fractional knapsack in which each task's time is divided among all blocks that need it, which
+// never costs more than a union.
 //
 // This has its own search instead of a solver of integer programs: this one problem is small, and
 // GLPK would put the whole program under the GPL.
@@ -21,7 +22,7 @@ namespace foretrace {
 
 struct DropItem {
   Bytes bytes{};                    ///< More than 0.
-  std::vector<std::uint32_t> work;  ///< Into DropProblem::times, each once.
+  std::vector<std::uint32_t> work;  ///< Indices into DropProblem::times, each once.
 };
 
 struct DropProblem {
@@ -37,7 +38,7 @@ struct DropChoice {
   bool least = false;  ///< It is proven that no cheaper choice exists.
 };
 
-/// All items if even they do not save enough.
+/// Returns all items if even these do not save enough.
 DropChoice drop_greedily(const DropProblem& problem);
 
 /// Never worse than drop_greedily(). Gives up after examining `effort` items and returns the best

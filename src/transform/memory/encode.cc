@@ -1,16 +1,15 @@
-// Activations kept in a smaller form between the passes (Jain et al., Gist: Efficient Data Encoding
-// for Deep Neural Network Training, ISCA'18):
+// Keeps activations in a smaller form between the passes (Jain et al., Gist: Efficient Data
+// Encoding for Deep Neural Network Training, ISCA'18):
 //
 //     binarize   blocks that only the backward passes of ReLU and pooling read: a bit for each
-//     value;
-//                four bits for an argmax of pooling
-//     csr        outputs of ReLU and pooling that others read, mostly zeros: only the others,
+//                value; four bits for an argmax of pooling
+//     csr        outputs of ReLU and pooling that others read, mostly zeros: only other values,
 //                bytes = (1 - sparsity) * values * (value bytes + 1), above 20 % sparsity
-//     narrow     all else, as fp16, fp10 (three in four bytes) or fp8; lossy
+//     narrow     all other blocks, as fp16, fp10 (three in four bytes) or fp8; lossy
 //
 //     block      |mmmm|E                        E encodes after the last forward use,
 //     encoded         |eeeeeeeee|
-//     decoded                  D|mmmm|          D decodes before the first backward one
+//     decoded                  D|mmmm|          D decodes before the first backward use
 //
 // Encoding reads one form and writes the other at the bandwidth of the device's memory. Ignored:
 // kernels that read an encoded form directly (except binarize, whose backward passes do), and
@@ -82,7 +81,7 @@ class Encode final : public Transform {
     Bytes bytes{}, encoded{};
   };
 
-  /// Facts from the names of ops and kernels.
+  /// Recognizes ReLU and pooling by the names of ops and kernels.
   struct Words {
     explicit Words(const Graph& graph)
         : relu("/relu|threshold|clamp_min/", graph.names()), pool("/[Pp]ool/", graph.names()) {}
@@ -101,7 +100,7 @@ class Encode final : public Transform {
           writer = name;  // In place, ReLU writes a block that another op requested.
         continue;
       }
-      // Pooling needs the places of its largest values, not the values.
+      // The backward pass of pooling needs the places of the largest values, not the values.
       only_relu = only_relu && (words.relu(name) || words.pool(name));
       only_pool = only_pool && words.pool(name);
     }
@@ -168,7 +167,7 @@ class Encode final : public Transform {
     return added;
   }
 
-  /// Uses on other lanes are not ordered after the decoding.
+  /// Makes uses on other lanes, which no order puts behind the decoding, wait for it.
   static void let_others_wait(Graph& graph, const MemoryView& view, const Activation& activation,
                               TaskId decode, Why why) {
     std::vector<LaneId> lanes = {graph.lane_of(decode)};

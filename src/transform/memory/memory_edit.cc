@@ -8,7 +8,8 @@
 namespace foretrace {
 namespace {
 
-/// Sorts accesses into buckets by `key`, each in order of `less`.
+/// Sorts accesses into `count` buckets by `key`, and keeps their order within each. Returns the
+/// index in `sorted` at which each bucket begins, and the end.
 template <class Key>
 std::vector<std::size_t> put_in_buckets(const std::vector<Access>& accesses, std::size_t count,
                                         const Key& key, std::vector<Access>& sorted) {
@@ -130,7 +131,7 @@ namespace {
 
 using Moments = std::vector<Nanoseconds>;
 
-/// In the order of the block, then in that of the cuts in time.
+/// Returns indices into `splits`, ordered by block, then by time.
 std::vector<std::uint32_t> in_order(const std::vector<LifetimeCut>& splits, const Moments& starts) {
   std::vector<std::uint32_t> order(splits.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -149,7 +150,7 @@ std::vector<std::uint32_t> split_lifetimes(Graph& graph, const std::vector<Lifet
                                            const std::vector<Nanoseconds>& starts) {
   std::vector<Allocation>& blocks = graph.allocations();
   const std::vector<std::uint32_t> order = in_order(splits, starts);
-  std::vector<std::uint32_t> first_of(blocks.size() + 1, 0);  // Into `order`, of each block.
+  std::vector<std::uint32_t> first_of(blocks.size() + 1, 0);  // Index into `order`, for each block.
   for (const LifetimeCut& split : splits) ++first_of[split.allocation + 1];
   for (std::size_t i = 1; i < first_of.size(); ++i) first_of[i] += first_of[i - 1];
   std::vector<std::uint32_t> behind(splits.size());

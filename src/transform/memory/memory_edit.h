@@ -1,7 +1,7 @@
 #pragma once
 
-// Common parts of transforms of memory: which tasks use a block when, which blocks wait between the
-// forward and the backward pass, and how to cut such a wait out of a lifetime.
+// Common parts of transforms of memory: when tasks use a block, which blocks the forward pass keeps
+// for the backward pass, and how to cut the unused time out of a lifetime.
 //
 //     block     |mmmmmmmmmmmmmmmmmmm|        made, last used forward (f), first used backward (b)
 //     uses       w   f         b            it is unused between f and b
@@ -19,8 +19,8 @@
 
 namespace foretrace {
 
-/// The accesses of each block in order of time, and those of each task. Valid as long as the graph
-/// is not edited. Linear except for sorting those of each block.
+/// The accesses of each block in order of time, and the accesses of each task. Valid as long as the
+/// graph is not edited. Linear, except for sorting the accesses of each block.
 class BlockUses {
  public:
   BlockUses(const Graph& graph, const std::vector<Nanoseconds>& starts);
@@ -36,12 +36,12 @@ class BlockUses {
 /// A block that the forward pass makes and the backward pass reads.
 struct Activation {
   std::uint32_t allocation = 0;
-  TaskId last_forward = kNoTask;    ///< It is unused from the end of this ...
-  TaskId first_backward = kNoTask;  ///< ... until this, of the backward pass.
+  TaskId last_forward = kNoTask;    ///< The block is unused from the end of this ...
+  TaskId first_backward = kNoTask;  ///< ... to the start of this, in the backward pass.
 };
 
-/// Blocks in `blocks` that are made in the recording, used before the backward pass and then by a
-/// task of it, in order of `blocks`. `starts` are those of `uses`.
+/// Returns the `blocks` that are made in the recording, used before the backward pass and then used
+/// in it or in the update, in the order given.
 std::vector<Activation> find_activations(const Graph& graph, const BlockUses& uses,
                                          const std::vector<std::uint32_t>& blocks);
 
@@ -49,7 +49,7 @@ std::vector<Activation> find_activations(const Graph& graph, const BlockUses& us
 /// the backward pass uses none.
 [[noreturn]] void no_activation(const Graph& graph, const std::vector<std::uint32_t>& blocks);
 
-/// So long after the start of a task.
+/// The time `after` the start of `task`.
 struct Moment {
   TaskId task = kNoTask;
   Nanoseconds after{0};
@@ -65,18 +65,18 @@ Moment end_of(const Graph& graph, TaskId task);
 struct LifetimeCut {
   std::uint32_t allocation = 0;
   TaskId first_behind =
-      kNoTask;   ///< This use, and all that start no earlier, are the second half's.
+      kNoTask;   ///< This use, and all that start no earlier, belong to the second half.
   Moment freed;  ///< End of the first half.
-  Moment made;   ///< Begin of the second.
+  Moment made;   ///< Begin of the second half.
 };
 
-/// Cuts each of these lifetimes in two: the first part keeps the number, the second one is added
-/// with the later accesses. Returns the numbers of the second parts. A block may be cut several
-/// times; then each part ends at the next cut. Linear in all accesses, but for sorting the cuts.
+/// Cuts each of these lifetimes in two: the first half keeps its number, and the second is added
+/// with the later accesses. Returns the numbers of the second halves. A block may be cut several
+/// times; each part then ends at the next cut. Linear in all accesses, except for sorting the cuts.
 std::vector<std::uint32_t> split_lifetimes(Graph& graph, const std::vector<LifetimeCut>& splits,
                                            const std::vector<Nanoseconds>& starts);
 
-/// Work on a device that a program does in addition, beside `beside` on its line.
+/// Additional work on a device, next to `beside` on its lane.
 struct ExtraWork {
   Task task;
   TaskId beside = kNoTask;
@@ -85,10 +85,11 @@ struct ExtraWork {
 };
 struct InsertedWork {
   TaskId task = kNoTask;
-  TaskId launch = kNoTask;  ///< kNoTask where `beside` has none: it waits for its line only.
+  TaskId launch = kNoTask;  ///< kNoTask if `beside` has none; work then waits only for its lane.
 };
 
-/// Puts the work in line, and its launch on the same side of that of `beside`.
+/// Inserts the work on the lane of `beside`, and its launch call on the same side of the launch of
+/// `beside`.
 InsertedWork insert_work(Graph& graph, const Launches& launches, const ExtraWork& work);
 
 }  // namespace foretrace

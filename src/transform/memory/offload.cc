@@ -1,15 +1,15 @@
-// Blocks wait in host memory instead of on the device while they are unused:
+// Keeps blocks in host memory instead of on the device while they are unused:
 //
 //     stream    |A...P......B|     a block that A and B use, and that takes room at P
 //     swap out  |.oooo.......|     size / bandwidth
 //     swap in   |.......iiii.|     size / bandwidth
 //
-// Three kinds of plan: by access interval (Capuchin, ASPLOS 2020; AutoSwap, arXiv 1903.06631), and
-// the inputs of all layers, of convolutions, or of as few as fit (vDNN, MICRO 2016). The copies go
-// over the host link, one at a time in each direction.
+// A plan moves blocks by access interval (Capuchin, ASPLOS 2020; AutoSwap, arXiv 1903.06631), or
+// the inputs of all layers, of convolutions, or of as few as make the rest fit (vDNN, MICRO 2016).
+// The copies go over the host link, one at a time in each direction.
 //
-// Ignored: the limit of host memory, the share of copies in the memory bandwidth of kernels, and
-// pages that are not pinned.
+// Ignored: the limit of host memory, the memory bandwidth that copies take from kernels, and pages
+// that are not pinned.
 
 #include <algorithm>
 
@@ -128,7 +128,8 @@ class Offload final : public Transform {
     return false;
   }
 
-  /// The least that fits, tried on copies of the graph.
+  /// Applies the first of none, conv and all that fits `limit`, which it tries on copies of the
+  /// graph; all if none fits.
   Effect choose(Graph& graph, const Timeline& timeline, const Launches& launches,
                 const SwapLink& link, const Before& before, Bytes limit) const {
     std::string chosen = "none";
@@ -150,7 +151,7 @@ class Offload final : public Transform {
     }
     if (peak > limit) {
       effect.notes.add(Severity::warning,
-                       "no choice of layers fits " + to_text(limit) + "; all leave");
+                       "no choice of layers fits " + to_text(limit) + "; the inputs of all leave");
     }
     effect.summary = "vDNN chooses " + chosen + " to fit " + to_text(limit) +
                      (effect.summary.empty() ? "" : ": " + effect.summary);

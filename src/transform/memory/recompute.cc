@@ -5,8 +5,8 @@
 //     n layers, one kept at the end of each of sqrt(n) segments:  about 2 sqrt(n) layers of memory
 //     instead of n, for at most one more forward pass
 //
-// Ignored: work whose only effect the trace does not show (restoring random state is free), and
-// different fragmentation, which the replay of the allocator shows.
+// Ignored: work that the trace does not show (restoring random state takes no time), and changes in
+// fragmentation, which the replay of the allocator shows.
 
 #include <algorithm>
 
@@ -24,11 +24,12 @@ class Recompute final : public Transform {
   void describe(Fields& fields) override {
     fields.object("where", where_, "The activations that may be dropped");
     fields.choice("policy", wish_.policy, {"sqrt", "every", "selected", "all", "budget"},
-                  "sqrt: one of about sqrt(n) segments of the forward pass at a time (Chen et al. "
-                  "2016). every: segments of \"layers\" layers. selected: all of \"where\", as far "
-                  "back as needed at once. all: the same with every activation, so that the whole "
-                  "pass exists again before its backward pass and the peak falls little. budget: "
-                  "what saves \"save\", \"peak\" or \"share\" in the least time");
+                  "sqrt: about sqrt(n) segments of the forward pass, restored one at a time (Chen "
+                  "et al. 2016). every: segments of \"layers\" layers. selected: all of \"where\", "
+                  "as far back as needed at once. all: the same with every activation, so that the "
+                  "whole pass exists again before its backward pass and the peak falls little. "
+                  "budget: the activations that meet \"save\", \"peak\" or \"share\" in the least "
+                  "time");
     fields.integer(
         "layers", wish_.layers,
         "For every: layers per segment (where layers are unknown: ops that make an activation)", 1,
@@ -42,9 +43,8 @@ class Recompute final : public Transform {
     fields.bytes("peak", wish_.peak,
                  "For budget: drop until the peak is no higher than this; 0B: by save or share");
     fields.flag("exact", wish_.exact,
-                "For budget: search for the least time; otherwise greedily by bytes saved for the "
-                "time (MSPS of "
-                "Capuchin, ASPLOS'20)");
+                "For budget: search for the least time; otherwise choose greedily by bytes saved "
+                "per time (MSPS of Capuchin, ASPLOS'20)");
     fields.flag("host_work", host_work_,
                 "The host also repeats the work before each launch, as running the forward code "
                 "again does; otherwise only the launches");
@@ -76,7 +76,7 @@ class Recompute final : public Transform {
     else if (wish_.policy == "every" || wish_.policy == "sqrt")
       why += ": each is used by another segment or is in the last, which is needed at once";
     if (wish_.policy == "every" && choice.impossible == 0)
-      why += "; with a greater \"layers\" a segment makes more for itself";
+      why += "; with a greater \"layers\", more activations stay inside one segment";
     throw Error(why);
   }
 
@@ -127,14 +127,15 @@ class Recompute final : public Transform {
         "work that is done again takes as long as the first time and is done at most once more "
         "(at most one more forward pass: Chen et al. 2016)");
     effect.assumptions.push_back(
-        "random state is put back and gradients are recorded again for free");
+        "restoring random state and recording for autograd again take no time");
     if (!choice.by_layer && choice.length >= 0 &&
         (wish_.policy == "every" || wish_.policy == "sqrt"))
       effect.assumptions.push_back(
           "layers are unknown: each task that completes an activation counts as one");
-    note_count(effect, Severity::info,
-               "activations kept, as what writes them is unknown or cannot be done again",
-               choice.impossible);
+    note_count(
+        effect, Severity::info,
+        "activations kept, because the tasks that write them are unknown or cannot run again",
+        choice.impossible);
     if (wish_.policy != "budget") return;
     if (!choice.reached) {
       effect.notes.add(Severity::warning,

@@ -78,7 +78,8 @@ class Chooser {
     return found;
   }
 
-  /// The first of each pass, as they are kept the longest, up to `share` of its bytes.
+  /// Returns the first activations of each pass, which are kept longest, up to `share` of its
+  /// bytes.
   std::vector<Droppable> first_share(std::vector<Droppable> all, double share) {
     std::map<std::int32_t, Bytes> taken;
     std::erase_if(all, [&](const Droppable& one) {
@@ -145,7 +146,8 @@ class Chooser {
       if (one.net > Bytes{}) passes[one.pass].push_back(&one);
     }
     std::vector<Droppable> chosen;
-    bool least = true, reached = false;  // A recording may cut its last pass off.
+    // One pass that reaches the goal is enough: a recording may cut its last pass off.
+    bool least = true, reached = false;
     for (const auto& [pass, of_pass] : passes) {
       DropProblem problem = problem_of(of_pass);
       Bytes most{};
@@ -183,8 +185,8 @@ class Chooser {
     return problem;
   }
 
-  /// The cheapest of many plans, cut into segments or greedily to some share, that stays under the
-  /// peak; without one, that of the lowest peak.
+  /// Tries many plans, by segments of different lengths and greedily by different shares. Returns
+  /// the cheapest plan that stays under the peak or, if none does, the plan with the lowest peak.
   RecomputeChoice under_peak() {
     std::optional<RecomputeChoice> best;
     bool best_fits = false;
@@ -222,7 +224,7 @@ class Chooser {
   std::map<std::int32_t, Bytes> all_;  ///< Droppable bytes of each pass.
 };
 
-/// Levels as changes in time, by device.
+/// The memory in use on each device, as changes over time.
 class Levels {
  public:
   explicit Levels(const MemoryView& view) : view_(view) {}
@@ -269,7 +271,7 @@ class Levels {
   std::vector<Change> changes_;
 };
 
-/// The greatest sum of a unit's short-lived blocks.
+/// Returns the most memory that short-lived blocks of a unit take at once.
 Bytes most_temporary(const MemoryView& view, const RecomputePlan& plan, const RecomputeUnit& unit) {
   std::map<std::uint32_t, bool> open;
   Bytes level{}, most{};

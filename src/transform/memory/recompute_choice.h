@@ -1,6 +1,6 @@
 #pragma once
 
-// Which activations to drop: the policies of "recompute".
+// Chooses which activations to drop: the policies of "recompute".
 
 #include <cstdint>
 #include <string>
@@ -13,20 +13,20 @@ namespace foretrace {
 struct RecomputeWish {
   std::string policy;       ///< every, sqrt, selected, all or budget.
   std::int64_t layers = 1;  ///< Layers in a segment, for every.
-  double share = 1;         ///< Share of the bytes the policy would drop, 0 to 1.
-  Bytes save{};             ///< For budget: of each pass; 0: by share or peak.
-  Bytes peak{};             ///< For budget; 0: by share or save.
+  double share = 1;         ///< Share to drop of the bytes that the policy would drop, 0 to 1.
+  Bytes save{};             ///< For budget: bytes to save in each pass; 0: by share or peak.
+  Bytes peak{};             ///< For budget: the greatest peak allowed; 0: by share or save.
   bool exact = true;
 };
 
 struct RecomputeChoice {
   RecomputePlan plan;
-  Bytes droppable{};  ///< For the pass that keeps the most.
-  Bytes saved{};      ///< For the pass that saves the most.
+  Bytes droppable{};  ///< Bytes that could be dropped, in the pass with the most.
+  Bytes saved{};      ///< Bytes dropped, in the pass that saves the most.
   std::int32_t passes = 0;
   std::size_t impossible = 0;  ///< Activations whose work is unknown or cannot be done again.
-  bool least = false;          ///< Proven to be the least time, for budget.
-  bool reached = true;         ///< For budget: as much is saved as was asked for.
+  bool least = false;          ///< For budget: the plan is proven to take the least time.
+  bool reached = true;         ///< For budget: the plan saves as much as was asked for.
   bool by_layer = true;        ///< Layers are known.
   std::int64_t length = 0;     ///< Layers of a segment, where there are segments.
 };
@@ -35,8 +35,9 @@ struct RecomputeChoice {
 RecomputeChoice choose_recompute(const MemoryView& view, const std::vector<Activation>& activations,
                                  const RecomputeWish& wish);
 
-/// The greatest level of any device if the plan took no time: dropped blocks are freed after their
-/// last forward use, and all blocks of a unit appear at once before its first backward use.
+/// Returns the greatest level of any device if the plan took no time: dropped blocks are freed
+/// after their last forward use, and all blocks of a unit appear at once before its first backward
+/// use.
 Bytes peak_of(const MemoryView& view, const RecomputePlan& plan);
 
 }  // namespace foretrace

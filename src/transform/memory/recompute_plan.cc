@@ -5,9 +5,9 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostWork = 20'000;  // Tasks in the work of one block.
+constexpr std::size_t kMostWork = 20'000;  // Limit on the tasks to repeat for one block.
 constexpr std::size_t kMostWorkInAll =
-    5'000'000;  // Total over all blocks, so that costs stay cheap.
+    5'000'000;  // Limit over all blocks, so that costs are cheap to compute.
 
 bool can_run_again(TaskKind kind) {
   switch (kind) {
@@ -22,7 +22,7 @@ bool can_run_again(TaskKind kind) {
   }
 }
 
-/// Whether it is written outside the forward pass, and not overwritten by a forward pass.
+/// Whether a block of this use is written outside the forward pass and not overwritten by it.
 bool persists(MemoryUse use) {
   return use == MemoryUse::parameter || use == MemoryUse::gradient ||
          use == MemoryUse::optimizer_state || use == MemoryUse::input;
@@ -58,7 +58,7 @@ class Planner {
     return std::move(plan_);
   }
 
-  /// As if `activation` alone were dropped; resets the planner afterwards.
+  /// Returns the cost of dropping `activation` alone. Resets the planner afterwards.
   RecomputeCost cost_of(const Activation& activation) {
     RecomputeCost cost;
     dropped_[activation.allocation] = 1;
@@ -170,7 +170,7 @@ class Planner {
     return start + std::clamp(block.freed_after, 0ns, length) > time;
   }
 
-  /// Whether the forward pass wrote it again when `task` had read it.
+  /// Whether the forward pass wrote the block again after `task` had read it.
   bool is_overwritten(std::uint32_t block, TaskId task) const {
     if (persists(view_.block(block).use)) return false;
     const auto accesses = view_.uses.of_block(block);
@@ -183,7 +183,7 @@ class Planner {
     return !view_.is_late(task) && view_.before(task, unit_.before);
   }
 
-  /// A task that writes a block that another wrote before changes its content.
+  /// Whether the task that writes the block also reads it, and so only changes its content.
   bool reads_too(const Access& access) const {
     const auto accesses = view_.uses.of_task(access.task);
     return std::any_of(accesses.begin(), accesses.end(), [&](const Access& other) {
@@ -191,7 +191,8 @@ class Planner {
     });
   }
 
-  /// Repeats the tasks that wrote the block, up to `until`; false if none that may be repeated did.
+  /// Repeats the tasks that wrote the block before `until`. Returns false if there is none, or if
+  /// one of them may not be repeated; with `must`, the latter makes the unit impossible.
   bool do_writers(std::uint32_t block, TaskId until, bool must) {
     bool any = false;
     std::vector<TaskId> writers;
@@ -227,7 +228,7 @@ class Planner {
     open_.push_back(task);
   }
 
-  /// Blocks that the copy of `task` uses must exist then, if they do not anyway.
+  /// Notes that the blocks that the copy of `task` uses must exist then, if they do not anyway.
   void note_lives(TaskId task) {
     for (const Access& access : view_.uses.of_task(task)) {
       const std::uint32_t block = access.allocation;
@@ -245,7 +246,7 @@ class Planner {
         case State::temporary:
           break;
       }
-      // When the writer of a kept block runs again, it writes elsewhere.
+      // If the writer of a kept block runs again, it writes to another block.
       if (state_[block] == State::kept && !access.writes) continue;
       ExtraLife& life = plan_.temporaries[block];
       if (life.first == kNoTask) life.first = task;

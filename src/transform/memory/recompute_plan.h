@@ -1,6 +1,6 @@
 #pragma once
 
-// Which work a program repeats to restore dropped activations. A dropped block needs the tasks that
+// Plans which work to repeat to restore dropped activations. A dropped block needs the tasks that
 // wrote it; these need what they read, unless it still exists: other dropped blocks, and blocks
 // that the forward pass had freed. Everything is computed again at most once, in the order of the
 // forward pass, before the first backward use of anything that depends on it:
@@ -20,18 +20,18 @@ namespace foretrace {
 
 constexpr std::int32_t kNoSegment = -1;
 
-/// A stretch of a forward pass in the order of time.
+/// The place of each task in the forward passes, which are cut into segments in order of time.
 struct ForwardPlaces {
   std::vector<std::int32_t>
       segment;  ///< Segment of each task, counted over the recording, or kNoSegment.
-  std::vector<std::int32_t> unit;  ///< Number of each task's layer in its pass; likewise.
+  std::vector<std::int32_t> unit;  ///< Layer of each task, counted in its pass, or kNoSegment.
   std::vector<std::int32_t> pass;  ///< Forward pass of each segment.
-  bool by_layer = false;           ///< Layers are known; otherwise each kept block is one.
+  bool by_layer = false;           ///< Layers are known; otherwise each kept block ends one.
   std::int32_t passes = 0;
 };
 
-/// Cuts each forward pass into segments of `length` layers; 0: of about the square root of their
-/// number, rounded up.
+/// Cuts each forward pass into segments of `length` layers. If `length` is 0, it is the square root
+/// of the number of layers in the pass, rounded up.
 ForwardPlaces cut_forward(const MemoryView& view, const std::vector<Activation>& activations,
                           std::int64_t length);
 
@@ -39,11 +39,12 @@ ForwardPlaces cut_forward(const MemoryView& view, const std::vector<Activation>&
 struct RecomputeUnit {
   TaskId before = kNoTask;                ///< The first backward use.
   std::vector<TaskId> work{};             ///< In the order of the forward pass.
-  std::vector<std::uint32_t> restored{};  ///< Dropped blocks that are restored after it.
+  std::vector<std::uint32_t> restored{};  ///< Dropped blocks that the work restores.
   std::int32_t segment = kNoSegment;      ///< Segment in ForwardPlaces, if it is in one.
 };
 
-/// The copies of two tasks between which a block must exist (once more).
+/// The first and the last task whose copies use a block; between these copies the block must exist
+/// again.
 struct ExtraLife {
   TaskId first = kNoTask, last = kNoTask;
 };
@@ -52,15 +53,16 @@ struct RecomputePlan {
   std::vector<RecomputeUnit> units;
   std::vector<Activation> dropped;
   std::map<std::uint32_t, ExtraLife> temporaries;  ///< Blocks that live again for a short time.
-  std::map<std::uint32_t, TaskId> kept;    ///< Blocks not freed until the copy of this has run.
-  std::map<std::uint32_t, TaskId> longer;  ///< Restored blocks that later copies read as well.
-  /// Restored blocks that go when this, the last use of any of their segment, has been given to the
-  /// device: a segment has a graph of its own, which its backward pass uses up.
+  std::map<std::uint32_t, TaskId> kept;    ///< Blocks kept until the copy of this task has run.
+  std::map<std::uint32_t, TaskId> longer;  ///< Restored blocks that the task's copy still reads.
+  /// Restored blocks that are freed once this task, the last use of any block of their segment, has
+  /// been launched: a segment has an autograd graph of its own, which its backward pass consumes.
   std::map<std::uint32_t, TaskId> let_go;
 };
 
-/// `places`: work is only repeated inside the segment that needs it, and blocks from other segments
-/// are kept until then. nullptr: as far back as needed.
+/// Plans how to restore the `dropped` blocks. With `places`, work is repeated only inside the
+/// segment that needs it, and blocks from other segments are kept until then. With nullptr, work is
+/// repeated as far back as needed.
 RecomputePlan plan_recompute(const MemoryView& view, const std::vector<Activation>& dropped,
                              const ForwardPlaces* places);
 
@@ -70,7 +72,8 @@ struct RecomputeCost {
   Bytes kept;             ///< Bytes of other blocks that must be kept longer for it.
   bool possible = false;  ///< False if its writers are unknown or cannot be repeated.
 };
-/// One for each of `activations`. `limit` bounds the work in each and in all (then not possible).
+/// Returns a cost for each of `activations`. An activation counts as not possible if it needs too
+/// many tasks, or if the activations in front of it already needed too many in total.
 std::vector<RecomputeCost> recompute_costs(const MemoryView& view,
                                            const std::vector<Activation>& activations,
                                            const ForwardPlaces* places);

@@ -6,7 +6,7 @@
 namespace foretrace {
 namespace {
 
-constexpr Nanoseconds kMostGap = 1us;   // Recalled: between kernels that wait only for each other.
+constexpr Nanoseconds kMostGap = 1us;   // Recalled: gap of kernels that wait only for each other.
 constexpr int kMostHostTasks = 10'000;  // Most host tasks before one launch.
 
 class Replay {
@@ -60,7 +60,7 @@ class Replay {
     }
   }
 
-  /// Host work of the thread between the previous launch and this one.
+  /// Copies the host work of the thread between the previous launch and `call`.
   template <class AsLate>
   void copy_host_work(TaskId call, TaskId launch_before, std::int32_t step, const AsLate& as_late) {
     std::vector<TaskId> work;
@@ -182,7 +182,7 @@ class Replay {
     }
   }
 
-  /// Uses on other lanes are not ordered after the copies.
+  /// Makes uses on other lanes, which no order puts behind the copies, wait for them.
   void let_others_wait(const RecomputeUnit& unit) {
     const Why why = why_named(graph_.names(), "recomputed");
     for (const std::uint32_t block : unit.restored) {
@@ -209,7 +209,7 @@ class Replay {
   bool host_work_;
   std::vector<TaskId> copy_;                              ///< Copy of each repeated task.
   std::vector<TaskId> launch_copy_;                       ///< Copy of each repeated call.
-  std::unordered_map<std::uint32_t, std::uint32_t> now_;  ///< Blocks under their new numbers.
+  std::unordered_map<std::uint32_t, std::uint32_t> now_;  ///< New numbers of restored blocks.
   RecomputeTally tally_;
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Carries out a plan of recompute_plan.h: copies of forward work in order before the first backward
-// use, their launches and the host's work around them before that one's launch, and the dropped
-// blocks' lifetimes cut in two.
+// Carries out a plan of recompute_plan.h: inserts copies of forward work, in order, before the
+// first backward use; inserts their launches, with the host work around them, before the launch of
+// that use; and cuts the lifetimes of dropped blocks in two.
 //
 //     cpu     LA LB LC | .. LA' LB' Lc        stream   A B C .. A' B' c
 
@@ -13,10 +13,10 @@ namespace foretrace {
 struct RecomputeTally {
   std::size_t kernels = 0;     ///< Device tasks that run again.
   Nanoseconds device_time{0};  ///< Time of those tasks.
-  Nanoseconds host_time{0};    ///< That the host spends on giving them to the device.
+  Nanoseconds host_time{0};    ///< Time that the host spends on launching them.
 };
 
-/// `view` is that of `graph` before the edit. With `host_work` the host also repeats its work
+/// REQUIRES: `view` shows `graph` before the edit. With `host_work`, the host also repeats its work
 /// before each launch, otherwise only the launches.
 RecomputeTally replay_recompute(Graph& graph, const MemoryView& view, const RecomputePlan& plan,
                                 bool host_work);

@@ -1,5 +1,6 @@
-// Where a forward pass begins and ends, and how it is cut into segments. Layers are those in the
-// trace; without them each task that completes a block kept for the backward pass ends one.
+// Finds where forward passes begin and end, and cuts them into segments. Layers are those that the
+// trace names; without them, each task that completes a block kept for the backward pass ends a
+// layer.
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-/// How far one device is in its passes.
+/// The progress of one device through its passes.
 struct Progress {
   std::int32_t pass = -1;
   std::int32_t unit = -1;

@@ -32,7 +32,7 @@ struct Swap {
   std::uint32_t allocation = 0;
   TaskId out_after = kNoTask;  ///< The copy out waits for this ...
   Anchor out_anchor = Anchor::finish;
-  TaskId freed_at = kNoTask;  ///< The task waits for the copy out; later ones may use the memory.
+  TaskId freed_at = kNoTask;  ///< Waits for the copy out; it and later tasks may use the memory.
   TaskId trigger = kNoTask;   ///< The copy in waits for this, if there is one ...
   Anchor trigger_anchor = Anchor::finish;
   TaskId synced = kNoTask;      ///< Waits for the copy in although it does not need the block.
@@ -46,11 +46,11 @@ struct Swap {
 struct SwapPlan {
   std::vector<Swap> swaps;
   bool in_access_order = false;  ///< Copies go in the order of accesses, not of planned times.
-  std::size_t considered = 0;    ///< Waits between accesses that were looked at.
-  std::size_t hideable = 0;  ///< The number of these that are long enough to leave and come back.
+  std::size_t considered = 0;    ///< Idle times between accesses that were examined.
+  std::size_t hideable = 0;      ///< How many of these are long enough to leave and come back.
 };
 
-/// Which accesses touch a block, in order of time.
+/// An access to a block. touches_of() returns them in order of time.
 struct Touch {
   TaskId task = kNoTask;
   Nanoseconds start{}, finish{};
@@ -59,8 +59,8 @@ struct Touch {
 std::vector<Touch> touches_of(const Graph& graph, const Timeline& timeline,
                               const AccessLists& accesses, std::uint32_t allocation);
 
-/// Room is given back in the order of calls where a host thread makes the blocks, as allocators
-/// that follow streams do it; otherwise when the copy is done.
+/// Whether host calls free the memory of `block`, in their order, as with an allocator that a host
+/// thread calls and that follows streams. Otherwise the memory is free when the copy out is done.
 bool freed_by_calls(const Graph& graph, const Allocation& block);
 
 struct IntervalSettings {
@@ -68,25 +68,25 @@ struct IntervalSettings {
   std::string score = "swdoa";  ///< doa, aoa, wdoa or swdoa.
   Bytes min_bytes{1'000'000};
   bool hidden_only = true;
-  Bytes saved_bytes{};  ///< Enough of the peak of a device; 0: as much as possible.
-  double share = 0;     ///< The same, as a share of it.
+  Bytes saved_bytes{};  ///< Bytes to save at the peak of a device; 0: as many as possible.
+  double share = 0;     ///< The same, as a share of the peak.
   Bytes target{};       ///< The same, as the remaining peak.
 };
 SwapPlan plan_by_interval(const Graph& graph, const Timeline& timeline, const Launches& launches,
                           const SwapLink& link, const IntervalSettings& settings);
 
-/// vDNN: the inputs of every layer, or of convolutions only.
+/// Plans as vDNN does: the inputs of every layer, or of convolutions only, leave.
 SwapPlan plan_by_layer(const Graph& graph, const Timeline& timeline, bool convolutions_only,
                        Bytes min_bytes, const AllocationSelector& where);
 
 struct SwapOutcome {
-  Bytes offloaded{};     ///< All copies out together.
-  Bytes host_memory{};   ///< Most that is on the host at once.
+  Bytes offloaded{};     ///< Total size of all copies out.
+  Bytes host_memory{};   ///< Most offloaded bytes on the host at once.
   std::size_t late = 0;  ///< Copies that a task then waits for.
   std::size_t copies = 0;
 };
-/// `call_time`: of each call that gives a copy to the device. `after` becomes the replay of the
-/// edited graph.
+/// Edits the graph by `plan`. `call_time` is the host time of each call that issues a copy. Sets
+/// `after` to the replay of the edited graph.
 SwapOutcome carry_out(Graph& graph, const Timeline& timeline, const Launches& launches,
                       const SwapLink& link, const SwapPlan& plan, Nanoseconds call_time,
                       Timeline& after);

@@ -31,7 +31,7 @@ bool freed_by_calls(const Graph& graph, const Allocation& block) {
   const auto called = [&](TaskId task) { return !runs_on_device(graph.task(task).kind); };
   if (block.made_by != kNoTask) return called(block.made_by);
   if (block.freed_by != kNoTask) return called(block.freed_by);
-  // It stays for the whole run; the others show how this program allocates.
+  // The block exists for the whole run; other blocks show how this program allocates.
   for (const Allocation& other : graph.allocations()) {
     if (other.made_by != kNoTask) return called(other.made_by);
   }
@@ -62,7 +62,7 @@ class SwapEdit {
         why_in_(why_named(graph.names(), "swapped in")) {}
 
   void add_copies() {
-    // In line on each lane as the link is to carry them.
+    // Copies are appended to their lanes in the order in which the link carries them.
     for (const std::size_t i : in_order(&Swap::out_start, &Swap::out_after, by_access_)) add_out(i);
     for (const std::size_t i : in_order(&Swap::in_start, &Swap::back, by_access_)) add_in(i);
     split_blocks();
@@ -127,8 +127,9 @@ class SwapEdit {
                 .why = why});
   }
 
-  /// A call on the host after the one that launched `near`. If the next call overlaps that one's
-  /// tail there is no room for it, and without a call no need.
+  /// Adds a call on the host behind the one that launched `near`. Adds none, and returns kNoTask,
+  /// if the next task overlaps the tail of that call, so that there is no room, or if `near` has no
+  /// call.
   TaskId add_call(TaskId near, std::string_view name) {
     const TaskId call = launches_.launch_of(near);
     if (call == kNoTask) return kNoTask;
@@ -197,7 +198,7 @@ class SwapEdit {
       const std::uint32_t now = front.try_emplace(number, number).first->second;
       touch(now, copies_[i].out, false);
       touch(behind[i], copies_[i].in, true);
-      // At the same moment, memory is freed before allocations and allocated after them.
+      // At the same moment, this memory is freed before other allocations and allocated after them.
       graph_.allocations()[now].freed_order = 0;
       graph_.allocations()[behind[i]].made_order = 0xffffffff;
       front[number] = behind[i];
@@ -255,7 +256,7 @@ class SwapEdit {
     block.freed_after = graph_.task(side).duration;
   }
 
-  /// By task: whether another task, which is no copy, starts only when this one lets it.
+  /// For each task, whether it decides when another task starts that is no swap copy.
   std::vector<char> waited_for(const Timeline& after) const {
     std::vector<char> waited(graph_.task_count(), 0);
     for (std::uint32_t i = 0; i < waited.size(); ++i) {

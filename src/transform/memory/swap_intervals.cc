@@ -8,9 +8,8 @@
 // peak is too high, the pair with the best score of those that are away at the peak is taken:
 //
 //     doa   FT                          wdoa   area under the memory curve between the accesses
-//     aoa   size * FT, or FT / size     swdoa  the same, on the curve without blocks that left
-//     before
-//           where FT < 0
+//     aoa   size * FT, or FT / size     swdoa  the same, on the curve without the blocks that
+//           where FT < 0                       have already left
 //
 // Ignored: the limit of host memory, and the share of copies in the bandwidth of kernels.
 
@@ -25,17 +24,17 @@
 namespace foretrace {
 namespace {
 
-/// Two consecutive accesses, and when the block could be away: in the time of the allocator, which
-/// may be that of the host's calls, far ahead of the device.
+/// Two consecutive accesses, and when the block could be away. The latter is on the clock of the
+/// allocator, which may follow the host's calls, far ahead of the device.
 struct Pair {
   std::uint32_t allocation = 0;
   TaskId evicted = kNoTask, back = kNoTask;
-  Nanoseconds idle_from{}, idle_until{};  ///< On the device.
-  Nanoseconds away_from{}, away_until{};  ///< At best.
+  Nanoseconds idle_from{}, idle_until{};  ///< When the device does not use the block.
+  Nanoseconds away_from{}, away_until{};  ///< When it could be away, at best.
   Nanoseconds out_time{}, in_time{};
   double score = 0;
   bool hideable = true;
-  bool dead = false;  ///< Taken, or of no use.
+  bool dead = false;  ///< Already part of the plan.
 
   Nanoseconds free_time() const { return idle_until - idle_from - out_time - in_time; }
 };
@@ -71,12 +70,13 @@ class IntervalPlanner {
     std::vector<Nanoseconds> finishes;
   };
 
-  /// The task that waits for a copy, and the one that it waits for, in the order of a stream.
+  /// The task that waits for the copy out, the task that the copy in waits for, and the times of
+  /// both copies.
   struct Place {
     TaskId freed_at = kNoTask, trigger = kNoTask;
     Nanoseconds out_start{}, in_start{};
     Nanoseconds away_from{}, away_until{};
-    Nanoseconds late{};  ///< Time that tasks wait for the copies alone.
+    Nanoseconds late{};  ///< Time that tasks wait for nothing but the copies.
   };
 
   void list_line(LaneId lane) {
@@ -116,7 +116,7 @@ class IntervalPlanner {
     }
   }
 
-  /// When the host launches a task; its own start if that is unknown.
+  /// Returns when the host launches a task; the task's own start if the launch is unknown.
   Nanoseconds call_start(TaskId task) const {
     const TaskId call = launches_.launch_of(task);
     return call == kNoTask ? start(task) : start(call);
@@ -183,7 +183,8 @@ class IntervalPlanner {
     return copies;
   }
 
-  /// The last of the trace's copies that is done by `start`, if that is not so by `settled` anyway.
+  /// Returns the last of the trace's copies that ends by `start`; kNoTask if it ends by `settled`
+  /// anyway.
   static TaskId last_before(const Copies& copies, Nanoseconds settled, Nanoseconds start) {
     const auto behind = std::upper_bound(copies.finishes.begin(), copies.finishes.end(), start);
     if (behind == copies.finishes.begin() || *std::prev(behind) <= settled) return kNoTask;
@@ -194,7 +195,8 @@ class IntervalPlanner {
     return from <= peak.start && until >= peak.finish;
   }
 
-  /// The pair with the best score that is away at the peak and delays nothing.
+  /// Takes the pair with the best score that is away at the peak and delays nothing. Returns false
+  /// if there is none.
   bool take_hidden(LoadCurve& curve, std::vector<Pair>& pairs, LoadCurve::Stretch peak) {
     std::vector<char> tried(pairs.size(), 0);
     while (true) {
@@ -220,7 +222,8 @@ class IntervalPlanner {
     }
   }
 
-  /// The pair that is away at the peak and costs the least time for its size.
+  /// Takes the pair that is away at the peak and costs the least time for its size. Returns false
+  /// if there is none.
   bool take_late(LoadCurve& curve, std::vector<Pair>& pairs, LoadCurve::Stretch peak) {
     Pair* best = nullptr;
     Place best_place;
@@ -238,7 +241,8 @@ class IntervalPlanner {
     return best != nullptr;
   }
 
-  /// The link only gets fuller: a copy that finds no place now never will.
+  /// Places both copies so that they delay nothing; nullopt if the link has no room. The link only
+  /// gets fuller, so copies that find no place now never will.
   std::optional<Place> hidden_place(const Pair& pair) const {
     Place place;
     place.out_start = out_.channel.first_slot(pair.idle_from, pair.out_time);
@@ -252,8 +256,9 @@ class IntervalPlanner {
     return place;
   }
 
-  /// Away at the peak at any cost: the task that makes the peak waits for the copy out, and the
-  /// copy in for the end of the peak, unless they end or begin in time without that.
+  /// Places both copies so that the block is away at the peak, at any cost: unless they fit in
+  /// time, the task that makes the peak waits for the copy out, and the copy in waits for the end
+  /// of the peak. Returns nullopt if the accesses leave no room.
   std::optional<Place> late_place(const Pair& pair, LoadCurve::Stretch peak) const {
     const bool calls = freed_by_calls(graph_, graph_.allocations()[pair.allocation]);
     const auto begins = [&](TaskId task) { return calls ? call_start(task) : start(task); };
@@ -289,8 +294,8 @@ class IntervalPlanner {
     return place;
   }
 
-  /// The first task after `evicted` on its lane that starts once the block is gone and, if calls
-  /// free it, has one.
+  /// Returns the first task behind `evicted` on its lane that starts once the block is gone and, if
+  /// `called`, has a launch call.
   TaskId first_from(TaskId evicted, Nanoseconds gone, bool called) const {
     const Line& line = line_of(evicted);
     const auto behind = std::lower_bound(line.finishes.begin(), line.finishes.end(), gone);
@@ -302,7 +307,7 @@ class IntervalPlanner {
     return kNoTask;
   }
 
-  /// The last task before `back` that is done by `start`.
+  /// Returns the last task before `back` on its lane that is done by `in_start`.
   TaskId last_until(TaskId back, Nanoseconds in_start) const {
     const Line& line = line_of(back);
     const auto behind = std::upper_bound(line.finishes.begin(), line.finishes.end(), in_start);

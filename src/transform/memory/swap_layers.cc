@@ -7,7 +7,7 @@
 //     T_backward = sum of max(backward of m, its fetched input / bandwidth)
 //
 // A block that several layers read belongs to the last of them. If tasks know their layer,
-// consecutive tasks with the same one form it; otherwise each kernel is a layer of its own. A block
+// consecutive tasks of the same layer form it; otherwise each kernel is a layer of its own. A block
 // that no layer fetched ahead comes when it is needed.
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace {
 struct LayerRun {
   TaskId first = kNoTask, last = kNoTask;
   bool convolution = false;
-  std::vector<std::size_t> inputs{};  ///< Swaps whose block leaves in it.
+  std::vector<std::size_t> inputs{};  ///< Indices of the swaps whose block leaves during it.
   bool fetched = false;
   std::int64_t mirrors = -1;  ///< For a backward run, the forward run of its layer.
 };
@@ -114,7 +114,8 @@ class LayerPlanner {
     for (std::size_t n = 0; n < forward_.size(); ++n) position_[forward_[n]] = n;
   }
 
-  /// A block that exists for longer than a pass is not an input of a layer.
+  /// Whether a block cannot be the input of a layer: it exists for longer than a pass, or is a
+  /// workspace.
   bool stays(std::uint32_t number) const {
     const MemoryUse use = graph_.allocations()[number].use;
     return use == MemoryUse::parameter || use == MemoryUse::gradient ||

@@ -39,7 +39,7 @@ class Zero final : public Transform {
   }
 
   Effect apply(Graph& graph, const Context& context) const override {
-    // First, as the sizes of gradients are those that each worker makes.
+    // Traffic is added first, because it depends on the sizes of gradients before they are divided.
     Effect traffic;
     if (has_traffic()) {
       ShardedTraffic settings = traffic_;
@@ -73,11 +73,12 @@ class Zero final : public Transform {
     for (Kind& kind : kinds) measure(graph, kind);
     Effect effect;
     if (has_traffic() && !shows_any(kinds)) {
-      effect.summary = "memory is not divided, as the trace does not show what would be";
+      effect.summary =
+          "memory is not divided, because the trace does not show what this stage divides";
       return effect;
     }
     refuse_unknown(kinds);
-    // The unit that runs, and those that are gathered ahead of it.
+    // Counts the unit that runs, and the units that are gathered ahead of it.
     const std::int64_t gathered_at_once = has_traffic() ? traffic_.prefetch + 1 : 1;
     const Bytes gathered =
         stage_ == 3 ? Bytes{gathered_bytes(view).count * gathered_at_once} : Bytes{};
@@ -94,10 +95,11 @@ class Zero final : public Transform {
     }
     hold_always(graph, gathered, MemoryUse::parameter);
     const Bytes new_peak = peak_memory(graph);
-    effect.summary = "of " + to_text(before) + " of parameters, gradients and optimizer state " +
-                     to_text(after) + " left on each of " + counted_workers();
+    effect.summary = to_text(after) + " of " + to_text(before) +
+                     " of parameters, gradients and optimizer state left on each of " +
+                     counted_workers();
     if (gathered > Bytes{})
-      effect.summary += ", and " + to_text(gathered) + " of one gathered layer";
+      effect.summary += ", and " + to_text(gathered) + " of gathered parameters";
     effect.figures.push_back({"state_before", before});
     effect.figures.push_back({"state_after", after});
     effect.figures.push_back({"gathered_bytes", gathered});
@@ -120,8 +122,8 @@ class Zero final : public Transform {
     return std::to_string(workers_) + (workers_ == 1 ? " worker" : " workers");
   }
 
-  /// Sizes from the trace, unless given. Gradients come and go, so their size is the greatest sum
-  /// of the blocks of a step.
+  /// Takes the size from the trace, unless it is given. Gradients come and go, so their size is the
+  /// greatest sum of the blocks of a step.
   static void measure(const Graph& graph, Kind& kind) {
     if (kind.given > Bytes{}) {
       kind.bytes = kind.given;
@@ -159,7 +161,8 @@ class Zero final : public Transform {
 
   Bytes share_of(Bytes bytes) const { return {(bytes.count + workers_ - 1) / workers_}; }
 
-  /// Each block, or else the level at which the recording began.
+  /// Divides each block or, if the trace shows none, the memory in use when the recording began.
+  /// Returns the bytes left on each worker.
   Bytes divide(Graph& graph, const Kind& kind, Effect& effect) const {
     const Bytes left = share_of(kind.bytes);
     if (workers_ == 1 || kind.bytes == Bytes{}) return kind.bytes;
@@ -181,7 +184,7 @@ class Zero final : public Transform {
     return left;
   }
 
-  /// Parameters that one layer reads, or the largest block where layers are unknown.
+  /// Returns the most parameters that one layer reads, or the largest block if layers are unknown.
   Bytes gathered_bytes(const MemoryView& view) const {
     if (layer_ > Bytes{}) return layer_;
     std::map<std::int32_t, Bytes> of_layer;

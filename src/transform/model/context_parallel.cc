@@ -1,10 +1,11 @@
-// One GPU's job whose sequence several GPUs share (ring attention; Liu et al., 2023):
+// Shares the sequences of a job recorded on one GPU among several GPUs (ring attention; Liu et al.,
+// 2023):
 //
-//     stream   |x A x|      ->      |xAx|e|      A: attention, x: work on single positions; e: what
-//                                                of the ring attention does not hide
+//     stream   |x A x|      ->      |xAx|e|      A: attention, x: work on single positions;
+//                                                e: transfers that attention does not hide
 //
-// Every GPU has a part of the positions. Keys and values go around a ring: in each of N - 1 rounds
-// a GPU sends what it has while attention runs on it. A round waits for
+// Every GPU has a part of the positions. Keys and values go around a ring: in each of N - 1 rounds,
+// a GPU sends the keys and values it has while attention runs on them. A round waits for
 //
 //     max(0, send of keys and values / N  -  attention of a round)
 //
@@ -35,7 +36,7 @@ class ContextParallel final : public Transform {
     fields.integer("gpus", gpus_, "GPUs that share the sequence", 2, 65'536);
     network_.describe(fields);
     fields.integer("blocks", blocks_,
-                   "Transformer blocks of the model; 0: as many as the trace tells layers", 0,
+                   "Transformer blocks of the model; 0: the layers that the trace names, or 24", 0,
                    100'000);
     fields.bytes("kv_bytes", kv_,
                  "Keys and values of a block for the whole sequence: 2 x samples x positions x "
@@ -50,7 +51,7 @@ class ContextParallel final : public Transform {
     if (kv_ == Bytes{})
       throw Error(
           "kv_bytes: must be given (2 x samples x positions x heads of keys x size of a head x "
-          "bytes of an element), because the trace does not tell shapes");
+          "bytes of an element), because the trace does not record shapes");
     if (positions_ > 0 && positions_ % gpus_ != 0)
       throw Error("gpus: must divide the " + std::to_string(positions_) + " positions, got " +
                   std::to_string(gpus_));
@@ -76,15 +77,16 @@ class ContextParallel final : public Transform {
     effect.figures = {{"transfer_per_step", sent}, {"exposed_per_step", exposed}};
     effect.assumptions = network.assumed();
     effect.assumptions.emplace_back(
-        "positions are dealt out such that causal attention is as long on every GPU; parameters "
-        "stay whole, and their gradients are summed by data_parallel");
+        "positions are distributed such that causal attention takes the same time on every GPU; "
+        "parameters stay whole, and data_parallel sums their gradients");
     return effect;
   }
 
   JobChange job_change() const override { return {.ranks = gpus_}; }
 
  private:
-  /// For one block as divided, the mean over steps.
+  /// Returns the time of attention in one block, after kernels were divided; the mean over all
+  /// blocks and steps.
   static Nanoseconds attention_of_block(const Graph& graph, const DividedModel& model,
                                         Phase phase) {
     Nanoseconds sum{0};

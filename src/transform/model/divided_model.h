@@ -1,7 +1,7 @@
 #pragma once
 
-// A model whose layers several devices share: what tensor_parallel, context_parallel and
-// expert_parallel have in common.
+// A model whose layers several devices share: the common part of tensor_parallel and
+// context_parallel.
 //
 //     stream   |F1 F1 F2 F2|      ->      |F1 F1 c F2 F2 c|      divided work, and collectives that
 //                                                                the next layer waits for
@@ -18,16 +18,19 @@ namespace foretrace {
 
 class DividedModel {
  public:
-  /// `blocks`: layers of the model, cut by time; 0: as the trace tells them.
+  /// Divides the passes into `blocks` units of equal time; 0: into the layers that the trace names,
+  /// or 24 units if it names none. Throws Error if no step has both passes.
   DividedModel(Graph& graph, std::int64_t blocks);
 
-  /// Gives each kernel of both passes that `divides` says so the time of its part.
+  /// Gives each kernel of both passes for which `divides` is true the time of `part` of its work.
   void divide_kernels(double part, const std::function<bool(const Task&)>& divides);
-  /// Appends work to each block of a pass, on the stream of its last task. Nothing if no time.
+  /// Appends a collective to each block of a pass, behind its last task. Does nothing if `time` is
+  /// 0.
   void add_behind_blocks(Phase phase, const std::string& name, Nanoseconds time, Bytes bytes);
-  /// Memory of that use is cut into so many parts.
+  /// Divides the size of each allocation of this use by `parts`.
   void divide_memory(MemoryUse use, std::int64_t parts);
-  /// Memory in use when the recording began, which is mostly parameters and optimizer state.
+  /// Divides the memory in use when the recording began, mostly parameters and optimizer state, by
+  /// `parts`.
   void divide_levels(std::int64_t parts);
 
   const UnitsOfSteps& units() const { return units_; }

@@ -1,12 +1,12 @@
-// One GPU's job with a mixture of experts, whose experts several GPUs share (GShard, 2020):
+// Shares the experts of a mixture, in a job recorded on one GPU, among several GPUs (GShard, 2020):
 //
 //     stream   |x EEEE x|      ->      |x a EEEEe a x|      a: all-to-all of the tokens, there and
-//                                                           back; e: what the busiest GPU is longer
+//                                                           back; e: extra time of the busiest GPU
 //
 // Each GPU trains on a batch of its own and has 1/N of the experts, which get the tokens of all N
-// batches: as much work as before, but for the GPU whose experts are asked most. With loads that
-// vary by a relative standard deviation s, that one has 1 + s E(N) of the mean, where E(N) is the
-// expected greatest of N standard normal numbers.
+// batches: as much work as before, except on the GPU whose experts get the most tokens. With loads
+// that vary by a relative standard deviation s, that GPU has 1 + s E(N) times the mean load, where
+// E(N) is the expected maximum of N standard normal numbers.
 
 #include <algorithm>
 #include <map>
@@ -33,7 +33,8 @@ class ExpertParallel final : public Transform {
                    1'000'000);
     fields.integer("top_k", top_k_, "Experts that each token goes to", 1, 1000);
     fields.number("capacity", capacity_,
-                  "Capacity factor: places for tokens, for each that comes on average", 0.1, 100);
+                  "Capacity factor: places for tokens, relative to the mean number of tokens", 0.1,
+                  100);
     fields.number("imbalance", imbalance_,
                   "Relative standard deviation of the load of a GPU's experts", 0, 10);
     fields.bytes("token_bytes", tokens_,
@@ -50,7 +51,7 @@ class ExpertParallel final : public Transform {
     if (tokens_ == Bytes{})
       throw Error(
           "token_bytes: must be given (samples x positions x hidden size x bytes of an element), "
-          "because the trace does not tell shapes");
+          "because the trace does not record shapes");
     std::vector<TaskId> experts = where_.select_some(graph);
     std::erase_if(experts, [&](TaskId id) { return !is_of_a_pass(graph.task(id)); });
     if (experts.empty())
@@ -94,7 +95,8 @@ class ExpertParallel final : public Transform {
            (task.phase == Phase::forward || task.phase == Phase::backward);
   }
 
-  /// In front of a kernel, once that has been launched.
+  /// Inserts the all-to-all in front of a kernel. It waits for everything that the kernel waits
+  /// for, such as its launch.
   static void dispatch(Graph& graph, TaskId kernel, const Task& exchange) {
     std::vector<Dependency> waits;
     graph.each_wait(kernel, [&](const Dependency& wait) { waits.push_back(wait); });

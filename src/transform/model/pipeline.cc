@@ -1,16 +1,16 @@
-// A job of one GPU as a pipeline over several: each stage has some of the layers, and micro-batches
-// pass through them in the order of a schedule (see schedule.h).
+// Runs a job recorded on one GPU as a pipeline over several: each stage has some of the layers, and
+// micro-batches pass through them in the order of a schedule (see schedule.h).
 //
 //     recorded   |FFFF|BBBBBBBB|U|            two stages, two micro-batches, 1F1B
 //     rank 0     |FF|FF|....|BBBB|BBBB|U|
 //     rank 1     ...|FF|BBBB|FF|BBBB|U|
 //
-// The work of a stage is that of its layers as recorded, pauses between kernels included, for a
-// whole micro-batch. All recorded work is replaced, that of the host too: it is taken to keep
-// ahead, and input to be there in time.
+// The work of a stage on a micro-batch is that of its layers as recorded, pauses between kernels
+// included. All recorded work is replaced, host work too: the host is assumed to keep ahead, and
+// input to arrive in time.
 //
-// Ignored: that a smaller batch would not take in proportion less (the recorded batch is a
-// micro-batch), and kernels beside sends.
+// Ignored: that a smaller batch would take more than its proportional time (the recorded batch is a
+// micro-batch), and that sends slow the kernels that run beside them.
 
 #include <algorithm>
 #include <map>
@@ -42,14 +42,14 @@ class Pipeline final : public Transform {
                 "Order of the passes: 1f1b, gpipe, interleaved:chunks=2, zb_h1 ... (`foretrace "
                 "plan show` draws them)");
     fields.text("cuts", cuts_,
-                "Layers at which stages behind the first begin, such as 6,12,18; by default the "
-                "slowest stage is as fast as can be");
+                "First layers of the stages behind the first, such as 6,12,18; by default such "
+                "that the slowest stage is as fast as possible");
     fields.integer("replicas", replicas_, "Copies of the pipeline, which sum their gradients", 1,
                    1'000'000);
     network_.describe(fields);
     fields.bytes("output_bytes", output_,
-                 "What a stage passes on for a micro-batch (batch x sequence x hidden x bytes of "
-                 "an element); 0B: sends take no time");
+                 "Output of a stage for a micro-batch (batch x sequence x hidden x bytes of an "
+                 "element); 0B: sends take no time");
     fields.bytes("gradient_bytes", gradients_,
                  "With replicas: all gradients of a step; 0B: from the trace");
     fields.flag("recompute", recompute_,
@@ -84,7 +84,8 @@ class Pipeline final : public Transform {
   }
 
  private:
-  /// Memory of the recorded device that is shared by stages, and what each needs anyway.
+  /// Memory of the recorded device: the stages divide `initial` and `activations`, and each needs
+  /// all of `rest`.
   struct Memory {
     Bytes initial{}, activations{}, rest{};
   };
@@ -99,8 +100,8 @@ class Pipeline final : public Transform {
     return rule;
   }
 
-  /// Between neighboring stages, which all copies of a stage lie between, and among these copies;
-  /// nothing that is not needed.
+  /// The network between neighboring stages, which are as many workers apart as a stage has copies,
+  /// and the network among these copies; nullopt if not needed.
   struct Networks {
     std::optional<Communicator> neighbors, copies;
   };
@@ -123,7 +124,8 @@ class Pipeline final : public Transform {
     for (const LayerWork& stage : stages) {
       StageCosts& cost = costs.stages.emplace_back();
       cost.forward = stage.forward, cost.recompute = recompute_ ? stage.forward : 0ns;
-      // Half of a backward pass makes the gradients of the weights: as many products as the rest.
+      // Half of a backward pass computes the gradients of weights, which takes as many products as
+      // those of inputs.
       cost.weight_gradient = stage.backward / 2;
       cost.input_gradient = stage.backward - cost.weight_gradient;
       const double part = ratio(stage.forward + stage.backward, work);
@@ -192,8 +194,8 @@ class Pipeline final : public Transform {
     });
   }
 
-  /// A level for each GPU, in order of its ranks: weights and their like in proportion to the work,
-  /// activations of the passes in flight.
+  /// Sets the memory of each GPU, in order of ranks: weights and their states in proportion to its
+  /// work, plus the activations of the passes in flight.
   static void hold_memory(Graph& graph, const Schedule& schedule, const PipelineCosts& costs,
                           const Memory& memory, const PipelineRun& run) {
     if (memory.initial == Bytes{} && memory.activations == Bytes{}) return;
@@ -244,10 +246,10 @@ class Pipeline final : public Transform {
     effect.assumptions = {
         "each micro-batch is as large as the recorded batch, and takes a stage as long as its "
         "layers took",
-        "the host keeps ahead of all GPUs, and input is there in time"};
+        "the host keeps ahead of all GPUs, and input arrives in time"};
     if (!recorded.are_recorded)
       effect.assumptions.emplace_back(
-          "stages can begin anywhere in the passes, as the trace does not tell layers");
+          "stages can begin anywhere in the passes, because the trace does not name layers");
     if (schedule.splits_backward)
       effect.assumptions.emplace_back("half of each backward pass makes the gradients of weights");
     if (output_ == Bytes{})

@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-/// Pieces that a step is cut into where the trace tells no layers: fine enough to balance.
+/// Pieces that a step is cut into if the trace names no layers: fine enough to balance stages.
 constexpr std::size_t kPieces = 1000;
 
 class LayerFinder {
@@ -60,7 +60,8 @@ class LayerFinder {
     return static_cast<std::size_t>(std::distance(numbers_.begin(), numbers_.find(layer)));
   }
 
-  /// From the start of each task to that of the next; the last until the end of all.
+  /// Counts each task from its start to the start of the next one, and the last until all have
+  /// ended.
   StepLayers layers_of(std::int32_t step, const std::vector<TaskId>& work) const {
     StepLayers found{.step = step, .layers = std::vector<LayerWork>(count())};
     Nanoseconds total{0}, backward{0}, end{0};
@@ -123,8 +124,8 @@ class LayerFinder {
     }
   }
 
-  /// Adds blocks to the layers of their tasks; those of unknown layers in proportion to forward
-  /// time.
+  /// Adds blocks to the layers of their tasks; spreads blocks of unknown layers in proportion to
+  /// forward time.
   void share(const Blocks& blocks, Bytes LayerWork::*what, StepLayers& step) const {
     Bytes unknown{};
     for (const auto& [task, bytes] : blocks) {
@@ -143,7 +144,7 @@ class LayerFinder {
   const Graph& graph_;
   const Timeline& timeline_;
   std::map<std::int32_t, std::vector<TaskId>> work_;  ///< By step, in order of time.
-  std::set<std::int32_t> numbers_;                    ///< Layers of the trace.
+  std::set<std::int32_t> numbers_;                    ///< Layers that the trace names.
 };
 
 std::vector<std::size_t> given_cuts(const std::string& cuts, std::size_t stages,
@@ -169,14 +170,15 @@ std::vector<std::size_t> given_cuts(const std::string& cuts, std::size_t stages,
   return begins;
 }
 
-/// Whether `stages` suffice if none may take more than `most`; then where they begin.
+/// Whether the work fits `stages` stages of at most `most` each. If so, `begins` has the first
+/// layer of each.
 bool fits(const std::vector<Nanoseconds>& work, std::size_t stages, Nanoseconds most,
           std::vector<std::size_t>& begins) {
   begins = {0};
   Nanoseconds sum{0};
   for (std::size_t i = 0; i < work.size(); ++i) {
     if (work[i] > most) return false;
-    // Every stage behind needs a layer of its own.
+    // Every later stage needs a layer of its own.
     const bool is_needed = work.size() - i <= stages - begins.size();
     if (i > begins.back() && (sum + work[i] > most || is_needed)) {
       if (begins.size() == stages) return false;

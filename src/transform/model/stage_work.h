@@ -21,8 +21,8 @@ namespace foretrace {
 
 struct LayerWork {
   Nanoseconds forward{0}, backward{0};
-  Bytes gradients{};    ///< Of the passes that were given.
-  Bytes activations{};  ///< 0 where the trace does not show memory.
+  Bytes gradients{};    ///< From the passes given to recorded_layers().
+  Bytes activations{};  ///< 0 if the trace does not record memory.
 };
 
 /// One step with a forward and a backward pass.
@@ -34,18 +34,19 @@ struct StepLayers {
 
 struct RecordedLayers {
   std::vector<StepLayers> steps;  ///< In order of time. Not empty.
-  /// The layers are those of the trace; otherwise pieces of equal forward time.
+  /// Whether the layers are those that the trace names; otherwise they are pieces of equal forward
+  /// time.
   bool are_recorded = false;
 };
 
-/// `passes` says which gradients there are, if they are wanted. Throws Error where no step of the
-/// trace has both passes. Linear, apart from sorting.
+/// Finds the layers of each step that has both passes. `passes` provides the gradients, if they are
+/// wanted. Throws Error if no step of the trace has both passes. Linear, apart from sorting.
 RecordedLayers recorded_layers(const Graph& graph, const Timeline& timeline,
                                std::span<const BackwardPass> passes = {});
 
-/// Where stages begin, first 0: in front of the layers that `cuts` names ("6,12,18", counted from
-/// 0), or such that the slowest stage is as fast as can be. Throws Error where there are fewer
-/// layers than stages, or cuts that are no such list.
+/// Returns the first layer of each stage, beginning with 0: the layers that `cuts` names
+/// ("6,12,18", counted from 0) or, if it is empty, layers such that the slowest stage is as fast as
+/// possible. Throws Error if there are fewer layers than stages or `cuts` is no such list.
 std::vector<std::size_t> stage_begins(const RecordedLayers& recorded, std::size_t stages,
                                       const std::string& cuts);
 

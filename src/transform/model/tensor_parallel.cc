@@ -1,4 +1,5 @@
-// One GPU's job whose products several GPUs share (Megatron-LM, Optimus, Tesseract, 3-D).
+// Shares the matrix products of a job recorded on one GPU among several GPUs (Megatron-LM, Optimus,
+// Tesseract, 3-D).
 //
 //     stream   |Q A P|1 2|     ->     |q a p|12|c|       products take their part; a collective
 //                                                        behind each block, which the next waits
@@ -7,8 +8,8 @@
 // A block of a transformer has four linear layers, with h the hidden size and 12 h^2 weights:
 // h -> 3h, h -> h, h -> 4h, 4h -> h. Their inputs are 7, their outputs 9 times the block's.
 //
-// Ignored: that smaller products use a device less well, beyond what BatchWork knows of it, and
-// collectives that overlap with products.
+// Ignored: that smaller products use a device less well, beyond what BatchWork models, and that
+// collectives can overlap with products.
 
 #include <string>
 #include <vector>
@@ -38,11 +39,11 @@ class TensorParallel final : public Transform {
                   "1d: Megatron-LM; 2d: Optimus; 2.5d: Tesseract; 3d: a cube of GPUs");
     fields.integer("depth", depth_, "For 2.5d: layers of a square of GPUs", 1, 65'536);
     fields.flag("sequence_parallel", sequence_parallel_,
-                "For 1d: what lies between the products is divided along the sequence; each "
+                "For 1d: work between the products is divided along the sequence; each "
                 "all-reduce becomes a reduce-scatter and an all-gather");
     network_.describe(fields);
     fields.integer("blocks", blocks_,
-                   "Transformer blocks of the model; 0: as many as the trace tells layers", 0,
+                   "Transformer blocks of the model; 0: the layers that the trace names, or 24", 0,
                    100'000);
     fields.bytes("activation_bytes", activation_,
                  "Output of a block: samples x positions x hidden size x bytes of an element");
@@ -93,7 +94,7 @@ class TensorParallel final : public Transform {
     if (activation_ == Bytes{})
       throw Error(
           "activation_bytes: must be given (samples x positions x hidden size x bytes of an "
-          "element), because the trace does not tell shapes");
+          "element), because the trace does not record shapes");
     if (scheme_ != "1d" && weights_ == Bytes{})
       throw Error("weight_bytes: must be given for " + scheme_ + ", which sends weights too");
     if (scheme_ != "1d" && sequence_parallel_)
@@ -125,8 +126,8 @@ class TensorParallel final : public Transform {
         "products take their part of the time, but not less than the shortest kernel; collectives "
         "do not overlap with them, and the GPUs that share a layer are neighbors on the machine");
     effect.assumptions.emplace_back(
-        "the host launches as many kernels as before, and what was in memory when the recording "
-        "began is parameters and their states");
+        "the host launches as many kernels as before, and memory in use when the recording began "
+        "holds parameters and their states");
     return effect;
   }
 
@@ -140,19 +141,18 @@ class TensorParallel final : public Transform {
 }  // namespace
 
 TransformEntry tensor_parallel_entry() {
-  return {
-      .make = made<TensorParallel>,
-      .assumes =
-          "Several GPUs share the matrix products of every block. Products take their part of "
-          "the time; what lies between them stays whole in 1d, unless sequence_parallel divides "
-          "it, and is divided in the other schemes. Behind each block of each pass come the "
-          "collectives of the scheme (two all-reduces of the activations in 1d), as the "
-          "network's model prices them; the next block waits for them. Parameters, gradients "
-          "and optimizer state are divided, activations except in plain 1d. Sizes must be "
-          "given, because traces do not tell the shapes of a model.",
-      .worth = {.why_not = "how many GPUs share a layer, and the sizes of the model, are yours "
-                           "to say: tensor_parallel:gpus=8,machine=dgx-a100,"
-                           "activation_bytes=64MB"}};
+  return {.make = made<TensorParallel>,
+          .assumes =
+              "Several GPUs share the matrix products of every block. Products take their part of "
+              "the time; work between them stays whole in 1d, unless sequence_parallel divides it, "
+              "and is divided in the other schemes. Behind each block of each pass come the "
+              "collectives of the scheme (two all-reduces of the activations in 1d), as the "
+              "network's model prices them; the next block waits for them. Parameters, gradients "
+              "and optimizer state are divided, activations except in plain 1d. Sizes must be "
+              "given, because traces do not record the shapes of a model.",
+          .worth = {.why_not = "how many GPUs share a layer, and the sizes of the model, are yours "
+                               "to say: tensor_parallel:gpus=8,machine=dgx-a100,"
+                               "activation_bytes=64MB"}};
 }
 
 }  // namespace foretrace

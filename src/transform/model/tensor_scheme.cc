@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// The whole root of that degree, or 0.
+/// Returns the root of this degree if it is a whole number, otherwise 0.
 std::int64_t root(std::int64_t value, int degree) {
   const auto near = std::llround(std::pow(static_cast<double>(value), 1. / degree));
   std::int64_t power = 1;
@@ -34,8 +34,8 @@ TensorScheme::TensorScheme(const std::string& name, std::int64_t devices, std::i
            std::to_string(16 * depth) + " ... for depth " + std::to_string(depth) + ")");
 }
 
-/// SUMMA in 2-D and 2.5-D, so many times: q steps, in each a tile of the inputs along the rows of
-/// the square and a tile of the weights along its columns.
+/// SUMMA in 2-D and 2.5-D, repeated `times` times: q steps, each of which broadcasts a tile of the
+/// inputs along the rows of the square and a tile of the weights along its columns.
 std::vector<SchemeTransfer> TensorScheme::broadcasts(const BlockTensors& block,
                                                      std::int64_t times) const {
   const std::int64_t tiles = side_ * side_;

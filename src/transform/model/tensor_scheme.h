@@ -1,6 +1,7 @@
 #pragma once
 
-// How many devices share the products of a layer, and what they send for it, in four schemes:
+// How devices share the matrix products of a layer, and the collectives that this takes, in four
+// schemes:
 //
 //     1-D    Megatron-LM (Shoeybi et al., 2019): columns, then rows of the weights
 //     2-D    Optimus (Xu et al., 2021): tiles on q x q devices, SUMMA
@@ -18,8 +19,8 @@
 
 namespace foretrace {
 
-/// One collective among `ranks` devices, each `stride` devices behind the one before, so many
-/// times; bytes as nccl-tests counts them.
+/// One collective among `ranks` devices, each `stride` devices behind the one before, repeated
+/// `times` times; bytes as nccl-tests counts them.
 struct SchemeTransfer {
   Operation operation = Operation::all_reduce;
   std::int64_t ranks = 1;
@@ -27,7 +28,7 @@ struct SchemeTransfer {
   std::int64_t times = 1, stride = 1;
 };
 
-/// Sums over the linear layers that a block of the model has.
+/// Sizes summed over the linear layers of a block of the model.
 struct BlockTensors {
   Bytes inputs{}, weights{}, outputs{};
   /// Outputs that 1-D sums over all devices in each pass: one for each pair of linear layers.
@@ -36,13 +37,13 @@ struct BlockTensors {
 
 class TensorScheme {
  public:
-  /// `name` is 1d, 2d, 2.5d or 3d; `depth` counts for 2.5d alone. Throws Error where so many
-  /// devices do not fit the scheme.
+  /// `name` is 1d, 2d, 2.5d or 3d; `depth` matters only for 2.5d. Throws Error if this number of
+  /// devices does not fit the scheme.
   TensorScheme(const std::string& name, std::int64_t devices, std::int64_t depth);
 
   std::vector<SchemeTransfer> forward(const BlockTensors& block) const;
   std::vector<SchemeTransfer> backward(const BlockTensors& block) const;
-  /// Parts that parameters are cut into, and activations.
+  /// The number of parts that parameters, and activations, are divided into.
   std::int64_t parameter_parts() const;
   std::int64_t activation_parts() const;
   bool is_one_dimensional() const { return dimensions_ == "1d"; }
@@ -55,8 +56,9 @@ class TensorScheme {
   std::int64_t side_ = 1;  ///< q
 };
 
-/// The volume of the cost tables: (n-1)/n of a buffer, twice for an all-reduce; of a broadcast n-1
-/// times the tile, though a pipeline passes it on in little more time than once.
+/// Returns the volume as the cost tables count it: (n-1)/n of a buffer, twice that for an
+/// all-reduce, and n-1 times the tile for a broadcast, though a pipelined broadcast takes little
+/// longer than one transfer of the tile.
 double bandwidth_term(const std::vector<SchemeTransfer>& transfers);
 
 }  // namespace foretrace

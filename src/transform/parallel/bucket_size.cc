@@ -1,21 +1,22 @@
-// Other buckets for gradients that are sent already, whether the trace recorded them or a step in
-// front added them:
+// Regroups gradients that the job sends already, recorded in the trace or added by a step in front,
+// into other buckets:
 //
 //     stream   |F4 3 2 1|            stream   |F4 3 2 1|       4: the work that makes the last
 //     network     |aa|bb|      ->    network   |  |cccc|          gradient of the first bucket
 //
 // The buckets of a step are one row of bytes. A new bucket is ready with the work that makes its
-// last byte: for the end of an old bucket what that waited for, and in between the backward work at
-// that share of the time. Its transfer takes what the old ones took for its bytes, times
+// last byte: if it ends with an old bucket, the work that the old one waited for; if it ends within
+// one, the backward work at that share of the time. Its transfer takes what the old ones took for
+// its bytes, times
 //
 //     model(new size) / sum of model(old size) x the share of each that is in it
 //
-// so that buckets that stay as they are keep their time exactly. An end near an old one is that.
+// so that buckets that stay as they are keep their time exactly. A new end near the end of an old
+// bucket moves there. An old collective that ends no new bucket takes no time, and work that waited
+// for it waits for the new bucket that has its last byte.
 //
-//     An old collective that ends no new bucket takes no time, and what waited for it waits for the
-//     new bucket that has its last byte.
-//
-// Ignored: the host's work for more or fewer buckets, and ranks of which only one is there.
+// Ignored: the host's work for more or fewer buckets, and that other ranks may be ready at another
+// time.
 
 #include <algorithm>
 #include <cmath>
@@ -34,17 +35,16 @@
 namespace foretrace {
 namespace {
 
-/// A new bucket ends with an old one where that is not further away, as a share of its size:
+/// A new bucket ends with an old one if the ends are no further apart than this share of its size:
 /// frameworks close a bucket with a whole parameter.
 constexpr double kNear = 0.25;
 
 class BucketSize final : public Transform {
  public:
   void describe(Fields& fields) override {
-    fields.bytes("bucket", bucket_, "Gradients of so many bytes are sent together",
-                 kGradientElement);
+    fields.bytes("bucket", bucket_, "Bytes of gradients that are sent together", kGradientElement);
     fields.bytes("first_bucket", first_bucket_,
-                 "The same for the bucket that is ready first; 0B: as it is now");
+                 "The same for the bucket that is ready first; 0B: unchanged");
     network_.describe(fields);
     describe_sent_gradients(fields, ranks_, where_);
   }
@@ -106,13 +106,13 @@ class BucketSize final : public Transform {
     return std::ranges::equal(row, ends, {}, [](const SentBucket& one) { return one.end; });
   }
 
-  /// One transfer for each new bucket. Returns how many tasks changed.
+  /// Makes one transfer for each new bucket. Returns how many tasks changed.
   template <class Model>
   static std::size_t regroup(Graph& graph, const Timeline& timeline, const SentGradients& row,
                              const std::vector<Bytes>& ends, const Model& model) {
     std::vector<Nanoseconds> durations;
     for (const SentBucket& one : row) durations.push_back(graph.task(one.task).duration);
-    std::vector<TaskId> senders;  // By old bucket: the task that ends its last byte.
+    std::vector<TaskId> senders;  // By old bucket: the task that sends its last byte.
     std::size_t old = 0, waiting = 0;
     Bytes begin{};
     for (const Bytes end : ends) {
@@ -141,8 +141,8 @@ class BucketSize final : public Transform {
     return row.size() + ends.size();
   }
 
-  /// Work that waited for an old bucket waits for `sender` too, work that is in line behind it and
-  /// work that only found the device full aside.
+  /// Makes work that waited for an old bucket wait for `sender` too, except for `sender` itself and
+  /// work that only found the device full. Throws Error if that work starts before `sender`.
   static void wait_instead(Graph& graph, const Timeline& timeline, const SentBucket& old,
                            TaskId sender) {
     std::vector<Dependency> waits;
@@ -180,7 +180,8 @@ class BucketSize final : public Transform {
     return Nanoseconds(std::llround(modelled > 0 ? recorded * now / modelled : recorded));
   }
 
-  /// The backward work that makes the byte in front of `end`, which lies within the old bucket.
+  /// Returns the backward task that makes the byte in front of `end`, which lies within the old
+  /// bucket.
   static TaskId ready_at(const Graph& graph, const Timeline& timeline, const SentGradients& row,
                          std::size_t old, Bytes end) {
     const TaskId last = row[old].ready;

@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-/// On a uniform network, without servers of its own.
+/// Returns the algorithm that "auto" means on a uniform network without servers.
 const char* usual_algorithm(Operation operation) {
   switch (operation) {
     case Operation::all_to_all:
@@ -28,20 +28,20 @@ const char* usual_algorithm(Operation operation) {
 
 void NetworkSettings::describe(Fields& fields) {
   fields.name_or_path("machine", machine,
-                      "The machine that they are part of: a name from `foretrace list machines`, "
-                      "or a file");
+                      "The machine that the GPUs are part of: a name from `foretrace list "
+                      "machines`, or a file");
   fields.bandwidth("bandwidth", bandwidth,
-                   "Instead of a machine: a uniform network, and what each GPU can send and "
-                   "receive on it");
-  fields.optional_time("latency", latency, "Instead of a machine: that of a message", 0ns);
+                   "Instead of a machine: bandwidth at which each GPU sends and receives on a "
+                   "uniform network");
+  fields.optional_time("latency", latency, "Instead of a machine: latency of a message", 0ns);
   fields.text("algorithm", algorithm,
               "How collectives are run: \"auto\" is NCCL's choice, ring on a uniform network; or "
               "a name from `foretrace list collectives`");
   fields.number("slow_link", slow_link,
-                "The share of its bandwidth that one link still has, between nodes or, of one "
-                "node, from a GPU; 1: all links are well",
+                "Share of its bandwidth that one degraded link still has: a link between nodes or, "
+                "within one node, of a GPU; 1: no link is degraded",
                 1e-6, 1);
-  fields.integer("servers", servers, "Hosts that only serve, for parameter_server", 0, 65'536);
+  fields.integer("servers", servers, "For parameter_server: hosts that only serve", 0, 65'536);
 }
 
 bool NetworkSettings::is_given() const {
@@ -65,7 +65,7 @@ Cluster every(const std::string& machine, std::int64_t workers, std::int64_t str
   return cluster;
 }
 
-/// Groups of workers that lie side by side, each on every so many-th device.
+/// Returns how many groups of workers share a node if each group takes every `stride`-th device.
 std::uint32_t groups_on_node(const HostFacts& facts, std::int64_t stride) {
   const std::int64_t devices =
       std::max({1, facts.devices_per_host, facts.devices_per_nvlink_domain});
@@ -120,7 +120,7 @@ MachineCollectives::Run Communicator::run(Operation operation, Bytes bytes) cons
           .call = {.operation = operation, .ranks = workers_, .bytes = bytes}};
 }
 
-/// Rounds are as long as their slowest link takes.
+/// Gives every link the slow link's bandwidth, because a round takes as long as its slowest link.
 LinkCost Communicator::uniform_cost() const {
   return {*settings_.latency, Bandwidth{settings_.bandwidth.bytes_per_second * settings_.slow_link},
           0};

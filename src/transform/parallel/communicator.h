@@ -1,7 +1,7 @@
 #pragma once
 
-// The network between workers that a what-if adds: settings that several transforms share, and what
-// collectives cost on it.
+// The network between workers that a what-if adds: the settings that several transforms share, and
+// the cost of collectives on it.
 
 #include <cstdint>
 #include <map>
@@ -17,7 +17,7 @@
 
 namespace foretrace {
 
-/// The settings. A machine, or else the latency and bandwidth of a uniform network.
+/// The settings of a network: a machine, or else the latency and bandwidth of a uniform network.
 struct NetworkSettings : Described {
   std::string machine, algorithm = "auto";
   Bandwidth bandwidth{};  ///< 0: not given.
@@ -32,29 +32,28 @@ struct NetworkSettings : Described {
   std::string text() const;
 };
 
-/// Prices of collectives among so many workers, one on each device. Not for several threads at
-/// once.
+/// Prices collectives among workers that each take part with one device. Not thread-safe.
 class Communicator {
  public:
-  /// Throws Error where the settings name no network, one without so many devices, or an algorithm
-  /// that cannot serve them.
-  /// `stride`: each worker has so many devices, of which the first takes part; the others do the
-  /// same among themselves, over the same NICs.
+  /// Each worker has `stride` devices, of which the first takes part; the others do the same among
+  /// themselves, over the same NICs. Throws Error if the settings name no network, or one with too
+  /// few devices. Members that price or send also throw it if the algorithm cannot serve the call.
   Communicator(const NetworkSettings& settings, std::int64_t workers, std::int64_t stride = 1);
 
-  /// Bytes as nccl-tests counts them: the whole buffer. 0 for a single worker.
+  /// Returns the time of a collective; 0 for a single worker. `bytes` is the whole buffer, as
+  /// nccl-tests counts it.
   Nanoseconds time(Operation operation, Bytes bytes);
 
-  /// How messages are sent, and on which links: those of an endpoint each at least.
+  /// The messages of a collective, and the paths that packets take between its endpoints.
   SentCollective sent(Operation operation, Bytes bytes) const;
   PacketPaths packet_paths(const Plan& plan) const;
-  /// The closed form of sent(), on the same links.
+  /// Returns the closed-form time of sent() on the same links.
   Nanoseconds on_links(Operation operation, Bytes bytes) const;
 
   std::int64_t workers() const { return workers_; }
   /// "8 GPUs of dgx-a100", "16 GPUs over 12.5 GB/s".
   const std::string& described() const { return described_; }
-  /// A sentence for each fact about the machine that it does not state.
+  /// A sentence for each fact that the machine's description does not state and that is assumed.
   const std::vector<std::string>& assumed() const;
 
  private:
@@ -64,12 +63,12 @@ class Communicator {
 
   NetworkSettings settings_;
   std::uint32_t workers_;
-  std::unique_ptr<MachineCollectives> machine_;  ///< None on a uniform network.
+  std::unique_ptr<MachineCollectives> machine_;  ///< Null on a uniform network.
   std::string described_;
   std::map<std::pair<Operation, std::int64_t>, Nanoseconds> known_;
 };
 
-/// A collective among other ones on the same network.
+/// A collective to send as packets, next to others on the same network.
 struct AskedPackets {
   Operation operation = Operation::all_reduce;
   Bytes bytes{};
@@ -80,24 +79,25 @@ struct AskedPackets {
   double loss = 0, pull_loss = 0, unimportant = 0;
 };
 
-/// The communicators of one network, made when they are first asked for. Not for several threads at
-/// once.
+/// The communicators of one network, created when first asked for. Not thread-safe.
 class Communicators {
  public:
-  /// `apart`: devices that each worker has, as Communicator's `stride`. REQUIRES: the settings
-  /// outlive this.
+  /// Each worker has `apart` devices, like Communicator's `stride`. REQUIRES: `settings` outlives
+  /// this.
   explicit Communicators(const NetworkSettings& settings, std::int64_t apart = 1)
       : settings_(settings), apart_(apart) {}
 
-  /// `stride`: members are so many workers apart. Throws Error as Communicator does.
+  /// Returns the communicator of `ranks` members that are `stride` workers apart. Throws Error as
+  /// Communicator does.
   Communicator& among(std::int64_t ranks, std::int64_t stride = 1);
 
-  /// All of them as packets, which meet: member i of each is at device i. Throws Error where
-  /// settings contradict each other, or where servers serve several numbers of ranks.
+  /// Sends all of `asked` as packets on one network, where they compete; member i of each is at
+  /// device i. Sets `times` of each as run_rounds() does. Throws Error if settings contradict each
+  /// other, or if servers would serve collectives with different numbers of ranks.
   PacketRun as_packets(const std::vector<AskedPackets>& asked, const PacketSettings& settings,
                        std::vector<RoundsTimes>& times);
 
-  /// The assumptions of the smallest communicator; none before one was asked for.
+  /// The assumptions of the smallest communicator; empty before one was asked for.
   std::vector<std::string> assumed() const;
   /// REQUIRES: one was asked for.
   const std::string& described() const { return known_.begin()->second.described(); }

@@ -1,5 +1,5 @@
-// Compressed gradients: fewer bytes in each all-reduce, for kernels that make them fewer and for
-// kernels that restore them.
+// Compresses gradients: each all-reduce sends fewer bytes, at the price of kernels that compress
+// and restore them.
 //
 //     stream   |B2 B1|            stream   |B2 k B1 k|           k: compressing, behind the work
 //     network     |aaaa|aaaa  ->  network      |ad|  |ad|           that makes the last gradient
@@ -10,7 +10,7 @@
 // that differ among ranks (top-k, DGC) are gathered and not summed, so that what a rank receives
 // grows with their number.
 //
-// Ignored: more steps until the loss is as low.
+// Ignored: that training may need more steps to reach the same loss.
 
 #include <algorithm>
 #include <cmath>
@@ -29,15 +29,16 @@
 namespace foretrace {
 namespace {
 
-/// How often the gradient is read or written, each pass as long as its bytes take. Reckoned from
-/// what each method does: casts read 4 bytes and write 2; int8 looks for the greatest value first;
-/// top-k reads four times to find the threshold and keeps what it did not send; DGC keeps a
-/// momentum as well; PowerSGD multiplies by two thin matrices and keeps what it lost.
+/// How often a method reads or writes the gradient to compress and to restore it; each time takes
+/// as long as its bytes. Derived from what each method does: casts read 4 bytes and write 2; int8
+/// looks for the greatest value first; top-k reads four times to find the threshold and keeps what
+/// it did not send; DGC keeps a momentum as well; PowerSGD multiplies by two thin matrices and
+/// keeps what it lost.
 struct Method {
   std::string_view name;
   double compress, restore;
   bool is_gathered;     ///< Ranks send different elements.
-  bool keeps_residual;  ///< As large as the gradient.
+  bool keeps_residual;  ///< It keeps what it did not send, as large as the gradient.
 };
 constexpr Method kMethods[] = {{"fp16", 1.5, 1.5, false, false},
                                {"int8", 2.25, 1.25, false, false},
@@ -96,7 +97,7 @@ class Compress final : public Transform {
     Bytes bytes{}, sent{};
   };
 
-  /// Bytes that are sent of each, before they are gathered.
+  /// Returns the share of the gradient's bytes that each rank sends, before ranks are gathered.
   double kept(const Method& method) const {
     if (method.name == "fp16") return .5;
     if (method.name == "int8") return .25;
@@ -105,7 +106,8 @@ class Compress final : public Transform {
     return ratio_ * kSent / kElement;
   }
 
-  /// A share of the bytes that a rank receives for an all-reduce, 2(n-1)/n of the buffer.
+  /// Returns the bytes that a rank receives, as a share of those for a plain all-reduce, which are
+  /// 2(n-1)/n of the buffer.
   double received_share(const Method& method, std::int32_t ranks) const {
     return method.is_gathered ? kept(method) * ranks / 2 : kept(method);
   }
@@ -123,7 +125,8 @@ class Compress final : public Transform {
     return time_for(scaled(bytes, times), memory);
   }
 
-  /// In front of the transfer, on the stream of the work that it waits for.
+  /// Adds the compressing kernel in front of the transfer, on the stream of the work that the
+  /// transfer waits for. Returns its time.
   static Nanoseconds add_kernel(Graph& graph, const SentBucket& bucket, Nanoseconds time) {
     if (bucket.ready == kNoTask) {
       graph.task(bucket.task).duration += time;

@@ -2,14 +2,14 @@
 //
 //     d (1 + kernels o),   a collective beside kernels likewise   d (1 + collectives o)
 //
-// with d as on an idle device. Shares by default, both measured:
+// where d is the duration without contention. Both default shares are measured:
 //
 //     collectives 0.3    with a synchronization in front, collectives of four servers of four
 //                        RTX 2080 Ti took 22.8 % less (Zhu et al., Daydream, ATC'20, section 6.4)
 //     kernels 0.13       two H100: a backward pass whose 8 GB of gradients were sent meanwhile took
 //                        11 ms longer, of which copies into buckets explain 5 (cs336 course, DDP)
 //
-// Ignored: that it depends on the kernel and on how many channels a collective has.
+// Ignored: that contention depends on the kernel and on how many channels a collective has.
 
 #include "transform/parallel/contention.h"
 
@@ -45,8 +45,8 @@ std::vector<TaskId> kernels_of(const Graph& graph) {
   return kernels;
 }
 
-/// Gives each task its duration when idle, longer by how far the others cover it now. Returns the
-/// time added.
+/// Sets each task to its duration in `idle`, lengthened in proportion to the part of it that
+/// `others` cover. Returns the total time added.
 Nanoseconds lengthen(Graph& graph, const std::vector<TaskId>& tasks,
                      const std::vector<Nanoseconds>& idle, const Timeline& timeline,
                      const CoveredTime& others, double share) {
@@ -118,8 +118,8 @@ class ContentionStep final : public Transform {
     }
     if (added.empty())
       throw Error(
-          "no step in front adds communication, and what was recorded beside communication took "
-          "as long as it takes then; put it behind data_parallel");
+          "no step in front adds communication, and recorded durations already include "
+          "contention; put this step behind data_parallel");
     const Contention found = contend(graph, added, shares_);
     Effect effect;
     effect.changed = found.changed;

@@ -10,22 +10,22 @@
 namespace foretrace {
 
 struct ContentionShares {
-  /// A kernel takes this share longer while a collective runs beside it, and the reverse. Where the
-  /// defaults come from: contention.cc.
+  /// A kernel takes this share longer while a collective runs beside it, and a collective while
+  /// kernels run. contention.cc has the sources of the defaults.
   double kernels = 0.13, collectives = 0.3;
 };
 
 struct Contention {
-  Nanoseconds kernels{0}, collectives{0};  ///< Time added to all of them.
+  Nanoseconds kernels{0}, collectives{0};  ///< Total time added to them.
   std::size_t changed = 0;
   int rounds = 0;
-  double residual = 0;  ///< By how much the whole still changed in the last round, as a share.
+  double residual = 0;  ///< Relative change of the run's length in the last round.
 };
 
-/// Lengthens the tasks in `added`, which are collectives, and the kernels beside them, by how long
-/// they overlap. As that decides when they run, it replays and tries again: at most four times,
-/// and no more once the whole changes by less than 0.1 %. Recorded collectives are left out, as
-/// durations beside them were recorded with them.
+/// Lengthens the collectives in `added`, and the kernels beside them, in proportion to their
+/// overlap. Because durations change the overlap, it replays and repeats this: at most four times,
+/// and only until the length of the run changes by less than 0.1 %. Recorded collectives are left
+/// out, because recorded durations already include contention with them.
 Contention contend(Graph& graph, const std::vector<TaskId>& added, const ContentionShares& shares);
 
 }  // namespace foretrace

@@ -1,5 +1,5 @@
-// One GPU's job on many: each trains on batches of its own, and gradients are summed in buckets
-// while the backward pass goes on (S. Li et al., PyTorch Distributed, VLDB 2020).
+// Runs a job recorded on one GPU on many: each trains on batches of its own, and gradients are
+// summed in buckets while the backward pass goes on (S. Li et al., PyTorch Distributed, VLDB 2020).
 //
 //     stream   |FFFF|B4 B3 c B2 B1 c|CU|       c: gradients into a bucket, C: out of all of them
 //     network            |RRRR|  |RR|          R: all-reduce of a bucket, once its last gradient
@@ -9,7 +9,7 @@
 // first one only `first_bucket`. The all-reduce takes what the network's model says. Copies into
 // and out of buckets read and write each gradient once.
 //
-// Kernels and collectives beside each other take longer: see contention.cc.
+// Kernels and collectives that overlap take longer: see contention.cc.
 //
 // The slowest worker is ready later than a typical one: by E(N) (lateness + lateness_share x time
 // of both passes), where E(N) is the expected greatest of N standard normal numbers. A bucket that
@@ -46,7 +46,7 @@ class DataParallel final : public Transform {
     GradientExchange exchange(graph, timeline, communicator, exchange_, gpus_);
     if (exchange_.copies) exchange.copy_with(memory_rate(graph, context, "copies"));
     for (const BackwardPass& pass : found.passes) exchange.send(pass, Operation::all_reduce);
-    // Buckets that gradients are copied into take as much again.
+    // Buckets take as much memory as the gradients that are copied into them.
     if (exchange_.copies) hold_always(graph, exchange.totals().largest, MemoryUse::gradient);
     Effect effect;
     effect.changed = exchange.changed();

@@ -1,23 +1,23 @@
-// Gradients as packets, of which a bounded share may be lost (DLCP; MLT): the receiver goes on when
-// 1 - p of a tensor is there, switches drop what matters least before queues grow, and packets take
-// all paths, as their order does not matter.
+// Sends gradients as packets, of which a bounded share p may be lost (DLCP; MLT): the receiver goes
+// on when the share 1 - p of a tensor has arrived, switches drop the least important packets before
+// queues grow, and packets take all paths, because their order does not matter.
 //
 //     transfer'  =  transfer  model(packets, transport) / model(before)
 //
 // `model(before)` is the closed form of the same algorithm on the same links, which is what
 // data_parallel and p3 add: a network without loss or queues. For recorded transfers `before` names
 // the transport that they were sent by. Transfers of a step that are ready at the same time meet in
-// one network, unless their lane runs them one after another: see packet_traffic.h. One that
-// nothing but the network orders takes from when it is ready to when it is there, and what
+// one network, unless their lane runs them one after another: see packet_traffic.h. A transfer that
+// only the network orders takes the time from when it is ready to when it has arrived, plus what
 // overlapping kernels add.
 //
 // Importance. By layer: gradients of the front half of the model, which are sent last, tolerate
 // more loss than those of the back (1.1 % against 0.4 % in DLCP's test of one model); all packets
 // of the front half may be dropped early. By magnitude: packets below the median of their tensor.
-// Magnitudes are assumed to be distributed exponentially, as no trace tells them.
+// Magnitudes are assumed to be distributed exponentially, because no trace records them.
 //
-// Ignored: more steps until the loss is as low, unless `more_steps` states them; what other jobs
-// send on the same links.
+// Ignored: that training may need more steps to reach the same loss, unless `more_steps` states
+// them; traffic of other jobs on the same links.
 
 #include <algorithm>
 #include <map>
@@ -38,8 +38,8 @@ namespace {
 
 constexpr const char* kClosedForm = "closed";
 constexpr const char* kNoTraffic =
-    "nothing in the graph crosses a network; put it behind data_parallel, zero or p3, or record a "
-    "job of several ranks";
+    "nothing in the graph crosses a network; put this step behind data_parallel, zero or p3, or "
+    "record a job of several ranks";
 
 /// Exponential magnitudes below the median make up 1/2 - ln(2)/2 of the sum.
 constexpr double kSmallHalf = 0.1534;
@@ -80,7 +80,7 @@ class DropPackets final : public Transform {
     fields.flag("front_first", front_first_,
                 "With bounded behind p3: switches too serve packets of the front layers first");
     describe_ranks(fields, ranks_);
-    fields.object("where", where_, "The collectives to send so");
+    fields.object("where", where_, "The collectives to send as packets");
   }
 
   void check() const override {
@@ -132,7 +132,7 @@ class DropPackets final : public Transform {
     return found;
   }
 
-  /// The front half of the model's bytes is ready last, in each step.
+  /// Marks the gradients of the front half of the model's bytes, which are ready last in each step.
   static void mark_front(const Graph& graph, std::vector<PacketTransfer>& transfers) {
     const Timeline timeline = simulate(graph, {.memory = false});
     std::map<std::int32_t, std::vector<PacketTransfer*>> steps;
@@ -160,8 +160,8 @@ class DropPackets final : public Transform {
     if (one.is_front) one.unimportant = 1;
   }
 
-  /// The network that the settings name, or else that of the step in front, with what the settings
-  /// say of how it is used.
+  /// Returns the network that the settings name or, if they name none, that of the step in front,
+  /// with the algorithm, slow link and servers of the settings.
   NetworkSettings network_behind(const Context& context) const {
     if (network_.is_given() || context.network.empty()) return network_;
     NetworkSettings network;
@@ -215,8 +215,8 @@ class DropPackets final : public Transform {
                                    networks.described());
     if (!run.is_settled)
       effect.notes.add(Severity::warning,
-                       "when transfers are ready still changed with how long they take after four "
-                       "rounds; the last one counts");
+                       "the times at which transfers are ready still changed after four rounds; "
+                       "the last round counts");
     describe_assumptions(run.meet > 0, effect);
   }
 
@@ -225,13 +225,13 @@ class DropPackets final : public Transform {
         "switches have " + to_text(packets_.buffer) +
         " of memory; connections are open and begin with a full window; acknowledgements are not "
         "lost; " +
-        std::string(meet ? "transfers of a step meet, as they are ready"
+        std::string(meet ? "transfers of a step share the network from when they are ready"
                          : "each transfer has the network to itself"));
     if (packets_.transport != "bounded") return;
     effect.assumptions.push_back(
         "up to " + to_share(std::max(loss_now(), front_loss_.value_or(0)), 2) +
         " of gradients may be missing: models tolerated 0.6 to 3.5 % with the same epochs and "
-        "accuracy (DLCP, MLT), and nobody knows which of them yours is like");
+        "accuracy (DLCP, MLT), and it is unknown which of them your model is like");
     effect.assumptions.push_back(
         "unimportant packets, half of them by magnitude (assumed exponential) and all of the front "
         "half of the model, are dropped in queues above " +

@@ -20,7 +20,7 @@ constexpr double kLatenessShare = 0.012;
 WorkerSettings::WorkerSettings() : lateness(kLateness), lateness_share(kLatenessShare) {}
 
 void ExchangeSettings::describe(Fields& fields) {
-  fields.bytes("bucket", bucket, "Gradients of so many bytes are sent together", kGradientElement);
+  fields.bytes("bucket", bucket, "Bytes of gradients that are sent together", kGradientElement);
   fields.bytes("first_bucket", first_bucket,
                "The same for the bucket that is ready first; at most `bucket`", kGradientElement);
   fields.flag("overlap", overlap, "Buckets are sent while the backward pass goes on, not after it");
@@ -153,7 +153,7 @@ TaskId GradientExchange::send_unit(const BackwardPass& pass, const char* lane, B
   return replicated(pass, last_unit_, bytes);
 }
 
-/// The part of a worker summed over the copies.
+/// Sums the worker's part of a bucket over the copies, if there are any. Returns the last transfer.
 TaskId GradientExchange::replicated(const BackwardPass& pass, TaskId sent, Bytes bytes) {
   if (among_ == nullptr) return sent;
   const TaskId summed = transfer(pass, "among copies", "all_reduce of a part",
@@ -170,7 +170,8 @@ void GradientExchange::count_step(const BackwardPass& pass, const Lateness& late
   totals_.largest = std::max(totals_.largest, total_bytes(pass));
 }
 
-/// The first reader of gradients, or the copy out of buckets in front of it.
+/// Returns the first reader of gradients or, if gradients are copied, the copy out of buckets that
+/// it adds in front.
 TaskId GradientExchange::copied_back(const BackwardPass& pass) {
   const Bytes bytes = total_bytes(pass);
   const Nanoseconds time = copy_time(bytes);

@@ -1,12 +1,11 @@
 #pragma once
 
-// Gradients of a job on one GPU, exchanged with other workers bucket by bucket while the backward
-// pass goes on: what data_parallel, zero and p3 share.
+// Exchanges the gradients of a job on one GPU with other workers, bucket by bucket, while the
+// backward pass goes on: the common part of data_parallel, zero and p3.
 //
 //     stream   |FFFF|B4 B3 c B2 B1 c|CU|       c: gradients into a bucket, C: out of all of them
 //     network            |RRRR|  |RR|          R: all-reduce or reduce-scatter of a bucket, once
-//     its
-//                                                 last gradient is ready; the update waits
+//                                                 its last gradient is ready; the update waits
 
 #include <string>
 #include <vector>
@@ -40,8 +39,8 @@ struct ExchangeSettings {
   void describe(Fields& fields);
 };
 
-/// How much later than a typical worker the slowest is ready, in the passes of a step: half way
-/// through them by half of it.
+/// How much later than a typical worker the slowest one is ready. The lateness grows evenly over
+/// the passes of a step: half way through them it is half of most().
 class Lateness {
  public:
   Lateness(const BackwardPass& pass, const Timeline& timeline, const WorkerSettings& settings,
@@ -59,28 +58,30 @@ class GradientExchange {
   struct Totals {
     std::size_t buckets = 0;
     Nanoseconds transfer{0}, copies{0}, late{0};
-    Bytes largest{};  ///< Gradients of one step.
+    Bytes largest{};  ///< Gradients of the step with the most.
     std::vector<TaskId> sent = {};
   };
 
-  /// `timeline` is that of the graph before any exchange. Everything outlives this.
+  /// REQUIRES: `timeline` is of the graph before any exchange, and all references outlive this.
   GradientExchange(Graph& graph, const Timeline& timeline, Communicator& communicator,
                    const ExchangeSettings& settings, std::int64_t workers);
-  /// Without this nothing is copied into and out of buckets.
+  /// Makes send() copy gradients into and out of buckets, at this bandwidth of memory. Nothing is
+  /// copied without it.
   void copy_with(Bandwidth memory) { memory_ = memory; }
 
-  /// Each bucket is then summed over copies of the workers too, of its bytes one part of `parts`.
+  /// Makes each bucket be summed over copies of the workers too: an all-reduce in `among` of one
+  /// part in `parts` of its bytes.
   void replicate_with(Communicator& among, std::int64_t parts) { among_ = &among, parts_ = parts; }
 
-  /// Sends the gradients of a step; its update waits for them. Returns the last transfer, which is
-  /// none where there are no gradients.
+  /// Sends the gradients of a step; its update waits for them. Returns the last transfer, or
+  /// kNoTask if there are no gradients.
   TaskId send(const BackwardPass& pass, Operation operation);
-  /// Appends a transfer of a step to a lane, and counts it.
+  /// Appends a transfer of a step to the lane of this name, and counts it.
   TaskId transfer(const BackwardPass& pass, const char* lane, const std::string& name,
                   Operation operation, Bytes bytes, Communicator& by);
 
-  /// Sends gradients that lie beside each other, and need no bucket. Returns the last transfer;
-  /// last_unit() is the one that waits for the gradients.
+  /// Sends gradients that are contiguous in memory and need no bucket. Returns the last transfer;
+  /// last_unit() is the transfer that must wait for the gradients.
   TaskId send_unit(const BackwardPass& pass, const char* lane, Bytes bytes);
   TaskId last_unit() const { return last_unit_; }
   /// Counts a step whose gradients send_unit() has sent.

@@ -9,8 +9,8 @@
 namespace foretrace {
 namespace {
 
-/// Forward work of a micro-batch, at least, as a share of that of its step. Chosen; DDP jobs
-/// rarely accumulate more than 16.
+/// Least forward work of a micro-batch, as a share of the forward work of its step. Chosen; DDP
+/// jobs rarely accumulate more than 16.
 constexpr double kLeastMicroBatch = 0.03;
 
 class GradientFinder {
@@ -24,7 +24,7 @@ class GradientFinder {
     for (auto& [step, pass] : passes_) found.passes.push_back(std::move(pass));
     if (found.passes.empty())
       throw Error(
-          "no backward pass: the trace does not say which work is of it (record with "
+          "no backward pass: the trace does not say which work belongs to it (record with "
           "record_function ranges or with shapes and modules)");
     if (given == Bytes{}) found.are_recorded = add_recorded(found.passes);
     if (!found.are_recorded) {
@@ -60,7 +60,8 @@ class GradientFinder {
           work_[step].begin(), work_[step].end(),
           [&](TaskId a, TaskId b) { return std::pair(start(a), a) < std::pair(start(b), b); });
     }
-    // Work behind the pass on its own stream reads what it made; on others only updates do.
+    // On the stream of the pass, the work behind it may read gradients; on other streams only
+    // updates may.
     for (auto& [step, pass] : passes_) {
       if (const TaskId next = next_work(pass.last); next != kNoTask) pass.readers.push_back(next);
     }
@@ -93,7 +94,7 @@ class GradientFinder {
     return task;
   }
 
-  /// Whether every pass has gradients of its own in the trace.
+  /// Adds the gradients that the trace shows. Returns whether every pass has some.
   bool add_recorded(std::vector<BackwardPass>& passes) const {
     std::map<std::pair<std::int32_t, std::uint32_t>, TaskId> writers;  // By step and block.
     const auto written = [&](std::uint32_t block, TaskId by) {
@@ -127,8 +128,8 @@ class GradientFinder {
     return all;
   }
 
-  /// The backward work of a step, in order; of several micro-batches that of the last, in which
-  /// gradients are complete.
+  /// Returns the backward work of a step, in order. If there are several micro-batches, returns
+  /// that of the last, in which gradients become complete.
   std::vector<TaskId> last_backward(std::int32_t step) {
     std::vector<TaskId>& work = work_[step];
     std::sort(work.begin(), work.end(),
@@ -143,7 +144,7 @@ class GradientFinder {
         since += task.duration;
         continue;
       }
-      // Less is no micro-batch, but a metric or a piece that the trace puts there.
+      // Less forward work is no micro-batch, but a metric or a piece that the trace puts there.
       if (ratio(since, forward) > kLeastMicroBatch) backward.clear();
       since = 0ns;
       backward.push_back(id);
@@ -196,7 +197,8 @@ void refuse_communication(const Graph& graph) {
     const TaskId id{i};
     const Task& task = graph.task(id);
     if (graph.removed(id) || task.kind != TaskKind::collective) continue;
-    // A step in front may have put it between the kernels of the passes, as tensor_parallel does.
+    // A step in front may have put the collective between kernels of the passes, as tensor_parallel
+    // does.
     if (task.record == Task{}.record && runs_kernels(graph, graph.lane_of(id))) continue;
     throw Error("the recorded job has communicated already (" + std::string(graph.name(id)) +
                 "); give the trace of a job on one GPU, or remove its communication first: "

@@ -1,7 +1,7 @@
 #pragma once
 
-// The gradients that a backward pass makes: how large each is, when it is ready, and who reads them
-// all.
+// The gradients that a backward pass makes: how large each is, when it is ready, and which tasks
+// read them.
 //
 //     stream   |FFFF|B3 B2 B1|U        gradient 3 is ready first; U, the update, reads all
 
@@ -24,23 +24,24 @@ struct Gradient {
 struct BackwardPass {
   std::int32_t step = -1;
   TaskId first = kNoTask;           ///< The device task of either pass that starts first.
-  TaskId last = kNoTask;            ///< The device task of it that ends last.
-  std::vector<TaskId> readers;      ///< The first device tasks behind it that may read gradients.
+  TaskId last = kNoTask;            ///< The device task of the backward pass that ends last.
+  std::vector<TaskId> readers;      ///< First device tasks behind the pass that may read gradients.
   std::vector<Gradient> gradients;  ///< In the order in which they are ready.
 };
 
 struct Gradients {
   std::vector<BackwardPass> passes;  ///< In order of time.
-  /// The sizes and writers are those of the trace. Otherwise the bytes are spread over the kernels
-  /// of the pass in proportion to their time.
+  /// Whether the sizes and writers are those of the trace. Otherwise the bytes are spread over the
+  /// kernels of the pass in proportion to their time.
   bool are_recorded = false;
 };
 
-/// `given` is the size of all gradients together, 0 to take it from the trace. Throws Error where
-/// the trace tells no backward pass, or no sizes and none is given. Linear, apart from sorting.
+/// `given` is the size of all gradients together, 0 to take it from the trace. Throws Error if the
+/// trace shows no backward pass, or if it shows no sizes and `given` is 0. Linear, apart from
+/// sorting.
 Gradients find_gradients(const Graph& graph, const Timeline& timeline, Bytes given);
 
-/// Throws Error where the job communicates as recorded, or sends gradients already.
+/// Throws Error if the recorded job communicates, or if a step in front has made it send gradients.
 void refuse_communication(const Graph& graph);
 
 Bytes total_bytes(const BackwardPass& pass);

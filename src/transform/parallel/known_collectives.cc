@@ -8,7 +8,7 @@ namespace foretrace {
 void KnownCollectives::require() const {
   if (all.empty())
     throw Error(
-        "no collective of the trace tells its operation, size and number of ranks; record with "
+        "no collective of the trace has a known operation, size and number of ranks; record with "
         "record_shapes=True, or give \"ranks\"");
 }
 
@@ -19,9 +19,10 @@ void KnownCollectives::note_unknown(Effect& effect) const {
 }
 
 void describe_ranks(Fields& fields, std::int64_t& ranks) {
-  fields.integer("ranks", ranks,
-                 "Ranks of a collective that does not tell how many it has; 0: it is left alone", 0,
-                 1'000'000);
+  fields.integer(
+      "ranks", ranks,
+      "Ranks of a collective whose number of ranks is not recorded; 0: it keeps its time", 0,
+      1'000'000);
 }
 
 KnownCollectives known_collectives(const Graph& graph, const Selector& where, std::int64_t ranks) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The collectives of a graph that a model can price: those of which operation, bytes and number of
-// ranks are known, as the trace has them or as a step in front has added them.
+// The collectives of a graph that a model can price, because their operation, bytes and number of
+// ranks are known. The trace recorded them, or a step in front added them.
 
 #include <cstdint>
 #include <vector>
@@ -22,16 +22,17 @@ struct KnownCollective {
 };
 
 struct KnownCollectives {
-  std::vector<KnownCollective> all;  ///< Those among several ranks.
+  std::vector<KnownCollective> all;  ///< Collectives among several ranks.
   std::size_t unknown = 0;           ///< How many lack an operation, a size or ranks.
 
-  /// Throws Error where none is known.
+  /// Throws Error if none is known.
   void require() const;
   /// Adds a warning that unknown ones keep their time.
   void note_unknown(Effect& effect) const;
 };
 
-/// The setting `ranks`, for collectives that do not tell how many they have; 0: they are unknown.
+/// Describes the setting `ranks`, for collectives whose number of ranks is not recorded; 0: it is
+/// unknown.
 void describe_ranks(Fields& fields, std::int64_t& ranks);
 KnownCollectives known_collectives(const Graph& graph, const Selector& where, std::int64_t ranks);
 

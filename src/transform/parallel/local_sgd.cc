@@ -1,11 +1,12 @@
-// Workers that train alone for several steps and then average their parameters (S. Stich, Local
-// SGD, ICLR 2019). Every step takes its part of an average:
+// Workers train alone for several steps and then average their parameters (S. Stich, Local SGD,
+// ICLR 2019). Every step takes its part of an average:
 //
 //     network  |aa|bb|cc|   ->   |      dd|      d: all of a, b and c together, divided by the
-//     steps
+//                                                   number of steps
 //
 // The average is taken behind the update of one step in `every`, and nothing hides it. A replay has
-// few steps, so each gets that share of it in front of its update, which takes as long.
+// few steps, so each step gets its share of the average, in front of its update, which takes as
+// long.
 
 #include <vector>
 
@@ -23,7 +24,8 @@ namespace {
 class LocalSgd final : public Transform {
  public:
   void describe(Fields& fields) override {
-    fields.integer("every", every_, "Parameters are averaged once in so many steps", 1, 1'000'000);
+    fields.integer("every", every_, "Parameters are averaged once in this many steps", 1,
+                   1'000'000);
     network_.describe(fields);
     describe_sent_gradients(fields, ranks_, where_);
   }
@@ -63,7 +65,7 @@ class LocalSgd final : public Transform {
   }
 
  private:
-  /// One transfer of all buckets together against one for each.
+  /// Returns the time of one transfer of all buckets together, relative to one transfer for each.
   static double merged_share(const SentGradients& row, Communicator& network) {
     Nanoseconds apart{0};
     for (const SentBucket& bucket : row) apart += network.time(bucket.operation, bucket.bytes);

@@ -8,8 +8,8 @@
 
 namespace foretrace {
 
-/// How fast the device reads and writes its memory: of the machine that is asked for, or else of
-/// the recorded device. Throws Error where it is not known; `wanted_for` begins the message.
+/// Returns the memory bandwidth of the device in `context` or, if there is none, of the recorded
+/// device. Throws Error if that is unknown; the message begins with `wanted_for`.
 Bandwidth memory_rate(const Graph& graph, const Context& context, const std::string& wanted_for);
 
 }  // namespace foretrace

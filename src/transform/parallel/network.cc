@@ -1,12 +1,12 @@
-// The same communication on another network. A recorded collective is scaled by
+// Runs the same communication on another network. A recorded collective is scaled by
 //
 //     model(network after) / model(network before)
 //
 // so that an error that the model makes on both cancels. Both take the collective's own operation,
 // bytes and number of ranks, as the trace has them or as given.
 //
-// Ignored: collectives of which the trace does not tell the size (counted), and that ranks which
-// arrive late keep others waiting as long as before: with one rank alone the wait is scaled too.
+// Ignored: collectives of unknown size (counted), and that ranks which arrive late keep others
+// waiting as long as before: if the graph has a single rank, its wait is scaled too.
 
 #include <optional>
 #include <utility>
@@ -26,7 +26,7 @@ class NetworkStep final : public Transform {
  public:
   void describe(Fields& fields) override {
     to_.describe(fields);
-    fields.object("from", from_, "The network of the recording, in the same words");
+    fields.object("from", from_, "The network of the recording, in the same settings");
     describe_ranks(fields, ranks_);
     fields.object("where", where_, "The collectives to change; all by default");
   }

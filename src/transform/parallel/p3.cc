@@ -1,8 +1,8 @@
-// Gradients in the order in which the next step needs them (A. Jayarajan et al., Priority-based
-// Parameter Propagation, MLSys 2019; ByteScheduler, SOSP 2019):
+// Sends gradients in the order in which the next step needs them (A. Jayarajan et al.,
+// Priority-based Parameter Propagation, MLSys 2019; ByteScheduler, SOSP 2019):
 //
-//     stream  |B3 B2 B1|F1..F2 F3|    F1 begins once gradient 1 is there, not once all are
-//     network |  333221133|           a slice of 3 is as long as gradients 2 and 1 have to wait
+//     stream  |B3 B2 B1|F1..F2 F3|    F1 begins once gradient 1 has arrived, not once all have
+//     network |  333221133|           gradients 2 and 1 wait for one slice of 3 at most
 //
 // Each gradient is cut into slices. The network sends a slice of the front layers first, and the
 // forward pass of a layer waits for its own gradient alone. Servers update the parameters: the
@@ -44,7 +44,7 @@ class PriorityPropagation final : public Transform {
   void describe(Fields& fields) override {
     fields.integer("gpus", gpus_, "Workers in all, each on a GPU of its own", 2, 1'000'000);
     network_.describe(fields);
-    fields.bytes("slice", slice_, "Gradients are cut into slices of so many bytes",
+    fields.bytes("slice", slice_, "Size of the slices that gradients are cut into",
                  kGradientElement);
     fields.flag("priority", priority_,
                 "Slices of the front layers are sent first; otherwise in the order in which they "
@@ -110,7 +110,7 @@ class PriorityPropagation final : public Transform {
     return passes;
   }
 
-  /// The first forward task that needs the parameter of a gradient.
+  /// Returns the first forward task that needs the parameter of a gradient.
   static TaskId reader_of(const Gradient& gradient, const BackwardPass& pass,
                           const ForwardPass& next, const Graph& graph, const Timeline& timeline) {
     const std::int32_t layer = graph.task(gradient.ready).layer;
@@ -131,8 +131,9 @@ class PriorityPropagation final : public Transform {
     const Lateness& late;
   };
 
-  /// Slices follow each other, so that a gradient takes its part of the time of all of them. Only
-  /// its last slice is waited for as long as a slice takes alone.
+  /// Adds the transfer of a gradient. Slices follow each other, so that a gradient takes its part
+  /// of the time of all of them; only the wait for its last slice lasts as long as a slice takes
+  /// alone.
   TaskId send(Graph& graph, const Traffic& traffic, const Gradient& gradient, TaskId needed,
               Forwards::const_iterator next) const {
     const BackwardPass& pass = traffic.pass;
@@ -200,8 +201,8 @@ class PriorityPropagation final : public Transform {
                       {"lateness_per_step", lateness / steps}};
     effect.assumptions = communicator.assumed();
     effect.assumptions.emplace_back(
-        "slices follow each other without gaps, and a more urgent one waits for the slice under "
-        "way at most; workers are late as published runs were");
+        "slices follow each other without gaps, and a more urgent one waits at most for the slice "
+        "under way; workers are late as published runs were");
   }
 
   std::int64_t gpus_ = 8;

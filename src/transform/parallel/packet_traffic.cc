@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMostSendings = 4;
 constexpr Nanoseconds kUnmoved = 1us;
-constexpr Bandwidth kNoLimit{1e18};  ///< The network says how long transfers take.
+constexpr Bandwidth kNoLimit{1e18};  ///< The network decides how long transfers take.
 constexpr char kWhenReady = 1, kByPriority = 2;
 
 AskedPackets asked_of(const PacketTransfer& one) {
@@ -62,7 +62,8 @@ PacketTraffic::Totals PacketTraffic::send(const std::vector<PacketTransfer>& tra
   return totals;
 }
 
-/// Lanes with nothing but transfers lose their order, where it is only that of the lane.
+/// Makes lanes with nothing but transfers shared if they have priorities or, with `when_ready`, if
+/// only the lane orders them.
 void PacketTraffic::loosen(const std::vector<PacketTransfer>& transfers, bool when_ready) {
   is_loose_.assign(graph_.lane_count(), 0);
   std::set<TaskId> chosen;
@@ -85,7 +86,8 @@ void PacketTraffic::loosen(const std::vector<PacketTransfer>& transfers, bool wh
   }
 }
 
-/// Work that waited for a transfer waited for those in front of it too.
+/// Makes work that waits for a transfer wait for the transfers of the step in front of it too,
+/// because the lane no longer orders them.
 void PacketTraffic::wait_for_all(LaneId lane) {
   std::vector<Dependency> added;
   std::vector<TaskId> front;
@@ -113,7 +115,8 @@ bool PacketTraffic::may_meet(const Step& step) const {
           }));
 }
 
-/// The most urgent bytes of a lane with priorities go to queue 0.
+/// Assigns the transfers of a step to queues: the most urgent bytes of lanes with priorities go to
+/// queue 0.
 void PacketTraffic::queue_up(Step& step) const {
   std::map<LaneId, std::size_t> last;
   std::vector<std::size_t> urgent;
@@ -181,7 +184,8 @@ Timeline PacketTraffic::send_together(std::vector<Step>& steps, Totals& totals) 
   }
 }
 
-/// Whether transfers are ready at other times than they were sent at, which it takes over.
+/// Whether transfers are ready at other times than they were sent at; if so, the next sending uses
+/// the new times.
 bool PacketTraffic::moves(Step& step, const Timeline& timeline) const {
   std::vector<Nanoseconds> at;
   for (std::size_t i = 0; i < step.transfers.size(); ++i) at.push_back(ready(step, i, timeline));
@@ -210,7 +214,7 @@ Nanoseconds PacketTraffic::ready(const Step& step, std::size_t which,
   return std::max(at, timeline.finish[index(front)]);
 }
 
-/// Losses at random differ from step to step.
+/// Sends the transfers of a step and sets their durations. Random losses differ from step to step.
 void PacketTraffic::run(Step& step, std::int64_t number) {
   PacketSettings settings = after_;
   settings.seed += number;
@@ -234,7 +238,8 @@ void PacketTraffic::run(Step& step, std::int64_t number) {
   }
 }
 
-/// Slices of a lane with priorities follow each other, so that each takes its part of them all.
+/// Returns the closed-form time of a transfer. Slices of a lane with priorities follow each other,
+/// so that each transfer takes its part of the time of all of them.
 Nanoseconds PacketTraffic::closed(const Step& step, std::size_t which) {
   const PacketTransfer& one = *step.transfers[which];
   Communicator& network = networks_.among(one.ranks);

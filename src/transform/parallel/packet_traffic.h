@@ -1,18 +1,20 @@
 #pragma once
 
-// The transfers of a job as packets, and how long each of them then takes. Transfers of one step
-// that may be under way at the same time meet in one network:
+// Sends the transfers of a job as packets, to find how long each of them takes. Transfers of one
+// step that may be under way at the same time meet in one network:
 //
 //     backward   |B4 B3 B2 B1|
 //     transfers     |44444444|         each from when it is ready; where they share links, packets
 //                      |333333|        of the most urgent one go first
 //                         |2222|
 //
-// The times at which they are ready come from a replay. As those may change with how long transfers
-// take, it replays and sends again: at most four times, and no more once none moves by 1 us.
+// A replay gives the times at which transfers are ready. Because these may change with how long
+// transfers take, it replays and sends again: at most four times, and only until no transfer moves
+// by more than 1 us.
 //
 // Transfers of a lane begin one after another, unless the lane has priorities, or `when_ready` says
-// that nothing but the network orders them. Such a lane is then shared by what is under way.
+// that nothing but the network orders them. Such a lane becomes shared, so that its transfers
+// overlap.
 
 #include <map>
 #include <tuple>
@@ -32,17 +34,19 @@ struct PacketTransfer : KnownCollective {
 
 class PacketTraffic {
  public:
-  /// `before`: how the graph's transfers are sent; none: as the closed form has it. Everything
-  /// outlives this.
+  /// `before` says how the transfers in the graph were sent; nullptr: as the closed form has it.
+  /// REQUIRES: all references outlive this.
   PacketTraffic(Graph& graph, Communicators& networks, const PacketSettings& after,
                 const PacketSettings* before)
       : graph_(graph), networks_(networks), after_(after), before_(before) {}
 
   struct Totals {
-    Nanoseconds before{0}, after{0};  ///< With a transfer under way, or waiting for its lane.
+    /// Sums of the transfers' durations. In `after`, transfers that meet count only the time during
+    /// which any of them runs.
+    Nanoseconds before{0}, after{0};
     PacketCounts counts;
-    Bytes gradients{};     ///< Sum over their messages.
-    PacketRun largest;     ///< Of those that were sent together or by themselves.
+    Bytes gradients{};     ///< Bytes of all messages of gradients.
+    PacketRun largest;     ///< The run, of transfers alone or together, that moved the most bytes.
     std::size_t meet = 0;  ///< Transfers that meet others.
     bool is_settled = true;
   };
@@ -58,7 +62,7 @@ class PacketTraffic {
   /// The transfers of a step, in the order of their lanes.
   struct Step {
     std::vector<const PacketTransfer*> transfers;
-    std::vector<Nanoseconds> durations;  ///< As they were.
+    std::vector<Nanoseconds> durations;  ///< Before packets were sent.
     std::vector<AskedPackets> asked;
     std::vector<Nanoseconds> before;
     std::vector<RoundsTimes> times;
@@ -82,7 +86,7 @@ class PacketTraffic {
   Communicators& networks_;
   const PacketSettings& after_;
   const PacketSettings* before_;
-  std::vector<char> is_loose_;  ///< By lane: 1 nothing orders its tasks, 2 they had priorities.
+  std::vector<char> is_loose_;  ///< By lane: 1 made shared, 2 with priorities before, else 0.
   std::map<std::tuple<std::int32_t, Operation, std::int64_t, bool, bool>, Alone> known_;
 };
 

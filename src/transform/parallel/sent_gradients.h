@@ -17,8 +17,8 @@ namespace foretrace {
 struct SentBucket {
   TaskId task = kNoTask;
   Bytes bytes{};
-  Bytes end{};             ///< Within the bytes of the step, from the first bucket on.
-  TaskId ready = kNoTask;  ///< The device work that it waits for; of several the last.
+  Bytes end{};             ///< End of the bucket in the bytes of the step, in sending order.
+  TaskId ready = kNoTask;  ///< The device task that it waits for; if several, the last to end.
   Operation operation = Operation::all_reduce;
   std::int32_t ranks = 0;
 };
@@ -26,12 +26,12 @@ struct SentBucket {
 /// The buckets of one step and process group, in the order in which they are sent.
 using SentGradients = std::vector<SentBucket>;
 
-/// The settings that choose them.
+/// Describes the settings that choose the all-reduces.
 void describe_sent_gradients(Fields& fields, std::int64_t& ranks, Selector& where);
 
-/// Never empty. `ranks` is for collectives that do not tell how many they have. All-reduces of the
-/// forward pass, and those whose size or ranks are unknown, are left out. Throws Error where none
-/// is left.
+/// Returns the buckets of each step and process group; never empty. `ranks` is for collectives
+/// whose number of ranks is not recorded. All-reduces of the forward pass, and all-reduces of
+/// unknown size or ranks, are left out. Throws Error if none is left.
 std::vector<SentGradients> sent_gradients(const Graph& graph, const Timeline& timeline,
                                           const Selector& where, std::int64_t ranks);
 

@@ -28,7 +28,7 @@ class Sharding {
       among_.emplace(settings.network, copies, settings.divided_by() * context.gpus_per_worker);
       exchange_.replicate_with(*among_, settings.divided_by());
     }
-    // Stage 3 has no buckets: a unit's gradients lie beside each other.
+    // Stage 3 has no buckets: the gradients of a unit are contiguous in memory.
     if (settings.exchange.copies && settings.stage < 3)
       exchange_.copy_with(memory_rate(graph, context, "copies"));
   }
@@ -39,7 +39,7 @@ class Sharding {
     const bool has_parameters = parameters > Bytes{};
     if (!has_parameters) parameters = gradients_;
     shorten_updates();
-    TaskId updated = kNoTask;  // Parameters of the step in front are there.
+    TaskId updated = kNoTask;  // The first step finds its parameters in place.
     for (const BackwardPass& pass : found_.passes) {
       if (settings_.stage < 3)
         add_gather_behind(pass, parameters);
@@ -57,14 +57,14 @@ class Sharding {
   Nanoseconds start(TaskId task) const { return timeline_.start[index(task)]; }
   Nanoseconds finish(TaskId task) const { return timeline_.finish[index(task)]; }
 
-  /// Gradients of each unit in a step.
+  /// Returns the bytes of gradients of each unit in a step.
   std::vector<Bytes> gradients_of(const BackwardPass& pass) const {
     std::vector<Bytes> bytes(units_.steps.at(pass.step).backward.size());
     for (const Gradient& one : pass.gradients) bytes[units_.unit.at(one.ready)] += one.bytes;
     return bytes;
   }
 
-  /// Only device work: the host still launches as many kernels.
+  /// Shortens only device work: the host still launches as many kernels.
   void shorten_updates() {
     const double share = 1 / static_cast<double>(settings_.divided_by());
     for (std::uint32_t i = 0; i < graph_.task_count(); ++i) {
@@ -101,8 +101,9 @@ class Sharding {
     }
   }
 
-  /// Gathers of one pass. `order`: its units in order of time. The first ones may begin with
-  /// `begins`, once `ready` has finished.
+  /// Adds the all-gathers of one pass, in the order in which its units run. The first `prefetch` of
+  /// them may start with `begins`, once `ready` has finished; each later one starts with the unit
+  /// `prefetch` places in front of its own.
   void gather(const BackwardPass& pass, const std::vector<UnitWork>& units,
               const std::vector<Bytes>& bytes, TaskId begins, TaskId ready) {
     std::vector<std::size_t> order;
@@ -204,8 +205,8 @@ void ShardedTraffic::describe(Fields& fields) {
                  "the same (hybrid sharding); 0: all of them",
                  0, 1'000'000);
   fields.integer("units", units,
-                 "For stage 3: units that are gathered one by one; 0: the recorded layers", 0,
-                 100'000);
+                 "For stage 3: units that are gathered one by one; 0: the recorded layers, or 24",
+                 0, 100'000);
   fields.integer("prefetch", prefetch,
                  "For stage 3: units that are gathered ahead of the one that runs", 1, 1000);
   fields.flag("reshard", reshard,

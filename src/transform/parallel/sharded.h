@@ -32,9 +32,9 @@ struct ShardedTraffic {
   std::int64_t divided_by() const { return shard == 0 ? workers : shard; }
 };
 
-/// Adds the traffic, and shortens the update; says so in an effect. Bytes of 0 are taken from the
-/// trace, parameters from gradients. Throws Error where the job communicates already, and as
-/// find_gradients() and Communicator do.
+/// Adds the traffic and shortens the update; returns the effect. If `gradients` is 0, their size is
+/// taken from the trace; if `parameters` is 0, they are as large as the gradients. Throws Error if
+/// the job communicates already, and as find_gradients() and Communicator do.
 Effect add_sharded_traffic(Graph& graph, const Context& context, const ShardedTraffic& settings,
                            Bytes parameters, Bytes gradients);
 

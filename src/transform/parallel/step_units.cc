@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-/// As many as the models at hand have layers. Chosen.
+/// Units if the trace names no layers. Chosen: the models at hand have as many layers.
 constexpr std::size_t kUnits = 24;
 
 class Division {
@@ -55,7 +55,7 @@ class Division {
   }
 
   void by_layers(const std::vector<TaskId>& tasks, StepUnits& into) {
-    std::size_t unit = 0;  // Work of no layer belongs to the one in front.
+    std::size_t unit = 0;  // Work without a layer belongs to the layer in front.
     for (const TaskId id : tasks) {
       const auto layer = layers_.find(graph_.task(id).layer);
       if (layer != layers_.end())

@@ -14,10 +14,10 @@
 
 namespace foretrace {
 
-/// The tasks of a unit in one pass, in order of time; none where `tasks` is empty.
+/// The tasks of a unit in one pass, in order of time; empty if the pass has no work for the unit.
 struct UnitWork {
   std::vector<TaskId> tasks;
-  TaskId last = kNoTask;  ///< The one that ends last.
+  TaskId last = kNoTask;  ///< The task that ends last.
   TaskId first() const { return tasks.empty() ? kNoTask : tasks.front(); }
 };
 
@@ -29,11 +29,11 @@ struct StepUnits {
 
 struct UnitsOfSteps {
   std::map<std::int32_t, StepUnits> steps;
-  std::map<TaskId, std::size_t> unit;  ///< Of each task of a pass.
+  std::map<TaskId, std::size_t> unit;  ///< The unit of each task of a pass.
 };
 
-/// As many units as given, of equal time in each pass; 0: the recorded layers, or 24 units where
-/// the trace tells none.
+/// Divides each pass into `units` units of equal time; 0: into the layers that the trace names, or
+/// 24 units if it names none.
 UnitsOfSteps units_of_steps(const Graph& graph, const Timeline& timeline, std::size_t units);
 
 }  // namespace foretrace

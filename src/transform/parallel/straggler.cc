@@ -1,12 +1,13 @@
-// Ranks that are slower than others, and what the job would do without them.
+// Makes ranks slower, or removes the time that slow ranks take beyond the others.
 //
 //     rank 0   |AA~~~~~~TT|      remove      |AA~TT|        ~ waits for the others
 //     rank 1   |AA~~~~~~TT|        ->        |AA~TT|
 //     rank 2   |AAAAAAAATT|                  |AAATT|
 //
 // The excess of a rank is found step by step and thread by thread (or stream by stream): its work
-// is put beside that of every other rank, and where all of them do the same in less time, its tasks
-// take what they take in the median of the others; work that none of the others has is left out.
+// is aligned with that of every other rank, and where all of them do the same in less time, its
+// tasks take the median time that they take on the others; work that no other rank has takes no
+// time.
 //
 // Ignored: that a slow rank may have been given more to do.
 
@@ -28,13 +29,14 @@
 namespace foretrace {
 namespace {
 
-/// A rank is slower where its work takes so much more than on any other. Chosen above the 1 % by
+/// A rank is slower where its work takes this share more than on any other. Chosen above the 1 % by
 /// which equal work differs between ranks of the recordings at hand.
 constexpr double kClearlyMore = 0.02;
 /// Less than this is noise, whatever its share. Chosen.
 constexpr Nanoseconds kLeastExcess = 100us;
 
-/// Work of the rank itself; collectives take as long as the network lets them.
+/// Whether a task is work of the rank itself. Collectives are not: the network decides how long
+/// they take.
 bool is_own_work(const Task& task) {
   return (runs_on_device(task.kind) || runs_on_host(task.kind)) && !is_between_peers(task.kind) &&
          task.kind != TaskKind::sync;
@@ -46,7 +48,8 @@ struct Line {
   std::vector<std::uint64_t> keys;
 };
 
-/// By lane among those of its kind and device (names of threads differ), and step.
+/// Where a line belongs: kind, device and number of its lane among lanes like it (names of threads
+/// differ between ranks), and the step.
 using LinePlace = std::pair<std::tuple<LaneKind, std::int32_t, std::size_t>, std::string_view>;
 using Lines = std::map<LinePlace, Line>;
 
@@ -77,18 +80,18 @@ class Straggler final : public Transform {
   void describe(Fields& fields) override {
     fields.optional_integer("rank", rank_, "The rank that is changed; by default each", 0);
     fields.flag("remove", remove_,
-                "Take away what a rank needs beyond all others for the same work");
-    fields.number("factor", factor_, "Work of the rank takes so many times as long", 0, 1e6);
+                "Remove the time that a rank takes beyond all others for the same work");
+    fields.number("factor", factor_, "Work of the rank takes this many times as long", 0, 1e6);
     fields.time("pause", pause_,
-                "The thread that launches its work stands still for so long, as a garbage "
-                "collector makes it",
+                "The thread that launches its work pauses for this long, as a garbage collector "
+                "makes it do",
                 0ns);
     fields.integer("every", every_, "Steps from one pause to the next", 1, 1'000'000);
     fields.number("jitter", jitter_,
-                  "Work of a step varies by such a share: standard deviation, drawn for each rank "
+                  "Standard deviation of the work of a step, as a share of it, drawn for each rank "
                   "and step",
                   0, 10);
-    fields.integer("seed", seed_, "Of what jitter draws", 0);
+    fields.integer("seed", seed_, "Seed of the random numbers that jitter draws", 0);
   }
 
   Effect apply(Graph& graph, const Context& context) const override {
@@ -122,7 +125,7 @@ class Straggler final : public Transform {
       }
       excess += shorten(graph, line, compared, effect.changed);
     }
-    say(effect, to_text(excess) + " taken away that other ranks do not need for the same work");
+    say(effect, to_text(excess) + " removed that other ranks do not need for the same work");
     effect.figures.push_back({"excess", excess});
     effect.assumptions.emplace_back(
         "a rank that needs longer than all others for the same work could do it as they do");
@@ -133,7 +136,8 @@ class Straggler final : public Transform {
     const Line* line = nullptr;
   };
 
-  /// Returns what was taken away.
+  /// Gives the tasks of a line the times of the other ranks, if it takes clearly longer than on all
+  /// of them. Returns the time removed.
   static Nanoseconds shorten(Graph& graph, const Line& line, const std::vector<Compared>& others,
                              std::size_t& changed) {
     std::vector<std::vector<Nanoseconds>> theirs(line.tasks.size());
@@ -172,7 +176,7 @@ class Straggler final : public Transform {
 
   void slow_down(Graph& graph, Effect& effect) const {
     Draws draws(seed_of(graph));
-    std::vector<double> factors{factor_};  // Beside the steps, then by step.
+    std::vector<double> factors{factor_};  // First for work outside all steps, then for each step.
     for (std::size_t i = 0; i < graph.steps().size(); ++i)
       factors.push_back(std::max(0.0, factor_ * (1 + jitter_ * draws.normal())));
     std::size_t slowed = 0;
@@ -192,7 +196,7 @@ class Straggler final : public Transform {
     say(effect, text);
   }
 
-  /// The host thread that launches most.
+  /// Returns the host thread with the most launches; kNoLane if there is no host work.
   static LaneId launching_lane(const Graph& graph) {
     std::map<LaneId, std::size_t> launches;
     LaneId most = kNoLane;
@@ -208,7 +212,7 @@ class Straggler final : public Transform {
 
   void add_pauses(Graph& graph, Effect& effect) const {
     const LaneId lane = launching_lane(graph);
-    if (lane == kNoLane) throw Error("pause: no thread of this trace could stand still");
+    if (lane == kNoLane) throw Error("pause: this trace has no host thread that could pause");
     const NameId name = graph.names().intern("pause");
     std::int32_t last = -1;
     std::size_t pauses = 0;

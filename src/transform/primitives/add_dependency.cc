@@ -103,8 +103,8 @@ class AddDependency final : public Transform {
 TransformEntry add_dependency_entry() {
   return {.make = made<AddDependency>,
           .assumes =
-              "\"Before\" is meant in the order in which the graph runs its tasks. A cycle that "
-              "comes about is reported by the replay.",
+              "\"Before\" means earlier in a replay of the graph. If the new dependencies close a "
+              "cycle, the replay reports it.",
           .worth = {.why_not = "a manual edit: you choose which waits to add"}};
 }
 

@@ -55,7 +55,7 @@ class Insert final : public Transform {
  private:
   bool before() const { return place_ == "before"; }
 
-  /// In order of time, which is the order of the new tasks on a lane of their own.
+  /// Returns the neighbours in order of time, the order of the new tasks on a lane of their own.
   std::vector<TaskId> chosen(const Graph& graph) const {
     std::vector<TaskId> tasks = where_.select_some(graph);
     sort_by_start(tasks, simulate(graph, {.memory = false}).start);

@@ -5,7 +5,7 @@
 namespace foretrace {
 namespace {
 
-/// Takes tasks out of their line. Waits go through them, as if they took no time:
+/// Deletes tasks from their lanes. Waits pass through them, as if they took no time:
 ///
 ///     cpu     |Ll....|                  cpu     |Ll..|
 ///     stream  |.AAAB.|   where A   ->   stream  |..B.|

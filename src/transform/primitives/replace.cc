@@ -7,7 +7,7 @@
 namespace foretrace {
 namespace {
 
-/// Fuses each group of tasks into one, and its launches into the first:
+/// Fuses each group of tasks into one task, and keeps only the first of their launches:
 ///
 ///     cpu     |LMN......|                  cpu     |L.....|
 ///     stream  |.AABBCC..|   per run   ->   stream  |.AAAAAA|

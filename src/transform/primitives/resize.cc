@@ -1,9 +1,9 @@
-// Blocks of another size, and nothing else: the memory side of a change whose time side is known or
-// does not matter. Longer sequences have a transform of their own (sequence_length.cc), as have
-// larger batches.
+// Changes the size of memory blocks and nothing else: the memory side of a change whose time side
+// is known or does not matter. Longer sequences (sequence_length.cc) and larger batches
+// (batch_size.cc) have transforms of their own.
 //
-// Ignored: that an allocator cuts blocks of another size differently, which the replay of the
-// allocator shows; time.
+// Ignored: time; that an allocator splits blocks of another size differently, which the replay of
+// the allocator shows.
 
 #include <algorithm>
 

@@ -8,11 +8,11 @@
 namespace foretrace {
 namespace {
 
-// A size of one byte by mistake must not fill the memory.
+// Limits, so that a size of one byte given by mistake does not fill the memory.
 constexpr std::int64_t kMostSlices = 10'000;
 constexpr std::int64_t kMostSlicesInAll = 20'000'000;
 
-/// Cuts tasks into slices. Where one split task waits for another, slice waits for slice:
+/// Cuts tasks into slices. Where one split task waits for another, each slice waits for its match:
 ///
 ///     a  |AAAA....|   2 slices  ->  a  |AAaa..|
 ///     b  |....BBBB|                 b  |..BBbb|

@@ -1,6 +1,6 @@
 // Mixed precision: t' = t / 3 for kernels bound by arithmetic, t / 2 for those bound by memory
-// (Daydream, USENIX ATC'20, on cards with tensor cores and models trained in FP32). With a device,
-// arithmetic is bound by its peaks instead:
+// (Daydream, USENIX ATC'20, on cards with tensor cores and models trained in FP32). With
+// device_peaks, the peaks of the device decide about arithmetic instead:
 //
 //     t' = max(t * peak(now) / (efficiency * peak(half)), flops / peak(half))
 //
@@ -28,12 +28,16 @@ class Amp final : public Transform, public Retimes {
   void describe(Fields& fields) override {
     fields.object("where", where_, "The kernels that run in half precision");
     fields.number("compute_factor", compute_factor_,
-                  "Time left of kernels bound by arithmetic (1/3 in the Daydream paper)", 0);
-    fields.number("memory_factor", memory_factor_,
-                  "Time left of kernels bound by memory (1/2 in the Daydream paper)", 0);
+                  "Share of its time that a kernel bound by arithmetic takes (1/3 in the Daydream "
+                  "paper)",
+                  0);
+    fields.number(
+        "memory_factor", memory_factor_,
+        "Share of its time that a kernel bound by memory takes (1/2 in the Daydream paper)", 0);
     fields.number(
         "tf32_factor", tf32_factor_,
-        "Time left of kernels that run on tensor cores in TF32 (1/2: the ratio of the peaks)", 0);
+        "Share of its time that a TF32 kernel on tensor cores takes (1/2: the ratio of the peaks)",
+        0);
     fields.time("shortest", shortest_,
                 "No kernel gets shorter than this (recalled: an empty kernel takes about 1us)",
                 Nanoseconds(0));
@@ -136,11 +140,11 @@ class Amp final : public Transform, public Retimes {
   };
   struct Tally {
     std::size_t compute = 0, memory = 0, tf32 = 0;
-    std::size_t half = 0, update = 0, latency = 0;  ///< Left alone, and why.
+    std::size_t half = 0, update = 0, latency = 0;  ///< Left as they are, by reason.
     std::size_t changed = 0, added = 0;
   };
 
-  /// As in a snapshot of memory, which has no kernels.
+  /// Whether the graph has no device tasks, as in a snapshot of memory.
   static bool has_no_kernel(const Graph& graph) {
     for (std::size_t i = 0; i < graph.task_count(); ++i) {
       if (runs_on_device(graph.task(static_cast<TaskId>(i)).kind)) return false;
@@ -200,7 +204,7 @@ class Amp final : public Transform, public Retimes {
     task.duration = wanted;
   }
 
-  /// The first kernel of the phase in each step, in order of time.
+  /// Returns the first kernel of the phase in each step, in order of time.
   static std::vector<TaskId> first_of_phase(const Graph& graph, std::string_view phase) {
     std::vector<TaskId> kernels = Selector("kernel", phase).select(graph);
     if (kernels.empty()) {
@@ -237,8 +241,8 @@ class Amp final : public Transform, public Retimes {
     return kernels.size();
   }
 
-  /// The scaler looks for infinite gradients on the device, and the host needs the result before it
-  /// goes on.
+  /// Adds a gradient scaler: it looks for infinite gradients on the device, and the host needs the
+  /// result before it goes on.
   std::size_t add_scaler(Graph& graph) const {
     const std::vector<TaskId> kernels = first_of_phase(graph, "update");
     const Launches launches(graph);

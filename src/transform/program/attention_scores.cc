@@ -17,19 +17,19 @@ bool is_one_of(std::string_view op, const std::array<std::string_view, N>& list)
   return std::find(list.begin(), list.end(), op) != list.end();
 }
 
-/// Made of scores wherever it runs.
+/// Whether the output of `op` is scores wherever the op runs.
 bool makes_scores(std::string_view op) {
   constexpr std::array<std::string_view, 3> kOps = {"softmax", "masked_fill", "baddbmm"};
   return is_one_of(op, kOps);
 }
 
-/// Made of scores within attention, of anything elsewhere.
+/// Whether the output of `op` is scores within attention; elsewhere it may be anything.
 bool may_make_scores(std::string_view op) {
   constexpr std::array<std::string_view, 4> kOps = {"exp", "where", "bmm", "dropout"};
   return is_one_of(op, kOps);
 }
 
-/// Has a number, or a row of them, for each position.
+/// Whether the output of `op` has a number, or a row of numbers, for each position.
 bool is_by_position(std::string_view op) {
   constexpr std::array<std::string_view, 13> kOps = {
       "linear", "addmm", "mm",   "layer_norm", "native_layer_norm", "rms_norm",   "embedding",

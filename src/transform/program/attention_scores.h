@@ -3,12 +3,13 @@
 // Finds the blocks of attention's scores: one number for each pair of positions, so that they grow
 // with the square of the sequence. Shapes are not recorded; ops, source lines and sizes are:
 //
-//     made by      a softmax, a masked fill or a batched product with a bias added, of the forward
-//                  pass; where source lines or modules name attention, by anything there that
-//                  comes with them (exp, where, bmm) and nowhere else
-//     never made   by a linear layer, norm, embedding or activation function: blocks of that size
+//     made by      a softmax, a masked fill or a batched product with a bias added, in the forward
+//                  pass; if source lines or modules name attention, only there, and then also by
+//                  the ops that come with these (exp, where, bmm)
+//     never made   a linear layer, norm, embedding or activation function: blocks of that size
 //     by           have a number for each position, not for each pair
-//     size         of the scores of the forward pass; blocks of the backward pass count by it
+//     size         blocks of the backward pass are scores if scores of the forward pass have the
+//                  same size
 //
 // Fused attention (flash, memory-efficient) keeps no scores, and none are found.
 
@@ -20,8 +21,9 @@
 
 namespace foretrace {
 
-/// By allocation: 1 for scores. With `length`, the positions of a recorded sequence, only sizes
-/// count that are a multiple of its square. Linear, but for sorting sizes.
+/// Returns 1 for each allocation that holds scores, otherwise 0. With `length`, the positions of a
+/// recorded sequence, only sizes that are a multiple of its square count. Linear, except for
+/// sorting sizes.
 std::vector<char> attention_scores(const Graph& graph, std::optional<std::int64_t> length);
 
 }  // namespace foretrace

@@ -1,5 +1,5 @@
-// More or fewer samples in a batch. The work of the passes grows with them, down to a kernel's
-// minimum time; so do activations, temporaries and inputs:
+// Puts more or fewer samples in a batch. The work of the passes follows their number, down to a
+// kernel's minimum time; so do activations, temporaries and inputs:
 //
 //     stream  |iAABBu|   factor 2  ->  stream  |iiAAAABBBBu|
 //

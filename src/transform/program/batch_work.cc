@@ -10,9 +10,9 @@
 namespace foretrace {
 namespace {
 
-/// A loss, a count or a flag: as large for any batch.
+/// Bytes of a loss, a count or a flag, which is as large for any batch.
 constexpr std::int64_t kSingleNumber = 8;
-/// The size of the caching allocator's block for one.
+/// Bytes of the caching allocator's block for a single number.
 constexpr std::int64_t kSmallestBlock = 512;
 
 void lower_to(Nanoseconds& least, Nanoseconds duration) {
@@ -98,7 +98,7 @@ Nanoseconds BatchWork::duration(TaskId id, double factor) {
   if (task.kind != TaskKind::kernel && !(is_copy(task.kind) && copies_samples(task)))
     return task.duration;
   const double share = growing_share(id);
-  if (share == 0) return task.duration;  // It works on parameters alone.
+  if (share == 0) return task.duration;  // The task works on parameters alone.
   const bool is_arithmetic =
       task.kind == TaskKind::kernel && classes_.of(task.name).bound == Boundness::compute;
   double growth = factor;

@@ -1,7 +1,8 @@
 #pragma once
 
-// Which part of a run grows with the batch, and by how much: the work and memory of the passes, not
-// those of parameters. Shared by batch_size and gradient_accumulation.
+// Finds which part of a run grows with the batch, and by how much: the work and memory of the
+// passes, not those of parameters. For transforms that change or divide the batch, the sequence or
+// the work of each layer.
 //
 //     t' = floor + (t - floor) * max(1, fill * f) / max(1, fill)
 //
@@ -13,8 +14,6 @@
 // and fewer save none; but libraries cut arithmetic finer for smaller batches, so that it fills the
 // device as before. If the fill is unknown, the kernel is assumed to fill it. The part of a
 // memory-bound kernel's traffic that is parameters does not grow.
-//
-// Longer sequences are like larger batches, so sequence_length uses it as well.
 
 #include <optional>
 #include <set>
@@ -38,10 +37,10 @@ class BatchWork {
   /// Whether a task takes longer for some batch.
   bool grows(TaskId task);
 
-  /// Whether the size of an allocation follows the batch: blocks that the passes make, but no
-  /// parameter, gradient or state of an optimizer, nothing that the backward pass makes in the size
-  /// of a parameter and the forward pass never makes, and nothing so small that it may be a single
-  /// number.
+  /// Whether the size of an allocation follows the batch. That of blocks that the passes make does,
+  /// except for parameters, gradients, optimizer state, blocks so small that they may hold a single
+  /// number, and temporaries of the backward pass that have the size of a parameter and that the
+  /// forward pass never makes.
   bool grows(std::uint32_t allocation) const;
 
  private:
@@ -61,15 +60,15 @@ class BatchWork {
   std::vector<float> growing_, touched_;  ///< Bytes that each task touches.
 };
 
-/// The setting "factor", or `to` / `from` in its place. Throws Error if only one of these is given,
-/// or a factor with them.
+/// Returns `to` / `from` if both are given, otherwise `factor`. Throws Error if only one of the two
+/// is given, or a factor together with them.
 double growth_factor(double factor, const std::optional<std::int64_t>& from,
                      const std::optional<std::int64_t>& to);
 
 /// A tally of what grew, and of how much of that changed.
 struct Grown {
   std::size_t tasks = 0, blocks = 0, changed = 0;
-  Nanoseconds before{}, after{};  ///< All work of these tasks; saturating.
+  Nanoseconds before{}, after{};  ///< Total time of these tasks; saturates.
 };
 
 /// Scales the work of every task that follows the batch, by `factors[task]`.

@@ -1,7 +1,7 @@
-// Batch normalization split in two, each half joined with its neighbour (Jung et al., Restructuring
-// Batch Normalization to Accelerate CNN Training, SysML 2019), as Daydream models it (USENIX
-// ATC'20): adjacent activations are no longer kernels of their own, and the normalizations move
-// fewer bytes,
+// Splits each batch normalization in two and joins the halves with their neighbours (Jung et al.,
+// Restructuring Batch Normalization to Accelerate CNN Training, SysML 2019), as Daydream models it
+// (USENIX ATC'20): adjacent activations are no longer kernels of their own, and the normalizations
+// move fewer bytes,
 //
 //     t' = t * factor
 //
@@ -26,7 +26,9 @@ class BatchnormRestructure final : public Transform {
     fields.text("norms", norms_, "Names of batch normalizations");
     fields.text("activations", activations_, "Names of activations");
     fields.number("factor", factor_,
-                  "Time left of batch normalizations, as the bytes they move (recalled: 1/2)", 0);
+                  "Share of its time that a batch normalization takes, like the bytes it moves "
+                  "(recalled: 1/2)",
+                  0);
     fields.flag("keep_activations", keep_activations_,
                 "Keep activations directly before or after a batch normalization");
   }
@@ -67,7 +69,7 @@ class BatchnormRestructure final : public Transform {
     effect.figures.push_back({"activations_gone", static_cast<double>(activations.size())});
     effect.figures.push_back({"activation_time", removed});
     effect.assumptions.push_back(
-        "the extra work of the convolutions is taken to be free: on DenseNet-121 the same model "
+        "the extra work of the convolutions takes no time: on DenseNet-121 the same model "
         "predicted 12.7 % where 7 % were measured (Daydream, ATC'20), and 17.5 % were claimed "
         "(Jung et al., SysML 2019)");
     effect.assumptions.push_back("memory use stays as recorded");

@@ -27,8 +27,9 @@ class ChannelsLast final : public Transform {
         "convert_input", convert_input_,
         "Keep the first conversion of each step, because the input arrives in the old layout");
     fields.number("factor", factor_,
-                  "Time left of convolutions on tensor cores that are not in NHWC yet (recalled: "
-                  "whole models gained 8 % to 35 %, conversions included; 1: unchanged)",
+                  "Share of its time that a convolution takes that is on tensor cores and not in "
+                  "NHWC yet (recalled: whole models gained 8 % to 35 %, conversions included; 1: "
+                  "unchanged)",
                   0);
     fields.name_or_path("device", device_,
                         "For factor: name of the device; empty: that of the job");
@@ -80,7 +81,8 @@ class ChannelsLast final : public Transform {
     return found;
   }
 
-  /// Convolutions in half precision or TF32 on a device with tensor cores, not yet in NHWC.
+  /// Returns the convolutions in half precision or TF32 that run on tensor cores and are not in
+  /// NHWC yet.
   std::vector<TaskId> gaining(const Graph& graph, const Context& context,
                               const std::vector<TaskId>& tasks) const {
     const DeviceModel device = device_for(graph, context, "device", device_);

@@ -105,7 +105,7 @@ class CudaGraphs final : public Transform {
       const TaskId call = launches.launch_of(task);
       if (call == kNoTask || graph_launch[index(call)] == kNoTask) continue;
       const TaskId launch = graph_launch[index(call)];
-      // The first task of a graph follows one that is not part of it.
+      // The first task of a graph keeps its gap, because it follows a task outside the graph.
       if (launch != call) graph.task(task).gap = std::min(graph.task(task).gap, gap_);
       if (launch == call) continue;
       together.push_back({.before = launch,
@@ -122,7 +122,7 @@ class CudaGraphs final : public Transform {
     effect.changed = tally.calls;
     effect.summary = counted(tally.calls, "launch call") + " became " + std::to_string(regions) +
                      (regions == 1 ? " graph launch, " : " graph launches, ") +
-                     to_text(tally.host) + " of host work fewer";
+                     to_text(tally.host) + " less host work";
     const auto note = [&](std::string_view why, std::size_t count) {
       note_count(effect, Severity::info, why, count);
     };

@@ -27,7 +27,7 @@ class FasterDevice final : public Transform {
   void describe(Fields& fields) override {
     fields.object("where", where_, "The device tasks that change");
     fields.name_or_path("to", to_, "Name of the other device, or path of its machine file");
-    fields.name_or_path("from", from_, "The device so far; empty: that of the job");
+    fields.name_or_path("from", from_, "The recorded device; empty: that of the job");
     fields.time("shortest", shortest_,
                 "Kernels up to this long are bound by latency and stay, and more bandwidth or "
                 "arithmetic makes none shorter than this (recalled)",

@@ -24,9 +24,10 @@ class FusedOptimizer final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The optimizer's kernels");
-    fields.choice("duration", duration_, {"sum", "traffic"},
-                  "Duration of the fused kernel: all it replaces together, or the time to move the "
-                  "parameters");
+    fields.choice(
+        "duration", duration_, {"sum", "traffic"},
+        "Duration of the fused kernel: the sum of the kernels it replaces, or the time to "
+        "move the parameters");
     fields.number("factor", factor_, "That duration is multiplied by this", 0);
     fields.integer("parameters", parameters_, "For traffic: number of parameters of the model", 0,
                    1'000'000'000'000'000);
@@ -62,7 +63,7 @@ class FusedOptimizer final : public Transform {
     effect.changed = gone.tasks + gone.launches + host_work.size() + groups.size();
     effect.summary = counted(kernels.size(), "kernel") + " became " +
                      std::to_string(groups.size()) + ", " + counted(gone.launches, "launch call") +
-                     " and " + to_text(saved) + " of host work between them fewer";
+                     " fewer, and " + to_text(saved) + " less host work between them";
     effect.assumptions.push_back(duration_ == "sum"
                                      ? "the fused kernel takes as long as all it replaces"
                                      : "the fused kernel is bound by memory traffic");
@@ -71,8 +72,9 @@ class FusedOptimizer final : public Transform {
   }
 
  private:
-  /// One kernel cannot wait for work of another stream that needs a part of it: a wait after the
-  /// first kernel of a group has begun ends the group.
+  /// Splits groups where a kernel waits for work on another stream that starts no earlier than its
+  /// group. Such work may need the result of a part of the group, so that one fused kernel would
+  /// wait for itself.
   static std::vector<Group> split_at_waits(const Graph& graph, const std::vector<Group>& groups) {
     const std::vector<Nanoseconds> starts = simulate(graph, {.memory = false}).start;
     std::vector<Group> parts;
@@ -101,7 +103,8 @@ class FusedOptimizer final : public Transform {
     return scaled(needed, factor_);
   }
 
-  /// Between the first and the last launch of the group, on the thread that makes them.
+  /// Adds the host work between the first and the last launch of the group, on the thread that
+  /// makes them.
   static void collect_host_work(const Graph& graph, const Launches& launches, const Group& group,
                                 std::vector<TaskId>& host_work) {
     std::set<TaskId> calls;
@@ -122,7 +125,7 @@ class FusedOptimizer final : public Transform {
       } else if (graph.task(task).kind == TaskKind::host) {
         between.push_back(task);
       }
-      // The line continues in the next step if some call is on another thread.
+      // If a call is on another thread, the search would go on into the next step.
       if (graph.task(task).step != graph.task(first).step) return;
     }
   }
@@ -158,7 +161,7 @@ TransformEntry fused_optimizer_entry() {
   return {.make = made<FusedOptimizer>,
           .assumes =
               "All kernels of the update phase become one, and so do their launches; host work "
-              "between them goes away, copies and waits there stay. Where a kernel waits for "
+              "between them is deleted, copies and waits there stay. Where a kernel waits for "
               "another stream in between, a second fused kernel begins. The fused kernel takes the "
               "sum of what it replaces (Daydream, USENIX ATC'20) unless \"duration\" is "
               "\"traffic\".",

@@ -1,5 +1,5 @@
-// Several smaller batches for one update: each goes forward and backward on its own, gradients add
-// up, and only the last one communicates and updates. For two micro-batches:
+// Runs several smaller batches for one update: each goes forward and backward on its own, gradients
+// add up, and only the last one communicates and updates. For two micro-batches:
 //
 //     stream  |iiFFFFBBBBccUU|   ->   stream  |iFFBBiFFBBccUU|
 //
@@ -61,7 +61,7 @@ class GradientAccumulation final : public Transform {
   }
 
  private:
-  /// The tasks of the passes of each step, by lane, in line.
+  /// The tasks of the passes of each step, by lane, in lane order.
   struct Passes {
     std::map<std::int32_t, std::map<LaneId, std::vector<TaskId>>> steps;
     std::vector<char> in_pass;
@@ -74,8 +74,8 @@ class GradientAccumulation final : public Transform {
            task.phase == Phase::forward || task.phase == Phase::backward;
   }
 
-  /// From the first to the last such task on each lane of a step, including tasks between unless
-  /// they update or communicate.
+  /// Finds the tasks of the passes: on each lane of a step, all from the first to the last that
+  /// belongs to a pass, except those that update or communicate.
   Passes find_passes(const Graph& graph) const {
     Passes passes;
     passes.in_pass.resize(graph.task_count(), 0);
@@ -154,9 +154,9 @@ class GradientAccumulation final : public Transform {
     }
 
    private:
-    /// The tasks that the copies precede: the first on the lane that starts when the passes have
-    /// begun. One moment on all lanes, as an update amid the passes may wait for any of them, and
-    /// delay any other.
+    /// Returns the task to insert copies before: the first on the lane that starts once the passes
+    /// of the step have begun. That moment is the same on all lanes, because an update amid the
+    /// passes may wait for any lane and delay any other.
     TaskId place_of(TaskId first, Nanoseconds begin) const {
       for (TaskId id = graph_.previous(first); id != kNoTask; id = graph_.previous(id)) {
         if (index(id) >= before_.start.size() || before_.start[index(id)] < begin) break;
@@ -175,7 +175,7 @@ class GradientAccumulation final : public Transform {
           of_batch[index(id)] = graph_.insert_before(place, task);
         }
       }
-      // The pause before the passes is made once; the others follow the task before them.
+      // Only the first micro-batch keeps the gap before the passes; the others follow it directly.
       graph_.task(first).gap = 0ns;
       for (std::size_t k = 1; k < copies_.size(); ++k) {
         Task& copy = graph_.task(copies_[k][index(first)]);
@@ -183,8 +183,8 @@ class GradientAccumulation final : public Transform {
       }
     }
 
-    /// Dependencies between tasks of the passes hold in each micro-batch. If they waited for
-    /// something before the step, the first micro-batch waits for it.
+    /// Repeats dependencies between tasks of the passes in each micro-batch. Where the passes wait
+    /// for something before the step, the first micro-batch waits for it.
     void copy_dependencies() {
       std::vector<Dependency> added;
       graph_.each_dependency([&](const Dependency& wait) {
@@ -213,8 +213,8 @@ class GradientAccumulation final : public Transform {
       return id != kNoTask && index(id) < passes_.in_pass.size() && in_pass(id);
     }
 
-    /// Blocks that a pass makes and frees are made and freed by each; a gradient stays from the
-    /// first on.
+    /// Copies the blocks that a pass makes and frees for each micro-batch. A gradient exists from
+    /// the first micro-batch on.
     void copy_blocks() {
       const std::size_t count = graph_.allocations().size();
       std::vector<std::vector<std::uint32_t>> copied(count);

@@ -1,5 +1,5 @@
-// Kernels take the times that another trace of the same job has for them: one in another precision,
-// of another library, on another device.
+// Gives kernels the times that they have in another trace of the same job, such as one in another
+// precision, with another library or on another device.
 //
 //     own      a  g  r  a          a and r keep their names: times of the other trace
 //     other    a  h  r  q  a       g and h are in the same place and of one kind: time of h
@@ -36,7 +36,8 @@ class Transplant {
     }
   }
 
-  /// `comparable`: the step may be laid beside the typical step, as both are steps.
+  /// `comparable` says whether the kernels can be aligned with the typical step: both are steps, or
+  /// both are traces without steps.
   void apply(const std::vector<TaskId>& kernels, bool comparable) {
     if (!comparable || donor_names_.empty()) return from_pool(kernels);
     std::vector<std::uint64_t> names;
@@ -81,7 +82,7 @@ class Transplant {
     const std::span<const std::uint64_t> others(donor_kinds_.data() + run.other_begin,
                                                 run.other_end - run.other_begin);
     const std::vector<AlignedRun> runs = aligned_runs(kinds, others);
-    // Nothing of the whole step lines up.
+    // Nothing in the whole step aligns.
     const bool tangled = runs.size() == 1 && !runs[0].equal && kinds.size() == kernels.size();
     if (tangled) return from_pool(kernels);
     for (const AlignedRun& part : runs) {
@@ -96,7 +97,7 @@ class Transplant {
     }
   }
 
-  /// Several kernels correspond to several others: their times are stretched to the same sum.
+  /// Scales the times of a run of kernels to the sum of the times of the run it corresponds to.
   void take_together(const std::vector<TaskId>& kernels, const AlignedRun& run) {
     Nanoseconds wanted(0);
     for (std::size_t i = run.other_begin; i < run.other_end; ++i) {
@@ -147,7 +148,7 @@ class Transplant {
     matched.gone += own.size();
   }
 
-  /// Steps that cannot be laid side by side.
+  /// Takes typical times by name or kind, for steps that cannot be aligned.
   void from_pool(const std::vector<TaskId>& kernels) {
     for (const TaskId id : kernels) {
       Task& task = graph_.task(id);
@@ -200,7 +201,7 @@ class KernelFrom final : public Transform {
     const bool has_steps = steps.rbegin()->first >= 0;
     Transplant transplant(graph, donor, whole_);
     for (const auto& [step, tasks] : steps) {
-      // A step is laid beside a step, and a trace without steps beside one without.
+      // A step is aligned with a step, and a trace without steps with a trace without steps.
       const bool comparable = has_steps == donor.has_steps() && (step >= 0 || !has_steps);
       transplant.apply(tasks, comparable);
     }

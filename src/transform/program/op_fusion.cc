@@ -1,5 +1,5 @@
-// Kernels that follow each other on a stream and are joined into one, as compilers (TorchInductor,
-// XLA, nvFuser) do with pointwise work and the reductions between:
+// Joins kernels that follow each other on a stream, as compilers (TorchInductor, XLA, nvFuser) do
+// with pointwise work and the reductions in between:
 //
 //     cpu     |LMN......|                cpu     |L......|
 //     stream  |.aaabbbcc|   ->           stream  |.ffff..|
@@ -75,8 +75,8 @@ TransformEntry op_fusion_entry() {
   return {.make = made<OpFusion>,
           .assumes =
               "Pointwise kernels that directly follow each other on a stream, and up to two "
-              "reductions or normalizations among them, become one kernel, and of their launches "
-              "the first remains. It moves the bytes that enter and leave the chain; without "
+              "reductions or normalizations among them, become one kernel, and only the first of "
+              "their launches remains. It moves the bytes that enter and leave the chain; without "
               "recorded accesses, one tensor per junction is neither written nor read. Memory that "
               "only the chain uses is not allocated. A chain never crosses a phase, a step, a wait "
               "for another stream or a wait of the host. Kernels that read the same tensor but do "

@@ -105,7 +105,7 @@ class RemoveSync final : public Transform {
     return waits;
   }
 
-  /// The first task of a later step on the thread of the call waits in its place.
+  /// Makes the first task of a later step, on the thread of the call, wait instead of the call.
   static void wait_later(Graph& graph, const std::vector<Dependency>& waits) {
     std::vector<TaskId> later(graph.task_count(), kNoTask);
     for (std::size_t i = 0; i < graph.lane_count(); ++i) {
@@ -127,7 +127,7 @@ class RemoveSync final : public Transform {
     }
   }
 
-  /// Copies to the host that none but the calls wait for.
+  /// Returns the copies to the host that only the calls wait for.
   static std::vector<TaskId> copies_for(const Graph& graph, const std::vector<Dependency>& waits,
                                         const std::vector<char>& calling) {
     std::vector<TaskId> copies;
@@ -144,7 +144,7 @@ class RemoveSync final : public Transform {
     return copies;
   }
 
-  /// Returns how many launches may have to wait for a place in the queue.
+  /// Makes launches wait for a place in the launch queue. Returns how many may have to.
   std::size_t hold_back(Graph& graph, const Launches& launches) const {
     const std::vector<Nanoseconds> starts = simulate(graph, {.memory = false}).start;
     std::vector<TaskId> last(graph.task_count(), kNoTask);
@@ -176,7 +176,7 @@ class RemoveSync final : public Transform {
       for (std::size_t i = queue_count(); i < own.size(); ++i) {
         const TaskId work = last[index(own[i - queue_count()])];
         // Work may wait for something launched later: on a stream that threads share, for an event,
-        // or for room on the device. It has left the queue nevertheless.
+        // or for room on the device. Such work has already left the queue and holds back no launch.
         if (behind[index(work)] >= place[index(own[i])]) continue;
         graph.add({.before = work,
                    .after = own[i],
@@ -188,8 +188,8 @@ class RemoveSync final : public Transform {
     return held;
   }
 
-  /// For each task, the greatest place of a call that it waits for, however indirectly, or that it
-  /// is. Waits from a lesser to a greater place close no cycle.
+  /// Returns, for each task, the greatest place of a call that it is, or that it waits for directly
+  /// or indirectly. A wait from a lesser to a greater place closes no cycle.
   static std::vector<std::size_t> latest_call_behind(const Graph& graph,
                                                      const std::vector<std::size_t>& place) {
     std::vector<std::size_t> latest = place;
@@ -204,7 +204,7 @@ class RemoveSync final : public Transform {
     return latest;
   }
 
-  /// The longest delay between an activity and its launch.
+  /// Returns the longest delay between a launch and its activity.
   static Nanoseconds furthest_ahead(const Graph& graph, const Launches& launches,
                                     const std::vector<Nanoseconds>& starts) {
     Nanoseconds most(0);

@@ -1,13 +1,13 @@
-// Longer or shorter sequences in a batch of as many. Work and memory per position grow with them,
-// as with a larger batch (batch_work.h); attention's scores, one for each pair of positions, grow
-// with the square:
+// Makes sequences longer or shorter, as many in a batch as before. Work and memory per position
+// grow with their length, as with a larger batch (batch_work.h); attention's scores, one for each
+// pair of positions, grow with its square:
 //
 //     bytes' = bytes * factor        scores' = scores * factor^2
 //
 // The kernels that make or read scores, and fused attention, take longer in proportion to scores;
 // all others as with a larger batch. Parameters, gradients, the optimizer's state and its workspace
-// stay. Ignored: tables with a row for each position that a model may have, and other kernels that
-// libraries choose for other shapes.
+// stay. Ignored: tables with a row for each possible position, and other kernels that libraries
+// choose for other shapes.
 
 #include <algorithm>
 #include <optional>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::int64_t kLongestSequence = 1'000'000'000;
 
-/// The greatest change for which the square is still a number.
+/// The greatest factor by which a length may change; scores then change by its square.
 constexpr double kMostFactor = 1e4;
 
 class SequenceLength final : public Transform {
@@ -79,13 +79,13 @@ class SequenceLength final : public Transform {
     const double factor = growth_factor(factor_, from_, to_);
     if (!from_) return factor;
     if (std::max(*from_, *to_) > kLongestSequence)
-      throw Error("from: must be at most " + std::to_string(kLongestSequence) + ", as must be to");
+      throw Error("from: must be at most " + std::to_string(kLongestSequence) + ", and so must to");
     if (factor > kMostFactor || factor < 1 / kMostFactor)
       throw Error("to: must be within a factor of 10000 of from");
     return factor;
   }
 
-  /// How much larger each becomes.
+  /// Returns the factor by which each task or allocation grows.
   static std::vector<double> growth(const std::vector<char>& by_pairs, double factor) {
     std::vector<double> factors;
     for (const char squared : by_pairs) factors.push_back(squared != 0 ? factor * factor : factor);
@@ -129,16 +129,17 @@ class SequenceLength final : public Transform {
 }  // namespace
 
 TransformEntry sequence_length_entry() {
-  return {.make = made<SequenceLength>,
-          .assumes =
-              "As many sequences in a batch, each longer or shorter. Memory that the passes "
-              "allocate, except gradients, is in proportion to the positions; attention's scores "
-              "to their square. Scores are found by ops (softmax, masked fill), by source lines or "
-              "modules that name attention, and by their sizes; with \"from\" and \"to\" only "
-              "sizes that are a multiple of the square of the recorded length count. Kernels that "
-              "use scores, and fused attention, take longer by the square, others as with a larger "
-              "batch (batch_size). Tables with a row for each position that a model may have stay.",
-          .worth = {.why_not = "a different workload: you choose the sequence length"}};
+  return {
+      .make = made<SequenceLength>,
+      .assumes =
+          "A batch keeps its number of sequences, each longer or shorter. Memory that the passes "
+          "allocate, except gradients, is in proportion to the positions; attention's scores "
+          "to their square. Scores are found by ops (softmax, masked fill), by source lines or "
+          "modules that name attention, and by their sizes; with \"from\" and \"to\" only "
+          "sizes that are a multiple of the square of the recorded length count. Kernels that "
+          "use scores, and fused attention, take longer by the square, others as with a larger "
+          "batch (batch_size). Tables with a row for each possible position stay.",
+      .worth = {.why_not = "a different workload: you choose the sequence length"}};
 }
 
 }  // namespace foretrace

@@ -1,4 +1,4 @@
-// Rules that replace kernels by others, as far as that pays: rewrite.h has the rules and the
+// Replaces kernels by others, according to rules, where that pays; rewrite.h has the rules and the
 // search. Kernels that no pattern matches, and waits, cut a stream into lines; equal lines are
 // searched once. Costs are sums of kernel times, as in MetaFlow.
 //
@@ -74,7 +74,8 @@ class Substitute final : public Transform {
     Nanoseconds before{0}, after{0};
   };
 
-  /// Kernels in line that some pattern matches, at most `longest` of them.
+  /// Returns lines of consecutive kernels that some pattern matches, each with at most `longest`
+  /// kernels.
   std::vector<Group> find_lines(const Graph& graph, const Launches& launches,
                                 const std::vector<TaskId>& tasks,
                                 const std::vector<RewriteRule>& rules) const {

@@ -67,7 +67,7 @@ class TorchCompile final : public Transform {
     }
     Effect effect;
     effect.summary = fused.to_text() + "; " + counted(host.regions, "compiled region") + " with " +
-                     to_text(host.saved) + " of host work fewer";
+                     to_text(host.saved) + " less host work";
     fused.add_to(effect, cost_);
     effect.changed += host.changed;
     effect.figures.push_back({"regions", static_cast<double>(host.regions)});

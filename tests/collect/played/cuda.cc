@@ -46,7 +46,7 @@ const standin::Driver* driver() { return found; }
 
 void start_cuda(std::uint32_t devices) {
   inject();
-  // PLAYED_CUPTI: a library under another path, which FORETRACE_CUPTI names as well.
+  // PLAYED_CUPTI is a library under another path, which FORETRACE_CUPTI names as well.
   const char* const names[] = {"libcupti.so.13", "libcupti.so.12", std::getenv("PLAYED_CUPTI")};
   for (const char* name : names) {
     void* library = name == nullptr ? nullptr : dlopen(name, RTLD_NOW | RTLD_NOLOAD);

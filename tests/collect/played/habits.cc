@@ -1,4 +1,5 @@
-// Programs do this to the process that we are guests in, and print what they find there.
+// Programs that do unusual things to their process, in which we are guests, and print what they
+// find.
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ namespace {
 
 constexpr int kMostSignals = 65;
 
-/// As a sandbox does: a system call fails with EPERM from here on.
+/// Makes a system call fail with EPERM from here on, as a sandbox does.
 void forbid(long call) {
   const sock_filter rules[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -71,7 +72,7 @@ int open_files(const std::vector<int>& files) {
   return count;
 }
 
-/// Work during which there is time for many flushes.
+/// Works long enough for many flushes.
 void run_for_a_while() {
   for (int i = 0; i < 100; ++i) {
     run_steps(5);
@@ -115,9 +116,10 @@ std::string field_of(const std::string& path, const std::string& key) {
   return {};
 }
 
-/// Threads that are not the program's, and how many of these take no signal that can be blocked.
+/// Prints how many threads are not the program's, and how many of these block every signal that can
+/// be blocked.
 void report_threads() {
-  // All but KILL, STOP and the two that the C library keeps to itself.
+  // All signals except KILL, STOP and the two that the C library reserves.
   const std::string blocked = "fffffffe7ffbfeff";
   int ours = 0;
   int deaf = 0;
@@ -134,8 +136,9 @@ void report_threads() {
 
 }  // namespace
 
-/// FOLDER, lowest number to close, calls that a sandbox forbids: none, close_range, unshare, both;
-/// and "full" to have no room for another descriptor, before anything was delivered.
+/// Arguments: FOLDER, the lowest number to close, the calls that a sandbox forbids (none,
+/// close_range, unshare, both), and "full" to have no room for another descriptor before anything
+/// is delivered.
 int play_closes(const Arguments& arguments) {
   if (arguments.size() < 3) return 64;
   forbid_all(arguments[2]);
@@ -161,7 +164,8 @@ int play_closes(const Arguments& arguments) {
   return 0;
 }
 
-/// Its own file is at the number of standard error, from before or after its first use of CUDA.
+/// The program puts its own file at the number of standard error, before or after its first use of
+/// CUDA.
 int play_stderr(const Arguments& arguments) {
   if (arguments.size() < 2) return 64;
   const bool before = arguments[1] == "before";
@@ -178,7 +182,7 @@ int play_stderr(const Arguments& arguments) {
   return 0;
 }
 
-/// Timers and children of its own, and all its handlers and masks as they were.
+/// Uses timers and children of its own, and prints whether its handlers and masks are unchanged.
 int play_signals(const Arguments&) {
   for (const int signal : {SIGALRM, SIGCHLD, SIGUSR2}) {
     struct sigaction action {};
@@ -217,7 +221,8 @@ int play_signals(const Arguments&) {
   return 0;
 }
 
-/// errno, umask, folder and numbers of descriptors are what they would be without us.
+/// Prints whether errno, umask, folder and numbers of descriptors are what they would be without
+/// us.
 int play_errno(const Arguments&) {
   constexpr int kOwn = 77;
   int changed = 0;
@@ -259,7 +264,7 @@ int play_numbers(const Arguments&) {
   return 0;
 }
 
-/// How many files it can open under a low limit, before and with us.
+/// Prints how many files the program can open under a low limit, before and after we are loaded.
 int play_limit(const Arguments& arguments) {
   const rlimit limit{number(arguments, 0, 16), number(arguments, 0, 16)};
   setrlimit(RLIMIT_NOFILE, &limit);
@@ -278,7 +283,7 @@ int play_limit(const Arguments& arguments) {
   return 0;
 }
 
-/// Moves away from where it was, and the folder of spools away from where that was.
+/// Leaves its working folder, and moves the folder of spools away.
 int play_moves(const Arguments& arguments) {
   start_cuda();
   run_steps(20);
@@ -292,7 +297,7 @@ int play_moves(const Arguments& arguments) {
   return 0;
 }
 
-/// So many ranges; tells how long they took.
+/// Makes this many ranges, and prints how long they took.
 int play_ranges(const Arguments& arguments) {
   start_cuda();
   run_steps(5);
@@ -309,7 +314,7 @@ int play_ranges(const Arguments& arguments) {
   return 5;
 }
 
-/// Children of which the C library does not know, so that no handler of fork() runs in them.
+/// Makes children of which the C library does not know, so that no handler of fork() runs in them.
 int play_raw_fork(const Arguments&) {
   start_cuda();
   push_range("before");
@@ -341,7 +346,7 @@ int play_raw_fork(const Arguments&) {
   return 0;
 }
 
-/// Ends by a signal that a write of its own raises: into a pipe that nobody reads, or beyond the
+/// Ends by a signal that its own write raises: a write into a pipe that nobody reads, or beyond the
 /// limit on the size of files.
 int play_own_signal(const Arguments& arguments) {
   if (arguments.size() < 2) return 64;

@@ -63,14 +63,14 @@ void use_domains() {
   nvtxRangePushA("in the default domain");
   nvtxDomainRangePushEx(domain, &event);
   nvtxDomainMarkEx(domain, &event);
-  // Domains nest for themselves: the outer range may end first.
+  // Each domain nests for itself: the outer range may end first.
   nvtxRangePop();
   nvtxDomainRangePop(domain);
   const nvtxRangeId_t id = nvtxDomainRangeStartEx(domain, &event);
   nvtxDomainRangeEnd(domain, id);
 }
 
-/// Shaped as NCCL's: its schemas are registered once, and a structure goes with each range.
+/// Ranges shaped like NCCL's: schemas are registered once, and each range carries a structure.
 struct AllReduce {
   std::uint64_t communicator;
   std::size_t bytes;
@@ -120,7 +120,7 @@ void tell_collectives() {
 }
 
 void misuse() {
-  nvtxRangePop();  // Nothing was pushed.
+  nvtxRangePop();  // There is nothing to pop.
   nvtxRangeEnd(0);
   nvtxRangePushA(nullptr);
   nvtxRangePop();
@@ -170,7 +170,7 @@ int play_nvtx(const Arguments& arguments) {
 int play_late_range(const Arguments&) {
   push_range("in the program");
   pop_range();
-  // Keys are destroyed in the order in which they were made, and the recorder has its own by now.
+  // Keys are destroyed in the order in which they were made; the recorder has made its key by now.
   static pthread_key_t key{};
   pthread_key_create(&key, [](void*) {
     usleep(300'000);

@@ -1,5 +1,5 @@
-// A CUDA program for machines without CUDA. The first argument says what it does; it prints what it
-// did, so that a test can compare this with what was recorded.
+// A CUDA program for machines without CUDA. The first argument selects a script. The program prints
+// what it did, so that a test can compare this with the recording.
 
 #include <malloc.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ int play_threads(const Arguments& arguments) {
   return finish();
 }
 
-/// Threads that come and go, as a data loader's.
+/// Starts and ends threads, as a data loader does.
 int play_many_threads(const Arguments& arguments) {
   start_cuda();
   for (unsigned long i = 0; i < number(arguments, 0, 200); ++i) {
@@ -64,7 +64,7 @@ int play_many_threads(const Arguments& arguments) {
   return finish();
 }
 
-/// Kernels as fast as the stand-in can, with no regard for the client.
+/// Launches kernels as fast as the stand-in can, without waiting for the client.
 int play_flood(const Arguments& arguments) {
   start_cuda();
   for (unsigned long i = 0; i < number(arguments, 0, 100'000); ++i) launch("flood", 10);
@@ -139,7 +139,7 @@ int play_memory(const Arguments& arguments) {
   return finish();
 }
 
-/// Three parts, of which the program wants the middle one recorded.
+/// Runs three parts, and asks the profiler to record only the middle one.
 int play_profiler_api(const Arguments& arguments) {
   start_cuda();
   const unsigned long each = number(arguments, 0, 10);
@@ -154,7 +154,7 @@ int play_profiler_api(const Arguments& arguments) {
   return finish();
 }
 
-/// Training steps as torch.profiler marks them, or, with a second argument, as Python's nvtx does.
+/// Marks training steps as torch.profiler does or, with a second argument, as Python's nvtx does.
 int play_steps(const Arguments& arguments) {
   static std::deque<std::string> names;
   start_cuda();
@@ -166,7 +166,7 @@ int play_steps(const Arguments& arguments) {
     run_steps(2);
     pop_range();
     push_range("backward");
-    names.push_back("only_in_step_" + std::to_string(i));  // Names of kernels stay where they are.
+    names.push_back("only_in_step_" + std::to_string(i));  // Kept: CUPTI has only its address.
     launch(names.back().c_str(), 5000);
     if (driver() != nullptr) driver()->synchronize_device(0);
     pop_range();
@@ -187,7 +187,7 @@ int play_chatter(const Arguments& arguments) {
   return finish();
 }
 
-/// Records with memory that the client has to free.
+/// Makes records with memory that the client has to free.
 int play_details(const Arguments& arguments) {
   start_cuda();
   launch("kernel", 100);
@@ -211,7 +211,7 @@ int play_fail(const Arguments& arguments) {
   return finish();
 }
 
-/// Until a signal comes; says "ready" when it may.
+/// Runs until a signal arrives; prints "ready" when it may be sent.
 int play_wait(const Arguments& arguments) {
   start_cuda();
   run_steps(number(arguments, 0, 10));
@@ -233,7 +233,7 @@ int play_exit(const Arguments& arguments) {
   return static_cast<int>(number(arguments, 0, 0));
 }
 
-/// Work for so many milliseconds.
+/// Works for this many milliseconds.
 int play_long(const Arguments& arguments) {
   start_cuda();
   for (unsigned long i = 0; i < number(arguments, 0, 100); ++i) {

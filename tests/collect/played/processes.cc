@@ -14,7 +14,7 @@ namespace played {
 
 namespace {
 
-/// A child that does not end in this time hangs.
+/// A child that takes longer than this hangs.
 constexpr unsigned kPatience = 10;
 
 template <class Body>
@@ -34,7 +34,8 @@ void run_child(const char* what, const Body& body) {
 
 }  // namespace
 
-/// Two batches: the client has read the first, and nobody knows about the second.
+/// Runs two batches of steps, then ends as `how` says. The client has read the first batch, and may
+/// or may not have read the second.
 int play_end(const std::string& how, const Arguments& arguments) {
   start_cuda();
   run_steps(number(arguments, 0, 100));
@@ -76,7 +77,7 @@ int play_fork(const Arguments& arguments) {
   return 0;
 }
 
-/// As torchrun does: one process for each rank, by the environment.
+/// Starts one process for each rank, with torchrun's environment variables.
 int play_ranks(const Arguments& arguments, const char* self) {
   const unsigned long count = number(arguments, 0, 4);
   std::fflush(stdout);
@@ -96,7 +97,7 @@ int play_ranks(const Arguments& arguments, const char* self) {
   return worst;
 }
 
-/// Nothing this process writes may be larger, as under a disk quota.
+/// Limits the size of every file that this process writes, as a disk quota does.
 int play_full(const Arguments& arguments) {
   const rlimit limit{number(arguments, 1, 65536), number(arguments, 1, 65536)};
   setrlimit(RLIMIT_FSIZE, &limit);

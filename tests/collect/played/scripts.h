@@ -1,13 +1,13 @@
 #pragma once
 
-// played_app plays one of these functions, by its first argument.
+// The scripts: played_app runs one of these functions, named by its first argument.
 
 #include <string>
 #include <vector>
 
 namespace played {
 
-/// Arguments behind the name of the script.
+/// The arguments after the name of the script.
 using Arguments = std::vector<std::string>;
 
 unsigned long number(const Arguments& arguments, std::size_t at, unsigned long otherwise);
@@ -16,12 +16,13 @@ unsigned long number(const Arguments& arguments, std::size_t at, unsigned long o
 int play(const std::string& script, const Arguments& arguments);
 // nvtx.cc: everything that NVTX's headers offer and programs use.
 int play_nvtx(const Arguments& arguments);
-/// A range in a destructor of a thread that runs long after the recorder's own.
+/// Makes a range in the destructor of a thread-local object that runs long after the recorder's
+/// own.
 int play_late_range(const Arguments& arguments);
-/// One range, to be in a place.
+/// Opens one range.
 void push_range(const char* name);
 void pop_range();
-/// The same in a domain, with a name that was registered, as Python's nvtx does.
+/// Opens a range in a domain, with a registered name, as Python's nvtx does.
 void push_registered_range(const char* name);
 void pop_registered_range();
 // processes.cc: ends and children of processes.
@@ -29,7 +30,7 @@ int play_end(const std::string& how, const Arguments& arguments);
 int play_fork(const Arguments& arguments);
 int play_ranks(const Arguments& arguments, const char* self);
 int play_full(const Arguments& arguments);
-// habits.cc: what programs do to their process, and what they find there.
+// habits.cc: unusual things that programs do to their process, and what they find there.
 int play_closes(const Arguments& arguments);
 int play_stderr(const Arguments& arguments);
 int play_signals(const Arguments& arguments);

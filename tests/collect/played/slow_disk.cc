@@ -1,7 +1,7 @@
-// A disk with troubles, for LD_PRELOAD: writes to spools take time, come out short, or fail.
-// PLAYED_DISK is a comma list of us=N (each write takes so long), room=N (bytes until the disk is
-// full; what does not fit fails with ENOSPC), short=1 (a write writes half of what it is given) and
-// hang=N (the N-th write, and all behind it, never come back).
+// A faulty disk, for LD_PRELOAD: writes to spools take time, come out short, or fail. PLAYED_DISK
+// is a comma list of us=N (each write takes this long), room=N (bytes until the disk is full; a
+// write beyond them fails with ENOSPC), short=1 (a write writes half of its bytes) and hang=N (the
+// Nth write and all later ones never return).
 
 #include <dlfcn.h>
 #include <unistd.h>

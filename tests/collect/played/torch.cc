@@ -12,7 +12,7 @@ namespace played {
 /// Arguments: the folder of the mock libraries, and how many blocks.
 int play_torch(const Arguments& arguments) {
   start_cuda();
-  // As Python loads an extension that was linked with libtorch.
+  // Loads it as Python loads an extension that was linked with libtorch.
   void* library = dlopen((arguments.at(0) + "/libc10_cuda.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     std::printf("%s\n", dlerror());

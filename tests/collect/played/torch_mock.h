@@ -1,7 +1,7 @@
 #pragma once
 
-// PyTorch's allocator as far as a profiler can see it: libc10.so has the function that is told of
-// every block, and libc10_cuda.so calls it through the procedure linkage table.
+// PyTorch's allocator as a profiler sees it: libc10.so has the function that is called for every
+// block, and libc10_cuda.so calls it through the procedure linkage table.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,9 +23,9 @@ PLAYED_EXPORT void reportMemoryUsageToProfiler(void* pointer, std::int64_t bytes
 }  // namespace c10
 
 extern "C" {
-/// How often PyTorch's own function was reached.
+/// The number of calls that reached PyTorch's own function.
 PLAYED_EXPORT std::uint64_t played_reports();
-/// libc10_cuda.so exports this: a block comes, or goes if `bytes` is negative.
+/// Exported by libc10_cuda.so: reports a block that is allocated, or freed if `bytes` is negative.
 PLAYED_EXPORT void played_block(void* pointer, std::int64_t bytes, std::size_t total_allocated,
                                 std::size_t total_reserved, std::int8_t device);
 }

@@ -39,7 +39,7 @@ void set_times(const Unfinished& from, std::uint8_t* bytes) {
   } else if (from.kind == kMemset) {
     set_times<MemsetRecord>(record, from.start, from.end);
   } else {
-    set_times<MemcpyRecord>(record, from.start, from.end);  // Peer copies have them there as well.
+    set_times<MemcpyRecord>(record, from.start, from.end);  // Peer copies: at the same offsets.
   }
 }
 static_assert(offsetof(MemcpyRecord, start) == offsetof(MemcpyPeerRecord, start));
@@ -139,7 +139,7 @@ bool Activity::request(Filling& filling) {
     const std::lock_guard hold(mutex_);
     if (!out_.insert(bytes).second) complain("a buffer is lent that CUPTI already has");
   }
-  std::memset(bytes, 0, size);  // As CUPTI does unless told that buffers come zeroed.
+  std::memset(bytes, 0, size);  // CUPTI does so unless told that buffers are zeroed.
   filling.buffer = std::make_unique<Buffer>();
   filling.buffer->bytes = bytes;
   filling.buffer->size = size;
@@ -204,7 +204,8 @@ void Activity::queue(std::unique_ptr<Buffer> buffer) {
   wake_.notify_one();
 }
 
-/// Gives records their times that have come. True if none is left without.
+/// Writes the times of all records whose work has ended. Returns true if no record is left without
+/// times.
 bool Activity::finish_records(Buffer& buffer) const {
   if (buffer.unfinished.empty()) return true;
   const std::uint64_t time = now();
@@ -216,7 +217,7 @@ bool Activity::finish_records(Buffer& buffer) const {
   return buffer.unfinished.empty();
 }
 
-/// Takes the finished buffers of `full_`, or all of them.
+/// Moves the finished buffers of `full_` to `ready`; with `force`, all of them.
 void Activity::collect(bool force, std::vector<std::unique_ptr<Buffer>>& ready) {
   const std::lock_guard hold(mutex_);
   std::deque<std::unique_ptr<Buffer>> left;
@@ -333,7 +334,7 @@ void Activity::run_worker() {
     hold.lock();
     flushes_done_ = wanted;
     done_.notify_all();
-    // A full buffer whose kernels still run.
+    // Full buffers remain whose kernels still run.
     if (!full_.empty() && flushes_wanted_ == flushes_done_)
       wake_.wait_for(hold, std::chrono::milliseconds(1),
                      [&] { return flushes_wanted_ > flushes_done_; });

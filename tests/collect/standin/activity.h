@@ -1,7 +1,7 @@
 #pragma once
 
-// The half of CUPTI that writes records: one buffer per thread of the program, asked of the client
-// on that thread; full and finished buffers are handed back on a thread of the library.
+// The half of CUPTI that writes records. Each thread of the program has one buffer, requested from
+// the client on that thread; full and finished buffers are returned on a thread of the library.
 //
 //     thread 1  [kernel, call, kernel ...      ]      being filled
 //     thread 2  [kernel, cal|                         full: queued
@@ -35,7 +35,8 @@ using Clock = std::uint64_t (*)();
 
 constexpr std::uint32_t kMostCallbacks = 1024;
 
-/// When the device is done with a record that already has its place in a buffer.
+/// A record that already has its place in a buffer, with the times at which its work runs on the
+/// device.
 struct Unfinished {
   std::size_t offset;
   std::uint32_t kind;
@@ -70,30 +71,30 @@ class Activity {
   void enable(std::uint32_t kind, bool on);
   bool is_enabled(std::uint32_t kind) const { return enabled_[kind]; }
   bool is_any_enabled() const;
-  /// One call alone, as cuptiActivityEnableRuntimeApi does.
+  /// Enables one call alone, as cuptiActivityEnableRuntimeApi does.
   void enable_call(std::uint32_t kind, std::uint32_t callback, bool on);
   bool wants_call(std::uint32_t kind, std::uint32_t callback) const;
 
-  /// Into the buffer of the calling thread, if its kind is wanted. With `unfinished`, the record
-  /// gets its times when these have come.
+  /// Writes into the buffer of the calling thread, if the kind is enabled. With `unfinished`, the
+  /// record gets its times when the device has reached them.
   void write(const void* record, const Unfinished* unfinished = nullptr);
 
   void flush(bool force);
   void set_period(std::uint32_t milliseconds);
   std::uint64_t take_dropped() { return dropped_.exchange(0); }
-  /// 0, 12 or 21, as cuptiActivityGetNextRecord.
+  /// Returns 0, 12 or 21, as cuptiActivityGetNextRecord does.
   std::int32_t next(std::uint8_t* buffer, std::size_t valid, std::uint8_t** record) const;
 
   Counts counts(std::uint32_t kind) const;
   std::uint64_t lost() const { return lost_; }
   std::uint64_t client_ns() const { return client_ns_; }
-  /// CUPTI ends itself: nothing is handed over any more.
+  /// Called when CUPTI ends itself: no more buffers are delivered.
   void end();
-  void forget_threads();  ///< In a forked child: there is no worker.
+  void forget_threads();  ///< For a forked child, which has no worker.
   bool is_over() const { return is_over_; }
   std::uint32_t worker_thread() const { return worker_thread_; }
 
-  /// Held by the library while it calls back, where faults.strict.
+  /// Held by the library during callbacks if faults.strict.
   std::recursive_mutex lock;
 
  private:
@@ -142,10 +143,11 @@ class Activity {
   std::mutex delivery_;  ///< One buffer is handed over at a time.
 };
 
-/// Reports that a client does what NVIDIA forbids. The line fails every test, as none expects it.
+/// Reports that the client does what NVIDIA forbids. The line fails every test, because none
+/// expects it.
 void complain(const char* what);
 
-/// As cuptiSetThreadIdType says: the kernel's number or pthread's.
+/// The id that cuptiSetThreadIdType selects: the kernel's number or pthread's.
 std::uint32_t own_thread();
 void use_system_thread_ids(bool system);
 

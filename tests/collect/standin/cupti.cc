@@ -8,7 +8,7 @@
 #include "collect/standin/library.h"
 
 #define STANDIN_EXPORT extern "C" __attribute__((visibility("default")))
-// They are declared nowhere: clients find them by name.
+// No header declares these functions: clients find them by name.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
 namespace {
@@ -18,8 +18,8 @@ using standin::Result;
 
 Library& library() { return Library::instance(); }
 
-/// Held while a function works, where a fault asks for it: a client that holds a lock of its own
-/// while it calls, and takes it when called back, comes to a standstill.
+/// With faults.strict, held while a function works. A client deadlocks if it holds a lock of its
+/// own during the call and takes that lock when called back.
 class Guard {
  public:
   Guard() : hold_(library().activity.lock, std::defer_lock) {
@@ -30,7 +30,7 @@ class Guard {
   std::unique_lock<std::recursive_mutex> hold_;
 };
 
-/// Seen in the wild in forked children.
+/// Hangs in a forked child, as CUPTI has been seen to do.
 void hang_in_child() {
   while (library().is_forked()) pause();
 }
@@ -95,7 +95,7 @@ STANDIN_EXPORT Result cuptiActivityEnableCudaEventDeviceTimestamps(std::uint8_t)
 STANDIN_EXPORT Result cuptiActivityEnableAllSyncRecords(std::uint8_t) { return library().gate(); }
 #endif
 
-// From CUDA 12.5 on.
+// Since CUDA 12.5.
 #if STANDIN_VERSION >= 23
 STANDIN_EXPORT Result cuptiActivityEnableRuntimeApi(std::uint32_t callback, std::uint8_t on) {
   return enable_call(standin::kRuntime, callback, on != 0);
@@ -143,7 +143,7 @@ STANDIN_EXPORT Result cuptiActivityRegisterTimestampCallback(standin::Clock cloc
 STANDIN_EXPORT Result cuptiActivityRegisterCallbacks(standin::Requested requested,
                                                      standin::Completed completed) {
   const Guard guard;
-  // Without a driver this succeeds all the same.
+  // This succeeds even without a driver.
   if (requested == nullptr || completed == nullptr) return standin::kInvalidParameter;
   if (library().faults.register_callbacks != 0)
     return static_cast<Result>(library().faults.register_callbacks);

@@ -16,7 +16,7 @@ std::atomic<std::uint32_t> correlations{0};
 std::atomic<std::uint64_t> ids{0};
 
 std::mutex streams_mutex;
-/// Device and stream -> the time when it is done.
+/// The time at which each stream (device, stream) has done its work.
 std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t>& streams() {
   static auto* all = new std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t>;
   return *all;

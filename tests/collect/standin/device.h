@@ -1,7 +1,7 @@
 #pragma once
 
-// The parts of the played driver share this: when devices are done with what is put on their
-// streams, and the calls of the program that put it there.
+// Shared by the parts of the played driver: when devices finish the work on their streams, and the
+// program's calls that put it there.
 
 #include <atomic>
 #include <cstdint>
@@ -27,11 +27,11 @@ std::pair<std::uint64_t, std::uint64_t> put(std::uint32_t device, std::uint32_t 
                                             std::uint64_t duration);
 std::uint64_t stream_free_at(std::uint32_t device, std::uint32_t stream);
 std::uint64_t device_free_at(std::uint32_t device);
-/// Work put on the stream from now on begins no earlier.
+/// Work that is put on the stream from now on begins no earlier than this.
 void delay(std::uint32_t device, std::uint32_t stream, std::uint64_t until);
 void wait_until(std::uint64_t time);
 
-/// One call of the program's into CUDA: callbacks at both ends and a record.
+/// One CUDA call of the program: callbacks at both ends and a record.
 class Call {
  public:
   Call(std::uint32_t domain, std::uint32_t id);
@@ -50,7 +50,7 @@ class Call {
   std::uint64_t start_ = 0;
 };
 
-/// Whence a kernel comes.
+/// Where a kernel comes from: a call, or a node of a graph.
 struct Placed {
   std::uint32_t correlation;
   std::uint32_t graph;

@@ -1,5 +1,5 @@
-// The played driver: devices with streams that run in order, and a record of each thing done, by
-// the kinds and fields that NVIDIA documents.
+// The played driver: devices whose streams run in order, and a record of everything that they do,
+// with the kinds and fields that NVIDIA documents.
 
 #include <unistd.h>
 

@@ -8,7 +8,7 @@ namespace standin {
 
 namespace {
 
-/// An unknown word is a mistake in a test, which should not pass because of it.
+/// Rejects unknown words, so that a test with a typing error does not pass because of it.
 [[noreturn]] void reject(const std::string& word) {
   std::fprintf(stderr, "stand-in: FORETRACE_STANDIN has no \"%s\"\n", word.c_str());
   std::abort();

@@ -7,7 +7,7 @@
 namespace standin {
 
 Library& Library::instance() {
-  // Never destroyed, as the worker may run until the process is gone.
+  // Never destroyed, because the worker may run until the process ends.
   static auto* library = new Library;
   return *library;
 }
@@ -91,7 +91,7 @@ void Library::unsubscribe() {
 }
 
 const char* callback_name(std::uint32_t domain, std::uint32_t id) {
-  // As NVIDIA's library of CUDA 13.0 answers.
+  // The same answer as that of NVIDIA's library of CUDA 13.0.
   static constexpr struct {
     std::uint32_t domain;
     std::uint32_t id;

@@ -1,7 +1,7 @@
 #pragma once
 
-// The stand-in as one object: what clients set by CUPTI's functions (cupti.cc), and what the played
-// program does (driver.cc).
+// The stand-in as one object: the state that clients set by CUPTI's functions (cupti.cc), and the
+// work of the played program (driver.cc).
 
 #include <atomic>
 #include <cstdint>
@@ -45,7 +45,7 @@ class Library {
   std::string holder() const;
   Result enable_callback(bool on, const void* subscriber, std::uint32_t domain, std::uint32_t id);
   void enable_domain(bool on, std::uint32_t domain);
-  /// Tells the subscriber, if it asked for this.
+  /// Calls the subscriber, if it subscribed to this call.
   void call_back(std::uint32_t domain, std::uint32_t id, const void* data);
   void unsubscribe();
   bool is_forked() const { return is_forked_; }
@@ -66,10 +66,11 @@ class Library {
   std::atomic<bool> is_forked_{false};
 };
 
-/// "cudaLaunchKernel_v7000" as CUPTI says it; nullptr for a number that is not played.
+/// The name as CUPTI reports it, such as "cudaLaunchKernel_v7000"; nullptr for a number that is not
+/// played.
 const char* callback_name(std::uint32_t domain, std::uint32_t id);
 
-/// Hands out the buffers of a dump as if they were recorded now.
+/// Delivers the buffers of a dump as if they were recorded during this run.
 void replay(Library& library);
 
 }  // namespace standin

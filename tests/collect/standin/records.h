@@ -1,10 +1,10 @@
 #pragma once
 
-// CUPTI's activity records as they lie in a buffer, whole, as CUDA 13.0 writes them. The stand-in
-// fills them, the library under test reads them by a description of its own
-// (collect/cupti/cupti_abi.h); abi_check.cc holds both against NVIDIA's headers. Older versions
-// write the same records with fewer bytes at their end, so that one description and a table of
-// sizes is enough.
+// CUPTI's activity records as they lie in a buffer, complete, as CUDA 13.0 writes them. The
+// stand-in fills them; the library under test reads them by a description of its own
+// (collect/cupti/cupti_abi.h); abi_check.cc compares both with NVIDIA's headers. Older versions
+// write the same records with fewer bytes at the end, so one description and a table of sizes are
+// enough.
 
 #include <cstddef>
 #include <cstdint>
@@ -164,8 +164,9 @@ struct STANDIN_RECORD NameRecord {
   const char* name;
 };
 
-/// How long the record of a kind is for this API version of CUPTI; 0 for a kind that is not played.
-/// From the headers of CUDA 13.0, which tell for each shorter record until when it was in use.
+/// The length of the record of a kind in this API version of CUPTI; 0 for a kind that is not
+/// played. From the headers of CUDA 13.0, which say for each shorter record until which version it
+/// was used.
 constexpr std::size_t record_bytes(std::uint32_t kind, std::uint32_t version) {
   const bool is_13 = version >= 130000;
   const bool is_12_8 = version >= 26;

@@ -1,7 +1,7 @@
-// Hands out buffers that a collector dumped (FORETRACE_RAW): "FTRCRAW1", u32 version of CUPTI, u32
+// Delivers buffers that a collector dumped (FORETRACE_RAW): "FTRCRAW1", u32 version of CUPTI, u32
 // 0, and entries {u32 type, u32 bytes, u64 address, bytes, zeros up to a multiple of 8}. An entry
-// of type 1 is a text that records of the buffers behind it point at by this address; one of type 2
-// is a buffer.
+// of type 1 is a text; records of later buffers point at it by this address. An entry of type 2 is
+// a buffer.
 
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +23,7 @@ using Texts = std::map<std::uint64_t, std::string>;
   std::abort();
 }
 
-/// Lets the pointer at `offset` of a record point at our copy of the text.
+/// Makes the pointer at `offset` of a record point at our copy of the text.
 void point(std::uint8_t* record, std::size_t offset, const Texts& texts) {
   std::uint64_t address = 0;
   std::memcpy(&address, record + offset, sizeof address);

@@ -1,6 +1,6 @@
-// The same messages through ns-3 and through our packets: an incast and a ring of hosts around one
-// switch, by TCP, with buffers that lose nothing. Prints both times and rates, and fails where
-// times differ by more than a tenth. Built where ns-3 is installed.
+// Sends the same messages through ns-3 and through our packet simulation: an incast and a ring of
+// hosts around one switch, by TCP, with buffers that lose nothing. Prints the times and rates of
+// both, and fails if times differ by more than a tenth. Built only where ns-3 is installed.
 //
 //     ns3_check [senders]      8 by default
 

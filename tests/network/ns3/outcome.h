@@ -1,7 +1,7 @@
 #pragma once
 
-// What both simulators are asked, and say. ns-3's headers need C++17, ours C++20, so that each has
-// a file of its own.
+// The input and the result of both simulators. ns-3's headers need C++17, ours C++20, so each has a
+// file of its own.
 
 #include <chrono>
 #include <cstdint>

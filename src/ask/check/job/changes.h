@@ -12,15 +12,16 @@
 
 namespace foretrace {
 
-/// One kind of work at one place, then and now.
+/// One kind of work at one place, before and after the change.
 struct WorkChange {
-  JobGroup before, after;  ///< Sums where several groups correspond. Empty where there is none.
-  std::vector<std::uint32_t> now;  ///< Groups of the job that is judged.
+  JobGroup before, after;          ///< Sums if several groups correspond; empty if no group does.
+  std::vector<std::uint32_t> now;  ///< Indices of the groups in the judged job.
   TaskKind kind = TaskKind::host;
   std::string op, module, file, function;
-  std::string replaced;       ///< Names that were replaced by others.
-  double expected = 1;        ///< By how much all work of the kind is slower.
-  bool stands_out = false;    ///< As many kernels take longer than in any step before.
+  std::string replaced;  ///< Names of kernels that others replaced.
+  double expected = 1;   ///< Factor by which all work of the kind is slower.
+  /// The same number of kernels takes clearly longer than in any step before.
+  bool stands_out = false;
   Nanoseconds added() const;  ///< Work beyond the expected amount.
   std::int64_t more() const { return after.count - before.count; }
   Nanoseconds bared() const;  ///< Work that is no longer hidden behind kernels.
@@ -28,7 +29,7 @@ struct WorkChange {
 
 /// Work of one kind that is slower everywhere.
 struct GeneralChange {
-  TaskKind kind = TaskKind::host;  ///< kernel, launch, or host for all work of hosts.
+  TaskKind kind = TaskKind::host;  ///< kernel, launch, or host, which means all host work.
   double factor = 1;
   Nanoseconds before{0};
   std::vector<std::uint32_t> now;
@@ -38,31 +39,31 @@ struct WorkChanges {
   std::vector<WorkChange> changes;  ///< Only where something is worse, in a stable order.
   std::vector<GeneralChange> general;
 };
-/// The same change in several instances of a module is one.
+/// Merges the same change in several instances of a module into one.
 std::vector<WorkChange> merged_instances(const std::vector<WorkChange>& changes);
 
 WorkChanges work_changes(const JobSummary& before, const std::vector<JobGroup>& after);
 
-/// Instances merged, and with `stands_out` where kernels of one place became much slower, although
-/// a step, which has many others, may hardly show it.
+/// Merges instances, and sets `stands_out` where the kernels of one place became much slower,
+/// although a step, which has many others, may hardly show it.
 std::vector<WorkChange> marked_changes(const JobSummary& before,
                                        const std::vector<WorkChange>& changes);
 
-/// Where kernels stand out.
+/// Number of places where kernels stand out.
 std::int64_t slower_places(const JobSummary& before, const JobSummary& now);
 
-/// Groups of the same kind and name as one, wherever they are.
+/// Merges groups of the same kind and name, wherever they are.
 JobSummary at_any_place(const JobSummary& summary);
 
-/// Work to remove from the job in order to see its cost.
+/// Work to remove from the job in order to measure its effect.
 struct TakenAway {
   std::uint32_t group = 0;
   double left = 0;               ///< Share of the work of each task that stays.
-  std::int64_t freed_syncs = 0;  ///< In a step, these many no longer wait.
+  std::int64_t freed_syncs = 0;  ///< Number of waits to remove in each step.
   std::vector<int> lines;        ///< Waits at these lines are freed first.
 };
 
-/// By how much the step would be shorter.
+/// How much shorter a step is when the job is replayed without `taken`; negative if it is longer.
 Nanoseconds effect_of(const ObservedJob& job, const Grouping& grouping,
                       const std::vector<TakenAway>& taken);
 
@@ -77,37 +78,39 @@ struct CausesQuestion {
 /// Causes of the figures that are worse, greatest first.
 std::vector<CheckCause> causes_of(const CausesQuestion& question);
 
-/// A cause with how bad the figure is that it explains.
+/// A cause, and the standing of the figure that it explains.
 struct FoundCause {
   CheckCause cause;
   Standing standing = Standing::passed;
   std::vector<std::uint32_t> groups =
-      {};  ///< With kernels that it has; of the question's grouping.
+      /// Groups of slower kernels that the cause covers; indices into the question's grouping.
+      {};
 };
 
-/// The figure of this name, if it is worse; otherwise null.
+/// The figure of this name if it is worse; otherwise null.
 const CheckedFigure* worse_figure(const CausesQuestion& question, std::string_view name);
 
-/// The place of work that has none of its own: where the longest of `tasks` is. It sets file and
-/// line of `cause`; empty if nothing is known.
+/// Describes a place for work that has none of its own: where the longest of `tasks` is. Sets file
+/// and line of `cause`. Returns empty text if nothing is known.
 std::string position_of(const ObservedJob& job, const std::vector<TaskId>& tasks,
                         CheckCause& cause);
 
 /// Adds causes for more memory at the peak, and for memory that is never freed.
 void add_memory(const CausesQuestion& question, std::vector<FoundCause>& found);
 
-/// Adds the kernels of one name and shape that became slower, unless a cause in `found` has half of
-/// it.
+/// Adds the kernels of one name and shape that became slower, except those of which causes in
+/// `found` already cover most tasks.
 void add_slower_kernels(const CausesQuestion& question, std::vector<FoundCause>& found);
 
 /// Adds the excess work of the slowest step, if that step or the mean is worse, or if nothing in
 /// `found` explains a worse step time.
 void add_slowest_step(const CausesQuestion& question, std::vector<FoundCause>& found);
 
-/// The lines of `after` that have no counterpart in `before`, which may have moved as a whole.
+/// The lines of `after` that have no counterpart in `before`, after the best common shift of all
+/// lines.
 std::vector<int> new_lines(const JobGroup& before, const JobGroup& after);
 
-/// `file` as it is called from the root of the sources; unchanged if it is not found there.
+/// `file` relative to the root of the sources; unchanged if it is not found there.
 std::string file_in_sources(const std::string& file, const std::string& source_root);
 
 }  // namespace foretrace

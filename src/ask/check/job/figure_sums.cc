@@ -9,13 +9,13 @@
 namespace foretrace {
 namespace {
 
-/// The part of a thread's time that is work of a step. A thread that nothing waits for may live,
-/// poll and sleep beside a step. The work of a thread that is only waited for is unknown between
-/// its records.
+/// Which part of a thread's time counts as work of a step. A thread that nothing waits for may
+/// live, poll and sleep beside a step, so none counts. A thread that is only waited for counts with
+/// its records, because what it does between them is unknown.
 enum class Part : char { none, recorded, all };
 
-/// By lane: all time of threads that launch device work, recorded work of those they wait for.
-/// Without any launch all threads count.
+/// The counted part of each lane: all time of threads that launch device work, and the recorded
+/// work of threads they wait for. If nothing is launched, all threads count.
 std::vector<Part> parts_of_threads(const Graph& graph) {
   std::vector<Part> parts(graph.lane_count(), Part::none);
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
@@ -42,7 +42,7 @@ std::int64_t amount_of(const Task& task, FigureUnit unit) {
   return unit == FigureUnit::bytes ? task.bytes.count : 1;
 }
 
-/// Sums over the tasks of each step, for the figures that are such sums.
+/// Sums over the tasks of each step, for the figures that are defined as such sums.
 class FigureSums {
  public:
   explicit FigureSums(const ObservedJob& job)
@@ -58,7 +58,7 @@ class FigureSums {
   }
 
   bool has_collectives() const { return has_collectives_; }
-  /// The sums for the figure at this place in the table.
+  /// Sums in each step for the figure at this index of the table.
   StepValues sums(std::size_t place) const {
     StepValues values = sums_[place];
     for (std::int64_t& value : values) value = steps_.per_step(value);
@@ -90,9 +90,9 @@ class FigureSums {
 
   const ObservedJob& job_;
   SteadySteps steps_;
-  std::vector<char> seen_;        ///< By host record.
+  std::vector<char> seen_;        ///< By host record: whether a task of it was counted.
   std::vector<Part> parts_;       ///< By lane.
-  std::vector<StepValues> sums_;  ///< By place in the table.
+  std::vector<StepValues> sums_;  ///< Indexed like figure_rules().
   bool has_collectives_ = false;
 };
 

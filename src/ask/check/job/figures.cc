@@ -39,8 +39,8 @@ StepValues hidden_shares(const Graph& graph, const Timeline& timeline) {
   return shares;
 }
 
-/// The shortest collective of a kind waits least for other ranks, so that its time is closest to
-/// that of the transfer alone. By kernel and bytes.
+/// Shortest duration of collectives by kernel and bytes: the shortest one waits least for other
+/// ranks, so its time is closest to that of the transfer alone.
 std::map<std::pair<NameId, std::int64_t>, Nanoseconds> least_collectives(const Graph& graph) {
   std::map<std::pair<NameId, std::int64_t>, Nanoseconds> least;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
@@ -52,8 +52,8 @@ std::map<std::pair<NameId, std::int64_t>, Nanoseconds> least_collectives(const G
   return least;
 }
 
-/// The hidden share in a replay with hosts that take no time, without delays, and with ranks that
-/// arrive together. Short work has little weight on either side.
+/// The hidden share in a replay in which hosts take no time, nothing is delayed, and all ranks
+/// arrive together. Shares are weighted by time, so short work hardly matters.
 StepValues possible_overlap(const MeasuredJob& measured) {
   Graph graph = measured.job.graph.clone();
   const auto least = least_collectives(graph);
@@ -70,7 +70,7 @@ StepValues possible_overlap(const MeasuredJob& measured) {
   return hidden_shares(graph, simulate(graph, {.reasons = false, .memory = false}));
 }
 
-/// Every step alone, where the step time counts whole periods.
+/// The length of each single step, although the step time counts whole periods.
 StepValues single_lengths(const MeasuredJob& job) {
   const StepTimes& times = job.recorded;
   StepValues single;
@@ -80,7 +80,7 @@ StepValues single_lengths(const MeasuredJob& job) {
 }
 
 /// How much longer each step is than the median of the steps at its place in the period, as a share
-/// of that. Two steps do not show which of them is usual.
+/// of that median. Returns nothing if there are too few steps to know the usual length.
 StepValues step_excesses(const MeasuredJob& job) {
   const StepTimes& times = job.recorded;
   const std::vector<UsualLength> steps = usual_lengths(times);
@@ -179,7 +179,7 @@ constexpr FigureRule kFigures[] = {
          },
      .has_own_causes = true},
     {.entry = {.name = "slower_places",
-               .says = "places where as many kernels take longer",
+               .says = "places where the same number of kernels takes longer",
                .varies_with_times = true,
                .limits = {.warn = "+0"}},
      .against = [](const JobSummary& before,

@@ -26,7 +26,7 @@ namespace foretrace {
 
 struct WorkChange;
 
-/// Names of the figures that some code is about in particular.
+/// Names of figures that other code refers to.
 inline constexpr const char* kStepTime = "step_time";
 inline constexpr const char* kMeanStep = "mean_step";
 inline constexpr const char* kSlowestStep = "slowest_step";
@@ -41,13 +41,14 @@ inline bool is_copy_work(TaskKind kind) {
   return runs_on_device(kind) && moves_bytes(kind) && kind != TaskKind::collective;
 }
 
-/// A task of a step that counts, on a device or on a host thread.
+/// A task of a counted step, on a device or on a host thread.
 struct CountedTask {
   const ObservedJob& job;
   TaskId id;
   const Task& task;
   bool is_step_work = false;  ///< On the host: its thread works for the step.
-  bool begins_call = false;   ///< On the host: not a further piece of a call that is cut.
+  /// On the host: the first piece of a call, which may be cut into several.
+  bool begins_call = false;
 };
 
 struct MeasuredJob {
@@ -66,17 +67,18 @@ using StepValues = std::vector<std::int64_t>;
 
 struct FigureRule {
   FigureEntry entry;
-  /// One of these five measures it. A job without values lacks the figure.
+  /// Exactly one of these five is set and measures the figure. A job for which it returns no values
+  /// lacks the figure.
   bool (*of_kind)(TaskKind kind) = nullptr;
   bool (*of_task)(const CountedTask& task) = nullptr;
   StepValues (*of_job)(const MeasuredJob& job) = nullptr;
   StepValues (*of_memory)(const MeasuredMemory& memory) = nullptr;
   StepValues (*against)(const JobSummary& before, const JobSummary& now) = nullptr;
-  bool needs_collectives = false;  ///< Jobs without collectives lack it.
-  /// Whether a change at one place makes it worse; nullptr: if it is `of_kind`, and there is more
-  /// of what that sums.
+  bool needs_collectives = false;  ///< Jobs without collectives lack the figure.
+  /// Whether a change at one place makes the figure worse. nullptr means: if the change is
+  /// `of_kind` and adds to what is summed.
   bool (*weighs)(const WorkChange& change) = nullptr;
-  /// Whether it becomes worse where all work of a kind is slower; nullptr: it does not.
+  /// Whether the figure becomes worse if all work of a kind is slower; nullptr means never.
   bool (*slows_with)(TaskKind kind) = nullptr;
   bool has_own_causes = false;  ///< Its causes are found by other means than changes at places.
   bool may_fall = false;        ///< Its values may be below 0.
@@ -89,14 +91,16 @@ const FigureRule& figure_rule(std::string_view name);
 /// Whether a change at one place makes the figure worse.
 bool weighs_on(const WorkChange& change, const FigureRule& rule);
 
-/// All figures but those of memory; those that compare are compared with the job itself.
+/// All figures except those of memory. Figures that compare with a baseline stay empty until
+/// compare_kernels() fills them in.
 FigureSteps figures_of(const ObservedJob& job);
 void add_memory_figures(const MeasuredMemory& memory, FigureSteps& figures);
-/// Compares `now` with `before`, for the figures that say which kernels are slower, and where.
+/// Fills in the figures of `now` that compare kernels with those of `before`: which are slower, and
+/// where.
 void compare_kernels(const JobSummary& before, JobSummary& now);
 
-/// A step beside the lower median of all steps at its place in the period. Of two steps, that is
-/// the faster.
+/// The length of a step and its usual length: the lower median of all steps at its place in the
+/// period. For two steps that is the faster one.
 struct UsualLength {
   Nanoseconds length{0}, usual{0};
   Nanoseconds more() const { return length - usual; }
@@ -104,9 +108,9 @@ struct UsualLength {
 /// One for each step from StepTimes::first on.
 std::vector<UsualLength> usual_lengths(const StepTimes& times);
 
-/// Lengths of the steps that the step time is taken from.
+/// Lengths of the steps (or periods) that the step time is taken from.
 StepValues counted_lengths(const StepTimes& times);
-/// The value of step_time; nothing where the job has no steps.
+/// The value of step_time. Returns nullopt if the job has no steps.
 std::optional<Nanoseconds> step_time_of(const JobSummary& summary);
 
 }  // namespace foretrace

@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-/// A baseline of this many groups, a line each, still reads as a file of text.
+/// A baseline with this many groups, one line each, is still readable as text.
 constexpr std::size_t kMostGroups = 600;
 
 struct StepSum {
@@ -26,7 +26,7 @@ struct StepSum {
   }
 };
 
-/// The finest identity of a task's work, by numbers.
+/// The finest identity of a task's work, in numbers.
 struct WorkKey {
   TaskKind kind{};
   NameId module{}, name{};
@@ -40,7 +40,7 @@ struct WorkSum {
   std::int64_t critical = 0;
 };
 
-/// The identity of a group as it is written, and in the order of what is written.
+/// The identity of a group as the baseline file shows it; sorts in the order of the file.
 struct GroupKey {
   TaskKind kind{};
   /// Op, module, file, function, name.
@@ -52,7 +52,7 @@ struct GroupKey {
 
 struct MergedGroup {
   WorkSum sum;
-  std::map<int, std::vector<std::int64_t>> lines;  ///< Counts of each step.
+  std::map<int, std::vector<std::int64_t>> lines;  ///< Number of calls in each step, by line.
 };
 
 /// "aten::linear/aten::t/aten::addmm" -> "aten::linear/aten::addmm"
@@ -124,7 +124,7 @@ class Grouper {
     key_of_[index(id)] = found->second;
     StepSum& sum = sums_[found->second].steps[*column];
     const std::uint32_t record = host_record(job_, id);
-    // A call that is cut where it waits is one call.
+    // A call that is cut where it waits counts once.
     if (record == kNone || seen_[record] == 0) ++sum.count;
     if (record != kNone) seen_[record] = 1;
     sum.work += task.duration.count();
@@ -144,9 +144,9 @@ class Grouper {
     if (index(id) >= job_.recorded_tasks) return key;
     const bool on_device = runs_on_device(task.kind);
     const std::uint32_t record = host_record(job_, id);
-    // The host work of ops and frames between calls is one work of their place.
+    // Host work of ops and frames between calls is summed up by place.
     const bool called = record != kNone && is_call(job_.trace.hosts[record].kind);
-    // A call is of one kind, however it is cut: as work, as a launch and where it waits.
+    // A call has one kind, although it may be cut into work, a launch and a wait.
     if (called) {
       key.kind = is_synchronizing(job_, id)   ? TaskKind::sync
                  : launches_[record] != 0     ? TaskKind::launch
@@ -245,9 +245,9 @@ class Grouper {
   const ObservedJob& job_;
   SteadySteps steps_;
   Concealment concealment_;
-  std::vector<char> seen_;             ///< By host record.
-  std::vector<char> launches_;         ///< By host record.
-  std::vector<std::uint32_t> key_of_;  ///< By task.
+  std::vector<char> seen_;             ///< By host record: whether its call was counted.
+  std::vector<char> launches_;         ///< By host record: whether it launches work.
+  std::vector<std::uint32_t> key_of_;  ///< By task, into keys_; kNone for tasks that do not count.
   std::map<WorkKey, std::uint32_t> numbers_;
   std::vector<WorkKey> keys_;
   std::vector<WorkSum> sums_;

@@ -13,7 +13,8 @@
 namespace foretrace {
 namespace {
 
-/// Kernels with less of the work than this are left out: a baseline has a line for each.
+/// Kernels with a smaller share of all kernel work are left out, because a baseline has a line for
+/// each.
 constexpr double kListedShare = 0.001;
 constexpr std::size_t kLongestKernelName = 100;
 
@@ -141,7 +142,7 @@ class KernelSums {
   std::map<KernelKey, std::uint32_t> numbers_;
   std::vector<KernelKey> keys_;
   std::vector<KernelSum> sums_;
-  std::vector<std::uint32_t> sum_of_;  ///< By task.
+  std::vector<std::uint32_t> sum_of_;  ///< By task, into sums_; kNone for others.
 };
 
 }  // namespace

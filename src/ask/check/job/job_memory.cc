@@ -80,7 +80,7 @@ class MemoryGrouper {
   std::optional<Bytes> growth() const {
     std::vector<std::int64_t> levels, changes;
     for (const auto& [step, begin] : begins_) levels.push_back(level_at(begin));
-    // The first step of a recording may be that in which the optimizer makes its state.
+    // The first change is left out, because the optimizer may allocate its state in the first step.
     for (std::size_t i = 2; i < levels.size(); ++i) changes.push_back(levels[i] - levels[i - 1]);
     if (changes.empty()) return std::nullopt;
     return Bytes{std::max<std::int64_t>(0, lower_median(std::move(changes)))};
@@ -107,13 +107,14 @@ class MemoryGrouper {
     const std::optional<std::size_t> column = steps_.column(step);
     if (step < 0 || !column) return;
     const auto next = begins_.upper_bound(step);
-    // Freed well after the next step has begun: memory that only that step still reads is not kept.
+    // Memory is kept if it is freed after the next step has ended. Memory that only the next step
+    // still reads is not kept.
     if (next == begins_.end() || std::next(next) == begins_.end()) return;
     judged_[*column] = 1;
     if (freed > std::next(next)->second) sum.kept[*column] += block.bytes.count;
   }
 
-  /// The last steps are not followed by others that would free their memory.
+  /// Median over the steps that two more steps follow; memory of the last steps may still be freed.
   std::int64_t kept_in_a_step(const MemorySum& sum) const {
     std::vector<std::int64_t> values;
     for (std::size_t i = 0; i < judged_.size(); ++i) {

@@ -26,7 +26,7 @@ std::string without(std::string_view text, char open, char close) {
   return depth == 0 ? kept : std::string(text);
 }
 
-/// Each run of digits becomes one '#': tiles, strides and versions.
+/// Replaces each run of digits (tiles, strides, versions) by one '#'.
 std::string without_numbers(std::string_view text) {
   std::string kept;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -50,7 +50,7 @@ std::string without_addresses(std::string_view text) {
   return kept;
 }
 
-/// A frame of Python keeps file and function, and loses folder and line.
+/// Drops folder and line from the name of a Python frame; file and function stay.
 std::string plain_frame(std::string_view name) {
   const std::size_t file = name.find(".py(");
   if (file == std::string_view::npos) return std::string(name);
@@ -62,7 +62,7 @@ std::string plain_frame(std::string_view name) {
   return kept;
 }
 
-/// Numbers that PyTorch counts up are dropped; ops as "aten::conv2d" keep theirs.
+/// Drops trailing numbers that PyTorch counts up; ops such as "aten::conv2d" keep theirs.
 std::string plain_host_name(std::string_view name) {
   const std::size_t end = name.find_last_not_of("0123456789");
   if (end != std::string_view::npos && end + 1 < name.size() &&
@@ -112,11 +112,11 @@ std::uint32_t host_record(const ObservedJob& job, TaskId task) {
 bool is_synchronizing(const ObservedJob& job, TaskId task) {
   const TaskKind kind = job.graph.task(task).kind;
   if (runs_on_device(kind) || kind == TaskKind::marker) return false;
-  // A wait that a what-if removed leaves the call behind, as work of the host.
+  // If a what-if removed a wait, its call remains as host work.
   if (job.is_edited && kind != TaskKind::sync) return false;
   const std::string_view name = job.graph.name(task);
   if (name.find("Synchronize") != std::string_view::npos) return true;
-  // Memory is only given back when nothing on the device may use it any more.
+  // These calls wait until nothing on the device can use the memory any more.
   if (name == "cudaFree" || name == "hipFree") return true;
   return kind == TaskKind::sync && name.find("Memcpy") != std::string_view::npos &&
          name.find("Async") == std::string_view::npos;

@@ -22,14 +22,14 @@ struct ObservedJob {
   const Trace& trace;
   const Graph& graph;
   const Timeline& timeline;
-  const Timeline& replayed;  ///< With reasons.
+  const Timeline& replayed;  ///< Replay that recorded the reason of each start.
   const CallSites& sites;
-  std::size_t recorded_tasks = 0;  ///< Later ones were added by transforms.
+  std::size_t recorded_tasks = 0;  ///< Tasks with higher ids were added by transforms.
   bool is_edited = false;
 };
 
-/// The steps that the step time is taken from, those of an alternating period in one column. A
-/// graph without steps is one step.
+/// The steps that the step time is taken from. Steps of one period, if steps alternate, share a
+/// column. A graph without steps counts as one step.
 class SteadySteps {
  public:
   explicit SteadySteps(const Graph& graph);
@@ -55,7 +55,7 @@ class Concealment {
  private:
   struct Busy {
     std::vector<std::pair<Nanoseconds, Nanoseconds>> kernels;  ///< Disjoint, in order.
-    std::vector<Nanoseconds> before;  ///< Total length of the earlier steps.
+    std::vector<Nanoseconds> before;  ///< Total length of the earlier kernels.
     LaneId main = kNoLane;
   };
   Nanoseconds busy_until(const Busy& busy, Nanoseconds time) const;
@@ -66,9 +66,9 @@ class Concealment {
 
 bool is_pageable(std::string_view name);
 bool waits_for_event(std::string_view name);
-/// A call that waits for a device, whether or not it had to.
+/// Whether a task is a call that waits for a device, even if the device was idle already.
 bool is_synchronizing(const ObservedJob& job, TaskId task);
-/// The record of a task on a host thread, kNone for others.
+/// The host record of a task on a host thread or loading worker; kNone for other tasks.
 std::uint32_t host_record(const ObservedJob& job, TaskId task);
 
 /// A name without parts that differ between builds, sizes and runs: arguments of templates,
@@ -78,13 +78,14 @@ std::string plain_name(std::string_view name, bool is_kernel);
 /// "Block_3/Linear_1" -> "Block_*/Linear_*"
 std::string without_instances(std::string_view module);
 
-/// The groups of a job and which of its tasks are in which.
+/// The groups of a job, and the group of each task.
 struct Grouping {
   int detail = 0;
   std::vector<JobGroup> groups;
   std::vector<std::uint32_t> group_of;  ///< By task; kNone for tasks of steps that are left out.
 };
-/// `detail`: as that of the baseline; nothing: the finest that is small enough to be committed.
+/// Groups the work at level `detail`, that of the baseline; without it, at the finest level that
+/// keeps the baseline file small enough to be committed.
 Grouping group_work(const ObservedJob& job, std::optional<int> detail);
 
 struct MemoryOfJob {

@@ -1,4 +1,4 @@
-// The cause of a single slow step, which the median of all does not show.
+// Finds the cause of a single slow step, which the median of all steps does not show.
 
 #include <algorithm>
 #include <map>
@@ -66,7 +66,7 @@ class SlowestStep {
     more_ = lengths_[slowest_].more();
   }
 
-  /// Beyond the median of the steps at its place in the period.
+  /// How much longer it is than the median of the steps at its place in the period.
   Nanoseconds more() const { return more_; }
 
   CheckCause cause() const {
@@ -124,15 +124,16 @@ bool is_explained(const CheckedFigure& figure, const std::vector<FoundCause>& fo
   });
 }
 
-/// Of single steps: where steps alternate, the step time is a mean over a period, of which each may
-/// hold the slow step.
+/// Length of the fastest single step. If steps alternate, the step time is a mean over a period,
+/// and the slow step may lie in any period.
 std::int64_t fastest_step(const JobSummary& job) {
   const auto steps = job.figures.find(kMeanStep);
   if (steps == job.figures.end() || steps->second.empty()) return 0;
   return *std::min_element(steps->second.begin(), steps->second.end());
 }
 
-/// Then the slowest is one of them.
+/// Whether all steps became longer by a good part of the change; then the slowest step is only one
+/// of them.
 bool all_steps_are_longer(const CausesQuestion& question, const CheckedFigure& figure) {
   const std::int64_t more = fastest_step(question.after) - fastest_step(question.before);
   return more * 3 >= worse_by(figure);
@@ -147,7 +148,7 @@ void add_slowest_step(const CausesQuestion& question, std::vector<FoundCause>& f
     if (figure == nullptr) figure = worse_figure(question, name);
   }
   if (figure == nullptr || all_steps_are_longer(question, *figure))
-    figure = worse_figure(question, kSlowestExcess);  // Other steps do not matter to this one.
+    figure = worse_figure(question, kSlowestExcess);  // It compares steps of one recording.
   if (figure == nullptr) return;
   const SlowestStep slowest(question);
   if (slowest.more() <= 0ns) return;

@@ -36,7 +36,7 @@ std::string name_of(const WorkChange& change) {
   return change.kind == TaskKind::input ? "loading" : "host work";
 }
 
-/// Host work is cut into pieces where calls are: only its sum means something.
+/// Host work is cut into pieces by calls, so only its sum is meaningful.
 bool is_in_pieces(const WorkChange& change) {
   return change.kind == TaskKind::host || change.kind == TaskKind::input;
 }
@@ -51,7 +51,7 @@ std::string more_words(const WorkChange& change) {
 std::string slower_words(const WorkChange& change) {
   const std::int64_t then = std::max<std::int64_t>(1, change.before.count);
   const std::int64_t now = std::max<std::int64_t>(1, change.after.count);
-  // Older baselines do not have the longest.
+  // Older baselines do not store the longest task.
   const Nanoseconds was = change.before.longest, is = change.after.longest;
   if (!is_in_pieces(change) && now > 1 && was > 0ns && (is - was) * 10 >= 6 * change.added()) {
     return "one of " + std::to_string(now) + " " + name_of(change) + " slower: " + to_text(was) +
@@ -72,7 +72,8 @@ std::string copy_words(const WorkChange& change) {
            " -> " + std::to_string(now.pageable) + " of " + std::to_string(now.count) + "), " +
            to_text(then.work) + " -> " + to_text(now.work);
   }
-  // As much of it runs beside kernels as before, or the new part does not.
+  // If as much time is hidden behind kernels as before, only the new part is exposed: no overlap
+  // was lost.
   if (change.bared() > 0ns && now.hidden < scaled(then.hidden, 0.95)) {
     std::string text = "lost overlap: " + name_of(change) + " hidden behind kernels " +
                        percent_hidden(then.hidden, then.work) + " -> " +

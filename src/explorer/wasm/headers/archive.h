@@ -1,7 +1,7 @@
 #pragma once
 
-// libarchive is not among the libraries of a page: archives are refused. A page is given all files
-// of a job at once, and browsers and users unpack archives themselves.
+// Stands in for libarchive, which the page does not include: archives are refused. Users can unpack
+// an archive and give the page all files of a job at once.
 
 #include <cerrno>
 #include <cstddef>
@@ -16,8 +16,9 @@ constexpr int AE_IFREG = 0100000;
 
 inline archive* archive_read_new() {
   throw foretrace::TraceError(
-      "archives, and files packed by xz or bzip2, cannot be read in a browser: unpack it, and open "
-      "its files together");
+      "archives, and files compressed with xz or bzip2, cannot be read in a browser: unpack it, "
+      "and "
+      "open its files together");
 }
 inline int archive_read_free(archive*) { return ARCHIVE_OK; }
 inline int archive_read_support_format_tar(archive*) { return ARCHIVE_FATAL; }

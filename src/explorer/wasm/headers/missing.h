@@ -1,7 +1,7 @@
 #pragma once
 
-// In front of every file: what Foretrace takes from C++20 and glibc, and emscripten's libraries do
-// not have.
+// Included before everything else in every file: the parts of C++20 and glibc that Foretrace uses
+// and emscripten's libraries lack.
 
 #ifdef __cplusplus
 #include <charconv>
@@ -17,7 +17,8 @@ using __rlimit_resource = int;
 
 namespace std {
 
-/// A page has no threads, and whoever asks for one does without; see base/threads.h.
+/// A page has no threads. The constructor throws as if the system had none left, and callers go on
+/// without; see base/threads.h.
 class jthread {
  public:
   template <class Work>
@@ -26,7 +27,8 @@ class jthread {
   }
 };
 
-/// The end of a number as from_chars() reads it: no sign but '-', no blanks, no hex.
+/// Finds the end of a number in the syntax of from_chars(): no '+', no blanks, no hex. Returns
+/// `first` if there is no number.
 inline const char* end_of_number(const char* first, const char* last) {
   const auto digits = [&](const char* at) {
     while (at != last && *at >= '0' && *at <= '9') ++at;
@@ -57,7 +59,7 @@ requires is_floating_point_v<Value> from_chars_result from_chars(const char* fir
                                                                  const char* last, Value& value) {
   const char* const end = end_of_number(first, last);
   if (end == first) return {first, errc::invalid_argument};
-  const string text(first, end);  // strtod() of musl rounds correctly, and knows one locale.
+  const string text(first, end);  // musl's strtod() rounds correctly and ignores locales.
   const Value read = is_same_v<Value, float> ? strtof(text.c_str(), nullptr)
                                              : static_cast<Value>(strtod(text.c_str(), nullptr));
   const bool is_zero = text.find_first_of("123456789") >= text.find_first_of("eE");

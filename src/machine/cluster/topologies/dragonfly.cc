@@ -7,14 +7,15 @@ namespace {
 
 constexpr std::int64_t kMostParts = 1'000'000;
 
-/// J. Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008. Switches of a
-/// group are all joined with each other. Between each two groups there are `global_cables`, which
+/// J. Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008. All switches of
+/// a group are connected with each other. Each pair of groups has `global_cables` cables, which
 /// begin at different switches in turn. Routes are minimal: local, global, local.
 ///
-/// Real switches also detour through others of the group when a cable is busy (UGAL), packet by
-/// packet. With `adaptive`, all cables of a switch work together: a node stands for what joins the
-/// group, and each switch has one link to it with the bandwidth of its cables. What detours load
-/// elsewhere is not modelled, nor are those through a third group.
+/// Real switches also detour through other switches of the group when a cable is busy (UGAL),
+/// packet by packet. With `adaptive`, all cables of a switch act as one: a node stands for the
+/// cables inside the group, and each switch has one link to it with the bandwidth of all its
+/// cables. The load that detours put on other cables is not modelled, nor are detours through a
+/// third group.
 ///
 ///     minimal    router0 --- router1         adaptive    router0 === group0 === router1
 class Dragonfly final : public Topology {
@@ -23,11 +24,13 @@ class Dragonfly final : public Topology {
     describe_cable(fields);
     fields.integer("ports", ports_, "Ports of a switch that lead to hosts", 1, kMostParts);
     fields.integer("switches", switches_, "Switches of a group", 1, 1000);
-    fields.bandwidth("local_bandwidth", local_.bandwidth, "Between two switches of a group");
-    fields.time("local_latency", local_.latency, "Between two switches of a group", 0ns);
+    fields.bandwidth("local_bandwidth", local_.bandwidth,
+                     "Bandwidth between two switches of a group");
+    fields.time("local_latency", local_.latency, "Latency between two switches of a group", 0ns);
     fields.integer("global_cables", global_cables_, "Cables between two groups", 1, 1000);
-    fields.bandwidth("global_bandwidth", global_.bandwidth, "Of each cable between two groups");
-    fields.time("global_latency", global_.latency, "Of each cable between two groups", 0ns);
+    fields.bandwidth("global_bandwidth", global_.bandwidth,
+                     "Bandwidth of each cable between two groups");
+    fields.time("global_latency", global_.latency, "Latency of each cable between two groups", 0ns);
     fields.flag("adaptive", adaptive_, "Traffic takes all cables of a group, not the shortest way");
   }
 
@@ -61,7 +64,7 @@ class Dragonfly final : public Topology {
                               static_cast<double>(groups.size() - 1);
     up.bandwidth.bytes_per_second =
         cables * up.bandwidth.bytes_per_second + own_global * across.bandwidth.bytes_per_second;
-    up.latency /= 2;  // A way through the group has half of a local cable on either side.
+    up.latency /= 2;  // A path through the group takes half of a local cable on either side.
     for (std::size_t i = 0; i < all.size(); ++i)
       wiring.connect(all[i], groups[i / static_cast<std::size_t>(switches_)], up);
     across.bandwidth.bytes_per_second *= static_cast<double>(global_cables_);
@@ -86,7 +89,7 @@ class Dragonfly final : public Topology {
 
   void join(Wiring& wiring, const std::vector<std::uint32_t>& all, std::size_t one,
             std::size_t other) const {
-    // Group i takes its cables to group j from other switches than those to group j + 1.
+    // Group i uses different switches for its cables to group j and to group j + 1.
     const auto at = [&](std::size_t group, std::size_t to, std::size_t cable) {
       const std::size_t first = group * static_cast<std::size_t>(switches_);
       const std::size_t count = std::min(all.size() - first, static_cast<std::size_t>(switches_));

@@ -10,7 +10,8 @@ constexpr std::int64_t kMostPorts = 1'000'000;
 std::size_t count(std::int64_t value) { return static_cast<std::size_t>(value); }
 std::size_t divided_up(std::size_t value, std::size_t by) { return (value + by - 1) / by; }
 
-/// Each leaf has a cable to each spine of its pod, each spine one to each core of its plane:
+/// Each leaf has a cable to each spine of its pod, and each spine a cable to each core of its
+/// plane:
 ///
 ///     plane     core0.0 core0.1 ...      core1.0 ...
 ///                  |   \  /
@@ -18,10 +19,9 @@ std::size_t divided_up(std::size_t value, std::size_t by) { return (value + by -
 ///                  |    \/   |
 ///     hosts      leaf0     leaf1 ...
 ///
-/// With rails, port r of a host is on a leaf with ports r of other hosts, so that devices of the
-/// same number are one switch apart. Bandwidth is conserved upwards, divided by the
-/// oversubscription at the leaves. A cable upwards stands for as many as it takes to carry its
-/// part.
+/// With rails, port r of a host shares a leaf with port r of other hosts, so that devices of the
+/// same index are one switch apart. Bandwidth is conserved upwards, divided by the oversubscription
+/// at the leaves. A cable upwards stands for as many cables as its share needs.
 class FatTree final : public Topology {
  public:
   void describe(Fields& fields) override {
@@ -33,10 +33,11 @@ class FatTree final : public Topology {
                    kMostPorts);
     fields.integer("cores", cores_, "Cores above each spine", 1, kMostPorts);
     fields.number("oversubscription", oversubscription_,
-                  "Bandwidth of a leaf to hosts, over that to spines", 1);
+                  "Ratio of a leaf's bandwidth to hosts to its bandwidth to spines", 1);
     fields.time("uplink_latency", uplink_latency_, "Latency of a cable between switches", 0ns);
-    fields.flag("rails", rails_,
-                "Join the first NICs of hosts by switches of their own, and so on");
+    fields.flag(
+        "rails", rails_,
+        "Give the first NICs of all hosts their own switches, the second NICs theirs, and so on");
   }
 
   void wire(Wiring& wiring) const override {

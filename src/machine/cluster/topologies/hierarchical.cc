@@ -8,13 +8,13 @@
 namespace foretrace {
 namespace {
 
-/// The levels 2*ring, 4*switch join neighbors 0 and 1, 2 and 3, ... by rings, and then those with
-/// the same place in their ring, 0, 2, 4, 6 and 1, 3, 5, 7, by a switch each.
+/// The levels 2*ring, 4*switch connect neighbors 0 and 1, 2 and 3, ... by rings, and then the ports
+/// with the same place in their ring, 0, 2, 4, 6 and 1, 3, 5, 7, by one switch each.
 class Hierarchical final : public Topology {
  public:
   void describe(Fields& fields) override {
     fields.texts("levels", levels_,
-                 "How many are joined and by which topology, innermost first, such as "
+                 "Number of ports and topology of each level, innermost first, such as "
                  "8*switch:bandwidth=400GB/s,latency=900ns");
   }
 
@@ -31,7 +31,7 @@ class Hierarchical final : public Topology {
     const std::size_t ports = wiring.ports().size();
     if (ports != static_cast<std::size_t>(size())) {
       throw Error("levels: must join " + std::to_string(ports) + " ports, as many as there are, " +
-                  "but join " + std::to_string(size()));
+                  "got " + std::to_string(size()));
     }
     std::size_t stride = 1;
     for (const Level& level : levels()) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// A way to join ports with cables and switches. Each is a file of its own and a line of
+// A topology that connects ports with cables and switches. Each one has its own file and a line in
 // topologies.def.
 
 #include <memory>
@@ -14,17 +14,17 @@ namespace foretrace {
 
 class Topology : public Described {
  public:
-  /// Throws Error if it cannot join this number of ports.
+  /// Adds the cables and switches. Throws Error if it cannot connect this number of ports.
   virtual void wire(Wiring& wiring) const = 0;
 
-  /// The number of ports, where the settings fix it; 0 for any.
+  /// The number of ports if the settings fix it; 0 for any number.
   virtual std::int64_t size() const { return 0; }
 
-  /// Whether traffic goes through ports that are neither its source nor its target.
+  /// Whether traffic passes through ports that are neither its source nor its target.
   virtual bool ports_relay() const { return false; }
 
  protected:
-  /// The settings of the cable that every port has.
+  /// Describes the settings of the cable that every port has.
   void describe_cable(Fields& fields);
   Cable cable() const;
 
@@ -42,10 +42,10 @@ struct TopologyEntry {
 /// Sorted by name.
 const std::vector<TopologyEntry>& topologies();
 
-/// nullptr if there is none of this name.
+/// Returns nullptr if there is no topology of this name.
 const TopologyEntry* topology_named(std::string_view name);
 
-/// Throws Error with the nearest name.
+/// Throws Error with the nearest name if there is no such topology.
 std::unique_ptr<Topology> make_topology(std::string_view name);
 
 /// The kinds of links by name, for settings.

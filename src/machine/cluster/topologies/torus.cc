@@ -6,12 +6,13 @@
 namespace foretrace {
 namespace {
 
-/// The first dimension changes fastest: in a shape of 4x2, port 5 is the second of the second row.
+/// The first dimension changes fastest: in a shape of 4x2, port 5 is the second one of the second
+/// row.
 class Torus final : public Topology {
  public:
   void describe(Fields& fields) override {
     fields.text("shape", shape_, "Ports along each dimension, such as 4x4x4");
-    fields.flag("wrap", wrap_, "Close each line of ports to a ring");
+    fields.flag("wrap", wrap_, "Close each line of ports into a ring");
     describe_cable(fields);
   }
 
@@ -27,7 +28,7 @@ class Torus final : public Topology {
   void wire(Wiring& wiring) const override {
     const auto& ports = wiring.ports();
     if (static_cast<std::int64_t>(ports.size()) != size()) {
-      throw Error("shape: must be of " + std::to_string(ports.size()) +
+      throw Error("shape: must have " + std::to_string(ports.size()) +
                   " ports, as many as there are, got " + shape_);
     }
     std::size_t stride = 1;
@@ -41,7 +42,7 @@ class Torus final : public Topology {
   void connect_next(Wiring& wiring, std::size_t i, std::size_t stride, std::size_t length) const {
     const std::size_t along = i / stride % length;
     const bool last = along + 1 == length;
-    if (last && (!wrap_ || length < 3)) return;  // Two ports have one cable, not two.
+    if (last && (!wrap_ || length < 3)) return;  // Two ports share one cable, not two.
     const std::size_t next = last ? i - along * stride : i + stride;
     wiring.connect(wiring.ports()[i], wiring.ports()[next], cable());
   }

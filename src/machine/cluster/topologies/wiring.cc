@@ -8,14 +8,14 @@ namespace foretrace {
 
 namespace {
 
-// More would not fit the memory of an ordinary host.
+// Larger clusters would not fit in the memory of an ordinary host.
 constexpr std::size_t kMostNodes = 4'000'000, kMostLinks = 8'000'000;
 
 }  // namespace
 
 std::uint32_t Wiring::add_switch(std::string_view name, std::size_t number) {
   const auto host = [&](std::uint32_t port) { return cluster_.nodes[port].host; };
-  // A NIC leads out of its host, even if there is no other.
+  // A switch that joins NICs lies outside their host, even if there is only one host.
   const bool one_host = std::all_of(ports_.begin(), ports_.end(), [&](std::uint32_t port) {
     return host(port) == host(ports_.front()) && cluster_.nodes[port].kind == NodeKind::device;
   });

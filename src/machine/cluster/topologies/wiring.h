@@ -1,7 +1,7 @@
 #pragma once
 
-// The ground that a topology is laid over: ports that are to be joined, which are the NICs of all
-// hosts, or the devices of hosts without NICs; and the cluster that gets the switches and cables.
+// The input of a topology: the ports to connect, which are the NICs of all hosts or the devices of
+// hosts without NICs, and the cluster that receives the switches and cables.
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace foretrace {
 
-/// A kind of cable; both ways have the bandwidth each.
+/// A kind of cable; each direction has the full bandwidth.
 struct Cable {
   Bandwidth bandwidth{50e9};
   Nanoseconds latency{1000};
@@ -21,7 +21,8 @@ struct Cable {
 
 class Wiring {
  public:
-  /// Ports in the order of hosts, `per_host` of each. The names of switches begin with `prefix`.
+  /// `ports` are in the order of hosts, `per_host` ports of each. Names of switches begin with
+  /// `prefix`.
   Wiring(Cluster& cluster, std::vector<std::uint32_t> ports, std::size_t per_host,
          std::string prefix = {})
       : cluster_(cluster), ports_(std::move(ports)), per_host_(per_host), prefix_(prefix) {}
@@ -29,12 +30,12 @@ class Wiring {
   const std::vector<std::uint32_t>& ports() const { return ports_; }
   std::size_t per_host() const { return per_host_; }
 
-  /// Some of its ports, to be joined by themselves.
+  /// Returns a wiring for some of the ports.
   Wiring part(std::vector<std::uint32_t> ports, const std::string& prefix) const {
     return {cluster_, std::move(ports), 1, prefix_ + prefix};
   }
 
-  /// In no host, unless all ports are devices of one.
+  /// Adds a switch outside all hosts, or in the host if all ports are devices of one host.
   std::uint32_t add_switch(std::string_view name, std::size_t number);
   void connect(std::uint32_t one, std::uint32_t other, const Cable& cable);
 
@@ -45,7 +46,8 @@ class Wiring {
   std::string prefix_;
 };
 
-/// Appends a link for each way. Throws Error, naming both ends, on a bandwidth of 0.
+/// Appends a link for each direction, or one if not `both_ways`. Throws Error, naming both ends, if
+/// the bandwidth is 0.
 void add_link(Cluster& cluster, ClusterLink link, bool both_ways);
 
 }  // namespace foretrace

@@ -1,17 +1,17 @@
-// Bounded loss (DLCP; MLT): the receiver says STOP once 1 - p of the bytes are there. The sender
-// sends every packet once, and a PROBE behind them; unless STOP comes, the BITMAP of what is
-// missing does, and that is sent again, now as important, with the next PROBE behind it. Any order
-// will do, so that spraying costs nothing. Windows follow marks as DCTCP's do; losses of
-// unimportant packets say nothing about the network, as the switch drops them on purpose.
+// Bounded loss (DLCP; MLT): the receiver says STOP once 1 - p of the bytes have arrived. The sender
+// sends every packet once, and then a PROBE. Unless STOP comes back, the answer is a BITMAP of the
+// missing packets, which are retransmitted as important, followed by the next PROBE. Packets may
+// arrive in any order, so that spraying costs nothing. Windows follow marks as in DCTCP. Losses of
+// unimportant packets do not shrink the window, because the switch drops them on purpose.
 //
 //     sender    1 2 3 4 5 6 PROBE          3 PROBE
 //     receiver    1 2 . 4 . 6 BITMAP           3 STOP      p = 1/6: 5 may be missing
 //
-// Ours, as no source that we could read states it: a PROBE takes each path and waits in the queues
-// of the data, so that nothing it asks for is still under way; like all acknowledgements it takes
-// no bandwidth and is not lost; one is also sent when nothing is heard for two round trips; a
-// packet that more later ones than there are paths, and at least three, have overtaken leaves the
-// window.
+// Our own rules, as no source that we could read states them: a PROBE takes each path and waits in
+// the queues of the data, so that nothing it asks about is still in flight. Like all
+// acknowledgements, its answer uses no bandwidth and is not lost. A PROBE is also sent when nothing
+// is heard for two round trips. A packet leaves the window when more later packets than there are
+// paths, and at least three, have overtaken it.
 
 #include <algorithm>
 
@@ -33,7 +33,7 @@ class Bounded final : public Transport {
     follow_marks(sending, marked);
   }
 
-  /// Sent again only when the message would be incomplete without it.
+  /// The packet is retransmitted only if the message would be incomplete without it.
   void came_cut(Sending& sending, std::uint32_t seq) const override {
     sending.settle(seq);
     ++sending.cut;

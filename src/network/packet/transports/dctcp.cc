@@ -1,5 +1,6 @@
 // DCTCP (Alizadeh et al., SIGCOMM 2010): queues longer than K mark packets, and a sender shrinks
-// its window by half the share of marked ones, smoothed with g = 1/16. Losses as `reliable`.
+// its window by half the share of marked packets, smoothed with g = 1/16. Losses are handled as in
+// `reliable`.
 
 #include "network/packet/transport.h"
 

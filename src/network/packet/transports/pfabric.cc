@@ -1,10 +1,10 @@
-// pFabric (Alizadeh et al., SIGCOMM 2013): switches have small buffers, twice the bandwidth-delay
-// product, and serve the message with the least left; a full one drops a packet of that with the
-// most. Hosts send a full window from the start, and repair losses only by timeouts of three round
-// trips, after which they begin with one packet.
+// pFabric (Alizadeh et al., SIGCOMM 2013): switches have small buffers of twice the bandwidth-delay
+// product, and serve the message with the least remaining first; a full buffer drops a packet of
+// the message with the most remaining. Hosts send a full window from the start, and repair losses
+// only by timeouts of three round trips, after which they restart with one packet.
 //
-// Left out: the probes that replace data after five timeouts in a row; a window of one packet takes
-// their place.
+// Not modelled: the probes that replace data after five consecutive timeouts; a window of one
+// packet takes their place.
 
 #include <algorithm>
 

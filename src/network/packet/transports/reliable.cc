@@ -1,8 +1,9 @@
-// As TCP with selective acknowledgements (RFC 5681, 6675): additive increase, half the window when
-// a packet is lost, which three later ones tell, or a timeout of at least 10 ms, doubled each time.
+// Like TCP with selective acknowledgements (RFC 5681, 6675): additive increase; the window is
+// halved when a packet is lost, which three later packets reveal, or a timeout of at least 10 ms,
+// doubled each time.
 //
-// Assumed: connections are open and warm, so that a message begins with a full window, a round trip
-// of packets; acknowledgements take no bandwidth and are not lost.
+// Assumed: connections are open and warm, so that a message begins with a full window (the packets
+// that fill a round trip); acknowledgements use no bandwidth and are not lost.
 
 #include "network/packet/transport.h"
 
