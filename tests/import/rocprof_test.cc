@@ -95,6 +95,16 @@ void expect_whole(const Trace& trace) {
 
 TEST(Rocprof, ReadsWhatRanAndWhatLaunchedIt) { expect_whole(read(whole())); }
 
+TEST(Rocprof, FreesWhatWasAllocatedBeforeTheRecording) {
+  const Trace trace = read(recording(std::string(kAgents) + R"(, "buffer_records": {
+    "memory_allocation": [
+      {"kind": 16, "operation": 3, "thread_id": 5, "agent_id": {"handle": 11},
+       "address": {"value": 77}, "allocation_size": 512, "start_timestamp": 1100,
+       "end_timestamp": 1101}]})"));
+  ASSERT_EQ(trace.memory.size(), 1U);
+  EXPECT_EQ(trace.memory[0].bytes, -512);
+}
+
 TEST(Rocprof, ReadsTheSameInWindowsOfAnySize) {
   for (const std::size_t window : {64, 101, 1000}) expect_whole(read(whole(), window));
 }

@@ -168,10 +168,6 @@ Json to_json(const Advice& advice) {
       {"first", advice.first},
       {"trust", to_json(advice.trust)},
       {"notes", notes_json(advice.notes)}};
-  if (!advice.ladder.empty()) {
-    object["verdict"]["would_help"] = verdict.help;
-    object["verdict"]["at_best"] = verdict.best;
-  }
   if (!advice.machine.empty()) object["machine"] = advice.machine;
   if (!advice.more_gpus.network.empty()) object["more_gpus"] = more_gpus_json(advice.more_gpus);
   for (const char* list : {"ladder", "suggestions", "speed_ups"}) object[list] = Json::array();

@@ -67,7 +67,8 @@ class ContextParallel final : public Transform {
       const Nanoseconds wait = (gpus_ - 1) * std::max(0ns, send - round);
       sent += (gpus_ - 1) * send * static_cast<std::int64_t>(model.blocks());
       exposed += wait * static_cast<std::int64_t>(model.blocks());
-      model.add_behind_blocks(phase, "ring of keys and values", wait, part);
+      model.add_behind_blocks(phase, "ring of keys and values", wait,
+                              Bytes{(gpus_ - 1) * tensors * part.count});
     }
     model.divide_memory(MemoryUse::activation, gpus_);
     Effect effect;

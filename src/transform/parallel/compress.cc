@@ -72,13 +72,11 @@ class Compress final : public Transform {
     for (const SentGradients& row : sent_gradients(graph, timeline, where_, ranks_)) {
       for (const SentBucket& bucket : row) {
         Task& task = graph.task(bucket.task);
-        const double share = received_share(method, bucket.ranks);
-        double factor = share;
+        double factor = received_share(method, bucket.ranks);
         if (network_.is_given()) factor = factor_of(method, bucket, networks.among(bucket.ranks));
         totals.before += task.duration;
         const Nanoseconds transfer = scaled(task.duration, factor);
         totals.after += transfer;
-        totals.sent += scaled(bucket.bytes, share);
         task.duration = transfer + passes(bucket.bytes, method.restore, memory);
         totals.kernels += add_kernel(graph, bucket, passes(bucket.bytes, method.compress, memory));
         totals.kernels += passes(bucket.bytes, method.restore, memory);
@@ -94,7 +92,7 @@ class Compress final : public Transform {
  private:
   struct Totals {
     Nanoseconds before{0}, after{0}, kernels{0};
-    Bytes bytes{}, sent{};
+    Bytes bytes{};
   };
 
   /// Returns the share of the gradient's bytes that each rank sends, before ranks are gathered.
