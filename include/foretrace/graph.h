@@ -201,7 +201,7 @@ class Graph {
     void take_out(TaskId task);
     /// Clears the gap of `task` on the waits that tasks removed in front of it pass on to it. The
     /// gap belongs to `task` and disappears with it.
-    void forget_gap(TaskId task);
+    void clear_inherited_gap(TaskId task);
     /// Adds dependency `number` to the lists of both its tasks.
     void link(std::uint32_t number);
   };

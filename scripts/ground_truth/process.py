@@ -68,7 +68,7 @@ class Worker:
             self.process.stdin.flush()
             self.busy = True
         except BrokenPipeError:
-            raise Failed(self.obituary()) from None
+            raise Failed(self.failure_text()) from None
 
     def answer(self, limit_s):
         """The next answer. Waits until the limit or the end of the campaign's time, whichever comes first."""
@@ -83,7 +83,7 @@ class Worker:
                     raise Failed(f"no answer within {limit_s:g} s")
                 chunk = os.read(self.process.stdout.fileno(), 1 << 16)
                 if not chunk:
-                    raise Failed(self.obituary())
+                    raise Failed(self.failure_text())
                 self.pending += chunk
         self.busy = False
         line, self.pending = self.pending.split(b"\n", 1)
@@ -96,7 +96,7 @@ class Worker:
         self.send({"do": what, **more})
         return self.answer(limit_s)
 
-    def obituary(self):
+    def failure_text(self):
         code = self.process.wait()
         self.errors.seek(0)
         words = last_words(self.errors.read().decode(errors="replace"))

@@ -13,7 +13,7 @@ struct Range {
 /// Control characters, marks that reverse the order of letters, and characters without width:
 /// hidden in a name, they make two names look the same, or hide a command from a comparison that
 /// skips them.
-constexpr Range kObeyed[] = {
+constexpr Range kUnsafe[] = {
     {0x00, 0x1f},       {0x7f, 0x9f},      {0xad, 0xad},     {0x61c, 0x61c},   {0x115f, 0x1160},
     {0x17b4, 0x17b5},   {0x180e, 0x180e},  {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},
     {0x3164, 0x3164},   {0xfeff, 0xfeff},  {0xffa0, 0xffa0}, {0xfff9, 0xfffb}, {0xfffe, 0xffff},
@@ -138,7 +138,7 @@ void Escaping::add_wide(char c, std::string& to) {
   if (pending_.size() < length_of(static_cast<unsigned char>(pending_[0]))) return;
   const char32_t code = decoded(pending_);
   if (code == kNoCharacter) return end(to);
-  if (is_in(kObeyed, code)) {
+  if (is_in(kUnsafe, code)) {
     append_escape(code, to);
   } else {
     to += pending_;

@@ -173,7 +173,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
     entry.add(*command, session);
     add_brief(*command, session.is_brief);
   }
-  const BriefOn head_of_out(out, session.is_brief);
+  const BriefFilter head_of_out(out, session.is_brief);
   // No name in a trace can repaint a terminal or pass commands to a build server, wherever it is
   // printed.
   const ShownOn wall_of_out(out), wall_of_err(err);

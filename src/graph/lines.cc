@@ -76,7 +76,7 @@ void Graph::move_before(TaskId task, TaskId target) {
   storage_.put_behind(task, previous(target), lane_of(target));
 }
 
-void Graph::Storage::forget_gap(TaskId task) {
+void Graph::Storage::clear_inherited_gap(TaskId task) {
   const std::uint32_t last = place(task).last_wait;
   if (last == kNothing) return;
   std::uint32_t at = last;
@@ -101,7 +101,7 @@ void Graph::remove(TaskId task) {
   // A removed task keeps its place in the order through dependencies: it waits for its predecessor,
   // and its successor waits for it, whatever is removed around them. At most two dependencies are
   // added each time, so a chain of removed tasks stays linear.
-  graph.forget_gap(task);
+  graph.clear_inherited_gap(task);
   if (front != kNoTask) add({.before = front, .after = task, .why = Rule::in_line});
   if (behind == kNoTask) return;
   const Nanoseconds gap = graph.tasks[index(behind)].gap;

@@ -18,7 +18,7 @@ namespace {
 /// them has something to do.
 class Replay {
  public:
-  Replay(const Graph& graph, std::vector<LetPass>& let_pass)
+  Replay(const Graph& graph, std::vector<Overtaken>& let_pass)
       : graph_(graph),
         let_pass_(let_pass),
         count_(static_cast<std::uint32_t>(graph.task_count())),
@@ -230,7 +230,7 @@ class Replay {
   }
 
   const Graph& graph_;
-  std::vector<LetPass>& let_pass_;
+  std::vector<Overtaken>& let_pass_;
   std::uint32_t count_;
   std::vector<State> tasks_;  ///< By TaskId, with a sentinel behind the last.
   std::vector<Bytes> bytes_;  ///< By TaskId, if any lane is shared.
@@ -252,7 +252,7 @@ class Replay {
 
 }  // namespace
 
-Timeline replay_clocked(const Graph& graph, std::vector<LetPass>& let_pass) {
+Timeline replay_clocked(const Graph& graph, std::vector<Overtaken>& let_pass) {
   return Replay(graph, let_pass).run();
 }
 

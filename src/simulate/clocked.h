@@ -8,13 +8,13 @@ namespace foretrace {
 
 /// A task on a shared or priority lane that could have started earlier, and the task that ran
 /// before it.
-struct LetPass {
+struct Overtaken {
   TaskId task;
   TaskId passed;
 };
 
 /// Replays a graph with shared or priority lanes. Fills start, finish and length of the result, and
 /// appends to `let_pass`.
-Timeline replay_clocked(const Graph& graph, std::vector<LetPass>& let_pass);
+Timeline replay_clocked(const Graph& graph, std::vector<Overtaken>& let_pass);
 
 }  // namespace foretrace

@@ -5,7 +5,7 @@
 namespace foretrace {
 
 std::vector<Reason> find_reasons(const Graph& graph, const Timeline& timeline,
-                                 std::span<const LetPass> let_pass) {
+                                 std::span<const Overtaken> let_pass) {
   std::vector<Reason> reasons(graph.task_count());
   const auto offer = [&](TaskId after, Nanoseconds ends, const Reason& reason) {
     const Nanoseconds start = timeline.start[index(after)];

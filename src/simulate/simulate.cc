@@ -79,7 +79,7 @@ class InLine {
 }  // namespace
 
 Timeline simulate(const Graph& graph, const SimulateOptions& options) {
-  std::vector<LetPass> let_pass;
+  std::vector<Overtaken> let_pass;
   const bool in_line = lane_not_in_line(graph) == kNoLane;
   Timeline timeline = in_line ? InLine(graph).replay() : replay_clocked(graph, let_pass);
   if (options.reasons) timeline.reasons = find_reasons(graph, timeline, let_pass);

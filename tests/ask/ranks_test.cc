@@ -79,11 +79,11 @@ Scenario half_the_gemms() {
   return scenario;
 }
 
-const RecordedRank kByDevice{.duration = 100, .bytes = 3'000'000};
-const RecordedRank kByHost{.duration = 10, .host = 70, .bytes = 1'000'000};
+const RecordedRank kDeviceBoundRank{.duration = 100, .bytes = 3'000'000};
+const RecordedRank kHostBoundRank{.duration = 10, .host = 70, .bytes = 1'000'000};
 
 TEST(Ranks, TheJobIsAsSlowAsItsSlowestRankBeforeAndAfter) {
-  const RecordedJob job({kByDevice, kByHost});
+  const RecordedJob job({kDeviceBoundRank, kHostBoundRank});
   const Prediction prediction = predict(job.path(), half_the_gemms());
   EXPECT_EQ(prediction.measured.step_time, 110us);
   EXPECT_EQ(prediction.baseline.step_time, 110us);
@@ -126,7 +126,7 @@ TEST(Ranks, LearnFromTheSameRankOfAnotherTrace) {
 }
 
 TEST(Ranks, ATransformMayNameARankOfAFolder) {
-  const RecordedJob job({kByDevice, kByHost});
+  const RecordedJob job({kDeviceBoundRank, kHostBoundRank});
   const auto half_of = [](int rank) {
     return scenario_with("scale:where.name=gemm,where.rank=" + std::to_string(rank) +
                          ",factor=0.5");
@@ -148,7 +148,7 @@ TEST(Ranks, ATransformMayNameARankOfAFolder) {
 }
 
 TEST(Ranks, AVaryMayNameARankOfAFolder) {
-  const RecordedJob job({kByDevice, kByHost});
+  const RecordedJob job({kDeviceBoundRank, kHostBoundRank});
   const Curve curve = vary(job.path(), scenario_with("scale:where.name=gemm,where.rank=0"),
                            {.setting = "scale.factor", .values = "0.5,1,2", .until = ""});
   ASSERT_EQ(curve.points.size(), 3U);
@@ -158,15 +158,15 @@ TEST(Ranks, AVaryMayNameARankOfAFolder) {
 }
 
 TEST(Ranks, TheJobNeedsRoomForItsFullestRank) {
-  const RecordedJob job({kByDevice, kByHost});
+  const RecordedJob job({kDeviceBoundRank, kHostBoundRank});
   const Prediction prediction = predict(job.path(), half_the_gemms());
   ASSERT_EQ(prediction.predicted_memory.size(), 1U);
   EXPECT_EQ(prediction.predicted_memory[0].peak_allocated, Bytes{3'000'000});
 }
 
 TEST(Ranks, AdviceIsForTheSlowest) {
-  for (const std::vector<RecordedRank>& ranks :
-       {std::vector{kByDevice, kByHost}, std::vector{kByHost, kByDevice}}) {
+  for (const std::vector<RecordedRank>& ranks : {std::vector{kDeviceBoundRank, kHostBoundRank},
+                                                 std::vector{kHostBoundRank, kDeviceBoundRank}}) {
     const RecordedJob job(ranks);
     EXPECT_EQ(advise(job.path(), AdviceQuestion{}, {}).step_time, 110us);
   }
@@ -182,11 +182,11 @@ const CheckedFigure& figure_of(const CheckReport& report, std::string_view name)
 }
 
 TEST(Ranks, ACheckSeesThatAnotherRankBecameTheSlowest) {
-  const RecordedJob before({kByDevice, kByHost});
+  const RecordedJob before({kDeviceBoundRank, kHostBoundRank});
   // The first step is a warm-up step and is not compared.
-  RecordedRank slower = kByHost;
+  RecordedRank slower = kHostBoundRank;
   slower.duration = 130, slower.first_duration = 5000;
-  const RecordedJob after({kByDevice, slower});
+  const RecordedJob after({kDeviceBoundRank, slower});
   const CheckBaseline baseline = bless(before.path(), {}, {});
   EXPECT_EQ(check(before.path(), {}, baseline, {}).standing(), Standing::passed);
   const CheckReport report = check(after.path(), {}, baseline, {});
@@ -197,10 +197,10 @@ TEST(Ranks, ACheckSeesThatAnotherRankBecameTheSlowest) {
 }
 
 TEST(Ranks, ACheckSeesThatAnotherRankNeedsMoreMemory) {
-  const RecordedJob before({kByDevice, kByHost});
-  RecordedRank fuller = kByHost;
+  const RecordedJob before({kDeviceBoundRank, kHostBoundRank});
+  RecordedRank fuller = kHostBoundRank;
   fuller.bytes = 10'000'000;
-  const RecordedJob after({kByDevice, fuller});
+  const RecordedJob after({kDeviceBoundRank, fuller});
   const CheckReport report = check(after.path(), {}, bless(before.path(), {}, {}), {});
   EXPECT_EQ(figure_of(report, "peak_allocated").after, 10'000'000);
   EXPECT_EQ(figure_of(report, "step_time").standing, Standing::passed);

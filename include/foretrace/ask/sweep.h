@@ -29,7 +29,7 @@ struct SweepOptions {
   /// Grades each answer by its own replay, as predict() does. Otherwise answers are graded by the
   /// recording and the kinds of what-if alone, because replays without unexplained time cost more
   /// than the answers.
-  bool weighs_changes = false;
+  bool grades_each_answer = false;
 };
 
 class Sweep {

@@ -204,7 +204,7 @@ std::vector<SpeedUp> speed_ups_of(const Graph& graph, const std::vector<Lever>& 
   std::copy_if(levers.begin(), levers.end(), std::back_inserter(there),
                [](const Lever& lever) { return lever.there; });
   std::optional<Retimed> retimed;
-  if (all_in_line(graph)) retimed.emplace(graph);
+  if (all_lanes_fifo(graph)) retimed.emplace(graph);
   std::vector<SpeedUp> found(there.size());
   on_all_cores(there.size(), [&](std::size_t i) {
     const Lever& lever = there[i];

@@ -80,7 +80,7 @@ class Members {
     }
     for (const Addition& one : others)
       left_.push_back({one, std::to_string(kMostTogether) + " are combined at most"});
-    tell_left();
+    report_left_out();
   }
 
  private:
@@ -144,7 +144,7 @@ class Members {
     return other;
   }
 
-  void tell_left() {
+  void report_left_out() {
     for (const Left& left : left_) {
       const Suggestion& one = suggestions_[left.addition.suggestion];
       if (one.recommended)

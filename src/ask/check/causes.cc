@@ -99,7 +99,7 @@ class CauseFinder {
     one.cause.what = general_words(general);
     one.cause.kind = to_string(general.kind);
     one.cause.local = one.local;
-    std::vector<TakenAway> taken;
+    std::vector<RemovedWork> taken;
     for (const std::uint32_t group : general.now)
       taken.push_back({.group = group, .left = 1 / general.factor, .freed_syncs = 0, .lines = {}});
     one.cause.effect = effect_of(question_.job, question_.grouping, taken);
@@ -131,7 +131,7 @@ class CauseFinder {
   static std::tuple<bool, int, Nanoseconds> rank(const WorkChange& change, Nanoseconds of) {
     const bool is_new = is_more(change) || change.after.bytes > change.before.bytes ||
                         !change.replaced.empty() || change.after.pageable > change.before.pageable;
-    return {is_new || excess_of(change) * 3 >= of, telling_rank(change), change.added()};
+    return {is_new || excess_of(change) * 3 >= of, significance(change), change.added()};
   }
 
   static void choose_headline(Cluster& one) {
@@ -212,7 +212,7 @@ class CauseFinder {
     constexpr std::size_t kMostCompanions = 2;
     std::vector<const WorkChange*> others;
     for (const WorkChange* change : one.changes) {
-      if (change != one.headline && telling_rank(*change) >= kLeastTelling &&
+      if (change != one.headline && significance(*change) >= kLeastTelling &&
           std::get<0>(rank(*change, one.local)))
         others.push_back(change);
     }
@@ -238,9 +238,9 @@ class CauseFinder {
   }
 
   void weigh(Cluster& one) const {
-    std::vector<TakenAway> taken;
+    std::vector<RemovedWork> taken;
     for (const WorkChange* change : one.changes) {
-      TakenAway part;
+      RemovedWork part;
       const Nanoseconds excess = std::max(change->added(), change->bared());
       if (change->after.work > 0ns && excess > 0ns) {
         part.left = std::max(0.0, 1 - static_cast<double>(excess.count()) /

@@ -13,9 +13,9 @@ namespace {
 /// Marks the waits to remove, by task. In each step the waits at the new lines come first, then the
 /// latest ones.
 std::vector<char> freed_waits(const ObservedJob& job, const Grouping& grouping,
-                              const std::vector<TakenAway>& taken) {
+                              const std::vector<RemovedWork>& taken) {
   std::vector<char> freed(job.graph.task_count(), 0);
-  for (const TakenAway& part : taken) {
+  for (const RemovedWork& part : taken) {
     if (part.freed_syncs <= 0) continue;
     std::map<std::int32_t, std::vector<std::pair<bool, TaskId>>> steps;
     for (std::uint32_t i = 0; i < job.graph.task_count(); ++i) {
@@ -42,10 +42,10 @@ std::vector<char> freed_waits(const ObservedJob& job, const Grouping& grouping,
 }  // namespace
 
 Nanoseconds effect_of(const ObservedJob& job, const Grouping& grouping,
-                      const std::vector<TakenAway>& taken) {
+                      const std::vector<RemovedWork>& taken) {
   Graph without = job.graph.clone();
   std::map<std::uint32_t, double> left;
-  for (const TakenAway& part : taken) left[part.group] = part.left;
+  for (const RemovedWork& part : taken) left[part.group] = part.left;
   for (std::uint32_t i = 0; i < without.task_count(); ++i) {
     if (const auto found = left.find(grouping.group_of[i]); found != left.end()) {
       Task& task = without.task(TaskId{i});

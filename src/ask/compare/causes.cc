@@ -249,7 +249,7 @@ class DiffCauseFinder {
     const bool same = wait.in_before && wait.in_after;
     if (same && wait.lag_before == wait.lag_after) return;
     if (!same) {
-      const auto way = graph_.came_between(wait, search_);
+      const auto way = graph_.path_between(wait, search_);
       if (way) {
         wait.group = graph_.tasks()[way->first].group;
         wait.other_group = graph_.tasks()[way->last].group;
@@ -325,7 +325,7 @@ class DiffCauseFinder {
   std::map<Key, std::uint32_t> groups_;
   std::vector<DiffCause> causes_;
   std::vector<std::int64_t> weights_;
-  WaySearch search_;
+  PathSearch search_;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-bool stands_in_line(const Graph& graph, TaskId task) {
+bool is_on_fifo_lane(const Graph& graph, TaskId task) {
   return !graph.removed(task) && graph.lane(graph.lane_of(task)).discipline == Discipline::fifo;
 }
 
@@ -16,7 +16,7 @@ bool stands_in_line(const Graph& graph, TaskId task) {
 /// the lane.
 Nanoseconds duration_in(const UnionSide& side, TaskId task) {
   if (side.graph.removed(task)) return 0ns;
-  if (stands_in_line(side.graph, task)) return side.graph.task(task).duration;
+  if (is_on_fifo_lane(side.graph, task)) return side.graph.task(task).duration;
   return side.timeline.finish[index(task)] - side.timeline.start[index(task)];
 }
 
@@ -25,7 +25,7 @@ Overlap gap_of(const Graph& graph, TaskId task) {
 }
 
 Overlap lag_of(const Graph& graph, const Dependency& wait) {
-  return {stands_in_line(graph, wait.before) ? wait.tail : Tail{}, wait.lag};
+  return {is_on_fifo_lane(graph, wait.before) ? wait.tail : Tail{}, wait.lag};
 }
 
 /// The one of two overlaps that lets the next task start later, behind a task of this duration.
@@ -58,13 +58,13 @@ void UnionGraph::add_task(TaskId before, TaskId after, std::uint32_t lane) {
     of_before_[index(before)] = place;
     task.duration_before = duration_in(before_, before);
     task.gap_before = gap_of(before_.graph, before);
-    in_line = in_line && stands_in_line(before_.graph, before);
+    in_line = in_line && is_on_fifo_lane(before_.graph, before);
   }
   if (after != kNoTask) {
     of_after_[index(after)] = place;
     task.duration_after = duration_in(after_, after);
     task.gap_after = gap_of(after_.graph, after);
-    in_line = in_line && stands_in_line(after_.graph, after);
+    in_line = in_line && is_on_fifo_lane(after_.graph, after);
   }
   task.lane = in_line ? lane : kNone;
   tasks_.push_back(task);
@@ -168,15 +168,15 @@ Nanoseconds UnionGraph::start_of(std::uint32_t task, bool after) const {
                : before_.timeline.start[index(one.before)];
 }
 
-std::optional<WayBetween> UnionGraph::came_between(const UnionWait& wait, WaySearch& search) const {
+std::optional<PathEnds> UnionGraph::path_between(const UnionWait& wait, PathSearch& search) const {
   constexpr std::size_t kMostVisited = 4096;
   const bool after = !wait.in_after;  // The side without the wait.
   const UnionTask& goal = tasks_[wait.from];
   const Nanoseconds earliest = start_of(wait.from, after);
   search.seen_in.resize(tasks_.size(), 0);
   ++search.number;
-  std::vector<std::pair<std::uint32_t, WayBetween>> open;
-  const auto open_up = [&](std::uint32_t task, WayBetween way) {
+  std::vector<std::pair<std::uint32_t, PathEnds>> open;
+  const auto open_up = [&](std::uint32_t task, PathEnds way) {
     if (search.seen_in[task] == search.number || open.size() >= kMostVisited) return;
     search.seen_in[task] = search.number;
     if (start_of(task, after) < earliest) return;

@@ -59,12 +59,12 @@ struct UnionSide {
 };
 
 /// The first and the last task on a path that only one side has.
-struct WayBetween {
+struct PathEnds {
   std::uint32_t first = kNone, last = kNone;
 };
 
 /// State shared by all searches for paths.
-struct WaySearch {
+struct PathSearch {
   std::vector<std::uint32_t> seen_in{};  ///< By task: number of the last search that reached it.
   std::uint32_t number = 0;
   std::size_t steps_left = 4'000'000;  ///< Tasks that all searches together may still visit.
@@ -87,7 +87,7 @@ class UnionGraph {
   /// there is none, or the search takes too long.
   ///
   ///     before   a --------> b          after   a -> new -> b
-  std::optional<WayBetween> came_between(const UnionWait& wait, WaySearch& search) const;
+  std::optional<PathEnds> path_between(const UnionWait& wait, PathSearch& search) const;
 
  private:
   void add_line(const LanePair& lanes, const Matching& matching, std::uint32_t number);

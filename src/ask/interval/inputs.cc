@@ -46,7 +46,7 @@ void vary_steps(const Doubted& doubted, IntervalInputs& inputs) {
       doubted.variation->step_count() >= 3)
     inputs.why_not = "they are too different to exchange their work";
   if (doubted.variation != nullptr && doubted.variation->donors().size() >= 2) {
-    if (all_in_line(doubted.changed)) {
+    if (all_lanes_fifo(doubted.changed)) {
       return take_resampled(resample(*doubted.variation, doubted.inference.graph, doubted.changed,
                                      {.seed = kIntervalSeed}),
                             inputs);

@@ -26,7 +26,7 @@ LeftOutSteps left_out_steps(const Inference& inference) {
   const StepTimes measured = step_times(inference.graph, inference.recorded);
   if (measured.period > 1) return found;  // Other steps say nothing about a step of another kind.
   const StepVariation variation(inference);
-  if (variation.donors().size() < 3 || !all_in_line(inference.graph)) return found;
+  if (variation.donors().size() < 3 || !all_lanes_fifo(inference.graph)) return found;
   for (const std::size_t step : variation.donors()) {
     const std::vector<Nanoseconds> rest = others(measured, step);
     if (step >= measured.each.size() || rest.size() < 2) continue;

@@ -229,7 +229,7 @@ Resampled resample(const StepVariation& variation, const Graph& recorded, const 
   return resample({&rank, 1}, 0, *rows, settings);
 }
 
-bool all_in_line(const Graph& graph) {
+bool all_lanes_fifo(const Graph& graph) {
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
     if (graph.lane(LaneId{i}).discipline != Discipline::fifo) return false;
   }

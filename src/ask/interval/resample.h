@@ -39,7 +39,7 @@ struct Resampled {
 };
 
 /// Whether all lanes are FIFO; other graphs cannot be replayed many times at once.
-bool all_in_line(const Graph& graph);
+bool all_lanes_fifo(const Graph& graph);
 
 /// A rank whose work is drawn.
 struct ResampledRank {

@@ -24,7 +24,7 @@ class Application {
       : graph_(graph), donors_(donors), other_ranks_(other_ranks) {}
 
   void apply(Transform& transform, const std::string& use) {
-    if (!is_for(transform, graph_)) {
+    if (!applies_to(transform, graph_)) {
       applied.steps.push_back({.use = use, .summary = std::string(kNamesAnotherRank)});
       return;
     }
@@ -96,7 +96,7 @@ void check_ranks(const Scenario& scenario, const std::set<std::int32_t>& known) 
 
 }  // namespace
 
-bool is_for(Transform& transform, const Graph& graph) {
+bool applies_to(Transform& transform, const Graph& graph) {
   const std::set<std::int32_t> named = ranks_named(transform);
   return named.empty() || all_in(named, ranks_of(graph));
 }

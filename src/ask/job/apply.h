@@ -54,7 +54,7 @@ bool edits(const Scenario& scenario);
 
 /// Whether a transform applies to the graph: its selectors name no rank, or only ranks of the
 /// graph.
-bool is_for(Transform& transform, const Graph& graph);
+bool applies_to(Transform& transform, const Graph& graph);
 
 /// Throws Error if a transform names a rank that the job does not have, or that has no tasks.
 void check_ranks(const Scenario& scenario, const Job& job);

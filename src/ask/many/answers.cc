@@ -99,7 +99,7 @@ void SweepAnswers::answer_by(const Scenario& scenario, const SweptJob& job, Pred
                              Asked& asked) const {
   const SweepOptions& options = questions_.options;
   compare_with(job.recorded(), prediction);
-  if (!options.weighs_changes) prediction.trust = trust_of(prediction, {});
+  if (!options.grades_each_answer) prediction.trust = trust_of(prediction, {});
   if (!options.intervals) prediction.lower = prediction.upper = prediction.predicted.step_time;
   SweepPoint point = blank(asked);
   point.step_time = prediction.predicted.step_time;
@@ -118,7 +118,7 @@ void SweepAnswers::answer_by(const Scenario& scenario, const SweptJob& job, Pred
   asked.holds = std::ranges::all_of(
       scenario.asserts, [&](const std::string& text) { return holds_at_point(text, prediction); });
   asked.answer = std::move(point);
-  if (options.weighs_changes) asked.trust = std::move(prediction.trust);
+  if (options.grades_each_answer) asked.trust = std::move(prediction.trust);
 }
 
 std::vector<std::string> SweepAnswers::verdicts(const Scenario& scenario,
@@ -199,7 +199,7 @@ void SweepAnswers::take(const SharedStructure& shared, const SweepStructure::Ans
   Prediction prediction;
   prediction.predicted.step_time = answer.step_time;
   prediction.steps = answer.steps;
-  if (questions_.options.weighs_changes) {
+  if (questions_.options.grades_each_answer) {
     const Baseline& baseline = shared.job->baselines[found.rank];
     static_cast<RecordedRun&>(prediction) = baseline.prediction;
     prediction.notes = baseline.prediction.notes;

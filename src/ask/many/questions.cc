@@ -41,7 +41,7 @@ SweptJob swept_job(const Job& job, const SweepOptions& options) {
   const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
   for (const Rank& rank : job.ranks) {
     Baseline& baseline = swept.baselines.emplace_back(baseline_of(rank.inference));
-    baseline.weighs_changes = options.weighs_changes;
+    baseline.grades_each_answer = options.grades_each_answer;
     baseline.own = own;
     if (options.intervals && !job.has_snapshots())
       baseline.variation = variation_of(rank.inference);

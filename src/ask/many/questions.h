@@ -56,7 +56,7 @@ class SweepQuestions {
   void take(Job job) { ask_about(jobs_.emplace_back(std::move(job))); }
 
   const SweptJob& job_of(const nlohmann::json& scenario) const;
-  Wanted wanted() const { return {.memory = options.memory, .trust = options.weighs_changes}; }
+  Wanted wanted() const { return {.memory = options.memory, .trust = options.grades_each_answer}; }
   std::span<const AppliedStep> reported_of(std::span<const AppliedStep> steps) const;
 
   SweepPlan plan;

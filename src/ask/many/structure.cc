@@ -52,7 +52,7 @@ void RankStructure::edit(const Job& job, const Scenario& scenario, std::size_t t
   for (std::size_t i = tail; i < scenario.transforms.size(); ++i) {
     Stage& stage = stages_.emplace_back();
     moving_.resize(graph.task_count(), 0);
-    if (is_for(*scenario.transforms[i], graph))
+    if (applies_to(*scenario.transforms[i], graph))
       stage.tasks = scenario.transforms[i]->retimes()->retimed(graph);
     const bool alone = std::none_of(stage.tasks.begin(), stage.tasks.end(),
                                     [&](const RetimedTask& one) { return is_retimed(one.task); });

@@ -107,7 +107,7 @@ SweepOptions options_of(const Vary& question, const PredictOptions& options) {
   return {.intervals = question.until.starts_with("lower") || question.until.starts_with("upper"),
           .reading = options.reading,
           .ledger_path = options.ledger_path,
-          .weighs_changes = true};
+          .grades_each_answer = true};
 }
 
 void refuse_nothing(const Curve& curve) {

@@ -41,7 +41,7 @@ class RecordedPlanner {
     report_.limit = question.memory.value_or(platform_.device.memory);
     report_.model = report_.trace = question.model, report_.machine = question.machine;
     baseline_ = baseline_of(inference());
-    baseline_.weighs_changes = false;
+    baseline_.grades_each_answer = false;
     report_.notes = inference().notes;
     find_device_change();
   }

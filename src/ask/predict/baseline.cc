@@ -37,7 +37,7 @@ Prediction predict_on(const Baseline& baseline, const Inference& inference,
   if (edits(scenario)) {
     Edited edited = edited_by(inference.graph, scenario, {}, donors);
     return predict_edited(baseline, inference, scenario, edited,
-                          {.trust = baseline.weighs_changes});
+                          {.trust = baseline.grades_each_answer});
   }
   Prediction prediction = baseline.prediction;
   note_question(scenario, prediction);
@@ -45,7 +45,7 @@ Prediction predict_on(const Baseline& baseline, const Inference& inference,
       as_recorded(inference, baseline.replayed, std::move(prediction), scenario, {}).prediction;
   const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
   set_interval(inference, inference.graph, variation, baseline.own, prediction);
-  if (baseline.weighs_changes) judge(inference, inference.graph, baseline.own, prediction);
+  if (baseline.grades_each_answer) judge(inference, inference.graph, baseline.own, prediction);
   return prediction;
 }
 
@@ -64,7 +64,7 @@ Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& jo
     const Inference& inference = job.ranks[recorded].inference;
     if (edited ? edited->replay.alike[i] != i : !job.world[i].is_recorded) continue;
     Prediction next = edited ? predict_edited(baseline, inference, scenario, edited->ranks[i],
-                                              {.trust = baseline.weighs_changes})
+                                              {.trust = baseline.grades_each_answer})
                              : predict_on(baseline, inference, scenario, donors);
     if (fullest.consider(i, need_of(next.predicted_memory))) peaks = next.predicted_memory;
     if (slowest.consider(i, next.predicted.step_time)) worst = std::move(next);

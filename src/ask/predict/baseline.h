@@ -24,7 +24,7 @@ struct Baseline {
   std::vector<KnownOutcome> own = {};  ///< The user's ledger, if there is one.
   /// Whether each prediction is graded by the open time of its own replay. Otherwise predictions
   /// have no grade, and many small ones cost half.
-  bool weighs_changes = true;
+  bool grades_each_answer = true;
 };
 
 /// `reasons`: whether the replay records the reason for each start.

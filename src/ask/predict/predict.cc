@@ -171,7 +171,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   if (job.world.size() == 1) return std::move(worst);
   prediction.ranks = std::move(ranks);
   for (std::size_t i = 0; i < steps.size(); ++i)
-    tell_steps_of(prediction.ranks[i].number, steps[i], prediction);
+    report_steps_of(prediction.ranks[i].number, steps[i], prediction);
   drop_notes_on_effects(prediction);
   if (edits(scenario)) prediction.trust.reasons.push_back(ranks_joined(job));
   if (const auto missing = ranks_missing(job)) prediction.trust.reasons.push_back(*missing);

@@ -133,8 +133,8 @@ bool outdoes(const AppliedStep& one, const AppliedStep& other) {
 
 }  // namespace
 
-void tell_steps_of(std::int32_t rank, const std::vector<AppliedStep>& its_steps,
-                   Prediction& prediction) {
+void report_steps_of(std::int32_t rank, const std::vector<AppliedStep>& its_steps,
+                     Prediction& prediction) {
   const auto has_effect = [](const AppliedStep& step) {
     return step.summary != kNamesAnotherRank && !step.changed_nothing;
   };

@@ -30,8 +30,8 @@ PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction&
 
 /// Reports the effect of steps on another rank, if they changed the rank that is shown little or
 /// not at all: "rank 2: 3 pauses".
-void tell_steps_of(std::int32_t rank, const std::vector<AppliedStep>& its_steps,
-                   Prediction& prediction);
+void report_steps_of(std::int32_t rank, const std::vector<AppliedStep>& its_steps,
+                     Prediction& prediction);
 
 /// Drops the note that a step changed nothing if it changed another rank.
 void drop_notes_on_effects(Prediction& prediction);

@@ -240,7 +240,7 @@ bool has_open_time(const Inference& inference) {
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time) {
   std::optional<Retimed> compiled;
   if (has_open(inference, false) && has_open(inference, true) && !has_many_pins(graph) &&
-      all_in_line(graph))
+      all_lanes_fifo(graph))
     compiled.emplace(graph);
   return open_of(inference, graph, step_time, {}, compiled ? &*compiled : nullptr);
 }

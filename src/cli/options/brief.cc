@@ -7,39 +7,39 @@
 
 namespace foretrace {
 
-BriefOn::BriefOn(std::ostream& out, const bool& is_brief)
+BriefFilter::BriefFilter(std::ostream& out, const bool& is_brief)
     : out_(out), below_(*out.rdbuf()), is_brief_(is_brief) {
   out_.rdbuf(this);
 }
 
-BriefOn::~BriefOn() {
+BriefFilter::~BriefFilter() {
   if (is_brief_ && !line_.empty()) end_line();
   end_entry();
   out_.rdbuf(&below_);
 }
 
-BriefOn::int_type BriefOn::overflow(int_type letter) {
+BriefFilter::int_type BriefFilter::overflow(int_type letter) {
   if (traits_type::eq_int_type(letter, traits_type::eof())) return traits_type::not_eof(letter);
   const char one = traits_type::to_char_type(letter);
   return xsputn(&one, 1) == 1 ? letter : traits_type::eof();
 }
 
-std::streamsize BriefOn::xsputn(const char* text, std::streamsize size) {
+std::streamsize BriefFilter::xsputn(const char* text, std::streamsize size) {
   if (!is_brief_) return below_.sputn(text, size);
   for (std::streamsize i = 0; i < size; ++i) add(text[i]);
   return is_full_ ? 0 : size;
 }
 
 /// The unfinished entry stays here, because whether it is shown depends on its length.
-int BriefOn::sync() { return is_full_ ? -1 : below_.pubsync(); }
+int BriefFilter::sync() { return is_full_ ? -1 : below_.pubsync(); }
 
-void BriefOn::add(char letter) {
+void BriefFilter::add(char letter) {
   if (is_over_) return;
   if (letter == '\n') return end_line();
   line_ += letter;
 }
 
-void BriefOn::end_line() {
+void BriefFilter::end_line() {
   const bool goes_on = line_.starts_with(' ') && entry_lines_ > 0;
   if (!goes_on) end_entry();
   if (line_.empty()) {
@@ -51,7 +51,7 @@ void BriefOn::end_line() {
 }
 
 /// Shows the entry if it still fits. A first entry that alone is too long is cut.
-void BriefOn::end_entry() {
+void BriefFilter::end_entry() {
   if (entry_lines_ == 0 || is_over_) return;
   const bool is_first = shown_lines_ == 0;
   if (shown_lines_ + entry_lines_ > kBriefLines && !is_first) {

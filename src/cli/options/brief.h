@@ -21,12 +21,12 @@ inline constexpr int kBriefLines = 5;
 
 /// While this object lives, `out` passes on only the head of what is written to it, if `is_brief`
 /// is set by then. REQUIRES: `out` and `is_brief` outlive it, and `out` keeps its buffer.
-class BriefOn final : private std::streambuf {
+class BriefFilter final : private std::streambuf {
  public:
-  BriefOn(std::ostream& out, const bool& is_brief);
-  BriefOn(const BriefOn&) = delete;
-  BriefOn& operator=(const BriefOn&) = delete;
-  ~BriefOn() override;
+  BriefFilter(std::ostream& out, const bool& is_brief);
+  BriefFilter(const BriefFilter&) = delete;
+  BriefFilter& operator=(const BriefFilter&) = delete;
+  ~BriefFilter() override;
 
  private:
   int_type overflow(int_type letter) override;

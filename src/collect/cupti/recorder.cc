@@ -119,7 +119,7 @@ void Recorder::flush(bool force) {
   // Write logged rows first, because CUPTI may use up all the time that is left.
   if (force) ThreadLog::drain_all();
   if (holds_cupti_) fetch(force);
-  if (!force) come_first_at_exit();
+  if (!force) register_exit_handler_again();
   ThreadLog::drain_all();
   thread_names_.write_new(writer_);
   write_clocks();
@@ -147,7 +147,7 @@ void Recorder::fetch(bool force) {
 /// Registers our exit handler again once CUDA is running. Exit handlers run in reverse order, and
 /// CUDA registers its own after ours, during the program's first calls. CUPTI would then be gone
 /// before it is asked for its last records.
-void Recorder::come_first_at_exit() {
+void Recorder::register_exit_handler_again() {
   // Always register during the first calls, because CUDA may start slowly; later only at powers of
   // two, so that there are few handlers.
   constexpr std::uint32_t kAlways = 64;

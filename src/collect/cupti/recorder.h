@@ -79,7 +79,7 @@ class Recorder {
   void decode_buffer(std::uint8_t* buffer, std::size_t valid);
   void name_call(std::uint32_t domain, std::uint32_t id);
   void note_unreadable();
-  void come_first_at_exit();
+  void register_exit_handler_again();
   void note_graph(std::uint32_t id, const cupti::GraphData& graph);
   void run_flusher();
   void start_flusher();

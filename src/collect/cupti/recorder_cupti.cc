@@ -162,7 +162,7 @@ void Recorder::note_graph(std::uint32_t id, const cupti::GraphData& graph) {
 void Recorder::on_request(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
   const KeepErrno keep;
   Recorder& recorder = instance();
-  recorder.come_first_at_exit();
+  recorder.register_exit_handler_again();
   *most = 0;
   *buffer = recorder.buffers_.take();
   *size = *buffer == nullptr ? 0 : recorder.buffers_.bytes();

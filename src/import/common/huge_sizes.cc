@@ -13,7 +13,7 @@ constexpr std::int64_t kMostTogether = std::int64_t{1} << 56;
 bool fits(std::int64_t bytes) { return bytes >= -kMost && bytes <= kMost; }
 
 std::int64_t left_out_events(Trace& trace) {
-  BelievedSizes sizes;
+  PlausibleSizes sizes;
   return static_cast<std::int64_t>(std::erase_if(
       trace.memory, [&](const MemoryRecord& record) { return !sizes.take(record.bytes); }));
 }
@@ -31,7 +31,7 @@ std::int64_t forget_totals(Trace& trace) {
   return forgotten;
 }
 
-bool is_believable(std::uint64_t address, std::int64_t bytes, BelievedSizes& sizes) {
+bool is_believable(std::uint64_t address, std::int64_t bytes, PlausibleSizes& sizes) {
   const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - address;
   return bytes >= 0 && static_cast<std::uint64_t>(bytes) <= room && sizes.take(bytes);
 }
@@ -39,7 +39,7 @@ bool is_believable(std::uint64_t address, std::int64_t bytes, BelievedSizes& siz
 /// Removes all segments and blocks if one of them has an impossible size: blocks must cover their
 /// segments, so removing single ones would leave gaps. Returns the number of removed segments.
 std::int64_t left_out_segments(Trace& trace) {
-  BelievedSizes sizes;
+  PlausibleSizes sizes;
   const bool believable =
       std::all_of(trace.segments.begin(), trace.segments.end(),
                   [&](const MemorySegment& segment) {
@@ -58,7 +58,7 @@ std::int64_t left_out_segments(Trace& trace) {
 
 /// Clears impossible sizes of copies, tensors, collectives and devices; keeps the records.
 std::int64_t forget_sizes(Trace& trace) {
-  BelievedSizes copied, accessed;
+  PlausibleSizes copied, accessed;
   std::int64_t forgotten = 0;
   for (DeviceRecord& record : trace.devices) {
     if (copied.take(record.bytes)) continue;
@@ -85,7 +85,7 @@ std::int64_t forget_sizes(Trace& trace) {
 
 }  // namespace
 
-bool BelievedSizes::take(std::int64_t bytes) {
+bool PlausibleSizes::take(std::int64_t bytes) {
   if (!fits(bytes)) return false;
   const std::int64_t size = bytes < 0 ? -bytes : bytes;
   if (size > kMostTogether - sum_) return false;

@@ -11,7 +11,7 @@ namespace foretrace {
 /// Limits on the sizes in one trace: at most 64 TiB each, which is more than the memory of any
 /// machine, and at most 64 PiB together, which an allocator that hands out 1 TB/s needs most of a
 /// day to reach.
-class BelievedSizes {
+class PlausibleSizes {
  public:
   /// Adds a size (negative if memory is freed) to the sum if it is within the limits. Returns false
   /// otherwise.

@@ -42,10 +42,10 @@ struct ChakraNode {
   std::uint32_t collective = kNone;  ///< Index into Trace::collectives.
   std::int16_t device = 0;
   ChakraType type = ChakraType::invalid;
-  bool says_where = false;  ///< The file says whether it is a CPU node.
+  bool has_cpu_flag = false;  ///< The file says whether it is a CPU node.
   bool on_device = false;
-  bool has_stream_only = false;  ///< The thread of a device node is its stream.
-  bool is_frame = false;         ///< The node stands for a process or a thread.
+  bool thread_is_stream = false;  ///< The thread of a device node is its stream.
+  bool is_frame = false;          ///< The node stands for a process or a thread.
 
   bool is_communication() const {
     return type >= ChakraType::send && type <= ChakraType::collective;

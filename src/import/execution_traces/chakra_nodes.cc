@@ -149,14 +149,14 @@ bool ChakraNodes::add(std::string_view message) {
   std::int64_t invalid = 0;
   node.name = names_.intern(valid_text(draft.name, invalid));
   node.is_frame = draft.name.starts_with("[pytorch|profiler|execution_");
-  node.says_where = draft.has(Attribute::is_cpu_op);
+  node.has_cpu_flag = draft.has(Attribute::is_cpu_op);
   node.on_device = draft.number(Attribute::is_cpu_op, 1) == 0;
   node.thread = draft.number(Attribute::thread, 0);
   node.stream = draft.number(Attribute::stream, -1);
   node.scope = draft.number(Attribute::scope, 0);
   // The converter copies the record function and the thread of the launching op. A device node
   // without a record function has not got them, so its "thread" is its stream.
-  node.has_stream_only = draft.has(Attribute::thread) && !draft.has(Attribute::record_function);
+  node.thread_is_stream = draft.has(Attribute::thread) && !draft.has(Attribute::record_function);
   if (node.is_communication()) describe_communication(draft);
   if (node.on_device) {
     describe_device_node(draft);

@@ -42,7 +42,7 @@ class Builder {
     }
     adjust_tensors();
     lanes_.finish();
-    name_streams();
+    set_process();
     note_untimed_communication();
   }
 
@@ -191,7 +191,7 @@ class Builder {
     std::erase_if(trace_.tensors, [](const TensorRecord& tensor) { return tensor.host == kNone; });
   }
 
-  void name_streams() {
+  void set_process() {
     const auto process = trace_.metadata.find("pid");
     if (process == trace_.metadata.end()) return;
     std::int64_t id = 0;
@@ -225,12 +225,12 @@ class Builder {
 /// mark CPU nodes; then all work is device work.
 void decide_places(std::vector<ChakraNode>& nodes, Notes& notes) {
   const bool any = std::any_of(nodes.begin(), nodes.end(),
-                               [](const ChakraNode& node) { return node.says_where; });
+                               [](const ChakraNode& node) { return node.has_cpu_flag; });
   std::int64_t without_stream = 0;
   for (ChakraNode& node : nodes) {
     if (!any) node.on_device = node.type >= ChakraType::load;
     if (!node.on_device) continue;
-    if (node.stream < 0 && node.has_stream_only) node.stream = node.thread;
+    if (node.stream < 0 && node.thread_is_stream) node.stream = node.thread;
     if (node.stream >= 0) continue;
     ++without_stream;
     node.stream = node.is_communication() ? 1 : 0;

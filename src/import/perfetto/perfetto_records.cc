@@ -255,7 +255,7 @@ void PerfettoRecords::add_sync(const PerfettoEvent& event, std::int64_t time_ns)
 }
 
 void PerfettoRecords::add_instant(const PerfettoEvent& event, std::int64_t time_ns) {
-  if (event.category == "foretrace" && event.name == "foretrace") return add_head(event);
+  if (event.category == "foretrace" && event.name == "foretrace") return add_trace_facts(event);
   if (event.category == "fwdbwd") {
     LinkRecord link;
     link.id = event.number("id", 0);
@@ -286,7 +286,7 @@ void PerfettoRecords::add_memory(const PerfettoEvent& event, std::int64_t time_n
 }
 
 /// Reads the facts about the whole trace that our own exporter adds.
-void PerfettoRecords::add_head(const PerfettoEvent& event) {
+void PerfettoRecords::add_trace_facts(const PerfettoEvent& event) {
   constexpr std::string_view kMetadata = "metadata ";
   constexpr std::int64_t kMostRanks = 1 << 24;
   trace_.tick_ns = std::max<std::int64_t>(event.number("tick_ns", 1), 1);

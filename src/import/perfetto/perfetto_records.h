@@ -48,7 +48,7 @@ class PerfettoRecords {
   void add_sync(const PerfettoEvent& event, std::int64_t time_ns);
   void add_instant(const PerfettoEvent& event, std::int64_t time_ns);
   void add_memory(const PerfettoEvent& event, std::int64_t time_ns);
-  void add_head(const PerfettoEvent& event);
+  void add_trace_facts(const PerfettoEvent& event);
   static void read_owner(std::string_view descriptor, Track& track);
   std::uint32_t details(const PerfettoEvent& event);
   std::uint32_t collective(const PerfettoEvent& event);

@@ -149,7 +149,7 @@ class SnapshotReader {
   std::vector<Open> open_;                   ///< Annotations without an end so far.
   std::int64_t timed_ = 0, untimed_ = 0;
   std::int64_t last_time_ns_ = 0;
-  BelievedSizes sizes_;
+  PlausibleSizes sizes_;
   std::pair<std::int64_t, std::string> odd_[static_cast<std::size_t>(Odd::count)];
 };
 

@@ -49,7 +49,7 @@ class AllocatorReplay {
       : history_(history), rules_(rules), trace_(trace) {}
 
   HistoryFit run() {
-    choose_what_completes();
+    choose_free_events();
     restore_segments();
     restore_blocks();
     fit_.start_allocated = allocated_;
@@ -72,7 +72,7 @@ class AllocatorReplay {
 
   /// Decides which events free memory. PyTorch can be set to skip some actions in the history: if
   /// no event completes a free, the requests count instead.
-  void choose_what_completes() {
+  void choose_free_events() {
     bool completed = false, requested = false;
     each_event([&](const MemoryRecord& record) {
       completed |= record.action == MemoryAction::block && record.bytes < 0;

@@ -57,7 +57,7 @@ class AccessFinder {
     for (std::uint32_t i = 0; i < sites_.size(); ++i) find_last_reader(i);
     find_updates();
     for (const MeasuredUses& told : measured_uses(host_, sites_, graph_.allocations()))
-      touch_as_told(told);
+      add_measured(told);
     keep_each_once();
   }
 
@@ -408,7 +408,7 @@ class AccessFinder {
     }
   }
 
-  void touch_as_told(const MeasuredUses& told) {
+  void add_measured(const MeasuredUses& told) {
     for (const std::uint32_t use : told.tensors) {
       const TensorRecord& tensor = host_.trace.tensors[use];
       const HostRecord& op = host_.trace.hosts[tensor.host];

@@ -64,9 +64,9 @@ MemoryUse use_from_forward(const PhaseTimes& times, std::int64_t made, const Mem
   return outlived ? MemoryUse::unknown : MemoryUse::activation;
 }
 
-class UseTeller {
+class UseFinder {
  public:
-  UseTeller(const Program& program, const std::vector<BlockSites>& sites, const LaunchedWork& work,
+  UseFinder(const Program& program, const std::vector<BlockSites>& sites, const LaunchedWork& work,
             std::vector<Allocation>& blocks)
       : program_(program),
         trace_(program.records.trace),
@@ -84,7 +84,7 @@ class UseTeller {
   void tell() {
     for (std::size_t i = 0; i < sites_.size(); ++i) blocks_[i].use = use_of(blocks_[i], sites_[i]);
     follow_replacements(blocks_, sites_);
-    tell_by_likes();
+    infer_from_similar();
   }
 
  private:
@@ -146,7 +146,7 @@ class UseTeller {
     return details != kNone && trace_.op_details[details].sequence > 0;
   }
 
-  void tell_by_likes() {
+  void infer_from_similar() {
     using Like = std::tuple<std::int64_t, NameId, NameId, Phase>;
     const auto like = [&](std::size_t i) {
       const Allocation& block = blocks_[i];
@@ -252,7 +252,7 @@ void follow_replacements(std::vector<Allocation>& blocks, const std::vector<Bloc
 
 void tell_uses(const Program& program, const std::vector<BlockSites>& sites,
                const LaunchedWork& work, std::vector<Allocation>& blocks) {
-  UseTeller(program, sites, work, blocks).tell();
+  UseFinder(program, sites, work, blocks).tell();
 }
 
 }  // namespace foretrace::infer_detail

@@ -71,8 +71,8 @@ std::vector<RankClock> clocks_with(std::span<const Inference* const> ranks,
 }
 
 /// Removes ranks whose ends belong to other collectives from the matches.
-void drop_strangers(std::span<const std::string> labels, std::vector<Match>& matches,
-                    RankJoin& join) {
+void drop_mismatched_ranks(std::span<const std::string> labels, std::vector<Match>& matches,
+                           RankJoin& join) {
   const auto is_strange = [&](const Match::Member& one) {
     return join.clocks[one.rank].residual > kMostResidual;
   };
@@ -193,7 +193,7 @@ RankJoin join_ranks(std::span<const Inference* const> ranks, std::span<const std
   if (!meet) return join;
   if (ranks.size() > 1 && world.matches.empty()) check_shared(ranks, labels, matches);
   join.clocks = clocks_with(ranks, matches, world.patterns);
-  drop_strangers(labels, matches, join);
+  drop_mismatched_ranks(labels, matches, join);
   std::erase_if(matches, [&](const Match& one) { return world.completed.contains(one.group); });
   Splitter splitter(ranks, groups, join);
   for (const Match& match : matches) splitter.add(match);

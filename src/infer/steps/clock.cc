@@ -20,7 +20,7 @@ constexpr std::int64_t kGreatestShift = 200'000;
 /// One value in this many may still be wrong: odd records, not the clock. Chosen.
 constexpr std::size_t kStragglers = 200;
 
-std::int64_t but_for_stragglers(std::vector<std::int64_t>& values) {
+std::int64_t without_outliers(std::vector<std::int64_t>& values) {
   const auto straggler = values.begin() + static_cast<std::ptrdiff_t>(values.size() / kStragglers);
   std::nth_element(values.begin(), straggler, values.end());
   return *straggler;
@@ -92,11 +92,11 @@ class Returns {
 
 /// Returns the offset for device times. Launches are more reliable evidence than returns.
 std::int64_t find_shift(const Records& records, std::vector<std::int64_t>& delays) {
-  const std::int64_t delay = but_for_stragglers(delays);
+  const std::int64_t delay = without_outliers(delays);
   if (delay <= 0) return std::min(-delay, kGreatestShift);
   std::vector<std::int64_t> spare = Returns(records).run();
   if (spare.empty()) return 0;
-  const std::int64_t least = but_for_stragglers(spare);
+  const std::int64_t least = without_outliers(spare);
   if (least >= -records.tolerance) return 0;
   return std::max(least, -delay);
 }

@@ -38,7 +38,7 @@ class FlowCarrier final : public Carrier {
 Expansion flow_on(const Wires& wires, const Algorithm& algorithm, const Call& call,
                   LinkCosts costs) {
   FlowCarrier carrier(wires);
-  const RoundsOf one{.algorithm = &algorithm, .call = call, .costs = costs};
+  const CollectiveRun one{.algorithm = &algorithm, .call = call, .costs = costs};
   std::vector<RoundsTimes> times;
   return run_rounds(carrier, {&one, 1}, times);
 }

@@ -95,7 +95,7 @@ struct Shared {
 /// One collective and the progress of each of its endpoints.
 class Rounds {
  public:
-  Rounds(Shared& shared, std::size_t number, const RoundsOf& of)
+  Rounds(Shared& shared, std::size_t number, const CollectiveRun& of)
       : shared_(shared),
         number_(number),
         algorithm_(*of.algorithm),
@@ -230,11 +230,11 @@ class Rounds {
 /// Runs all collectives on one clock.
 class Together {
  public:
-  Together(Carrier& carrier, std::span<const RoundsOf> of, std::vector<RoundsTimes>& times)
+  Together(Carrier& carrier, std::span<const CollectiveRun> of, std::vector<RoundsTimes>& times)
       : shared_{carrier}, of_(of), times_(times), running_(of.size()) {
     times_.assign(of.size(), {});
     for (std::size_t i = 0; i < of.size(); ++i)
-      if (of[i].behind == RoundsOf::kNothing) begins_.emplace(of[i].at, i);
+      if (of[i].behind == CollectiveRun::kNothing) begins_.emplace(of[i].at, i);
   }
 
   Expansion run() {
@@ -299,7 +299,7 @@ class Together {
   }
 
   Shared shared_;
-  std::span<const RoundsOf> of_;
+  std::span<const CollectiveRun> of_;
   std::vector<RoundsTimes>& times_;
   std::vector<std::unique_ptr<Rounds>> running_;
   std::vector<std::size_t> active_;
@@ -311,7 +311,7 @@ class Together {
 
 }  // namespace
 
-Expansion run_rounds(Carrier& carrier, std::span<const RoundsOf> collectives,
+Expansion run_rounds(Carrier& carrier, std::span<const CollectiveRun> collectives,
                      std::vector<RoundsTimes>& times) {
   return Together(carrier, collectives, times).run();
 }

@@ -30,7 +30,7 @@ class Carrier {
 };
 
 /// One of several collectives that may run at the same time.
-struct RoundsOf {
+struct CollectiveRun {
   static constexpr std::size_t kNothing = ~std::size_t{0};
 
   const Algorithm* algorithm = nullptr;
@@ -50,7 +50,7 @@ struct RoundsTimes {
 /// Runs all collectives. A message begins when its sender has the data it needs and the sender's
 /// previous round has arrived. `times` receives when each collective began and ended. The expansion
 /// covers all collectives. REQUIRES: `behind` forms no cycle.
-Expansion run_rounds(Carrier& carrier, std::span<const RoundsOf> collectives,
+Expansion run_rounds(Carrier& carrier, std::span<const CollectiveRun> collectives,
                      std::vector<RoundsTimes>& times);
 
 }  // namespace foretrace

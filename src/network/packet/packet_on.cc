@@ -36,7 +36,7 @@ class PacketCarrier final : public Carrier {
                 std::span<const PacketCollective> collectives)
       : collectives_(collectives), packets_(paths, settings) {
     for (const PacketCollective& one : collectives) {
-      const RoundsOf& of = one.rounds;
+      const CollectiveRun& of = one.rounds;
       halves_.push_back(halves_of(*of.algorithm, of.call, of.algorithm->plan(of.call, of.costs)));
     }
   }
@@ -88,7 +88,7 @@ PacketRun packets_together(const PacketPaths& paths, const PacketSettings& setti
                            std::span<const PacketCollective> collectives,
                            std::vector<RoundsTimes>& times) {
   PacketCarrier carrier(paths, settings, collectives);
-  std::vector<RoundsOf> rounds;
+  std::vector<CollectiveRun> rounds;
   for (const PacketCollective& one : collectives) rounds.push_back(one.rounds);
   const Expansion expansion = run_rounds(carrier, rounds, times);
   return summed_up(carrier.packets(), expansion);

@@ -21,7 +21,7 @@ struct PacketRun {
 /// be missing. `loss` and `pull_loss` are divided among the rounds of a tensor, for messages that
 /// are reduced and for others, so that the total loss over all its rounds stays within each.
 struct PacketCollective {
-  RoundsOf rounds;
+  CollectiveRun rounds;
   std::uint8_t queue = 0;
   double loss = 0, pull_loss = 0, unimportant = 0;
 };

@@ -26,7 +26,7 @@ constexpr std::int64_t kMostSearched = 64;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// A partial plan: the stages of the last layers.
-struct PlanEnd {
+struct PartialPlan {
   double us = 0;        ///< Time of their passes and inputs.
   double overflow = 0;  ///< The largest AR_i - i t, with i counted from the first of these stages.
   std::size_t stages = 0;
@@ -99,7 +99,7 @@ class LeastLatency {
       }
     }
     double least = kInfinite;
-    const std::vector<PlanEnd>& whole = ends_[devices_];
+    const std::vector<PartialPlan>& whole = ends_[devices_];
     for (std::size_t i = 0; i < whole.size(); ++i) {
       const double us = whole[i].us + std::max(0., whole[i].overflow);
       if (us >= least) continue;
@@ -119,7 +119,7 @@ class LeastLatency {
     const double send = 2 * input / (problem_.rate(problem_.devices) * r);
     const double sum = ring_sum(cost.exchanged, count, problem_.rate(count));
     for (std::size_t used = 0; used + replicas <= devices_; ++used) {
-      const std::vector<PlanEnd>& behind = ends_[end * (devices_ + 1) + used];
+      const std::vector<PartialPlan>& behind = ends_[end * (devices_ + 1) + used];
       for (std::size_t i = 0; i < behind.size(); ++i) {
         const auto flying = static_cast<double>(behind[i].stages + 1);
         if (flying > micro_batches_) continue;
@@ -132,12 +132,12 @@ class LeastLatency {
     }
   }
 
-  static void put(const PlanEnd& one, std::vector<PlanEnd>& ends) {
-    const auto is_no_worse = [](const PlanEnd& a, const PlanEnd& b) {
+  static void put(const PartialPlan& one, std::vector<PartialPlan>& ends) {
+    const auto is_no_worse = [](const PartialPlan& a, const PartialPlan& b) {
       return a.us <= b.us && a.overflow <= b.overflow && a.stages <= b.stages;
     };
     // Partial plans are referred to by index, so that one dominated by a new one is not removed.
-    for (const PlanEnd& other : ends) {
+    for (const PartialPlan& other : ends) {
       if (is_no_worse(other, one)) return;
     }
     ends.push_back(one);
@@ -147,7 +147,7 @@ class LeastLatency {
     plan_us_ = us;
     plan_.us = us, plan_.stages.clear();
     for (std::size_t begin = 0, used = devices_; begin < layers_.size();) {
-      const PlanEnd& one = ends_[begin * (devices_ + 1) + used][i];
+      const PartialPlan& one = ends_[begin * (devices_ + 1) + used][i];
       plan_.stages.push_back(one.first);
       begin = one.first.end, used -= static_cast<std::size_t>(one.first.replicas), i = one.behind;
     }
@@ -158,7 +158,7 @@ class LeastLatency {
   std::size_t devices_;
   double micro_batches_;
   std::vector<double> limits_;
-  std::vector<std::vector<PlanEnd>> ends_;  ///< By first layer and devices used.
+  std::vector<std::vector<PartialPlan>> ends_;  ///< By first layer and devices used.
   double plan_us_ = kInfinite;
   StrategyPlan plan_;
 };

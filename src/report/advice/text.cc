@@ -49,7 +49,7 @@ std::string now_sentence(const Advice& advice) {
     text += "; " + to_text(*advice.allocated) + " allocated at the peak";
     if (advice.memory > Bytes{}) text += " of " + to_text(advice.memory);
   }
-  return text + mind_warnings(advice.notes);
+  return text + warnings_hint(advice.notes);
 }
 
 /// Returns a line for each transform that does not apply, with the reason.

@@ -83,26 +83,27 @@ bool is_whole(const Allocator& one) {
          (one.asked == one.in_use_requested || one.asked == one.in_use);
 }
 
-struct Asker {
+struct AllocatingStack {
   std::int64_t count = 0;
   std::int64_t bytes = 0;
   NameId stack{};
 };
 
-std::vector<Asker> askers(const Trace& trace) {
-  std::map<NameId, Asker> by_stack;
+std::vector<AllocatingStack> askers(const Trace& trace) {
+  std::map<NameId, AllocatingStack> by_stack;
   for (const MemoryRecord& record : trace.memory) {
     if (record.action != MemoryAction::block || record.bytes <= 0 || record.stack == NameId{})
       continue;
-    Asker& asker = by_stack[record.stack];
+    AllocatingStack& asker = by_stack[record.stack];
     asker.stack = record.stack;
     asker.count += 1;
     asker.bytes += record.bytes;
   }
-  std::vector<Asker> all;
+  std::vector<AllocatingStack> all;
   for (const auto& [stack, asker] : by_stack) all.push_back(asker);
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Asker& a, const Asker& b) { return a.bytes > b.bytes; });
+  std::stable_sort(all.begin(), all.end(), [](const AllocatingStack& a, const AllocatingStack& b) {
+    return a.bytes > b.bytes;
+  });
   if (all.size() > kStacksShown) all.resize(kStacksShown);
   return all;
 }
@@ -143,7 +144,7 @@ nlohmann::json allocators_json(const Trace& trace) {
 
 nlohmann::json allocating_stacks_json(const Trace& trace) {
   Json all = Json::array();
-  for (const Asker& asker : askers(trace)) {
+  for (const AllocatingStack& asker : askers(trace)) {
     all.push_back({{"bytes", asker.bytes},
                    {"count", asker.count},
                    {"frame", telling_frame(trace.names[asker.stack])},
@@ -193,7 +194,7 @@ void write_allocating_stacks(const Trace& trace, std::ostream& out) {
   Table table;
   table.heading = {"allocated in all", "count", "by"};
   table.left = {2};
-  for (const Asker& asker : askers(trace)) {
+  for (const AllocatingStack& asker : askers(trace)) {
     table.rows.push_back(
         {bytes_text(asker.bytes), grouped(asker.count), shown_frame(trace.names[asker.stack])});
   }

@@ -27,9 +27,10 @@ struct Hideable {
   TaskId before = kNoTask, after = kNoTask;
 };
 
-class Untouched {
+class IntervalAnalysis {
  public:
-  Untouched(const DeviceMemory& memory, const MemoryQuestion& question, IntervalSection& section)
+  IntervalAnalysis(const DeviceMemory& memory, const MemoryQuestion& question,
+                   IntervalSection& section)
       : memory_(memory), question_(question), section_(section) {}
 
   void describe() {
@@ -178,7 +179,7 @@ class Untouched {
 
 void describe_intervals(const DeviceMemory& memory, const MemoryQuestion& question,
                         MemoryReport& report) {
-  Untouched(memory, question, report.intervals).describe();
+  IntervalAnalysis(memory, question, report.intervals).describe();
 }
 
 }  // namespace foretrace

@@ -123,7 +123,7 @@ Drawing drawing_of(const DrawnRun& run, std::size_t most) {
   return drawing;
 }
 
-Nanoseconds waited_in(const DrawnRun& run, TaskId task) {
+Nanoseconds lane_idle_before(const DrawnRun& run, TaskId task) {
   const TaskId before = run.graph.previous(task);
   Nanoseconds free{0};
   if (before != kNoTask) free = run.timeline.finish[index(before)] + run.graph.task(task).gap;

@@ -42,7 +42,7 @@ struct Drawing {
 Drawing drawing_of(const DrawnRun& run, std::size_t most);
 
 /// Returns how long the lane was free before the task started.
-Nanoseconds waited_in(const DrawnRun& run, TaskId task);
+Nanoseconds lane_idle_before(const DrawnRun& run, TaskId task);
 
 /// The number of classes that have a color: all but `none`.
 constexpr std::size_t kTaskClasses = static_cast<std::size_t>(TaskClass::none);

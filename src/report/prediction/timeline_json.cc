@@ -197,7 +197,7 @@ class RunWriter {
       kind_.add(static_cast<std::uint64_t>(task.kind) | static_cast<std::uint64_t>(task.phase)
                                                             << 4U);
       step_.add_signed(task.step - step);
-      waited_.add(static_cast<std::uint64_t>(waited_in(run_, id).count()));
+      waited_.add(static_cast<std::uint64_t>(lane_idle_before(run_, id).count()));
       add_reason(id);
       last = start, step = task.step;
     }

@@ -172,7 +172,7 @@ VerdictLines verdict(const Prediction& prediction) {
   verdict.how_sure += prediction.replay_error <= kTrustedReplayError
                           ? "; the unmodified replay is " + error + " off"
                           : "; NOT TO BE TRUSTED: the unmodified replay is " + error + " off";
-  verdict.how_sure += mind_warnings(prediction.notes);
+  verdict.how_sure += warnings_hint(prediction.notes);
   return verdict;
 }
 
@@ -268,7 +268,7 @@ std::vector<std::string> note_texts(const Notes& notes) {
   return all;
 }
 
-std::string mind_warnings(const Notes& notes) {
+std::string warnings_hint(const Notes& notes) {
   const std::vector<Note>& all = notes.all();
   const auto warnings = std::count_if(
       all.begin(), all.end(), [](const Note& note) { return note.severity == Severity::warning; });

@@ -55,7 +55,7 @@ std::vector<std::string> note_texts(const Notes& notes);
 std::string markdown_trust(const std::string& warning, std::string_view in = "");
 
 /// Returns the end of a verdict that points to warnings in the notes; empty if there are none.
-std::string mind_warnings(const Notes& notes);
+std::string warnings_hint(const Notes& notes);
 
 bool is_what_if(const Prediction& prediction);
 

@@ -21,7 +21,7 @@ struct Candidate {
   std::uint64_t number;  ///< Counts candidates as they are found; breaks ties between equal costs.
   std::vector<RewrittenKernel> line;
 };
-struct Dearer {
+struct MoreExpensive {
   bool operator()(const Candidate& a, const Candidate& b) const {
     return a.cost != b.cost ? a.cost > b.cost : a.number > b.number;
   }
@@ -145,7 +145,7 @@ RewrittenKernel RewriteRule::apply(const RewrittenKernel* kernels) const {
 std::vector<RewrittenKernel> cheapest(const std::vector<RewrittenKernel>& line,
                                       const std::vector<RewriteRule>& rules,
                                       const RewriteSearch& search, std::size_t& exhausted) {
-  std::priority_queue<Candidate, std::vector<Candidate>, Dearer> queue;
+  std::priority_queue<Candidate, std::vector<Candidate>, MoreExpensive> queue;
   std::set<std::string> seen{text_of(line)};
   Candidate best{cost_of(line), 0, line};
   std::uint64_t found = 0;

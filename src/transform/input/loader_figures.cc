@@ -21,23 +21,23 @@ namespace foretrace {
 namespace {
 
 /// Makes tasks take no time and move no bytes, and restores both in its destructor.
-class Weightless {
+class ZeroedTasks {
  public:
-  Weightless(Graph& graph, std::vector<TaskId> tasks) : graph_(graph), tasks_(std::move(tasks)) {
+  ZeroedTasks(Graph& graph, std::vector<TaskId> tasks) : graph_(graph), tasks_(std::move(tasks)) {
     for (const TaskId id : tasks_) {
       Task& task = graph_.task(id);
       work_.emplace_back(task.duration, task.bytes);
       task.duration = 0ns, task.bytes = {};
     }
   }
-  ~Weightless() {
+  ~ZeroedTasks() {
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       Task& task = graph_.task(tasks_[i]);
       std::tie(task.duration, task.bytes) = work_[i];
     }
   }
-  Weightless(const Weightless&) = delete;
-  Weightless& operator=(const Weightless&) = delete;
+  ZeroedTasks(const ZeroedTasks&) = delete;
+  ZeroedTasks& operator=(const ZeroedTasks&) = delete;
 
  private:
   Graph& graph_;
@@ -65,11 +65,11 @@ double samples_a_second(double samples, Nanoseconds step) {
 StageTimes times_without_loading(Graph& graph, const std::vector<TaskId>& loading) {
   const std::vector<TaskId> copies = Selector("copy_in").select(graph);
   StageTimes times;
-  const Weightless nothing_to_read(graph, reading(graph));
-  const Weightless nothing_to_load(graph, loading);
+  const ZeroedTasks nothing_to_read(graph, reading(graph));
+  const ZeroedTasks nothing_to_load(graph, loading);
   times.train = replayed_step_time(graph);
   if (copies.empty()) return times;
-  const Weightless nothing_to_copy(graph, copies);
+  const ZeroedTasks nothing_to_copy(graph, copies);
   times.copy = std::max(0ns, times.train - replayed_step_time(graph));
   return times;
 }

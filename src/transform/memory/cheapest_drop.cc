@@ -67,8 +67,7 @@ std::vector<std::vector<std::uint32_t>> items_of_tasks(const DropProblem& proble
 }
 
 /// Removes chosen items whose bytes are not needed, beginning with the item chosen last.
-void leave_out_needless(const DropProblem& problem, std::vector<std::uint32_t>& chosen,
-                        Union& cost) {
+void drop_unneeded(const DropProblem& problem, std::vector<std::uint32_t>& chosen, Union& cost) {
   for (auto item = chosen.rbegin(); item != chosen.rend(); ++item) {
     const Bytes left = cost.bytes() - problem.items[*item].bytes;
     if (left < problem.wanted) continue;
@@ -198,7 +197,7 @@ DropChoice drop_greedily(const DropProblem& problem) {
       }
     }
   }
-  leave_out_needless(problem, chosen, cost);
+  drop_unneeded(problem, chosen, cost);
   std::sort(chosen.begin(), chosen.end());
   return {.items = std::move(chosen), .bytes = cost.bytes(), .time = cost.time()};
 }

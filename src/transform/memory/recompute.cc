@@ -102,7 +102,7 @@ class Recompute final : public Transform {
                       {"added_host_time", tally.host_time},
                       {"added_share", share},
                       {"recomputed_kernels", static_cast<double>(tally.kernels)}};
-    say_what_holds(choice, effect);
+    add_assumptions(choice, effect);
     if (wish_.policy == "budget" && choice.reached && wish_.peak > Bytes{} &&
         new_peak > wish_.peak) {
       effect.notes.add(
@@ -122,7 +122,7 @@ class Recompute final : public Transform {
     return time;
   }
 
-  void say_what_holds(const RecomputeChoice& choice, Effect& effect) const {
+  void add_assumptions(const RecomputeChoice& choice, Effect& effect) const {
     effect.assumptions.push_back(
         "work that is done again takes as long as the first time and is done at most once more "
         "(at most one more forward pass: Chen et al. 2016)");
@@ -152,7 +152,7 @@ class Recompute final : public Transform {
   }
 
   AllocationSelector where_{"activation"};
-  RecomputeWish wish_{.policy = "sqrt"};
+  RecomputeSettings wish_{.policy = "sqrt"};
   bool host_work_ = true;
 };
 

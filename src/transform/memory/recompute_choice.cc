@@ -26,7 +26,7 @@ struct Droppable {
 class Chooser {
  public:
   Chooser(const MemoryView& view, const std::vector<Activation>& activations,
-          const RecomputeWish& wish)
+          const RecomputeSettings& wish)
       : view_(view), activations_(activations), wish_(wish) {}
 
   RecomputeChoice choose() {
@@ -219,7 +219,7 @@ class Chooser {
 
   const MemoryView& view_;
   const std::vector<Activation>& activations_;
-  const RecomputeWish& wish_;
+  const RecomputeSettings& wish_;
   std::size_t impossible_ = 0;
   std::map<std::int32_t, Bytes> all_;  ///< Droppable bytes of each pass.
 };
@@ -295,7 +295,7 @@ Bytes most_temporary(const MemoryView& view, const RecomputePlan& plan, const Re
 }  // namespace
 
 RecomputeChoice choose_recompute(const MemoryView& view, const std::vector<Activation>& activations,
-                                 const RecomputeWish& wish) {
+                                 const RecomputeSettings& wish) {
   return Chooser(view, activations, wish).choose();
 }
 

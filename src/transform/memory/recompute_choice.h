@@ -10,7 +10,7 @@
 
 namespace foretrace {
 
-struct RecomputeWish {
+struct RecomputeSettings {
   std::string policy;       ///< every, sqrt, selected, all or budget.
   std::int64_t layers = 1;  ///< Layers in a segment, for every.
   double share = 1;         ///< Share to drop of the bytes that the policy would drop, 0 to 1.
@@ -33,7 +33,7 @@ struct RecomputeChoice {
 
 /// Throws Error, naming the setting, if the policy leaves nothing to drop.
 RecomputeChoice choose_recompute(const MemoryView& view, const std::vector<Activation>& activations,
-                                 const RecomputeWish& wish);
+                                 const RecomputeSettings& wish);
 
 /// Returns the greatest level of any device if the plan took no time: dropped blocks are freed
 /// after their last forward use, and all blocks of a unit appear at once before its first backward

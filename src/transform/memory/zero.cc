@@ -106,7 +106,7 @@ class Zero final : public Transform {
     effect.figures.push_back({"saved_bytes", before - after - gathered});
     effect.figures.push_back({"peak_before", peak});
     effect.figures.push_back({"peak_after", new_peak});
-    say_what_holds(kinds, gathered, effect);
+    add_assumptions(kinds, gathered, effect);
     return effect;
   }
 
@@ -204,7 +204,7 @@ class Zero final : public Transform {
     return workers_ == 1 ? Bytes{} : largest;
   }
 
-  void say_what_holds(const std::vector<Kind>& kinds, Bytes gathered, Effect& effect) const {
+  void add_assumptions(const std::vector<Kind>& kinds, Bytes gathered, Effect& effect) const {
     if (!has_traffic())
       effect.assumptions.push_back(
           "memory only: the exchange between workers and the smaller update of each keep the "

@@ -74,7 +74,7 @@ struct AskedPackets {
   Bytes bytes{};
   std::int64_t ranks = 0;
   Nanoseconds at{0};
-  std::size_t behind = RoundsOf::kNothing;
+  std::size_t behind = CollectiveRun::kNothing;
   std::uint8_t queue = 0;
   double loss = 0, pull_loss = 0, unimportant = 0;
 };

@@ -29,7 +29,7 @@ AskedPackets asked_of(const PacketTransfer& one) {
 
 PacketTraffic::Totals PacketTraffic::send(const std::vector<PacketTransfer>& transfers,
                                           bool when_ready) {
-  loosen(transfers, when_ready);
+  share_lanes(transfers, when_ready);
   std::map<std::int32_t, Step> of_step;
   for (const PacketTransfer& one : transfers)
     of_step[graph_.task(one.task).step].transfers.push_back(&one);
@@ -64,8 +64,8 @@ PacketTraffic::Totals PacketTraffic::send(const std::vector<PacketTransfer>& tra
 
 /// Makes lanes with nothing but transfers shared if they have priorities or, with `when_ready`, if
 /// only the lane orders them.
-void PacketTraffic::loosen(const std::vector<PacketTransfer>& transfers, bool when_ready) {
-  is_loose_.assign(graph_.lane_count(), 0);
+void PacketTraffic::share_lanes(const std::vector<PacketTransfer>& transfers, bool when_ready) {
+  shared_lanes_.assign(graph_.lane_count(), 0);
   std::set<TaskId> chosen;
   std::set<LaneId> lanes;
   for (const PacketTransfer& one : transfers)
@@ -82,7 +82,7 @@ void PacketTraffic::loosen(const std::vector<PacketTransfer>& transfers, bool wh
     if (!by_priority) wait_for_all(id);
     lane.discipline = Discipline::shared;
     lane.capacity = kNoLimit;
-    is_loose_[index(id)] = by_priority ? kByPriority : kWhenReady;
+    shared_lanes_[index(id)] = by_priority ? kByPriority : kWhenReady;
   }
 }
 
@@ -109,7 +109,7 @@ void PacketTraffic::wait_for_all(LaneId lane) {
 bool PacketTraffic::may_meet(const Step& step) const {
   const LaneId lane = graph_.lane_of(step.transfers.front()->task);
   return step.transfers.size() > 1 &&
-         (is_loose_[index(lane)] != 0 ||
+         (shared_lanes_[index(lane)] != 0 ||
           std::ranges::any_of(step.transfers, [&](const PacketTransfer* one) {
             return graph_.lane_of(one->task) != lane;
           }));
@@ -126,9 +126,9 @@ void PacketTraffic::queue_up(Step& step) const {
     const LaneId lane = graph_.lane_of(one.task);
     AskedPackets& asked = step.asked.emplace_back(asked_of(one));
     const auto [found, is_first] = last.try_emplace(lane, i);
-    if (!is_first && is_loose_[index(lane)] == 0) asked.behind = found->second;
+    if (!is_first && shared_lanes_[index(lane)] == 0) asked.behind = found->second;
     found->second = i;
-    if (is_loose_[index(lane)] != kByPriority) continue;
+    if (shared_lanes_[index(lane)] != kByPriority) continue;
     urgent.push_back(i);
     all += one.bytes.count;
   }
@@ -208,9 +208,9 @@ Nanoseconds PacketTraffic::ready(const Step& step, std::size_t which,
     at = std::max(at, times[index(wait.before)] + wait.lag);
   });
   const TaskId front = graph_.previous(task);
-  if (front == kNoTask || is_loose_[index(graph_.lane_of(task))] != 0) return at;
+  if (front == kNoTask || shared_lanes_[index(graph_.lane_of(task))] != 0) return at;
   const std::size_t behind = step.asked[which].behind;
-  if (behind != RoundsOf::kNothing && step.transfers[behind]->task == front) return at;
+  if (behind != CollectiveRun::kNothing && step.transfers[behind]->task == front) return at;
   return std::max(at, timeline.finish[index(front)]);
 }
 
@@ -232,7 +232,7 @@ void PacketTraffic::run(Step& step, std::int64_t number) {
   for (std::size_t i = 0; i < step.times.size(); ++i) {
     const TaskId task = step.transfers[i]->task;
     const Nanoseconds now = step.times[i].end - step.times[i].begin, was = step.durations[i];
-    const bool is_loose = is_loose_[index(graph_.lane_of(task))] != 0;
+    const bool is_loose = shared_lanes_[index(graph_.lane_of(task))] != 0;
     graph_.task(task).duration = is_loose ? now + std::max(0ns, was - step.before[i])
                                           : scaled(was, ratio(now, step.before[i]));
   }
@@ -244,7 +244,7 @@ Nanoseconds PacketTraffic::closed(const Step& step, std::size_t which) {
   const PacketTransfer& one = *step.transfers[which];
   Communicator& network = networks_.among(one.ranks);
   const LaneId lane = graph_.lane_of(one.task);
-  if (is_loose_[index(lane)] != kByPriority) return network.on_links(one.operation, one.bytes);
+  if (shared_lanes_[index(lane)] != kByPriority) return network.on_links(one.operation, one.bytes);
   Bytes all{};
   for (const PacketTransfer* other : step.transfers)
     if (graph_.lane_of(other->task) == lane) all += other->bytes;

@@ -69,7 +69,7 @@ class PacketTraffic {
     PacketRun run;
   };
 
-  void loosen(const std::vector<PacketTransfer>& transfers, bool when_ready);
+  void share_lanes(const std::vector<PacketTransfer>& transfers, bool when_ready);
   void wait_for_all(LaneId lane);
   bool may_meet(const Step& step) const;
   void queue_up(Step& step) const;
@@ -86,7 +86,7 @@ class PacketTraffic {
   Communicators& networks_;
   const PacketSettings& after_;
   const PacketSettings* before_;
-  std::vector<char> is_loose_;  ///< By lane: 1 made shared, 2 with priorities before, else 0.
+  std::vector<char> shared_lanes_;  ///< By lane: 1 made shared, 2 with priorities before, else 0.
   std::map<std::tuple<std::int32_t, Operation, std::int64_t, bool, bool>, Alone> known_;
 };
 

@@ -56,7 +56,7 @@ std::int64_t slower_places(const JobSummary& before, const JobSummary& now);
 JobSummary at_any_place(const JobSummary& summary);
 
 /// Work to remove from the job in order to measure its effect.
-struct TakenAway {
+struct RemovedWork {
   std::uint32_t group = 0;
   double left = 0;               ///< Share of the work of each task that stays.
   std::int64_t freed_syncs = 0;  ///< Number of waits to remove in each step.
@@ -65,7 +65,7 @@ struct TakenAway {
 
 /// How much shorter a step is when the job is replayed without `taken`; negative if it is longer.
 Nanoseconds effect_of(const ObservedJob& job, const Grouping& grouping,
-                      const std::vector<TakenAway>& taken);
+                      const std::vector<RemovedWork>& taken);
 
 struct CausesQuestion {
   const ObservedJob& job;

@@ -98,7 +98,7 @@ bool is_event_wait(const WorkChange& change) {
   return waits_for_event(change.after.name) && change.more() > 0;
 }
 
-int telling_rank(const WorkChange& change) {
+int significance(const WorkChange& change) {
   if (change.kind == TaskKind::sync) return change.more() > 0 ? 9 : 1;
   if (change.kind == TaskKind::collective) return 8;
   if (is_copy_kind(change.kind)) return 7;

@@ -11,7 +11,7 @@ namespace foretrace {
 
 /// How significant a change is, from 1 (least). Of several changes at one place, the greatest
 /// becomes the headline.
-int telling_rank(const WorkChange& change);
+int significance(const WorkChange& change);
 bool is_event_wait(const WorkChange& change);
 /// Whether a kind is a copy or a collective.
 inline bool is_copy_kind(TaskKind kind) { return runs_on_device(kind) && moves_bytes(kind); }
