@@ -198,7 +198,7 @@ TEST(Sweep, NamesThePlaceOfAMistake) {
        "matrix: variant: [0]: there is no key \"nmae\" in an alternative; the keys are assert, "
        "machine, memory, name, trace, transforms (did you mean \"name\"?)"},
       {R"({"matrix": {"variant": [{"name": "x"}, {"name": "x"}]}})",
-       "matrix: variant: [1]: name: must differ from that of the others, got \"x\""},
+       "matrix: variant: [1]: name: must be unique among the alternatives, got \"x\""},
       {R"({"matrix": {"variant": [{"transforms": [{"use": "apm"}]}]}})",
        "matrix: variant: [0]: transforms[0]: "},
       {R"({"transforms": [{"use": "scale"}, {"use": "scale"}],

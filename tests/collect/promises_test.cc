@@ -66,7 +66,8 @@ TEST(Promises, AFileOfOursThatIsClosedForGoodIsToldOf) {
   EXPECT_NE(recording.ended.out.find("lost 0"), std::string::npos) << "the program must go on";
   expect_own_files_whole(folder);
   const std::string& err = recording.ended.err;
-  EXPECT_NE(err.find("closed the recorder's file, which cannot be opened again"), std::string::npos)
+  EXPECT_NE(err.find("closed the recorder's file, and it cannot be opened again"),
+            std::string::npos)
       << err;
   EXPECT_NE(err.find("nothing was recorded: the program closed the recorder's file"),
             std::string::npos)
@@ -183,7 +184,7 @@ TEST(Promises, ACuptiThatHangsHoldsNobodyUp) {
   const double seconds = seconds_of([&] {
     Recording recording({.program = {"exit", "7"}, .environment = environment});
     EXPECT_EQ(recording.ended.status, 7);
-    EXPECT_NE(recording.ended.err.find("CUPTI did not hand over its last records in time"),
+    EXPECT_NE(recording.ended.err.find("CUPTI did not return its last records in time"),
               std::string::npos)
         << recording.ended.err;
   });

@@ -413,8 +413,8 @@ TEST_F(Nsys, TellsOtherDatabasesApart) {
   const std::string empty = write("CREATE TABLE StringIds (id INTEGER, value TEXT)");
   EXPECT_EQ(failure([&] { import_trace(empty); }),
             empty +
-                ": must have CUDA or NVTX records, but has none; its tables other than those of "
-                "names are StringIds");
+                ": must have CUDA or NVTX records, but has none; apart from tables of "
+                "names, it has StringIds");
 }
 
 TEST_F(Nsys, RefusesWhatIsCut) {

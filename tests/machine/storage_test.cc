@@ -98,7 +98,8 @@ TEST(Storage, SaysWhatIsWrong) {
   EXPECT_EQ(said([] {
               PrepRates({"3:20", "6:10"});
             }),
-            "must be in order of cores, with rates that do not fall, got \"6:10\" behind \"3:20\"");
+            "must be in ascending order of cores, with rates that do not fall, got \"6:10\" after "
+            "\"3:20\"");
   EXPECT_EQ(said([] { misses("lru", 0.5, 2); }),
             "cache: must not be lru with several jobs or servers, because that case is not "
             "modelled; use another cache");

@@ -142,7 +142,7 @@ struct CollectCommand {
                 << (problem.empty() ? why_nothing(program, folder) : shown(problem))
                 << (program.status == 0
                         ? ""
-                        : ", and it exited with status " + std::to_string(program.status))
+                        : ", and the program exited with status " + std::to_string(program.status))
                 << '\n';
       if (program.status == 0) session.exit_code = kUnusableTrace;
       return;

@@ -125,11 +125,12 @@ MemorySection growth(const MemoryReport& report) {
   }
   if (report.period) {
     const PeriodSection& period = *report.period;
-    section.after.push_back(period.repeats
-                                ? "sizes repeat every " + counted(period.blocks, "block") + ", " +
-                                      counted(period.iterations, "time") + ", after the first " +
-                                      counted(period.first, "block")
-                                : "the sizes of blocks do not repeat");
+    section.after.push_back(
+        period.repeats
+            ? "sizes repeat every " + counted(period.blocks, "block") + ", " +
+                  counted(period.iterations, "time") +
+                  (period.first == 0 ? "" : ", after the first " + counted(period.first, "block"))
+            : "the sizes of blocks do not repeat");
     if (!period.first_irregular.empty())
       section.after.push_back("the first that does not repeat: " + period.first_irregular);
   }
