@@ -70,7 +70,7 @@ class Answers(unittest.TestCase):
             axes = self.answers[kind].plot()
             self.assertTrue(axes.get_xlabel(), kind)
         self.assertEqual(len(self.answers["curve"].plot().lines[0].get_xdata()), 5)
-        with self.assertRaisesRegex(ValueError, "no figure of this answer"):
+        with self.assertRaisesRegex(ValueError, "there is no figure for an answer of the kind"):
             self.answers["diff"].plot()
 
 
