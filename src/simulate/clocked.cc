@@ -18,9 +18,9 @@ namespace {
 /// them has something to do.
 class Replay {
  public:
-  Replay(const Graph& graph, std::vector<Overtaken>& let_pass)
+  Replay(const Graph& graph, std::vector<Overtaken>& overtaken)
       : graph_(graph),
-        let_pass_(let_pass),
+        overtaken_(overtaken),
         count_(static_cast<std::uint32_t>(graph.task_count())),
         tasks_(graph.task_count() + 1) {
     timeline_.finish.resize(count_);
@@ -212,7 +212,7 @@ class Replay {
     lane.wakes = next;
     for (const auto& [task, behind] : progress_.started) {
       tasks_[index(task)].start = now_;
-      if (behind != kNoTask) let_pass_.push_back({task, behind});
+      if (behind != kNoTask) overtaken_.push_back({task, behind});
       if (has_from_start_) happened(index(task), true);
     }
     for (const TaskId task : progress_.finished) {
@@ -230,7 +230,7 @@ class Replay {
   }
 
   const Graph& graph_;
-  std::vector<Overtaken>& let_pass_;
+  std::vector<Overtaken>& overtaken_;
   std::uint32_t count_;
   std::vector<State> tasks_;  ///< By TaskId, with a sentinel behind the last.
   std::vector<Bytes> bytes_;  ///< By TaskId, if any lane is shared.
@@ -252,8 +252,8 @@ class Replay {
 
 }  // namespace
 
-Timeline replay_clocked(const Graph& graph, std::vector<Overtaken>& let_pass) {
-  return Replay(graph, let_pass).run();
+Timeline replay_clocked(const Graph& graph, std::vector<Overtaken>& overtaken) {
+  return Replay(graph, overtaken).run();
 }
 
 }  // namespace foretrace

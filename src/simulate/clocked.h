@@ -14,7 +14,7 @@ struct Overtaken {
 };
 
 /// Replays a graph with shared or priority lanes. Fills start, finish and length of the result, and
-/// appends to `let_pass`.
-Timeline replay_clocked(const Graph& graph, std::vector<Overtaken>& let_pass);
+/// appends to `overtaken`.
+Timeline replay_clocked(const Graph& graph, std::vector<Overtaken>& overtaken);
 
 }  // namespace foretrace

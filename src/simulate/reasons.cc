@@ -5,7 +5,7 @@
 namespace foretrace {
 
 std::vector<Reason> find_reasons(const Graph& graph, const Timeline& timeline,
-                                 std::span<const Overtaken> let_pass) {
+                                 std::span<const Overtaken> overtaken) {
   std::vector<Reason> reasons(graph.task_count());
   const auto offer = [&](TaskId after, Nanoseconds ends, const Reason& reason) {
     const Nanoseconds start = timeline.start[index(after)];
@@ -24,7 +24,7 @@ std::vector<Reason> find_reasons(const Graph& graph, const Timeline& timeline,
   graph.each_dependency([&](const Dependency& dependency) {
     offer_wait(wait_of(graph, lanes, dependency), dependency.why);
   });
-  for (const auto& [task, passed] : let_pass) reasons[index(task)] = {passed, Rule::in_line, 0ns};
+  for (const auto& [task, passed] : overtaken) reasons[index(task)] = {passed, Rule::in_line, 0ns};
   return reasons;
 }
 

@@ -79,10 +79,10 @@ class InLine {
 }  // namespace
 
 Timeline simulate(const Graph& graph, const SimulateOptions& options) {
-  std::vector<Overtaken> let_pass;
+  std::vector<Overtaken> overtaken;
   const bool in_line = lane_not_in_line(graph) == kNoLane;
-  Timeline timeline = in_line ? InLine(graph).replay() : replay_clocked(graph, let_pass);
-  if (options.reasons) timeline.reasons = find_reasons(graph, timeline, let_pass);
+  Timeline timeline = in_line ? InLine(graph).replay() : replay_clocked(graph, overtaken);
+  if (options.reasons) timeline.reasons = find_reasons(graph, timeline, overtaken);
   if (options.memory) timeline.memory = memory_curves(graph, timeline);
   return timeline;
 }

@@ -4,14 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <csignal>
 #include <thread>
 
 namespace foretrace {
 namespace {
-
-constexpr std::chrono::nanoseconds kOneRequest(StopSignals::kOneRequestNs);
 
 // `timeout` sends two signals within a microsecond.
 TEST(StopSignals, TwoAtOnceAreOneRequest) {
@@ -27,7 +24,7 @@ TEST(StopSignals, TwoAtOnceAreOneRequest) {
 void ask_twice() {
   const StopSignals signals;
   std::raise(SIGINT);
-  std::this_thread::sleep_for(kOneRequest);
+  std::this_thread::sleep_for(StopSignals::kOneRequest);
   std::raise(SIGINT);
 }
 

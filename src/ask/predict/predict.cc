@@ -180,16 +180,16 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
   if (job.has_snapshots()) {
     prediction.notes.add(Severity::info,
                          "each snapshot was replayed alone; each peak is the highest of them all");
-    return std::move(worst);
+  } else {
+    std::string text =
+        job.is_joined() ? "ranks wait for each other" : "each rank was predicted alone";
+    text += "; the answer is the slowest, " + rank_text(prediction, job.world.size());
+    if (is_another)
+      text += "; as recorded it is rank " +
+              std::to_string(job.world[recorded_slowest.rank()].number) + " with " +
+              to_text(recorded.baseline.step_time);
+    prediction.notes.add(Severity::info, text, all);
   }
-  std::string text =
-      job.is_joined() ? "ranks wait for each other" : "each rank was predicted alone";
-  text += "; the answer is the slowest, " + rank_text(prediction, job.world.size());
-  if (is_another)
-    text += "; as recorded it is rank " +
-            std::to_string(job.world[recorded_slowest.rank()].number) + " with " +
-            to_text(recorded.baseline.step_time);
-  prediction.notes.add(Severity::info, text, all);
   if (options.perfetto_path.empty()) return std::move(worst);
   worst.place = static_cast<std::uint32_t>(shown);
   worst.others = others_of(job, shown, answers);

@@ -11,8 +11,6 @@
 #include <limits>
 #include <thread>
 
-#include "base/free_memory.h"
-
 namespace foretrace {
 namespace {
 
@@ -30,25 +28,23 @@ constexpr bool kIsSanitized = false;
 /// Extends the C library's heap at once and asks for large pages there: the kernel then clears 2
 /// MiB at a fault instead of 4 KiB. Only addresses are reserved; memory is taken as it is used.
 /// Does nothing where the heap cannot be extended.
-void reserve_large_pages() {
+void reserve_large_pages(Bytes free) {
   constexpr std::int64_t kMostReserved = 1 << 30;
   constexpr std::int64_t kShareOfFreeMemory = 8;
   constexpr std::uintptr_t kPage = 2 << 20;  // On x86-64; other kernels round the range themselves.
   // Only the heap of the main thread is extended this way. Up to this many threads can share it
   // without much waiting.
   constexpr unsigned kMostSharing = 4;
-  const std::optional<Bytes> left = free_memory();
-  if (!left) return;
   if (std::thread::hardware_concurrency() <= kMostSharing) ::mallopt(M_ARENA_MAX, 1);
-  ::mallopt(M_TOP_PAD, static_cast<int>(std::min(kMostReserved, left->count / kShareOfFreeMemory)));
+  ::mallopt(M_TOP_PAD, static_cast<int>(std::min(kMostReserved, free.count / kShareOfFreeMemory)));
   // This size is below the threshold from which on the C library maps memory, so it comes from the
   // heap.
-  void* const first = std::malloc(1 << 20);
+  void* const first = ::malloc(1 << 20);
   const auto begin = (reinterpret_cast<std::uintptr_t>(first) + kPage - 1) / kPage * kPage;
   const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0));
   if (first != nullptr && begin < end)
     ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-  std::free(first);
+  ::free(first);
   constexpr int kUsualPad = 128 << 10;
   ::mallopt(M_TOP_PAD, kUsualPad);
 }
@@ -56,21 +52,20 @@ void reserve_large_pages() {
 
 }  // namespace
 
-void limit_memory() {
+void limit_memory(std::optional<Bytes> free) {
   if (kIsSanitized) return;
-  const std::optional<Bytes> left = free_memory();
   rlimit limit{};
-  if (!left || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
-  limit.rlim_cur = std::min(limit.rlim_cur, static_cast<rlim_t>(left->count));
+  if (!free || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_cur, static_cast<rlim_t>(free->count));
   ::setrlimit(RLIMIT_DATA, &limit);
 }
 
-void keep_freed_memory() {
+void keep_freed_memory([[maybe_unused]] std::optional<Bytes> free) {
 #if defined(__GLIBC__)
   constexpr int kLargest = 32 << 20;  // The largest threshold that the C library accepts.
   ::mallopt(M_MMAP_THRESHOLD, kLargest);
   ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
-  if (!kIsSanitized) reserve_large_pages();
+  if (free && !kIsSanitized) reserve_large_pages(*free);
 #endif
 }
 

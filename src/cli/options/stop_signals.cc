@@ -1,33 +1,27 @@
 #include "cli/options/stop_signals.h"
 
-#include <ctime>
-
 namespace foretrace {
 namespace {
+
+using Clock = std::chrono::steady_clock;  // Reads CLOCK_MONOTONIC, which handlers may do.
 
 // The only state that the signal handler may change.
 std::atomic<bool> is_asked = false;
 std::atomic<int> signal_number = 0;
-std::atomic<std::int64_t> asked_at_ns = 0;
+std::atomic<Clock::time_point> asked_at;
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free &&
-              std::atomic<std::int64_t>::is_always_lock_free);
+              std::atomic<Clock::time_point>::is_always_lock_free);
 
 // The actions of the signals before ours. Written only while no handler of ours is installed.
 struct sigaction before_interrupt = {};
 struct sigaction before_terminate = {};
 
-std::int64_t now_ns() {
-  struct timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-}
-
 extern "C" void ask_to_stop(int signal) {
   if (!is_asked) {
     signal_number = signal;
-    asked_at_ns = now_ns();
+    asked_at = Clock::now();
     is_asked = true;
-  } else if (now_ns() - asked_at_ns >= StopSignals::kOneRequestNs) {
+  } else if (Clock::now() - asked_at.load() >= StopSignals::kOneRequest) {
     sigaction(signal, signal == SIGINT ? &before_interrupt : &before_terminate, nullptr);
     raise(signal);  // Arrives when this handler returns.
   }

@@ -3,18 +3,18 @@
 // Lets commands end early on a signal and keep what they have.
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
-#include <cstdint>
 
 namespace foretrace {
 
 /// While this object lives, the first SIGINT or SIGTERM asks the command to stop, and another one
-/// that arrives at least kOneRequestNs later ends the program as if this object did not exist.
+/// that arrives at least kOneRequest later ends the program as if this object did not exist.
 /// Signals in between count as part of the first request: `timeout` signals the program and then
 /// its whole process group.
 class StopSignals {
  public:
-  static constexpr std::int64_t kOneRequestNs = 200'000'000;
+  static constexpr std::chrono::milliseconds kOneRequest{200};
 
   StopSignals();
   ~StopSignals();

@@ -100,7 +100,8 @@ void AmdRecords::add_free(MemoryRecord record, std::int64_t time) {
     live_.erase(found);
   } else {
     ++unknown_frees_;
-    if (record.bytes == 0) return;
+    if (record.bytes <= 0) return;
+    record.bytes = -record.bytes;
   }
   trace_.memory.push_back(record);
 }

@@ -45,7 +45,7 @@ class AmdRecords {
   bool add_host(HostRecord record, AmdTimes times);
 
   /// add_free() takes the size from the allocation at the same address. `bytes` counts only if that
-  /// allocation was not recorded; it is negative then, or 0 if unknown.
+  /// allocation was not recorded; 0 if unknown.
   void add_allocation(MemoryRecord record, std::int64_t time);
   void add_free(MemoryRecord record, std::int64_t time);
 

@@ -241,7 +241,6 @@ void SdkReader::read_allocations() {
     const bool frees = row.text(kWhereCount) == "FREE";
     memory.bytes = std::max<std::int64_t>(row.integer(kWhereCount + 1), 0);
     memory.address = static_cast<std::uint64_t>(row.integer(kWhereCount + 2));
-    if (frees) memory.bytes = -memory.bytes;
     const std::int64_t time = times(row).start;
     frees ? records_.add_free(memory, time) : records_.add_allocation(memory, time);
   }

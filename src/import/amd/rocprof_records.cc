@@ -199,13 +199,12 @@ void RocprofDocument::add_call(std::string_view domain, const Record& record) {
 void RocprofDocument::add_allocation(const Record& record) {
   MemoryRecord memory;
   memory.address = static_cast<std::uint64_t>(record.address);
-  constexpr std::size_t kFirstFree = 3;
-  const bool is_free = record.operation.number >= kFirstFree;
-  memory.bytes = is_free ? -std::max<std::int64_t>(record.bytes, 0) : record.bytes;
+  memory.bytes = record.bytes;
   const AmdAgent agent = records_.agent(record.agent);
   memory.device = static_cast<std::int16_t>(agent.is_gpu ? agent.ordinal : -1);
   memory.thread = records_.thread(process_, record.thread);
-  if (is_free) return records_.add_free(memory, record.times.start);
+  constexpr std::size_t kFirstFree = 3;
+  if (record.operation.number >= kFirstFree) return records_.add_free(memory, record.times.start);
   records_.add_allocation(memory, record.times.start);
 }
 

@@ -23,7 +23,7 @@ class Recompute final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The activations that may be dropped");
-    fields.choice("policy", wish_.policy, {"sqrt", "every", "selected", "all", "budget"},
+    fields.choice("policy", settings_.policy, {"sqrt", "every", "selected", "all", "budget"},
                   "sqrt: about sqrt(n) segments of the forward pass, restored one at a time (Chen "
                   "et al. 2016). every: segments of \"layers\" layers. selected: all of \"where\", "
                   "as far back as needed at once. all: the same with every activation, so that the "
@@ -31,18 +31,18 @@ class Recompute final : public Transform {
                   "budget: the activations that meet \"save\", \"peak\" or \"share\" in the least "
                   "time");
     fields.integer(
-        "layers", wish_.layers,
+        "layers", settings_.layers,
         "For every: layers per segment (where layers are unknown: ops that make an activation)", 1,
         1'000'000);
     fields.number(
-        "share", wish_.share,
+        "share", settings_.share,
         "Share of the bytes that the policy would drop, those made first; for budget any of them",
         0, 1);
-    fields.bytes("save", wish_.save,
+    fields.bytes("save", settings_.save,
                  "For budget: bytes to drop in each forward pass; 0B: by share");
-    fields.bytes("peak", wish_.peak,
+    fields.bytes("peak", settings_.peak,
                  "For budget: drop until the peak is no higher than this; 0B: by save or share");
-    fields.flag("exact", wish_.exact,
+    fields.flag("exact", settings_.exact,
                 "For budget: search for the least time; otherwise choose greedily by bytes saved "
                 "per time (MSPS of Capuchin, ASPLOS'20)");
     fields.flag("host_work", host_work_,
@@ -51,31 +51,31 @@ class Recompute final : public Transform {
   }
 
   Effect apply(Graph& graph, const Context&) const override {
-    if (wish_.policy != "budget" && (wish_.save > Bytes{} || wish_.peak > Bytes{}))
-      throw Error((wish_.save > Bytes{} ? "save" : "peak") +
-                  std::string(": is for policy budget, got policy ") + wish_.policy);
-    if (wish_.save > Bytes{} && wish_.peak > Bytes{})
+    if (settings_.policy != "budget" && (settings_.save > Bytes{} || settings_.peak > Bytes{}))
+      throw Error((settings_.save > Bytes{} ? "save" : "peak") +
+                  std::string(": is for policy budget, got policy ") + settings_.policy);
+    if (settings_.save > Bytes{} && settings_.peak > Bytes{})
       throw Error("peak: cannot be given together with save");
     const AllocationSelector every("activation");
     const std::vector<std::uint32_t> blocks =
-        (wish_.policy == "all" ? every : where_).select_some(graph);
+        (settings_.policy == "all" ? every : where_).select_some(graph);
     const MemoryView view(graph);
     const std::vector<Activation> activations = find_activations(graph, view.uses, blocks);
     if (activations.empty()) no_activation(graph, blocks);
-    const RecomputeChoice choice = choose_recompute(view, activations, wish_);
+    const RecomputeChoice choice = choose_recompute(view, activations, settings_);
     if (choice.droppable == Bytes{}) nothing_to_drop(choice, activations.size());
     return carry_out(graph, view, choice);
   }
 
  private:
   [[noreturn]] void nothing_to_drop(const RecomputeChoice& choice, std::size_t activations) const {
-    std::string why = "policy: " + wish_.policy + " leaves nothing to drop of " +
+    std::string why = "policy: " + settings_.policy + " leaves nothing to drop of " +
                       counted(activations, "activation");
     if (choice.impossible > 0)
       why += ": the kernels that write them are unknown, or cannot run again";
-    else if (wish_.policy == "every" || wish_.policy == "sqrt")
+    else if (settings_.policy == "every" || settings_.policy == "sqrt")
       why += ": each is used by another segment or is in the last, which is needed at once";
-    if (wish_.policy == "every" && choice.impossible == 0)
+    if (settings_.policy == "every" && choice.impossible == 0)
       why += "; with a greater \"layers\", more activations stay inside one segment";
     throw Error(why);
   }
@@ -103,11 +103,11 @@ class Recompute final : public Transform {
                       {"added_share", share},
                       {"recomputed_kernels", static_cast<double>(tally.kernels)}};
     add_assumptions(choice, effect);
-    if (wish_.policy == "budget" && choice.reached && wish_.peak > Bytes{} &&
-        new_peak > wish_.peak) {
+    if (settings_.policy == "budget" && choice.reached && settings_.peak > Bytes{} &&
+        new_peak > settings_.peak) {
       effect.notes.add(
           Severity::warning, "recompute does not stay under its peak",
-          "the peak is " + to_text(new_peak) + ", the target is " + to_text(wish_.peak));
+          "the peak is " + to_text(new_peak) + ", the target is " + to_text(settings_.peak));
     }
     return effect;
   }
@@ -129,22 +129,22 @@ class Recompute final : public Transform {
     effect.assumptions.push_back(
         "restoring random state and recording for autograd again take no time");
     if (!choice.by_layer && choice.length >= 0 &&
-        (wish_.policy == "every" || wish_.policy == "sqrt"))
+        (settings_.policy == "every" || settings_.policy == "sqrt"))
       effect.assumptions.push_back(
           "layers are unknown: each task that completes an activation counts as one");
     note_count(
         effect, Severity::info,
         "activations kept, because the tasks that write them are unknown or cannot run again",
         choice.impossible);
-    if (wish_.policy != "budget") return;
+    if (settings_.policy != "budget") return;
     if (!choice.reached) {
       effect.notes.add(Severity::warning,
-                       wish_.peak > Bytes{}
+                       settings_.peak > Bytes{}
                            ? "no plan stays under \"peak\"; the plan with the lowest peak is used"
                            : "all that can be dropped is less than \"save\"",
                        {}, 1);
     }
-    if (wish_.exact && wish_.peak == Bytes{} && !choice.least) {
+    if (settings_.exact && settings_.peak == Bytes{} && !choice.least) {
       effect.notes.add(Severity::info,
                        "the search for the least time was given up; the best plan found is used",
                        {}, 1);
@@ -152,7 +152,7 @@ class Recompute final : public Transform {
   }
 
   AllocationSelector where_{"activation"};
-  RecomputeSettings wish_{.policy = "sqrt"};
+  RecomputeSettings settings_{.policy = "sqrt"};
   bool host_work_ = true;
 };
 

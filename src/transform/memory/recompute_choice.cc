@@ -26,16 +26,16 @@ struct Droppable {
 class Chooser {
  public:
   Chooser(const MemoryView& view, const std::vector<Activation>& activations,
-          const RecomputeSettings& wish)
-      : view_(view), activations_(activations), wish_(wish) {}
+          const RecomputeSettings& settings)
+      : view_(view), activations_(activations), settings_(settings) {}
 
   RecomputeChoice choose() {
-    if (wish_.policy == "budget" && wish_.peak > Bytes{}) return under_peak();
-    if (wish_.policy == "every") return by_segments(wish_.layers, wish_.share);
-    if (wish_.policy == "sqrt") return by_segments(0, wish_.share);
-    if (wish_.policy == "budget") return by_budget(wish_.share);
+    if (settings_.policy == "budget" && settings_.peak > Bytes{}) return under_peak();
+    if (settings_.policy == "every") return by_segments(settings_.layers, settings_.share);
+    if (settings_.policy == "sqrt") return by_segments(0, settings_.share);
+    if (settings_.policy == "budget") return by_budget(settings_.share);
     const ForwardPlaces places = cut_forward(view_, activations_, 0);
-    return finished(first_share(droppable(activations_, places, nullptr), wish_.share), places,
+    return finished(first_share(droppable(activations_, places, nullptr), settings_.share), places,
                     nullptr);
   }
 
@@ -152,13 +152,14 @@ class Chooser {
       DropProblem problem = problem_of(of_pass);
       Bytes most{};
       for (const DropItem& item : problem.items) most += item.bytes;
-      problem.wanted = wish_.save > Bytes{} && share == wish_.share
-                           ? wish_.save
+      problem.wanted = settings_.save > Bytes{} && share == settings_.share
+                           ? settings_.save
                            : Bytes{static_cast<std::int64_t>(
                                  std::floor(static_cast<double>(most.count) * share))};
       const auto effort = kEffort / static_cast<std::int64_t>(passes.size());
-      const DropChoice best = wish_.exact && share == wish_.share ? drop_cheapest(problem, effort)
-                                                                  : drop_greedily(problem);
+      const DropChoice best = settings_.exact && share == settings_.share
+                                  ? drop_cheapest(problem, effort)
+                                  : drop_greedily(problem);
       least = least && best.least;
       reached = reached || best.bytes >= problem.wanted;
       for (const std::uint32_t item : best.items) chosen.push_back(*of_pass[item]);
@@ -193,7 +194,7 @@ class Chooser {
     std::pair<Nanoseconds, Bytes> best_cost;
     const auto consider = [&](RecomputeChoice choice) {
       const Bytes peak = peak_of(view_, choice.plan);
-      const bool fits = peak <= wish_.peak;
+      const bool fits = peak <= settings_.peak;
       const std::pair cost(fits ? time_of(choice.plan) : 0ns, peak);
       if (best && (best_fits != fits ? best_fits : best_cost <= cost)) return;
       best = std::move(choice);
@@ -219,7 +220,7 @@ class Chooser {
 
   const MemoryView& view_;
   const std::vector<Activation>& activations_;
-  const RecomputeSettings& wish_;
+  const RecomputeSettings& settings_;
   std::size_t impossible_ = 0;
   std::map<std::int32_t, Bytes> all_;  ///< Droppable bytes of each pass.
 };
@@ -295,8 +296,8 @@ Bytes most_temporary(const MemoryView& view, const RecomputePlan& plan, const Re
 }  // namespace
 
 RecomputeChoice choose_recompute(const MemoryView& view, const std::vector<Activation>& activations,
-                                 const RecomputeSettings& wish) {
-  return Chooser(view, activations, wish).choose();
+                                 const RecomputeSettings& settings) {
+  return Chooser(view, activations, settings).choose();
 }
 
 Bytes peak_of(const MemoryView& view, const RecomputePlan& plan) {

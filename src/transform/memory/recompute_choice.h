@@ -33,7 +33,7 @@ struct RecomputeChoice {
 
 /// Throws Error, naming the setting, if the policy leaves nothing to drop.
 RecomputeChoice choose_recompute(const MemoryView& view, const std::vector<Activation>& activations,
-                                 const RecomputeSettings& wish);
+                                 const RecomputeSettings& settings);
 
 /// Returns the greatest level of any device if the plan took no time: dropped blocks are freed
 /// after their last forward use, and all blocks of a unit appear at once before its first backward

@@ -232,9 +232,9 @@ void PacketTraffic::run(Step& step, std::int64_t number) {
   for (std::size_t i = 0; i < step.times.size(); ++i) {
     const TaskId task = step.transfers[i]->task;
     const Nanoseconds now = step.times[i].end - step.times[i].begin, was = step.durations[i];
-    const bool is_loose = shared_lanes_[index(graph_.lane_of(task))] != 0;
-    graph_.task(task).duration = is_loose ? now + std::max(0ns, was - step.before[i])
-                                          : scaled(was, ratio(now, step.before[i]));
+    const bool is_shared = shared_lanes_[index(graph_.lane_of(task))] != 0;
+    graph_.task(task).duration = is_shared ? now + std::max(0ns, was - step.before[i])
+                                           : scaled(was, ratio(now, step.before[i]));
   }
 }
 
