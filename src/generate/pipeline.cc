@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "foretrace/error.h"
-#include "foretrace/generate.h"
 #include "foretrace/simulate.h"
+#include "generate/generate.h"
 #include "generate/pipeline_tasks.h"
 
 namespace foretrace {

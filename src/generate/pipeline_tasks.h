@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "foretrace/generate.h"
+#include "generate/generate.h"
 
 namespace foretrace {
 

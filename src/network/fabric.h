@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "foretrace/cluster.h"
-#include "foretrace/network.h"
+#include "network/network.h"
 
 namespace foretrace {
 

@@ -1,4 +1,4 @@
-#include "foretrace/network.h"
+#include "network/network.h"
 
 #include <algorithm>
 

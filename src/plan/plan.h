@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "foretrace/price.h"
 #include "price/calibration.h"
+#include "price/price.h"
 
 namespace foretrace {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/price.h"
+#include "price/price.h"
 
 namespace foretrace {
 

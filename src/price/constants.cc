@@ -1,4 +1,4 @@
-#include "foretrace/price.h"
+#include "price/price.h"
 
 namespace foretrace {
 

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
-#include "foretrace/price.h"
+#include "price/price.h"
 
 namespace foretrace {
 

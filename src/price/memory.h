@@ -1,7 +1,7 @@
 #pragma once
 
-#include "foretrace/price.h"
 #include "price/pipeline.h"
+#include "price/price.h"
 #include "price/stages.h"
 
 namespace foretrace {

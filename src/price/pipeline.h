@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "foretrace/generate.h"
-#include "foretrace/price.h"
+#include "generate/generate.h"
+#include "price/price.h"
 
 namespace foretrace {
 

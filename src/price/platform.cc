@@ -2,9 +2,9 @@
 
 #include "foretrace/cluster.h"
 #include "foretrace/error.h"
-#include "foretrace/network.h"
-#include "foretrace/price.h"
 #include "network/nccl/system_of.h"
+#include "network/network.h"
+#include "price/price.h"
 
 namespace foretrace {
 namespace {

@@ -3,7 +3,7 @@
 // Times in microseconds of single operations on one device, and of collectives over a group of
 // devices.
 
-#include "foretrace/price.h"
+#include "price/price.h"
 
 namespace foretrace {
 

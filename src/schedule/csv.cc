@@ -7,7 +7,7 @@
 #include <set>
 
 #include "foretrace/error.h"
-#include "foretrace/schedule.h"
+#include "schedule/schedule.h"
 
 namespace foretrace {
 namespace {

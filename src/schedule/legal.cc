@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "foretrace/schedule.h"
+#include "schedule/schedule.h"
 
 namespace foretrace {
 namespace {

@@ -4,7 +4,7 @@
 // rejects a schedule without a line, and the linker a line without a schedule. Also declares the
 // helpers that the schedules share.
 
-#include "foretrace/schedule.h"
+#include "schedule/schedule.h"
 
 namespace foretrace {
 

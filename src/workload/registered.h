@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "foretrace/workload.h"
+#include "workload/workload.h"
 
 namespace foretrace {
 

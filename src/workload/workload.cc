@@ -1,4 +1,4 @@
-#include "foretrace/workload.h"
+#include "workload/workload.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

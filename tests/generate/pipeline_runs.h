@@ -2,7 +2,7 @@
 
 // Runs of pipelines whose stages are all alike.
 
-#include "foretrace/generate.h"
+#include "generate/generate.h"
 #include "support/schedules.h"
 
 namespace foretrace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "foretrace/collective.h"
 #include "foretrace/error.h"
+#include "network/collective.h"
 
 namespace foretrace {
 namespace {

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "foretrace/error.h"
-#include "foretrace/network.h"
 #include "network/fabric.h"
+#include "network/network.h"
 #include "support/clusters.h"
 
 namespace foretrace {

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "foretrace/collective.h"
+#include "network/collective.h"
 
 namespace foretrace {
 namespace {

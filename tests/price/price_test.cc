@@ -1,4 +1,4 @@
-#include "foretrace/price.h"
+#include "price/price.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,11 @@
 #include <random>
 
 #include "foretrace/error.h"
-#include "foretrace/schedule.h"
 #include "price/calibration.h"
 #include "price/pipeline.h"
 #include "price/rates.h"
 #include "price/stages.h"
+#include "schedule/schedule.h"
 #include "support/folder.h"
 
 namespace foretrace {

@@ -7,7 +7,7 @@
 
 #include "base/fields/assignments.h"
 #include "foretrace/error.h"
-#include "foretrace/schedule.h"
+#include "schedule/schedule.h"
 
 namespace foretrace {
 

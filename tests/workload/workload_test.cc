@@ -1,4 +1,4 @@
-#include "foretrace/workload.h"
+#include "workload/workload.h"
 
 #include <gtest/gtest.h>
 

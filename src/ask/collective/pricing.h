@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "foretrace/ask/collective.h"
-#include "foretrace/collective.h"
+#include "network/collective.h"
 #include "network/nccl/calibration.h"
 #include "network/nccl/machine_collectives.h"
 #include "network/packet/packet_on.h"

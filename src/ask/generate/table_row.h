@@ -12,7 +12,7 @@
 
 #include "base/wording.h"
 #include "foretrace/error.h"
-#include "foretrace/price.h"
+#include "price/price.h"
 
 namespace foretrace {
 

@@ -8,8 +8,8 @@
 #include "ask/pipeline/times.h"
 #include "base/fields/assignments.h"
 #include "foretrace/error.h"
-#include "foretrace/generate.h"
 #include "foretrace/simulate.h"
+#include "generate/generate.h"
 
 namespace foretrace {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "foretrace/fields.h"
-#include "foretrace/generate.h"
+#include "generate/generate.h"
 
 namespace foretrace {
 

@@ -4,17 +4,17 @@
 #include "base/wording.h"
 #include "cli/options/options.h"
 #include "foretrace/cluster.h"
-#include "foretrace/collective.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/machine.h"
-#include "foretrace/network.h"
 #include "foretrace/report.h"
-#include "foretrace/schedule.h"
 #include "foretrace/transform.h"
-#include "foretrace/workload.h"
+#include "network/collective.h"
+#include "network/network.h"
 #include "report/machine/machine_text.h"
+#include "schedule/schedule.h"
 #include "transform/synonyms.h"
+#include "workload/workload.h"
 
 namespace foretrace {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "foretrace/collective.h"
+#include "network/collective.h"
 #include "network/collectives/registered.h"
 
 namespace foretrace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "foretrace/collective.h"
+#include "network/collective.h"
 
 namespace foretrace {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "foretrace/network.h"
+#include "network/network.h"
 
 namespace foretrace {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "foretrace/collective.h"
+#include "network/collective.h"
 #include "network/collectives/nvlink_rings.h"
 
 namespace foretrace {

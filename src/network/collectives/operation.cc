@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "base/wording.h"
-#include "foretrace/collective.h"
 #include "foretrace/error.h"
+#include "network/collective.h"
 
 namespace foretrace {
 namespace {

@@ -4,7 +4,7 @@
 // rejects an algorithm without a line, and the linker a line without an algorithm. Also declares
 // the helpers that the algorithms share.
 
-#include "foretrace/collective.h"
+#include "network/collective.h"
 
 namespace foretrace {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "foretrace/collective.h"
+#include "network/collective.h"
 
 namespace foretrace {
 

@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "foretrace/collective.h"
-#include "foretrace/network.h"
+#include "network/collective.h"
+#include "network/network.h"
 
 namespace foretrace {
 

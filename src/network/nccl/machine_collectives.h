@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/collective.h"
-#include "foretrace/network.h"
+#include "network/collective.h"
 #include "network/collectives/nvlink_rings.h"
 #include "network/flow/wires.h"
 #include "network/nccl/system_of.h"
+#include "network/network.h"
 #include "network/packet/packet_on.h"
 
 namespace foretrace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/collective.h"
+#include "network/collective.h"
 
 namespace foretrace {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "foretrace/cluster.h"
-#include "foretrace/collective.h"
+#include "network/collective.h"
 
 namespace foretrace {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/network.h"
 #include "network/nccl/nccl.h"
+#include "network/network.h"
 
 namespace foretrace {
 

@@ -2,7 +2,7 @@
 
 #include <iosfwd>
 
-#include "foretrace/network.h"
+#include "network/network.h"
 
 namespace foretrace {
 

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/collective.h"
 #include "foretrace/units.h"
+#include "network/collective.h"
 
 namespace foretrace {
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "foretrace/collective.h"
 #include "foretrace/fields.h"
+#include "network/collective.h"
 #include "network/nccl/machine_collectives.h"
 
 namespace foretrace {

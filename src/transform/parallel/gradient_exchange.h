@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/collective.h"
 #include "foretrace/fields.h"
 #include "foretrace/graph.h"
 #include "foretrace/timeline.h"
 #include "foretrace/transform.h"
+#include "network/collective.h"
 #include "transform/parallel/communicator.h"
 #include "transform/parallel/contention.h"
 #include "transform/parallel/gradients.h"

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "foretrace/collective.h"
 #include "foretrace/fields.h"
 #include "foretrace/graph.h"
 #include "foretrace/timeline.h"
 #include "graph/select.h"
+#include "network/collective.h"
 
 namespace foretrace {
 

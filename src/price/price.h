@@ -19,7 +19,7 @@
 #include "foretrace/fields.h"
 #include "foretrace/machine.h"
 #include "foretrace/units.h"
-#include "foretrace/workload.h"
+#include "workload/workload.h"
 
 namespace foretrace {
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "foretrace/graph.h"
-#include "foretrace/schedule.h"
 #include "foretrace/timeline.h"
 #include "foretrace/units.h"
+#include "schedule/schedule.h"
 
 namespace foretrace {
 
