@@ -59,7 +59,7 @@ set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
   "Foretrace reads one recorded trace of a training job and says how long a step\n would take, and what memory it would need, if the job were changed.")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libforetrace-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "nlohmann-json3-dev, zlib1g-dev, libzstd-dev, libsqlite3-dev, libisal-dev, libarchive-dev, libre2-dev, libssl-dev, libxxhash-dev, libexpat1-dev, libyaml-dev")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "nlohmann-json3-dev, zlib1g-dev, libzstd-dev, libsqlite3-dev, libisal-dev, libarchive-dev, libre2-dev, libssl-dev, libxxhash-dev, libexpat1-dev, libyaml-dev, libfmt-dev")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "The library of Foretrace: headers, static libraries and configuration for CMake.")
 if(FORETRACE_PYTHON)
   list(APPEND CPACK_COMPONENTS_ALL python)

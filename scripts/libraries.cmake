@@ -1,5 +1,5 @@
 # Debian's libraries without a CMake configuration. Programs that use the installed library read this file, too.
-foreach(library zstd archive re2 crypto xxhash expat yaml)
+foreach(library zstd archive re2 crypto xxhash expat yaml fmt)
   string(TOUPPER ${library} NAME)
   find_library(${NAME}_LIBRARY ${library} REQUIRED)
   mark_as_advanced(${NAME}_LIBRARY)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <string>
 
 #include "allocator/allocator_rules.h"
@@ -18,7 +19,7 @@ double number_in(std::string_view text, std::string_view wanted) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value < kMost)) {
-    throw Error("must be " + std::string(wanted) + ", got \"" + std::string(text) + "\"");
+    throw Error(fmt::format("must be {}, got \"{}\"", wanted, text));
   }
   return value;
 }
@@ -28,7 +29,7 @@ Bytes mebibytes(std::string_view text, std::int64_t more_than) {
   const double value = number_in(text, wanted);
   const auto whole = static_cast<std::int64_t>(value);
   if (static_cast<double>(whole) != value || whole <= more_than) {
-    throw Error("must be " + wanted + ", got \"" + std::string(text) + "\"");
+    throw Error(fmt::format("must be {}, got \"{}\"", wanted, text));
   }
   return Bytes{whole << 20};
 }
@@ -38,13 +39,13 @@ double share(std::string_view text, bool may_be_one) {
       may_be_one ? "a number above 0, at most 1" : "a number above 0 and below 1";
   const double value = number_in(text, wanted);
   if (value > 0 && (value < 1 || (may_be_one && value == 1))) return value;
-  throw Error("must be " + std::string(wanted) + ", got \"" + std::string(text) + "\"");
+  throw Error(fmt::format("must be {}, got \"{}\"", wanted, text));
 }
 
 bool truth(std::string_view text) {
   if (text == "True") return true;
   if (text == "False") return false;
-  throw Error("must be True or False, got \"" + std::string(text) + "\"");
+  throw Error(fmt::format("must be True or False, got \"{}\"", text));
 }
 
 struct ConfEntry {
@@ -58,7 +59,7 @@ constexpr ConfEntry kEntries[] = {
     {"backend",
      [](std::string_view value, AllocatorSettings&) {
        if (value != "native")
-         throw Error("must be native, as no other is modelled, got \"" + std::string(value) + "\"");
+         throw Error(fmt::format("must be native, as no other is modelled, got \"{}\"", value));
      }},
     {"expandable_segments",
      [](std::string_view value, AllocatorSettings& settings) {
@@ -102,8 +103,8 @@ void set(std::string_view name, std::string_view value, AllocatorSettings& setti
     if (entry.name == name) return within(name, [&] { entry.set(value, settings); });
     names.push_back(entry.name);
   }
-  throw Error("there is no setting \"" + std::string(name) + "\" in PYTORCH_CUDA_ALLOC_CONF" +
-              did_you_mean(name, names));
+  throw Error(fmt::format("there is no setting \"{}\" in PYTORCH_CUDA_ALLOC_CONF{}", name,
+                          did_you_mean(name, names)));
 }
 
 }  // namespace
@@ -114,7 +115,7 @@ void read_alloc_conf(std::string_view text, AllocatorSettings& settings) {
   for (std::size_t at = 0; at < rest.size();) {
     const std::size_t colon = rest.find(':', at);
     if (colon == std::string::npos) {
-      throw Error("there must be NAME:VALUE, got \"" + rest.substr(at) + "\"");
+      throw Error(fmt::format("there must be NAME:VALUE, got \"{}\"", rest.substr(at)));
     }
     const bool is_list = colon + 1 < rest.size() && rest[colon + 1] == '[';
     const std::size_t last = is_list ? rest.find(']', colon) : colon;

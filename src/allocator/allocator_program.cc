@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <istream>
 #include <map>
 #include <unordered_map>
@@ -32,8 +33,6 @@ std::vector<std::string_view> words_of(std::string_view line) {
   }
   return words;
 }
-
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 class ProgramParser {
  public:
@@ -66,13 +65,13 @@ class ProgramParser {
     if (reader != kReaders.end()) return (this->*reader->second)(words);
     std::vector<std::string_view> names;
     for (const auto& [name, ignored] : kReaders) names.push_back(name);
-    throw Error("there is no step " + quoted(words[0]) + did_you_mean(words[0], names));
+    throw Error(fmt::format("there is no step \"{}\"{}", words[0], did_you_mean(words[0], names)));
   }
 
   void expect(const Words& words, std::size_t least, std::size_t most, std::string_view form) {
     if (words.size() >= least && words.size() <= most) return;
-    throw Error("must be " + quoted(form) + ", got " + std::to_string(words.size() - 1) +
-                (words.size() == 2 ? " word" : " words") + " after " + quoted(words[0]));
+    throw Error(fmt::format("must be \"{}\", got {} {} after \"{}\"", form, words.size() - 1,
+                            words.size() == 2 ? "word" : "words", words[0]));
   }
 
   static void check_name(std::string_view name) {
@@ -83,8 +82,8 @@ class ProgramParser {
 
   void expect_top(std::string_view what) const {
     if (program_.steps.empty()) return;
-    throw Error(quoted(what) + " must come before the first step, which is in line " +
-                std::to_string(program_.steps.front().line));
+    throw Error(fmt::format("\"{}\" must come before the first step, which is in line {}", what,
+                            program_.steps.front().line));
   }
 
   static std::int64_t read_stream(std::string_view word) {
@@ -97,8 +96,7 @@ class ProgramParser {
       if (read.ec != std::errc{} || read.ptr != end) stream = -1;
     }
     if (stream >= 0 && stream <= kMostStream) return stream;
-    throw Error("must be stream=NUMBER, from 0 to " + std::to_string(kMostStream) + ", got " +
-                quoted(word));
+    throw Error(fmt::format("must be stream=NUMBER, from 0 to {}, got \"{}\"", kMostStream, word));
   }
 
   void read_conf(const Words& words) {
@@ -125,10 +123,10 @@ class ProgramParser {
     check_name(words[1]);
     const auto [used, is_new] = in_use_.try_emplace(words[1], line_);
     if (!is_new) {
-      throw Error(quoted(words[1]) + " is in use since line " + std::to_string(used->second));
+      throw Error(fmt::format("\"{}\" is in use since line {}", words[1], used->second));
     }
     const Bytes bytes = parse_bytes(words[2]);
-    if (bytes <= Bytes{}) throw Error("must be at least 1B, got " + quoted(words[2]));
+    if (bytes <= Bytes{}) throw Error(fmt::format("must be at least 1B, got \"{}\"", words[2]));
     const std::int64_t stream = words.size() > 3 ? read_stream(words[3]) : 0;
     add({.verb = Verb::malloc, .name = number_of(words[1]), .bytes = bytes, .stream = stream});
   }
@@ -162,7 +160,7 @@ class ProgramParser {
     if (in_use_.contains(name)) return;
     std::vector<std::string_view> names;
     for (const auto& [used, ignored] : in_use_) names.push_back(used);
-    throw Error(quoted(name) + " is not in use" + did_you_mean(name, names));
+    throw Error(fmt::format("\"{}\" is not in use{}", name, did_you_mean(name, names)));
   }
 
   std::uint32_t number_of(std::string_view name) {
@@ -222,9 +220,9 @@ AllocatorProgram read_allocator_program(std::istream& in) {
   if (in.bad()) throw Error("cannot be read");
   constexpr std::string_view kSee = "; see `foretrace help memory replay`";
   if (text.find('\0') != std::string::npos)
-    throw Error("is not text" + std::string(kSee) + " for the steps it may contain");
+    throw Error(fmt::format("is not text{} for the steps it may contain", kSee));
   AllocatorProgram program = parse_allocator_program(text);
-  if (program.steps.empty()) throw Error("has no steps" + std::string(kSee));
+  if (program.steps.empty()) throw Error(fmt::format("has no steps{}", kSee));
   return program;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <fmt/core.h>
 #include <string>
 
 #include "foretrace/error.h"
@@ -21,8 +22,8 @@ std::int64_t power_of_two(std::string_view text, std::string_view what, std::int
   const bool is_power =
       is_number && value > 0 && std::has_single_bit(static_cast<std::uint64_t>(value));
   if (!is_power && !(is_number && value == 0 && least == 0)) {
-    throw Error(std::string(kDivisions) + ": " + std::string(what) + " must be a power of two" +
-                (least == 0 ? ", or 0 for none" : "") + ", got \"" + std::string(text) + "\"");
+    throw Error(fmt::format("{}: {} must be a power of two{}, got \"{}\"", kDivisions, what,
+                            least == 0 ? ", or 0 for none" : "", text));
   }
   return value;
 }
@@ -60,8 +61,7 @@ void CachingRules::read_divisions(std::string_view text) {
   if (text.empty()) return;
   if (!text.starts_with('[')) return divisions_.fill(power_of_two(text, "divisions", 0));
   if (!text.ends_with(']') || text.size() < 2) {
-    throw Error(std::string(kDivisions) + ": there is no \"]\" at the end of \"" +
-                std::string(text) + "\"");
+    throw Error(fmt::format("{}: there is no \"]\" at the end of \"{}\"", kDivisions, text));
   }
   read_intervals(text.substr(1, text.size() - 2));
 }
@@ -78,8 +78,8 @@ void CachingRules::read_intervals(std::string_view text) {
     text.remove_prefix(std::min(comma + 1, text.size()));
     const std::size_t colon = entry.find(':');
     if (colon == std::string_view::npos) {
-      throw Error(std::string(kDivisions) + ": there must be MEBIBYTES:DIVISIONS, got \"" +
-                  std::string(entry) + "\"");
+      throw Error(
+          fmt::format("{}: there must be MEBIBYTES:DIVISIONS, got \"{}\"", kDivisions, entry));
     }
     const std::string_view from = without_spaces_around(entry.substr(0, colon));
     const std::int64_t parts =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <streambuf>
 
 #include "base/escaping.h"
@@ -123,7 +124,7 @@ std::string markdown_text(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   const std::size_t mark = mark_of_block(text);
   if (mark == 0) return markdown_cell(text);
-  return std::string(text.substr(0, mark - 1)) + '\\' + markdown_cell(text.substr(mark - 1));
+  return fmt::format("{}\\{}", text.substr(0, mark - 1), markdown_cell(text.substr(mark - 1)));
 }
 
 std::string csv_cell(std::string_view text) {

@@ -1,5 +1,6 @@
 #include <charconv>
 #include <cmath>
+#include <fmt/core.h>
 #include <optional>
 
 #include "base/wide.h"
@@ -130,7 +131,7 @@ std::optional<std::int64_t> exactly(const Measure& measure, std::int64_t factor)
 }
 
 [[noreturn]] void refuse(std::string_view what, std::string_view text) {
-  throw Error("must be " + std::string(what) + ", got \"" + std::string(text) + "\"");
+  throw Error(fmt::format("must be {}, got \"{}\"", what, text));
 }
 
 constexpr std::string_view kTimeWanted = "a time with its unit (ns, us, ms, s, min or h)";
@@ -167,7 +168,7 @@ double parse_rate(std::string_view text, std::optional<double> (*factor_of_unit)
   const std::string_view digits = measure->number;
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (parsed.ec != std::errc{} || !std::isfinite(number * *factor)) refuse("of a usual size", text);
-  if (number < 0) throw Error("must not be negative, got \"" + std::string(text) + "\"");
+  if (number < 0) throw Error(fmt::format("must not be negative, got \"{}\"", text));
   return number * *factor;
 }
 

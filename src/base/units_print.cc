@@ -1,6 +1,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <fmt/core.h>
 #include <span>
 
 #include "base/wide.h"
@@ -103,8 +104,8 @@ std::string scaled_text(std::int64_t value, std::span<const ShownUnit> units) {
     if (digits.size() <= shown) digits.insert(0, shown + 1 - digits.size(), '0');
     digits.insert(digits.size() - shown, 1, '.');
   }
-  return (value < 0 ? "-" : "") + without_trailing_zeros(std::move(digits)) + " " +
-         std::string(units[at].name);
+  return fmt::format("{}{} {}", value < 0 ? "-" : "", without_trailing_zeros(std::move(digits)),
+                     units[at].name);
 }
 
 std::string rate_text(double value, std::string_view unit) {
@@ -118,8 +119,7 @@ std::string rate_text(double value, std::string_view unit) {
   };
   std::size_t at = 0;
   while (at + 1 < std::size(kShownPrefixes) && std::abs(value) >= 999.95) value /= 1000, ++at;
-  return without_trailing_zeros(shown(value)) + " " + std::string(kShownPrefixes[at]) +
-         std::string(unit);
+  return fmt::format("{} {}{}", without_trailing_zeros(shown(value)), kShownPrefixes[at], unit);
 }
 
 std::string exact_rate_text(double value, std::string_view unit) {
@@ -129,7 +129,7 @@ std::string exact_rate_text(double value, std::string_view unit) {
     const double scaled = value / factor;
     const std::string text = to_text(scaled);
     if (scaled * factor == value && text.size() <= to_text(value).size()) {
-      return text + std::string(kShownPrefixes[at]) + std::string(unit);
+      return fmt::format("{}{}{}", text, kShownPrefixes[at], unit);
     }
   }
   return to_text(value) + std::string(unit);
@@ -140,11 +140,10 @@ std::string exact_text(std::int64_t value, const ShownUnit (&largest_first)[Coun
                        std::string_view smallest) {
   if (value != 0) {
     for (const ShownUnit& unit : largest_first) {
-      if (value % unit.factor == 0)
-        return std::to_string(value / unit.factor) + std::string(unit.name);
+      if (value % unit.factor == 0) return fmt::format("{}{}", value / unit.factor, unit.name);
     }
   }
-  return std::to_string(value) + std::string(smallest);
+  return fmt::format("{}{}", value, smallest);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "base/wording.h"
 
+#include <fmt/core.h>
+
 #include "base/shown.h"
 
 namespace foretrace {
@@ -13,7 +15,7 @@ std::string grouped(std::int64_t value) {
 
 std::string counted(std::int64_t count, std::string_view noun) {
   const std::string_view ending = count == 1 ? "" : noun.ends_with("ch") ? "es" : "s";
-  return grouped(count) + " " + std::string(noun) + std::string(ending);
+  return fmt::format("{} {}{}", grouped(count), noun, ending);
 }
 
 std::string lower_case(std::string_view text) {
@@ -48,7 +50,7 @@ std::string note_text_without_severity(const Note& note) {
 }
 
 std::string note_text(const Note& note) {
-  return std::string(to_string(note.severity)) + ": " + note_text_without_severity(note);
+  return fmt::format("{}: {}", to_string(note.severity), note_text_without_severity(note));
 }
 
 }  // namespace foretrace

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <fmt/core.h>
 #include <iostream>
 #include <new>
 #include <optional>
@@ -33,7 +34,7 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
 /// Returns " (did you mean "diff"?)", or an empty text if no command is near.
 std::string meant_command(std::string_view word, const std::vector<std::string_view>& names) {
   for (const auto& [other, name] : kOtherNames) {
-    if (other == word) return " (did you mean \"" + std::string(name) + "\"?)";
+    if (other == word) return fmt::format(" (did you mean \"{}\"?)", name);
   }
   if (const std::string_view instead = asked_instead_of(word); !instead.empty())
     return ": " + std::string(instead);
@@ -51,10 +52,11 @@ void check_command(int argc, const char* const* argv) {
   std::error_code none;
   if (std::filesystem::exists(word, none))
     throw Error(
-        "which command? `foretrace advise " + word +
-        "` shows what limits the job and what would help; `foretrace list commands` shows all");
-  throw Error("there is no command '" + word + "'" + meant_command(word, names) +
-              "; `foretrace list commands` shows all");
+        fmt::format("which command? `foretrace advise {}` shows what limits the job and what would "
+                    "help; `foretrace list commands` shows all",
+                    word));
+  throw Error(fmt::format("there is no command '{}'{}; `foretrace list commands` shows all", word,
+                          meant_command(word, names)));
 }
 
 /// Suggests "--memory-limit" for "--limit", and --with for the name of a transform ("--amp").
@@ -68,9 +70,9 @@ std::string meant_option(const std::string& extra, const std::vector<std::string
     return ": " + std::string(instead);
   if (word.size() < 3) return did_you_mean(extra, known);
   for (const std::string_view option : known) {
-    const std::string parts = std::string(option.substr(1)) + "-";
-    if (parts.find("-" + word + "-") != std::string::npos)
-      return " (did you mean \"" + std::string(option) + "\"?)";
+    const std::string parts = fmt::format("{}-", option.substr(1));
+    if (parts.find(fmt::format("-{}-", word)) != std::string::npos)
+      return fmt::format(" (did you mean \"{}\"?)", option);
   }
   return did_you_mean(extra, known);
 }
@@ -80,7 +82,7 @@ std::string meant_option(const std::string& extra, const std::vector<std::string
   const CLI::App& command =
       outer.get_subcommands().empty() ? outer : *outer.get_subcommands().front();
   const std::string name = outer.get_name() + (&command == &outer ? "" : " " + command.get_name());
-  const std::string see = "; see `foretrace help " + name + "`";
+  const std::string see = fmt::format("; see `foretrace help {}`", name);
   const std::vector<std::string> extras = command.remaining();
   std::vector<std::string> options;
   for (const CLI::Option* option : command.get_options()) {
@@ -94,8 +96,8 @@ std::string meant_option(const std::string& extra, const std::vector<std::string
   const std::string extra = extras.empty() ? "" : extras.front();
   const bool changes = std::find(known.begin(), known.end(), "--with") != known.end();
   const std::string step = changes ? transform_called(extra) : "";
-  throw Error(name + ": '" + extra + "' is an unexpected argument" +
-              (step.empty() ? "" : "; give changes as --with " + extra) + see);
+  throw Error(fmt::format("{}: '{}' is an unexpected argument{}{}", name, extra,
+                          step.empty() ? "" : "; give changes as --with " + extra, see));
 }
 
 /// Turns any other error that CLI11 reports about the command line into ours.
@@ -105,8 +107,8 @@ std::string meant_option(const std::string& extra, const std::vector<std::string
   std::string command = argv[1][0] == '-' ? "" : std::string(argv[1]);
   const CLI::App* outer = inner_command(app, command);
   if (outer && argc > 2 && inner_command(*outer, argv[2])) command += ' ' + std::string(argv[2]);
-  throw Error((command.empty() ? "" : command + ": ") + error.what() + "; see `foretrace " +
-              (command.empty() ? "--help`" : "help " + command + "`"));
+  throw Error(fmt::format("{}{}; see `foretrace {}`", command.empty() ? "" : command + ": ",
+                          error.what(), command.empty() ? "--help" : "help " + command));
 }
 
 /// Returns the help of the requested command, or of its nested one.

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "export/common/registered.h"
 #include "foretrace/error.h"
 
@@ -47,7 +49,7 @@ std::string all_endings() {
 
 void export_trace(const Trace& trace, const std::string& path) {
   if (const ExporterEntry* entry = exporter_for(path)) return entry->write(trace, path);
-  throw Error("'" + path + "' must end in one of " + all_endings());
+  throw Error(fmt::format("'{}' must end in one of {}", path, all_endings()));
 }
 
 bool export_ranks(const Trace& trace, const RankView& view, const std::string& path) {

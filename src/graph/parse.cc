@@ -1,6 +1,7 @@
 // parse_graph(): the text notation, described in notation.md.
 
 #include <charconv>
+#include <fmt/core.h>
 #include <unordered_map>
 
 #include "foretrace/error.h"
@@ -16,9 +17,9 @@ Number to_number(std::string_view text) {
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::result_out_of_range)
-    throw Error("\"" + std::string(text) + "\" is out of range");
+    throw Error(fmt::format("\"{}\" is out of range", text));
   if (error != std::errc() || end != text.data() + text.size()) {
-    throw Error("must be a number, got \"" + std::string(text) + "\"");
+    throw Error(fmt::format("must be a number, got \"{}\"", text));
   }
   return number;
 }
@@ -27,7 +28,7 @@ Number to_number(std::string_view text) {
 template <class Find, class Options>
 auto to_choice(std::string_view text, const Find& find, const Options& options) {
   const auto found = find(text);
-  if (!found) throw Error("\"" + std::string(text) + "\" is unknown" + did_you_mean(text, options));
+  if (!found) throw Error(fmt::format("\"{}\" is unknown{}", text, did_you_mean(text, options)));
   return *found;
 }
 
@@ -126,8 +127,8 @@ class Parser {
         lane.discipline = Discipline::priority;
         lane.slice = words.take_ticks();
       } else {
-        throw Error("a lane has no attribute \"" + word +
-                    "\"; it has device, rank, shared, priority");
+        throw Error(fmt::format(
+            "a lane has no attribute \"{}\"; it has device, rank, shared, priority", word));
       }
     }
   }
@@ -185,10 +186,10 @@ class Parser {
     } else if (key == "record") {
       task.record = to_number<std::uint32_t>(value);
     } else {
-      throw Error(
-          "a task has no attribute \"" + key +
-          "\"; it has bytes, fill, flops, gap, layer, module, phase, priority, record, step, "
-          "tail");
+      throw Error(fmt::format(
+          "a task has no attribute \"{}\"; it has bytes, fill, flops, gap, layer, module, "
+          "phase, priority, record, step, tail",
+          key));
     }
   }
 
@@ -226,8 +227,8 @@ class Parser {
     const auto found = tasks_.find(label);
     if (found == tasks_.end()) throw Error("there is no task " + in_quotes(label));
     if (found->second == kNoTask) {
-      throw Error("several tasks are called " + in_quotes(label) +
-                  "; give them labels (label=\"name\")");
+      throw Error(fmt::format("several tasks are called {}; give them labels (label=\"name\")",
+                              in_quotes(label)));
     }
     return found->second;
   }
@@ -286,8 +287,10 @@ class Parser {
       block.freed_order = to_number<std::uint32_t>(words.take_word("a number", "+:"));
       if (words.skip("+")) block.freed_after = words.take_ticks();
     } else {
-      throw Error("an allocation has no attribute \"" + key +
-                  "\"; it has device, freed, made, op, requested, stack, stream, use");
+      throw Error(fmt::format(
+          "an allocation has no attribute \"{}\"; it has device, freed, made, op, requested, "
+          "stack, stream, use",
+          key));
     }
   }
 
@@ -298,7 +301,7 @@ class Parser {
     words.take("device=");
     const auto device = to_number<std::size_t>(words.take_word("a number", ""));
     if (device >= kMostDevices)
-      throw Error("there are at most " + std::to_string(kMostDevices) + " devices");
+      throw Error(fmt::format("there are at most {} devices", kMostDevices));
     std::vector<Bytes>& memory = graph_.initial_memory();
     if (memory.size() <= device) memory.resize(device + 1);
     memory[device] = bytes;

@@ -1,5 +1,6 @@
 // to_text(): the text notation, described in notation.md.
 
+#include <fmt/core.h>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -20,7 +21,7 @@ class Labels {
     std::size_t& count = counts_[std::string(name)];
     if (++count == 1) return std::string(name);
     std::string label;
-    do label = std::string(name) + '~' + std::to_string(count);
+    do label = fmt::format("{}~{}", name, count);
     while (!taken_.insert(label).second && ++count != 0);
     return label;
   }
@@ -83,7 +84,7 @@ class Printer {
   void print_initial_memory() {
     for (std::size_t i = 0; i < graph_.initial_memory().size(); ++i) {
       const Bytes bytes = graph_.initial_memory()[i];
-      text_ += "@memory " + to_exact_text(bytes) + " device=" + std::to_string(i) + '\n';
+      text_ += fmt::format("@memory {} device={}\n", to_exact_text(bytes), i);
     }
   }
 
@@ -120,7 +121,7 @@ class Printer {
     const Task plain;
     std::string text;
     const auto add = [&](std::string_view key, const std::string& value) {
-      text += ' ' + std::string(key) + '=' + value;
+      text += fmt::format(" {}={}", key, value);
     };
     if (task.step != plain.step) add("step", std::to_string(task.step));
     if (task.phase != plain.phase) add("phase", std::string(to_string(task.phase)));
@@ -169,7 +170,7 @@ class Printer {
   bool known(TaskId task) const { return task != kNoTask && !graph_.removed(task); }
 
   void print_allocation(const Allocation& block) {
-    text_ += "@alloc " + to_exact_text(block.bytes) + " device=" + std::to_string(block.device);
+    text_ += fmt::format("@alloc {} device={}", to_exact_text(block.bytes), block.device);
     if (block.stream != kNoLane) text_ += " stream=" + in_quotes(lane_labels_[index(block.stream)]);
     if (block.use != MemoryUse::unknown) text_ += " use=" + std::string(to_string(block.use));
     if (block.requested != Bytes{}) text_ += " requested=" + to_exact_text(block.requested);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 
@@ -27,7 +28,8 @@ Layers read_layers(const std::string& text) {
   const auto first = whole_number(whole.substr(0, dash));
   const auto last = dash == std::string::npos ? first : whole_number(whole.substr(dash + 1));
   if (!first || !last || *first > *last) {
-    throw Error("layer: must be a number or a range such as \"2-5\", got \"" + text + "\"");
+    throw Error(
+        fmt::format("layer: must be a number or a range such as \"2-5\", got \"{}\"", text));
   }
   return {*first, *last};
 }
@@ -124,7 +126,7 @@ std::size_t Selector::left_out(const Graph& graph) const {
 std::vector<TaskId> Selector::select_some(const Graph& graph, std::string_view setting) const {
   std::vector<TaskId> selected = select(graph);
   if (!selected.empty()) return selected;
-  std::string message = "no task matches \"" + std::string(setting) + "\" (" + to_text() + ")";
+  std::string message = fmt::format("no task matches \"{}\" ({})", setting, to_text());
   if (phase_ != "any" && none_has(graph, [](const Task& t) { return t.phase != Phase::none; })) {
     message += "; the phases of this trace are unknown";
   } else if (const auto phase = phase_named(phase_);
@@ -138,7 +140,7 @@ std::vector<TaskId> Selector::select_some(const Graph& graph, std::string_view s
     message += "; the modules of this trace are unknown";
   }
   if (step_ && *step_ >= static_cast<std::int64_t>(graph.steps().size())) {
-    message += "; this trace has " + std::to_string(graph.steps().size()) + " steps";
+    message += fmt::format("; this trace has {} steps", graph.steps().size());
   }
   throw Error(message);
 }
@@ -147,7 +149,7 @@ std::string Selector::to_text() const {
   std::string text;
   const auto say = [&](std::string_view setting, const std::string& value) {
     if (!text.empty()) text += ", ";
-    text += std::string(setting) + " " + value;
+    text += fmt::format("{} {}", setting, value);
   };
   if (kind_ != "any") say("kind", kind_);
   if (!name_.empty()) say("name", '"' + name_ + '"');

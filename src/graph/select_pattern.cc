@@ -1,5 +1,7 @@
 #include <re2/re2.h>
 
+#include <fmt/core.h>
+
 #include "foretrace/error.h"
 #include "graph/select.h"
 
@@ -38,24 +40,24 @@ std::string reason_of(const RE2& broken) {
       return "too large";
     default:
       // Groups of other libraries that look around or have a name: (?= (?! (?<.
-      return "a group that is not supported, " + found +
-             " (there is no lookahead and no lookbehind)";
+      return fmt::format(
+          "a group that is not supported, {} (there is no lookahead and no lookbehind)", found);
   }
 }
 
 std::unique_ptr<RE2> compile(std::string_view pattern) {
   const std::string_view expression = pattern.substr(1, pattern.size() - 2);
   if (expression.size() > kLongestExpression) {
-    throw Error("must be an expression of at most " + std::to_string(kLongestExpression) +
-                " characters, got " + std::to_string(expression.size()));
+    throw Error(fmt::format("must be an expression of at most {} characters, got {}",
+                            kLongestExpression, expression.size()));
   }
   RE2::Options options;
   options.set_log_errors(false);
   auto compiled =
       std::make_unique<RE2>(re2::StringPiece(expression.data(), expression.size()), options);
   if (compiled->ok()) return compiled;
-  throw Error("must be a regular expression, got " + std::string(pattern) + ": " +
-              reason_of(*compiled));
+  throw Error(
+      fmt::format("must be a regular expression, got {}: {}", pattern, reason_of(*compiled)));
 }
 
 }  // namespace

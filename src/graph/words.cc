@@ -1,6 +1,7 @@
 #include "graph/words.h"
 
 #include <charconv>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 
@@ -49,7 +50,7 @@ bool Words::skip(std::string_view mark) {
 }
 
 void Words::take(std::string_view mark) {
-  if (!skip(mark)) fail("\"" + std::string(mark) + "\"");
+  if (!skip(mark)) fail(fmt::format("\"{}\"", mark));
 }
 
 std::string Words::take_name(std::string_view what) {
@@ -131,9 +132,9 @@ Nanoseconds Words::take_ticks() {
 
 void Words::fail(std::string_view expected) {
   skip_space();
-  std::string found =
-      left_.empty() ? "the end of the line" : "\"" + std::string(left_.substr(0, 20)) + "\"";
-  throw Error("expected " + std::string(expected) + ", found " + found);
+  const std::string found =
+      left_.empty() ? "the end of the line" : fmt::format("\"{}\"", left_.substr(0, 20));
+  throw Error(fmt::format("expected {}, found {}", expected, found));
 }
 
 std::string in_quotes(std::string_view name) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <fmt/core.h>
 #include <optional>
 
 #include "foretrace/error.h"
@@ -43,10 +44,10 @@ Trace read_trace(const TraceFile& file, const ImportOptions& options) {
   constexpr std::size_t kMostNamed = 8;
   std::string all;
   for (std::size_t i = 0; i < traces.size() && i < kMostNamed; ++i)
-    all += (i == 0 ? "\"" : ", \"") + traces[i].path() + "\"";
+    all += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", traces[i].path());
   if (traces.size() > kMostNamed) all += ", ...";
-  throw TraceError(file.path() + ": must contain one trace, but contains " +
-                   std::to_string(traces.size()) + ": " + all);
+  throw TraceError(fmt::format("{}: must contain one trace, but contains {}: {}", file.path(),
+                               traces.size(), all));
 }
 
 /// Reads the only trace of a file or of a member of an archive.
@@ -73,12 +74,12 @@ Trace only_trace_of(const TraceFile& archive, const ImportOptions& options) {
   const std::string& path = archive.path();
   if (members.empty()) {
     const std::string& instead = rest.first_other.empty() ? rest.damage : rest.first_other;
-    throw TraceError(path + ": must contain a trace, but " +
-                     (instead.empty() ? "has no files" : instead));
+    throw TraceError(fmt::format("{}: must contain a trace, but {}", path,
+                                 instead.empty() ? "has no files" : instead));
   }
   if (members.size() > 1) {
-    throw TraceError(path + ": must contain one trace, but contains " +
-                     std::to_string(members.size()) + ", such as \"" + members[0] + "\"");
+    throw TraceError(fmt::format("{}: must contain one trace, but contains {}, such as \"{}\"",
+                                 path, members.size(), members[0]));
   }
   if (unreadable) std::rethrow_exception(unreadable);
   note_damage(rest, path, trace->notes);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/core.h>
 #include <map>
 #include <mutex>
 #include <set>
@@ -48,7 +49,7 @@ std::vector<std::string> entries_of(const std::string& folder, bool folders) {
     if (wanted && entry->path().filename().string()[0] != '.')
       names.push_back(entry->path().string());
   }
-  if (error) throw TraceError(folder + ": cannot be read: " + error.message());
+  if (error) throw TraceError(fmt::format("{}: cannot be read: {}", folder, error.message()));
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -227,9 +228,9 @@ class Reader {
       for (Trace& trace : file.traces) rest.push_back(std::move(trace));
     }
     if (rest.empty() && taken_.empty())
-      throw TraceError(path_ + ": must contain a trace, but none of its " + std::to_string(others) +
-                       (others == 1 ? " file" : " files") + " is one" +
-                       (first_other.empty() ? "" : " (" + first_other + ")"));
+      throw TraceError(fmt::format("{}: must contain a trace, but none of its {} {} is one{}",
+                                   path_, others, others == 1 ? "file" : "files",
+                                   first_other.empty() ? "" : " (" + first_other + ")"));
     leave_out_snapshots(rest, !taken_.empty(), notes_);
     link_execution_traces(rest, notes_);
     if (taken_.empty() && rest.size() > 1) complete_world_size(rest);

@@ -2,6 +2,7 @@
 // waits form a cycle. The recorded run did finish, so one of the waits is wrong: the one with the
 // least evidence is dropped and counted.
 
+#include <fmt/core.h>
 #include <tuple>
 
 #include "infer/passes.h"
@@ -56,8 +57,8 @@ void break_cycles(Inference& result) {
     const Dependency* wrong = weakest(cycle);
     if (!wrong) return;  // Lane order alone cannot form a cycle.
     if (example.empty()) {
-      example = std::string(result.graph.name(wrong->before)) + " -> " +
-                std::string(result.graph.name(wrong->after));
+      example = fmt::format("{} -> {}", result.graph.name(wrong->before),
+                            result.graph.name(wrong->after));
     }
     // In a hopeless tangle, everything that could be wrong is dropped at once.
     const bool all = round + 1 == kMostRounds;

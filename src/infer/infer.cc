@@ -1,5 +1,7 @@
 #include "foretrace/infer.h"
 
+#include <fmt/core.h>
+
 #include "base/free_memory.h"
 #include "foretrace/error.h"
 #include "infer/passes.h"
@@ -34,9 +36,10 @@ void check_memory(const Trace& trace) {
   const Bytes needed{static_cast<std::int64_t>(records) * kBytesPerRecord};
   const std::optional<Bytes> left = free_memory();
   if (!left || needed <= *left) return;
-  throw TraceError("its " + std::to_string(records) + " records need about " + to_text(needed) +
-                   " of memory, but only " + to_text(*left) +
-                   " are free; --steps 3-5 or --window 0s-2s reads only a part of them");
+  throw TraceError(
+      fmt::format("its {} records need about {} of memory, but only {} are free; --steps 3-5 or "
+                  "--window 0s-2s reads only a part of them",
+                  records, to_text(needed), to_text(*left)));
 }
 
 }  // namespace
@@ -50,9 +53,10 @@ Inference infer(const Trace& trace) {
   }
   if (const auto shown = trace.metadata.find(std::string(kRanksShown));
       shown != trace.metadata.end()) {
-    throw TraceError("draws " + shown->second +
-                     " ranks on one clock, for viewers; predict --perfetto FOLDER/ writes a file "
-                     "for each rank, which can be read back");
+    throw TraceError(fmt::format(
+        "draws {} ranks on one clock, for viewers; predict --perfetto FOLDER/ writes a file "
+        "for each rank, which can be read back",
+        shown->second));
   }
   Inference result;
   result.rank = {trace.rank, trace.world_size, Nanoseconds(trace.origin_ns)};

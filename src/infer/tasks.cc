@@ -3,6 +3,7 @@
 // adds.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <utility>
 
 #include "infer/passes.h"
@@ -182,7 +183,7 @@ class Builder {
     if (begin == end) return;
     const Stream& stream = records_.trace.streams[number];
     std::string name = "stream " + std::to_string(stream.id);
-    if (several_devices()) name = "device " + std::to_string(stream.device) + " " + name;
+    if (several_devices()) name = fmt::format("device {} {}", stream.device, name);
     const LaneId lane = result_.graph.add_lane({.name = std::move(name),
                                                 .kind = LaneKind::stream,
                                                 .device = stream.device,

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <fmt/core.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -137,7 +138,7 @@ std::string alternatives(std::string_view name) {
   std::string text = " (did you mean ";
   for (std::size_t i = 0; i < longer.size(); ++i) {
     if (i > 0) text += i + 1 == longer.size() ? " or " : ", ";
-    text += "\"" + std::string(longer[i]) + "\"";
+    text += fmt::format("\"{}\"", longer[i]);
   }
   return text + "?)";
 }
@@ -156,8 +157,8 @@ DeviceModel find_device(std::string_view name_or_path) {
   if (is_path(name_or_path)) {
     return within(name_or_path, [&] { return read_device(std::string(name_or_path)); });
   }
-  throw Error("must be a built-in device or a JSON file with one, got \"" +
-              std::string(name_or_path) + "\"" + alternatives(name_or_path));
+  throw Error(fmt::format("must be a built-in device or a JSON file with one, got \"{}\"{}",
+                          name_or_path, alternatives(name_or_path)));
 }
 
 const DeviceModel* device_recorded_as(std::string_view recorded_name) {

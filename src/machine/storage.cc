@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fmt/core.h>
 #include <functional>
 
 #include "foretrace/error.h"
@@ -86,8 +87,8 @@ double read_rate(std::string_view text, const std::string& row) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value > 0 && value < 1e15)) {
-    throw Error("must be rows of cores and samples a second such as \"3:2100\", got \"" + row +
-                "\"");
+    throw Error(fmt::format(
+        "must be rows of cores and samples a second such as \"3:2100\", got \"{}\"", row));
   }
   return value;
 }
@@ -126,9 +127,10 @@ PrepRates::PrepRates(const std::vector<std::string>& rows) {
     const Row read{read_rate(std::string_view(row).substr(0, colon), row),
                    read_rate(std::string_view(row).substr(colon + 1), row)};
     if (!rows_.empty() && (read.cores <= rows_.back().cores || read.rate < rows_.back().rate)) {
-      throw Error("must be in ascending order of cores, with rates that do not fall, got \"" + row +
-                  "\" after \"" + to_text(rows_.back().cores) + ":" + to_text(rows_.back().rate) +
-                  "\"");
+      throw Error(
+          fmt::format("must be in ascending order of cores, with rates that do not fall, got "
+                      "\"{}\" after \"{}:{}\"",
+                      row, to_text(rows_.back().cores), to_text(rows_.back().rate)));
     }
     rows_.push_back(read);
   }

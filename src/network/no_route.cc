@@ -1,6 +1,7 @@
 #include "network/no_route.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <vector>
 
 #include "base/wording.h"
@@ -43,8 +44,7 @@ std::string named(const Cluster& cluster, const std::vector<bool>& chosen) {
     if (!chosen[node]) continue;
     if (++all <= kMostNamed) names.push_back(cluster.nodes[node].name);
   }
-  return joined(names) +
-         (all > kMostNamed ? " and " + std::to_string(all - kMostNamed) + " more" : "");
+  return joined(names) + (all > kMostNamed ? fmt::format(" and {} more", all - kMostNamed) : "");
 }
 
 }  // namespace
@@ -52,15 +52,15 @@ std::string named(const Cluster& cluster, const std::vector<bool>& chosen) {
 std::string no_route(const Cluster& cluster, std::uint32_t from, std::uint32_t to,
                      bool hosts_touch) {
   const auto name = [&](std::uint32_t rank) {
-    return "rank " + std::to_string(rank) + " (" + cluster.nodes[cluster.placement[rank]].name +
-           ")";
+    return fmt::format("rank {} ({})", rank, cluster.nodes[cluster.placement[rank]].name);
   };
   std::vector<bool> reached = reached_from(cluster, cluster.placement[from], hosts_touch);
   const std::string inside = named(cluster, reached);
   reached.flip();
-  return cluster.name + ": no route from " + name(from) + " to " + name(to) +
-         ": no link leads from the nodes that the first rank reaches (" + inside +
-         ") to the rest (" + named(cluster, reached) + ")";
+  return fmt::format(
+      "{}: no route from {} to {}: no link leads from the nodes that the first rank reaches ({}) "
+      "to the rest ({})",
+      cluster.name, name(from), name(to), inside, named(cluster, reached));
 }
 
 }  // namespace foretrace

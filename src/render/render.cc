@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <map>
 #include <optional>
 #include <set>
@@ -156,7 +157,7 @@ class Rendering {
     trace_.rank = recorded_ != nullptr ? recorded_->rank : ranks.first;
     trace_.world_size = recorded_ != nullptr ? recorded_->world_size : ranks.last + 1;
     if (recorded_ != nullptr) trace_.origin_ns = recorded_->origin_ns;
-    trace_.metadata["producer"] = "\"foretrace " + std::string(kVersion) + "\"";
+    trace_.metadata["producer"] = fmt::format("\"foretrace {}\"", kVersion);
     trace_.metadata["distributedInfo"] = "{\"rank\": " + std::to_string(trace_.rank) +
                                          ", \"world_size\": " + std::to_string(trace_.world_size) +
                                          "}";
@@ -246,7 +247,7 @@ class Rendering {
       return trace_.names.intern("nccl " + std::string(plain));
     const std::string_view sign = copy_sign(direction_of(task.kind));
     if (contains(plain, sign)) return name_of(task.name);
-    return trace_.names.intern("Memcpy " + std::string(sign) + " (" + std::string(plain) + ")");
+    return trace_.names.intern(fmt::format("Memcpy {} ({})", sign, plain));
   }
 
   /// Returns the correlation id of the call that launched the task; 0 if none did.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "base/wording.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/error.h"
 #include "scenario/use_text.h"
@@ -45,7 +47,7 @@ double read_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value - value == 0)) {
-    throw Error("must be a number such as 1.5 or 0.01, got \"" + std::string(text) + "\"");
+    throw Error(fmt::format("must be a number such as 1.5 or 0.01, got \"{}\"", text));
   }
   return value;
 }
@@ -90,17 +92,15 @@ Unit unit_of(std::string_view name) {
     if (std::find(transform_names.begin(), transform_names.end(), transform) !=
         transform_names.end())
       return Unit::any;
-    throw Error("there is no transform \"" + std::string(transform) + "\"" +
-                did_you_mean(transform, transform_names));
+    throw Error(fmt::format("there is no transform \"{}\"{}", transform,
+                            did_you_mean(transform, transform_names)));
   }
-  std::string known;
-  for (const std::string_view option : assert_names()) {
-    known += (known.empty() ? "" : ", ") + std::string(option);
-  }
-  throw Error("there is no \"" + std::string(name) + "\" to assert; must be one of " + known +
-              " or a figure of a transform such as loader.disk_bytes" +
-              (name.starts_with("mem") ? " (did you mean \"peak_memory\"?)"
-                                       : did_you_mean(name, assert_names())));
+  throw Error(
+      fmt::format("there is no \"{}\" to assert; must be one of {} or a figure of a transform such "
+                  "as loader.disk_bytes{}",
+                  name, joined(assert_names()),
+                  name.starts_with("mem") ? " (did you mean \"peak_memory\"?)"
+                                          : did_you_mean(name, assert_names())));
 }
 
 /// Parses texts such as "step_time <= 120ms" and "loader.miss_share >= 0.84".
@@ -124,8 +124,8 @@ Assertion read_text(std::string_view text) {
     });
     return assertion;
   }
-  throw Error(std::string(name) + ": must be a comparison such as \"<= 120ms\", got \"" +
-              std::string(demand) + "\"");
+  throw Error(
+      fmt::format("{}: must be a comparison such as \"<= 120ms\", got \"{}\"", name, demand));
 }
 
 Unit unit_of(const Figure& figure) {
@@ -152,19 +152,19 @@ Found found_figure(const Prediction& prediction, const Assertion& assertion) {
       known.push_back(figure.name);
       if (figure.name != wanted) continue;
       if (unit_of(figure) != assertion.unit) {
-        throw Error(assertion.name + ": must be compared with " +
-                    std::string(unit_name(unit_of(figure))) + ", as it is " + to_text(figure));
+        throw Error(fmt::format("{}: must be compared with {}, as it is {}", assertion.name,
+                                unit_name(unit_of(figure)), to_text(figure)));
       }
       const double value = magnitude(figure);
       return {value, value, value};
     }
   }
-  if (!applied) throw Error(assertion.name + ": the scenario has no step \"" + transform + "\"");
-  std::string all;
-  for (const std::string_view name : known) all += (all.empty() ? "" : ", ") + std::string(name);
-  throw Error("there is no figure \"" + wanted + "\" of " + transform +
-              (all.empty() ? "; with these settings it has none" : "; there are " + all) +
-              did_you_mean(wanted, known));
+  if (!applied)
+    throw Error(fmt::format("{}: the scenario has no step \"{}\"", assertion.name, transform));
+  throw Error(fmt::format(
+      "there is no figure \"{}\" of {}{}{}", wanted, transform,
+      known.empty() ? "; with these settings it has none" : "; there are " + joined(known),
+      did_you_mean(wanted, known)));
 }
 
 /// Returns whether the assertion is about step time, to which trust grades apply.
@@ -277,7 +277,7 @@ std::vector<CheckedAssert> evaluate_asserts(const Scenario& scenario,
     result.verdict = holds(found.point) ? Verdict::holds : Verdict::fails;
     if (found.lower != found.upper) {
       result.found +=
-          " (" + in_words(unit, found.lower) + " to " + in_words(unit, found.upper) + ")";
+          fmt::format(" ({} to {})", in_words(unit, found.lower), in_words(unit, found.upper));
       if (holds(found.lower) != holds(found.upper)) result.verdict = Verdict::undecided;
     }
     if (is_of_time(assertion) && prediction.trust.grade() == Grade::poor) {

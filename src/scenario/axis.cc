@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
@@ -51,8 +52,8 @@ void SweepAxis::read_range_object(const Json& values, const Json& scenario) {
   for (const auto& [key, value] : values.items()) {
     constexpr std::string_view kKnown[] = {"range", "scale"};
     if (key == "range" || key == "scale") continue;
-    throw Error("there is no \"" + key + "\"; a range has range and scale" +
-                did_you_mean(key, kKnown));
+    throw Error(fmt::format("there is no \"{}\"; a range has range and scale{}", key,
+                            did_you_mean(key, kKnown)));
   }
   const auto range = values.find("range");
   if (range == values.end() || !range->is_string())
@@ -65,7 +66,7 @@ void SweepAxis::read_range_object(const Json& values, const Json& scenario) {
 void SweepAxis::read_list(const Json& values, const Json& scenario, const std::string& folder) {
   if (values.empty()) throw Error("must have at least one value");
   for (std::size_t i = 0; i < values.size(); ++i) {
-    within("[" + std::to_string(i) + "]", [&] {
+    within(fmt::format("[{}]", i), [&] {
       if (setting_) {
         listed_.push_back({as_json(values[i]), setting_->change(scenario, values[i])});
         return;

@@ -1,6 +1,7 @@
 #include "scenario/plan.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/draws.h"
 #include "foretrace/error.h"
@@ -52,8 +53,8 @@ std::uint64_t read_count(const Json& sweep, const char* key, std::uint64_t least
   const bool fits = found->is_number_unsigned() ? found->get<std::uint64_t>() >= least
                                                 : found->is_number_integer() && *found >= least;
   if (!fits)
-    throw Error(std::string(key) + ": must be a whole number of at least " + std::to_string(least) +
-                ", got " + found->dump());
+    throw Error(fmt::format("{}: must be a whole number of at least {}, got {}", key, least,
+                            found->dump()));
   return found->get<std::uint64_t>();
 }
 
@@ -75,10 +76,10 @@ Json alternative_part(const std::string& axis, const Json& alternative) {
                                          "name",     "trace",  "transforms"};
   for (const auto& [key, value] : alternative.items()) {
     if (std::find(std::begin(kParts), std::end(kParts), key) != std::end(kParts)) continue;
-    throw Error("there is no key \"" + key +
-                "\" in an alternative; the keys are assert, machine, memory, name, trace, "
-                "transforms" +
-                did_you_mean(key, kParts));
+    throw Error(
+        fmt::format("there is no key \"{}\" in an alternative; the keys are assert, machine, "
+                    "memory, name, trace, transforms{}",
+                    key, did_you_mean(key, kParts)));
   }
   return without_keys(alternative, {"name", "$comment"});
 }
@@ -101,7 +102,7 @@ std::vector<Alternative> read_alternatives(const std::string& axis, const Json& 
   if (!listed.is_array() || listed.empty()) throw Error("must be a list of alternatives");
   std::vector<Alternative> all;
   for (std::size_t i = 0; i < listed.size(); ++i) {
-    within("[" + std::to_string(i) + "]", [&] {
+    within(fmt::format("[{}]", i), [&] {
       const Json part = alternative_part(axis, listed[i]);
       const Scenario scenario = parse_scenario(part);
       if (!scenario.machine.empty() && !is_path(scenario.machine))
@@ -137,7 +138,7 @@ SweepPlan::SweepPlan(const Json& scenario, const std::string& sweep_folder) {
   within("matrix", [&] { combine(scenario.value("matrix", Json(Json::object()))); });
   for (const auto& [name, values] : swept_.items()) {
     if (std::find(settings_.begin(), settings_.end(), name) != settings_.end())
-      throw Error("sweep: \"" + name + "\" is an axis of the matrix already");
+      throw Error(fmt::format("sweep: \"{}\" is an axis of the matrix already", name));
     settings_.push_back(name);
   }
   within("sweep", [&] { add_axes(sweep_folder); });
@@ -161,10 +162,10 @@ void SweepPlan::read_settings(const Json& sweep) {
   }
   for (const auto& [key, value] : sweep.items()) {
     if (std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys)) continue;
-    throw Error("there is no \"" + key +
-                "\" next to method, samples, scale, seed and settings; settings to try go into "
-                "\"settings\"" +
-                did_you_mean(key, kKeys));
+    throw Error(
+        fmt::format("there is no \"{}\" next to method, samples, scale, seed and settings; "
+                    "settings to try go into \"settings\"{}",
+                    key, did_you_mean(key, kKeys)));
   }
   swept_ = sweep.value("settings", Json());
   if (!swept_.is_object() || swept_.empty())
@@ -178,8 +179,8 @@ void SweepPlan::read_method(const Json& sweep) {
   const std::string name = method.is_string() ? method.get<std::string>() : "";
   const auto* const known = std::find(std::begin(kMethods), std::end(kMethods), name);
   if (known == std::end(kMethods)) {
-    throw Error("method: must be one of grid, zip, random, halton, got " + method.dump() +
-                (name.empty() ? "" : did_you_mean(name, kMethods)));
+    throw Error(fmt::format("method: must be one of grid, zip, random, halton, got {}{}",
+                            method.dump(), name.empty() ? "" : did_you_mean(name, kMethods)));
   }
   method_ = static_cast<SweepMethod>(known - std::begin(kMethods));
   const bool draws = method_ == SweepMethod::random || method_ == SweepMethod::halton;
@@ -196,8 +197,8 @@ void SweepPlan::read_method(const Json& sweep) {
     throw Error("scale: must be \"linear\" or \"log\", got " + scale.dump());
   log_ = scale == "log";
   if (method_ == SweepMethod::halton && swept_.size() > std::size(kPrimes))
-    throw Error("settings: must be at most " + std::to_string(std::size(kPrimes)) +
-                " for the method halton");
+    throw Error(
+        fmt::format("settings: must be at most {} for the method halton", std::size(kPrimes)));
 }
 
 void SweepPlan::combine(const Json& matrix) {
@@ -210,7 +211,7 @@ void SweepPlan::combine(const Json& matrix) {
     const std::vector<Alternative> alternatives =
         within(axis, [&, &name = axis, &all = listed] { return read_alternatives(name, all); });
     if (combinations_.size() * alternatives.size() > kMostCombinations)
-      throw Error("must have at most " + std::to_string(kMostCombinations) + " combinations");
+      throw Error(fmt::format("must have at most {} combinations", kMostCombinations));
     std::vector<SweepCombination> wider;
     for (const SweepCombination& one : combinations_) {
       for (const Alternative& alternative : alternatives) {
@@ -237,8 +238,8 @@ void SweepPlan::add_axes(const std::string& folder) {
           // transforms.
           listed += combination.axes.back().count();
           if (listed > kMostListed)
-            throw Error("must be at most " + std::to_string(kMostListed) +
-                        " values over all combinations of the matrix");
+            throw Error(fmt::format("must be at most {} values over all combinations of the matrix",
+                                    kMostListed));
         });
       }
       combination.count = points_of(combination);
@@ -251,7 +252,7 @@ void SweepPlan::add_axes(const std::string& folder) {
     combination.first = size_;
     size_ += combination.count;
     if (size_ > kMostPoints)
-      throw Error("must have at most " + std::to_string(kMostPoints) + " questions");
+      throw Error(fmt::format("must have at most {} questions", kMostPoints));
   }
 }
 
@@ -264,11 +265,10 @@ std::uint64_t SweepPlan::points_of(const SweepCombination& combination) const {
     count = combination.axes.front().count();
     for (const SweepAxis& axis : combination.axes) {
       if (axis.count() == count) continue;
-      throw Error(
-          "settings: with the method zip, all settings must have the same number of values, but " +
-          combination.axes.front().name() + " has " + std::to_string(count) + " and " +
-          axis.name() + " has " + std::to_string(axis.count()) + "; the settings are " +
-          listed_names(swept_));
+      throw Error(fmt::format(
+          "settings: with the method zip, all settings must have the same number of values, but {} "
+          "has {} and {} has {}; the settings are {}",
+          combination.axes.front().name(), count, axis.name(), axis.count(), listed_names(swept_)));
     }
   }
   return count;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -41,8 +42,8 @@ void check_keys(const Json& json) {
   }
   for (const auto& [key, value] : json.items()) {
     if (std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys)) continue;
-    throw Error("there is no key \"" + key + "\" in a scenario; the keys are " + joined_keys() +
-                did_you_mean(key, kKeys));
+    throw Error(fmt::format("there is no key \"{}\" in a scenario; the keys are {}{}", key,
+                            joined_keys(), did_you_mean(key, kKeys)));
   }
   const auto version = json.find("version");
   if (version == json.end()) return;
@@ -63,7 +64,7 @@ double read_count(const Json& json, const char* key) {
   if (found == json.end()) return 0;
   const bool fits =
       found->is_number() && found->get<double>() > 0 && found->get<double>() <= kMostSamples;
-  if (!fits) throw Error(std::string(key) + ": must be a number above 0, got " + found->dump());
+  if (!fits) throw Error(fmt::format("{}: must be a number above 0, got {}", key, found->dump()));
   return found->get<double>();
 }
 
@@ -74,7 +75,7 @@ void each_of(const Json& json, const char* key, const Read& read) {
   if (found == json.end()) return;
   if (!found->is_array()) throw Error(std::string(key) + ": must be a list");
   for (std::size_t i = 0; i < found->size(); ++i) {
-    within(std::string(key) + "[" + std::to_string(i) + "]", [&] { read((*found)[i]); });
+    within(fmt::format("{}[{}]", key, i), [&] { read((*found)[i]); });
   }
 }
 
@@ -117,7 +118,7 @@ std::string report_named(const Json& json) {
   for (const ReportEntry& entry : reports()) names.push_back(entry.name);
   const auto& name = json.get_ref<const std::string&>();
   if (std::find(names.begin(), names.end(), name) != names.end()) return name;
-  throw Error("there is no report \"" + name + "\"" + did_you_mean(name, names));
+  throw Error(fmt::format("there is no report \"{}\"{}", name, did_you_mean(name, names)));
 }
 
 }  // namespace
@@ -162,7 +163,7 @@ ScenarioFile read_extended(const std::string& path, std::vector<std::string> rea
     const std::string base_path = read_text(file.json, "extends");
     if (base_path.empty()) return file;
     if (readers.size() > kMostBases)
-      throw Error("extends: must have at most " + std::to_string(kMostBases) + " files");
+      throw Error(fmt::format("extends: must have at most {} files", kMostBases));
     file.json.erase("extends");
     const ScenarioFile base = within("extends", [&] {
       if (std::find(readers.begin(), readers.end(), base_path) != readers.end())
@@ -209,8 +210,8 @@ Scenario read_scenario(const std::string& path) {
   return within(path, [&] {
     Scenario scenario = parse_scenario(json);
     if (asks_many(json)) {
-      throw Error(std::string(json.contains("sweep") ? "sweep" : "matrix") +
-                  ": asks many questions; use `foretrace sweep`");
+      throw Error(fmt::format("{}: asks many questions; use `foretrace sweep`",
+                              json.contains("sweep") ? "sweep" : "matrix"));
     }
     return scenario;
   });

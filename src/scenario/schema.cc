@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/report.h"
@@ -21,7 +22,7 @@ Json count(std::string_view description) {
 Json step_schema(const TransformEntry& entry) {
   Json schema = json_schema(*entry.make());
   schema["title"] = entry.name;
-  schema["description"] = std::string(entry.summary) + ". " + std::string(entry.assumes);
+  schema["description"] = fmt::format("{}. {}", entry.summary, entry.assumes);
   schema["properties"]["use"] = {{"const", entry.name}};
   schema["properties"]["$comment"] = Json::object();
   schema["required"] = {"use"};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -33,8 +34,7 @@ std::size_t numbered(std::string_view head, std::size_t steps) {
   if (error != std::errc() || digits.substr(static_cast<std::size_t>(end - digits.data())) != "]")
     throw Error("must be a setting such as \"transforms[0].buffers\"");
   if (number < steps) return number;
-  throw Error("there is no transforms[" + std::to_string(number) + "]; the scenario has " +
-              std::to_string(steps));
+  throw Error(fmt::format("there is no transforms[{}]; the scenario has {}", number, steps));
 }
 
 /// Returns the index of the only step that uses this transform.
@@ -46,14 +46,15 @@ std::size_t named(std::string_view transform, const Json& steps) {
     known += ", " + use;
     if (use != transform) continue;
     if (found) {
-      throw Error("several steps are \"" + use + "\"; name one as transforms[" +
-                  std::to_string(*found) + "] or transforms[" + std::to_string(i) + "]");
+      throw Error(
+          fmt::format("several steps are \"{}\"; name one as transforms[{}] or transforms[{}]", use,
+                      *found, i));
     }
     found = i;
   }
   if (found) return *found;
-  throw Error("no step uses \"" + std::string(transform) + "\": add it with --with " +
-              std::string(transform) + ", or vary one of " + known);
+  throw Error(fmt::format("no step uses \"{}\": add it with --with {}, or vary one of {}",
+                          transform, transform, known));
 }
 
 /// Sets a nested value such as "where.name" in an object.
@@ -99,14 +100,14 @@ SettingPath::SettingPath(std::string_view asked, const Json& scenario) {
   const Json& steps = steps_of(scenario);
   const std::size_t dot = path.find('.');
   if (dot == path.npos || dot == 0 || dot + 1 == path.size()) {
-    throw Error(
-        "must be a setting such as \"loader.workers\" or \"transforms[0].workers\", got \"" + path +
-        "\"");
+    throw Error(fmt::format(
+        "must be a setting such as \"loader.workers\" or \"transforms[0].workers\", got \"{}\"",
+        path));
   }
   const std::string_view head = std::string_view(path).substr(0, dot);
   name_ = path.substr(dot + 1);
   if (std::count(name_.begin(), name_.end(), '.') > kDeepestSetting)
-    throw Error("must be at most " + std::to_string(kDeepestSetting + 1) + " names deep");
+    throw Error(fmt::format("must be at most {} names deep", kDeepestSetting + 1));
   of_memory_ = head == kMemory;
   if (of_memory_) return;
   step_ = head.starts_with("transforms[") ? numbered(head, steps.size()) : named(head, steps);
@@ -136,7 +137,7 @@ Json SettingPath::change(const Json& scenario, const Json& value) const {
 }
 
 Json SettingPath::change_of_text(const Json& scenario, std::string_view value) const {
-  const std::string assignment = name_ + "=" + std::string(value);
+  const std::string assignment = fmt::format("{}={}", name_, value);
   AllocatorSettings kinds;
   Json changed = of_memory_ ? read_assignments(assignment, kinds)
                             : read_assignments(assignment, *read_transform(settings_of(scenario)));

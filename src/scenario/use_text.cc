@@ -1,6 +1,7 @@
 #include "scenario/use_text.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 namespace foretrace {
@@ -24,7 +25,7 @@ void add_settings(const Json& settings, const Json& defaults, const std::string&
     if (value.is_object()) {
       add_settings(value, usual, prefix + name + ".", text);
     } else {
-      text += (text.empty() ? ":" : ",") + prefix + name + "=" + value_text(value);
+      text += fmt::format("{}{}{}={}", text.empty() ? ":" : ",", prefix, name, value_text(value));
     }
   }
 }

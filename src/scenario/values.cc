@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <fmt/core.h>
 #include <optional>
 
 #include "foretrace/error.h"
@@ -46,8 +47,9 @@ std::string written(double number, double apart, bool whole, const std::string& 
 NumberInUnit end_of_range(std::string_view text) {
   const std::optional<NumberInUnit> quantity = read_quantity(text);
   if (!quantity)
-    throw Error("must be a range of quantities such as 0..16 or 1GB/s..8GB/s at both ends, got \"" +
-                std::string(text) + "\"");
+    throw Error(fmt::format(
+        "must be a range of quantities such as 0..16 or 1GB/s..8GB/s at both ends, got \"{}\"",
+        text));
   return *quantity;
 }
 
@@ -61,8 +63,7 @@ std::optional<std::int64_t> take_steps(std::string_view& text) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), steps);
   if (digits.empty() || end != digits.data() + digits.size()) return std::nullopt;
   if (error != std::errc() || steps < 1 || steps > kMostValues) {
-    throw Error("must have from 1 to " + std::to_string(kMostValues) + " steps, got " +
-                std::string(digits));
+    throw Error(fmt::format("must have from 1 to {} steps, got {}", kMostValues, digits));
   }
   text = text.substr(0, slash);
   return steps;
@@ -72,8 +73,8 @@ Values read_range(std::string_view low_text, std::string_view high_text, bool wh
   const std::optional<std::int64_t> asked = take_steps(high_text);
   const NumberInUnit low = end_of_range(low_text), high = end_of_range(high_text);
   if (low.unit != high.unit) {
-    throw Error("must have one unit at both ends, got \"" + low.unit + "\" and \"" + high.unit +
-                "\"");
+    throw Error(
+        fmt::format("must have one unit at both ends, got \"{}\" and \"{}\"", low.unit, high.unit));
   }
   if (low.number >= high.number) throw Error("must have the smaller end first");
   Values values;
@@ -122,7 +123,7 @@ Values read_values(std::string_view text, bool whole_setting) {
   Values values;
   values.listed = split(text);
   if (values.listed.size() > static_cast<std::size_t>(kMostValues))
-    throw Error("must be at most " + std::to_string(kMostValues) + " values");
+    throw Error(fmt::format("must be at most {} values", kMostValues));
   for (const std::string& value : values.listed) {
     if (value.empty()) throw Error("must be values such as 1,2,4 or a range such as 0..16");
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
@@ -16,8 +17,8 @@ struct Compiled::Impl {
 Compiled::Compiled(const Graph& graph) : impl_(std::make_unique<Impl>()) {
   const LaneId lane = lane_not_in_line(graph);
   if (lane != kNoLane) {
-    throw Error("all lanes must run their tasks in order, but \"" + graph.lane(lane).name +
-                "\" does not");
+    throw Error(fmt::format("all lanes must run their tasks in order, but \"{}\" does not",
+                            graph.lane(lane).name));
   }
   impl_->rows = make_rows(graph, RowOrder::near);
   impl_->finish.resize(impl_->rows.task_count());

@@ -1,6 +1,7 @@
 #include "simulate/cycle.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 
@@ -13,12 +14,12 @@ constexpr std::size_t kMostOfName = 60;  ///< Kernel names can have hundreds of 
 std::string described(const Graph& graph, TaskId task) {
   std::string name(graph.name(task));
   if (name.size() > kMostOfName) name = name.substr(0, kMostOfName - 3) + "...";
-  return '"' + name + "\" on " + graph.lane(graph.lane_of(task)).name;
+  return fmt::format("\"{}\" on {}", name, graph.lane(graph.lane_of(task)).name);
 }
 
 std::string described(const Graph& graph, const Dependency& wait) {
   std::string text =
-      " -> " + described(graph, wait.after) + " (" + std::string(to_string(wait.provenance));
+      fmt::format(" -> {} ({}", described(graph, wait.after), to_string(wait.provenance));
   if (!wait.why.empty()) text += ", " + std::string(to_string(wait.why, graph.names()));
   return text + ")";
 }
@@ -32,8 +33,8 @@ void throw_stuck(const Graph& graph) {
         "some tasks never finish: the capacity of a shared lane must be above 0, and large enough "
         "for its tasks");
   }
-  std::string text = "tasks wait for each other in a cycle of " + std::to_string(cycle.size()) +
-                     ": " + described(graph, cycle.front().before);
+  std::string text = fmt::format("tasks wait for each other in a cycle of {}: {}", cycle.size(),
+                                 described(graph, cycle.front().before));
   for (std::size_t i = 0; i < std::min(cycle.size(), kMostShown); ++i)
     text += described(graph, cycle[i]);
   if (cycle.size() > kMostShown) text += " -> ...";

@@ -1,6 +1,7 @@
 #include "simulate/joint_replay.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <numeric>
 #include <utility>
 
@@ -18,7 +19,7 @@ JointGraph::JointGraph(std::span<const JoinedGraph> ranks, const std::vector<Mee
     const Graph::Absorbed& place = places_.emplace_back(graph_.absorb(*rank.graph));
     for (std::uint32_t i = place.first_lane; i < graph_.lane_count(); ++i) {
       Lane& lane = graph_.lane(LaneId{i});
-      lane.name.insert(0, "rank " + std::to_string(lane.rank) + ' ');
+      lane.name.insert(0, fmt::format("rank {} ", lane.rank));
     }
     if (rank.begins > 0ns) begin_later(place.first_lane, rank.begins);
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "foretrace/timeline.h"
@@ -27,7 +28,7 @@ class Picture {
     each_lane([&](LaneId lane) {
       std::string name = graph_.lane(lane).name;
       for (const std::string& row : rows_of(lane)) {
-        text += name + std::string(name_width - name.size(), ' ') + " |" + row + "|\n";
+        text += fmt::format("{}{} |{}|\n", name, std::string(name_width - name.size(), ' '), row);
         name.clear();
       }
     });

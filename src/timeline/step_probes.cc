@@ -1,6 +1,7 @@
 #include "timeline/step_probes.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <limits>
 #include <map>
 #include <set>
@@ -61,8 +62,8 @@ class ProbeFinder {
     for (std::uint32_t i = 0; i < lanes; ++i) {
       if (graph_.first(LaneId{i}) != kNoTask &&
           graph_.lane(LaneId{i}).discipline != Discipline::fifo)
-        throw Error("all lanes must run their tasks in order, but \"" +
-                    graph_.lane(LaneId{i}).name + "\" does not");
+        throw Error(fmt::format("all lanes must run their tasks in order, but \"{}\" does not",
+                                graph_.lane(LaneId{i}).name));
       std::uint32_t place = 0;
       for (TaskId task = graph_.first(LaneId{i}); task != kNoTask; task = graph_.next(task)) {
         line_[index(task)] = i;

@@ -1,5 +1,7 @@
 #include "trace/ftrace_index.h"
 
+#include <fmt/core.h>
+
 #include "foretrace/error.h"
 #include "trace/varint.h"
 #include "trace/xxh64.h"
@@ -102,9 +104,9 @@ std::vector<Table> read_index(std::string_view file) {
   if (file.size() < kHeaderSize) throw TraceError("must be a whole .ftrace file, but is cut off");
   const std::uint64_t version = fixed(file.substr(kMagic.size(), 4));
   if (version != kVersion) {
-    throw TraceError("must be version " + std::to_string(kVersion) +
-                     " of .ftrace, but is version " + std::to_string(version) +
-                     (version > kVersion ? ", written by a newer Foretrace" : ""));
+    throw TraceError(fmt::format("must be version {} of .ftrace, but is version {}{}", kVersion,
+                                 version,
+                                 version > kVersion ? ", written by a newer Foretrace" : ""));
   }
   const bool whole = file.size() >= kHeaderSize + kTrailerSize &&
                      file.substr(file.size() - kMagic.size()) == kMagic;

@@ -1,6 +1,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fmt/core.h>
 #include <memory>
 
 #include "foretrace/error.h"
@@ -40,7 +41,7 @@ class Reader {
 
  private:
   static std::string place(const Table& table, const Column& column) {
-    return table.name + "." + column.name + " at byte " + std::to_string(column.offset);
+    return fmt::format("{}.{} at byte {}", table.name, column.name, column.offset);
   }
 
   std::string section(const Column& column) const {

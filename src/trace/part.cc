@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <limits>
 #include <map>
 #include <unordered_set>
@@ -167,8 +168,9 @@ class Cutter {
     std::int64_t first = kNever;
     each_time([&](std::int64_t time) { first = std::min(first, time); });
     if (first == kNever) {
-      throw Error("the window from " + to_text(Nanoseconds(window_.begin_ns)) + " to " +
-                  to_text(Nanoseconds(window_.end_ns)) + " contains no record");
+      throw Error(fmt::format("the window from {} to {} contains no record",
+                              to_text(Nanoseconds(window_.begin_ns)),
+                              to_text(Nanoseconds(window_.end_ns))));
     }
     each_time([&](std::int64_t& time) { time -= first; });
     to_.origin_ns += first;
@@ -196,7 +198,7 @@ std::int64_t step_number(std::string_view text, const std::string& whole) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || error != std::errc{} || end != text.data() + text.size() || number < 0)
-    throw Error("must be a number or a range such as 3-5, got '" + whole + "'");
+    throw Error(fmt::format("must be a number or a range such as 3-5, got '{}'", whole));
   return number;
 }
 
@@ -219,8 +221,8 @@ StepRange parse_steps(const std::string& text) {
 Window parse_window(const std::string& text) {
   const std::size_t dash = text.find('-');
   if (dash == 0 || dash == text.npos || dash + 1 == text.size())
-    throw Error("must be two times since the start of the trace, such as 100ms-250ms, got '" +
-                text + "'");
+    throw Error(fmt::format(
+        "must be two times since the start of the trace, such as 100ms-250ms, got '{}'", text));
   const Window window{parse_time(text.substr(0, dash)).count(),
                       parse_time(text.substr(dash + 1)).count()};
   if (window.end_ns <= window.begin_ns) throw Error("must end after its start, got '" + text + "'");
@@ -244,9 +246,9 @@ std::optional<Window> window_of_steps(const Trace& trace, StepRange wanted) {
   }
   if (steps.empty()) return std::nullopt;
   if (steps.count(wanted.first) == 0 || steps.count(wanted.last) == 0) {
-    throw Error("must be between " + std::to_string(steps.begin()->first) + " and " +
-                std::to_string(steps.rbegin()->first) + ", the steps of this trace, got " +
-                std::to_string(wanted.first) + "-" + std::to_string(wanted.last));
+    throw Error(fmt::format("must be between {} and {}, the steps of this trace, got {}-{}",
+                            steps.begin()->first, steps.rbegin()->first, wanted.first,
+                            wanted.last));
   }
   return Window{steps[wanted.first].begin_ns, steps[wanted.last].end_ns};
 }

@@ -1,5 +1,6 @@
 #include "trace/validate.h"
 
+#include <fmt/core.h>
 #include <limits>
 #include <string>
 
@@ -92,8 +93,7 @@ class Validator {
       wrong_ = nullptr;
       check(rows[i]);
       if (wrong_ == nullptr) continue;
-      throw TraceError(std::string(what) + ", row " + std::to_string(i) + ": the " + wrong_ +
-                       " is impossible");
+      throw TraceError(fmt::format("{}, row {}: the {} is impossible", what, i, wrong_));
     }
   }
 

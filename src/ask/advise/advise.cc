@@ -4,6 +4,7 @@
 #include "foretrace/ask/advise.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "ask/advise/advised_job.h"
 #include "ask/advise/bounds.h"
@@ -40,7 +41,7 @@ void refuse_bare_setting(std::string_view name) {
   const bool known = std::any_of(transforms().begin(), transforms().end(),
                                  [&](const TransformEntry& one) { return one.name == first; });
   if (known && first.size() < name.size())
-    throw Error("name the values to try: " + std::string(name) + "=1..32");
+    throw Error(fmt::format("name the values to try: {}=1..32", name));
 }
 
 SettingQuestion setting_question(const AdviceQuestion& asked, const AdviceTarget& target) {
@@ -120,8 +121,8 @@ std::string allocation_calls(const Graph& graph) {
     ++calls;
   }
   const std::int64_t a_step = (calls + steps.count - 1) / steps.count;
-  return std::to_string(a_step) + (a_step == 1 ? " driver call" : " driver calls") +
-         " a step such as " + std::string(name);
+  return fmt::format("{} driver {} a step such as {}", a_step, a_step == 1 ? "call" : "calls",
+                     name);
 }
 
 /// Whether the first recommendation for time improves loading.
@@ -139,31 +140,32 @@ constexpr double kMuchOfAStep = 0.1;
 /// each step, waits for data, or does long pieces of host work.
 void add_causes(const AdvisedJob& job, Advice& advice) {
   const auto without = [&](Nanoseconds gain) {
-    return " (" +
-           to_percent(-static_cast<double>(gain.count()) /
-                      static_cast<double>(advice.step_time.count())) +
-           " without)";
+    return to_percent(-static_cast<double>(gain.count()) /
+                      static_cast<double>(advice.step_time.count()));
   };
   std::vector<std::pair<Nanoseconds, std::string>> causes;
   for (const Rung& rung : advice.ladder) {
     const Nanoseconds gain = advice.step_time - rung.step_time;
     if (!rung.there || !job.matters(gain)) continue;
     if (rung.name == "allocations")
-      causes.emplace_back(gain,
-                          allocation_calls(job.inference.graph) + " to allocate or free memory" +
-                              without(gain) +
-                              ": keep memory in the allocator's cache and find what empties it");
+      causes.emplace_back(
+          gain, fmt::format("{} to allocate or free memory ({} without): keep memory in the "
+                            "allocator's cache and find what empties it",
+                            allocation_calls(job.inference.graph), without(gain)));
     if (rung.name == "input" && !advises_loading(advice))
-      causes.emplace_back(gain, "the step waits for data" + without(gain) +
-                                    ": see foretrace input, and the loader's workers");
+      causes.emplace_back(
+          gain, fmt::format("the step waits for data ({} without): see foretrace input, and the "
+                            "loader's workers",
+                            without(gain)));
   }
   if (const Lever lever = long_host_work(job.inference.graph); lever.there) {
     const Nanoseconds gain = advice.step_time - step_with(job.inference.graph, lever, 0);
     if (gain > scaled(advice.step_time, kMuchOfAStep))
-      causes.emplace_back(gain, "\"" + lever.title + "\", " +
-                                    to_text(work_of(job.inference.graph, lever)) +
-                                    " of host work a step in long pieces" + without(gain) +
-                                    ": not launching, so look at what it does");
+      causes.emplace_back(
+          gain,
+          fmt::format("\"{}\", {} of host work a step in long pieces ({} without): not "
+                      "launching, so look at what it does",
+                      lever.title, to_text(work_of(job.inference.graph, lever)), without(gain)));
   }
   std::stable_sort(causes.begin(), causes.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -180,7 +182,7 @@ std::vector<Lever> asked_levers(const Graph& graph, const std::string& name) {
   std::vector<Lever> one;
   one.push_back(within("--vary", [&] { return lever_named(graph, name); }));
   if (one.front().there) return one;
-  throw Error("--vary: the trace has no " + one.front().title + " to make faster");
+  throw Error(fmt::format("--vary: the trace has no {} to make faster", one.front().title));
 }
 
 /// A rank and the job it belongs to; `job` is nullptr if the rank is alone.

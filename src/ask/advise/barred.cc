@@ -1,6 +1,7 @@
 #include "ask/advise/barred.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "ask/advise/suggestions.h"
 #include "ask/predict/lever.h"
@@ -63,8 +64,8 @@ std::string why_refuted(const AdvisedJob& job, const Ceilings& ceilings, const S
   if (made.goal != "time" || levers.empty()) return {};
   const Ceiling& ceiling = ceilings.at(levers);
   if (made.step_time + scaled(job.now(), job.noise) >= ceiling.step_time) return {};
-  return "would gain more than if " + ceiling.titles + " took no time at all, which leaves " +
-         to_text(ceiling.step_time) + " a step";
+  return fmt::format("would gain more than if {} took no time at all, which leaves {} a step",
+                     ceiling.titles, to_text(ceiling.step_time));
 }
 
 }  // namespace

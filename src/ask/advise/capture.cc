@@ -1,5 +1,6 @@
 #include "ask/advise/capture.h"
 
+#include <fmt/core.h>
 #include <string_view>
 
 #include "ask/job/step_cost.h"
@@ -53,9 +54,9 @@ std::string hinders_capture(const Graph& graph) {
   const Seen seen = look_at(graph, steps);
   if (seen.captured) return "the steps already capture or launch CUDA graphs";
   if (!seen.sized.empty())
-    return "no graph can contain the work after " +
-           seen.sized.substr(0, seen.sized.find_first_of("<(")) +
-           ": the size of its result differs in each step";
+    return fmt::format(
+        "no graph can contain the work after {}: the size of its result differs in each step",
+        seen.sized.substr(0, seen.sized.find_first_of("<(")));
   // One read per step fetches the loss; sizes take more.
   if (seen.all_to_all && seen.reads > steps.count)
     return "no graph can contain all-to-all exchanges whose sizes the host reads from the device";

@@ -1,5 +1,7 @@
 #include "ask/advise/confidence.h"
 
+#include <fmt/core.h>
+
 #include "ask/interval/ledger.h"
 #include "ask/job/step_cost.h"
 
@@ -27,7 +29,7 @@ Confidence confidence_of(const AdvisedJob& job, const Suggestion& found) {
   if (!found.doubt.empty()) return {"low", found.doubt};
   const double replay_error = job.baseline.prediction.replay_error;
   if (replay_error > 0.01)
-    return {"low", "the unmodified replay is " + to_share(replay_error) + " off"};
+    return {"low", fmt::format("the unmodified replay is {} off", to_share(replay_error))};
   if (found.trust.grade() == Grade::poor) return {"low", trust_sentence(found.trust)};
   if (job.whole_graphs > kMuchUnseen)
     return {"low", to_share(job.whole_graphs) +
@@ -62,8 +64,8 @@ std::string doubt_of(const AdvisedJob& job, const Graph& edited, Nanoseconds gai
     if (task.duration - left > most) most = task.duration - left, longest = id;
   }
   if (longest == kNoTask || 2 * most <= gain) return {};
-  return "most of it is one piece of host work, \"" + std::string(graph.name(longest)) + "\" of " +
-         to_text(most) + ", which may remain";
+  return fmt::format("most of it is one piece of host work, \"{}\" of {}, which may remain",
+                     graph.name(longest), to_text(most));
 }
 
 }  // namespace foretrace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <fmt/core.h>
 
 #include "ask/advise/suggestions.h"
 #include "ask/job/step_cost.h"
@@ -79,7 +80,7 @@ class Members {
       left_.clear();
     }
     for (const Addition& one : others)
-      left_.push_back({one, std::to_string(kMostTogether) + " are combined at most"});
+      left_.push_back({one, fmt::format("{} are combined at most", kMostTogether)});
     report_left_out();
   }
 
@@ -121,8 +122,7 @@ class Members {
   std::string held(const Addition& one) const {
     for (const std::string& use : joint_.uses) {
       const std::string_view hold = common_hold(use, suggestions_[one.suggestion].use);
-      if (!hold.empty())
-        return std::string(kind_of(use)) + " applies to " + std::string(hold) + ", too";
+      if (!hold.empty()) return fmt::format("{} applies to {}, too", kind_of(use), hold);
     }
     return {};
   }
@@ -130,9 +130,9 @@ class Members {
   bool leave_out(const Addition& one) {
     const std::string why = held(one);
     if (why.empty() && is_more(job_, step_time_ - one.step_time, step_time_)) return false;
-    left_.push_back({one, why.empty() ? "adds nothing once " +
-                                            std::string(kind_of(joint_.uses.back())) + " is done"
-                                      : why});
+    left_.push_back(
+        {one, why.empty() ? fmt::format("adds nothing once {} is done", kind_of(joint_.uses.back()))
+                          : why});
     return true;
   }
 
@@ -148,7 +148,7 @@ class Members {
     for (const Left& left : left_) {
       const Suggestion& one = suggestions_[left.addition.suggestion];
       if (one.recommended)
-        joint_.left_out.push_back(std::string(kind_of(one.use)) + ": " + left.why);
+        joint_.left_out.push_back(fmt::format("{}: {}", kind_of(one.use), left.why));
     }
   }
 
@@ -239,10 +239,10 @@ std::string why_together(const AdvisedJob& job, const Suggestion& a, const Sugge
   if (std::abs(off) < kSameGain) return "they add up";
   const PathPart first = relieved(job, a), second = relieved(job, b);
   if (off > 0) return "one exposes what the other removes";
-  if (first == second) return "both remove " + std::string(to_string(first));
-  return "once one is done, a step waits for " + std::string(to_string(a.path.largest())) +
-         (a.path.largest() == b.path.largest() ? ""
-                                               : " or " + std::string(to_string(b.path.largest())));
+  if (first == second) return fmt::format("both remove {}", to_string(first));
+  const PathPart one = a.path.largest(), other = b.path.largest();
+  const std::string waits = fmt::format("once one is done, a step waits for {}", to_string(one));
+  return one == other ? waits : fmt::format("{} or {}", waits, to_string(other));
 }
 
 void add_pairs(const AdvisedJob& job, const std::vector<Suggestion>& suggestions, const Sets& sets,

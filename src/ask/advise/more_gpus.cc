@@ -1,5 +1,6 @@
 #include "ask/advise/more_gpus.h"
 
+#include <fmt/core.h>
 #include <optional>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace {
 constexpr std::int64_t kMostGpus = 1024;
 
 std::string step_of(std::int64_t gpus, const std::string& network) {
-  return "data_parallel:gpus=" + std::to_string(gpus) + ",machine=\"" + network + "\"";
+  return fmt::format("data_parallel:gpus={},machine=\"{}\"", gpus, network);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "ask/advise/suggestions.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <iterator>
 #include <map>
 #include <span>
@@ -41,7 +42,8 @@ const DeviceModel& recorded_device(const Graph& graph) {
     unknown = name;
   }
   if (unknown.empty()) throw Error("the trace does not name its device");
-  throw Error("the device " + unknown + " is not a built-in one: see faster_device:from=FILE");
+  throw Error(
+      fmt::format("the device {} is not a built-in one: see faster_device:from=FILE", unknown));
 }
 
 /// The maker: the first word of the source of the figures ("recalled: NVIDIA A100 data sheet").
@@ -115,8 +117,8 @@ std::vector<std::string> tries_of(const Worth& worth, const Graph& graph,
       continue;
     }
     for (const std::string& device : devices_above(graph))
-      tries.push_back(std::string(text.substr(0, at)) + device +
-                      std::string(text.substr(at + kDevice.size())));
+      tries.push_back(
+          fmt::format("{}{}{}", text.substr(0, at), device, text.substr(at + kDevice.size())));
   }
   return tries;
 }
@@ -127,12 +129,12 @@ std::string why_not_of(const AdvisedJob& job, const Suggestion& made) {
       static_cast<double>(made.gain.count()) / static_cast<double>(job.now().count());
   if (made.goal == "throughput") {
     if (share <= 0) return "gains nothing per sample";
-    return "gains " + to_share(share) + " per sample: within noise";
+    return fmt::format("gains {} per sample: within noise", to_share(share));
   }
   if (made.gain < 0ns && !job.matters(-made.gain)) return "gains nothing";
   if (made.gain < 0ns) return "makes steps longer by " + to_share(-share);
   if (made.gain == 0ns) return "gains nothing";
-  return "gains " + to_share(share) + ": within noise";
+  return fmt::format("gains {}: within noise", to_share(share));
 }
 
 /// Transforms that cost time are meant to save memory: they help if the peak falls by more than 1
@@ -267,8 +269,8 @@ void check_names(const std::vector<std::string>& names, std::string_view option)
   for (const TransformEntry& entry : transforms()) known.push_back(entry.name);
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    throw Error(std::string(option) + ": there is no transform \"" + name + "\"" +
-                did_you_mean(name, known));
+    throw Error(
+        fmt::format("{}: there is no transform \"{}\"{}", option, name, did_you_mean(name, known)));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 
@@ -22,8 +23,7 @@ double rate_of(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) ||
       value <= 0) {
-    throw Error("must be a number of samples per second above 0, got \"" + std::string(text) +
-                "\"");
+    throw Error(fmt::format("must be a number of samples per second above 0, got \"{}\"", text));
   }
   return value;
 }
@@ -31,9 +31,9 @@ double rate_of(std::string_view text) {
 /// The text after "<=" or ">=" (or without the "="), whichever is required.
 std::string_view threshold_of(std::string_view name, std::string_view demand, char sign) {
   if (demand.empty() || demand.front() != sign) {
-    throw Error(std::string("must be at ") + (sign == '<' ? "most" : "least") + " something: \"" +
-                std::string(name) + (sign == '<' ? " <= 100ms\"" : " >= 4000\"") + ", got \"" +
-                std::string(demand) + "\"");
+    throw Error(fmt::format("must be at {} something: \"{} {}\", got \"{}\"",
+                            sign == '<' ? "most" : "least", name,
+                            sign == '<' ? "<= 100ms" : ">= 4000", demand));
   }
   demand.remove_prefix(1);
   if (demand.starts_with('=')) demand.remove_prefix(1);
@@ -57,11 +57,12 @@ AdviceTarget read_target(std::string_view text, double samples) {
     // A target beyond the range of the clock is always reached.
     target.step_time = scaled(1s, std::min(samples / rate, 1e9));
   } else {
-    throw Error("must be \"step_time <= TIME\" or \"throughput >= NUMBER\", got \"" +
-                std::string(whole) + "\"" + did_you_mean(name, kTargets));
+    throw Error(
+        fmt::format("must be \"step_time <= TIME\" or \"throughput >= NUMBER\", got \"{}\"{}",
+                    whole, did_you_mean(name, kTargets)));
   }
   if (target.step_time <= 0ns)
-    throw Error(std::string(name) + ": must allow steps longer than 0ns");
+    throw Error(fmt::format("{}: must allow steps longer than 0ns", name));
   return target;
 }
 

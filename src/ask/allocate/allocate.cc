@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -40,8 +41,7 @@ class JobSettings final : public Described {
   }
   void check() const override {
     if (most < least)
-      throw Error("most: must be at least least, " + std::to_string(least) + ", got " +
-                  std::to_string(most));
+      throw Error(fmt::format("most: must be at least least, {}, got {}", least, most));
   }
 
   std::string name = "job", model, machine;
@@ -93,8 +93,8 @@ Rates read_rates(const nlohmann::json& json, std::int64_t& most, bool has_most) 
   for (const auto& [text, rate] : json.items()) {
     const double nodes = std::strtod(text.c_str(), nullptr);
     if (!(nodes >= 1) || !rate.is_number() || rate.get<double>() < 0)
-      throw Error("must be samples per second by number of nodes, got \"" + text +
-                  "\": " + rate.dump());
+      throw Error(fmt::format("must be samples per second by number of nodes, got \"{}\": {}", text,
+                              rate.dump()));
     rates.curves[point].points.emplace_back(nodes, rate.get<double>());
   }
   std::ranges::sort(rates.curves[point].points);
@@ -127,7 +127,7 @@ void add_jobs(nlohmann::json json, Jobs& jobs) {
           : predicted_rates(settings);
   for (std::int64_t i = 0; i < settings.count; ++i) {
     ElasticJob& job = jobs.jobs.emplace_back();
-    job.name = settings.name + (settings.count > 1 ? " " + std::to_string(i + 1) : "");
+    job.name = settings.count > 1 ? fmt::format("{} {}", settings.name, i + 1) : settings.name;
     job.least = settings.least, job.most = settings.most;
     job.up = in_seconds(settings.up), job.down = in_seconds(settings.down);
     job.rates = rates.curves[point];
@@ -149,7 +149,7 @@ Jobs read_jobs(const std::string& path) {
     if (!json.is_object() || list == json.end() || !list->is_array() || list->empty())
       throw Error("must be {\"jobs\": [...]}");
     for (std::size_t i = 0; i < list->size(); ++i)
-      within("jobs[" + std::to_string(i) + "]", [&] { add_jobs((*list)[i], jobs); });
+      within(fmt::format("jobs[{}]", i), [&] { add_jobs((*list)[i], jobs); });
   });
   return jobs;
 }
@@ -176,8 +176,8 @@ void decide_once(const AllocateQuestion& question, const Jobs& jobs, AllocationR
     problem.curves.push_back(objective_curve(problem.jobs[j], question.objective, 0ns));
   }
   if (held > problem.nodes)
-    throw Error("--nodes: must be at least what the jobs have now, " + std::to_string(held) +
-                ", got " + std::to_string(problem.nodes));
+    throw Error(fmt::format("--nodes: must be at least what the jobs have now, {}, got {}", held,
+                            problem.nodes));
   const NodeShares answer = solver_named(question.solver)(problem);
   report.value = answer.value, report.nodes = problem.nodes;
   for (std::size_t j = 0; j < jobs.jobs.size(); ++j) {
@@ -195,8 +195,8 @@ AllocationReport allocate(const AllocateQuestion& question) {
   if (std::ranges::find(kObjectives, question.objective) == std::end(kObjectives)) {
     if (is_variable(question.objective) &&
         std::ranges::find(kObjectiveNames, question.objective) == kObjectiveNames.end())
-      throw Error("--objective: must be one of " + joined(kObjectives) + ", or a formula, got " +
-                  question.objective);
+      throw Error(fmt::format("--objective: must be one of {}, or a formula, got {}",
+                              joined(kObjectives), question.objective));
     within("--objective", [&] { Expression(question.objective, kObjectiveNames); });
   }
   const int logs = !question.events.empty() + !question.sacct.empty() + !question.swf.empty();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
@@ -100,13 +101,13 @@ Ordered figure_json(const CheckBaseline& baseline, const std::string& name,
 template <class Value>
 Value needed(const Json& object, const char* key) {
   const auto found = object.find(key);
-  if (found == object.end()) throw Error("must have a key \"" + std::string(key) + "\"");
+  if (found == object.end()) throw Error(fmt::format("must have a key \"{}\"", key));
   if (std::is_integral_v<Value> && !found->is_number_integer())
-    throw Error(std::string(key) + ": must be a whole number, got " + baseline_line(*found));
+    throw Error(fmt::format("{}: must be a whole number, got {}", key, baseline_line(*found)));
   try {
     return found->template get<Value>();
   } catch (const Json::exception&) {
-    throw Error(std::string(key) + ": must be of another type, got " + baseline_line(*found));
+    throw Error(fmt::format("{}: must be of another type, got {}", key, baseline_line(*found)));
   }
 }
 
@@ -116,8 +117,7 @@ constexpr std::int64_t kGreatestAmount = 1'000'000'000'000'000'000;
 
 std::int64_t bounded(std::int64_t amount, std::int64_t least = 0) {
   if (amount > kGreatestAmount || amount < least)
-    throw Error("must be from " + std::to_string(least) + " to 10^18, got " +
-                std::to_string(amount));
+    throw Error(fmt::format("must be from {} to 10^18, got {}", least, amount));
   return amount;
 }
 
@@ -132,17 +132,17 @@ std::int64_t amount(const Json& object, const char* key) {
 
 const Json& needed_section(const Json& object, const char* key, bool is_list) {
   const auto found = object.find(key);
-  if (found == object.end()) throw Error("must have a key \"" + std::string(key) + "\"");
+  if (found == object.end()) throw Error(fmt::format("must have a key \"{}\"", key));
   if (is_list ? !found->is_array() : !found->is_object())
-    throw Error(std::string(key) + ": must be " + (is_list ? "a list" : "an object"));
+    throw Error(fmt::format("{}: must be {}", key, is_list ? "a list" : "an object"));
   return *found;
 }
 
 TaskKind read_kind(const std::string& name) {
   const std::optional<TaskKind> kind = task_kind_named(name);
   if (!kind)
-    throw Error("kind: must be a kind of work, got '" + name + "'" +
-                did_you_mean(name, task_kind_names()));
+    throw Error(fmt::format("kind: must be a kind of work, got '{}'{}", name,
+                            did_you_mean(name, task_kind_names())));
   return *kind;
 }
 
@@ -193,10 +193,10 @@ std::string structure_line(const JobGroup& group) {
 /// Reads a list of whole numbers from `least` on; only the growth of memory may be negative.
 std::vector<std::int64_t> whole_numbers(const Json& list, const char* key, std::int64_t least) {
   std::vector<std::int64_t> values;
-  if (!list.is_array()) throw Error(std::string(key) + ": must be a list");
+  if (!list.is_array()) throw Error(fmt::format("{}: must be a list", key));
   for (const Json& one : list) {
     if (!one.is_number_integer())
-      throw Error(std::string(key) + ": must be whole numbers, got " + baseline_line(one));
+      throw Error(fmt::format("{}: must be whole numbers, got {}", key, baseline_line(one)));
     values.push_back(bounded(one.get<std::int64_t>(), least));
   }
   return values;
@@ -213,13 +213,13 @@ KernelTimes read_kernel(const Json& object) {
   kernel.most = Nanoseconds(amount(object, "most_ns"));
   if (object.contains("runs_ns")) kernel.runs = whole_numbers(object["runs_ns"], "runs_ns", 0);
   if (kernel.runs.size() > kMostRuns)
-    throw Error("runs_ns: must be at most " + std::to_string(kMostRuns));
+    throw Error(fmt::format("runs_ns: must be at most {}", kMostRuns));
   return kernel;
 }
 
 void read_runs(const std::string& name, const Json& list, std::vector<FigureSteps>& runs) {
   if (!list.is_array() || list.size() > kMostRuns)
-    throw Error("runs: must be a list of at most " + std::to_string(kMostRuns));
+    throw Error(fmt::format("runs: must be a list of at most {}", kMostRuns));
   runs.resize(std::max(runs.size(), list.size()));
   const std::int64_t least = figure_rule(name).may_fall ? -kGreatestAmount : 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -251,8 +251,7 @@ template <class Read, class Group>
 void read_list(const Json& document, const char* key, Read read, std::vector<Group>& groups) {
   const Json& list = needed_section(document, key, true);
   for (std::size_t i = 0; i < list.size(); ++i) {
-    within(std::string(key) + "[" + std::to_string(i) + "]",
-           [&] { groups.push_back(read(list[i])); });
+    within(fmt::format("{}[{}]", key, i), [&] { groups.push_back(read(list[i])); });
   }
 }
 
@@ -290,13 +289,14 @@ CheckBaseline parse_baseline(const Json& document) {
   const std::string schema =
       document.is_object() ? optional_value<std::string>(document, "schema") : std::string();
   if (schema != kBaselineSchema && schema != kFirstSchema)
-    throw Error("must be a baseline (\"schema\": \"" + std::string(kBaselineSchema) +
-                "\"), as check --bless writes it");
+    throw Error(fmt::format("must be a baseline (\"schema\": \"{}\"), as check --bless writes it",
+                            kBaselineSchema));
   const int model = needed<int>(document, "model");
   if (model != kCheckModel)
-    throw Error("must be made by model " + std::to_string(kCheckModel) + ", got model " +
-                std::to_string(model) + " of foretrace " + needed<std::string>(document, "tool") +
-                ", which cannot be compared; create it anew with --bless");
+    throw Error(fmt::format(
+        "must be made by model {}, got model {} of foretrace {}, which cannot be compared; "
+        "create it anew with --bless",
+        kCheckModel, model, needed<std::string>(document, "tool")));
   CheckBaseline baseline;
   baseline.tool = needed<std::string>(document, "tool");
   baseline.scenario = baseline_line(needed_section(document, "scenario", false));
@@ -304,8 +304,8 @@ CheckBaseline parse_baseline(const Json& document) {
   baseline.summary.device = optional_value<std::string>(document, "device");
   baseline.summary.detail = needed<int>(document, "detail");
   if (baseline.summary.detail < 0 || baseline.summary.detail > kCoarsestDetail)
-    throw Error("detail: must be from 0 to " + std::to_string(kCoarsestDetail) + ", got " +
-                std::to_string(baseline.summary.detail));
+    throw Error(fmt::format("detail: must be from 0 to {}, got {}", kCoarsestDetail,
+                            baseline.summary.detail));
   baseline.summary.rank = needed<int>(document, "rank");
   read_figures(needed_section(document, "metrics", false), baseline);
   read_list(document, "work", read_group, baseline.summary.groups);

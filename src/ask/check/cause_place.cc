@@ -1,6 +1,7 @@
 // Describes the place of work that has no place of its own in the program.
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "ask/check/job/changes.h"
 #include "ask/check/job/words.h"
@@ -52,7 +53,8 @@ std::string position_of(const ObservedJob& job, const std::vector<TaskId>& tasks
     return share_a_place(job, tasks, longest) ? place : "several places, such as " + place;
   const std::string behind = neighbour_name(job, graph.previous(longest));
   const std::string front = neighbour_name(job, graph.next(longest));
-  if (!behind.empty() && !front.empty()) return "the place between " + behind + " and " + front;
+  if (!behind.empty() && !front.empty())
+    return fmt::format("the place between {} and {}", behind, front);
   if (!behind.empty()) return "the place after " + behind;
   return front.empty() ? front : "the place before " + front;
 }

@@ -2,6 +2,7 @@
 // change, and weighed by replaying the job without all of them.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <set>
 #include <tuple>
@@ -36,7 +37,7 @@ ClusterKey cluster_key(const WorkChange& change) {
   const bool has_place = !op.empty() || !change.file.empty();
   const std::string module = without_instances(change.module.substr(0, change.module.find(" (")));
   return {op, module, change.file, change.function,
-          has_place ? "" : std::string(to_string(change.kind)) + " " + change.after.name};
+          has_place ? "" : fmt::format("{} {}", to_string(change.kind), change.after.name)};
 }
 
 bool is_more(const WorkChange& change) { return change.more() > 0; }
@@ -223,7 +224,7 @@ class CauseFinder {
     for (std::size_t i = 0; i < std::min(others.size(), kMostCompanions); ++i)
       text += (i == 0 ? ", with " : " and ") + change_words(*others[i]);
     if (others.size() > kMostCompanions)
-      text += " and " + std::to_string(others.size() - kMostCompanions) + " more changes";
+      text += fmt::format(" and {} more changes", others.size() - kMostCompanions);
     return text;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <map>
 #include <set>
 #include <tuple>
@@ -245,8 +246,8 @@ std::vector<WorkChange> merged_instances(const std::vector<WorkChange>& changes)
     add_group(sum.before, change.before);
     add_group(sum.after, change.after);
     sum.now.insert(sum.now.end(), change.now.begin(), change.now.end());
-    sum.module = without_instances(change.module) + " (" +
-                 std::to_string(modules[found->second].size()) + " of them)";
+    sum.module = fmt::format("{} ({} of them)", without_instances(change.module),
+                             modules[found->second].size());
   }
   return merged;
 }

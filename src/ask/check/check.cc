@@ -1,6 +1,7 @@
 #include "foretrace/ask/check.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -83,9 +84,8 @@ void refuse_unknown(const CheckOptions& options, const JobSummary& summary) {
   for (const auto* limits : {&options.fail, &options.warn}) {
     for (const auto& [name, limit] : *limits) {
       if (limit.is_off || summary.figures.contains(name)) continue;
-      throw Error("the trace does not contain " + name + " (" +
-                  std::string(figure_entry(name).says) + "), so it cannot be limited to " +
-                  limit.text);
+      throw Error(fmt::format("the trace does not contain {} ({}), so it cannot be limited to {}",
+                              name, figure_entry(name).says, limit.text));
     }
   }
 }
@@ -124,9 +124,10 @@ void refuse_other_scenario(const CheckBaseline& baseline, const Scenario& scenar
       asked_of(scenario).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (asked == baseline.scenario) return;
   const std::string was = used_in(baseline.scenario), is = used_in(asked);
-  throw Error("the baseline must be of the same scenario; it is of " + was +
-              ", but the check is of " + is + (was == is ? " with other settings" : "") +
-              "; give each scenario its own baseline (--bless)");
+  throw Error(fmt::format(
+      "the baseline must be of the same scenario; it is of {}, but the check is of {}{}; "
+      "give each scenario its own baseline (--bless)",
+      was, is, was == is ? " with other settings" : ""));
 }
 
 void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool structure_only,
@@ -150,8 +151,7 @@ void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool
               joined(baseline.outdated));
   if (baseline.summary.rank != now.rank)
     notes.add(Severity::warning, "the rank of the baseline is not in the trace",
-              "rank " + std::to_string(baseline.summary.rank) + ", compared with rank " +
-                  std::to_string(now.rank));
+              fmt::format("rank {}, compared with rank {}", baseline.summary.rank, now.rank));
 }
 
 /// Reads all ranks of a recording, which are replayed together if they belong to one job.
@@ -234,8 +234,8 @@ CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
 CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old) {
   if (trace_paths.size() > kMostRuns)
-    throw Error("a baseline stands for at most " + std::to_string(kMostRuns) + " recordings, got " +
-                std::to_string(trace_paths.size()));
+    throw Error(fmt::format("a baseline stands for at most {} recordings, got {}", kMostRuns,
+                            trace_paths.size()));
   std::vector<CheckBaseline> runs;
   for (const std::string& path : trace_paths) {
     runs.push_back(

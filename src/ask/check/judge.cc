@@ -1,6 +1,7 @@
 #include "ask/check/judge.h"
 
 #include <cmath>
+#include <fmt/core.h>
 #include <optional>
 #include <utility>
 
@@ -83,8 +84,9 @@ class Judge {
     const auto after = static_cast<double>(*figure.after);
     if (figure.less_is_worse ? after < least : after > most) return;
     figure.standing = figure.standing == Standing::failed ? Standing::undecided : Standing::passed;
-    figure.why = "the " + std::to_string(known.size()) +
-                 " recordings of the baseline differ so much that a further one may differ as much";
+    figure.why = fmt::format(
+        "the {} recordings of the baseline differ so much that a further one may differ as much",
+        known.size());
   }
 
   /// The steps of each recording that the baseline represents.
@@ -131,10 +133,10 @@ class Judge {
     const bool is_sure = figure.less_is_worse ? change.upper < 0 : change.lower > 0;
     if (is_beyond && is_sure) figure.standing = Standing::warned;
     if (is_beyond)
-      figure.why = change.is_assumed
-                       ? "a single value, with an assumed variation of 5 %"
-                       : "steps vary: between " + figure_text(figure.unit, change.lower) + " and " +
-                             figure_text(figure.unit, change.upper) + " more";
+      figure.why = change.is_assumed ? "a single value, with an assumed variation of 5 %"
+                                     : fmt::format("steps vary: between {} and {} more",
+                                                   figure_text(figure.unit, change.lower),
+                                                   figure_text(figure.unit, change.upper));
   }
 
   const CheckBaseline& baseline_;

@@ -1,6 +1,7 @@
 // Kernels that became slower wherever they run.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <set>
 
 #include "ask/check/job/changes.h"
@@ -23,8 +24,9 @@ CheckCause kernel_cause(const CausesQuestion& question, const SlowerKernel& slow
   const KernelTimes& before = question.before.kernels[slower.before];
   const KernelTimes& now = question.kernels.kernels[slower.now];
   CheckCause cause;
-  cause.what = now.name + " slower: " + to_text(before.each) + " -> " + to_text(now.each) +
-               (now.count > 1 ? " x " + std::to_string(now.count) : "");
+  cause.what =
+      fmt::format("{} slower: {} -> {}", now.name, to_text(before.each), to_text(now.each));
+  if (now.count > 1) cause.what += fmt::format(" x {}", now.count);
   cause.kind = "kernel", cause.figure = kSlowerKernels;
   cause.local = slower.added;
   cause.count_before = before.count, cause.count_after = now.count;

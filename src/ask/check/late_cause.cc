@@ -1,6 +1,7 @@
 #include "ask/check/late_cause.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "ask/job/rank_facts.h"
 #include "ask/predict/straggler.h"
@@ -33,7 +34,7 @@ void name_late_rank(const Job& job, std::int32_t judged, CheckReport& report) {
   if (longer < scaled(report.steps.step_time, kMuchWaiting)) return;
   std::erase_if(report.causes, is_waiting);
   CheckCause cause;
-  cause.what = "the other ranks wait for rank " + std::to_string(late->number) + ": " + late->text;
+  cause.what = fmt::format("the other ranks wait for rank {}: {}", late->number, late->text);
   cause.kind = to_string(TaskKind::collective);
   cause.effect = longer;
   cause.figure = "step_time";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 
 #include "ask/check/judge.h"
@@ -16,7 +17,7 @@ namespace {
 /// Limits an amount so that the sum of two still fits 64 bits.
 std::int64_t limit_part(std::int64_t amount) {
   constexpr std::int64_t kMost = 4'000'000'000'000'000'000;
-  if (amount > kMost) throw Error("must be at most 4 * 10^18, got " + std::to_string(amount));
+  if (amount > kMost) throw Error(fmt::format("must be at most 4 * 10^18, got {}", amount));
   return amount;
 }
 
@@ -26,7 +27,7 @@ void add_limit_part(std::string_view part, const FigureEntry& figure, Limit& lim
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc{} || end != text.data() + text.size() || !(number >= 0) || number > 1e12)
-      throw Error("must be a number, got '" + std::string(text) + "'");
+      throw Error(fmt::format("must be a number, got '{}'", text));
     return number;
   };
   if (part.ends_with('%')) {
@@ -178,14 +179,14 @@ Limit parse_limit(std::string_view text, const FigureEntry& figure) {
   const char worse = figure.less_is_worse ? '-' : '+';
   if (!rest.empty() && (rest[0] == '+' || rest[0] == '-')) {
     if (rest[0] != worse)
-      throw Error("a limit is how much worse the metric may become, so " +
-                  std::string(figure.name) + " takes " + worse + std::string(rest.substr(1)) +
-                  ", got '" + limit.text + "'");
+      throw Error(
+          fmt::format("a limit is how much worse the metric may become, so {} takes {}{}, got '{}'",
+                      figure.name, worse, rest.substr(1), limit.text));
     rest.remove_prefix(1);
   }
-  if (rest.empty()) throw Error(std::string(kLimitForms) + ", got '" + limit.text + "'");
+  if (rest.empty()) throw Error(fmt::format("{}, got '{}'", kLimitForms, limit.text));
   if (rest.ends_with('+') || std::count(rest.begin(), rest.end(), '+') > 1)
-    throw Error(std::string(kLimitForms) + ", got '" + limit.text + "'");
+    throw Error(fmt::format("{}, got '{}'", kLimitForms, limit.text));
   while (!rest.empty()) {
     const std::size_t end = rest.find('+');
     within(kLimitForms, [&] { add_limit_part(rest.substr(0, end), figure, limit); });
@@ -197,7 +198,7 @@ Limit parse_limit(std::string_view text, const FigureEntry& figure) {
 std::pair<std::string, Limit> parse_named_limit(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos)
-    throw Error("must be METRIC:LIMIT, such as step_time:5%, got '" + std::string(text) + "'");
+    throw Error(fmt::format("must be METRIC:LIMIT, such as step_time:5%, got '{}'", text));
   const FigureEntry& figure = figure_entry(text.substr(0, colon));
   return {std::string(figure.name), parse_limit(text.substr(colon + 1), figure)};
 }

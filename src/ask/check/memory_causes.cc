@@ -1,5 +1,6 @@
 // Causes of higher memory use.
 
+#include <fmt/core.h>
 #include <map>
 #include <set>
 #include <string>
@@ -22,8 +23,8 @@ CheckCause holder_cause(const MemoryGroup& group, Bytes more, const char* how) {
   WorkChange place;
   place.module = group.module, place.file = group.file, place.function = group.function;
   CheckCause cause;
-  cause.what = "+" + to_text(more) + " " + how + ": " +
-               (group.op.empty() ? "memory of no known op" : group.op);
+  cause.what = fmt::format("+{} {}: {}", to_text(more), how,
+                           group.op.empty() ? "memory of no known op" : group.op);
   cause.where = place_words(place, group.line);
   cause.file = group.file, cause.line = group.line;
   cause.kind = "memory", cause.bytes = more;

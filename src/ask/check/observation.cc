@@ -1,6 +1,7 @@
 #include "ask/check/observation.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "ask/check/job/figures.h"
 #include "ask/job/apply.h"
@@ -65,9 +66,11 @@ JudgedJob judged_job(const Job& job, const Scenario& scenario, Donors& donors,
   judged.notes.merge(judged.rank.inference().notes);
   note_ranks(job, judged.notes);
   if (job.ranks.size() > 1)
-    judged.notes.add(Severity::info,
-                     "the step time is that of the slowest rank, " + std::to_string(slowest_rank) +
-                         "; everything else is that of rank " + std::to_string(shown_rank));
+    judged.notes.add(
+        Severity::info,
+        fmt::format(
+            "the step time is that of the slowest rank, {}; everything else is that of rank {}",
+            slowest_rank, shown_rank));
   return judged;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <map>
 #include <string>
 
@@ -65,11 +66,9 @@ bool loads_alike(const Traits& before, const Traits& now) {
 }
 
 std::string in_common(const Traits& was, const Traits& is) {
-  const auto percent = [](double share, const char* what) {
-    return to_fixed(100 * share, 0) + " % of " + what;
-  };
-  return "the two have " + percent(shared_part(was.kernels, is.kernels), "the time of kernels") +
-         " and " + percent(shared_part(was.ops, is.ops), "the ops") + " in common";
+  return fmt::format("the two have {} % of the time of kernels and {} % of the ops in common",
+                     to_fixed(100 * shared_part(was.kernels, is.kernels), 0),
+                     to_fixed(100 * shared_part(was.ops, is.ops), 0));
 }
 
 }  // namespace
@@ -86,8 +85,9 @@ double likeness(const JobSummary& before, const JobSummary& now) {
 void refuse_other_job(const JobSummary& before, const JobSummary& now) {
   if (likeness(before, now) >= kLeastAlike) return;
   const Traits was = traits_of(before), is = traits_of(now);
-  throw Error("must be of the same job as the baseline; " + in_common(was, is) +
-              "; give each job its own baseline (--bless)");
+  throw Error(fmt::format(
+      "must be of the same job as the baseline; {}; give each job its own baseline (--bless)",
+      in_common(was, is)));
 }
 
 void refuse_changed_job(const JobSummary& before, const JobSummary& now) {
@@ -96,8 +96,10 @@ void refuse_changed_job(const JobSummary& before, const JobSummary& now) {
     return !some.empty() && !others.empty() && shared_part(some, others) < kLeastUnchanged;
   };
   if (!differ(was.kernels, is.kernels) && !differ(was.ops, is.ops)) return;
-  throw Error("must be a recording of the unchanged job; " + in_common(was, is) +
-              ", and all differences between the recordings of one baseline count as noise");
+  throw Error(
+      fmt::format("must be a recording of the unchanged job; {}, and all differences between the "
+                  "recordings of one baseline count as noise",
+                  in_common(was, is)));
 }
 
 }  // namespace foretrace

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "ask/collective/pricing.h"
 #include "base/wording.h"
@@ -30,8 +31,8 @@ Operation named_operation(const std::string& name) {
   } catch (const Error&) {
     std::vector<std::string_view> names = operation_names();
     for (const AlgorithmEntry& entry : algorithms()) names.push_back(entry.name);
-    throw Error("there is no collective or algorithm '" + name + "'" + did_you_mean(name, names) +
-                "; must be auto or one of " + joined(names));
+    throw Error(fmt::format("there is no collective or algorithm '{}'{}; must be auto or one of {}",
+                            name, did_you_mean(name, names), joined(names)));
   }
 }
 
@@ -42,7 +43,8 @@ AskedCollective asked_of(const CollectiveQuestion& question) {
   if (question.algorithm != "auto") find_algorithm(question.algorithm);
   if (is_algorithm(question.name)) {
     if (question.algorithm != "auto" && question.algorithm != question.name)
-      throw Error("two algorithms are named, " + question.name + " and " + question.algorithm);
+      throw Error(
+          fmt::format("two algorithms are named, {} and {}", question.name, question.algorithm));
     asked.algorithm = question.name;
     asked.operation = first_served(question.name);
   } else if (question.name != "auto") {

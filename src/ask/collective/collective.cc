@@ -4,6 +4,7 @@
 #include "foretrace/ask/collective.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -84,8 +85,8 @@ Judged judged_by(const CollectiveQuestion& question, const AskedCollective& aske
     judged.rows[key_of(row)].push_back(row.us);
   }
   if (judged.rows.empty())
-    throw Error(question.against + ": has no " + std::string(to_string(asked.operation)) +
-                (same ? " that the calibration did not see" : ""));
+    throw Error(fmt::format("{}: has no {}{}", question.against, to_string(asked.operation),
+                            same ? " that the calibration did not see" : ""));
   return judged;
 }
 
@@ -145,12 +146,13 @@ void add_errors(CollectiveReport& report) {
 
 void check(const CollectiveQuestion& question) {
   if (question.fidelity != "closed" && question.fidelity != "flow" && question.fidelity != "packet")
-    throw Error("--fidelity: must be closed, flow or packet, got '" + question.fidelity + "'");
+    throw Error(
+        fmt::format("--fidelity: must be closed, flow or packet, got '{}'", question.fidelity));
   if (!question.packets.empty() && question.fidelity != "packet")
     throw Error("--packets needs --fidelity packet");
   if (question.groups < 1 || (question.ranks > 0 && question.ranks % question.groups != 0))
-    throw Error("--groups: must divide the " + std::to_string(question.ranks) + " ranks, got " +
-                std::to_string(question.groups));
+    throw Error(
+        fmt::format("--groups: must divide the {} ranks, got {}", question.ranks, question.groups));
   if (question.ranks < 0 || question.servers < 0 || question.ranks_per_node < 0)
     throw Error("--ranks, --servers and --ranks-per-node must not be negative");
   if (!question.machine.empty() && (question.latency || question.bandwidth))
@@ -165,7 +167,8 @@ void save(const CollectiveQuestion& question, const std::optional<Calibration>& 
 }
 
 std::string source_of(const Cluster& cluster) {
-  return cluster.source.empty() ? cluster.name : cluster.name + " (" + cluster.source + ")";
+  return cluster.source.empty() ? cluster.name
+                                : fmt::format("{} ({})", cluster.name, cluster.source);
 }
 
 void say_packets(CollectiveReport& report, const CollectiveQuestion& question) {
@@ -174,9 +177,10 @@ void say_packets(CollectiveReport& report, const CollectiveQuestion& question) {
       "connections are open and begin with a full window; acknowledgements take latency, no "
       "bandwidth, and are not lost; packets wait in switches, and in hosts, which lose none");
   if (settings.transport == "bounded")
-    report.assumptions.push_back("the share of packets that matter least, " +
-                                 to_share(settings.unimportant) +
-                                 ", is assumed, because the magnitudes of gradients are not known");
+    report.assumptions.push_back(fmt::format(
+        "the share of packets that matter least, {}, is assumed, because the magnitudes of "
+        "gradients are not known",
+        to_share(settings.unimportant)));
   if (settings.loss > kMostTolerated || settings.pull_loss > kMostTolerated)
     report.assumptions.push_back(
         "models have tolerated 0.6 to 3.5 % of loss without more epochs "
@@ -191,9 +195,10 @@ void say_basis(CollectiveReport& report, const CollectiveQuestion& question,
       report.assumptions.push_back("calibrated " + line);
   }
   if (report.groups > 1 && report.fidelity == "closed")
-    report.assumptions.push_back("closed forms do not know how " + std::to_string(report.groups) +
-                                 " groups share links: times reach from one group alone to all one "
-                                 "after the other; --fidelity flow simulates the sharing");
+    report.assumptions.push_back(fmt::format(
+        "closed forms do not know how {} groups share links: times reach from one group alone "
+        "to all one after the other; --fidelity flow simulates the sharing",
+        report.groups));
   if (report.fidelity == "packet") say_packets(report, question);
   if (question.machine.empty()) return;
   const bool nccl = std::any_of(report.rows.begin(), report.rows.end(),
@@ -232,8 +237,8 @@ CollectiveReport price_collective(const CollectiveQuestion& question) {
       const MachinePricing pricing(question, ranks, per_node,
                                    calibration ? &*calibration : nullptr);
       if (pricing.places().ranks % report.groups != 0)
-        throw Error("--groups: must divide the " + std::to_string(pricing.places().ranks) +
-                    " ranks, got " + std::to_string(report.groups));
+        throw Error(fmt::format("--groups: must divide the {} ranks, got {}",
+                                pricing.places().ranks, report.groups));
       report.machine = source_of(pricing.cluster());
       for (const std::string& sentence : pricing.assumed()) {
         if (std::find(report.assumptions.begin(), report.assumptions.end(), sentence) ==

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "ask/collective/pricing.h"
 #include "foretrace/error.h"
@@ -12,8 +13,8 @@ Cluster placed(const CollectiveQuestion& question, std::int64_t ranks, std::int6
   Cluster cluster = find_cluster(question.machine, 1);
   const std::int64_t devices = std::max(1, cluster.facts.devices_per_host);
   if (per_node > devices)
-    throw Error("--ranks-per-node: " + question.machine + " has " + std::to_string(devices) +
-                " devices on a host, got " + std::to_string(per_node));
+    throw Error(fmt::format("--ranks-per-node: {} has {} devices on a host, got {}",
+                            question.machine, devices, per_node));
   const std::int64_t hosts = (ranks + per_node - 1) / per_node;
   cluster = find_cluster(question.machine, hosts * devices);
   std::vector<std::uint32_t> chosen;

@@ -1,6 +1,7 @@
 #include "ask/compare/causes.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <string>
 #include <tuple>
@@ -261,7 +262,7 @@ class DiffCauseFinder {
     const bool of_step = counts(to);
     wait.group = group({.kind = DiffKind::waits,
                         .structural = !same,
-                        .label = (same ? "delay of waits (" : "waits (") + std::string(why) + ")"});
+                        .label = fmt::format("{} ({})", same ? "delay of waits" : "waits", why)});
     wait.other_group = wait.group;
     add(wait.group,
         wait.lag_after.past_finish(from.duration_after) -

@@ -1,6 +1,7 @@
 #include "foretrace/ask/diff.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <memory>
 
@@ -325,7 +326,7 @@ Trust trust_of_both(const Trust& before, const Trust& after, double aligned) {
   Trust trust;
   const auto add_side = [&](const Trust& side, const char* name) {
     for (TrustReason reason : side.reasons) {
-      reason.text = std::string(name) + ": " + reason.text;
+      reason.text = fmt::format("{}: {}", name, reason.text);
       trust.reasons.push_back(std::move(reason));
     }
   };
@@ -414,7 +415,8 @@ DiffReport diff(const std::string& before_path, const std::string& after_path,
     }
   }
   if (report.ranks.empty())
-    throw Error("must have a rank in common: " + before_path + " and " + after_path + " have none");
+    throw Error(
+        fmt::format("must have a rank in common: {} and {} have none", before_path, after_path));
   note_both(before, after, report.notes);
   alone += after.ranks.size() - report.ranks.size();
   if (alone > 0)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <map>
 #include <string>
 
@@ -228,7 +229,7 @@ DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, const S
 void add_warnings_of(const Notes& notes, std::string_view side, Notes& to) {
   for (const Note& note : notes.all()) {
     if (note.severity == Severity::warning)
-      to.add(note.severity, std::string(side) + ": " + note.text, note.example, note.count);
+      to.add(note.severity, fmt::format("{}: {}", side, note.text), note.example, note.count);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "ask/compare/sides.h"
@@ -26,17 +27,16 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPredictionSchema = "foretrace.prediction/1";
 
 const Json& member_of(const Json& json, const char* key) {
-  if (!json.is_object() || !json.contains(key))
-    throw Error("there is no \"" + std::string(key) + "\"");
+  if (!json.is_object() || !json.contains(key)) throw Error(fmt::format("there is no \"{}\"", key));
   return json.at(key);
 }
 
 std::int64_t whole_in(const Json& json, const char* key) {
   const Json& value = member_of(json, key);
-  if (!value.is_number_integer()) throw Error(std::string(key) + ": must be a whole number");
+  if (!value.is_number_integer()) throw Error(fmt::format("{}: must be a whole number", key));
   constexpr double kMost = 1e18;  // The difference of two such numbers fits 64 bits.
   if (std::abs(value.get<double>()) > kMost)
-    throw Error(std::string(key) + ": must be at most 10^18, got " + value.dump());
+    throw Error(fmt::format("{}: must be at most 10^18, got {}", key, value.dump()));
   return value.get<std::int64_t>();
 }
 
@@ -44,13 +44,13 @@ Nanoseconds time_in(const Json& json, const char* key) { return Nanoseconds(whol
 
 std::string text_in(const Json& json, const char* key) {
   const Json& value = member_of(json, key);
-  if (!value.is_string()) throw Error(std::string(key) + ": must be a text");
+  if (!value.is_string()) throw Error(fmt::format("{}: must be a text", key));
   return value.get<std::string>();
 }
 
 bool flag_in(const Json& json, const char* key) {
   if (!json.contains(key)) return false;
-  if (!json.at(key).is_boolean()) throw Error(std::string(key) + ": must be true or false");
+  if (!json.at(key).is_boolean()) throw Error(fmt::format("{}: must be true or false", key));
   return json.at(key).get<bool>();
 }
 
@@ -83,9 +83,10 @@ struct WrittenPrediction {
 void check_schema(const Json& json) {
   const Json found = json.is_object() ? json.value("schema", Json()) : Json();
   if (found == kPredictionSchema) return;
-  std::string text = "must be the output of predict --format json, with the schema \"" +
-                     std::string(kPredictionSchema) + "\"";
-  if (found.is_string()) text += ", got \"" + found.get<std::string>().substr(0, 60) + "\"";
+  std::string text = fmt::format(
+      "must be the output of predict --format json, with the schema \"{}\"", kPredictionSchema);
+  if (found.is_string())
+    text += fmt::format(", got \"{}\"", found.get<std::string>().substr(0, 60));
   if (json.is_object() && json.contains("traceEvents"))
     text += ", but is a trace; give the prediction first";
   throw Error(text);
@@ -239,8 +240,8 @@ void explain_error(const WrittenPrediction& written, const std::string& predicti
     result.notes.add(
         Severity::warning,
         "the prediction differs when it is repeated; causes are those of the repetition",
-        to_text(result.predicted.step_time) + " as written, " + to_text(repeated.step_time) +
-            " now");
+        fmt::format("{} as written, {} now", to_text(result.predicted.step_time),
+                    to_text(repeated.step_time)));
   const Rank& rank = rank_measured_for(*repeated.rank, measured.job, measured.slowest.rank);
   result.residual =
       diff({repeated.graph, repeated.timeline, &*repeated.rank->trace}, side_of(rank));

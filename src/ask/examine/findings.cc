@@ -2,6 +2,7 @@
 // tool would record it. One function per finding, in the order in which they are shown.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <functional>
 #include <optional>
 #include <set>
@@ -140,8 +141,8 @@ Found uneven_steps(const Patient& patient) {
   const std::int64_t typical = median(steps);
   const std::int64_t longest = *std::max_element(steps.begin(), steps.end());
   if (typical == 0 || longest < typical + typical / 4) return {};
-  return remark("steps on the host vary: median " + to_text(Nanoseconds(typical)) + ", longest " +
-                    to_text(Nanoseconds(longest)),
+  return remark(fmt::format("steps on the host vary: median {}, longest {}",
+                            to_text(Nanoseconds(typical)), to_text(Nanoseconds(longest))),
                 "the interval of every prediction widens with it",
                 fix_for(patient, {"more steps: schedule(..., active=10)",
                                   "more steps: --steps over ten or more",
@@ -152,8 +153,9 @@ Found orphans(const Patient& patient) {
   const Census& census = patient.census;
   if (census.orphans == 0 || census.calls == 0) return {};
   return warning(
-      grouped(census.orphans) + " of " + grouped(device_records(census)) + " device records (" +
-          percent(census.orphans, device_records(census)) + ") without the call that launched them",
+      fmt::format("{} of {} device records ({}) without the call that launched them",
+                  grouped(census.orphans), grouped(device_records(census)),
+                  percent(census.orphans, device_records(census))),
       "only their stream explains when they start",
       fix_for(patient, {"let the profiler warm up, schedule(wait=1, warmup=2, active=6), "
                         "and call torch.cuda.synchronize() before the first active step",
@@ -168,8 +170,8 @@ Found lost_records(const Patient& patient) {
   if (census.lost == 0 || device_records(census) == 0) return {};
   const bool many = census.lost * 100 > census.launches;
   Finding finding = warning(
-      grouped(census.lost) + " of " + counted(census.launches, "launch") + " (" +
-          percent(census.lost, census.launches) + ") without a kernel",
+      fmt::format("{} of {} ({}) without a kernel", grouped(census.lost),
+                  counted(census.launches, "launch"), percent(census.lost, census.launches)),
       many ? "device records were dropped: device time is missing from every answer"
            : "their kernels ran after the recording ended, or were dropped",
       fix_for(patient, {"call torch.cuda.synchronize() before the last prof.step(); record fewer "
@@ -184,13 +186,14 @@ Found no_syncs(const Patient& patient) {
   const Census& census = patient.census;
   if (!patient.trace.syncs.empty() || census.calls == 0) return {};
   if (census.event_waits == 0 && census.used_streams < 2) return {};
-  return warning("no synchronization records, though " + counted(census.used_streams, "stream") +
-                     " and " + counted(census.event_waits, "wait") + " for events are there",
-                 "which stream waits for which is inferred from times",
-                 fix_for(patient, {"experimental_config=torch._C._profiler._ExperimentalConfig("
-                                   "enable_cuda_sync_events=True)",
-                                   "--record with sync in its list, or without --record",
-                                   "nsys profile --trace=cuda --cuda-event-trace=true"}));
+  return warning(
+      fmt::format("no synchronization records, though {} and {} for events are there",
+                  counted(census.used_streams, "stream"), counted(census.event_waits, "wait")),
+      "which stream waits for which is inferred from times",
+      fix_for(patient, {"experimental_config=torch._C._profiler._ExperimentalConfig("
+                        "enable_cuda_sync_events=True)",
+                        "--record with sync in its list, or without --record",
+                        "nsys profile --trace=cuda --cuda-event-trace=true"}));
 }
 
 Found no_shapes(const Patient& patient) {
@@ -245,8 +248,8 @@ Found skewed_clocks(const Patient& patient) {
   const Census& census = patient.census;
   if (census.early == 0) return {};
   return remark(
-      "starts before the call that launches: " + grouped(census.early) + ", by up to " +
-          to_text(Nanoseconds(census.earliest_ns)),
+      fmt::format("starts before the call that launches: {}, by up to {}", grouped(census.early),
+                  to_text(Nanoseconds(census.earliest_ns))),
       "the clocks of host and device disagree; launch delays are only known to that precision",
       "no setting of the profiler helps; a longer warm-up lets the driver align its clocks");
 }
@@ -254,8 +257,7 @@ Found skewed_clocks(const Patient& patient) {
 Found missing_ranks(const Patient& patient) {
   if (patient.trace.world_size < 2 || patient.has_all_ranks) return {};
   return remark(
-      "rank " + std::to_string(patient.trace.rank) + " of " +
-          std::to_string(patient.trace.world_size),
+      fmt::format("rank {} of {}", patient.trace.rank, patient.trace.world_size),
       "how long collectives wait for other ranks is only known from the traces of those ranks",
       "write a trace on every rank, put them into one folder, and give that folder");
 }
@@ -276,9 +278,9 @@ Found overhead(const Patient& patient) {
   const Census& census = patient.census;
   if (census.overhead_ns == 0) return {};
   Finding finding = remark(
-      "the profiler itself worked for " + to_text(Nanoseconds(census.overhead_ns)) + " in " +
-          counted(census.overheads, "stretch") + " (" +
-          percent(census.overhead_ns, census.window_ns) + " of the recording)",
+      fmt::format("the profiler itself worked for {} in {} ({} of the recording)",
+                  to_text(Nanoseconds(census.overhead_ns)), counted(census.overheads, "stretch"),
+                  percent(census.overhead_ns, census.window_ns)),
       "that time counts as host work of the steps it falls into",
       fix_for(patient,
               {"warm up for longer, schedule(wait=1, warmup=2, ...), and record less at once",
@@ -347,12 +349,12 @@ void add_lateness(const RankMeetings& met, Nanoseconds window, Diagnosis& diagno
   if (ratio(met.keeps_waiting, window) < kMuchWaiting) return;
   diagnosis.findings.push_back(
       {Severity::info,
-       "the other ranks wait " + to_text(met.keeps_waiting) + " for this one, which enters " +
-           std::to_string(met.times_last) + " of " + std::to_string(met.matched) +
-           " collectives last",
+       fmt::format("the other ranks wait {} for this one, which enters {} of {} collectives last",
+                   to_text(met.keeps_waiting), met.times_last, met.matched),
        "a collective cannot finish before its last rank arrives",
-       "see what the job would take without that: foretrace predict --with straggler:rank=" +
-           std::to_string(diagnosis.rank) + ",remove=true"});
+       fmt::format("see what the job would take without that: foretrace predict --with "
+                   "straggler:rank={},remove=true",
+                   diagnosis.rank)});
 }
 
 /// Adds the findings that only a comparison of ranks shows.

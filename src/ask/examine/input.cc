@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <optional>
 
 #include "ask/job/chosen_rank.h"
@@ -59,7 +60,7 @@ void find_workers(const Graph& graph, InputReport& report) {
   if (stalls.waiting.stall + stalls.waiting.hidden > 0ns || work < report.replayed / 50) return;
   const auto with = [&](std::int64_t count) {
     Graph edited = graph.clone();
-    read_transform_text("loader:workers=" + std::to_string(count))->apply(edited, {});
+    read_transform_text(fmt::format("loader:workers={}", count))->apply(edited, {});
     return replayed_step_time(edited);
   };
   const Nanoseconds enough = scaled(with(kMany), 1.02);

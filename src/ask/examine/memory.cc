@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 #include <optional>
 
 #include "ask/job/chosen_rank.h"
@@ -154,7 +155,7 @@ std::optional<ExaminedRank> examine_rank(const Job& job, const Rank& rank,
   if (const std::string why = unknown_memory(rank); !why.empty()) {
     if (job.ranks.size() == 1) throw TraceError(job.path + ": " + why);
     notes.add(Severity::warning, "ranks whose memory is not known",
-              "rank " + std::to_string(rank.number) + ": " + why);
+              fmt::format("rank {}: {}", rank.number, why));
     return {};
   }
   std::vector<AllocatorRun> runs =
@@ -196,7 +197,7 @@ ExaminedMemory examine_memory(const std::string& path, const MemoryQuestion& que
     ranks.push_back(rank->fullest);
     if (fullest.consider(i, need_of(rank->fullest))) shown.emplace(std::move(*rank));
   }
-  if (!shown) throw TraceError(path + ": " + std::string(kNoMemoryEvents));
+  if (!shown) throw TraceError(fmt::format("{}: {}", path, kNoMemoryEvents));
   MemoryReport report = describe(*shown, question, allocator.limit);
   report.trace = path;
   if (ranks.size() > 1) report.ranks = std::move(ranks);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
@@ -48,9 +49,9 @@ AllocatorSettings recorded_settings(const Trace& trace) {
   for (std::int64_t size = 1; size <= (1 << 15); size *= 2) {
     const std::int64_t parts = whole(*divisions, std::to_string(size).c_str());
     if (parts < 0 || (parts & (parts - 1)) != 0) continue;
-    list += (list.empty() ? "" : ",") + std::to_string(size) + ':' + std::to_string(parts);
+    list += fmt::format("{}{}:{}", list.empty() ? "" : ",", size, parts);
   }
-  if (!list.empty()) settings.roundup_power2_divisions = '[' + list + ']';
+  if (!list.empty()) settings.roundup_power2_divisions = fmt::format("[{}]", list);
   return settings;
 }
 

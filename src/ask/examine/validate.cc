@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <optional>
 
 #include "ask/job/job.h"
@@ -18,7 +19,7 @@ std::vector<ValidatedRank> validate_trace(const std::string& path, const std::st
   for (const Rank& rank : job.ranks) {
     const Inference& inference = rank.inference;
     const std::string name =
-        job.ranks.size() == 1 ? path : path + ", rank " + std::to_string(rank.number);
+        job.ranks.size() == 1 ? path : fmt::format("{}, rank {}", path, rank.number);
     within(job.place(rank), [&] {
       rows.push_back(
           {name,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -158,9 +159,9 @@ void answer_one(const GenerateQuestion& question, StepCalibration& calibration,
   asked.platform = find_platform(question.machine);
   const CalibratedPrice priced = calibration.price(asked);
   if (runs_out(priced.memory, asked.platform))
-    throw Error("memory: must fit a device of " + to_text(asked.platform.device.memory) +
-                ", needs " + to_text(priced.memory.reserved) + ", most of it " +
-                largest_parts(priced.memory));
+    throw Error(fmt::format("memory: must fit a device of {}, needs {}, most of it {}",
+                            to_text(asked.platform.device.memory), to_text(priced.memory.reserved),
+                            largest_parts(priced.memory)));
   report.step = answer_of(asked, priced);
 }
 

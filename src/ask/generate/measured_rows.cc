@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <fstream>
 #include <map>
 
@@ -90,7 +91,7 @@ class Reader {
       layout.embedding_is_layer = true;
     read.step.release = release_of(row.text("variant"));
     read.step.name = name_of(text, layout);
-    read.group = text + " on " + row.text("gpu") + " x " + std::to_string(layout.devices());
+    read.group = fmt::format("{} on {} x {}", text, row.text("gpu"), layout.devices());
     read.out_of_memory = row.lower("time").find(kOutOfMemory) != std::string::npos;
     if (!read.out_of_memory) {
       const auto time = row.number("time");
@@ -107,11 +108,11 @@ class Reader {
  private:
   static std::string name_of(const std::string& text, const Layout& layout) {
     const auto one = [](const char* name, std::int64_t value) {
-      return value > 1 ? std::string(" ") + name + std::to_string(value) : std::string();
+      return value > 1 ? fmt::format(" {}{}", name, value) : std::string();
     };
     return text + one("tp", layout.tensor) + one("pp", layout.pipeline) + one("dp", layout.data) +
            one("cp", layout.context) + one("ep", layout.expert) + one("vp", layout.virtual_stages) +
-           " mb" + std::to_string(layout.micro_batch) + " gb" + std::to_string(layout.global_batch);
+           fmt::format(" mb{} gb{}", layout.micro_batch, layout.global_batch);
   }
 
   Platform platform_of(const TableRow& row) {
@@ -119,8 +120,8 @@ class Reader {
     const std::string recorded(host == nullptr ? "" : host->machine);
     const std::string machine = defaults_.machine.empty() ? recorded : defaults_.machine;
     if (machine.empty())
-      throw Error("gpu: must be a known one, or --machine must be given, got '" + row.text("gpu") +
-                  "'");
+      throw Error(fmt::format("gpu: must be a known one, or --machine must be given, got '{}'",
+                              row.text("gpu")));
     if (!platforms_.contains(machine)) platforms_.emplace(machine, find_platform(machine));
     Platform platform = platforms_.at(machine);
     const auto gpus = row.number("gpus"), nodes = row.number("nodes");
@@ -166,10 +167,9 @@ std::vector<MeasuredRow> read_measured_rows(const std::string& path, const RowDe
           notes.add(Severity::info,
                     "rows do not say what they recompute; memory is predicted as if nothing were "
                     "recomputed",
-                    "row " + std::to_string(number));
+                    fmt::format("row {}", number));
       } catch (const Error& error) {
-        notes.add(Severity::warning, kLeftOut,
-                  "row " + std::to_string(number) + ": " + error.what());
+        notes.add(Severity::warning, kLeftOut, fmt::format("row {}: {}", number, error.what()));
       }
     }
     if (rows.empty()) throw Error("has no row that can be priced");

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "ask/generate/table_row.h"
 #include "foretrace/error.h"
@@ -89,8 +90,7 @@ void read_layout(const TableRow& row, Layout& layout) {
   row.read("accumulation", accumulation);
   share_devices(row, gpus, accumulation, layout);
   if (gpus > 0 && row.has("dp") && row.has("pp") && layout.devices() != gpus)
-    throw Error("gpus: must be tp x pp x dp x cp, " + std::to_string(layout.devices()) + ", got " +
-                std::to_string(gpus));
+    throw Error(fmt::format("gpus: must be tp x pp x dp x cp, {}, got {}", layout.devices(), gpus));
   layout.global_batch = layout.data * layout.micro_batch * std::max<std::int64_t>(1, accumulation);
   row.read("global_batch", layout.global_batch);
   if (!row.has("global_batch") && !row.has("accumulation"))

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "ask/generate/table_row.h"
@@ -16,8 +17,8 @@ std::string inferred_shape(double parameters, const Layout& layout) {
   const auto stages = static_cast<double>(layout.pipeline);
   const double layers =
       std::max(1., std::round(parameters / (12 * hidden * hidden) / stages)) * stages;
-  return "transformer:layers=" + to_text(layers) + ",hidden=" + to_text(hidden) +
-         ",heads=" + to_text(hidden / kAspect);
+  return fmt::format("transformer:layers={},hidden={},heads={}", to_text(layers), to_text(hidden),
+                     to_text(hidden / kAspect));
 }
 
 /// Number of heads if it is not stated: heads are about 128 wide, a multiple of 8, and divide
@@ -86,12 +87,12 @@ std::string workload_text(const TableRow& row, const std::string& usual, const L
   else if (model.starts_with("Llama-3.1-8B"))
     text = "llama3-8b";
   else
-    throw Error("model: must be a known one, or the row must have layers and hidden, got '" +
-                model + "'");
+    throw Error(fmt::format(
+        "model: must be a known one, or the row must have layers and hidden, got '{}'", model));
   std::string settings;
   const auto add = [&](std::string_view column, std::string_view setting) {
     if (const auto value = row.number(column))
-      settings += (settings.empty() ? "" : ",") + std::string(setting) + "=" + to_text(*value);
+      settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", setting, to_text(*value));
   };
   if (text.find(':') == std::string::npos || has_shape) {
     add("layers", "layers");

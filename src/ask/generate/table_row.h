@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <fmt/core.h>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,10 +41,10 @@ class TableRow {
     double read = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), read);
     if (error != std::errc())
-      throw Error(std::string(name) + ": must be a number, got '" + value + "'");
+      throw Error(fmt::format("{}: must be a number, got '{}'", name, value));
     const std::string_view rest(end, static_cast<std::size_t>(value.data() + value.size() - end));
     if (rest == "B") return read * kGiga;
-    if (!rest.empty()) throw Error(std::string(name) + ": must be a number, got '" + value + "'");
+    if (!rest.empty()) throw Error(fmt::format("{}: must be a number, got '{}'", name, value));
     return read;
   }
   void read(std::string_view name, std::int64_t& value) const {

@@ -1,4 +1,5 @@
 #include <charconv>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/fields/assignments.h"
@@ -52,7 +53,7 @@ Assignment take_assignment(std::string_view& rest) {
   const std::size_t equals = rest.find('=');
   const std::size_t comma = rest.find(',');
   if (equals == kNowhere || comma < equals || equals == 0) {
-    throw Error("must be setting=value, got \"" + std::string(rest.substr(0, comma)) + "\"");
+    throw Error(fmt::format("must be setting=value, got \"{}\"", rest.substr(0, comma)));
   }
   Assignment found{rest.substr(0, equals), {}};
   rest.remove_prefix(equals + 1);
@@ -152,7 +153,7 @@ class Assigner final : public Fields {
  private:
   void assign_inner(const Setting& setting, Json& place) {
     auto* const* nested = std::get_if<Described*>(&setting.value);
-    if (!nested) throw Error("has no settings of its own, got \"" + std::string(inner_) + "\"");
+    if (!nested) throw Error(fmt::format("has no settings of its own, got \"{}\"", inner_));
     if (place.is_null()) place = Json::object();
     Assigner(inner_, value_, place).assign(**nested);
   }

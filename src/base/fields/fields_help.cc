@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 #include <ostream>
 
 #include "base/fields/setting_json.h"
@@ -22,11 +23,11 @@ std::string shown(Value& value) {
 }
 
 std::string limits(const Setting& setting) {
-  if (setting.options) return " (one of " + joined(*setting.options) + ")";
+  if (setting.options) return fmt::format(" (one of {})", joined(*setting.options));
   const std::string least = to_text(setting.least), most = to_text(setting.most);
-  if (!least.empty() && !most.empty()) return " (" + least + " to " + most + ")";
-  if (!least.empty()) return " (at least " + least + ")";
-  if (!most.empty()) return " (at most " + most + ")";
+  if (!least.empty() && !most.empty()) return fmt::format(" ({} to {})", least, most);
+  if (!least.empty()) return fmt::format(" (at least {})", least);
+  if (!most.empty()) return fmt::format(" (at most {})", most);
   return {};
 }
 

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/fields/settings.h"
@@ -45,15 +46,15 @@ void read(const Json& json, std::vector<std::string>& value) {
   if (!json.is_array()) throw Error("must be a list of texts");
   std::vector<std::string> texts(json.size());
   for (std::size_t i = 0; i < json.size(); ++i) {
-    within("[" + std::to_string(i) + "]", [&] { read(json[i], texts[i]); });
+    within(fmt::format("[{}]", i), [&] { read(json[i], texts[i]); });
   }
   value = std::move(texts);
 }
 
 const std::string& quantity_text(const Json& json, std::string_view example) {
   if (json.is_string()) return json.get_ref<const std::string&>();
-  throw Error("must be a text with its unit, such as \"" + std::string(example) + "\", got " +
-              (json.is_number() ? json.dump() : "a value of another kind"));
+  throw Error(fmt::format("must be a text with its unit, such as \"{}\", got {}", example,
+                          json.is_number() ? json.dump() : "a value of another kind"));
 }
 
 void read(const Json& json, Nanoseconds& value) { value = parse_time(quantity_text(json, "5us")); }
@@ -108,8 +109,8 @@ void check_limits(const Setting& setting, const std::string& value) {
   for (const std::string_view option : *setting.options) {
     if (option == value) return;
   }
-  throw Error("must be one of " + joined(*setting.options) + ", got \"" + value + "\"" +
-              did_you_mean(value, *setting.options));
+  throw Error(fmt::format("must be one of {}, got \"{}\"{}", joined(*setting.options), value,
+                          did_you_mean(value, *setting.options)));
 }
 
 /// Every value is checked before it is written, so a setting never has an invalid value.

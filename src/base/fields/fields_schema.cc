@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "base/fields/setting_json.h"
 
 namespace foretrace {
@@ -42,7 +44,7 @@ void add_limit(const SettingLimit& limit, const char* keyword, const char* words
   } else if (const auto* number = std::get_if<double>(&limit)) {
     schema[keyword] = *number;
   } else if (!std::holds_alternative<std::monostate>(limit)) {
-    description += " (" + std::string(words) + " " + to_text(limit) + ")";
+    description += fmt::format(" ({} {})", words, to_text(limit));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "base/fields/settings.h"
 
+#include <fmt/core.h>
+
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -94,9 +96,9 @@ SettingNames setting_names(Described& object) {
 }
 
 std::string no_such_setting(std::string_view name, const SettingNames& known) {
-  const std::string text = "there is no setting \"" + std::string(name) + "\"; ";
-  if (known.empty()) return text + "there are no settings";
-  return text + "the settings are " + joined(known) + did_you_mean(name, known);
+  if (known.empty()) return fmt::format("there is no setting \"{}\"; there are no settings", name);
+  return fmt::format("there is no setting \"{}\"; the settings are {}{}", name, joined(known),
+                     did_you_mean(name, known));
 }
 
 std::string to_text(const SettingLimit& limit) {

@@ -1,6 +1,7 @@
 #include "base/files/csv_rows.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/shown.h"
 #include "base/wording.h"
@@ -30,8 +31,8 @@ std::vector<std::string> csv_cells(std::string_view line) {
 std::size_t column_of(std::span<const std::string> heading, const std::string& name) {
   const auto found = std::ranges::find(heading, name);
   if (found == heading.end())
-    throw Error("there is no column '" + name + "'" + did_you_mean(name, heading) +
-                "; the columns are " + joined(heading));
+    throw Error(fmt::format("there is no column '{}'{}; the columns are {}", name,
+                            did_you_mean(name, heading), joined(heading)));
   return static_cast<std::size_t>(found - heading.begin());
 }
 

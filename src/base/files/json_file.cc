@@ -1,5 +1,6 @@
 #include "base/files/json_file.h"
 
+#include <fmt/core.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -25,7 +26,7 @@ std::string place_of(std::string_view text, std::size_t offset) {
     else if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U)
       ++column;
   }
-  return "line " + std::to_string(line) + ", column " + std::to_string(column);
+  return fmt::format("line {}, column {}", line, column);
 }
 
 /// The library's message without its own numbering: "unexpected end of input; expected ']'".
@@ -53,15 +54,15 @@ Json parse_json_text(std::string_view text) {
     }
     if (event == Json::parse_event_t::key &&
         !keys[level].insert(parsed.get<std::string>()).second) {
-      throw Error("\"" + parsed.get<std::string>() + "\" is given twice in one object");
+      throw Error(fmt::format("\"{}\" is given twice in one object", parsed.get<std::string>()));
     }
     return true;
   };
   try {
     return Json::parse(text.begin(), text.end(), watch);
   } catch (const Json::parse_error& error) {
-    throw Error(place_of(text, error.byte > 0 ? error.byte - 1 : 0) + ": must be JSON, got " +
-                reason_of(error));
+    throw Error(fmt::format("{}: must be JSON, got {}",
+                            place_of(text, error.byte > 0 ? error.byte - 1 : 0), reason_of(error)));
   } catch (const Json::out_of_range&) {
     throw Error("must have numbers that fit 64 bits");
   }

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <fmt/core.h>
 #include <ostream>
 #include <streambuf>
 #include <system_error>
@@ -26,12 +27,12 @@ constexpr std::size_t kBlock = std::size_t{1} << 16;
 constexpr ::mode_t kRights = 0777;
 
 [[noreturn]] void cannot_write(const std::string& path, const std::string& why) {
-  throw Error("cannot write '" + path + "': " + why);
+  throw Error(fmt::format("cannot write '{}': {}", path, why));
 }
 
 /// Returns 1 for a path such as /proc/123/fd/1 of this process; -1 for other paths.
 int own_descriptor(const fs::path& path) {
-  if (path.parent_path() != "/proc/" + std::to_string(::getpid()) + "/fd") return -1;
+  if (path.parent_path() != fmt::format("/proc/{}/fd", ::getpid())) return -1;
   const std::string name = path.filename().string();
   int number = -1;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);

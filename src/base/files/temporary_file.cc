@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fmt/core.h>
 #include <random>
 #include <system_error>
 
@@ -71,7 +72,7 @@ extern "C" void do_nothing(int) {}
 
 TemporaryFile::TemporaryFile(const std::string& folder, const std::string& name, ::mode_t rights) {
   const std::string begin =
-      (folder.empty() ? "." : folder) + "/." + name.substr(0, kLongestName) + ".";
+      fmt::format("{}/.{}.", folder.empty() ? "." : folder, name.substr(0, kLongestName));
   for (int i = 0; i < kMostTries; ++i) {
     path_ = begin + random_letters();
     // Claims the slot first, so that a signal never misses an existing file.

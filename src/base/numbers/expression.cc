@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -31,9 +32,8 @@ Expression::Expression(const std::string& text, const std::vector<std::string>& 
     impl_->parser.SetExpr(text);
     impl_->parser.Eval();  // Parses the text; the values are still 0.
   } catch (const mu::Parser::exception_type& error) {
-    throw Error("\"" + text + "\": must be a formula of " +
-                (names.empty() ? "numbers" : joined(names)) + ", but cannot be read at \"" +
-                error.GetToken() + "\"");
+    throw Error(fmt::format("\"{}\": must be a formula of {}, but cannot be read at \"{}\"", text,
+                            names.empty() ? "numbers" : joined(names), error.GetToken()));
   }
 }
 
@@ -53,7 +53,7 @@ namespace foretrace {
 struct Expression::Impl {};
 
 Expression::Expression(const std::string& text, const std::vector<std::string>&) {
-  throw Error("\"" + text + "\": formulas need a build with muParser");
+  throw Error(fmt::format("\"{}\": formulas need a build with muParser", text));
 }
 double Expression::at(std::span<const double>) { return 0; }
 

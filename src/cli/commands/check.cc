@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fmt/core.h>
 #include <iostream>
 #include <optional>
 #include <sstream>
@@ -123,11 +124,8 @@ struct CheckCommand {
 
   static std::string metrics_help() {
     std::string text = "Metrics:";
-    for (const FigureEntry& entry : figure_entries()) {
-      const std::string name(entry.name);
-      text += "\n  " + name + std::string(std::max<std::size_t>(1, 24 - name.size()), ' ') +
-              std::string(entry.says);
-    }
+    for (const FigureEntry& entry : figure_entries())
+      text += fmt::format("\n  {:<23} {}", entry.name, entry.says);
     return text;
   }
 
@@ -184,12 +182,12 @@ struct CheckCommand {
     chosen.structure_only = structure_only;
     chosen.adds_runs = adds;
     if (!undecided.empty() && undecided != "pass" && undecided != "fail")
-      throw Error("--undecided: must be pass or fail, got '" + undecided + "'");
+      throw Error(fmt::format("--undecided: must be pass or fail, got '{}'", undecided));
     if (!undecided.empty())
       chosen.undecided = undecided == "pass" ? Standing::passed : Standing::failed;
     std::error_code none;
     if (!source_root.empty() && !fs::is_directory(source_root, none))
-      throw Error("--source-root: must be a folder, got '" + source_root + "'");
+      throw Error(fmt::format("--source-root: must be a folder, got '{}'", source_root));
     chosen.source_root = source_root.empty() ? source_root_here() : source_root;
     chosen.reading = reading.options();
     return chosen;
@@ -199,8 +197,9 @@ struct CheckCommand {
     format.check();
     if (adds && !bless_it) throw Error("--add: needs --bless");
     if (!more_traces.empty() && !bless_it)
-      throw Error("several recordings are only allowed with --bless, got '" + more_traces.front() +
-                  "' after '" + trace + "'");
+      throw Error(
+          fmt::format("several recordings are only allowed with --bless, got '{}' after '{}'",
+                      more_traces.front(), trace));
     if (bless_it) session.files.add_outputs({{"--baseline", baseline}});
     if (const std::string path = step_summary(); !path.empty() && path != summary)
       session.files.add_outputs({{"GITHUB_STEP_SUMMARY", path}});
@@ -211,8 +210,10 @@ struct CheckCommand {
     const bool exists = fs::exists(baseline, none);
     if (bless_it) return make_baseline(session, asked, chosen, exists);
     if (!exists)
-      throw Error("there is no baseline '" + baseline + "' yet; create it with --bless: " +
-                  "foretrace check " + trace + " --baseline " + baseline + " --bless");
+      throw Error(
+          fmt::format("there is no baseline '{}' yet; create it with --bless: foretrace check {} "
+                      "--baseline {} --bless",
+                      baseline, trace, baseline));
     const CheckBaseline stored = read_baseline(baseline);
     const CheckReport report = [&] {
       const Progress progress("checking " + trace, quiet);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fmt/core.h>
 #include <iostream>
 #include <set>
 
@@ -32,8 +33,8 @@ class SpoolFolder {
     std::string name =
         (beside / (fs::path(output).filename().string() + ".spools-XXXXXX")).string();
     if (mkdtemp(name.data()) == nullptr)
-      throw Error("collect: cannot create a folder for the recording in '" + beside.string() +
-                  "': " + std::strerror(errno));
+      throw Error(fmt::format("collect: cannot create a folder for the recording in '{}': {}",
+                              beside.string(), std::strerror(errno)));
     path_ = name;
   }
   SpoolFolder(const SpoolFolder&) = delete;
@@ -167,11 +168,13 @@ struct CollectCommand {
     if (is_folder()) return check_folder(output);
     const ExporterEntry* exporter = exporter_for(output);
     if (exporter == nullptr && !fs::path(output).extension().empty())
-      throw Error("collect: --output must end in one of " + all_endings() +
-                  ", or have no ending (.ftrace), or end in / (a folder), got '" + output + "'");
+      throw Error(
+          fmt::format("collect: --output must end in one of {}, or have no ending (.ftrace), or "
+                      "end in / (a folder), got '{}'",
+                      all_endings(), output));
     if (exporter == nullptr) output += ".ftrace";
     if (fs::exists(output, ignored) && access(output.c_str(), W_OK) != 0)
-      throw Error("collect: '" + output + "' cannot be written: " + std::strerror(errno));
+      throw Error(fmt::format("collect: '{}' cannot be written: {}", output, std::strerror(errno)));
     const auto& kinds = chosen.record;
     if (exporter != nullptr && exporter->name == "memory_viz" &&
         std::find(kinds.begin(), kinds.end(), "memory") == kinds.end())
@@ -182,7 +185,7 @@ struct CollectCommand {
     std::error_code ignored;
     const std::string name = folder.substr(0, folder.find_last_not_of('/') + 1);
     if (!name.empty() && fs::exists(name, ignored) && !fs::is_directory(name, ignored))
-      throw Error("collect: '" + folder + "' must be a folder, but '" + name + "' is a file");
+      throw Error(fmt::format("collect: '{}' must be a folder, but '{}' is a file", folder, name));
   }
 
   bool is_folder() const { return output.ends_with('/'); }
@@ -287,7 +290,7 @@ struct CollectCommand {
     }
     if (others.empty()) return;
     std::cerr << "foretrace: " << folder.string() << " also contains " << *others.begin()
-              << (others.size() == 1 ? "" : " and " + std::to_string(others.size() - 1) + " more")
+              << (others.size() == 1 ? "" : fmt::format(" and {} more", others.size() - 1))
               << ", which this recording did not write: delete old files, or they are read as "
                  "further ranks\n";
   }
@@ -298,7 +301,7 @@ struct CollectCommand {
     const auto same = std::count_if(all.begin(), all.end(),
                                     [&](const Recorded& one) { return one.trace.rank == rank; });
     const std::string process = same == 1 ? "" : "." + fs::path(all[i].spool).stem().string();
-    return "rank" + std::to_string(rank) + process + ending();
+    return fmt::format("rank{}{}{}", rank, process, ending());
   }
 
   std::string ending() const {

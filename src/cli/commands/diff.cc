@@ -1,5 +1,7 @@
 #include "foretrace/ask/diff.h"
 
+#include <fmt/core.h>
+
 #include "cli/options/options.h"
 #include "cli/options/progress.h"
 #include "foretrace/report.h"
@@ -27,7 +29,7 @@ struct DiffCommand {
   void run(Session& session) const {
     format.check();
     const DiffReport report = [&] {
-      const Progress progress("comparing " + before + " with " + after, quiet);
+      const Progress progress(fmt::format("comparing {} with {}", before, after), quiet);
       return diff(before, after, reading.options());
     }();
     output.write(session, [&](std::ostream& out) {

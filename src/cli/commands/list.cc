@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/wording.h"
@@ -35,9 +36,10 @@ Rows device_rows() {
     const bool tensor_cores = device.bf16.flops_per_second > 0;
     const Throughput half = tensor_cores ? device.bf16 : device.fp16;
     const std::string what = tensor_cores ? " bf16, " : " fp16, ";
-    rows.emplace_back(name, (half.flops_per_second > 0 ? to_text(half) + what : "") +
-                                to_text(device.fp32) + " fp32, " +
-                                to_text(device.memory_bandwidth) + ", " + to_text(device.memory));
+    rows.emplace_back(name, fmt::format("{}{} fp32, {}, {}",
+                                        half.flops_per_second > 0 ? to_text(half) + what : "",
+                                        to_text(device.fp32), to_text(device.memory_bandwidth),
+                                        to_text(device.memory)));
   }
   return rows;
 }
@@ -93,8 +95,8 @@ void list(const std::string& what, Session& session) {
     print(list, session.out);
   }
   if (what.empty()) return;
-  throw Error("list: must be one of " + joined(names) + ", got '" + what + "'" +
-              did_you_mean(what, names));
+  throw Error(fmt::format("list: must be one of {}, got '{}'{}", joined(names), what,
+                          did_you_mean(what, names)));
 }
 
 struct ListCommand {
@@ -124,8 +126,8 @@ struct ListCommand {
           "list: --format and --ranks need a machine, as in `foretrace list machines dgx-h100`");
     if (machine.empty()) return list(what, session);
     if (what != "machines")
-      throw Error("list: only machines can be shown one by one, got '" + what + " " + machine +
-                  "'");
+      throw Error(
+          fmt::format("list: only machines can be shown one by one, got '{} {}'", what, machine));
     if (json) return print_json(cluster_json(machine, ranks), session.out);
     write_machine(Network(find_cluster(machine, ranks)), session.out);
   }

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "cli/commands/memory_replay.h"
 #include "cli/options/allocator_option.h"
 #include "cli/options/options.h"
@@ -12,7 +14,7 @@ namespace {
 Bandwidth positive_bandwidth(std::string_view text) {
   const Bandwidth bandwidth = parse_bandwidth(text);
   if (bandwidth.bytes_per_second <= 0)
-    throw Error("must be more than 0, got '" + std::string(text) + "'");
+    throw Error(fmt::format("must be more than 0, got '{}'", text));
   return bandwidth;
 }
 

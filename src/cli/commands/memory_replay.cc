@@ -1,5 +1,6 @@
 #include "cli/commands/memory_replay.h"
 
+#include <fmt/core.h>
 #include <fstream>
 #include <iostream>
 
@@ -46,7 +47,7 @@ struct MemoryReplayCommand {
     if (file == "-")
       return within("standard input", [] { return read_allocator_program(std::cin); });
     std::ifstream in(file, std::ios::binary);
-    if (!in) throw Error("cannot open '" + file + "'");
+    if (!in) throw Error(fmt::format("cannot open '{}'", file));
     return within(file, [&] { return read_allocator_program(in); });
   }
 };

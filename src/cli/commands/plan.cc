@@ -1,5 +1,6 @@
 #include "foretrace/ask/plan.h"
 
+#include <fmt/core.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -153,8 +154,8 @@ struct PlanCommand {
     std::optional<PlanReport> report = plan_keeping(question, keeping, events, stop_asked());
     progress.reset();
     const auto of_all = [&] {
-      return grouped(static_cast<std::int64_t>(known)) + " of " +
-             grouped(static_cast<std::int64_t>(all)) + " blocks of layouts";
+      return fmt::format("{} of {} blocks of layouts", grouped(static_cast<std::int64_t>(known)),
+                         grouped(static_cast<std::int64_t>(all)));
     };
     if (stop_asked()) {
       std::cerr << "foretrace: stopped after " << of_all()

@@ -1,6 +1,7 @@
 #include "cli/commands/plan_system.h"
 
 #include <charconv>
+#include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -46,7 +47,7 @@ struct PlanSystemCommand {
       const char* const begin = sign == std::string::npos ? end : text.data() + sign + 1;
       const auto [rest, error] = std::from_chars(begin, end, value);
       if (error != std::errc() || rest != end)
-        throw Error("--set: must be NAME=NUMBER, got \"" + text + "\"");
+        throw Error(fmt::format("--set: must be NAME=NUMBER, got \"{}\"", text));
       numbers[text.substr(0, sign)] = value;
     }
   }

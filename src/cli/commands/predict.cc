@@ -1,6 +1,7 @@
 #include "foretrace/ask/predict.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <iostream>
 
 #include "base/shown.h"
@@ -144,8 +145,8 @@ struct PredictCommand {
   void run_curve(Session& session, const Scenario& asked) {
     const std::size_t equals = vary_text.find('=');
     if (equals == std::string::npos)
-      throw Error("--vary: must be SETTING=VALUES such as loader.workers=0..16, got \"" +
-                  vary_text + "\"");
+      throw Error(fmt::format(
+          "--vary: must be SETTING=VALUES such as loader.workers=0..16, got \"{}\"", vary_text));
     if (!perfetto.path.empty() || !html.path.empty() || explain || strict)
       throw Error(
           "--vary: makes many predictions; --perfetto, --html, --explain and --strict work with a "
@@ -176,7 +177,7 @@ struct PredictCommand {
     const auto& all = reports();
     const auto found = std::find_if(all.begin(), all.end(),
                                     [&](const ReportEntry& entry) { return entry.name == name; });
-    if (found == all.end()) throw Error("reports: there is no report '" + name + "'");
+    if (found == all.end()) throw Error(fmt::format("reports: there is no report '{}'", name));
     found->write(prediction, out);
   }
 

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -15,8 +16,8 @@ void show_schema(const std::string& what, Session& session) {
   if (what == "scenario") return print_json(scenario_schema(), session.out);
   if (what == "prediction") return print_json(prediction_schema(), session.out);
   if (what == "machine") return print_json(cluster_schema(), session.out);
-  throw Error("schema: must be machine, prediction or scenario, got '" + what + "'" +
-              did_you_mean(what, names));
+  throw Error(fmt::format("schema: must be machine, prediction or scenario, got '{}'{}", what,
+                          did_you_mean(what, names)));
 }
 
 }  // namespace

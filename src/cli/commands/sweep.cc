@@ -1,6 +1,7 @@
 #include "foretrace/ask/sweep.h"
 
 #include <chrono>
+#include <fmt/core.h>
 #include <iostream>
 #include <optional>
 
@@ -70,7 +71,7 @@ struct SweepCommand {
     options.memory = !no_memory;
     options.reading = reading.options();
     const Sweep sweep = [&] {
-      const Progress progress("reading what " + scenario + " asks about", quiet);
+      const Progress progress(fmt::format("reading what {} asks about", scenario), quiet);
       return Sweep(scenario, options);
     }();
     const SweepReport report =
@@ -90,8 +91,8 @@ struct SweepCommand {
     for (const std::string_view name : summary.names) {
       if (name == summary.chosen) return;
     }
-    throw Error("must be one of text, json, markdown, got '" + summary.chosen + "'" +
-                did_you_mean(summary.chosen, summary.names));
+    throw Error(fmt::format("must be one of text, json, markdown, got '{}'{}", summary.chosen,
+                            did_you_mean(summary.chosen, summary.names)));
   }
 
   bool prints_answers() const { return output.path.empty() && !form_name.empty(); }
@@ -182,8 +183,8 @@ struct SweepMergeCommand {
     const SweepForm form = sweep_form("", output);
     for (const std::string& file : files) {
       if (sweep_form("", file) != form)
-        throw Error("sweep merge: '" + file + "' and '" + output +
-                    "' must both end in .csv, or both not");
+        throw Error(fmt::format("sweep merge: '{}' and '{}' must both end in .csv, or both not",
+                                file, output));
     }
     if (form == SweepForm::csv) session.files.add_outputs({{"--output", header_file_of(output)}});
     merge_shards(files, output, form);

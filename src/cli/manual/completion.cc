@@ -3,6 +3,7 @@
 // are possible: "text|json" are words, "FILE" and "TRACE" are paths, "STEP" is a transform.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <memory>
 #include <sstream>
 
@@ -38,7 +39,7 @@ struct Choice {
 Choice choice_named(const std::string& type) {
   if (type == "STEP") return {.words = all_transforms()};
   if (type == "TOPIC")
-    return {.words = all_commands() + " transform allocator " + all_transforms()};
+    return {.words = fmt::format("{} transform allocator {}", all_commands(), all_transforms())};
   Choice choice;
   std::istringstream parts(type);
   for (std::string part; std::getline(parts, part, '|');) {
@@ -129,7 +130,7 @@ std::string fish_quoted(const std::string& text) {
 
 void write_fish_command(const CLI::App& command, std::ostream& out) {
   const std::string begin =
-      "complete -c foretrace -n '__fish_seen_subcommand_from " + command.get_name() + "'";
+      fmt::format("complete -c foretrace -n '__fish_seen_subcommand_from {}'", command.get_name());
   const Choice arguments = positional_choice(command);
   out << begin << (arguments.paths ? " -F" : " -f");
   if (!arguments.words.empty()) out << " -a " << fish_quoted(arguments.words);
@@ -160,7 +161,7 @@ void complete(const std::string& shell, Session& session) {
   if (shell == "bash") return write_bash(session.app, session.out);
   if (shell == "zsh") return write_zsh(session.app, session.out);
   if (shell == "fish") return write_fish(session.app, session.out);
-  throw Error("completion: must be bash, fish or zsh, got '" + shell + "'");
+  throw Error(fmt::format("completion: must be bash, fish or zsh, got '{}'", shell));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "cli/manual/manual.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <sstream>
 
 #include "foretrace/error.h"
@@ -52,12 +53,12 @@ void write_exit_status(std::ostream& out) {
 std::string option_heading(const CLI::Option& option) {
   std::string heading;
   for (const std::string& name : option.get_snames())
-    heading += (heading.empty() ? "" : ", ") + ("\\fB\\-" + roff(name)) + "\\fR";
+    heading += fmt::format("{}\\fB\\-{}\\fR", heading.empty() ? "" : ", ", roff(name));
   for (const std::string& name : option.get_lnames())
-    heading += (heading.empty() ? "" : ", ") + ("\\fB\\-\\-" + roff(name)) + "\\fR";
-  if (heading.empty()) heading = "\\fI" + roff(option.get_name(true)) + "\\fR";
+    heading += fmt::format("{}\\fB\\-\\-{}\\fR", heading.empty() ? "" : ", ", roff(name));
+  if (heading.empty()) heading = fmt::format("\\fI{}\\fR", roff(option.get_name(true)));
   const bool has_value = option.get_items_expected_max() != 0 && !option.get_positional();
-  return heading + (has_value ? " \\fI" + roff(option.get_type_name()) + "\\fR" : "");
+  return has_value ? fmt::format("{} \\fI{}\\fR", heading, roff(option.get_type_name())) : heading;
 }
 
 void write_options(const CLI::App& command, std::ostream& out) {
@@ -83,7 +84,7 @@ void write_command_page(const CLI::App& command, std::ostream& out) {
   write_synopsis("foretrace " + command.get_name(), command, out);
   write_options(command, out);
   for (const CLI::App* inner : command.get_subcommands({})) {
-    const std::string path = "foretrace " + command.get_name() + " " + inner->get_name();
+    const std::string path = fmt::format("foretrace {} {}", command.get_name(), inner->get_name());
     out << ".SH " << roff(path) << '\n' << roff(inner->get_description()) << '\n';
     write_synopsis(path, *inner, out);
     write_options(*inner, out);
@@ -130,7 +131,7 @@ void write_manual(const CLI::App& app, const std::string& name, std::ostream& ou
   if (const CLI::App* command = inner_command(app, name)) return write_command_page(*command, out);
   std::vector<std::string_view> names{"transforms"};
   for (const CommandEntry& entry : commands()) names.push_back(entry.name);
-  throw Error("there is no command '" + name + "'" + did_you_mean(name, names));
+  throw Error(fmt::format("there is no command '{}'{}", name, did_you_mean(name, names)));
 }
 
 }  // namespace foretrace

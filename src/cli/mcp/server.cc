@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/core.h>
 #include <istream>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -58,7 +59,7 @@ std::string shortened(const std::string& text) {
   if (text.size() <= kLongestAnswer) return text;
   const std::size_t end = text.rfind('\n', kLongestAnswer) + 1;
   const auto left = std::count(text.begin() + static_cast<std::ptrdiff_t>(end), text.end(), '\n');
-  return text.substr(0, end) + "(" + std::to_string(left) + " more lines)\n";
+  return fmt::format("{}({} more lines)\n", text.substr(0, end), left);
 }
 
 Json listed_tools() {
@@ -115,7 +116,7 @@ class Server {
     if (method == "ping") return Json::object();
     if (method == "tools/list") return Json{{"tools", listed_tools()}};
     if (method == "tools/call") return call(params);
-    throw RpcError{kMethodNotFound, "there is no method '" + method + "'"};
+    throw RpcError{kMethodNotFound, fmt::format("there is no method '{}'", method)};
   }
 
   Json greeting(const Json& params) const {
@@ -123,14 +124,15 @@ class Server {
     const bool is_known =
         asked.is_string() &&
         std::ranges::find(kRevisions, asked.get<std::string>()) != kRevisions.end();
-    return {{"protocolVersion", is_known ? asked : Json(kRevisions.front())},
-            {"capabilities", {{"tools", Json::object()}}},
-            {"serverInfo", {{"name", "foretrace"}, {"version", kVersion}}},
-            {"instructions",
-             "Foretrace predicts from a recorded trace how long a training step would take after a "
-             "change. Begin with open_job, then advise; predict a change before you make it. Paths "
-             "are relative to " +
-                 root_ + "; files outside are not opened."}};
+    return {
+        {"protocolVersion", is_known ? asked : Json(kRevisions.front())},
+        {"capabilities", {{"tools", Json::object()}}},
+        {"serverInfo", {{"name", "foretrace"}, {"version", kVersion}}},
+        {"instructions",
+         fmt::format("Foretrace predicts from a recorded trace how long a training step would take "
+                     "after a change. Begin with open_job, then advise; predict a change before "
+                     "you make it. Paths are relative to {}; files outside are not opened.",
+                     root_)}};
   }
 
   Json call(const Json& params) const {
@@ -140,8 +142,9 @@ class Server {
     if (found == tools().end()) {
       std::vector<std::string_view> names;
       for (const ToolEntry& entry : tools()) names.push_back(entry.name);
-      throw RpcError{kInvalidParams, "name: must be one of " + joined(names) + ", got " +
-                                         name.dump(-1, ' ', false, Json::error_handler_t::replace)};
+      throw RpcError{kInvalidParams,
+                     fmt::format("name: must be one of {}, got {}", joined(names),
+                                 name.dump(-1, ' ', false, Json::error_handler_t::replace))};
     }
     const auto tool = found->make();
     const Json arguments = params.value("arguments", Json::object());

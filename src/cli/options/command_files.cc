@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fmt/core.h>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -50,7 +51,7 @@ std::string identity(const std::string& path) {
   struct stat found = {};
   if (::stat(path.c_str(), &found) == 0) {
     if (!S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode)) return {};
-    return std::to_string(found.st_dev) + ":" + std::to_string(found.st_ino);
+    return fmt::format("{}:{}", found.st_dev, found.st_ino);
   }
   try {
     return follow_links(path).path;
@@ -120,8 +121,8 @@ std::vector<std::string> texts_in_json(const std::string& path) {
 
 [[noreturn]] void refuse(const NamedFile& output, const std::string& what,
                          const std::string& path) {
-  throw Error(output.option + ": must not be " + what + ", got '" + output.path + "' beside '" +
-              path + "'");
+  throw Error(fmt::format("{}: must not be {}, got '{}' beside '{}'", output.option, what,
+                          output.path, path));
 }
 
 /// Whether the path lies in `root` after links are followed. The file need not exist.
@@ -133,7 +134,7 @@ bool is_within(const std::string& path, const fs::path& root) {
 
 [[noreturn]] void refuse_outside(const std::string& option, const std::string& path,
                                  const std::string& root) {
-  throw Error(option + ": must be in " + root + ", got '" + path + "'");
+  throw Error(fmt::format("{}: must be in {}, got '{}'", option, root, path));
 }
 
 }  // namespace

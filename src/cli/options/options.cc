@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/core.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -91,7 +92,7 @@ void say_if_large(const std::string& path, const ImportOptions& reading, bool qu
   const std::optional<Bytes> left = free_memory();
   std::cerr << "foretrace: " << shown(path) << " is large: this may take up to "
             << to_text(kTimeOfRecord * records) << " and " << to_text(needed) << " of memory"
-            << (left && needed > *left ? ", and only " + to_text(*left) + " are free" : "")
+            << (left && needed > *left ? fmt::format(", and only {} are free", to_text(*left)) : "")
             << "; --steps 3-5 or --window 0s-2s reads only a part of it\n";
 }
 
@@ -117,8 +118,8 @@ void FormatOption::add_to(CLI::App& command) {
 
 void FormatOption::check() const {
   if (std::find(names.begin(), names.end(), chosen) != names.end()) return;
-  throw Error("--format: must be one of " + joined(names) + ", got '" + chosen + "'" +
-              did_you_mean(chosen, names));
+  throw Error(fmt::format("--format: must be one of {}, got '{}'{}", joined(names), chosen,
+                          did_you_mean(chosen, names)));
 }
 
 void AnswerOptions::add_to(CLI::App& command) {

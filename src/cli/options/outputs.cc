@@ -1,6 +1,7 @@
 #include "cli/options/outputs.h"
 
 #include <filesystem>
+#include <fmt/core.h>
 #include <optional>
 #include <set>
 
@@ -66,23 +67,23 @@ void make_folder(const fs::path& folder) {
 
 void OutputChoice::add_to(CLI::App& command) {
   command
-      .add_option(
-          "OUT", path,
-          "Output file; its ending selects the format: " + all_endings() +
-              ". For several ranks, a folder (with --to) or a pattern such as out/rank*.json.gz")
+      .add_option("OUT", path,
+                  fmt::format("Output file; its ending selects the format: {}. For several ranks, "
+                              "a folder (with --to) or a pattern such as out/rank*.json.gz",
+                              all_endings()))
       ->required();
   command
       .add_option("--to", to,
-                  "Output format, whatever the ending of OUT: " +
-                      joined(names_of_forms(allows_graph)) + ", or an ending")
+                  fmt::format("Output format, whatever the ending of OUT: {}, or an ending",
+                              joined(names_of_forms(allows_graph))))
       ->type_name("NAME");
 }
 
 std::string OutputChoice::all_endings() const {
   std::string all;
   for (const ExporterEntry& exporter : exporters()) {
-    all += (all.empty() ? "" : ", ") + joined(endings_of(exporter), " or ") + " (" +
-           std::string(exporter.name) + ")";
+    all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", joined(endings_of(exporter), " or "),
+                       exporter.name);
   }
   if (allows_graph) all += ", .graph (the dependencies that were found, as text)";
   return all;
@@ -92,12 +93,12 @@ void OutputChoice::check(const std::string& command) const {
   if (!to.empty()) {
     if (form_named(to, allows_graph)) return;
     const std::vector<std::string_view> names = names_of_forms(allows_graph);
-    throw Error(command + ": --to must be one of " + joined(names) +
-                " or one of their endings, got '" + to + "'" + did_you_mean(to, names));
+    throw Error(fmt::format("{}: --to must be one of {} or one of their endings, got '{}'{}",
+                            command, joined(names), to, did_you_mean(to, names)));
   }
   if (!is_folder() && form_of_path(path, allows_graph)) return;
-  throw Error(command + ": OUT must end in one of " + all_endings() +
-              ", or --to must name the format, got '" + path + "'");
+  throw Error(fmt::format("{}: OUT must end in one of {}, or --to must name the format, got '{}'",
+                          command, all_endings(), path));
 }
 
 bool OutputChoice::is_folder() const {
@@ -113,9 +114,10 @@ std::vector<Output> OutputChoice::places(const std::string& from, const std::vec
   const bool is_one_file = star == std::string::npos && !is_folder() &&
                            (traces.size() == 1 || form_of_path(path, allows_graph));
   if (is_one_file && traces.size() > 1) {
-    throw Error(from + " holds " + std::to_string(traces.size()) +
-                " traces: OUT must be a folder (with --to) or a pattern such as rank*" +
-                form.ending + ", got '" + path + "'");
+    throw Error(
+        fmt::format("{} holds {} traces: OUT must be a folder (with --to) or a pattern such as "
+                    "rank*{}, got '{}'",
+                    from, traces.size(), form.ending, path));
   }
   std::vector<Output> all;
   std::set<std::string> taken;
@@ -124,11 +126,12 @@ std::vector<Output> OutputChoice::places(const std::string& from, const std::vec
     if (star != std::string::npos) {
       place.replace(star, 1, std::to_string(trace.rank));
     } else if (!is_one_file) {
-      place = (fs::path(path) / ("rank" + std::to_string(trace.rank) + form.ending)).string();
+      place = (fs::path(path) / fmt::format("rank{}{}", trace.rank, form.ending)).string();
     }
     if (!taken.insert(place).second) {
-      throw Error(from + " holds two traces of rank " + std::to_string(trace.rank) +
-                  ", and both would become '" + place + "'; convert them one at a time");
+      throw Error(fmt::format(
+          "{} holds two traces of rank {}, and both would become '{}'; convert them one at a time",
+          from, trace.rank, place));
     }
     all.push_back({&trace, place, form.exporter});
   }

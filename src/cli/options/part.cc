@@ -1,6 +1,7 @@
 #include "cli/options/part.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <limits>
 
 #include "foretrace/error.h"
@@ -16,10 +17,11 @@ Window window_of_found_steps(const Trace& trace, StepRange steps) {
   const Graph& graph = inference.graph;
   const auto count = static_cast<std::int64_t>(graph.steps().size());
   if (steps.last >= count) {
-    throw Error(count == 0 ? "--steps: no steps were found in this trace; --window cuts by time"
-                           : "--steps: must be between 0 and " + std::to_string(count - 1) +
-                                 ", the steps found in this trace, got " +
-                                 std::to_string(steps.first) + "-" + std::to_string(steps.last));
+    if (count == 0)
+      throw Error("--steps: no steps were found in this trace; --window cuts by time");
+    throw Error(
+        fmt::format("--steps: must be between 0 and {}, the steps found in this trace, got {}-{}",
+                    count - 1, steps.first, steps.last));
   }
   Window window{std::numeric_limits<std::int64_t>::max(), 0};
   for (const bool on_host : {true, false}) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fmt/core.h>
 
 #include "base/shown.h"
 #include "base/threads.h"
@@ -54,8 +55,8 @@ CountedProgress::CountedProgress(const std::string& things, std::uint64_t all, b
             const std::string left =
                 rate > 0 ? ", " + to_fixed((static_cast<double>(all) - done) / rate, 0) + " s left"
                          : "";
-            return to_fixed(done, 0) + " of " + std::to_string(all) + " " + things + ", " +
-                   to_fixed(rate, rate < 10 ? 1 : 0) + " a second" + left + "  ";
+            return fmt::format("{} of {} {}, {} a second{}  ", to_fixed(done, 0), all, things,
+                               to_fixed(rate, rate < 10 ? 1 : 0), left);
           },
           1s, 500ms, quiet) {}
 

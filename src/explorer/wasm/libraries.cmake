@@ -1,9 +1,9 @@
-# The libraries that the page is linked with. The headers of Boost, nlohmann/json and xxHash are Debian's, which do not depend on the
-# machine. FORETRACE_SOURCES contains the sources of zlib, zstd, SQLite and RE2, in npm packages that scripts/explorer.py fetches.
+# The libraries that the page is linked with. The headers of Boost, nlohmann/json, {fmt} and xxHash are Debian's, which do not depend
+# on the machine. FORETRACE_SOURCES contains the sources of zlib, zstd, SQLite and RE2, in npm packages that scripts/explorer.py fetches.
 set(wasm_folder ${CMAKE_CURRENT_LIST_DIR})
 set(wasm_headers ${CMAKE_BINARY_DIR}/headers)
 file(MAKE_DIRECTORY ${wasm_headers})
-foreach(name boost nlohmann xxhash.h)
+foreach(name boost fmt nlohmann xxhash.h)
   file(CREATE_LINK /usr/include/${name} ${wasm_headers}/${name} SYMBOLIC)
 endforeach()
 include_directories(SYSTEM ${wasm_headers})
@@ -31,6 +31,7 @@ target_compile_definitions(wasm_sqlite PRIVATE SQLITE_THREADSAFE=0 SQLITE_OMIT_L
 set(re2 ${FORETRACE_SOURCES}/re2/vendor)
 wasm_library(re2 ${re2} ${re2}/re2/*.cc ${re2}/util/rune.cc ${re2}/util/strutil.cc)
 wasm_library(crypto ${wasm_folder}/headers ${wasm_folder}/sha256.cc)
+wasm_library(fmt ${wasm_headers} ${wasm_folder}/fmt.cc)
 
 add_library(nlohmann_json::nlohmann_json INTERFACE IMPORTED)
 add_library(Boost::boost INTERFACE IMPORTED)
@@ -40,6 +41,7 @@ add_library(SQLite::SQLite3 ALIAS wasm_sqlite)
 add_library(foretrace::zstd ALIAS wasm_zstd)
 add_library(foretrace::re2 ALIAS wasm_re2)
 add_library(foretrace::crypto ALIAS wasm_crypto)
+add_library(foretrace::fmt ALIAS wasm_fmt)
 foreach(name xxhash expat yaml archive)
   add_library(foretrace::${name} INTERFACE IMPORTED)
 endforeach()

@@ -10,6 +10,7 @@
 // The format has no place for the other contents of an execution trace or a memory snapshot.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <vector>
 
 #include "export/common/copy_name.h"
@@ -245,8 +246,9 @@ void export_kineto(const Trace& trace, const std::string& path) {
 
 void export_kineto(const Trace& trace, const std::string& path, const RankView* view) {
   if (!trace.has_times) {
-    throw Error("a Kineto trace needs times, but this trace (" + trace.format +
-                ") has only the order of operators");
+    throw Error(fmt::format(
+        "a Kineto trace needs times, but this trace ({}) has only the order of operators",
+        trace.format));
   }
   const bool any_block =
       std::any_of(trace.memory.begin(), trace.memory.end(),

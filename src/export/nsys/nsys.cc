@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "export/common/registered.h"
 #include "export/nsys/nsys_report.h"
@@ -108,10 +109,11 @@ void NsysExport::write_overheads() {
 
 void export_nsys(const Trace& trace, const std::string& path) {
   if (!trace.has_times)
-    throw Error("a trace without times, such as an execution trace, cannot become '" + path + "'");
+    throw Error(
+        fmt::format("a trace without times, such as an execution trace, cannot become '{}'", path));
   if (trace.hosts.empty() && trace.devices.empty() && trace.memory.empty())
-    throw Error("'" + path +
-                "' needs records of a host, a device or its memory, but the trace has none");
+    throw Error(fmt::format(
+        "'{}' needs records of a host, a device or its memory, but the trace has none", path));
   SqliteWriter writer(path);
   NsysExport(trace, writer).write();
   writer.finish();

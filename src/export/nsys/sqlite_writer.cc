@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 
@@ -26,7 +27,7 @@ SqliteWriter::SqliteWriter(const std::string& path) : path_(path), file_(path) {
 }
 
 void SqliteWriter::fail() const {
-  throw Error("cannot write '" + path_ + "': " + sqlite3_errmsg(database_.get()));
+  throw Error(fmt::format("cannot write '{}': {}", path_, sqlite3_errmsg(database_.get())));
 }
 
 void SqliteWriter::run(const std::string& sql) {
@@ -51,8 +52,8 @@ void SqliteWriter::finish() {
 
 SqliteInsert::SqliteInsert(SqliteWriter& writer, std::string_view table, std::string_view columns)
     : writer_(writer) {
-  writer.run("CREATE TABLE " + std::string(table) + " (" + std::string(columns) + ")");
-  std::string query = "INSERT INTO " + std::string(table) + " VALUES (?";
+  writer.run(fmt::format("CREATE TABLE {} ({})", table, columns));
+  std::string query = fmt::format("INSERT INTO {} VALUES (?", table);
   for (auto left = std::count(columns.begin(), columns.end(), ','); left > 0; --left) query += ",?";
   sqlite3_stmt* statement = nullptr;
   const int prepared =

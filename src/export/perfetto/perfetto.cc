@@ -12,6 +12,7 @@
 // so that reading the file back gives the records again.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <limits>
 #include <map>
 #include <unordered_map>
@@ -213,7 +214,7 @@ class PerfettoExport {
     for (auto& [stream, waits] : slices) {
       if (stream != kNone) {
         lay_out(waits, Of::waits, stream, Moment::What::sync, true,
-                "stream " + std::to_string(trace_.streams[stream].id) + " (waits)");
+                fmt::format("stream {} (waits)", trace_.streams[stream].id));
       } else {
         lay_out(waits, Of::waits, kNoStream, Moment::What::sync, true, "waits for a device");
       }
@@ -331,8 +332,9 @@ void export_perfetto(const Trace& trace, const std::string& path) {
 
 void export_perfetto(const Trace& trace, const std::string& path, const RankView* view) {
   if (!trace.has_times) {
-    throw Error("a Perfetto trace needs times, but this trace (" + trace.format +
-                ") has only the order of operators");
+    throw Error(fmt::format(
+        "a Perfetto trace needs times, but this trace ({}) has only the order of operators",
+        trace.format));
   }
   if (trace.record_count() == 0) throw Error("this trace contains nothing to show");
   PerfettoPackets packets(path);

@@ -1,6 +1,7 @@
 #include "import/execution_traces/chakra.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "import/common/rank_name.h"
@@ -103,8 +104,8 @@ class ChakraFile {
     const std::string damage = bytes_.damage();
     if (stream_.is_cut() || !damage.empty()) {
       trace_.notes.add(Severity::warning,
-                       "the trace is cut off" + (damage.empty() ? "" : ": " + damage) +
-                           "; everything before that was read",
+                       fmt::format("the trace is cut off{}; everything before that was read",
+                                   damage.empty() ? "" : ": " + damage),
                        "at byte " + std::to_string(stream_.offset()));
     }
     if (damaged_ > 0) {

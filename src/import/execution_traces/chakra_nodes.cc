@@ -1,6 +1,7 @@
 #include "import/execution_traces/chakra_nodes.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 
 #include "base/json_string.h"
@@ -302,9 +303,8 @@ void ChakraNodes::describe_communication(Draft& draft) {
   if (draft.node.type != ChakraType::collective) {
     details.collective = names_.intern(draft.node.type == ChakraType::send ? "send" : "recv");
     const std::int64_t nobody = -1;
-    details.ranks =
-        names_.intern("[" + std::to_string(draft.number(Attribute::source, nobody)) + ", " +
-                      std::to_string(draft.number(Attribute::destination, nobody)) + "]");
+    details.ranks = names_.intern(fmt::format("[{}, {}]", draft.number(Attribute::source, nobody),
+                                              draft.number(Attribute::destination, nobody)));
   } else if (type < std::size(kCollectives)) {
     details.collective = names_.intern(kCollectives[type]);
   }

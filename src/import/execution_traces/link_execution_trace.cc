@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <functional>
 
 #include "foretrace/error.h"
@@ -15,10 +16,6 @@ constexpr double kLeastShare = 0.5;
 /// Limit on the pairs of traces that are compared for one rank. More pairs mean that the folder
 /// holds recordings of several jobs.
 constexpr std::size_t kMostPairs = 16;
-
-std::string percent(double share) {
-  return std::to_string(static_cast<int>(std::floor(100 * share))) + " %";
-}
 
 void note_match(Trace& profiled, const Trace& execution, const OpMatch& match) {
   const std::string how = match.by_ids ? "by the ids of their record functions"
@@ -89,10 +86,10 @@ bool is_execution_trace(const Trace& trace) {
 
 bool link_execution_trace(Trace& profiled, const Trace& execution, const OpMatch& match) {
   if (match.share() < kLeastShare) {
-    profiled.notes.add(Severity::warning,
-                       "execution traces that do not belong to this trace, not linked",
-                       "only " + percent(match.share()) + " of its " +
-                           std::to_string(match.hosts.size()) + " ops are in this trace");
+    profiled.notes.add(
+        Severity::warning, "execution traces that do not belong to this trace, not linked",
+        fmt::format("only {} % of its {} ops are in this trace",
+                    static_cast<int>(std::floor(100 * match.share())), match.hosts.size()));
     return false;
   }
   profiled.tensors.clear();
@@ -139,8 +136,8 @@ void link_given_execution_trace(std::vector<Trace>& traces, const ImportOptions&
                  {.cache_folder = options.cache_folder, .max_unpacked = options.max_unpacked});
   for (const Trace& execution : executions) {
     if (is_execution_trace(execution)) continue;
-    throw TraceError(options.execution_trace + ": must be an execution trace, but is a trace of " +
-                     "format " + execution.format);
+    throw TraceError(fmt::format("{}: must be an execution trace, but is a trace of format {}",
+                                 options.execution_trace, execution.format));
   }
   const bool one_each = traces.size() == 1 && executions.size() == 1;
   for (Trace& trace : traces) {

@@ -1,6 +1,7 @@
 #include "import/execution_traces/pytorch_et.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/contains.h"
 #include "foretrace/error.h"
@@ -47,10 +48,10 @@ Trace PytorchDocument::read() {
   read_members();
   if (trace_.hosts.empty()) {
     if (cut_) throw TraceError("must contain nodes, but ends or is damaged before the first op");
-    throw TraceError(!has_nodes_   ? "must have \"nodes\", a list"
-                     : nodes_ == 0 ? "must contain nodes, but its list of nodes is empty"
-                                   : "must contain ops, but none of its " + std::to_string(nodes_) +
-                                         " nodes is one");
+    throw TraceError(
+        !has_nodes_   ? "must have \"nodes\", a list"
+        : nodes_ == 0 ? "must contain nodes, but its list of nodes is empty"
+                      : fmt::format("must contain ops, but none of its {} nodes is one", nodes_));
   }
   set_positions(trace_, ids_);
   lanes_.finish();
@@ -161,9 +162,9 @@ std::uint32_t PytorchDocument::details(const PytorchNode& node) {
 void PytorchDocument::note_cut(std::string_view where) {
   cut_ = true;
   const std::string damage = bytes_.damage();
-  std::string text = "the trace is cut off " + std::string(where);
-  if (!damage.empty()) text += ": " + damage;
-  trace_.notes.add(Severity::warning, text + "; everything before that was read",
+  trace_.notes.add(Severity::warning,
+                   fmt::format("the trace is cut off {}{}; everything before that was read", where,
+                               damage.empty() ? "" : ": " + damage),
                    "at byte " + std::to_string(json_.offset()));
 }
 

@@ -1,6 +1,7 @@
 #include "import/files/sniff.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <set>
 
 #include "foretrace/error.h"
@@ -86,7 +87,7 @@ std::string what_it_is(const Sniffed& sniffed) {
     bytes += "0123456789abcdef"[byte >> 4U];
     bytes += "0123456789abcdef"[byte & 15U];
   }
-  return "of an unknown format (it starts with the bytes " + bytes + ")";
+  return fmt::format("of an unknown format (it starts with the bytes {})", bytes);
 }
 
 }  // namespace

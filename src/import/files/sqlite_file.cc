@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "import/files/unpacked_file.h"
@@ -133,9 +134,9 @@ SqliteFile::SqliteFile(const TraceFile& file) : file_(file) {
 void SqliteFile::check_size() const {
   const Pages pages = pages_of(file_.head());
   if (pages.count * pages.size <= static_cast<std::uint64_t>(size_)) return;
-  throw TraceError("the database is cut off: it must have " + std::to_string(pages.count) +
-                   " pages of " + std::to_string(pages.size) + " bytes, but the file has " +
-                   std::to_string(size_) + " bytes");
+  throw TraceError(fmt::format(
+      "the database is cut off: it must have {} pages of {} bytes, but the file has {} bytes",
+      pages.count, pages.size, size_));
 }
 
 void SqliteFile::open(const std::string& name, int flags) {
@@ -175,7 +176,7 @@ std::vector<std::string> SqliteFile::columns(std::string_view table) const {
   std::vector<std::string> names;
   if (!has(table)) return names;
   sqlite3_stmt* statement = nullptr;
-  const std::string query = "PRAGMA table_info(" + quoted(table) + ")";
+  const std::string query = fmt::format("PRAGMA table_info({})", quoted(table));
   sqlite3_prepare_v2(database_.get(), query.c_str(), -1, &statement, nullptr);
   while (statement != nullptr && sqlite3_step(statement) == SQLITE_ROW) {
     const unsigned char* const name = sqlite3_column_text(statement, 1);
@@ -237,7 +238,7 @@ std::string_view SqliteRows::text(int column) const {
 
 void SqliteRows::fail(const std::string& why) const {
   const std::string place = number_ > 0 ? ", row " + std::to_string(number_) : std::string();
-  throw TraceError("the table " + table_ + place + " cannot be read: " + why);
+  throw TraceError(fmt::format("the table {}{} cannot be read: {}", table_, place, why));
 }
 
 }  // namespace foretrace

@@ -1,5 +1,7 @@
 #include "import/files/unpack_budget.h"
 
+#include <fmt/core.h>
+
 #include "foretrace/error.h"
 #include "foretrace/units.h"
 
@@ -23,10 +25,10 @@ void UnpackBudget::gave(UnpackStage stage, std::size_t unpacked) {
       stage == UnpackStage::file ? !holds_several_ : stage != UnpackStage::skipped;
   if (of_one_trace) check(given.of_trace);
   if (most_ > 0 || given.all <= kHarmless || given.all / kMostRatio <= packed_) return;
-  throw TraceError("unpacks to more than " + std::to_string(kMostRatio) +
-                   " times its size, as no recording does (" + to_text(Bytes{given.all}) +
-                   " from " + to_text(Bytes{packed_}) +
-                   "); if it is a recording, allow it with --max-unpacked 16GiB");
+  throw TraceError(
+      fmt::format("unpacks to more than {} times its size, as no recording does ({} from {}); if "
+                  "it is a recording, allow it with --max-unpacked 16GiB",
+                  kMostRatio, to_text(Bytes{given.all}), to_text(Bytes{packed_})));
 }
 
 void UnpackBudget::begin_trace() {
@@ -37,9 +39,9 @@ void UnpackBudget::begin_trace() {
 void UnpackBudget::check(std::int64_t unpacked) const {
   const std::int64_t most = most_ > 0 ? most_ : kMost;
   if (unpacked <= most) return;
-  throw TraceError("unpacks to more than " + to_exact_text(Bytes{most}) +
-                   ", the most that is allowed; --max-unpacked " + to_exact_text(Bytes{2 * most}) +
-                   " allows more");
+  throw TraceError(fmt::format(
+      "unpacks to more than {}, the most that is allowed; --max-unpacked {} allows more",
+      to_exact_text(Bytes{most}), to_exact_text(Bytes{2 * most})));
 }
 
 }  // namespace foretrace

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fmt/core.h>
 #include <string>
 #include <vector>
 
@@ -59,9 +60,10 @@ class NamelessFile {
     const auto free = static_cast<std::int64_t>(std::min<unsigned long long>(
         static_cast<unsigned long long>(disk.f_bavail) * disk.f_frsize, std::uint64_t{1} << 62U));
     if (wanted + kLeftFree <= free) return;
-    throw TraceError("cannot be unpacked: it needs " + to_text(Bytes{wanted}) + " of disk in " +
-                     temporary_folder() + ", where " + to_text(Bytes{free}) +
-                     " are free; set TMPDIR to another folder");
+    throw TraceError(
+        fmt::format("cannot be unpacked: it needs {} of disk in {}, where {} are free; set TMPDIR "
+                    "to another folder",
+                    to_text(Bytes{wanted}), temporary_folder(), to_text(Bytes{free})));
   }
 
   void append(const char* from, std::size_t size) {

@@ -1,5 +1,7 @@
 #include "import/kineto/kineto_document.h"
 
+#include <fmt/core.h>
+
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -158,9 +160,9 @@ void KinetoDocument::note_rest() {
 void KinetoDocument::note_cut(std::string_view where, std::int64_t at) {
   cut_ = true;
   const std::string damage = bytes_.damage();
-  std::string text = "the trace is cut off " + std::string(where);
-  if (!damage.empty()) text += ": " + damage;
-  trace_.notes.add(Severity::warning, text + "; everything before that was read",
+  trace_.notes.add(Severity::warning,
+                   fmt::format("the trace is cut off {}{}; everything before that was read", where,
+                               damage.empty() ? "" : ": " + damage),
                    "at byte " + std::to_string(at));
 }
 
@@ -183,8 +185,8 @@ void KinetoDocument::write_notes() {
 
 void KinetoDocument::check_depth(bool too_deep) const {
   if (!too_deep) return;
-  throw TraceError("values nest deeper than " + std::to_string(JsonCursor::kDeepest) +
-                   " levels, at byte " + std::to_string(offset()));
+  throw TraceError(
+      fmt::format("values nest deeper than {} levels, at byte {}", JsonCursor::kDeepest, offset()));
 }
 
 void KinetoDocument::refuse() const {
@@ -196,8 +198,9 @@ void KinetoDocument::refuse() const {
   if (has_events_ && elements_ == 0)
     throw TraceError("must contain events, but its list of events is empty");
   if (has_events_) {
-    throw TraceError("must contain events of operators, calls or kernels, but none of its " +
-                     std::to_string(elements_) + " elements is one");
+    throw TraceError(fmt::format(
+        "must contain events of operators, calls or kernels, but none of its {} elements is one",
+        elements_));
   }
   std::string found;
   for (std::size_t i = 0; i < keys_.size() && i < 8; ++i)

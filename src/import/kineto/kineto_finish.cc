@@ -2,6 +2,7 @@
 // their calls, notes.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <limits>
 
 #include "import/common/times.h"
@@ -90,9 +91,8 @@ void name_ends_of_messages(KinetoTrace& to) {
     CollectiveDetails& details = to.trace.collectives[number];
     const std::int64_t own = to.trace.rank;
     if (!to.trace.rank_is_known || peer < 0 || peer == own) continue;
-    const std::string ends = "[" + std::to_string(std::min(own, peer)) + ", " +
-                             std::to_string(std::max(own, peer)) + "]";
-    details.ranks = to.trace.names.intern(ends);
+    details.ranks =
+        to.trace.names.intern(fmt::format("[{}, {}]", std::min(own, peer), std::max(own, peer)));
     details.group_size = 2;
     details.sequence = -1;
   }

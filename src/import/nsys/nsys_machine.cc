@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <map>
 #include <set>
 
@@ -188,7 +189,7 @@ void note_processes(NsysTables& tables) {
   if (tables.processes.all.size() > 1 && !tables.processes.ranks_recorded) {
     tables.trace.notes.add(
         Severity::info, "ranks are numbered in the order of devices and processes in the report",
-        "process " + tables.process.member + " is rank " + std::to_string(tables.process.rank));
+        fmt::format("process {} is rank {}", tables.process.member, tables.process.rank));
   }
 }
 

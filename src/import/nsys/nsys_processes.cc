@@ -3,6 +3,7 @@
 #include "import/nsys/nsys_processes.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <limits>
 #include <map>
 #include <set>
@@ -156,8 +157,8 @@ NsysProcesses find_nsys_processes(const SqliteFile& file) {
     }
   }
   if (chosen.size() > kMostProcesses) {
-    throw TraceError("must contain at most " + std::to_string(kMostProcesses) +
-                     " processes, but contains " + std::to_string(chosen.size()));
+    throw TraceError(fmt::format("must contain at most {} processes, but contains {}",
+                                 kMostProcesses, chosen.size()));
   }
   use_machine_order(file, chosen);
   processes.all = in_order(chosen);

@@ -8,6 +8,7 @@
 // Old versions lack sync ids. Then the wait is for the latest record of that event before it.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <tuple>
 
 #include "base/contains.h"
@@ -133,9 +134,8 @@ SyncKind sync_kind(const SqliteRows& row, SyncKind called, NsysTables& tables) {
   if (found == SyncKind::unknown)
     found = row.known(stream) && row.known(event) ? kind_of_ids(row) : typed;
   if (row.has(type) && typed != found) {
-    tables.count(NsysOdd::named_otherwise, "type " + std::to_string(row.integer(type)) +
-                                               " for a wait of kind " +
-                                               std::string(to_string(found)));
+    tables.count(NsysOdd::named_otherwise,
+                 fmt::format("type {} for a wait of kind {}", row.integer(type), to_string(found)));
   }
   return found;
 }

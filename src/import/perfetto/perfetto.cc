@@ -4,6 +4,7 @@
 
 #include "import/perfetto/perfetto.h"
 
+#include <fmt/core.h>
 #include <map>
 
 #include "foretrace/error.h"
@@ -49,8 +50,8 @@ class PerfettoDocument {
       trace_.notes.add(Severity::warning, "the trace is cut off; everything before that was read",
                        "at byte " + std::to_string(stream_.offset()));
     if (records_.useful() == 0)
-      throw TraceError("must contain track events, but none of its " + std::to_string(packets_) +
-                       " packets has a slice");
+      throw TraceError(fmt::format(
+          "must contain track events, but none of its {} packets has a slice", packets_));
     records_.finish();
     write_notes();
     return std::move(trace_);

@@ -1,5 +1,7 @@
 #include "import/scan/json_stream.h"
 
+#include <fmt/core.h>
+
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -8,8 +10,8 @@ namespace {
 
 void check_depth(bool too_deep, std::int64_t offset) {
   if (!too_deep) return;
-  throw TraceError("values nest deeper than " + std::to_string(JsonCursor::kDeepest) +
-                   " levels, at byte " + std::to_string(offset));
+  throw TraceError(
+      fmt::format("values nest deeper than {} levels, at byte {}", JsonCursor::kDeepest, offset));
 }
 
 }  // namespace

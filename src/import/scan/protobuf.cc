@@ -1,5 +1,7 @@
 #include "import/scan/protobuf.h"
 
+#include <fmt/core.h>
+
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -99,8 +101,8 @@ std::optional<std::uint64_t> ProtoStream::varint() {
 
 std::optional<std::string_view> ProtoStream::take(std::uint64_t size) {
   if (size > kLongest) {
-    throw TraceError("a message claims " + std::to_string(size) + " bytes, more than " +
-                     std::to_string(kLongest >> 20U) + " MiB, at byte " + std::to_string(offset()));
+    throw TraceError(fmt::format("a message claims {} bytes, more than {} MiB, at byte {}", size,
+                                 kLongest >> 20U, offset()));
   }
   if (!fill(static_cast<std::size_t>(size))) {
     cut_ = true;

@@ -1,6 +1,7 @@
 #include "import/scan/text_window.h"
 
 #include <cstring>
+#include <fmt/core.h>
 #include <string>
 
 #include "foretrace/error.h"
@@ -32,8 +33,8 @@ bool TextWindow::slide(const char*& from) {
 
 void TextWindow::grow() {
   if (capacity_ >= kLargest) {
-    throw TraceError("one value is longer than " + std::to_string(kLargest >> 20U) +
-                     " MiB, at byte " + std::to_string(dropped_));
+    throw TraceError(
+        fmt::format("one value is longer than {} MiB, at byte {}", kLargest >> 20U, dropped_));
   }
   std::unique_ptr<char[]> larger(new char[2 * capacity_ + kPadding]);
   std::memcpy(larger.get(), buffer_.get(), filled_);

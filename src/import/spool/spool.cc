@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstring>
+#include <fmt/core.h>
 #include <limits>
 
 #include "base/json_string.h"
@@ -70,7 +71,7 @@ void write_notes(const SpoolIndex& index, const SpoolRecords& records, const spo
   const bool cut = damage.ends_in_a_chunk && header.state == spool::State::finished;
   const std::int64_t damaged = damage.chunks + (cut ? 1 : 0);
   warn("damaged parts of the spool, left out", static_cast<std::uint64_t>(damaged),
-       place + (damage.rows == 0 ? "" : ", " + std::to_string(damage.rows) + " records"));
+       place + (damage.rows == 0 ? "" : fmt::format(", {} records", damage.rows)));
   // The collector writes the header after the rows that it counts, so missing rows were lost later.
   const std::uint64_t found = index.rows + static_cast<std::uint64_t>(damage.rows);
   warn("records that were written but are missing: the spool is cut off or damaged",

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fmt/core.h>
 #include <vector>
 
 #include "base/crc32c.h"
@@ -55,11 +56,11 @@ SpoolFile::SpoolFile(const TraceFile& input) {
     bytes_ = read_;
   }
   if (!starts_as_spool(bytes_) || bytes_.size() < sizeof header_)
-    throw TraceError("must be a spool, but ends after " + std::to_string(bytes_.size()) + " bytes");
+    throw TraceError(fmt::format("must be a spool, but ends after {} bytes", bytes_.size()));
   std::memcpy(static_cast<void*>(&header_), bytes_.data(), sizeof header_);
   if (header_.version != spool::kVersion) {
-    throw TraceError("must be a spool of version " + std::to_string(spool::kVersion) +
-                     ", but is of version " + std::to_string(header_.version));
+    throw TraceError(fmt::format("must be a spool of version {}, but is of version {}",
+                                 spool::kVersion, header_.version));
   }
 }
 

@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "import/torch_memory/pickle_machine.h"
@@ -30,7 +31,7 @@ PlainData PickleMachine::run() {
 }
 
 void PickleMachine::fail(const std::string& what) const {
-  throw TraceError("the pickle " + what + ", at byte " + std::to_string(operation_));
+  throw TraceError(fmt::format("the pickle {}, at byte {}", what, operation_));
 }
 
 bool PickleMachine::make_number(unsigned opcode) {
@@ -197,7 +198,7 @@ std::uint64_t PickleMachine::slot_in_line() {
 void PickleMachine::put(std::uint64_t slot) {
   // Slots are numbered consecutively and each takes an operation to fill, so no slot of a valid
   // pickle has a number as large as the size of the pickle.
-  if (slot >= all_.size()) fail("names slot " + std::to_string(slot) + " of its memo");
+  if (slot >= all_.size()) fail(fmt::format("names slot {} of its memo", slot));
   const PlainValue value = top();
   if (slot >= memo_.size()) {
     memo_.resize(static_cast<std::size_t>(slot) + 1);
@@ -210,7 +211,7 @@ void PickleMachine::put(std::uint64_t slot) {
 
 void PickleMachine::get(std::uint64_t slot) {
   if (slot >= memo_.size() || !filled_[slot])
-    fail("takes slot " + std::to_string(slot) + " of its memo, which is empty");
+    fail(fmt::format("takes slot {} of its memo, which is empty", slot));
   push(memo_[slot]);
 }
 
@@ -247,8 +248,7 @@ bool PickleMachine::arrange(unsigned opcode) {
 void PickleMachine::read_frame() {
   const std::uint64_t size = take_number(8);
   if (size > rest_.size()) {
-    fail("is cut off: a frame of " + std::to_string(size) + " bytes has only " +
-         std::to_string(rest_.size()));
+    fail(fmt::format("is cut off: a frame of {} bytes has only {}", size, rest_.size()));
   }
 }
 

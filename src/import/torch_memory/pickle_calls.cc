@@ -1,5 +1,7 @@
 // Handles the calls that a pickle asks for. Nearly all of them are rejected.
 
+#include <fmt/core.h>
+
 #include "foretrace/error.h"
 #include "import/torch_memory/pickle_machine.h"
 
@@ -43,7 +45,7 @@ bool PickleMachine::call(unsigned opcode) {
       return reduce(), true;
     case 'i': {
       const std::string_view module = take_line();
-      refuse_call(std::string(module) + "." + std::string(take_line()));
+      refuse_call(fmt::format("{}.{}", module, take_line()));
     }
     case 'o':
     case 0x81:
@@ -107,8 +109,9 @@ void PickleMachine::reduce() {
 void PickleMachine::refuse_call(const std::string& what) const {
   std::string shown;
   for (const char c : what) shown += c >= ' ' && c <= '~' ? c : '?';
-  throw TraceError("must be a pickle of plain data, but it wants to call " + shown +
-                   ", which is never done, at byte " + std::to_string(operation_));
+  throw TraceError(fmt::format(
+      "must be a pickle of plain data, but it wants to call {}, which is never done, at byte {}",
+      shown, operation_));
 }
 
 }  // namespace foretrace

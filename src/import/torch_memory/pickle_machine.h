@@ -3,6 +3,7 @@
 // The machine that runs a pickle: a stack of values, marks that delimit parts of the stack, and a
 // memo of values for reuse. Each opcode takes values from the stack and pushes its result.
 
+#include <fmt/core.h>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,8 +27,7 @@ class PickleMachine {
 
   std::string_view take(std::uint64_t size) {
     if (size > rest_.size()) {
-      fail("is cut off: it needs " + std::to_string(size) + " more bytes and has " +
-           std::to_string(rest_.size()));
+      fail(fmt::format("is cut off: it needs {} more bytes and has {}", size, rest_.size()));
     }
     const std::string_view taken = rest_.substr(0, static_cast<std::size_t>(size));
     rest_.remove_prefix(static_cast<std::size_t>(size));

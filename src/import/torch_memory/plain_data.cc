@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "import/torch_memory/pickle.h"
@@ -88,9 +89,9 @@ void PlainData::check_size(std::size_t size) const {
                             (reals_.size() + integers_.size()) * sizeof(double);
   if (taken <= kHarmless || taken / kMostGrowth <= size) return;
   throw TraceError(
-      "must be a snapshot, but consists of more and smaller values than any snapshot (" +
-      std::to_string(containers_.size()) + " lists and dicts in " + std::to_string(size) +
-      " bytes)");
+      fmt::format("must be a snapshot, but consists of more and smaller values than any snapshot "
+                  "({} lists and dicts in {} bytes)",
+                  containers_.size(), size));
 }
 
 std::string_view PlainData::keep(std::string bytes) {

@@ -11,6 +11,8 @@
 
 #include "import/torch_memory/torch_memory.h"
 
+#include <fmt/core.h>
+
 #include "base/contains.h"
 #include "foretrace/error.h"
 #include "import/common/times.h"
@@ -137,7 +139,7 @@ void SnapshotReader::read_annotations(PlainValue annotations) {
   if (annotations.is_none() || !is_new_list(annotations, "external_annotations")) return;
   std::size_t at = 0;
   for (const PlainValue annotation : data_.items(annotations))
-    read_annotation(annotation, "external_annotations[" + std::to_string(at++) + "]");
+    read_annotation(annotation, fmt::format("external_annotations[{}]", at++));
   for (const Open& open : open_) count(Odd::unpaired, std::string(trace_.names[open.name]));
 }
 

@@ -1,5 +1,7 @@
 // Writes the notes about odd parts of a snapshot and about gaps in its history.
 
+#include <fmt/core.h>
+
 #include "import/torch_memory/torch_memory.h"
 
 namespace foretrace {
@@ -7,7 +9,7 @@ namespace foretrace {
 namespace {
 
 std::string on_device(std::int32_t device, std::int64_t bytes) {
-  return "device " + std::to_string(device) + ": " + to_text(Bytes{bytes});
+  return fmt::format("device {}: {}", device, to_text(Bytes{bytes}));
 }
 
 }  // namespace

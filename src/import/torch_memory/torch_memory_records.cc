@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/core.h>
 #include <limits>
 
 #include "import/torch_memory/torch_memory.h"
@@ -48,7 +49,7 @@ bool block_state(std::string_view text, BlockState& state) {
 }
 
 std::string element(std::string_view list, std::size_t at) {
-  return std::string(list) + "[" + std::to_string(at) + "]";
+  return fmt::format("{}[{}]", list, at);
 }
 
 constexpr std::int64_t kMostDevice = std::numeric_limits<std::int16_t>::max();
@@ -95,8 +96,7 @@ void SnapshotReader::read_blocks(PlainValue blocks, std::uint32_t segment,
     if (trace_.blocks.size() >= data_.container_count()) return count(Odd::repeated, place);
     MemoryBlock block;
     block.segment = segment;
-    if (!read_block(value, expected, block, place + ".blocks[" + std::to_string(at++) + "]"))
-      continue;
+    if (!read_block(value, expected, block, fmt::format("{}.blocks[{}]", place, at++))) continue;
     expected = block.address + static_cast<std::uint64_t>(block.bytes);
     covered += block.bytes;
     trace_.blocks.push_back(block);

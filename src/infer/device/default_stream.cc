@@ -16,6 +16,7 @@
 // default stream.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 
 #include "base/contains.h"
@@ -206,18 +207,20 @@ class DefaultStreams {
   }
 
   static std::string recorded_text(std::int32_t ordinal, const std::string& named) {
-    return "The default stream of device " + std::to_string(ordinal) +
-           " and its blocking streams wait for each other, in order of launch (stream " + named +
-           "); the recording shows how the streams were created.";
+    return fmt::format(
+        "The default stream of device {} and its blocking streams wait for each other, in order of "
+        "launch (stream {}); the recording shows how the streams were created.",
+        ordinal, named);
   }
 
   static std::string inferred_text(std::int32_t ordinal, const std::string& named,
                                    std::size_t shown) {
-    return "The default stream of device " + std::to_string(ordinal) +
-           " and blocking streams are assumed to wait for each other (stream " + named +
-           "): their work never overlapped, and nothing else explains " + std::to_string(shown) +
-           " starts. The recording does not show how the streams were created; if they are "
-           "non-blocking, what-ifs overlap too little.";
+    return fmt::format(
+        "The default stream of device {} and blocking streams are assumed to wait for each other "
+        "(stream {}): their work never overlapped, and nothing else explains {} starts. The "
+        "recording does not show how the streams were created; if they are non-blocking, what-ifs "
+        "overlap too little.",
+        ordinal, named, shown);
   }
 
   const Records& records_;

@@ -6,6 +6,7 @@
 //     launch n waits for the finish of activity n - depth
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 
 #include "base/statistics.h"
@@ -110,9 +111,10 @@ void resolve_launch_queue(Records& records, Assumptions& assumptions) {
     call.launch_start = std::clamp(freed, call.launch_start, call.finish);
     call.launch_finish = std::max(call.launch_finish, call.launch_start);
   }
-  assumptions.push_back("The launch queue holds " + std::to_string(depth) +
-                        " activities, as seen in this trace; " + std::to_string(bound) +
-                        " launches waited for a place in it.");
+  assumptions.push_back(fmt::format(
+      "The launch queue holds {} activities, as seen in this trace; {} launches waited for a "
+      "place in it.",
+      depth, bound));
 }
 
 }  // namespace foretrace::infer_detail

@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/core.h>
 #include <limits>
 #include <map>
 #include <optional>
@@ -88,9 +89,8 @@ class WeightFinder {
       }
     }
     claimed += claim_states(weights);
-    result_.assumptions.push_back(
-        "Memory from before the recording is inferred from the shapes of weights: " + claimed +
-        ".");
+    result_.assumptions.push_back(fmt::format(
+        "Memory from before the recording is inferred from the shapes of weights: {}.", claimed));
     return uses_of(weights, first);
   }
 
@@ -114,9 +114,9 @@ class WeightFinder {
     const std::size_t first = result_.graph.allocations().size();
     for (const Weight& weight : weights) add(weight, MemoryUse::gradient);
     result_.assumptions.push_back(
-        "Memory from before the recording is inferred from the gradients that autograd "
-        "accumulates: parameters, their gradients" +
-        claim_states(weights) + ".");
+        fmt::format("Memory from before the recording is inferred from the gradients that autograd "
+                    "accumulates: parameters, their gradients{}.",
+                    claim_states(weights)));
     std::vector<WeightUse> uses = uses_of(weights, first);
     for (WeightUse& use : uses) use.writes = true;
     return uses;
@@ -130,7 +130,7 @@ class WeightFinder {
         add(weight, MemoryUse::optimizer_state);
       }
     }
-    return ", and " + std::to_string(states) + " times their size for the optimizer";
+    return fmt::format(", and {} times their size for the optimizer", states);
   }
 
   /// Returns false unless there is one device, because shapes do not show where a tensor is.

@@ -13,6 +13,7 @@
 // step takes.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <set>
 
@@ -333,9 +334,9 @@ class SnapshotGraph {
       if (block.device == device && !event.frees) makers.push_back(block.made_by);
     }
     mark_repetitions(period, makers);
-    result_.assumptions.push_back("Steps are found by the sizes of " +
-                                  std::to_string(period.length) +
-                                  " blocks that are made again in the same order.");
+    result_.assumptions.push_back(fmt::format(
+        "Steps are found by the sizes of {} blocks that are made again in the same order.",
+        period.length));
   }
 
   bool is_of_layers(const MemoryPeriod& period, const std::vector<MemoryEvent>& events,

@@ -1,6 +1,7 @@
 #include "infer/ranks/groups.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <set>
 #include <string_view>
@@ -92,8 +93,8 @@ class Grouping {
       check_size(group, members, name, one, rank);
       if (end > 0) {
         group.receiver = members[end - 1];
-        group.name = "messages from rank " + std::to_string(members[2 - end]) + " to rank " +
-                     std::to_string(group.receiver);
+        group.name =
+            fmt::format("messages from rank {} to rank {}", members[2 - end], group.receiver);
       }
       if (group.lines.empty() || group.lines.back().rank != rank) group.lines.push_back({rank, {}});
       group.lines.back().all.push_back(found);
@@ -134,13 +135,13 @@ class Grouping {
         one.group_size > 0 ? one.group_size : static_cast<std::int64_t>(members.size());
     if (group.size == 0) {
       group.size = size;
-      group.name = members.empty() ? "group \"" + name + "\"" : words_for(members);
+      group.name = members.empty() ? fmt::format("group \"{}\"", name) : words_for(members);
       group.members = members;
     }
     if (size == group.size || size == 0) return;
-    throw TraceError(labels_[rank] + ": its group of " + group.name + " has " +
-                     std::to_string(size) + " ranks, but " + std::to_string(group.size) + " for " +
-                     labels_[group.lines.front().rank] + "; give ranks of one job");
+    throw TraceError(fmt::format(
+        "{}: its group of {} has {} ranks, but {} for {}; give ranks of one job", labels_[rank],
+        group.name, size, group.size, labels_[group.lines.front().rank]));
   }
 
   /// Pairs the streams of different ranks, which need not have the same number on each rank.
@@ -214,7 +215,7 @@ std::string words_for(const std::vector<std::int32_t>& members) {
   std::string text = "ranks ";
   for (std::size_t i = 0; i < std::min(members.size(), kMostListed); ++i)
     text += (i == 0 ? "" : ", ") + std::to_string(members[i]);
-  if (members.size() > kMostListed) text += " ... (" + std::to_string(members.size()) + " ranks)";
+  if (members.size() > kMostListed) text += fmt::format(" ... ({} ranks)", members.size());
   return text;
 }
 

@@ -1,6 +1,7 @@
 #include "infer/ranks/join.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <set>
 
@@ -27,16 +28,16 @@ void check_numbers(std::span<const Inference* const> ranks, std::span<const std:
     const RecordedRank& rank = ranks[i]->rank;
     const auto [first, is_new] = seen.emplace(rank.number, i);
     if (!is_new)
-      throw TraceError("one rank was recorded twice: " + labels[first->second] + " and " +
-                       labels[i] + "; give one run at a time");
+      throw TraceError(fmt::format("one rank was recorded twice: {} and {}; give one run at a time",
+                                   labels[first->second], labels[i]));
     if (rank.world_size > 1 && rank.number >= rank.world_size)
-      throw TraceError(labels[i] + ": it is rank " + std::to_string(rank.number) + " of " +
-                       std::to_string(rank.world_size) + ", but ranks are numbered from 0");
+      throw TraceError(fmt::format("{}: it is rank {} of {}, but ranks are numbered from 0",
+                                   labels[i], rank.number, rank.world_size));
     const RecordedRank& other = ranks.front()->rank;
     if (rank.world_size != other.world_size)
-      throw TraceError(labels[i] + ": it is of a job of " + std::to_string(rank.world_size) +
-                       " ranks, but " + labels.front() + " is of one of " +
-                       std::to_string(other.world_size) + "; give ranks of one job");
+      throw TraceError(fmt::format(
+          "{}: it is of a job of {} ranks, but {} is of one of {}; give ranks of one job",
+          labels[i], rank.world_size, labels.front(), other.world_size));
   }
 }
 
@@ -88,7 +89,7 @@ void drop_mismatched_ranks(std::span<const std::string> labels, std::vector<Matc
     join.notes.add(Severity::warning,
                    "the collectives of a rank do not end when those of the others do; it is "
                    "replayed alone",
-                   labels[rank] + ": " + to_text(join.clocks[rank].residual) + " off");
+                   fmt::format("{}: {} off", labels[rank], to_text(join.clocks[rank].residual)));
 }
 
 class Splitter {

@@ -1,6 +1,7 @@
 #include "infer/ranks/match.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 
 #include "foretrace/error.h"
@@ -63,9 +64,9 @@ class Matcher {
           Severity::warning,
           "collectives with the same number are different operations on two ranks; they are not "
           "joined",
-          group.name + ", number " + std::to_string(number) + ": " +
-              described(*ranks_[members.front().rank], members.front().what) + " and " +
-              described(*ranks_[odd->rank], odd->what));
+          fmt::format("{}, number {}: {} and {}", group.name, number,
+                      described(*ranks_[members.front().rank], members.front().what),
+                      described(*ranks_[odd->rank], odd->what)));
       members.clear();
     }
   }
@@ -87,13 +88,11 @@ class Matcher {
 
   [[noreturn]] void refuse(const RankGroup& group, const GroupLine& line,
                            const GroupLine& reference, std::size_t differs) const {
-    throw TraceError(labels_[line.rank] + ": its " + std::to_string(line.all.size()) +
-                     " collectives of " + group.name + " are not in the same order as the " +
-                     std::to_string(reference.all.size()) + " of " + labels_[reference.rank] +
-                     ", wherever recording began; the first difference is "
-                     "number " +
-                     std::to_string(differs) + ", " +
-                     described(*ranks_[line.rank], line.all[differs]));
+    throw TraceError(fmt::format(
+        "{}: its {} collectives of {} are not in the same order as the {} of {}, wherever "
+        "recording began; the first difference is number {}, {}",
+        labels_[line.rank], line.all.size(), group.name, reference.all.size(),
+        labels_[reference.rank], differs, described(*ranks_[line.rank], line.all[differs])));
   }
 
   std::span<const Inference* const> ranks_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fmt/core.h>
 #include <map>
 #include <optional>
 #include <set>
@@ -87,16 +88,16 @@ class WorldFinder {
     std::int32_t greatest = 0;
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) greatest = std::max(greatest, number_of(i));
     if (size_ < recorded || size_ <= greatest)
-      throw Error("--ranks: must be at least " + std::to_string(greatest + 1) + ", because rank " +
-                  std::to_string(greatest) + " was recorded, got " + std::to_string(size_) +
-                  "; for a part of the job give the files of the ranks that stay");
+      throw Error(fmt::format(
+          "--ranks: must be at least {}, because rank {} was recorded, got {}; for a part of "
+          "the job give the files of the ranks that stay",
+          greatest + 1, greatest, size_));
     if (is_whole()) check_multiple(recorded, "recorded ranks, which are numbered from 0");
   }
 
   void check_multiple(std::int32_t of, const std::string& what) const {
     if (size_ % of == 0) return;
-    throw Error("--ranks: must be a multiple of the " + std::to_string(of) + ' ' + what + ", got " +
-                std::to_string(size_));
+    throw Error(fmt::format("--ranks: must be a multiple of the {} {}, got {}", of, what, size_));
   }
 
   /// Returns the members of a group. If they were not recorded, all ranks, as far as recorded; none
@@ -132,7 +133,7 @@ class WorldFinder {
       group_of_.emplace(&line, number);
       if (!layout->is_message() && size_ != ranks_.front()->rank.world_size)
         check_multiple(layout->stride * layout->size,
-                       "ranks that groups such as " + group.name + " span");
+                       fmt::format("ranks that groups such as {} span", group.name));
       while (!lines_[line.rank].try_emplace(*layout, &line).second) ++layout->number;
     }
   }

@@ -4,6 +4,7 @@
 // activities.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <set>
 
@@ -294,8 +295,8 @@ void take_period(const std::vector<Activity>& activities, std::string_view what,
   }
   if (begins.empty()) return;
   steps.source = StepSource::period;
-  assumptions.push_back("Steps are found by the repetition of " + std::to_string(period) + ' ' +
-                        std::string(what) + "; the trace has no step markers.");
+  assumptions.push_back(fmt::format(
+      "Steps are found by the repetition of {} {}; the trace has no step markers.", period, what));
 }
 
 }  // namespace

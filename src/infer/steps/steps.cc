@@ -4,6 +4,7 @@
 // (step_period.cc).
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 
 #include "infer/host/enclosing.h"
@@ -60,7 +61,8 @@ bool find_numbered_ranges(const Records& records, Steps& steps, Assumptions& ass
   if (best.empty()) return false;
   steps.marks = std::move(best);
   steps.source = StepSource::annotation;
-  assumptions.push_back("Steps are found by ranges such as \"" + steps.marks[0].name + "\".");
+  assumptions.push_back(
+      fmt::format("Steps are found by ranges such as \"{}\".", steps.marks[0].name));
   return true;
 }
 
@@ -151,10 +153,11 @@ bool find_holding_ranges(const Records& records, Steps& steps, Assumptions& assu
     steps.marks.push_back({start, start + range.duration_ns, std::string(records.name(range))});
   }
   steps.source = StepSource::annotation;
-  assumptions.push_back(steps.marks.size() == 1
-                            ? "All work lies within one \"" + steps.marks[0].name +
-                                  "\", which counts as one step."
-                            : "Steps are found by ranges such as \"" + steps.marks[0].name + "\".");
+  const std::string& name = steps.marks[0].name;
+  assumptions.push_back(
+      steps.marks.size() == 1
+          ? fmt::format("All work lies within one \"{}\", which counts as one step.", name)
+          : fmt::format("Steps are found by ranges such as \"{}\".", name));
   return true;
 }
 
@@ -202,9 +205,10 @@ void settle_step_time(StepSource source, Inference& result) {
                      std::to_string(times.steps()) + (times.steps() == 1 ? " step" : " steps"));
   }
   if (times.spread > kWideSpread) {
-    result.notes.add(Severity::warning, "steps differ by more than 30 %; no single step is typical",
-                     "from " + to_text(times.fastest) + " to " + to_text(times.slowest) +
-                         ", median " + to_text(times.step_time) + ", mean " + to_text(times.mean));
+    result.notes.add(
+        Severity::warning, "steps differ by more than 30 %; no single step is typical",
+        fmt::format("from {} to {}, median {}, mean {}", to_text(times.fastest),
+                    to_text(times.slowest), to_text(times.step_time), to_text(times.mean)));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <yaml.h>
 
 #include <charconv>
+#include <fmt/core.h>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -35,8 +36,8 @@ class Document {
     yaml_parser_set_input_string(&parser, reinterpret_cast<const unsigned char*>(text.data()),
                                  text.size());
     if (!yaml_parser_load(&parser, &document_)) {
-      throw Error("line " + std::to_string(parser.problem_mark.line + 1) + ": must be YAML, got " +
-                  (parser.problem ? parser.problem : "something else"));
+      throw Error(fmt::format("line {}: must be YAML, got {}", parser.problem_mark.line + 1,
+                              parser.problem ? parser.problem : "something else"));
     }
   }
   Document(const Document&) = delete;
@@ -83,8 +84,8 @@ const std::vector<std::string>& entries(const Lists& lists, const std::string& k
   const auto found = lists.find(key);
   if (found == lists.end()) throw Error(key + ": must be given, with a value per dimension");
   if (dimensions > 0 && found->second.size() != dimensions) {
-    throw Error(key + ": must have " + std::to_string(dimensions) +
-                " values, as topology has, got " + std::to_string(found->second.size()));
+    throw Error(fmt::format("{}: must have {} values, as topology has, got {}", key, dimensions,
+                            found->second.size()));
   }
   return found->second;
 }
@@ -94,8 +95,8 @@ double number(const std::string& text, const std::string& key, double least) {
   const char* end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, value);
   if (parsed.ec != std::errc{} || parsed.ptr != end || !(value >= least) || value > 1e9)
-    throw Error(key + ": must be a number of at least " + to_text(least) + ", got \"" + text +
-                "\"");
+    throw Error(
+        fmt::format("{}: must be a number of at least {}, got \"{}\"", key, to_text(least), text));
   return value;
 }
 
@@ -103,7 +104,7 @@ std::string topology_of(const std::string& name) {
   if (name == "Ring") return "ring";
   if (name == "FullyConnected") return "fully_connected";
   if (name == "Switch") return "switch";
-  throw Error("topology: must be Ring, FullyConnected or Switch, got \"" + name + "\"");
+  throw Error(fmt::format("topology: must be Ring, FullyConnected or Switch, got \"{}\"", name));
 }
 
 }  // namespace
@@ -131,15 +132,15 @@ MachineFile read_astra_network(std::string_view yaml) {
     const Bandwidth bandwidth{number(entry("bandwidth"), "bandwidth", 0) * kGiga};
     if (!(bandwidth.bytes_per_second > 0)) throw Error("bandwidth: must be above 0");
     const Nanoseconds latency = scaled(1ns, number(entry("latency"), "latency", 0));
-    levels.push_back(std::to_string(npus) + "*" + topology_of(names[i]) + ":bandwidth=" +
-                     to_exact_text(bandwidth) + ",latency=" + to_exact_text(latency) +
-                     ",kind=" + (i == 0 ? "nvlink" : "network"));
+    levels.push_back(fmt::format("{}*{}:bandwidth={},latency={},kind={}", npus,
+                                 topology_of(names[i]), to_exact_text(bandwidth),
+                                 to_exact_text(latency), i == 0 ? "nvlink" : "network"));
   }
   nlohmann::json machine = {{"name", "astra-network"},
                             {"source", "read from a network of ASTRA-sim"},
                             {"hosts", all / inner},
                             {"devices_relay", true},
-                            {"host", {{"devices", {"npu[0-" + std::to_string(inner - 1) + "]"}}}},
+                            {"host", {{"devices", {fmt::format("npu[0-{}]", inner - 1)}}}},
                             {"network", {{"use", "hierarchical"}, {"levels", levels}}}};
   MachineFile read = machine_from_json(std::move(machine));
   read.notes.add(Severity::info,

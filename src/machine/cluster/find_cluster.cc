@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/fields/assignments.h"
@@ -35,8 +36,9 @@ const Preset* preset_named(std::string_view name) {
 [[noreturn]] void refuse_name(std::string_view name) {
   std::vector<std::string_view> names;
   for (const ClusterEntry& entry : clusters()) names.push_back(entry.name);
-  throw Error("must be one of " + joined(names) + ", or a file (.json, .xml of NCCL, .yml of " +
-              "ASTRA-sim), got \"" + std::string(name) + "\"" + did_you_mean(name, names));
+  throw Error(fmt::format(
+      "must be one of {}, or a file (.json, .xml of NCCL, .yml of ASTRA-sim), got \"{}\"{}",
+      joined(names), name, did_you_mean(name, names)));
 }
 
 /// Applies "extends": a file may start from a preset and list only the differences. A "network" or

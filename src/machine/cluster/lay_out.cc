@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 #include <unordered_map>
 
 #include "foretrace/error.h"
@@ -21,7 +22,7 @@ std::vector<std::uint32_t> ids_of(const NodeIds& ids, const std::vector<std::str
       std::vector<std::string_view> known;
       for (const auto& [other, number] : ids) known.push_back(other);
       std::sort(known.begin(), known.end());
-      throw Error("there is no node \"" + name + "\"" + did_you_mean(name, known));
+      throw Error(fmt::format("there is no node \"{}\"{}", name, did_you_mean(name, known)));
     }
     found.push_back(id->second);
   }
@@ -62,9 +63,8 @@ Pairs pairs_between(const std::vector<std::uint32_t>& from, const std::vector<st
   const std::size_t most = std::max(from.size(), to.size());
   const std::size_t fewest = std::min(from.size(), to.size());
   if (fewest == 0 || most % fewest != 0) {
-    throw Error("must join " + std::to_string(from.size()) +
-                " nodes with the same number or a divisor of " + "it, got " +
-                std::to_string(to.size()));
+    throw Error(fmt::format("must join {} nodes with the same number or a divisor of it, got {}",
+                            from.size(), to.size()));
   }
   const auto place = [&](std::size_t i, std::size_t size) {
     return pattern == "cycle" ? i % size : i * size / most;
@@ -88,7 +88,7 @@ Pairs pairs_of(const LinkGroup& group, const NodeIds& ids) {
 void add_links(Cluster& cluster, const std::vector<LinkGroup>& groups, const NodeIds& ids) {
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const LinkGroup& group = groups[i];
-    within("links[" + std::to_string(i) + "]", [&] {
+    within(fmt::format("links[{}]", i), [&] {
       const LinkKind kind = link_kind_named(group.kind);
       const auto count = static_cast<double>(group.count);
       for (const auto& [from, to] : pairs_of(group, ids)) {
@@ -128,7 +128,7 @@ void repeat(const Cluster& host, std::int64_t times, Cluster& cluster) {
     throw Error("must have at most 4,000,000 nodes");
   for (std::int32_t number = 0; number < times; ++number) {
     const auto first = static_cast<std::uint32_t>(cluster.nodes.size());
-    const std::string prefix = "node" + std::to_string(number) + "/";
+    const std::string prefix = fmt::format("node{}/", number);
     for (const ClusterNode& node : host.nodes)
       cluster.nodes.push_back({prefix + node.name, node.kind, number});
     for (ClusterLink link : host.links) {
@@ -156,7 +156,7 @@ void wire_domains(const MachineFile& machine, Cluster& cluster) {
   for (std::size_t first = 0; first < devices.size(); first += most) {
     const auto begin = devices.begin() + static_cast<std::ptrdiff_t>(first);
     const auto end = begin + static_cast<std::ptrdiff_t>(std::min(most, devices.size() - first));
-    Wiring wiring(cluster, {begin, end}, per_host, "domain" + std::to_string(first / most) + "/");
+    Wiring wiring(cluster, {begin, end}, per_host, fmt::format("domain{}/", first / most));
     within("domain", [&] { machine.domain->wire(wiring); });
   }
 }
@@ -180,7 +180,7 @@ void add_listed(const MachineFile& machine, Cluster& cluster) {
   NodeIds ids;
   for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
     if (!ids.emplace(cluster.nodes[i].name, i).second)
-      throw Error("two nodes are named \"" + cluster.nodes[i].name + "\"");
+      throw Error(fmt::format("two nodes are named \"{}\"", cluster.nodes[i].name));
   }
   add_links(cluster, machine.links, ids);
   within("placement", [&] { cluster.placement = ids_of(ids, names_in(machine.placement)); });
@@ -235,9 +235,8 @@ Cluster laid_out(const MachineFile& machine, std::int64_t ranks) {
   cluster.facts = facts_of(machine, cluster, devices);
   const auto places = static_cast<std::int64_t>(cluster.placement.size());
   if (ranks > places) {
-    throw Error("must have a device for each of " + std::to_string(ranks) + " ranks, but has " +
-                std::to_string(places) + " (" + std::to_string(machine.hosts) + " hosts of " +
-                std::to_string(devices) + ")");
+    throw Error(fmt::format("must have a device for each of {} ranks, but has {} ({} hosts of {})",
+                            ranks, places, machine.hosts, devices));
   }
   if (ranks > 0) cluster.placement.resize(static_cast<std::size_t>(ranks));
   return cluster;

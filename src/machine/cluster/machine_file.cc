@@ -1,5 +1,6 @@
 #include "machine/cluster/machine_file.h"
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
@@ -22,7 +23,7 @@ std::vector<LinkGroup> read_links(const Json& list) {
   if (list.is_null()) return links;
   if (!list.is_array()) throw Error("links: must be a list");
   for (std::size_t i = 0; i < list.size(); ++i) {
-    within("links[" + std::to_string(i) + "]", [&] {
+    within(fmt::format("links[{}]", i), [&] {
       read_json(list[i], links.emplace_back());
       if (links.back().from.empty()) throw Error("from: must be given");
       if (!list[i].contains("bandwidth"))

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 
@@ -14,8 +15,8 @@ std::uint32_t number_in(std::string_view text) {
   std::uint32_t number = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
   if (parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size()) return number;
-  throw Error("must have numbers between the brackets, as in gpu[0-7], got \"" + std::string(text) +
-              "\"");
+  throw Error(
+      fmt::format("must have numbers between the brackets, as in gpu[0-7], got \"{}\"", text));
 }
 
 /// Parses a list such as "0,2,5-4".
@@ -43,11 +44,11 @@ void add_names(std::string_view range, std::vector<std::string>& names) {
   if (open == range.npos) return names.emplace_back(range), void();
   const std::size_t close = range.find(']', open);
   if (close == range.npos)
-    throw Error("must close its bracket, as in gpu[0-7], got \"" + std::string(range) + "\"");
+    throw Error(fmt::format("must close its bracket, as in gpu[0-7], got \"{}\"", range));
   std::vector<std::string> rests;
   add_names(range.substr(close + 1), rests);
   for (const std::uint32_t number : numbers_in(range.substr(open + 1, close - open - 1))) {
-    const std::string begin = std::string(range.substr(0, open)) + std::to_string(number);
+    const std::string begin = fmt::format("{}{}", range.substr(0, open), number);
     if (names.size() + rests.size() > kMostNames) throw Error("must be at most 1,000,000 names");
     for (const std::string& rest : rests) names.push_back(begin + rest);
   }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -29,7 +30,7 @@ double number(const Attributes& attributes, std::string_view name, double otherw
   const char* end = found->second.data() + found->second.size();
   const auto parsed = std::from_chars(found->second.data(), end, value);
   if (parsed.ec != std::errc{} || parsed.ptr != end || !(value >= -1) || value > 1e15)
-    throw Error(std::string(name) + ": must be a number, got \"" + found->second + "\"");
+    throw Error(fmt::format("{}: must be a number, got \"{}\"", name, found->second));
   return value;
 }
 
@@ -55,7 +56,7 @@ class Reader {
     if (!open_.empty()) now.node = open_.back().node;
     if (open_.empty()) {
       if (element != "system")
-        throw Error("must begin with <system>, as NCCL writes it, got <" + element + ">");
+        throw Error(fmt::format("must begin with <system>, as NCCL writes it, got <{}>", element));
     } else if (element == "cpu") {
       add_cpu(attributes, now);
     } else if (element == "gpu") {
@@ -277,7 +278,7 @@ struct Parsing {
     try {
       action();
     } catch (const std::exception& found) {
-      error = "line " + std::to_string(XML_GetCurrentLineNumber(parser)) + ": " + found.what();
+      error = fmt::format("line {}: {}", XML_GetCurrentLineNumber(parser), found.what());
       XML_StopParser(parser, XML_FALSE);
     }
   }
@@ -310,8 +311,8 @@ MachineFile read_nccl_topology(std::string_view xml) {
       XML_Parse(parser.get(), xml.data(), static_cast<int>(xml.size()), XML_TRUE) == XML_STATUS_OK;
   if (parsing.error) throw Error(*parsing.error);
   if (!good) {
-    throw Error("line " + std::to_string(XML_GetCurrentLineNumber(parser.get())) +
-                ": must be XML, got " + XML_ErrorString(XML_GetErrorCode(parser.get())));
+    throw Error(fmt::format("line {}: must be XML, got {}", XML_GetCurrentLineNumber(parser.get()),
+                            XML_ErrorString(XML_GetErrorCode(parser.get()))));
   }
   return parsing.reader.finished();
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -23,8 +24,8 @@ std::unique_ptr<Algorithm> find_algorithm(std::string_view name) {
     if (entry.name == name) return entry.make();
     names.push_back(entry.name);
   }
-  throw Error("there is no algorithm '" + std::string(name) + "'" + did_you_mean(name, names) +
-              "; must be one of auto, " + joined(names));
+  throw Error(fmt::format("there is no algorithm '{}'{}; must be one of auto, {}", name,
+                          did_you_mean(name, names), joined(names)));
 }
 
 void check_call(std::string_view name, const Algorithm& algorithm, const Call& call,
@@ -38,7 +39,7 @@ void check_call(std::string_view name, const Algorithm& algorithm, const Call& c
       throw Error("bandwidth: must be greater than 0, got " + to_text(cost.bandwidth));
   }
   const std::string refusal = algorithm.refusal(call);
-  if (!refusal.empty()) throw Error(std::string(name) + " " + refusal);
+  if (!refusal.empty()) throw Error(fmt::format("{} {}", name, refusal));
 }
 
 std::uint32_t ceil_log2(std::uint32_t value) {
@@ -62,7 +63,7 @@ std::string unless_served(Operation operation, std::initializer_list<Operation> 
     if (one == operation) return {};
     names.push_back(to_string(one));
   }
-  return "serves " + joined(names) + ", not " + std::string(to_string(operation));
+  return fmt::format("serves {}, not {}", joined(names), to_string(operation));
 }
 
 std::string unless_power(std::uint32_t ranks) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -35,8 +36,8 @@ Operation read_operation(std::string_view name) {
   for (const auto& [other, operation] : kOtherNames) {
     if (other == letters_and_digits(name)) return operation;
   }
-  throw Error("there is no collective '" + std::string(name) + "'" + did_you_mean(name, names) +
-              "; must be one of " + joined(names));
+  throw Error(fmt::format("there is no collective '{}'{}; must be one of {}", name,
+                          did_you_mean(name, names), joined(names)));
 }
 
 std::optional<Operation> operation_recorded_as(std::string_view name) {

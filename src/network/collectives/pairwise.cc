@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <numeric>
 
 #include "network/collectives/registered.h"
@@ -17,8 +18,8 @@ class Pairwise final : public Algorithm {
     const std::string served = unless_served(call.operation, {Operation::all_to_all});
     if (!served.empty() || call.shares.empty()) return served;
     if (call.shares.size() != call.ranks)
-      return "needs a share for each of " + std::to_string(call.ranks) + " ranks, got " +
-             std::to_string(call.shares.size());
+      return fmt::format("needs a share for each of {} ranks, got {}", call.ranks,
+                         call.shares.size());
     const bool positive =
         std::all_of(call.shares.begin(), call.shares.end(), [](double share) { return share > 0; });
     return positive ? "" : "needs shares that are greater than 0";

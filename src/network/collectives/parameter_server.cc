@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "network/collectives/registered.h"
 
@@ -93,8 +94,8 @@ class BytePs final : public Algorithm {
   std::string refusal(const Call& call) const override {
     const std::string reason = refused(call);
     if (!reason.empty() || call.servers <= call.ranks) return reason;
-    return "needs at most as many servers as ranks, " + std::to_string(call.ranks) + ", got " +
-           std::to_string(call.servers);
+    return fmt::format("needs at most as many servers as ranks, {}, got {}", call.ranks,
+                       call.servers);
   }
 
   Nanoseconds closed(const Call& call, LinkCosts costs) const override {

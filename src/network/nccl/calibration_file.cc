@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/wording.h"
@@ -29,13 +30,12 @@ std::vector<std::string> Calibration::summary() const {
   for (const auto& [operation, fit] : fits_) {
     const CollectiveModel& model = fit.model;
     const auto one = [](double value) { return to_fixed(value, value < 10 ? 2 : 1); };
-    lines.push_back(std::string(to_string(operation)) + ": 6 numbers and " +
-                    counted(static_cast<std::int64_t>(fit.residuals.size()), "shape") + " from " +
-                    counted(static_cast<std::int64_t>(fit.rows), "row") + ": base " +
-                    one(model.base) + " us, hop " + one(model.within_hop) + " us within and " +
-                    one(model.across_hop) + " us across nodes, " + one(model.within) +
-                    " GB/s within and " + one(model.across) + " GB/s a NIC, mixed " +
-                    one(model.mixed));
+    lines.push_back(fmt::format(
+        "{}: 6 numbers and {} from {}: base {} us, hop {} us within and {} us across nodes, {} "
+        "GB/s within and {} GB/s a NIC, mixed {}",
+        to_string(operation), counted(static_cast<std::int64_t>(fit.residuals.size()), "shape"),
+        counted(static_cast<std::int64_t>(fit.rows), "row"), one(model.base), one(model.within_hop),
+        one(model.across_hop), one(model.within), one(model.across), one(model.mixed)));
   }
   return lines;
 }
@@ -69,7 +69,7 @@ nlohmann::json Calibration::json() const {
 
 Calibration::Calibration(const nlohmann::json& json) {
   if (!json.is_object() || json.value("schema", "") != kSchema)
-    throw Error("must be a calibration file (schema \"" + std::string(kSchema) + "\")");
+    throw Error(fmt::format("must be a calibration file (schema \"{}\")", kSchema));
   try {
     rows_ = json.at("rows").get<std::size_t>();
     read_numbers(json, {{"spread_of_sizes", &spreads_.sizes},

@@ -1,6 +1,7 @@
 #include "network/nccl/machine_collectives.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "network/collectives/interleaved.h"
@@ -53,7 +54,7 @@ MachineCollectives::OfNccl MachineCollectives::by_nccl(Operation operation, Byte
     return {"sends", sends_us(operation, places_, bytes)};
   if (places_.ranks <= 1) return {};
   const NcclPath path = choose_path(operation, system_, bytes);
-  return {std::string(to_string(path.algorithm)) + " " + std::string(to_string(path.protocol)),
+  return {fmt::format("{} {}", to_string(path.algorithm), to_string(path.protocol)),
           expected_us(path, system_, operation, bytes)};
 }
 

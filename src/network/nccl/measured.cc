@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -30,8 +31,8 @@ class CsvRows {
   void read(const std::string& line, std::vector<MeasuredCollective>& rows) const {
     const std::vector<std::string> cells = csv_cells(line);
     if (cells.size() != heading_.size())
-      throw Error("must have " + std::to_string(heading_.size()) +
-                  " cells, as the heading has, got " + std::to_string(cells.size()));
+      throw Error(fmt::format("must have {} cells, as the heading has, got {}", heading_.size(),
+                              cells.size()));
     if (!filter_.passes(cells)) return;
     MeasuredCollective row;
     row.operation = read_operation(cells[collective_]);
@@ -40,7 +41,7 @@ class CsvRows {
       throw Error("bytes, time_us and gpus must be numbers");
     // An empty cell means one host, or one NVLink domain.
     if (!cells[nodes_].empty() && !read_number(cells[nodes_], row.nodes))
-      throw Error("nodes must be a number, got '" + cells[nodes_] + "'");
+      throw Error(fmt::format("nodes must be a number, got '{}'", cells[nodes_]));
     if (row.bytes.count > 0 && row.us > 0 && row.ranks > 0 && row.nodes > 0) rows.push_back(row);
   }
 

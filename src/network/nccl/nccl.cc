@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 #include <span>
 
@@ -224,8 +225,8 @@ double estimate_us(const NcclPath& path, const NcclSystem& system, Operation ope
 NcclPath choose_path(Operation operation, const NcclSystem& system, Bytes bytes) {
   const std::vector<NcclPath> paths = nccl_paths(operation, system);
   if (paths.empty())
-    throw Error("NCCL has no algorithm to choose for " + std::string(to_string(operation)) +
-                " of " + std::to_string(system.ranks) + " ranks");
+    throw Error(fmt::format("NCCL has no algorithm to choose for {} of {} ranks",
+                            to_string(operation), system.ranks));
   return *std::min_element(paths.begin(), paths.end(), [&](const NcclPath& a, const NcclPath& b) {
     return estimate_us(a, system, operation, bytes) < estimate_us(b, system, operation, bytes);
   });

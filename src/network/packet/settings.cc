@@ -1,6 +1,7 @@
 #include "network/packet/settings.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "network/packet/transport.h"
@@ -70,8 +71,8 @@ void PacketSettings::check() const {
   const Bytes limit = port_limit();
   const auto below = [&](const char* name, Bytes threshold) {
     if (threshold > limit)
-      throw Error(std::string(name) + ": must be at most the buffer of a port, " +
-                  to_exact_text(limit) + ", got " + to_exact_text(threshold));
+      throw Error(fmt::format("{}: must be at most the buffer of a port, {}, got {}", name,
+                              to_exact_text(limit), to_exact_text(threshold)));
   };
   below("mark_at", mark_at);
   below("drop_at", drop_at);

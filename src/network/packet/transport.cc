@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -31,8 +32,8 @@ const TransportEntry& find_transport(std::string_view name) {
     if (entry.name == name) return entry;
     names.push_back(entry.name);
   }
-  throw Error("transport: must be one of " + joined(names) + ", got '" + std::string(name) + "'" +
-              did_you_mean(name, names));
+  throw Error(fmt::format("transport: must be one of {}, got '{}'{}", joined(names), name,
+                          did_you_mean(name, names)));
 }
 
 void Transport::silent(Sending& sending) const {

@@ -1,5 +1,7 @@
 #include "report/advice/bound.h"
 
+#include <fmt/core.h>
+
 #include "base/numbers/scaling.h"
 #include "report/words/wording.h"
 
@@ -51,9 +53,9 @@ bool is_host(PathPart part) { return part == PathPart::host || part == PathPart:
 /// running ahead, or if host work is a small part of the critical path.
 std::string host_waits_text(const Advice& advice) {
   if (advice.path.host_waits < 0.5 || host_share(advice.path) < 0.1) return {};
-  return ", and the host waits for the device " +
-         to_fixed(advice.path.host_waits, advice.path.host_waits < 10 ? 1 : 0) +
-         (advice.has_steps ? " times a step" : " times");
+  return fmt::format(", and the host waits for the device {}{}",
+                     to_fixed(advice.path.host_waits, advice.path.host_waits < 10 ? 1 : 0),
+                     advice.has_steps ? " times a step" : " times");
 }
 
 }  // namespace
@@ -74,20 +76,21 @@ std::string bound_sentence(const Advice& advice) {
     text += to_share(share, 0) + " of what a step waits for; ";
   }
   if (ceilings) {
-    text += "without " +
-            std::string(is_host(bound.part)               ? "its work"
+    text += fmt::format("without {} {} would take {} ({}); ",
+                        is_host(bound.part)               ? "its work"
                         : bound.part == PathPart::kernels ? "kernels"
                         : bound.part == PathPart::copies  ? "them"
-                                                          : "it") +
-            (advice.has_steps ? " a step" : " the recording") + " would take " +
-            to_text(advice.step_time - bound.gain) + " (" +
-            change_text(advice.step_time, advice.step_time - bound.gain) + "); ";
+                                                          : "it",
+                        advice.has_steps ? "a step" : "the recording",
+                        to_text(advice.step_time - bound.gain),
+                        change_text(advice.step_time, advice.step_time - bound.gain));
   }
   if (const TrustReason* open = advice.trust.reason("unexplained");
       ceilings && open != nullptr && open->grade == Grade::poor)
-    text = "not known: " + open->text + "; ";
+    text = fmt::format("not known: {}; ", open->text);
   const double busy = ratio(advice.breakdown.compute, advice.step_time);
-  return text + "kernels run " + to_share(busy, 0) + " of the time" + host_waits_text(advice);
+  return fmt::format("{}kernels run {} of the time{}", text, to_share(busy, 0),
+                     host_waits_text(advice));
 }
 
 }  // namespace foretrace

@@ -1,5 +1,6 @@
 // Advice for programs: JSON with everything, and CSV with one line for each replay.
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -195,34 +196,31 @@ void write_advice_csv(const Advice& advice, std::ostream& out) {
   };
   const std::string now = key_of(advice.path.largest());
   line("now", "as recorded", advice.step_time,
-       ",,0," + (advice.allocated ? std::to_string(advice.allocated->count) : "") + "," + now +
-           ",,,");
+       fmt::format(",,0,{},{},,,", advice.allocated ? std::to_string(advice.allocated->count) : "",
+                   now));
   for (const Rung& rung : advice.ladder) {
     line("ladder", rung.name, rung.step_time,
-         ",," + std::to_string((advice.step_time - rung.step_time).count()) + ",," +
-             (rung.there ? key_of(rung.bound) : "") + ",,," + csv_text(rung.assumes));
+         fmt::format(",,{},,{},,,{}", (advice.step_time - rung.step_time).count(),
+                     rung.there ? key_of(rung.bound) : "", csv_text(rung.assumes)));
   }
   for (const Suggestion& one : advice.suggestions) {
     line(one.goal, one.use, one.step_time,
-         std::to_string(one.lower.count()) + "," + std::to_string(one.upper.count()) + "," +
-             std::to_string(one.gain.count()) + "," +
-             (one.allocated ? std::to_string(one.allocated->count) : "") + "," +
-             key_of(one.path.largest()) + "," + one.confidence.word + "," +
-             (one.recommended ? "1" : "0") + "," + csv_text(one.why_not));
+         fmt::format("{},{},{},{},{},{},{},{}", one.lower.count(), one.upper.count(),
+                     one.gain.count(), one.allocated ? std::to_string(one.allocated->count) : "",
+                     key_of(one.path.largest()), one.confidence.word, one.recommended ? 1 : 0,
+                     csv_text(one.why_not)));
   }
   if (advice.joint) {
     line("together", joined_uses(*advice.joint), advice.joint->step_time,
-         std::to_string(advice.joint->lower.count()) + "," +
-             std::to_string(advice.joint->upper.count()) + "," +
-             std::to_string(advice.joint->gain.count()) + ",," +
-             key_of(advice.joint->path.largest()) + ",,,");
+         fmt::format("{},{},{},,{},,,", advice.joint->lower.count(), advice.joint->upper.count(),
+                     advice.joint->gain.count(), key_of(advice.joint->path.largest())));
   }
   for (const SpeedUp& one : advice.speed_ups) {
     std::string why;
     if (advice.target) why = one.needed ? "needed " + to_text(*one.needed) : "not reachable alone";
     line("faster", one.name, one.at_best,
-         ",," + std::to_string((advice.step_time - one.at_best).count()) + ",," + key_of(one.then) +
-             ",,," + csv_text(why));
+         fmt::format(",,{},,{},,,{}", (advice.step_time - one.at_best).count(), key_of(one.then),
+                     csv_text(why)));
   }
 }
 

@@ -1,5 +1,6 @@
 // Advice as an HTML page: the answers, then every table that the text shows with --all.
 
+#include <fmt/core.h>
 #include <ostream>
 
 #include "foretrace/answer/advice.h"
@@ -16,7 +17,7 @@ std::string advice_lead(const Advice& advice) {
   std::string html;
   const auto add = [&](const char* heading, const std::string& text, const char* style) {
     if (text.empty()) return;
-    html += std::string("<p") + style + ">" + heading + html_text(text) + "</p>\n";
+    html += fmt::format("<p{}>{}{}</p>\n", style, heading, html_text(text));
   };
   constexpr const char* kStrong = " class=\"verdict\"";
   add("Trust is ", trust_warning(advice.trust), kStrong);
@@ -43,7 +44,7 @@ PageSection table_section(const char* id, const char* heading, const Table& tabl
 std::vector<std::string> refusals(const Advice& advice) {
   std::vector<std::string> lines = not_recommended(advice);
   for (const NotTried& one : advice.not_applicable)
-    lines.push_back(one.transform + " does not apply: " + one.reason);
+    lines.push_back(fmt::format("{} does not apply: {}", one.transform, one.reason));
   return lines;
 }
 

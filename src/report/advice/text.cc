@@ -1,5 +1,6 @@
 // Advice for people, as text and as Markdown.
 
+#include <fmt/core.h>
 #include <ostream>
 
 #include "base/shown.h"
@@ -41,12 +42,12 @@ std::string now_sentence(const Advice& advice) {
   if (!advice.machine.empty())
     text += ", predicted for " + advice.machine;
   else
-    text += ", " + to_percent(advice.replay_error, 2) + " off what was measured";
+    text += fmt::format(", {} off what was measured", to_percent(advice.replay_error, 2));
   if (const std::string rates = rates_text(advice.rates, advice.breakdown, advice.step_time);
       !rates.empty())
     text += "; " + rates;
   if (advice.allocated) {
-    text += "; " + to_text(*advice.allocated) + " allocated at the peak";
+    text += fmt::format("; {} allocated at the peak", to_text(*advice.allocated));
     if (advice.memory > Bytes{}) text += " of " + to_text(advice.memory);
   }
   return text + warnings_hint(advice.notes);
@@ -105,8 +106,8 @@ void write_ceilings(const Advice& advice, std::ostream& out) {
   std::string text;
   for (const Rung& rung : advice.ladder) {
     if (rung.there && rung.name != "all" && rung.name != "overlap")
-      text += (text.empty() ? "" : ", ") + rung.title + " " +
-              change_text(advice.step_time, rung.step_time);
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", rung.title,
+                          change_text(advice.step_time, rung.step_time));
   }
   if (text.empty()) return;
   out << '\n';
@@ -152,8 +153,9 @@ void write_whole_advice_text(const Advice& advice, std::ostream& out) {
   write_list(out, "Not applicable", not_applicable(advice));
   if (!advice.no_advice.empty())
     out << "\n"
-        << wrapped("Not tried, because you must choose first: " + names_of(advice.no_advice) +
-                       " (see foretrace help transform NAME)",
+        << wrapped(fmt::format("Not tried, because you must choose first: {} "
+                               "(see foretrace help transform NAME)",
+                               names_of(advice.no_advice)),
                    0)
         << '\n';
   write_list(out, "Notes", note_texts(advice.notes));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <numeric>
 
 #include "base/numbers/scaling.h"
@@ -44,8 +45,8 @@ std::string joint_text(const Advice& advice) {
     names += joint.uses[i];
   }
   if (joint.uses[0] != advice.suggestions[joint.members[0]].use)
-    return "; " + joint.uses[0] + " with " + names + " " + to_text(joint.step_time);
-  return "; with " + names + " " + to_text(joint.step_time);
+    return fmt::format("; {} with {} {}", joint.uses[0], names, to_text(joint.step_time));
+  return fmt::format("; with {} {}", names, to_text(joint.step_time));
 }
 
 std::string help_sentence(const Advice& advice) {
@@ -53,22 +54,24 @@ std::string help_sentence(const Advice& advice) {
     return "not shown: the effect of a change depends on time that this recording does not explain";
   const Suggestion* best = best_for_time(advice);
   if (best == nullptr) {
-    return "nothing that was tried: no transform gains more than " + to_share(advice.noise) +
-           " of a step (less is noise)";
+    return fmt::format(
+        "nothing that was tried: no transform gains more than {} of a step (less is noise)",
+        to_share(advice.noise));
   }
-  return best->use + ": " + to_text(advice.step_time) + " -> " + to_text(best->step_time) +
-         a_step(advice) + " (" + change_from(advice, best->step_time) + "), between " +
-         to_text(best->lower) + " and " + to_text(best->upper) + ", confidence " +
-         best->confidence.word + joint_text(advice);
+  return fmt::format("{}: {} -> {}{} ({}), between {} and {}, confidence {}{}", best->use,
+                     to_text(advice.step_time), to_text(best->step_time), a_step(advice),
+                     change_from(advice, best->step_time), to_text(best->lower),
+                     to_text(best->upper), best->confidence.word, joint_text(advice));
 }
 
 std::string best_sentence(const Advice& advice) {
   if (advice.ladder.empty()) return {};
   const Nanoseconds least = advice.ladder.back().step_time;
   if (least <= 0ns) return "a step without kernels has no bound";
-  std::string text = to_text(least) + a_step(advice) + " while kernels stay as they are";
+  std::string text =
+      fmt::format("{}{} while kernels stay as they are", to_text(least), a_step(advice));
   if (ratio(advice.step_time - least, advice.step_time) >= 0.01)
-    text += " (" + times_as_fast(advice.step_time, least) + ")";
+    text += fmt::format(" ({})", times_as_fast(advice.step_time, least));
   else
     text += ": about what it takes now";
   return text + "; only other or faster kernels beat that";
@@ -97,10 +100,6 @@ std::string bytes_change(const std::optional<Bytes>& before, const std::optional
   return change_text(*before, *after);
 }
 
-std::string range_text(const Suggestion& one) {
-  return to_text(one.lower) + " to " + to_text(one.upper);
-}
-
 /// An added GPU pays off if it brings at least this share of what one alone does. Our choice.
 constexpr double kPays = 0.5;
 
@@ -110,21 +109,21 @@ std::string more_gpus_sentence(const MoreGpus& more) {
   if (more.network.empty()) return {};
   if (more.points.empty()) return "not shown: " + more.refused;
   const auto text_of = [](const MoreGpus::Point& point) {
-    return std::to_string(point.gpus) + " train " + times_text(point.times_as_fast) + " as fast";
+    return fmt::format("{} train {} as fast", point.gpus, times_text(point.times_as_fast));
   };
   const MoreGpus::Point* last = nullptr;
   for (const MoreGpus::Point& point : more.points) {
     if (point.each_added < kPays) {
-      const std::string brings = "each of the GPUs up to " + std::to_string(point.gpus) +
-                                 " brings " + to_share(std::max(0., point.each_added)) +
-                                 " of one alone";
+      const std::string brings = fmt::format("each of the GPUs up to {} brings {} of one alone",
+                                             point.gpus, to_share(std::max(0., point.each_added)));
       if (last == nullptr) return "more do not pay: " + brings;
-      return text_of(*last) + ", on " + more.network + "; beyond that more do not pay: " + brings;
+      return fmt::format("{}, on {}; beyond that more do not pay: {}", text_of(*last), more.network,
+                         brings);
     }
     last = &point;
   }
-  return text_of(*last) + ", on " + more.network + "; each added one brings " +
-         to_share(last->each_added) + " of one alone";
+  return fmt::format("{}, on {}; each added one brings {} of one alone", text_of(*last),
+                     more.network, to_share(last->each_added));
 }
 
 std::string_view to_string(PathPart part) {
@@ -175,8 +174,8 @@ std::string path_text(const PathShares& path) {
   for (std::size_t i = 0; i < kPathParts; ++i) {
     const auto part = static_cast<PathPart>(i);
     if (path.share(part) < 0.01) continue;
-    text += (text.empty() ? "" : ", ") + std::string(to_string(part)) + " " +
-            to_share(path.share(part), 0);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(part),
+                        to_share(path.share(part), 0));
   }
   return text;
 }
@@ -214,9 +213,9 @@ Table suggestion_table(const Advice& advice, std::string_view goal) {
   for (std::size_t i = 0; i < 3; ++i) table.left.push_back(table.heading.size() + i);
   table.heading.insert(table.heading.end(), {"sure", "then bound by", ""});
   for (const Suggestion* one : recommended(advice, goal)) {
-    std::vector<std::string> row = {one->use, to_text(one->step_time),
-                                    change_from(advice, advice.step_time - one->gain),
-                                    range_text(*one)};
+    std::vector<std::string> row = {
+        one->use, to_text(one->step_time), change_from(advice, advice.step_time - one->gain),
+        fmt::format("{} to {}", to_text(one->lower), to_text(one->upper))};
     if (memory) row.push_back(bytes_change(advice.allocated, one->allocated));
     row.push_back(one->confidence.word);
     row.emplace_back(to_string(one->path.largest()));
@@ -229,13 +228,14 @@ Table suggestion_table(const Advice& advice, std::string_view goal) {
 std::vector<std::string> suggestion_details(const Advice& advice, const Suggestion& one) {
   std::vector<std::string> lines = {one.summary};
   if (!one.local.lane.empty()) {
-    lines.push_back("locally " + one.local.lane + " has " + to_text(one.local.before) + " -> " +
-                    to_text(one.local.after) + " of work per step, " +
-                    to_text(one.local.before - one.local.after) + " less; end to end a step gets " +
-                    to_text(one.gain) + " shorter");
+    lines.push_back(fmt::format(
+        "locally {} has {} -> {} of work per step, {} less; end to end a step gets {} shorter",
+        one.local.lane, to_text(one.local.before), to_text(one.local.after),
+        to_text(one.local.before - one.local.after), to_text(one.gain)));
   }
-  lines.push_back("the path was " + path_text(advice.path) + "; becomes " + path_text(one.path));
-  lines.push_back("confidence " + one.confidence.word + ": " + one.confidence.reason);
+  lines.push_back(
+      fmt::format("the path was {}; becomes {}", path_text(advice.path), path_text(one.path)));
+  lines.push_back(fmt::format("confidence {}: {}", one.confidence.word, one.confidence.reason));
   if (!one.assumptions.empty()) {
     std::string all;
     for (const std::string& assumption : one.assumptions)
@@ -278,7 +278,7 @@ Table speed_table(const Advice& advice) {
     else if (!one.graded)
       enough = "all or nothing";
     else if (one.enough > 0)
-      enough = "enough at " + times_text(one.enough) + " as fast";
+      enough = fmt::format("enough at {} as fast", times_text(one.enough));
     std::vector<std::string> row = {one.name,
                                     one.graded ? to_text(one.work) : "-",
                                     to_text(one.at_best),
@@ -311,23 +311,23 @@ std::vector<std::string> joint_sentences(const Advice& advice) {
     return lines;
   }
   const Nanoseconds as_sum = advice.step_time - joint.sum;
-  std::string verdict = to_text(joint.step_time) + a_step(advice) + " (" +
-                        change_from(advice, joint.step_time) + "), " +
-                        times_as_fast(advice.step_time, joint.step_time) + ", between " +
-                        to_text(joint.lower) + " and " + to_text(joint.upper) + ", confidence " +
-                        weakest(advice) + " for the least certain";
+  std::string verdict =
+      fmt::format("{}{} ({}), {}, between {} and {}, confidence {} for the least certain",
+                  to_text(joint.step_time), a_step(advice), change_from(advice, joint.step_time),
+                  times_as_fast(advice.step_time, joint.step_time), to_text(joint.lower),
+                  to_text(joint.upper), weakest(advice));
   const double off = ratio(joint.gain - joint.sum, advice.step_time);
   if (std::abs(off) < 0.005)
     verdict += "; their gains add up";
   else if (as_sum <= 0ns)
     verdict += "; the single gains would add up to more than the whole step";
   else
-    verdict += "; instead of the " + times_text(ratio(advice.step_time, as_sum)) +
-               " that the single gains add up to";
+    verdict += fmt::format("; instead of the {} that the single gains add up to",
+                           times_text(ratio(advice.step_time, as_sum)));
   lines.push_back(std::move(verdict));
   for (std::size_t i = 0; i < joint.members.size(); ++i) {
-    lines.push_back(joint.uses[i] + " contributes " + to_text(joint.attributed[i]) + " (alone " +
-                    to_text(joint.alone[i]) + ")");
+    lines.push_back(fmt::format("{} contributes {} (alone {})", joint.uses[i],
+                                to_text(joint.attributed[i]), to_text(joint.alone[i])));
   }
   if (joint.path.total() > 0ns) lines.push_back("the path becomes " + path_text(joint.path));
   if (const Nanoseconds off_order = joint.gain - joint.other_order;
@@ -357,7 +357,8 @@ std::string target_sentence(const Advice& advice) {
   if (!advice.target) return {};
   const AdviceTarget& target = *advice.target;
   if (target.holds_now)
-    return target.text + " holds already, with " + to_text(advice.step_time) + a_step(advice);
+    return fmt::format("{} holds already, with {}{}", target.text, to_text(advice.step_time),
+                       a_step(advice));
   std::string reached;
   const auto add = [&](const std::string& what) {
     reached += (reached.empty() ? "" : ", or ") + what;
@@ -370,7 +371,7 @@ std::string target_sentence(const Advice& advice) {
   for (const SpeedUp& one : advice.speed_ups) {
     if (!one.needed) continue;
     add(one.graded && *one.needed > 0
-            ? one.name + " " + times_text(std::ceil(*one.needed * 100) / 100) + " as fast"
+            ? fmt::format("{} {} as fast", one.name, times_text(std::ceil(*one.needed * 100) / 100))
             : "no " + one.title);
   }
   if (advice.curve) return target.text + " " + advice.curve->answer_text;

@@ -1,5 +1,6 @@
 // The assignment of idle nodes to jobs, as text, CSV and JSON.
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -94,8 +95,8 @@ nlohmann::json to_json(const AllocationReport& report) {
 }
 
 void write_allocation_text(const AllocationReport& report, std::ostream& out) {
-  out << wrapped(grouped(report.nodes) + " nodes, " + report.objective + " over the next " +
-                     to_text(report.ahead) + ", by " + report.solver,
+  out << wrapped(fmt::format("{} nodes, {} over the next {}, by {}", grouped(report.nodes),
+                             report.objective, to_text(report.ahead), report.solver),
                  0)
       << '\n';
   if (report.replay) {

@@ -1,6 +1,7 @@
 // The formats that build servers read: JUnit's XML, and the workflow commands of GitHub.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <ostream>
 
 #include "base/shown.h"
@@ -39,10 +40,11 @@ std::string seconds(std::int64_t nanoseconds) {
 /// Describes a failure and lists all causes, because each may matter; those of this metric come
 /// first.
 std::string failure_body(const CheckReport& report, const CheckedFigure& figure) {
-  std::string body = figure_sentence(figure) + "\n" + figure.says + "\n";
+  std::string body = fmt::format("{}\n{}\n", figure_sentence(figure), figure.says);
   for (const bool own : {true, false}) {
     for (const CheckCause& cause : report.causes) {
-      if ((cause.figure == figure.name) == own) body += "  " + cause_sentence(cause) + "\n";
+      if ((cause.figure == figure.name) == own)
+        body += fmt::format("  {}\n", cause_sentence(cause));
     }
   }
   return body;
@@ -89,7 +91,7 @@ class Annotations {
  public:
   explicit Annotations(std::string kind) : kind_(std::move(kind)) {}
   void add(const std::string& properties, const std::string& message) {
-    lines_.push_back("::" + kind_ + " " + properties + "::" + command_text(message, false));
+    lines_.push_back(fmt::format("::{} {}::{}", kind_, properties, command_text(message, false)));
   }
   void write(std::ostream& out) const {
     const bool all = lines_.size() <= kMostAnnotations;
@@ -108,8 +110,8 @@ class Annotations {
 std::string cause_properties(const CheckCause& cause, const std::string& title) {
   std::string properties;
   if (!cause.file.empty()) {
-    properties = "file=" + command_text(cause.file, true) + ",";
-    if (cause.line > 0) properties += "line=" + std::to_string(cause.line) + ",";
+    properties = fmt::format("file={},", command_text(cause.file, true));
+    if (cause.line > 0) properties += fmt::format("line={},", cause.line);
   }
   return properties + "title=" + command_text(title, true);
 }
@@ -117,10 +119,10 @@ std::string cause_properties(const CheckCause& cause, const std::string& title) 
 }  // namespace
 
 void write_check_junit(const CheckReport& report, std::ostream& out) {
-  const std::string counts = "tests=\"" + std::to_string(report.figures.size()) + "\" failures=\"" +
-                             std::to_string(report.count(Standing::failed)) + "\" errors=\"" +
-                             std::to_string(report.count(Standing::undecided)) + "\" skipped=\"" +
-                             std::to_string(report.count(Standing::left_out)) + "\" time=\"0\"";
+  const std::string counts =
+      fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"0\"",
+                  report.figures.size(), report.count(Standing::failed),
+                  report.count(Standing::undecided), report.count(Standing::left_out));
   out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"foretrace\" " << counts
       << ">\n  <testsuite name=\"foretrace check\" " << counts << ">\n    <properties>\n";
   const std::pair<const char*, std::string> properties[] = {

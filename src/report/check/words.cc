@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "base/shown.h"
 #include "foretrace/answer/check.h"
@@ -78,8 +79,8 @@ std::string figure_sentence(const CheckedFigure& figure) {
   if (figure.before && figure.after) {
     text += " (" + figure_change(figure);
     if (figure.standing == Standing::undecided)
-      text += ", between " + signed_text(figure.unit, figure.lower) + " and " +
-              signed_text(figure.unit, figure.upper);
+      text += fmt::format(", between {} and {}", signed_text(figure.unit, figure.lower),
+                          signed_text(figure.unit, figure.upper));
     text += ")";
   }
   const bool is_warning = figure.standing == Standing::warned;
@@ -92,9 +93,9 @@ std::string figure_sentence(const CheckedFigure& figure) {
 std::string cause_sentence(const CheckCause& cause) {
   std::string text;
   if (cause.effect && *cause.effect > 0ns) {
-    text = "+" + to_text(*cause.effect) + ": ";
+    text = fmt::format("+{}: ", to_text(*cause.effect));
   } else if (cause.local > 0ns) {
-    text = "+" + to_text(cause.local) + " of work: ";
+    text = fmt::format("+{} of work: ", to_text(cause.local));
   }
   text += cause.what;
   if (!cause.where.empty()) text += " from " + cause.where;
@@ -106,20 +107,19 @@ std::string check_headline(const CheckReport& report) {
       report.figures.begin(), report.figures.end(),
       [&](const CheckedFigure& figure) { return figure.standing == report.standing(); });
   const auto compared = std::ssize(report.figures) - report.count(Standing::left_out);
-  const std::string of = " of " + counted(compared, "metric");
-  const auto number = [&](Standing standing) { return std::to_string(report.count(standing)); };
+  const std::string metrics = counted(compared, "metric");
   switch (report.standing()) {
     case Standing::failed:
-      return "REGRESSION: " + figure_sentence(*worst) + "; " + number(Standing::failed) + of +
-             " beyond the limit";
+      return fmt::format("REGRESSION: {}; {} of {} beyond the limit", figure_sentence(*worst),
+                         report.count(Standing::failed), metrics);
     case Standing::undecided:
-      return "UNDECIDED: " + figure_sentence(*worst) + "; " + number(Standing::undecided) + of +
-             " may be on either side of the limit";
+      return fmt::format("UNDECIDED: {}; {} of {} may be on either side of the limit",
+                         figure_sentence(*worst), report.count(Standing::undecided), metrics);
     case Standing::warned:
-      return "PASSED with warnings: " + figure_sentence(*worst) + "; " + number(Standing::warned) +
-             of;
+      return fmt::format("PASSED with warnings: {}; {} of {}", figure_sentence(*worst),
+                         report.count(Standing::warned), metrics);
     case Standing::passed:
-      return "PASSED: " + counted(compared, "metric") + " within the limits";
+      return fmt::format("PASSED: {} within the limits", metrics);
     case Standing::left_out:
       return "NOTHING COMPARED: no metric is in both the baseline and the trace";
   }

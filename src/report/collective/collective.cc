@@ -1,5 +1,6 @@
 // The cost of a collective, as text in the style of nccl-tests, CSV and JSON.
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -134,7 +135,7 @@ Table collective_error_table(const CollectiveReport& report) {
 std::string collective_heading(const CollectiveReport& report) {
   const std::string operation = report.rows.empty() ? "collective" : report.rows.front().operation;
   std::string text = operation;
-  if (report.groups > 1) text += " of " + counted(report.groups, "group") + " at once";
+  if (report.groups > 1) text += fmt::format(" of {} at once", counted(report.groups, "group"));
   return text + " on " + report.machine;
 }
 

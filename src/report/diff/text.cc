@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <ostream>
 #include <utility>
 
@@ -36,8 +37,8 @@ std::vector<Table> diff_tables(const DiffReport& report, const Diff& diff) {
 std::string rank_text(const DiffReport& report, const Diff& diff) {
   if (report.ranks.size() < 2) return "";
   const bool is_slowest = &diff == &slowest_of(report);
-  return "rank " + std::to_string(diff.rank) +
-         (is_slowest ? ", the slowest: " : ", which the others wait for: ");
+  return fmt::format("rank {}{}", diff.rank,
+                     is_slowest ? ", the slowest: " : ", which the others wait for: ");
 }
 
 /// Draws the parts of a step as a bar, with a letter for each part, on a scale that both sides

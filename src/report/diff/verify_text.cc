@@ -1,4 +1,5 @@
 #include <cmath>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -93,15 +94,16 @@ std::string verify_verdict(const Verification& result) {
       text += ", inside the predicted " + interval;
       break;
     case Agreement::near:
-      text += ", outside the predicted " + interval + ", but some of its steps are inside";
+      text += fmt::format(", outside the predicted {}, but some of its steps are inside", interval);
       break;
     case Agreement::outside:
       text += ", outside the predicted " + interval;
       break;
   }
-  text += "; the predicted " + to_text(result.predicted.step_time) + " are ";
+  text += fmt::format("; the predicted {} are ", to_text(result.predicted.step_time));
   if (std::abs(result.error) < 0.0005) return text + "less than 0.1 % off";
-  return text + to_fixed(100 * std::abs(result.error), 1) + " % too " + (high ? "high" : "low");
+  return fmt::format("{}{} % too {}", text, to_fixed(100 * std::abs(result.error), 1),
+                     high ? "high" : "low");
 }
 
 nlohmann::json to_json(const Verification& result) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "report/words/wording.h"
 
@@ -18,13 +19,13 @@ std::string number_text(std::int64_t count) { return count == 0 ? "no" : grouped
 /// Returns "12 new", "3 fewer" or "2 new and 1 dropped"; empty if nothing came or went.
 std::string come_and_gone(const DiffCause& cause) {
   if (cause.added > 0 && cause.removed > 0)
-    return grouped(cause.added) + " new and " + grouped(cause.removed) + " dropped";
+    return fmt::format("{} new and {} dropped", grouped(cause.added), grouped(cause.removed));
   if (cause.added > 0) return grouped(cause.added) + " new";
   return cause.removed > 0 ? grouped(cause.removed) + " fewer" : "";
 }
 
-std::string from_place(const DiffCause& cause, std::string_view word) {
-  return cause.place.empty() ? "" : " " + std::string(word) + " " + cause.place;
+std::string from_place(const DiffCause& cause) {
+  return cause.place.empty() ? "" : " from " + cause.place;
 }
 
 std::string more_or_less(const DiffCause& cause, std::string_view more, std::string_view less) {
@@ -33,8 +34,8 @@ std::string more_or_less(const DiffCause& cause, std::string_view more, std::str
 
 std::string moved_bytes_text(const DiffCause& cause) {
   if (cause.bytes.count == 0) return "";
-  const bool more = cause.bytes.count > 0;
-  return ", " + to_text(Bytes{std::abs(cause.bytes.count)}) + (more ? " more" : " less");
+  return fmt::format(", {} {}", to_text(Bytes{std::abs(cause.bytes.count)}),
+                     cause.bytes.count > 0 ? "more" : "less");
 }
 
 bool is_joined(const DiffCause& cause) { return cause.label.starts_with("other "); }
@@ -44,12 +45,12 @@ std::string device_work_text(const DiffCause& cause, std::string_view noun) {
   if (moved.empty() && cause.changed == 0) return cause.label + ", in other steps";
   const bool one = cause.added + cause.removed == 1 && cause.changed == 0;
   const std::string of =
-      is_joined(cause) ? cause.label : std::string(noun) + (one ? "" : "s") + " of " + cause.label;
+      is_joined(cause) ? cause.label : fmt::format("{}{} of {}", noun, one ? "" : "s", cause.label);
   if (!moved.empty() && cause.changed == 0)
-    return moved + " " + of + from_place(cause, "from") + moved_bytes_text(cause);
-  std::string text = of + " " + more_or_less(cause, "slower", "faster");
-  text += " (" + grouped(cause.changed) + ")";
-  return text + (moved.empty() ? "" : ", " + moved) + moved_bytes_text(cause);
+    return fmt::format("{} {}{}{}", moved, of, from_place(cause), moved_bytes_text(cause));
+  return fmt::format("{} {} ({}){}{}", of, more_or_less(cause, "slower", "faster"),
+                     grouped(cause.changed), moved.empty() ? "" : ", " + moved,
+                     moved_bytes_text(cause));
 }
 
 /// Returns the name of the call. A copy of pageable memory also waits for the device; then the text
@@ -63,23 +64,21 @@ std::string call_noun(const DiffCause& cause) {
 std::string call_text(const DiffCause& cause) {
   const std::string moved = come_and_gone(cause);
   if (!moved.empty() && cause.changed == 0)
-    return moved + " " + call_noun(cause) + from_place(cause, "from") + moved_bytes_text(cause);
+    return fmt::format("{} {}{}{}", moved, call_noun(cause), from_place(cause),
+                       moved_bytes_text(cause));
   if (moved.empty() && cause.changed == 0)
-    return call_noun(cause) + from_place(cause, "from") + ", in other steps";
-  std::string text = call_noun(cause);
-  if (!cause.name_after.empty()) {
-    text = cause.name_before + " now " + cause.name_after;
-  } else {
-    text += " " + more_or_less(cause, "slower", "faster");
-  }
-  text += " (" + grouped(cause.changed) + ")" + from_place(cause, "from");
-  return text + (moved.empty() ? "" : ", " + moved) + moved_bytes_text(cause);
+    return fmt::format("{}{}, in other steps", call_noun(cause), from_place(cause));
+  const std::string text = cause.name_after.empty()
+                               ? call_noun(cause) + " " + more_or_less(cause, "slower", "faster")
+                               : cause.name_before + " now " + cause.name_after;
+  return fmt::format("{} ({}){}{}{}", text, grouped(cause.changed), from_place(cause),
+                     moved.empty() ? "" : ", " + moved, moved_bytes_text(cause));
 }
 
 std::string replaced_text(const DiffCause& cause) {
-  if (is_joined(cause)) return cause.label + " (" + grouped(cause.changed) + ")";
-  return "another kernel for " + cause.label + " (" + grouped(cause.changed) +
-         "): " + cause.name_before + " -> " + cause.name_after;
+  if (is_joined(cause)) return fmt::format("{} ({})", cause.label, grouped(cause.changed));
+  return fmt::format("another kernel for {} ({}): {} -> {}", cause.label, grouped(cause.changed),
+                     cause.name_before, cause.name_after);
 }
 
 std::string work_text(const DiffCause& cause) {
@@ -122,8 +121,8 @@ std::string come_and_gone_words(const Diff& diff) {
     const std::size_t which = more < 0 ? 0 : 1;
     const std::int64_t count = std::abs(more);
     sums[which] += count;
-    texts[which] += (texts[which].empty() ? "" : " and ") + grouped(count) + " " +
-                    (count == 1 ? sort.one : sort.many);
+    texts[which] += fmt::format("{}{} {}", texts[which].empty() ? "" : " and ", grouped(count),
+                                count == 1 ? sort.one : sort.many);
   }
   if (sums[0] > 0) texts[0] += sums[0] == 1 ? " is gone" : " are gone";
   if (sums[1] > 0) texts[1] += sums[1] == 1 ? " is new" : " are new";
@@ -138,12 +137,12 @@ Nanoseconds worth_a_line(const Diff& diff) {
 std::string peak_verdict(const Diff& diff) {
   const Bytes before = diff.before.peak_allocated.value_or(Bytes{});
   const Bytes after = diff.after.peak_allocated.value_or(Bytes{});
-  std::string text = "the peak of allocated memory is " + to_text(before) + ", then " +
-                     to_text(after) + " (" + change_text(before, after) + ")";
+  std::string text = fmt::format("the peak of allocated memory is {}, then {} ({})",
+                                 to_text(before), to_text(after), change_text(before, after));
   if (diff.peak.empty()) return text;
   const Bytes more = diff.peak[0].after - diff.peak[0].before;
-  return text + ": " + to_text(Bytes{std::abs(more.count)}) + (more.count > 0 ? " more" : " less") +
-         " by " + diff.peak[0].op;
+  return fmt::format("{}: {} {} by {}", text, to_text(Bytes{std::abs(more.count)}),
+                     more.count > 0 ? "more" : "less", diff.peak[0].op);
 }
 
 /// Names up to two causes that account for most of the change, leaving out small ones.
@@ -155,8 +154,8 @@ std::string greatest_causes(const Diff& diff, Nanoseconds change) {
     if (cause.kind == DiffKind::rest || !same_way || told == 2) continue;
     if (std::abs(cause.effect.count()) * 10 < std::abs(change.count()) || change == 0ns) break;
     const Nanoseconds size = cause.effect > 0ns ? cause.effect : -cause.effect;
-    parts += (parts.empty() ? ": " : "; ") + to_text(size) + (told == 0 ? " of it: " : ": ") +
-             cause_text(diff, cause);
+    parts += fmt::format("{} {}{}: {}", parts.empty() ? ":" : ";", to_text(size),
+                         told == 0 ? " of it" : "", cause_text(diff, cause));
     ++told;
   }
   return parts;
@@ -166,7 +165,8 @@ std::string greatest_causes(const Diff& diff, Nanoseconds change) {
 
 std::string unlike_text(const Diff& diff) {
   if (diff.aligned >= kHardlyTheSameJob) return {};
-  return "hardly the same job, " + to_fixed(100 * diff.aligned, 1) + " % of the tasks correspond: ";
+  return fmt::format("hardly the same job, {} % of the tasks correspond: ",
+                     to_fixed(100 * diff.aligned, 1));
 }
 
 std::string signed_time(Nanoseconds time) { return (time > 0ns ? "+" : "") + to_text(time); }
@@ -327,8 +327,8 @@ const Diff& decisive_rank(const DiffReport& report) {
 }
 
 std::string step_change(const Diff& diff) {
-  return to_text(diff.before.step_time) + " -> " + to_text(diff.after.step_time) + " (" +
-         change_text(diff.before.step_time, diff.after.step_time) + ")";
+  return fmt::format("{} -> {} ({})", to_text(diff.before.step_time), to_text(diff.after.step_time),
+                     change_text(diff.before.step_time, diff.after.step_time));
 }
 
 std::string compared_text(const Diff& diff) {
@@ -336,13 +336,14 @@ std::string compared_text(const Diff& diff) {
     if (!side.has_steps) return std::string("the whole recording");
     const std::string step = side.compared_step.empty() ? "a step" : side.compared_step;
     if (side.compared_steps > 1)
-      return step + " and " + grouped(static_cast<std::int64_t>(side.compared_steps) - 1) +
-             " more of " + grouped(static_cast<std::int64_t>(side.steps));
-    return step + ", one of " + grouped(static_cast<std::int64_t>(side.steps));
+      return fmt::format("{} and {} more of {}", step,
+                         grouped(static_cast<std::int64_t>(side.compared_steps) - 1),
+                         grouped(static_cast<std::int64_t>(side.steps)));
+    return fmt::format("{}, one of {}", step, grouped(static_cast<std::int64_t>(side.steps)));
   };
-  return name(diff.before) + " (" + to_text(diff.before.compared) + ") with " + name(diff.after) +
-         " (" + to_text(diff.after.compared) + "); " + to_fixed(100 * diff.aligned, 1) +
-         " % of the tasks correspond";
+  return fmt::format("{} ({}) with {} ({}); {} % of the tasks correspond", name(diff.before),
+                     to_text(diff.before.compared), name(diff.after), to_text(diff.after.compared),
+                     to_fixed(100 * diff.aligned, 1));
 }
 
 std::string diff_verdict(const Diff& diff) {
@@ -354,9 +355,9 @@ std::string diff_verdict(const Diff& diff) {
   if (change == 0ns) {
     text += "B takes as long as A" + unit;
   } else {
-    text += "B takes " + to_text(change > 0ns ? change : -change) +
-            (change > 0ns ? " longer" : " less") + unit + " (" +
-            change_text(diff.before.step_time, diff.after.step_time) + ")";
+    text += fmt::format("B takes {} {}{} ({})", to_text(change > 0ns ? change : -change),
+                        change > 0ns ? "longer" : "less", unit,
+                        change_text(diff.before.step_time, diff.after.step_time));
   }
   // A difference within the variation between steps of one recording is chance, not a cause.
   const bool apart = diff.after.times.fastest > diff.before.times.slowest ||

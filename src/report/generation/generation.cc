@@ -1,6 +1,7 @@
 // The predicted step of a described model, as text, CSV and JSON.
 
 #include <cmath>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -112,22 +113,24 @@ Table layer_table(const GeneratedStep& step) {
 }
 
 void write_step(const GeneratedStep& step, std::ostream& out) {
-  out << wrapped(shown(step.model) + " on " + counted(step.devices, "device") + " of " +
-                     shown(step.machine) + (step.layout.empty() ? "" : ", " + shown(step.layout)),
-                 0)
+  out << wrapped(
+             fmt::format("{} on {} of {}{}", shown(step.model), counted(step.devices, "device"),
+                         shown(step.machine), step.layout.empty() ? "" : ", " + shown(step.layout)),
+             0)
       << "\n\n";
   write_headed(out, "Step time",
-               to_text(step.time) + ", between " + to_text(step.lower) + " and " +
-                   to_text(step.upper) + " (80 %), " +
-                   (step.is_covered ? "covered by measured steps"
-                                    : "extrapolated: no similar step was measured"));
-  write_headed(out, "Throughput",
-               to_fixed(step.tokens_per_second, 0) + " tokens/s, " +
-                   to_fixed(step.tokens_per_second / static_cast<double>(step.devices), 0) +
-                   " per device, MFU " + to_share(step.utilization));
+               fmt::format("{}, between {} and {} (80 %), {}", to_text(step.time),
+                           to_text(step.lower), to_text(step.upper),
+                           step.is_covered ? "covered by measured steps"
+                                           : "extrapolated: no similar step was measured"));
+  write_headed(
+      out, "Throughput",
+      fmt::format("{} tokens/s, {} per device, MFU {}", to_fixed(step.tokens_per_second, 0),
+                  to_fixed(step.tokens_per_second / static_cast<double>(step.devices), 0),
+                  to_share(step.utilization)));
   write_headed(out, "Memory",
-               to_text(step.allocated) + " allocated, " + to_text(step.reserved) + " reserved of " +
-                   to_text(step.device_memory));
+               fmt::format("{} allocated, {} reserved of {}", to_text(step.allocated),
+                           to_text(step.reserved), to_text(step.device_memory)));
   Table times{.heading = {"where the time goes", "time", "part"}, .rows = {}};
   for (const auto& [name, time] : step.breakdown) {
     times.rows.push_back(
@@ -171,9 +174,8 @@ void write_score(const GeneratedScore& score, std::ostream& out) {
   if (score.regret) add("regret of the predicted best", to_share(*score.regret));
   if (score.memory_median) add("memory, median error", to_share(*score.memory_median));
   if (score.ran_out > 0 || score.alarms > 0) {
-    add("out of memory, found",
-        std::to_string(score.found) + " of " + std::to_string(score.ran_out));
-    add("false alarms", std::to_string(score.alarms) + " of " + std::to_string(score.fitting));
+    add("out of memory, found", fmt::format("{} of {}", score.found, score.ran_out));
+    add("false alarms", fmt::format("{} of {}", score.alarms, score.fitting));
   }
   write_titled(out, "", table);
 }
@@ -211,7 +213,7 @@ void write_generation_text(const GenerationReport& report, std::ostream& out) {
   write_list(out, "assumed:", report.assumptions);
   std::vector<std::string> notes;
   for (const Note& note : report.notes.all())
-    notes.push_back(std::to_string(note.count) + " " + note.text + ", such as " + note.example);
+    notes.push_back(fmt::format("{} {}, such as {}", note.count, note.text, note.example));
   write_list(out, "notes:", notes);
 }
 

@@ -1,6 +1,7 @@
 #include "report/machine/machine_text.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <ostream>
 #include <tuple>
@@ -22,18 +23,14 @@ std::string counts_text(const Cluster& cluster) {
   const auto count = [&](NodeKind kind, std::string_view noun) {
     return in_host[kind] > 0 ? ", " + counted(in_host[kind], noun) : "";
   };
-  std::string text =
-      counted(cluster.hosts, "host") + ", each with " +
-      counted(in_host[NodeKind::device], "device") + count(NodeKind::nic, "NIC") +
-      (in_host[NodeKind::switch_] == 1  ? ", 1 switch"
-       : in_host[NodeKind::switch_] > 1 ? ", " + grouped(in_host[NodeKind::switch_]) + " switches"
-                                        : "") +
-      count(NodeKind::host, "CPU");
-  const std::int64_t switches = outside[NodeKind::switch_];
-  if (switches > 0) {
-    text +=
-        "; " + grouped(switches) + (switches == 1 ? " switch" : " switches") + " outside of them";
-  }
+  const std::int64_t inner = in_host[NodeKind::switch_], outer = outside[NodeKind::switch_];
+  std::string text = fmt::format(
+      "{}, each with {}{}{}{}", counted(cluster.hosts, "host"),
+      counted(in_host[NodeKind::device], "device"), count(NodeKind::nic, "NIC"),
+      inner > 0 ? fmt::format(", {} switch{}", grouped(inner), inner == 1 ? "" : "es") : "",
+      count(NodeKind::host, "CPU"));
+  if (outer > 0)
+    text += fmt::format("; {} switch{} outside of them", grouped(outer), outer == 1 ? "" : "es");
   return text;
 }
 
@@ -95,13 +92,12 @@ std::string known(const std::optional<bool>& fact) {
 }
 
 std::string facts_text(const HostFacts& facts) {
-  return "architecture " +
-         (facts.architecture ? std::to_string(*facts.architecture) : std::string("unknown")) +
-         ", CPU " + (facts.cpu.empty() ? "unknown" : facts.cpu) + ", NVLS " + known(facts.nvls) +
-         ", SHARP " + known(facts.sharp) + ", " +
-         counted(facts.devices_per_nvlink_domain, "device") +
-         " in an NVLink domain, NICs of a host " +
-         (facts.nic_bandwidth ? to_text(*facts.nic_bandwidth) : std::string("unknown"));
+  return fmt::format(
+      "architecture {}, CPU {}, NVLS {}, SHARP {}, {} in an NVLink domain, NICs of a host {}",
+      facts.architecture ? std::to_string(*facts.architecture) : "unknown",
+      facts.cpu.empty() ? "unknown" : facts.cpu, known(facts.nvls), known(facts.sharp),
+      counted(facts.devices_per_nvlink_domain, "device"),
+      facts.nic_bandwidth ? to_text(*facts.nic_bandwidth) : "unknown");
 }
 
 }  // namespace

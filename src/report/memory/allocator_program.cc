@@ -1,6 +1,7 @@
 // Shows the state of a caching allocator after a short program of malloc and free.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -53,7 +54,7 @@ std::string list_of(const AllocatorSegment& segment, const std::vector<std::stri
   std::string list;
   for (std::size_t i = 0; i < segment.blocks.size(); ++i) {
     if (i == kBlocksListed) {
-      return list + ", and " + std::to_string(segment.blocks.size() - i) + " more";
+      return fmt::format("{}, and {} more", list, segment.blocks.size() - i);
     }
     const AllocatorBlock& block = segment.blocks[i];
     list += i == 0 ? "" : ", ";
@@ -62,11 +63,6 @@ std::string list_of(const AllocatorSegment& segment, const std::vector<std::stri
     if (block.pending) list += " (waits)";
   }
   return list;
-}
-
-std::string stretched(std::string text, std::size_t width) {
-  if (text.size() < width) text.append(width - text.size(), ' ');
-  return text;
 }
 
 void write_segments(const AllocatorProgram& program, const AllocatorOutcome& outcome,
@@ -83,21 +79,20 @@ void write_segments(const AllocatorProgram& program, const AllocatorOutcome& out
   out << "segments: a character is " << binary(unit)
       << ", \".\" is free, \"~\" waits for a stream\n";
   for (const AllocatorSegment& segment : outcome.segments) {
-    const std::string kind = std::string(segment.is_expandable ? "expandable " : "") +
-                             (segment.is_small ? "small" : "large") + ", stream " +
-                             std::to_string(segment.stream);
-    out << "  " << stretched(kind, 16) << ' ' << stretched(binary(segment.bytes), 9) << " |"
-        << picture_of(segment, unit, program.names) << "|  " << list_of(segment, program.names)
-        << '\n';
+    const std::string kind =
+        fmt::format("{}{}, stream {}", segment.is_expandable ? "expandable " : "",
+                    segment.is_small ? "small" : "large", segment.stream);
+    out << fmt::format("  {:<16} {:<9} |{}|  {}\n", kind, binary(segment.bytes),
+                       picture_of(segment, unit, program.names), list_of(segment, program.names));
   }
 }
 
 void write_levels(const AllocatorOutcome& outcome, std::ostream& out) {
   const auto row = [&](std::string_view name, std::int64_t AllocatorLevels::*level) {
-    out << stretched(std::string(name), 15) << stretched(binary(outcome.levels.*level), 13)
-        << binary(outcome.peaks.*level) << '\n';
+    out << fmt::format("{:<15}{:<13}{}\n", name, binary(outcome.levels.*level),
+                       binary(outcome.peaks.*level));
   };
-  out << '\n' << stretched("", 15) << stretched("at the end", 13) << "peak\n";
+  out << fmt::format("\n{:<15}{:<13}{}\n", "", "at the end", "peak");
   row("allocated", &AllocatorLevels::allocated);
   row("active", &AllocatorLevels::active);
   row("requested", &AllocatorLevels::requested);

@@ -1,6 +1,7 @@
 #include "report/memory/allocator_state.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -160,7 +161,7 @@ std::string peaks_text(const Allocator& one, bool with_requests) {
   if (one.peak_allocated < 0 && one.peak_reserved < 0) return {};
   std::string text = "peak ";
   if (one.peak_allocated >= 0) text += bytes_text(one.peak_allocated) + " allocated";
-  if (with_requests) text += " (" + bytes_text(one.peak_requested) + " asked for)";
+  if (with_requests) text += fmt::format(" ({} asked for)", bytes_text(one.peak_requested));
   if (one.peak_reserved >= 0) {
     text += one.peak_allocated >= 0 ? ", " : "";
     text += bytes_text(one.peak_reserved) + " reserved";
@@ -179,10 +180,9 @@ void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>
     if (one.out_of_memory > 0) text += ", " + grouped(one.out_of_memory) + " times out of memory";
     rows.push_back({name, std::move(text)});
     if (one.segments == 0) continue;  // The state at the end is unknown.
-    rows.push_back({"", "at the end " + bytes_text(one.in_use) + " in " +
-                            counted(one.used_blocks, "block") + " of " + grouped(one.blocks) +
-                            ", " + bytes_text(one.held) + " in " +
-                            counted(one.segments, "segment")});
+    rows.push_back({"", fmt::format("at the end {} in {} of {}, {} in {}", bytes_text(one.in_use),
+                                    counted(one.used_blocks, "block"), grouped(one.blocks),
+                                    bytes_text(one.held), counted(one.segments, "segment"))});
     rows.push_back({"", is_whole(one) ? "the history is complete: it starts from an empty device "
                                         "and leads to the state at the end"
                                       : "the history is not complete: it does not start from an "

@@ -4,6 +4,7 @@
 // [made, lifetime, offset, bytes, use, op, line, flags].
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -148,18 +149,20 @@ std::string legend_html(const MemoryReport& report, const MemoryLayout& layout) 
 }
 
 std::string picture_html(const MemoryReport& report, const MemoryLayout& layout) {
-  const std::string label = html_text(verdict_lines(report)[1]) + "; the tables below say the same";
+  const std::string verdict = html_text(verdict_lines(report)[1]);
   const auto canvas = [&](const std::string& id, const std::string& what) {
-    return "<canvas id=\"" + id +
-           "\" tabindex=\"0\" role=\"img\" aria-describedby=\"hint\" aria-label=\"" + what +
-           " over time: " + label + "\"></canvas>\n";
+    return fmt::format(
+        "<canvas id=\"{}\" tabindex=\"0\" role=\"img\" aria-describedby=\"hint\" "
+        "aria-label=\"{} over time: {}; the tables below say the same\"></canvas>\n",
+        id, what, verdict);
   };
-  return "<div class=\"picture\">\n" + canvas("level", "Level") + canvas("blocks", "Blocks") +
-         "<div id=\"hover\" class=\"hover\"></div>\n</div>\n" + legend_html(report, layout) +
-         "<p class=\"quiet\" id=\"hint\">Height is bytes, width is <span id=\"scale\">time</span>; "
-         "a block is drawn where a gap has room for it. Zoom with the wheel or + and -; move by "
-         "dragging or with the arrow keys. <button id=\"whole\" type=\"button\">Show all</button> "
-         "<button id=\"widths\" type=\"button\">Draw by change</button></p>\n";
+  return fmt::format(
+      "<div class=\"picture\">\n{}{}<div id=\"hover\" class=\"hover\"></div>\n</div>\n{}"
+      "<p class=\"quiet\" id=\"hint\">Height is bytes, width is <span id=\"scale\">time</span>; "
+      "a block is drawn where a gap has room for it. Zoom with the wheel or + and -; move by "
+      "dragging or with the arrow keys. <button id=\"whole\" type=\"button\">Show all</button> "
+      "<button id=\"widths\" type=\"button\">Draw by change</button></p>\n",
+      canvas("level", "Level"), canvas("blocks", "Blocks"), legend_html(report, layout));
 }
 
 /// Returns all sections; their ids count from "memory-0".
@@ -185,13 +188,13 @@ void write_memory_html(const MemoryReport& report, const Graph& graph, std::ostr
   const std::vector<std::string> verdict = verdict_lines(report);
   Page page{.title = "Memory: " + report.trace,
             .heading = verdict[0],
-            .lead = "<p class=\"verdict\">" + html_text(verdict[1]) + "</p>\n",
+            .lead = fmt::format("<p class=\"verdict\">{}</p>\n", html_text(verdict[1])),
             .sections = page_sections(report, graph, layout),
             .styles = {"page/memory.css"},
             .data = {{"data", script_json(data_json(report, graph, layout))}},
             .scripts = {"page/memory.js"}};
   for (std::size_t i = 2; i < verdict.size(); ++i)
-    page.lead += "<p>" + html_text(verdict[i]) + "</p>\n";
+    page.lead += fmt::format("<p>{}</p>\n", html_text(verdict[i]));
   page.lead += picture_html(report, layout);
   write_page(page, out);
 }

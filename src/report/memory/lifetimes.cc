@@ -1,6 +1,7 @@
 // Describes how long blocks live, and which pile up from step to step.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 
 #include "base/statistics.h"
@@ -83,8 +84,8 @@ PeriodSection period_of(const DeviceMemory& memory) {
   const std::size_t end = found.first + found.length * found.repetitions;
   if (end >= made.size()) return section;
   const Allocation& block = memory.allocation(made[end]);
-  section.first_irregular = to_text(block.bytes) + " by " + maker_of(memory.graph, block) +
-                            ", block " + std::to_string(end);
+  section.first_irregular =
+      fmt::format("{} by {}, block {}", to_text(block.bytes), maker_of(memory.graph, block), end);
   return section;
 }
 

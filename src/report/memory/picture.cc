@@ -1,6 +1,7 @@
 #include "report/memory/picture.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <vector>
 
 namespace foretrace {
@@ -127,9 +128,9 @@ bool is_crowded(const MemoryReport& report) {
 
 std::string pictured_stretch(const MemoryReport& report) {
   const Stretch stretch = pictured(report);
-  return (stretch.step.empty() ? "the recording" : stretch.step) + ", " +
-         to_text(stretch.to - stretch.from) +
-         (is_crowded(report) ? ", in order of events as the host runs far ahead" : "");
+  return fmt::format("{}, {}{}", stretch.step.empty() ? "the recording" : stretch.step,
+                     to_text(stretch.to - stretch.from),
+                     is_crowded(report) ? ", in order of events as the host runs far ahead" : "");
 }
 
 std::string level_picture(const MemoryReport& report, std::size_t columns, std::size_t rows) {
@@ -152,20 +153,19 @@ std::string level_picture(const MemoryReport& report, std::size_t columns, std::
   };
   const std::string top = to_text(most), bottom = least > Bytes{} ? to_text(least) : "0";
   const std::size_t label = std::max(top.size(), bottom.size());
-  const auto padded = [&](const std::string& text) {
-    return std::string(label - text.size(), ' ') + text;
-  };
   std::string picture;
   for (std::size_t row = rows; row > 0; --row) {
-    std::string line = padded(row == rows ? top : row == 1 && least > Bytes{} ? bottom : "") + " |";
+    const std::string mark = row == rows ? top : row == 1 && least > Bytes{} ? bottom : "";
+    std::string line = fmt::format("{:>{}} |", mark, label);
     for (const Bytes level : levels) line += height(level) >= row ? '#' : ' ';
     line.erase(line.find_last_not_of(' ') + 1);
     picture += line + '\n';
   }
-  picture += padded(least > Bytes{} ? "" : "0") + " +" + std::string(columns, '-') + '\n';
+  picture +=
+      fmt::format("{:>{}} +{}\n", least > Bytes{} ? "" : "0", label, std::string(columns, '-'));
   const std::string letters = phase_letters(drawn, columns);
   if (letters.find_first_not_of('.') != std::string::npos)
-    picture += padded("") + "  " + letters + '\n';
+    picture += fmt::format("{:>{}}  {}\n", "", label, letters);
   return picture;
 }
 

@@ -1,6 +1,7 @@
 #include "foretrace/report.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <string>
 
 #include "foretrace/answer/memory.h"
@@ -34,8 +35,8 @@ std::int32_t chosen_device(const std::vector<MemorySummary>& devices,
     if (one.device == *question.device) return one.device;
     all += (all.empty() ? "" : ", ") + std::to_string(one.device);
   }
-  throw Error("--device: the trace has memory events of " + all + ", not of " +
-              std::to_string(*question.device));
+  throw Error(
+      fmt::format("--device: the trace has memory events of {}, not of {}", all, *question.device));
 }
 
 /// Whether a step has the wanted number: the number in its name, or its index if the name has none.
@@ -57,8 +58,8 @@ void narrow_to_step(const Graph& graph, std::int64_t wanted, DeviceMemory& memor
   const auto name = [&](const DeviceMemory::StepSpan& span) {
     return graph.steps()[static_cast<std::size_t>(span.step)].name;
   };
-  throw Error("--step: there is no step " + std::to_string(wanted) + "; there are " +
-              name(memory.steps.front()) + " to " + name(memory.steps.back()));
+  throw Error(fmt::format("--step: there is no step {}; there are {} to {}", wanted,
+                          name(memory.steps.front()), name(memory.steps.back())));
 }
 
 void note_what_is_missing(const DeviceMemory& memory, MemoryReport& report) {
@@ -83,10 +84,10 @@ void take_from_model(MemoryQuestion& question, MemoryReport& report) {
   if (is_told || report.device < 0) return;
   const Bandwidth link = model ? model->host_link : kUsualLink;
   question.out = question.in = link;
-  report.assumptions.push_back("copies to and from the host move " + to_text(link) +
-                               (model ? ", a figure recalled for " + model->name
-                                      : ", as for PCIe 3.0 x16, because the device is unknown") +
-                               " (--host-bandwidth)");
+  report.assumptions.push_back(
+      fmt::format("copies to and from the host move {}{} (--host-bandwidth)", to_text(link),
+                  model ? ", a figure recalled for " + model->name
+                        : ", as for PCIe 3.0 x16, because the device is unknown"));
 }
 
 }  // namespace

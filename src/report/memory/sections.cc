@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "report/memory/words.h"
 #include "report/words/wording.h"
@@ -27,8 +28,9 @@ std::int64_t fullest(const std::vector<TimeBin>& bins) {
 }
 
 std::string quantile_text(const Quantiles& times) {
-  return "10 % up to " + to_text(times.tenth) + ", half up to " + to_text(times.median) +
-         ", 90 % up to " + to_text(times.ninetieth) + ", the longest " + to_text(times.most);
+  return fmt::format("10 % up to {}, half up to {}, 90 % up to {}, the longest {}",
+                     to_text(times.tenth), to_text(times.median), to_text(times.ninetieth),
+                     to_text(times.most));
 }
 
 MemorySection occupation(const MemoryReport& report) {
@@ -64,7 +66,7 @@ MemorySection phases(const MemoryReport& report) {
 
 void add_holders(const MemoryReport& report, const char* what, const std::vector<HolderRow>& rows,
                  std::vector<MemorySection>& sections) {
-  MemorySection section{.heading = std::string("In use at the peak, by ") + what,
+  MemorySection section{.heading = fmt::format("In use at the peak, by {}", what),
                         .before = {},
                         .table = {},
                         .after = {}};
@@ -81,9 +83,9 @@ void add_holders(const MemoryReport& report, const char* what, const std::vector
 MemorySection lifetimes(const MemoryReport& report) {
   const LifetimeSection& found = report.lifetimes;
   MemorySection section{.heading = "Lifetimes", .before = {}, .table = {}, .after = {}};
-  section.before.push_back(counted(found.blocks, "block") + " made, " + to_text(found.bytes) +
-                           " in all; " + grouped(found.inside_op) + " of them (" +
-                           to_text(found.inside_op_bytes) + ") live inside one op");
+  section.before.push_back(fmt::format("{} made, {} in all; {} of them ({}) live inside one op",
+                                       counted(found.blocks, "block"), to_text(found.bytes),
+                                       grouped(found.inside_op), to_text(found.inside_op_bytes)));
   if (found.blocks > 0) section.before.push_back(quantile_text(found.times));
   section.table.heading = {"lifetime", "blocks", "bytes", ""};
   section.table.left = {0, 3};
@@ -92,12 +94,13 @@ MemorySection lifetimes(const MemoryReport& report) {
                                   bar(bin.count, fullest(found.bins))});
   }
   if (found.left > 0) {
-    section.after.push_back(counted(found.left, "block") + " (" + to_text(found.left_bytes) +
-                            ") made and not freed");
+    section.after.push_back(fmt::format("{} ({}) made and not freed", counted(found.left, "block"),
+                                        to_text(found.left_bytes)));
   }
   if (found.was_there > 0) {
-    section.after.push_back(counted(found.was_there, "block") + " (" +
-                            to_text(found.was_there_bytes) + ") allocated before the recording");
+    section.after.push_back(fmt::format("{} ({}) allocated before the recording",
+                                        counted(found.was_there, "block"),
+                                        to_text(found.was_there_bytes)));
   }
   return section;
 }
@@ -106,13 +109,14 @@ MemorySection growth(const MemoryReport& report) {
   const GrowthSection& found = report.growth;
   MemorySection section{.heading = "From step to step", .before = {}, .table = {}, .after = {}};
   if (found.per_step) {
-    const std::string from =
-        to_text(found.starts.front().allocated) + " -> " + to_text(found.starts.back().allocated);
-    section.before.push_back((found.per_step->count == 0
-                                  ? "steps begin at the same level"
-                                  : "the level at which steps begin changes by " +
-                                        to_text(*found.per_step) + " a step (median)") +
-                             std::string(" (") + from + ")");
+    const std::string change =
+        found.per_step->count == 0
+            ? "steps begin at the same level"
+            : fmt::format("the level at which steps begin changes by {} a step (median)",
+                          to_text(*found.per_step));
+    section.before.push_back(fmt::format("{} ({} -> {})", change,
+                                         to_text(found.starts.front().allocated),
+                                         to_text(found.starts.back().allocated)));
   }
   if (!found.candidates.empty()) {
     section.before.push_back("may leak: made in several steps and never freed in the recording");
@@ -127,9 +131,10 @@ MemorySection growth(const MemoryReport& report) {
     const PeriodSection& period = *report.period;
     section.after.push_back(
         period.repeats
-            ? "sizes repeat every " + counted(period.blocks, "block") + ", " +
-                  counted(period.iterations, "time") +
-                  (period.first == 0 ? "" : ", after the first " + counted(period.first, "block"))
+            ? fmt::format(
+                  "sizes repeat every {}, {}{}", counted(period.blocks, "block"),
+                  counted(period.iterations, "time"),
+                  period.first == 0 ? "" : ", after the first " + counted(period.first, "block"))
             : "the sizes of blocks do not repeat");
     if (!period.first_irregular.empty())
       section.after.push_back("the first that does not repeat: " + period.first_irregular);
@@ -144,27 +149,28 @@ MemorySection intervals(const MemoryReport& report) {
     section.before.push_back("the trace does not show which ops access which blocks");
     return section;
   }
-  section.before.push_back(grouped(found.accesses) + " accesses, " +
-                           counted(found.intervals, "interval") + ": " +
-                           quantile_text(found.times));
+  section.before.push_back(fmt::format("{} accesses, {}: {}", grouped(found.accesses),
+                                       counted(found.intervals, "interval"),
+                                       quantile_text(found.times)));
   section.table.heading = {"interval", "count", "bytes", "hideable", ""};
   section.table.left = {0, 4};
   for (const TimeBin& bin : found.bins) {
     section.table.rows.push_back({bin_text(bin), grouped(bin.count), to_text(bin.bytes),
                                   grouped(bin.hideable), bar(bin.count, fullest(found.bins))});
   }
-  section.after.push_back("hideable: long enough to copy the block to the host at " +
-                          to_text(found.out) + " and back at " + to_text(found.in));
+  section.after.push_back(
+      fmt::format("hideable: long enough to copy the block to the host at {} and back at {}",
+                  to_text(found.out), to_text(found.in)));
   if (found.candidates == 0) {
     section.after.push_back("no block of 1 MB or more is unused for long enough");
     return section;
   }
-  section.after.push_back("tasks on the device need " + to_text(found.needed) +
-                          " at once; swapping " + counted(found.moved, "block") +
-                          ", one at a time per direction, lowers this to " +
-                          to_text(found.planned) + " (" + share_text(found.planned, found.needed) +
-                          "); no plan gets below " + to_text(found.bound) + ", because only " +
-                          counted(found.candidates, "block") + " of 1 MB or more can be away");
+  section.after.push_back(fmt::format(
+      "tasks on the device need {} at once; swapping {}, one at a time per direction, "
+      "lowers this to {} ({}); no plan gets below {}, because only {} of 1 MB or more can be away",
+      to_text(found.needed), counted(found.moved, "block"), to_text(found.planned),
+      share_text(found.planned, found.needed), to_text(found.bound),
+      counted(found.candidates, "block")));
   return section;
 }
 
@@ -201,24 +207,23 @@ MemorySection allocator(const MemoryReport& report) {
   row("requested", found.requested, to_text(found.requested_then));
   row("active", found.active, "");
   row("inactive split", found.inactive_split, to_text(found.inactive_split_then));
-  section.after.push_back(
-      share_text(found.reserved - found.allocated_then, found.reserved) +
-      " of what is reserved is not allocated then (fragmentation); " +
-      counted(found.driver_mallocs, "call") + " of cudaMalloc, " + grouped(found.driver_frees) +
-      " of cudaFree" +
-      (found.retries > 0 ? ", " + counted(found.retries, "time") + " the cache was emptied" : ""));
+  section.after.push_back(fmt::format(
+      "{} of what is reserved is not allocated then (fragmentation); "
+      "{} of cudaMalloc, {} of cudaFree{}",
+      share_text(found.reserved - found.allocated_then, found.reserved),
+      counted(found.driver_mallocs, "call"), grouped(found.driver_frees),
+      found.retries > 0 ? ", " + counted(found.retries, "time") + " the cache was emptied" : ""));
   if (found.recorded_reserved) {
-    section.after.push_back("recorded: " + to_text(*found.recorded_reserved) +
-                            " reserved at most; the peak of the replay is off by " +
-                            change_text(*found.recorded_reserved, found.reserved));
+    section.after.push_back(fmt::format(
+        "recorded: {} reserved at most; the peak of the replay is off by {}",
+        to_text(*found.recorded_reserved), change_text(*found.recorded_reserved, found.reserved)));
   }
   for (const ReplayedAllocator::Check& check : found.checks) {
-    section.after.push_back("replayed request by request, the cache " + check.start +
-                            " at first: peaks " + to_percent(check.allocated_error, 2) +
-                            " allocated, " + to_percent(check.reserved_error, 2) +
-                            " reserved; on average " +
-                            to_text(Bytes{std::llround(check.mean_reserved_error)}) +
-                            " reserved off over " + counted(check.events, "event"));
+    section.after.push_back(fmt::format(
+        "replayed request by request, the cache {} at first: peaks {} allocated, {} reserved; "
+        "on average {} reserved off over {}",
+        check.start, to_percent(check.allocated_error, 2), to_percent(check.reserved_error, 2),
+        to_text(Bytes{std::llround(check.mean_reserved_error)}), counted(check.events, "event")));
   }
   if (!found.settings.empty()) section.after.push_back("settings: " + found.settings);
   return section;
@@ -235,18 +240,17 @@ MemorySection pool(const MemoryReport& report) {
       .heading = "If addresses were planned ahead", .before = {}, .table = {}, .after = {}};
   const PoolSection& found = report.pool;
   if (found.load <= Bytes{}) return section;
-  section.before.push_back(
-      "a pool of " + to_text(found.footprint) + " holds " + counted(found.blocks, "block") +
-      (found.step.empty() ? "" : " of " + found.step) + ", " +
-      times_text(found.footprint, found.load) +
-      " their peak load (as SmartPool, arXiv 1903.06631)" +
-      (found.by_load > 0
-           ? "; the " + grouped(found.by_load) + " smallest of them only count with their load"
-           : ""));
+  section.before.push_back(fmt::format(
+      "a pool of {} holds {}{}, {} their peak load (as SmartPool, arXiv 1903.06631)",
+      to_text(found.footprint), counted(found.blocks, "block"),
+      found.step.empty() ? "" : " of " + found.step, times_text(found.footprint, found.load)));
+  if (found.by_load > 0)
+    section.before.back() +=
+        fmt::format("; the {} smallest of them only count with their load", grouped(found.by_load));
   if (report.allocator) {
-    section.before.push_back("the caching allocator reserves " +
-                             times_text(report.allocator->reserved, report.allocator->allocated) +
-                             " what is allocated at the peak");
+    section.before.push_back(
+        fmt::format("the caching allocator reserves {} what is allocated at the peak",
+                    times_text(report.allocator->reserved, report.allocator->allocated)));
   }
   return section;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "base/wording.h"
 #include "foretrace/units.h"
@@ -38,18 +39,20 @@ struct Frame {
 };
 
 std::string label(double x, double y, const std::string& anchor, const std::string& text) {
-  return "<text x=\"" + to_fixed(x, 1) + "\" y=\"" + to_fixed(y, 1) + "\" text-anchor=\"" + anchor +
-         "\" fill=\"currentColor\" font-size=\"12\">" + html_text(text) + "</text>\n";
+  return fmt::format(
+      "<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" fill=\"currentColor\" "
+      "font-size=\"12\">{}</text>\n",
+      to_fixed(x, 1), to_fixed(y, 1), anchor, html_text(text));
 }
 
 std::string grid(const Frame& frame, const PlotAxes& axes) {
   constexpr double kSlack = 1.001;  // Powers of ten are not exact.
   std::string svg;
   for (double value = frame.low; value <= frame.high * kSlack; value *= 10) {
-    const std::string y = to_fixed(frame.y(value), 1);
-    svg += "<line x1=\"" + to_fixed(kLeft, 0) + "\" x2=\"" + to_fixed(kWidth - kRight, 0) +
-           "\" y1=\"" + y + "\" y2=\"" + y +
-           "\" stroke=\"currentColor\" stroke-opacity=\"0.2\"/>\n";
+    svg += fmt::format(
+        "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" "
+        "stroke=\"currentColor\" stroke-opacity=\"0.2\"/>\n",
+        to_fixed(kLeft, 0), to_fixed(kWidth - kRight, 0), to_fixed(frame.y(value), 1));
     svg += label(kLeft - 6, frame.y(value) + 4, "end", axes.y_label(value));
   }
   for (double value = frame.left; value <= frame.right * kSlack; value *= axes.x_step)
@@ -70,17 +73,18 @@ std::string line_plot(std::vector<PlotLine> lines, const PlotAxes& axes) {
   for (PlotLine& line : lines) std::erase_if(line.points, has_no_place);
   const Frame frame(lines);
   if (frame.right <= 0) return {};
-  std::string svg = "<svg viewBox=\"0 0 " + to_fixed(kWidth, 0) + " " + to_fixed(kHeight, 0) +
-                    "\" role=\"img\" aria-label=\"" + html_text(axes.described) +
-                    "\" width=\"100%\">\n" + grid(frame, axes);
+  std::string svg = fmt::format(
+      "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\" width=\"100%\">\n{}",
+      to_fixed(kWidth, 0), to_fixed(kHeight, 0), html_text(axes.described), grid(frame, axes));
   for (const PlotLine& line : lines) {
     std::string points;
     for (const auto& [x, y] : line.points)
-      points += to_fixed(frame.x(x), 1) + "," + to_fixed(frame.y(y), 1) + " ";
-    svg += "<polyline fill=\"none\" stroke=\"" +
-           std::string(kColours[line.colour % std::size(kColours)]) + "\" stroke-width=\"2\"" +
-           (line.is_dashed ? " stroke-dasharray=\"4 4\"" : "") + " points=\"" + points +
-           "\"><title>" + html_text(line.name) + "</title></polyline>\n";
+      points += fmt::format("{},{} ", to_fixed(frame.x(x), 1), to_fixed(frame.y(y), 1));
+    svg += fmt::format(
+        "<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{} "
+        "points=\"{}\"><title>{}</title></polyline>\n",
+        kColours[line.colour % std::size(kColours)],
+        line.is_dashed ? " stroke-dasharray=\"4 4\"" : "", points, html_text(line.name));
   }
   return svg + "</svg>\n";
 }

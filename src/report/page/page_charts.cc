@@ -1,6 +1,7 @@
 #include "report/page/page_charts.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/units.h"
 #include "report/page/page_shell.h"
@@ -17,16 +18,17 @@ std::string width_text(double share) {
 double room_for(const std::string& text) { return 0.012 * static_cast<double>(text.size() + 1); }
 
 std::string part_html(const BarPart& part) {
-  std::string html = "<g><rect class=\"" + part.colour + "\" x=\"" + width_text(part.from) +
-                     "\" y=\"0\" width=\"" + width_text(part.width) + "\" height=\"100%\">";
-  if (!part.tooltip.empty()) html += "<title>" + html_text(part.tooltip) + "</title>";
+  std::string html =
+      fmt::format("<g><rect class=\"{}\" x=\"{}\" y=\"0\" width=\"{}\" height=\"100%\">",
+                  part.colour, width_text(part.from), width_text(part.width));
+  if (!part.tooltip.empty()) html += fmt::format("<title>{}</title>", html_text(part.tooltip));
   html += "</rect>";
   const std::string& text = part.width >= room_for(part.label)    ? part.label
                             : part.width >= room_for(part.letter) ? part.letter
                                                                   : std::string();
   if (!text.empty()) {
-    html += "<text x=\"" + width_text(part.from + part.width / 2) + "\" y=\"50%\">" +
-            html_text(text) + "</text>";
+    html += fmt::format("<text x=\"{}\" y=\"50%\">{}</text>",
+                        width_text(part.from + part.width / 2), html_text(text));
   }
   return html + "</g>";
 }
@@ -39,13 +41,13 @@ std::string html_bars(const std::string& label, const std::vector<BarRow>& rows)
     html += "<span class=\"name\">" + html_text(row.name) + "</span><svg aria-hidden=\"true\">";
     for (const BarPart& part : row.parts) html += part_html(part);
     if (row.mark >= 0) {
-      const std::string at = width_text(row.mark);
-      const std::string edge =
-          "<line class=\"mark-edge\" x1=\"" + at + "\" x2=\"" + at + "\" y1=\"0\" y2=\"100%\"/>";
-      html += edge + "<line class=\"mark\" x1=\"" + at + "\" x2=\"" + at +
-              "\" y1=\"0\" y2=\"100%\"><title>" + html_text(row.mark_tooltip) + "</title></line>";
+      html += fmt::format(
+          "<line class=\"mark-edge\" x1=\"{0}\" x2=\"{0}\" y1=\"0\" y2=\"100%\"/>"
+          "<line class=\"mark\" x1=\"{0}\" x2=\"{0}\" y1=\"0\" y2=\"100%\">"
+          "<title>{1}</title></line>",
+          width_text(row.mark), html_text(row.mark_tooltip));
     }
-    html += "</svg><span class=\"value\">" + html_text(row.value) + "</span>\n";
+    html += fmt::format("</svg><span class=\"value\">{}</span>\n", html_text(row.value));
   }
   return html + "</div>\n";
 }
@@ -53,8 +55,8 @@ std::string html_bars(const std::string& label, const std::vector<BarRow>& rows)
 std::string html_legend(const std::vector<LegendEntry>& entries) {
   std::string html = "<div class=\"legend\" role=\"group\" aria-label=\"Legend\">\n";
   for (const LegendEntry& entry : entries) {
-    html += "<span style=\"--c: var(--" + html_text(entry.colour) + ")\">" + html_text(entry.text) +
-            "</span>\n";
+    html += fmt::format("<span style=\"--c: var(--{})\">{}</span>\n", html_text(entry.colour),
+                        html_text(entry.text));
   }
   return html + "</div>\n";
 }

@@ -1,6 +1,7 @@
 #include "report/page/page_shell.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -16,8 +17,8 @@ namespace {
 /// Returns the content of a cell. A bar of '#' becomes a drawn bar, which screen readers skip.
 std::string html_cell(const std::string& text) {
   if (text.empty() || text.find_first_not_of('#') != std::string::npos) return html_text(text);
-  return "<span class=\"bar\" style=\"width: " + std::to_string(text.size()) +
-         "ch\" aria-hidden=\"true\"></span>";
+  return fmt::format("<span class=\"bar\" style=\"width: {}ch\" aria-hidden=\"true\"></span>",
+                     text.size());
 }
 
 /// Runs before anything is drawn, so that the page does not flash in the other theme.
@@ -40,7 +41,7 @@ std::vector<std::string> scripts_of(const Page& page) {
 std::string policy_for(const std::vector<std::string>& scripts) {
   std::string policy = "default-src 'none'; style-src 'unsafe-inline'; script-src";
   for (const std::string& script : scripts)
-    policy += " 'sha256-" + base64_of(sha256_of(script)) + "'";
+    policy += fmt::format(" 'sha256-{}'", base64_of(sha256_of(script)));
   return policy + "; img-src data:; base-uri 'none'; form-action 'none'";
 }
 
@@ -87,7 +88,7 @@ void write_scripts(const Page& page, const std::vector<std::string>& scripts, st
 std::string html_items(const std::vector<std::string>& lines) {
   if (lines.empty()) return {};
   std::string html = "<ul>\n";
-  for (const std::string& line : lines) html += "<li>" + html_text(line) + "</li>\n";
+  for (const std::string& line : lines) html += fmt::format("<li>{}</li>\n", html_text(line));
   return html + "</ul>\n";
 }
 
@@ -132,25 +133,27 @@ std::string html_table(const std::string& caption, const Table& table) {
   // Narrow screens show the long texts of such a table below its numbers.
   const bool has_texts = std::any_of(table.left.begin(), table.left.end(),
                                      [](std::size_t column) { return column > 0; });
-  std::string html = "<div class=\"table" + std::string(has_texts ? " texts" : "") +
-                     "\" role=\"group\" tabindex=\"0\" aria-label=\"" + html_text(caption) +
-                     "\"><table aria-label=\"" + html_text(caption) + "\"><thead><tr>";
+  std::string html = fmt::format(
+      "<div class=\"table{0}\" role=\"group\" tabindex=\"0\" aria-label=\"{1}\">"
+      "<table aria-label=\"{1}\"><thead><tr>",
+      has_texts ? " texts" : "", html_text(caption));
   for (std::size_t i = 0; i < table.heading.size(); ++i) {
     const std::string heading = html_text(table.heading[i]);
-    html += heading.empty() ? "<td></td>" : "<th scope=\"col\"" + (align(i) + heading) + "</th>";
+    html += heading.empty() ? "<td></td>"
+                            : fmt::format("<th scope=\"col\"{}{}</th>", align(i), heading);
   }
   html += "</tr></thead><tbody>\n";
   for (const auto& row : table.rows) {
     html += "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i)
-      html += "<td" + (align(i) + html_cell(row[i])) + "</td>";
+      html += fmt::format("<td{}{}</td>", align(i), html_cell(row[i]));
     html += "</tr>\n";
   }
   return html + "</tbody></table></div>\n";
 }
 
 std::string html_folded(const std::string& summary, const std::string& html) {
-  return "<details><summary>" + html_text(summary) + "</summary>\n" + html + "</details>\n";
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", html_text(summary), html);
 }
 
 void write_page(const Page& page, std::ostream& out) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -34,7 +35,7 @@ std::string inside_text(const PairRow& row) {
 
 std::string name_text(const PairRow& row) {
   std::string text = row.name;
-  if (row.compared != Compared::step_time) text += ", " + std::string(to_string(row.compared));
+  if (row.compared != Compared::step_time) text += fmt::format(", {}", to_string(row.compared));
   if (row.fitted) text += " (fitted)";
   if (row.synthetic) text += " (synthetic)";
   return text;
@@ -70,9 +71,7 @@ Table kind_table(const PairsReport& report) {
     table.rows.push_back(
         {kind.kind, std::string(to_string(kind.compared)), std::to_string(kind.count),
          to_share(kind.median_error), to_share(kind.worst_error),
-         kind.intervals == 0
-             ? "-"
-             : std::to_string(kind.inside) + " of " + std::to_string(kind.intervals)});
+         kind.intervals == 0 ? "-" : fmt::format("{} of {}", kind.inside, kind.intervals)});
   }
   return table;
 }
@@ -86,12 +85,12 @@ std::string summary(const PairsReport& report) {
   std::string text = counted(static_cast<std::int64_t>(answered(report)), "pair") + " compared";
   for (const PairKind& kind : report.kinds) {
     if (kind.kind != "all" || kind.compared != Compared::step_time) continue;
-    text += "; step times are off by " + to_share(kind.median_error) + " (median), " +
-            to_share(kind.worst_error) + " at worst, and " + std::to_string(kind.inside) + " of " +
-            std::to_string(kind.intervals) + " are inside the interval";
+    text += fmt::format(
+        "; step times are off by {} (median), {} at worst, and {} of {} are inside the interval",
+        to_share(kind.median_error), to_share(kind.worst_error), kind.inside, kind.intervals);
   }
-  if (report.missing > 0) text += "; " + std::to_string(report.missing) + " have no recording";
-  if (report.refused > 0) text += "; " + std::to_string(report.refused) + " have no answer";
+  if (report.missing > 0) text += fmt::format("; {} have no recording", report.missing);
+  if (report.refused > 0) text += fmt::format("; {} have no answer", report.refused);
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fmt/core.h>
 
 #include "base/wording.h"
 
@@ -70,14 +71,12 @@ std::string draw_rank(const PipelineRank& rank, const Scale& scale, std::size_t 
 std::string draw_pipeline(const PipelineReport& report) {
   const Scale scale = scale_of(report);
   const std::size_t width = scale.column(report.makespan);
-  const std::size_t name_width = ("rank " + std::to_string(report.ranks.size() - 1)).size();
+  const std::size_t digits = std::to_string(report.ranks.size() - 1).size();
   std::string text;
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
-    std::string name = "rank " + std::to_string(i);
-    name.resize(name_width, ' ');
     std::string line = draw_rank(report.ranks[i], scale, width);
     if (width > kMostColumns) line.replace(kEndColumns, width - 2 * kEndColumns, " ~~ ");
-    text += name + " |" + line + "|\n";
+    text += fmt::format("rank {:<{}} |{}|\n", i, digits, line);
   }
   return text;
 }
@@ -111,7 +110,7 @@ Table pipeline_table(const PipelineReport& report) {
 std::string pipeline_heading(const PipelineReport& report) {
   std::string text =
       report.schedule + ": " + counted(static_cast<std::int64_t>(report.ranks.size()), "rank");
-  if (report.chunks > 1) text += " with " + counted(report.chunks, "chunk") + " each";
+  if (report.chunks > 1) text += fmt::format(" with {} each", counted(report.chunks, "chunk"));
   return text + ", " + counted(report.micro_batches, "micro-batch");
 }
 

@@ -1,6 +1,7 @@
 // A pipeline schedule, as text, JSON and a page.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -16,8 +17,8 @@ namespace foretrace {
 namespace {
 
 std::string verdict(const PipelineReport& report) {
-  return "makespan " + to_text(report.makespan) + ", bubble rate " +
-         to_fixed(report.bubble_rate, 4);
+  return fmt::format("makespan {}, bubble rate {}", to_text(report.makespan),
+                     to_fixed(report.bubble_rate, 4));
 }
 
 nlohmann::json rank_json(const PipelineRank& rank) {
@@ -69,8 +70,8 @@ std::string bars(const PipelineReport& report) {
                            .label = action.name,
                            .letter = std::to_string(action.micro_batch),
                            .colour = colour_of(action.letter),
-                           .tooltip = action.name + ": " + to_text(action.start) + " to " +
-                                      to_text(action.finish)});
+                           .tooltip = fmt::format("{}: {} to {}", action.name,
+                                                  to_text(action.start), to_text(action.finish))});
     }
     row.value = to_text(report.ranks[i].span);
   }
@@ -113,7 +114,7 @@ nlohmann::json to_json(const PipelineReport& report) {
 void write_pipeline_page(const PipelineReport& report, std::ostream& out) {
   Page page;
   page.title = page.heading = pipeline_heading(report);
-  page.lead = "<p>" + html_text(verdict(report)) + "</p>\n";
+  page.lead = fmt::format("<p>{}</p>\n", html_text(verdict(report)));
   page.styles = {"page/prediction.css"};
   page.sections.push_back({"passes", "Passes", bars(report)});
   page.sections.push_back({"ranks", "Ranks", html_table("Ranks", pipeline_table(report))});

@@ -1,6 +1,7 @@
 // A plan as a page: the ranking, and a plot of time over memory.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <ostream>
 
 #include "base/wording.h"
@@ -40,22 +41,25 @@ void write_plan_page(const PlanReport& report, std::ostream& out) {
   page.heading = plan_heading(report);
   page.lead = html_items(launch_lines(report));
   if (report.measured)
-    page.sections.push_back({"measured", "Measured runs",
-                             "<p>" + html_text(trust_in(*report.measured)) + "</p>\n" +
-                                 html_table("Measured runs", measured_table(*report.measured))});
+    page.sections.push_back(
+        {"measured", "Measured runs",
+         fmt::format("<p>{}</p>\n{}", html_text(trust_in(*report.measured)),
+                     html_table("Measured runs", measured_table(*report.measured)))});
   if (report.strategy)
-    page.sections.push_back({"strategy", "Strategy",
-                             "<p>" + html_text(strategy_line(*report.strategy)) + "</p>\n" +
-                                 html_table("Stages", stages_table(*report.strategy))});
-  page.sections.push_back({"ranked", "Layouts",
-                           html_table("Layouts", plan_table(report, report.ranked)) + "<p>" +
-                               html_text(plan_coverage(report) + " " + plan_losses(report)) +
-                               "</p>\n"});
+    page.sections.push_back(
+        {"strategy", "Strategy",
+         fmt::format("<p>{}</p>\n{}", html_text(strategy_line(*report.strategy)),
+                     html_table("Stages", stages_table(*report.strategy)))});
+  page.sections.push_back(
+      {"ranked", "Layouts",
+       fmt::format("{}<p>{}</p>\n", html_table("Layouts", plan_table(report, report.ranked)),
+                   html_text(plan_coverage(report) + " " + plan_losses(report)))});
   if (const std::string plot = front_plot(report); !plot.empty()) {
     const std::vector<PlanRow> front = thinned_front(report.front);
-    page.sections.push_back({"front", "Time over memory",
-                             plot + "<p>" + html_text(front_title(report, front.size())) +
-                                 "</p>\n" + html_table("Front", plan_table(report, front))});
+    page.sections.push_back(
+        {"front", "Time over memory",
+         fmt::format("{}<p>{}</p>\n{}", plot, html_text(front_title(report, front.size())),
+                     html_table("Front", plan_table(report, front)))});
   }
   page.sections.push_back({"assumed", "Assumed", html_items(report.assumptions)});
   if (const auto notes = note_texts(report.notes); !notes.empty())

@@ -1,6 +1,7 @@
 #include "report/plan/parts.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/wording.h"
 
@@ -41,22 +42,21 @@ Table plan_table(const PlanReport& report, const std::vector<PlanRow>& rows) {
 }
 
 std::string plan_heading(const PlanReport& report) {
-  const std::string batch = grouped(report.global_batch) +
-                            (report.trace.empty() ? " samples a step" : " recorded batches a step");
-  const std::string job = report.model + " on " + report.machine + ", " + batch + ", up to " +
-                          to_text(report.limit) + " a device";
-  if (report.strategy) return job;
-  const std::string layouts = grouped(static_cast<std::int64_t>(report.layouts)) + " layouts";
-  if (!report.trace.empty()) return job + ": " + layouts;
-  return job + ": " + layouts + ", " + grouped(static_cast<std::int64_t>(report.replayed)) +
-         " of them replayed, the others bounded";
+  std::string text =
+      fmt::format("{} on {}, {} {} a step, up to {} a device", report.model, report.machine,
+                  grouped(report.global_batch),
+                  report.trace.empty() ? "samples" : "recorded batches", to_text(report.limit));
+  if (report.strategy) return text;
+  text += fmt::format(": {} layouts", grouped(static_cast<std::int64_t>(report.layouts)));
+  if (!report.trace.empty()) return text;
+  return text + fmt::format(", {} of them replayed, the others bounded",
+                            grouped(static_cast<std::int64_t>(report.replayed)));
 }
 
 std::string strategy_line(const PlanStrategy& strategy) {
-  return strategy.name + ": " + to_text(strategy.time) +
-         " a step by its own model, in micro-batches of " +
-         counted(strategy.micro_batch, "sample") + ", schedule " + strategy.schedule +
-         (strategy.recomputes ? ", activations recomputed" : "");
+  return fmt::format("{}: {} a step by its own model, in micro-batches of {}, schedule {}{}",
+                     strategy.name, to_text(strategy.time), counted(strategy.micro_batch, "sample"),
+                     strategy.schedule, strategy.recomputes ? ", activations recomputed" : "");
 }
 
 Table stages_table(const PlanStrategy& strategy) {
@@ -74,10 +74,10 @@ std::string plan_coverage(const PlanReport& report) {
   const auto covered = std::ranges::count_if(report.ranked, &PlanRow::is_covered);
   const auto all = static_cast<std::int64_t>(report.ranked.size());
   if (all == 0) return "";
-  return std::string(report.trace.empty() ? "Measured steps cover "
-                                          : "Changes with known outcomes cover ") +
-         std::to_string(covered) + " of the " + counted(all, "ranked layout") +
-         (covered == all ? "." : "; the others are extrapolated.");
+  return fmt::format("{} cover {} of the {}{}",
+                     report.trace.empty() ? "Measured steps" : "Changes with known outcomes",
+                     covered, counted(all, "ranked layout"),
+                     covered == all ? "." : "; the others are extrapolated.");
 }
 
 std::string plan_losses(const PlanReport& report) {
@@ -85,8 +85,8 @@ std::string plan_losses(const PlanReport& report) {
   for (const auto& [loss, count] : report.losses) {
     if (count > 0) texts.push_back(grouped(static_cast<std::int64_t>(count)) + " " + loss);
   }
-  return texts.empty() ? ""
-                       : "Layouts that are not shown, by what they lost to: " + joined(texts) + ".";
+  if (texts.empty()) return "";
+  return fmt::format("Layouts that are not shown, by what they lost to: {}.", joined(texts));
 }
 
 std::string trust_in(const GenerationReport& measured) {
@@ -94,13 +94,15 @@ std::string trust_in(const GenerationReport& measured) {
   const auto rows = std::ranges::count_if(measured.rows, judged);
   const auto reproduced = std::ranges::count_if(
       measured.rows, [&](const GeneratedRow& row) { return judged(row) && is_reproduced(row); });
-  std::string text = std::to_string(reproduced) + " of " +
-                     counted(static_cast<std::int64_t>(rows), "measured run") + " reproduced";
+  std::string text = fmt::format("{} of {} reproduced", reproduced,
+                                 counted(static_cast<std::int64_t>(rows), "measured run"));
   if (!measured.score) return text;
   text += ", median error " + to_share(measured.score->median);
   if (measured.score->regret)
-    text += "; of runs of one model on as many GPUs, the predicted best is " +
-            to_share(*measured.score->regret) + " slower than the measured best";
+    text += fmt::format(
+        "; of runs of one model on as many GPUs, the predicted best is {} slower "
+        "than the measured best",
+        to_share(*measured.score->regret));
   return text;
 }
 
@@ -124,10 +126,9 @@ std::vector<std::string> launch_lines(const PlanReport& report) {
   std::vector<std::string> lines;
   if (!report.command.empty()) lines.push_back(report.command);
   for (const PlanReport::Launch& launch : report.launches) {
-    lines.push_back(launch.program +
-                    (launch.row
-                         ? ", " + to_text(launch.row->time) + ": " + joined(launch.flags, " ")
-                         : " has no flags for any of the layouts that fit"));
+    lines.push_back(launch.row ? fmt::format("{}, {}: {}", launch.program,
+                                             to_text(launch.row->time), joined(launch.flags, " "))
+                               : launch.program + " has no flags for any of the layouts that fit");
   }
   return lines;
 }
@@ -144,9 +145,9 @@ std::vector<PlanRow> thinned_front(const std::vector<PlanRow>& front) {
 }
 
 std::string front_title(const PlanReport& report, std::size_t rows) {
-  return std::string("no other layout is better in time and memory") +
-         (report.currency.empty() ? "" : " and price") + " (" + std::to_string(rows) + " of " +
-         std::to_string(report.front.size()) + "; all in --format json):";
+  return fmt::format(
+      "no other layout is better in time and memory{} ({} of {}; all in --format json):",
+      report.currency.empty() ? "" : " and price", rows, report.front.size());
 }
 
 }  // namespace foretrace

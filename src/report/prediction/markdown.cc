@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <ostream>
 
 #include "base/shown.h"
@@ -45,7 +46,7 @@ void write_markdown(const Prediction& prediction, std::ostream& out) {
   write_marked_list(out, "Figures", figures(prediction));
   std::vector<std::string> rests;
   for (const Ground& ground : grounds(prediction)) {
-    rests.push_back(std::string(ground.heading) + ": " + ground.sentence);
+    rests.push_back(fmt::format("{}: {}", ground.heading, ground.sentence));
   }
   write_marked_list(out, "Based on", rests);
   write_marked_list(out, "Assumes", prediction.assumptions);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -75,21 +76,20 @@ std::string lead_html(const PredictionPage& page) {
   const VerdictLines lines = verdict(page.prediction);
   std::string html;
   if (!lines.trust.empty())
-    html += "<p class=\"verdict\">Trust is " + html_text(lines.trust) + "</p>\n";
-  html += "<p class=\"verdict\">" + html_text(lines.how_much) + "</p>\n<p>" +
-          html_text(lines.how_sure) + "</p>\n";
-  if (!lines.fits.empty()) html += "<p>Does it fit? " + html_text(lines.fits) + "</p>\n";
+    html += fmt::format("<p class=\"verdict\">Trust is {}</p>\n", html_text(lines.trust));
+  html += fmt::format("<p class=\"verdict\">{}</p>\n<p>{}</p>\n", html_text(lines.how_much),
+                      html_text(lines.how_sure));
+  if (!lines.fits.empty()) html += fmt::format("<p>Does it fit? {}</p>\n", html_text(lines.fits));
   if (!page.prediction.inputs.empty()) {
     const std::size_t others = page.prediction.inputs.size() - 1;
-    html += "<p class=\"quiet\">From " + html_text(page.prediction.inputs.front().path) +
-            (others > 0 ? " and " + counted(static_cast<std::int64_t>(others), "other") : "") +
-            ".</p>\n";
+    html += fmt::format(
+        "<p class=\"quiet\">From {}{}.</p>\n", html_text(page.prediction.inputs.front().path),
+        others > 0 ? " and " + counted(static_cast<std::int64_t>(others), "other") : "");
   }
   const std::int32_t rank =
       page.now.graph.lane_count() > 0 ? page.now.graph.lane(LaneId{0}).rank : 0;
   if (page.prediction.inputs.size() > 1 || rank > 0)
-    html +=
-        "<p class=\"quiet\">The timelines are those of rank " + std::to_string(rank) + ".</p>\n";
+    html += fmt::format("<p class=\"quiet\">The timelines are those of rank {}.</p>\n", rank);
   return html;
 }
 

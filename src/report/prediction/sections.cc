@@ -3,6 +3,7 @@
 #include "report/prediction/sections.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/numbers/scaling.h"
 #include "report/page/page_charts.h"
@@ -17,7 +18,7 @@ constexpr double kWidestBar = 0.98;
 
 std::string html_list(const std::string& heading, const std::vector<std::string>& lines) {
   if (lines.empty()) return {};
-  std::string html = heading.empty() ? "" : "<h3>" + html_text(heading) + "</h3>\n";
+  std::string html = heading.empty() ? "" : fmt::format("<h3>{}</h3>\n", html_text(heading));
   return html + html_items(lines);
 }
 
@@ -28,12 +29,13 @@ BarRow step_bar(const std::string& name, const std::vector<Share>& parts, Nanose
   Nanoseconds at{0};
   for (const Share& part : parts) {
     const std::string part_name(part.name);
-    row.parts.push_back({.from = kWidestBar * ratio(at, widest),
-                         .width = kWidestBar * ratio(part.*time, widest),
-                         .label = part_name + ' ' + to_text(part.*time),
-                         .letter = part_name,
-                         .colour = "part-" + part_name,
-                         .tooltip = name + ", " + part_name + ": " + to_text(part.*time)});
+    row.parts.push_back(
+        {.from = kWidestBar * ratio(at, widest),
+         .width = kWidestBar * ratio(part.*time, widest),
+         .label = part_name + ' ' + to_text(part.*time),
+         .letter = part_name,
+         .colour = "part-" + part_name,
+         .tooltip = fmt::format("{}, {}: {}", name, part_name, to_text(part.*time))});
     at += part.*time;
   }
   row.value = to_text(at);
@@ -67,7 +69,7 @@ std::vector<BarRow> peak_bars(const MemoryPeak& peak, const std::string& when, B
                               Bytes limit) {
   std::vector<BarRow> rows;
   const auto add = [&](const std::string& what, Bytes bytes) {
-    const std::string name = device_name(peak.device) + ", " + what + ", " + when;
+    const std::string name = fmt::format("{}, {}, {}", device_name(peak.device), what, when);
     rows.push_back({.name = name,
                     .parts = {{.from = 0,
                                .width = kWidestBar * ratio(bytes, widest),
@@ -104,8 +106,8 @@ std::string memory_bars(const Prediction& prediction) {
   if (asks_memory(prediction)) add(prediction.predicted_memory, "predicted");
   std::string html = html_bars("Peaks of memory; the table below says the same", rows);
   if (prediction.memory_limit > Bytes{}) {
-    html += "<p class=\"quiet\">The line across is the limit, " +
-            html_text(to_text(prediction.memory_limit)) + ".</p>\n";
+    html += fmt::format("<p class=\"quiet\">The line across is the limit, {}.</p>\n",
+                        html_text(to_text(prediction.memory_limit)));
   }
   return html;
 }
@@ -137,16 +139,17 @@ std::string interval_bars(const Prediction& prediction) {
   std::vector<BarRow> rows;
   if (is_what_if(prediction)) rows.push_back(bar("now", prediction.baseline.step_time));
   rows.push_back(bar(is_what_if(prediction) ? "predicted" : "now", prediction.predicted.step_time));
-  rows.push_back({.name = "may be",
-                  .parts = {{.from = at(prediction.lower),
-                             .width = at(prediction.upper - prediction.lower),
-                             .label = {},
-                             .letter = {},
-                             .colour = "part-input",
-                             .tooltip = "between " + to_text(prediction.lower) + " and " +
-                                        to_text(prediction.upper)}},
-                  .value = to_text(prediction.lower) + " to " + to_text(prediction.upper),
-                  .mark_tooltip = {}});
+  rows.push_back(
+      {.name = "may be",
+       .parts = {{.from = at(prediction.lower),
+                  .width = at(prediction.upper - prediction.lower),
+                  .label = {},
+                  .letter = {},
+                  .colour = "part-input",
+                  .tooltip = fmt::format("between {} and {}", to_text(prediction.lower),
+                                         to_text(prediction.upper))}},
+       .value = fmt::format("{} to {}", to_text(prediction.lower), to_text(prediction.upper)),
+       .mark_tooltip = {}});
   return html_bars("The interval of the prediction; the sentence below says the same", rows);
 }
 
@@ -171,7 +174,7 @@ PageSection peaks_section(const PredictionPage& page) {
   const Table table = memory_table(prediction);
   if (table.rows.empty()) return section;
   const std::string fits = verdict(prediction).fits;
-  if (!fits.empty()) section.html += "<p>Does it fit? " + html_text(fits) + "</p>\n";
+  if (!fits.empty()) section.html += fmt::format("<p>Does it fit? {}</p>\n", html_text(fits));
   section.html += memory_bars(prediction) + html_table("Peaks of memory", table);
   section.html +=
       "<h3>Allocated over time</h3>\n"
@@ -216,10 +219,11 @@ PageSection reactions_section(const PredictionPage& page) {
                     .value = change(reaction.by_half),
                     .mark_tooltip = {}});
   }
-  section.html = "<p>Each kind of work is made faster alone, with everything else as " +
-                 std::string(is_what_if(page.prediction) ? "predicted" : "recorded") +
-                 ", and the job is replayed. A long bar is worth working on; steps do not wait for "
-                 "work without a bar.</p>\n" +
+  section.html = fmt::format(
+                     "<p>Each kind of work is made faster alone, with everything else as {}, and "
+                     "the job is replayed. A long bar is worth working on; steps do not wait for "
+                     "work without a bar.</p>\n",
+                     is_what_if(page.prediction) ? "predicted" : "recorded") +
                  html_bars("Time saved in a step; the table below says the same", rows) +
                  html_table("Step times if one kind of work were faster", table);
   return section;
@@ -228,8 +232,8 @@ PageSection reactions_section(const PredictionPage& page) {
 PageSection certainty_section(const Prediction& prediction) {
   PageSection section{.id = "certainty", .heading = "How sure", .html = {}};
   if (!prediction.has_times) return section;
-  section.html =
-      interval_bars(prediction) + "<p>" + html_text(verdict(prediction).how_sure) + "</p>\n";
+  section.html = fmt::format("{}<p>{}</p>\n", interval_bars(prediction),
+                             html_text(verdict(prediction).how_sure));
   Table table{.heading = {"because of", "lower by", "upper by", ""}, .rows = {}, .left = {0, 3}};
   for (const IntervalPart& part : prediction.interval_parts)
     table.rows.push_back({part.source, to_text(part.lower), to_text(part.upper), part.text});
@@ -248,9 +252,9 @@ PageSection grounds_section(const Prediction& prediction) {
   if (!prediction.inputs.empty())
     section.html += "<h3>Inputs</h3>\n" + html_table("Inputs", input_table(prediction));
   if (!prediction.scenario_json.empty()) {
-    section.html +=
-        html_folded("The question, as a scenario with all its settings",
-                    "<pre tabindex=\"0\">" + html_text(prediction.scenario_json) + "</pre>\n");
+    section.html += html_folded(
+        "The question, as a scenario with all its settings",
+        fmt::format("<pre tabindex=\"0\">{}</pre>\n", html_text(prediction.scenario_json)));
   }
   return section;
 }

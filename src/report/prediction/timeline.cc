@@ -1,6 +1,7 @@
 // The sections about timelines.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 
 #include "report/page/page_charts.h"
@@ -13,12 +14,12 @@ namespace {
 
 std::string lane_title(const Graph& graph, LaneId id) {
   const Lane& lane = graph.lane(id);
-  return lane.device < 0 ? lane.name : "device " + std::to_string(lane.device) + ", " + lane.name;
+  return lane.device < 0 ? lane.name : fmt::format("device {}, {}", lane.device, lane.name);
 }
 
 std::string button_html(const std::string& id, const std::string& text, const std::string& label) {
-  return "<button id=\"" + id + "\" type=\"button\" aria-label=\"" + label + "\">" + text +
-         "</button>\n";
+  return fmt::format("<button id=\"{}\" type=\"button\" aria-label=\"{}\">{}</button>\n", id, label,
+                     text);
 }
 
 /// Says which tasks are on the page and which are not.
@@ -28,13 +29,14 @@ std::string left_out(const std::vector<TitledRun>& runs) {
     const Drawing& drawing = titled.drawing;
     if (drawing.tasks_shown == drawing.tasks && drawing.lanes_left_out == 0) continue;
     if (!text.empty()) text += ' ';
-    text += titled.title + ": " + grouped(static_cast<std::int64_t>(drawing.tasks_shown)) + " of " +
-            counted(static_cast<std::int64_t>(drawing.tasks), "task") + " are on this page";
+    text += fmt::format("{}: {} of {} are on this page", titled.title,
+                        grouped(static_cast<std::int64_t>(drawing.tasks_shown)),
+                        counted(static_cast<std::int64_t>(drawing.tasks), "task"));
     if (drawing.step < drawing.steps.size())
-      text += ", all of " + drawing.steps[drawing.step].name + " first, then the longest";
+      text += fmt::format(", all of {} first, then the longest", drawing.steps[drawing.step].name);
     if (drawing.lanes_left_out > 0) {
-      text += "; " + counted(static_cast<std::int64_t>(drawing.lanes_left_out), "lane") +
-              " with the least work left out";
+      text += fmt::format("; {} with the least work left out",
+                          counted(static_cast<std::int64_t>(drawing.lanes_left_out), "lane"));
     }
     text += ".";
   }
@@ -55,8 +57,8 @@ std::string controls_html(const std::vector<TitledRun>& runs) {
         "predicted</option><option value=\"lanes\">each now and predicted</option></select>"
         "</label>\n<label>Align <select id=\"align\">";
     if (has_step) {
-      html += "<option value=\"step\">where " + html_text(drawing.steps[drawing.step].name) +
-              " begins</option>";
+      html += fmt::format("<option value=\"step\">where {} begins</option>",
+                          html_text(drawing.steps[drawing.step].name));
     }
     html += "<option value=\"start\">where the recording begins</option></select></label>\n";
   }
@@ -169,8 +171,9 @@ BarRow band_row(const LaneBands& lane, Nanoseconds longest) {
          .label = phase,
          .letter = phase.substr(0, 1),
          .colour = "phase-" + phase,
-         .tooltip = row.name + ", " + phase + ": " + to_text(band.from - lane.begin) + " to " +
-                    to_text(band.to - lane.begin) + ", " + to_text(band.work) + " of work"});
+         .tooltip = fmt::format("{}, {}: {} to {}, {} of work", row.name, phase,
+                                to_text(band.from - lane.begin), to_text(band.to - lane.begin),
+                                to_text(band.work))});
   }
   row.value = to_text(lane.bands.back().to - lane.begin);
   return row;
@@ -197,20 +200,18 @@ Table band_table(const std::vector<LaneBands>& rows) {
 PageSection timeline_section(const std::vector<TitledRun>& runs) {
   PageSection section{.id = "timelines", .heading = "Timeline", .html = {}};
   if (runs.empty() || runs.front().drawing.lanes.empty()) return section;
-  section.html =
-      controls_html(runs) +
-      "<div class=\"picture\">\n<canvas id=\"timeline\" tabindex=\"0\" role=\"application\" "
+  section.html = fmt::format(
+      "{}<div class=\"picture\">\n<canvas id=\"timeline\" tabindex=\"0\" role=\"application\" "
       "aria-roledescription=\"timeline\" aria-label=\"Tasks over time, lane by lane\" "
-      "aria-describedby=\"keys\"></canvas>\n<div id=\"hover\" class=\"hover\"></div>\n</div>\n" +
-      class_legend() +
+      "aria-describedby=\"keys\"></canvas>\n<div id=\"hover\" class=\"hover\"></div>\n</div>\n{}"
       "<p class=\"quiet\" id=\"keys\">Zoom with the wheel, + and -; move by dragging or with the "
       "left and right arrow keys; up and down choose a lane, [ and ] a task on it; 0 shows all. "
-      "All lanes share one time axis.</p>\n<p class=\"quiet\">" +
-      html_text(left_out(runs)) +
-      "</p>\n<div id=\"inspect\" class=\"inspect\" role=\"region\" aria-label=\"The chosen "
-      "task\"><p class=\"quiet\">Click a task, or choose one with the keys, to see what it waits "
-      "for.</p></div>\n" +
-      html_folded("Lanes as a table", html_table("Lanes", lane_table(runs)));
+      "All lanes share one time axis.</p>\n<p class=\"quiet\">{}</p>\n"
+      "<div id=\"inspect\" class=\"inspect\" role=\"region\" aria-label=\"The chosen task\">"
+      "<p class=\"quiet\">Click a task, or choose one with the keys, to see what it waits "
+      "for.</p></div>\n{}",
+      controls_html(runs), class_legend(), html_text(left_out(runs)),
+      html_folded("Lanes as a table", html_table("Lanes", lane_table(runs))));
   return section;
 }
 
@@ -223,11 +224,11 @@ PageSection path_section(const std::vector<TitledRun>& runs) {
     const Table waits = wait_table(listed);
     std::string html;
     if (!waits.rows.empty()) {
-      html += "<h3>Longest waits, " + run->title + "</h3>\n" +
-              html_table("Longest waits, " + run->title, waits);
+      html += fmt::format("<h3>Longest waits, {}</h3>\n{}", run->title,
+                          html_table("Longest waits, " + run->title, waits));
     }
-    html += "<h3>Longest work, " + run->title + "</h3>\n" +
-            html_table("Longest work, " + run->title, work_table(listed));
+    html += fmt::format("<h3>Longest work, {}</h3>\n{}", run->title,
+                        html_table("Longest work, " + run->title, work_table(listed)));
     section.html += run == runs.rbegin() ? html : html_folded("The same, " + run->title, html);
   }
   if (!section.html.empty()) {
@@ -254,8 +255,8 @@ PageSection schedule_section(const std::vector<TitledRun>& runs) {
   for (const LaneBands& lane : rows) bars.push_back(band_row(lane, longest));
   const Drawing& drawing = runs.front().drawing;
   section.html =
-      "<p>Phases of " + html_text(drawing.steps[drawing.step].name) +
-      " on its busiest lanes, from its first task on.</p>\n" +
+      fmt::format("<p>Phases of {} on its busiest lanes, from its first task on.</p>\n",
+                  html_text(drawing.steps[drawing.step].name)) +
       html_bars("Phases of a step, lane by lane; the table below says the same", bars) +
       html_folded("The phases as a table", html_table("Phases of a step", band_table(rows)));
   return section;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -35,12 +36,12 @@ class PageNames {
 };
 
 std::string group_of(const Graph& graph, const Lane& lane, bool several_ranks) {
-  std::string group = several_ranks ? "rank " + std::to_string(lane.rank) + ", " : "";
+  std::string group = several_ranks ? fmt::format("rank {}, ", lane.rank) : "";
   if (lane.device < 0) return group + "host";
   group += "device " + std::to_string(lane.device);
   const auto device = static_cast<std::size_t>(lane.device);
   if (device < graph.device_names().size() && !graph.device_names()[device].empty())
-    group += " (" + graph.device_names()[device] + ")";
+    group += fmt::format(" ({})", graph.device_names()[device]);
   return group;
 }
 

@@ -1,6 +1,7 @@
 #include "foretrace/answer/trust.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/shown.h"
@@ -55,7 +56,7 @@ std::string trust_warning(const Trust& trust) {
 
 std::string markdown_trust(const std::string& warning, std::string_view in) {
   if (warning.empty()) return {};
-  return "**Trust" + std::string(in) + " is " + markdown_text(warning) + "**\n\n";
+  return fmt::format("**Trust{} is {}**\n\n", in, markdown_text(warning));
 }
 
 nlohmann::json to_json(const Trust& trust) {

@@ -1,5 +1,6 @@
 // A job on more and more GPUs, as text, JSON, CSV, and a page with a plot.
 
+#include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -32,10 +33,9 @@ bool has_rate(const ScaleReport& report) {
 }
 
 std::string heading(const ScaleReport& report) {
-  std::string text =
-      to_text(report.recorded) + " a step on " +
-      (report.gpus_per_worker == 1 ? std::string("one GPU")
-                                   : std::to_string(report.gpus_per_worker) + " GPUs");
+  std::string text = fmt::format(
+      "{} a step on {}", to_text(report.recorded),
+      report.gpus_per_worker == 1 ? "one GPU" : std::to_string(report.gpus_per_worker) + " GPUs");
   for (const std::string& change : report.changes) text += ", " + change;
   if (!report.machine.empty()) text += "; on more of " + report.machine;
   return text;

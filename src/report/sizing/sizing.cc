@@ -1,5 +1,6 @@
 // The size of a data parallel job, as text and JSON.
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -19,22 +20,24 @@ std::string lemma_heading(const SizingReport& report) {
   for (const auto& [name, time] : report.parts) {
     if (time > Nanoseconds{0}) parts.push_back(name + " " + to_text(time));
   }
-  return to_text(*report.compute) + " of a step compute, " + to_text(*report.overhead) +
-         " are overhead that nothing hides" + (parts.empty() ? "" : " (" + joined(parts) + ")") +
-         ": R = " + to_fixed(report.overhead_share(), 4);
+  return fmt::format("{} of a step compute, {} are overhead that nothing hides{}: R = {}",
+                     to_text(*report.compute), to_text(*report.overhead),
+                     parts.empty() ? "" : " (" + joined(parts) + ")",
+                     to_fixed(report.overhead_share(), 4));
 }
 
 std::vector<std::string> answers(const SizingReport& report) {
   std::vector<std::string> lines;
   if (report.gpus_for_speedup)
-    lines.push_back(to_fixed(*report.speedup, 2) + " times the speed needs " +
-                    to_fixed(*report.gpus_for_speedup, 2) + " GPUs");
+    lines.push_back(fmt::format("{} times the speed needs {} GPUs", to_fixed(*report.speedup, 2),
+                                to_fixed(*report.gpus_for_speedup, 2)));
   if (report.gpus_for_efficiency)
-    lines.push_back("up to " + to_fixed(*report.gpus_for_efficiency, 2) +
-                    " GPUs each do at least " + to_share(*report.efficiency) + " of one alone");
+    lines.push_back(fmt::format("up to {} GPUs each do at least {} of one alone",
+                                to_fixed(*report.gpus_for_efficiency, 2),
+                                to_share(*report.efficiency)));
   if (report.speedup_limit)
-    lines.push_back("no number of GPUs reaches " + to_fixed(*report.speedup_limit, 2) +
-                    " times the speed");
+    lines.push_back(fmt::format("no number of GPUs reaches {} times the speed",
+                                to_fixed(*report.speedup_limit, 2)));
   return lines;
 }
 
@@ -147,8 +150,9 @@ void write_sizing_text(const SizingReport& report, std::ostream& out) {
   }
   if (report.best) {
     const SizedBatch& best = report.batches[*report.best];
-    const std::string text = "A batch of " + grouped(best.size) + " is the fastest to the target" +
-                             " on a GPU of " + to_text(report.memory) + ".";
+    const std::string text =
+        fmt::format("A batch of {} is the fastest to the target on a GPU of {}.",
+                    grouped(best.size), to_text(report.memory));
     out << (report.compute ? "\n" : "") << wrapped(text, 0) << '\n';
     write_titled(out, "", batches_table(report));
     write_titled(out, "algorithms of this batch:", layers_table(best));

@@ -1,6 +1,7 @@
 #include "report/sweep/columns.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/answer/figure.h"
 #include "foretrace/error.h"
@@ -39,7 +40,7 @@ void read(const Ordered& json, Grade& grade) {
   for (const Grade known : {Grade::good, Grade::fair, Grade::poor}) {
     if (word == to_string(known)) return void(grade = known);
   }
-  throw Error("must be good, fair or poor, got \"" + word + "\"");
+  throw Error(fmt::format("must be good, fair or poor, got \"{}\"", word));
 }
 template <class Value>
 void read(const Ordered& json, std::optional<Value>& value) {

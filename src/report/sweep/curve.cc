@@ -1,6 +1,7 @@
 // Time and memory of a what-if for several values of one setting.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -120,8 +121,8 @@ Table figure_table(const Curve& curve) {
 std::string question(const Curve& curve) {
   std::string text;
   for (const std::string& use : curve.uses) text += (text.empty() ? "" : ", then ") + use;
-  return (text.empty() ? "" : text + ", ") + curve.setting() + " from " +
-         value_of(curve.points.front()) + " to " + value_of(curve.points.back());
+  return fmt::format("{}{} from {} to {}", text.empty() ? "" : text + ", ", curve.setting(),
+                     value_of(curve.points.front()), value_of(curve.points.back()));
 }
 
 std::string now_text(const SweepHeader& header) {

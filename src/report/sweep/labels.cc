@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 namespace foretrace {
@@ -34,8 +35,8 @@ std::string label_of(const Json& scenario, const std::string& setting) {
   if (steps == scenario.end() || !steps->is_array() || number >= steps->size()) return setting;
   const Json& step = (*steps)[number];
   const std::string narrowed = narrowed_to(step);
-  return setting.substr(end + 2) + " of " + step.value("use", "") +
-         (narrowed.empty() ? "" : " (" + narrowed + ")");
+  return fmt::format("{} of {}{}", setting.substr(end + 2), step.value("use", ""),
+                     narrowed.empty() ? "" : " (" + narrowed + ")");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // from parts, and cut after the last complete line if they were interrupted.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/files/csv_rows.h"
@@ -237,7 +238,7 @@ SweepPoint read_point_line(const SweepHeader& header, std::string_view line, Swe
 
 SweepFileHeader read_header_line(std::string_view text, const AnswerKind& kind) {
   const auto refuse = [&] {
-    throw Error("is not a file of " + std::string(kind.question) + " answers");
+    throw Error(fmt::format("is not a file of {} answers", kind.question));
   };
   SweepFileHeader found;
   try {
@@ -274,7 +275,7 @@ std::string difference_of_sweeps(const SweepHeader& header, std::string_view lin
   if (differs("tool")) return "it was written by another version of this program";
   for (const char* flag : {"intervals", "memory"}) {
     if (differs(flag))
-      return "it was asked " + std::string(ours[flag] ? "without " : "with ") + flag;
+      return fmt::format("it was asked {} {}", ours[flag] ? "without" : "with", flag);
   }
   const auto sums = [](const Ordered& from) {
     Ordered all = Ordered::array();

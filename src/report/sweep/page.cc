@@ -2,6 +2,7 @@
 // two axes against each other, with the front; and a table of the answers that the brushes keep.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -174,7 +175,7 @@ std::string lead_of(const SweepReport& report) {
     if (is_row)
       html += html_text(line) + "\n";
     else if (!line.empty())
-      html += "<p>" + html_text(line) + "</p>\n";
+      html += fmt::format("<p>{}</p>\n", html_text(line));
   }
   return html + (in_table ? "</pre>\n" : "");
 }
@@ -217,9 +218,10 @@ void write_sweep_page(const SweepReport& report, std::ostream& out) {
   page.heading = counted(static_cast<std::int64_t>(report.points.size()), "answer") + " of a sweep";
   page.lead = lead_of(report);
   if (drawn.size() < summary.answered)
-    page.lead += "<p>" + grouped(static_cast<std::int64_t>(drawn.size())) + " of " +
-                 grouped(static_cast<std::int64_t>(summary.answered)) +
-                 " answers are drawn, evenly chosen; the front is complete.</p>";
+    page.lead +=
+        fmt::format("<p>{} of {} answers are drawn, evenly chosen; the front is complete.</p>",
+                    grouped(static_cast<std::int64_t>(drawn.size())),
+                    grouped(static_cast<std::int64_t>(summary.answered)));
   page.sections = {{"answers", "All answers", std::string(kParallelHtml)},
                    {"front", "Two axes against each other", std::string(kPairHtml)},
                    {"table", "Answers kept", std::string(kTableHtml)}};

@@ -1,6 +1,7 @@
 // The summary of a sweep, as text and Markdown.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -29,15 +30,14 @@ std::string settings_text(const SweepReport& report, const SweepPoint& point) {
 std::string counts_line(const SweepReport& report, const SweepSummary& summary) {
   std::string line = counted(static_cast<std::int64_t>(report.points.size()), "question");
   if (report.header.shards > 1)
-    line += " of shard " + std::to_string(report.header.shard) + " of " +
-            std::to_string(report.header.shards);
-  line += ": " + grouped(static_cast<std::int64_t>(summary.answered)) + " answered";
+    line += fmt::format(" of shard {} of {}", report.header.shard, report.header.shards);
+  line += fmt::format(": {} answered", grouped(static_cast<std::int64_t>(summary.answered)));
   const auto add = [&](std::uint64_t count, const char* what) {
-    if (count > 0) line += ", " + grouped(static_cast<std::int64_t>(count)) + what;
+    if (count > 0) line += fmt::format(", {} {}", grouped(static_cast<std::int64_t>(count)), what);
   };
-  add(summary.refused, " refused");
-  add(summary.unfit, " out of memory");
-  add(summary.failed, " against an assertion");
+  add(summary.refused, "refused");
+  add(summary.unfit, "out of memory");
+  add(summary.failed, "against an assertion");
   return line;
 }
 
@@ -45,16 +45,15 @@ std::string best_line(const SweepReport& report, const SweepSummary& summary) {
   if (summary.answered == 0) return "No question has an answer.";
   if (!summary.best) return "None of them fits and satisfies all assertions.";
   const SweepPoint& best = report.points[*summary.best];
-  std::string line =
-      "Fastest: " + to_text(best.step_time) + (report.header.has_steps ? " a step" : " in all");
+  std::string line = fmt::format("Fastest: {} {}", to_text(best.step_time),
+                                 report.header.has_steps ? "a step" : "in all");
   if (report.header.baseline_step_time)
-    line += " (" + to_fixed(best.speedup, 2) + "x of " +
-            to_text(*report.header.baseline_step_time) + ")";
-  if (best.peak_reserved) line += ", " + to_text(*best.peak_reserved) + " reserved";
+    line += fmt::format(" ({}x of {})", to_fixed(best.speedup, 2),
+                        to_text(*report.header.baseline_step_time));
+  if (best.peak_reserved) line += fmt::format(", {} reserved", to_text(*best.peak_reserved));
   if (!best.peak_reserved && best.peak_allocated)
-    line += ", " + to_text(*best.peak_allocated) + " allocated";
-  return line + ", at " + settings_text(report, best) + " (point " + std::to_string(best.number) +
-         ")";
+    line += fmt::format(", {} allocated", to_text(*best.peak_allocated));
+  return fmt::format("{}, at {} (point {})", line, settings_text(report, best), best.number);
 }
 
 Table effect_table(const SweepReport& report, const SweepSummary& summary) {
@@ -99,15 +98,14 @@ Table front_table(const SweepReport& report, const SweepSummary& summary) {
 
 std::string front_heading(const SweepSummary& summary) {
   const std::size_t shown = std::min(kMostOfFront, summary.front.size());
-  return std::string("No other answer is both faster and smaller than these") +
-         (shown < summary.front.size()
-              ? " (" + std::to_string(shown) + " of " + std::to_string(summary.front.size()) + ")"
-              : "");
+  std::string text = "No other answer is both faster and smaller than these";
+  if (shown < summary.front.size()) text += fmt::format(" ({} of {})", shown, summary.front.size());
+  return text;
 }
 
 std::string refusal_line(const SweepRefusal& refusal) {
-  return grouped(static_cast<std::int64_t>(refusal.count)) + "x " + refusal.why +
-         " (first: point " + std::to_string(refusal.first) + ")";
+  return fmt::format("{}x {} (first: point {})", grouped(static_cast<std::int64_t>(refusal.count)),
+                     refusal.why, refusal.first);
 }
 
 /// The differences between text and Markdown.

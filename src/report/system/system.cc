@@ -1,6 +1,7 @@
 // The replay of a described system, as text and JSON.
 
 #include <cmath>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
@@ -49,7 +50,7 @@ std::vector<std::string> failures(const SystemReport& report) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < report.rows.size(); ++i) {
     for (const std::string& one : report.rows[i].failed)
-      lines.push_back((report.rows.size() > 1 ? "row " + std::to_string(i + 1) + ": " : "") + one);
+      lines.push_back((report.rows.size() > 1 ? fmt::format("row {}: ", i + 1) : "") + one);
   }
   for (const std::string& one : report.failed) lines.push_back("over all rows: " + one);
   return lines;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
@@ -72,7 +73,7 @@ std::vector<SharedFinding> shared_findings(const std::vector<Diagnosis>& ranks) 
     return std::pair(one.first.severity != Severity::warning, one.ranks.size());
   });
   for (SharedFinding& one : all) {
-    one.first.what.insert(0, "rank " + std::to_string(one.ranks.front()) + ": ");
+    one.first.what.insert(0, fmt::format("rank {}: ", one.ranks.front()));
     if (one.ranks.size() == 1) continue;
     const std::size_t others = one.ranks.size() - 1;
     one.first.what += "; similar on " + counted(static_cast<std::int64_t>(others), "other rank");

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -22,8 +23,7 @@ Json devices_json(const Trace& trace) {
                    {"name", device.name},
                    {"memory_bytes", device.memory_bytes},
                    {"multiprocessors", device.multiprocessors},
-                   {"compute_capability",
-                    std::to_string(device.major) + "." + std::to_string(device.minor)}});
+                   {"compute_capability", fmt::format("{}.{}", device.major, device.minor)}});
   }
   return all;
 }
@@ -58,9 +58,8 @@ std::string device_text(const Device& device) {
   std::string text = device.name.empty() ? "unnamed device" : device.name;
   if (device.memory_bytes > 0) text += ", " + to_text(Bytes{device.memory_bytes});
   if (device.multiprocessors > 0)
-    text += ", " + std::to_string(device.multiprocessors) + " multiprocessors";
-  if (device.major > 0)
-    text += ", compute " + std::to_string(device.major) + "." + std::to_string(device.minor);
+    text += fmt::format(", {} multiprocessors", device.multiprocessors);
+  if (device.major > 0) text += fmt::format(", compute {}.{}", device.major, device.minor);
   return text;
 }
 
@@ -90,8 +89,8 @@ std::string steps_text(const Trace& trace, const Census& census) {
 
 std::string recorded_text(const Trace& trace, const Census& census) {
   if (!trace.has_times) return "the order of events, without times";
-  return to_text(Nanoseconds(census.window_ns)) + ", in ticks of " +
-         to_text(Nanoseconds(trace.tick_ns));
+  return fmt::format("{}, in ticks of {}", to_text(Nanoseconds(census.window_ns)),
+                     to_text(Nanoseconds(trace.tick_ns)));
 }
 
 /// Returns the number, kinds and total size of the described collectives.
@@ -108,11 +107,11 @@ Json collectives_json(const Trace& trace) {
 void add_tensor_row(const Trace& trace, const Census& census,
                     std::vector<std::vector<std::string>>& rows) {
   if (trace.tensors.empty()) return;
-  rows.push_back({"tensors", grouped(census.tensors_read) + " read (" +
-                                 to_text(Bytes{census.bytes_read}) + "), " +
-                                 grouped(census.tensors_written) + " written (" +
-                                 to_text(Bytes{census.bytes_written}) + "), in " +
-                                 counted(census.storages, "storage")});
+  rows.push_back(
+      {"tensors",
+       fmt::format("{} read ({}), {} written ({}), in {}", grouped(census.tensors_read),
+                   to_text(Bytes{census.bytes_read}), grouped(census.tensors_written),
+                   to_text(Bytes{census.bytes_written}), counted(census.storages, "storage"))});
 }
 
 void write_heaviest(const Trace& trace, const Census& census, std::ostream& out) {
@@ -141,13 +140,12 @@ std::int64_t bytes_of(const Trace& trace, DeviceKind kind) {
 /// Returns a text such as "waits 3.03 s for others, transfers for 36 ms, enters 1 of 13 collectives
 /// last".
 std::string among_text(const RankFacts& among) {
-  std::string text = "waits " + to_text(among.waits) + " for others, transfers for " +
-                     to_text(among.transfer) + ", enters " + std::to_string(among.times_last) +
-                     " of " + std::to_string(among.matched) + " collectives last";
+  std::string text =
+      fmt::format("waits {} for others, transfers for {}, enters {} of {} collectives last",
+                  to_text(among.waits), to_text(among.transfer), among.times_last, among.matched);
   if (among.keeps_waiting > 0ns)
     text += " and keeps the others waiting for " + to_text(among.keeps_waiting);
-  if (among.unmatched > 0)
-    text += "; no other rank recorded " + std::to_string(among.unmatched) + " more";
+  if (among.unmatched > 0) text += fmt::format("; no other rank recorded {} more", among.unmatched);
   return text;
 }
 
@@ -216,21 +214,24 @@ void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps,
   if (steps != nullptr)
     rows.push_back({"step time", to_text(steps->step_time) + ": " + step_facts(*steps)});
   rows.push_back({"format", trace.format});
-  rows.push_back({"rank", std::to_string(trace.rank) + " of " + std::to_string(trace.world_size)});
+  rows.push_back({"rank", fmt::format("{} of {}", trace.rank, trace.world_size)});
   rows.push_back({"recorded", recorded_text(trace, census)});
   add_devices(trace, rows);
-  rows.push_back({"host", grouped(census.ops) + " ops, " + grouped(census.calls) + " calls, " +
-                              grouped(census.annotations) + " annotations, " +
-                              grouped(census.frames) + " Python frames on " +
-                              counted(static_cast<std::int64_t>(trace.threads.size()), "thread")});
-  rows.push_back({"device", grouped(census.kernels) + " kernels, " + grouped(census.copies) +
-                                " copies, " + grouped(census.fills) + " fills on " +
-                                counted(census.used_streams, "stream") + ", busy for " +
-                                to_text(Nanoseconds(census.device_busy_ns))});
   rows.push_back(
-      {"waits", counted(static_cast<std::int64_t>(trace.syncs.size()), "synchronization record") +
-                    ", " + counted(census.waiting_calls, "synchronizing call") + ", " +
-                    counted(census.event_waits, "wait") + " for events"});
+      {"host",
+       fmt::format("{} ops, {} calls, {} annotations, {} Python frames on {}", grouped(census.ops),
+                   grouped(census.calls), grouped(census.annotations), grouped(census.frames),
+                   counted(static_cast<std::int64_t>(trace.threads.size()), "thread"))});
+  rows.push_back(
+      {"device", fmt::format("{} kernels, {} copies, {} fills on {}, busy for {}",
+                             grouped(census.kernels), grouped(census.copies), grouped(census.fills),
+                             counted(census.used_streams, "stream"),
+                             to_text(Nanoseconds(census.device_busy_ns)))});
+  rows.push_back({"waits", fmt::format("{}, {}, {} for events",
+                                       counted(static_cast<std::int64_t>(trace.syncs.size()),
+                                               "synchronization record"),
+                                       counted(census.waiting_calls, "synchronizing call"),
+                                       counted(census.event_waits, "wait"))});
   add_tensor_row(trace, census, rows);
   add_allocator_rows(trace, rows);
   rows.push_back({"steps", steps_text(trace, census)});

@@ -1,6 +1,7 @@
 #include "foretrace/answer/input.h"
 
 #include <cmath>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -88,8 +89,8 @@ std::string headline(const InputReport& report, const Difference& found) {
   if (bound == "training") return time + "; input costs less than 2 % of it";
   const Nanoseconds without =
       report.synthetic.value_or(report.cached.value_or(report.without_copies));
-  return time + "; input costs " + to_share(1 - ratio(without, report.replayed)) +
-         " of it, most of that " + bound;
+  return fmt::format("{}; input costs {} of it, most of that {}", time,
+                     to_share(1 - ratio(without, report.replayed)), bound);
 }
 
 void add_difference(nlohmann::json& json, const InputReport& report, const Difference& found) {

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -34,7 +35,7 @@ std::string metamorphic(const Row& row) {
 /// Says how many steps are inside the interval that the other steps predict for them.
 std::string left_out_text(const Row& row) {
   if (row.left_out.steps == 0) return "-";
-  return std::to_string(row.left_out.inside) + " of " + std::to_string(row.left_out.steps);
+  return fmt::format("{} of {}", row.left_out.inside, row.left_out.steps);
 }
 
 Table table_of(const std::vector<Row>& rows) {

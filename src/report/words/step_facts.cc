@@ -1,5 +1,6 @@
 #include "report/words/step_facts.h"
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "report/words/wording.h"
@@ -30,10 +31,10 @@ std::string step_facts(const StepTimes& times) {
   std::string text = counted(static_cast<std::int64_t>(times.steps()), "step");
   text += found_by(times.source);
   if (times.period > 1)
-    text += ", taken in groups of " + std::to_string(times.period) + " because they alternate";
+    text += fmt::format(", taken in groups of {} because they alternate", times.period);
   if (times.counted.size() < 2) return text;
-  return text + ", mean " + to_text(times.mean) + ", slowest " + to_text(times.slowest) +
-         ", spread " + to_share(times.spread);
+  return fmt::format("{}, mean {}, slowest {}, spread {}", text, to_text(times.mean),
+                     to_text(times.slowest), to_share(times.spread));
 }
 
 void add_step_facts(const StepTimes& times, nlohmann::json& object) {

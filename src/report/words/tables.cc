@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "report/words/wording.h"
 
@@ -132,19 +133,19 @@ Table rank_table(const Prediction& prediction) {
   for (std::size_t i = 0; i < std::min(rows.size(), kMostRows); ++i) {
     const PredictedRank& rank = *rows[i];
     std::string name = "  rank " + std::to_string(rank.number);
-    if (rank.alike > 0) name += " and " + std::to_string(rank.alike) + " like it";
+    if (rank.alike > 0) name += fmt::format(" and {} like it", rank.alike);
     std::vector<std::string> row = {std::move(name), to_text(rank.baseline)};
     if (changes) row.push_back(to_text(rank.predicted));
     if (meet)
-      row.insert(row.end(),
-                 {to_text(rank.waits), to_text(rank.transfer),
-                  std::to_string(rank.times_last) + " of " + std::to_string(rank.matched),
-                  to_text(rank.keeps_waiting),
-                  to_text(rank.clock_offset) + " +- " + to_text(rank.clock_residual)});
+      row.insert(
+          row.end(),
+          {to_text(rank.waits), to_text(rank.transfer),
+           fmt::format("{} of {}", rank.times_last, rank.matched), to_text(rank.keeps_waiting),
+           fmt::format("{} +- {}", to_text(rank.clock_offset), to_text(rank.clock_residual))});
     table.rows.push_back(std::move(row));
   }
   if (rows.size() > kMostRows)
-    table.rows.push_back({"  " + std::to_string(rows.size() - kMostRows) + " more"});
+    table.rows.push_back({fmt::format("  {} more", rows.size() - kMostRows)});
   return table;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fmt/core.h>
 
 #include "base/numbers/scaling.h"
 #include "base/shown.h"
@@ -12,8 +13,8 @@ namespace foretrace {
 namespace {
 
 std::string share_of_window(const Prediction& prediction, Nanoseconds time) {
-  return to_text(time) + ", " + to_share(ratio(time, prediction.unexplained.window), 2) +
-         " of the recording";
+  return fmt::format("{}, {} of the recording", to_text(time),
+                     to_share(ratio(time, prediction.unexplained.window), 2));
 }
 
 /// Returns what the time refers to: a step, or the whole recording.
@@ -32,12 +33,12 @@ std::string applied(const Prediction& prediction) {
 }
 
 std::string span(const Prediction& prediction) {
-  return "between " + to_text(prediction.lower) + " and " + to_text(prediction.upper);
+  return fmt::format("between {} and {}", to_text(prediction.lower), to_text(prediction.upper));
 }
 
 std::string peak_text(const MemoryPeak& peak) {
   return to_text(peak.peak_allocated) + " allocated" +
-         (peak.peak_reserved ? ", " + to_text(*peak.peak_reserved) + " reserved" : "");
+         (peak.peak_reserved ? fmt::format(", {} reserved", to_text(*peak.peak_reserved)) : "");
 }
 
 /// Returns the answer for a trace that only records memory.
@@ -51,7 +52,7 @@ std::string how_much_memory(const Prediction& prediction) {
   };
   const std::string before = fullest(prediction.baseline_memory);
   if (!is_what_if(prediction)) return before + " at the peak";
-  return before + " -> " + fullest(prediction.predicted_memory) + " at the peak";
+  return fmt::format("{} -> {} at the peak", before, fullest(prediction.predicted_memory));
 }
 
 std::string how_much(const Prediction& prediction) {
@@ -59,33 +60,34 @@ std::string how_much(const Prediction& prediction) {
   const std::string after = to_text(prediction.predicted.step_time);
   if (!is_what_if(prediction)) return after + unit(prediction);
   const std::string times =
-      to_text(prediction.baseline.step_time) + " -> " + after + unit(prediction);
+      fmt::format("{} -> {}{}", to_text(prediction.baseline.step_time), after, unit(prediction));
   if (prediction.baseline.step_time == prediction.predicted.step_time) return times + ": no change";
-  return times + " (" + change_text(prediction.baseline.step_time, prediction.predicted.step_time) +
-         "), " + to_fixed(prediction.speedup, 3) + " times as fast";
+  return fmt::format("{} ({}), {} times as fast", times,
+                     change_text(prediction.baseline.step_time, prediction.predicted.step_time),
+                     to_fixed(prediction.speedup, 3));
 }
 
 /// Says how much memory would be enough, judged from one replay without a limit.
 std::string needed_text(const MemoryPeak& peak) {
-  return "about " + to_text(peak.peak_reserved.value_or(Bytes{})) + " would be enough";
+  return fmt::format("about {} would be enough", to_text(peak.peak_reserved.value_or(Bytes{})));
 }
 
 std::string refused_text(const MemoryPeak& peak) {
   const Refusal& refusal = *peak.out_of_memory;
   // Only memory from before the recording is ever placed beyond the limit.
   if (refusal.reserved > refusal.limit) {
-    return "no: memory in use before the recording, " + to_text(refusal.requested) +
-           ", is more than " + to_text(refusal.limit) + "; " + needed_text(peak);
+    return fmt::format("no: memory in use before the recording, {}, is more than {}; {}",
+                       to_text(refusal.requested), to_text(refusal.limit), needed_text(peak));
   }
   std::string text = "no: ";
   text += refusal.op.empty() ? "a request" : refusal.op;
-  if (!refusal.stack.empty()) text += " (" + shown_frame(refusal.stack) + ")";
+  if (!refusal.stack.empty()) text += fmt::format(" ({})", shown_frame(refusal.stack));
   text += " for " + to_text(refusal.requested);
-  if (!refusal.phase.empty()) text += " in the " + refusal.phase + " phase";
+  if (!refusal.phase.empty()) text += fmt::format(" in the {} phase", refusal.phase);
   if (refusal.step >= 0) text += " of step " + std::to_string(refusal.step);
-  return text + " is refused at " + to_text(refusal.time) + ", with " + to_text(refusal.reserved) +
-         " of " + to_text(refusal.limit) + " reserved and " + to_text(refusal.allocated) +
-         " allocated; " + needed_text(peak);
+  return fmt::format("{} is refused at {}, with {} of {} reserved and {} allocated; {}", text,
+                     to_text(refusal.time), to_text(refusal.reserved), to_text(refusal.limit),
+                     to_text(refusal.allocated), needed_text(peak));
 }
 
 /// Warns if clearly more memory was reserved in the recording than in the replay, which starts with
@@ -96,9 +98,10 @@ std::string more_was_recorded(const Prediction& prediction, std::int32_t device)
     if (peak.device != device || !peak.recorded_reserved || !peak.peak_reserved) continue;
     const double replayed = static_cast<double>(peak.peak_reserved->count);
     if (static_cast<double>(peak.recorded_reserved->count) <= kClearly * replayed) continue;
-    return "; the replay starts with an empty cache, while " + to_text(*peak.recorded_reserved) +
-           " were reserved when recorded, of which the recording explains " +
-           to_text(*peak.peak_reserved);
+    return fmt::format(
+        "; the replay starts with an empty cache, while {} were reserved when recorded, of which "
+        "the recording explains {}",
+        to_text(*peak.recorded_reserved), to_text(*peak.peak_reserved));
   }
   return {};
 }
@@ -112,9 +115,10 @@ std::string fits(const Prediction& prediction) {
     if (fullest == nullptr || *peak.peak_reserved > *fullest->peak_reserved) fullest = &peak;
   }
   if (fullest == nullptr) return "not known: the trace does not record memory";
-  return "yes: " + to_text(*fullest->peak_reserved) + " of " + to_text(prediction.memory_limit) +
-         " reserved at the peak, " + to_text(fullest->peak_allocated) + " allocated" +
-         more_was_recorded(prediction, fullest->device);
+  return fmt::format("yes: {} of {} reserved at the peak, {} allocated{}",
+                     to_text(*fullest->peak_reserved), to_text(prediction.memory_limit),
+                     to_text(fullest->peak_allocated),
+                     more_was_recorded(prediction, fullest->device));
 }
 
 std::string change_of(std::int64_t from, std::int64_t to) {
@@ -168,10 +172,10 @@ VerdictLines verdict(const Prediction& prediction) {
   verdict.how_sure = span(prediction);
   if (prediction.trust.reason("edit") != nullptr)
     verdict.how_sure += ", provided that the edit describes the change";
-  const std::string error = to_share(prediction.replay_error, 3);
-  verdict.how_sure += prediction.replay_error <= kTrustedReplayError
-                          ? "; the unmodified replay is " + error + " off"
-                          : "; NOT TO BE TRUSTED: the unmodified replay is " + error + " off";
+  verdict.how_sure +=
+      fmt::format("; {}the unmodified replay is {} off",
+                  prediction.replay_error <= kTrustedReplayError ? "" : "NOT TO BE TRUSTED: ",
+                  to_share(prediction.replay_error, 3));
   verdict.how_sure += warnings_hint(prediction.notes);
   return verdict;
 }
@@ -183,14 +187,12 @@ std::string utilization_sentence(const Prediction& prediction) {
   const StepRates& rates = prediction.baseline_rates;
   if (!flops_utilization(rates, prediction.baseline.step_time)) return {};
   const auto peak = [](const StepRates& of) {
-    return to_text(Throughput{of.peak_flops}) + " of " + of.peak_of;
+    return fmt::format("{} of {}", to_text(Throughput{of.peak_flops}), of.peak_of);
   };
-  std::string text = to_fixed(rates.flops * 1e-12, 2) +
-                     " TFLOP a step in matrix products and convolutions whose shapes were "
-                     "recorded (" +
-                     to_fixed(100 * rates.known_share, 0) +
-                     " % of the time of such kernels), compared with the peak in half precision, " +
-                     peak(rates);
+  std::string text = fmt::format(
+      "{} TFLOP a step in matrix products and convolutions whose shapes were recorded ({} % of the "
+      "time of such kernels), compared with the peak in half precision, {}",
+      to_fixed(rates.flops * 1e-12, 2), to_fixed(100 * rates.known_share, 0), peak(rates));
   if (prediction.predicted_rates.peak_of != rates.peak_of)
     text += ", predicted " + peak(prediction.predicted_rates);
   return text;
@@ -200,9 +202,10 @@ std::string utilization_sentence(const Prediction& prediction) {
 
 std::vector<Ground> grounds(const Prediction& prediction) {
   const auto count = [&](Provenance provenance) {
-    return grouped(
-               static_cast<std::int64_t>(prediction.dependencies[static_cast<int>(provenance)])) +
-           " " + std::string(to_string(provenance));
+    return fmt::format(
+        "{} {}",
+        grouped(static_cast<std::int64_t>(prediction.dependencies[static_cast<int>(provenance)])),
+        to_string(provenance));
   };
   const std::size_t steps = prediction.measured.steps();
   std::vector<Ground> all;
@@ -210,18 +213,20 @@ std::vector<Ground> grounds(const Prediction& prediction) {
     all.push_back({"history", counted(static_cast<std::int64_t>(prediction.tasks), "event") +
                                   " of the allocator, in their order"});
     if (const std::string doubts = trust_sentence(prediction.trust); !doubts.empty())
-      all.push_back({"trust", std::string(to_string(prediction.trust.grade())) + ": " + doubts});
+      all.push_back({"trust", fmt::format("{}: {}", to_string(prediction.trust.grade()), doubts)});
     return all;
   }
   all.push_back(
-      {"replay", to_text(prediction.measured.step_time) + " measured, " +
-                     to_text(prediction.baseline.step_time) + " replayed over " +
-                     (prediction.has_steps ? counted(static_cast<std::int64_t>(steps), "step")
-                                           : "the whole recording (no steps were found in it)")});
+      {"replay",
+       fmt::format("{} measured, {} replayed over {}", to_text(prediction.measured.step_time),
+                   to_text(prediction.baseline.step_time),
+                   prediction.has_steps ? counted(static_cast<std::int64_t>(steps), "step")
+                                        : "the whole recording (no steps were found in it)")});
   if (prediction.has_steps) all.push_back({"steps", step_facts(prediction.measured)});
-  all.push_back({"pinned", grouped(prediction.unexplained.pinned_tasks) + " of " +
-                               counted(static_cast<std::int64_t>(prediction.tasks), "task") +
-                               " held at their recorded start"});
+  all.push_back(
+      {"pinned", fmt::format("{} of {} held at their recorded start",
+                             grouped(prediction.unexplained.pinned_tasks),
+                             counted(static_cast<std::int64_t>(prediction.tasks), "task"))});
   all.push_back({"unexplained", share_of_window(prediction, prediction.unexplained.lag) +
                                     ", kept as delays without a known cause"});
   if (prediction.unexplained.peers != 0ns) {
@@ -230,12 +235,13 @@ std::vector<Ground> grounds(const Prediction& prediction) {
                             " of collectives that only the traces of the other ranks explain"});
   }
   all.push_back(
-      {"dependencies", count(Provenance::measured) + ", " + count(Provenance::structural) + ", " +
-                           count(Provenance::inferred) + ", " + count(Provenance::assumed)});
+      {"dependencies",
+       fmt::format("{}, {}, {}, {}", count(Provenance::measured), count(Provenance::structural),
+                   count(Provenance::inferred), count(Provenance::assumed))});
   if (const std::string sentence = utilization_sentence(prediction); !sentence.empty())
     all.push_back({"MFU", sentence});
   if (const std::string doubts = trust_sentence(prediction.trust); !doubts.empty()) {
-    all.push_back({"trust", std::string(to_string(prediction.trust.grade())) + ": " + doubts});
+    all.push_back({"trust", fmt::format("{}: {}", to_string(prediction.trust.grade()), doubts)});
   }
   all.push_back(
       {"interval", "four of five steps are expected inside: " + prediction.interval_source});
@@ -255,7 +261,7 @@ std::vector<std::string> figures(const Prediction& prediction) {
     for (const Figure& figure : step.figures) {
       std::string name = figure.name;
       std::replace(name.begin(), name.end(), '_', ' ');
-      line += (line.empty() ? "" : ", ") + name + " " + to_text(figure);
+      line += fmt::format("{}{} {}", line.empty() ? "" : ", ", name, to_text(figure));
     }
     if (!line.empty()) all.push_back(step.use.substr(0, step.use.find(':')) + ": " + line);
   }
@@ -274,7 +280,7 @@ std::string warnings_hint(const Notes& notes) {
       all.begin(), all.end(), [](const Note& note) { return note.severity == Severity::warning; });
   if (warnings == 0) return {};
   return warnings == 1 ? "; see the warning in the notes"
-                       : "; see the " + grouped(warnings) + " warnings in the notes";
+                       : fmt::format("; see the {} warnings in the notes", grouped(warnings));
 }
 
 }  // namespace foretrace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <map>
 
 #include "ask/check/job/changes.h"
@@ -347,8 +348,8 @@ const FigureEntry& figure_entry(std::string_view name) {
     if (entry.name == name) return entry;
     names.push_back(entry.name);
   }
-  throw Error("there is no metric '" + std::string(name) + "'" + did_you_mean(name, names) +
-              "; the metrics are " + joined(names));
+  throw Error(fmt::format("there is no metric '{}'{}; the metrics are {}", name,
+                          did_you_mean(name, names), joined(names)));
 }
 
 }  // namespace foretrace

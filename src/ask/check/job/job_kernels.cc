@@ -1,6 +1,7 @@
 // How long each kernel of a job takes, by name and shape.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -121,8 +122,7 @@ class KernelSums {
     kernel.name = short_kernel_name(name);
     const std::string_view shapes =
         key.shapes == NameId{} ? std::string_view() : job_.trace.names[key.shapes];
-    kernel.key = hash_digits(std::string(name) + "\n" + std::to_string(key.grid) + "\n" +
-                             std::to_string(key.block) + "\n" + std::string(shapes));
+    kernel.key = hash_digits(fmt::format("{}\n{}\n{}\n{}", name, key.grid, key.block, shapes));
     kernel.count = steps_.per_step(lower_median(sum.count));
     std::vector<std::int64_t> means;
     for (std::size_t step = 0; step < sum.count.size(); ++step) {

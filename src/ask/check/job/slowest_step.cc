@@ -1,6 +1,7 @@
 // Finds the cause of a single slow step, which the median of all steps does not show.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 
 #include "ask/check/job/changes.h"
@@ -72,9 +73,8 @@ class SlowestStep {
   CheckCause cause() const {
     CheckCause cause;
     cause.kind = "host", cause.local = more_;
-    cause.what = "one step of " + std::to_string(steps_.size()) + " takes " +
-                 to_text(lengths_[slowest_].length) + " where the others take " +
-                 to_text(lengths_[slowest_].usual);
+    cause.what = fmt::format("one step of {} takes {} where the others take {}", steps_.size(),
+                             to_text(lengths_[slowest_].length), to_text(lengths_[slowest_].usual));
     // The host works ahead: the work that delays a step may be in the previous one.
     const WorkOfSteps works(question_);
     std::int32_t at = steps_[slowest_];
@@ -87,8 +87,8 @@ class SlowestStep {
       cause.what += ", without recorded work that explains it";
       return cause;
     }
-    cause.what += ": " + host_name(question_.grouping.groups[excess.group]) + " " +
-                  to_text(excess.usual) + " -> " + to_text(excess.there);
+    cause.what += fmt::format(": {} {} -> {}", host_name(question_.grouping.groups[excess.group]),
+                              to_text(excess.usual), to_text(excess.there));
     Grouping alone{.detail = 0, .groups = {}, .group_of = question_.grouping.group_of};
     std::vector<TaskId> tasks;
     for (std::uint32_t i = 0; i < alone.group_of.size(); ++i) {

@@ -1,6 +1,7 @@
 #include "ask/check/job/words.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/wording.h"
 
@@ -42,10 +43,9 @@ bool is_in_pieces(const WorkChange& change) {
 }
 
 std::string more_words(const WorkChange& change) {
-  const std::string number = std::to_string(change.more());
-  if (change.before.count == 0) return number + " new " + name_of(change);
-  return number + " more " + name_of(change) + " (" + std::to_string(change.before.count) + " -> " +
-         std::to_string(change.after.count) + ")";
+  if (change.before.count == 0) return fmt::format("{} new {}", change.more(), name_of(change));
+  return fmt::format("{} more {} ({} -> {})", change.more(), name_of(change), change.before.count,
+                     change.after.count);
 }
 
 std::string slower_words(const WorkChange& change) {
@@ -54,40 +54,41 @@ std::string slower_words(const WorkChange& change) {
   // Older baselines do not store the longest task.
   const Nanoseconds was = change.before.longest, is = change.after.longest;
   if (!is_in_pieces(change) && now > 1 && was > 0ns && (is - was) * 10 >= 6 * change.added()) {
-    return "one of " + std::to_string(now) + " " + name_of(change) + " slower: " + to_text(was) +
-           " -> " + to_text(is);
+    return fmt::format("one of {} {} slower: {} -> {}", now, name_of(change), to_text(was),
+                       to_text(is));
   }
   if (is_in_pieces(change) || now == 1) {
-    return name_of(change) + " slower: " + to_text(change.before.work) + " -> " +
-           to_text(change.after.work);
+    return fmt::format("{} slower: {} -> {}", name_of(change), to_text(change.before.work),
+                       to_text(change.after.work));
   }
-  return name_of(change) + " slower: " + to_text(change.before.work / then) + " -> " +
-         to_text(change.after.work / now) + " x " + std::to_string(now);
+  return fmt::format("{} slower: {} -> {} x {}", name_of(change),
+                     to_text(change.before.work / then), to_text(change.after.work / now), now);
 }
 
 std::string copy_words(const WorkChange& change) {
   const JobGroup &then = change.before, &now = change.after;
   if (now.pageable > then.pageable) {
-    return name_of(change) + " from or to pageable memory (" + std::to_string(then.pageable) +
-           " -> " + std::to_string(now.pageable) + " of " + std::to_string(now.count) + "), " +
-           to_text(then.work) + " -> " + to_text(now.work);
+    return fmt::format("{} from or to pageable memory ({} -> {} of {}), {} -> {}", name_of(change),
+                       then.pageable, now.pageable, now.count, to_text(then.work),
+                       to_text(now.work));
   }
   // If as much time is hidden behind kernels as before, only the new part is exposed: no overlap
   // was lost.
   if (change.bared() > 0ns && now.hidden < scaled(then.hidden, 0.95)) {
-    std::string text = "lost overlap: " + name_of(change) + " hidden behind kernels " +
-                       percent_hidden(then.hidden, then.work) + " -> " +
-                       percent_hidden(now.hidden, now.work);
+    std::string text =
+        fmt::format("lost overlap: {} hidden behind kernels {} -> {}", name_of(change),
+                    percent_hidden(then.hidden, then.work), percent_hidden(now.hidden, now.work));
     if (now.aside * then.count < then.aside * now.count)
       text += ", now on the stream of the kernels";
     return text;
   }
   if (change.more() > 0) {
-    return more_words(change) + (now.bytes.count > 0 ? ", " + to_text(now.bytes) + " a step" : "");
+    return more_words(change) +
+           (now.bytes.count > 0 ? fmt::format(", {} a step", to_text(now.bytes)) : "");
   }
   if (now.bytes > then.bytes) {
-    return name_of(change) + " larger: " + to_text(then.bytes) + " -> " + to_text(now.bytes) +
-           " a step";
+    return fmt::format("{} larger: {} -> {} a step", name_of(change), to_text(then.bytes),
+                       to_text(now.bytes));
   }
   return slower_words(change);
 }
@@ -114,26 +115,27 @@ std::string change_words(const WorkChange& change) {
   if (is_copy_kind(change.kind) && change.after.pageable > change.before.pageable)
     return copy_words(change);
   if (!change.replaced.empty()) {
-    return brief(change.after.name) + " in place of " + brief(change.replaced) + ": " +
-           to_text(change.before.work) + " -> " + to_text(change.after.work);
+    return fmt::format("{} in place of {}: {} -> {}", brief(change.after.name),
+                       brief(change.replaced), to_text(change.before.work),
+                       to_text(change.after.work));
   }
   const bool is_counted = !is_in_pieces(change) || !change.after.name.empty();
   if (!is_counted && change.before.count == 0)
-    return "new " + name_of(change) + ": " + to_text(change.after.work);
+    return fmt::format("new {}: {}", name_of(change), to_text(change.after.work));
   if (is_counted && change.more() > 0) return more_words(change);
   return slower_words(change);
 }
 
 std::string general_words(const GeneralChange& general) {
   const auto words = [&](std::string_view work, std::string_view because_of) {
-    return std::string(work) + to_fixed(general.factor, 2) +
-           " times as long throughout, not in one place: " + std::string(because_of);
+    return fmt::format("{} {} times as long throughout, not in one place: {}", work,
+                       to_fixed(general.factor, 2), because_of);
   };
   if (general.kind == TaskKind::kernel)
-    return words("kernels take ", "the device, its clock or its neighbours");
+    return words("kernels take", "the device, its clock or its neighbours");
   if (general.kind == TaskKind::launch)
-    return words("launch calls take ", "the driver, or a tool that follows its calls");
-  return words("host work takes ", "the machine, its clock or what else it runs");
+    return words("launch calls take", "the driver, or a tool that follows its calls");
+  return words("host work takes", "the machine, its clock or what else it runs");
 }
 
 std::string place_words(const WorkChange& change, int line) {

@@ -1,4 +1,5 @@
 #include <charconv>
+#include <fmt/core.h>
 #include <limits>
 
 #include "base/fields/assignments.h"
@@ -30,19 +31,18 @@ class Hierarchical final : public Topology {
   void wire(Wiring& wiring) const override {
     const std::size_t ports = wiring.ports().size();
     if (ports != static_cast<std::size_t>(size())) {
-      throw Error("levels: must join " + std::to_string(ports) + " ports, as many as there are, " +
-                  "got " + std::to_string(size()));
+      throw Error(
+          fmt::format("levels: must join {} ports, as many as there are, got {}", ports, size()));
     }
     std::size_t stride = 1;
     for (const Level& level : levels()) {
-      const std::string prefix = "level" + std::to_string(stride) + ".";
       std::size_t number = 0;
       for (std::size_t first = 0; first < ports; ++first) {
         if (first / stride % level.size != 0) continue;
         std::vector<std::uint32_t> joined;
         for (std::size_t i = 0; i < level.size; ++i)
           joined.push_back(wiring.ports()[first + i * stride]);
-        Wiring part = wiring.part(std::move(joined), prefix + std::to_string(number++) + "/");
+        Wiring part = wiring.part(std::move(joined), fmt::format("level{}.{}/", stride, number++));
         level.topology->wire(part);
       }
       stride *= level.size;
@@ -59,7 +59,7 @@ class Hierarchical final : public Topology {
     std::vector<Level> found;
     std::size_t all = 1;
     for (std::size_t i = 0; i < levels_.size(); ++i) {
-      within("levels[" + std::to_string(i) + "]", [&] {
+      within(fmt::format("levels[{}]", i), [&] {
         found.push_back(read_level(levels_[i], 1'000'000 / all));
         all *= found.back().size;
       });
@@ -74,10 +74,9 @@ class Hierarchical final : public Topology {
     const auto parsed = std::from_chars(text.data(), end, level.size);
     if (parsed.ec != std::errc{} || parsed.ptr == end || *parsed.ptr != '*' || level.size == 0 ||
         level.size > most) {
-      throw Error(
-          "must be a number of ports and a topology, such as 8*switch:bandwidth=50GB/s, "
-          "got \"" +
-          std::string(text) + "\"");
+      throw Error(fmt::format(
+          "must be a number of ports and a topology, such as 8*switch:bandwidth=50GB/s, got \"{}\"",
+          text));
     }
     text.remove_prefix(static_cast<std::size_t>(parsed.ptr + 1 - text.data()));
     const std::size_t colon = std::min(text.find(':'), text.size());

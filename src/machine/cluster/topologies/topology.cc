@@ -1,5 +1,8 @@
 #include "machine/cluster/topologies/topology.h"
 
+#include <fmt/core.h>
+
+#include "base/wording.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -32,10 +35,8 @@ std::unique_ptr<Topology> make_topology(std::string_view name) {
   if (const TopologyEntry* entry = topology_named(name)) return entry->make();
   std::vector<std::string_view> names;
   for (const TopologyEntry& entry : topologies()) names.push_back(entry.name);
-  std::string all;
-  for (const std::string_view known : names) all += (all.empty() ? "" : ", ") + std::string(known);
-  throw Error("must be one of " + all + ", got \"" + std::string(name) + "\"" +
-              did_you_mean(name, names));
+  throw Error(fmt::format("must be one of {}, got \"{}\"{}", joined(names), name,
+                          did_you_mean(name, names)));
 }
 
 }  // namespace foretrace

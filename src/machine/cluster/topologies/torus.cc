@@ -1,4 +1,5 @@
 #include <charconv>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "machine/cluster/topologies/topology.h"
@@ -28,8 +29,8 @@ class Torus final : public Topology {
   void wire(Wiring& wiring) const override {
     const auto& ports = wiring.ports();
     if (static_cast<std::int64_t>(ports.size()) != size()) {
-      throw Error("shape: must have " + std::to_string(ports.size()) +
-                  " ports, as many as there are, got " + shape_);
+      throw Error(fmt::format("shape: must have {} ports, as many as there are, got {}",
+                              ports.size(), shape_));
     }
     std::size_t stride = 1;
     for (const std::size_t length : lengths()) {
@@ -58,8 +59,8 @@ class Torus final : public Topology {
       constexpr std::size_t kMost = 1'000'000;
       const bool good = parsed.ec == std::errc{} && length > 0 && length <= kMost / all;
       if (!good || (at != end && *at != 'x'))
-        throw Error("shape: must be numbers with an x between them, such as 4x4x4, got \"" +
-                    shape_ + "\"");
+        throw Error(fmt::format(
+            "shape: must be numbers with an x between them, such as 4x4x4, got \"{}\"", shape_));
       all *= length;
       found.push_back(length);
       if (at == end) return found;

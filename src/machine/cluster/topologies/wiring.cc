@@ -1,6 +1,7 @@
 #include "machine/cluster/topologies/wiring.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 
@@ -20,7 +21,7 @@ std::uint32_t Wiring::add_switch(std::string_view name, std::size_t number) {
     return host(port) == host(ports_.front()) && cluster_.nodes[port].kind == NodeKind::device;
   });
   if (cluster_.nodes.size() >= kMostNodes) throw Error("must have at most 4,000,000 nodes");
-  cluster_.nodes.push_back({prefix_ + std::string(name) + std::to_string(number), NodeKind::switch_,
+  cluster_.nodes.push_back({fmt::format("{}{}{}", prefix_, name, number), NodeKind::switch_,
                             one_host && !ports_.empty() ? host(ports_.front()) : -1});
   return static_cast<std::uint32_t>(cluster_.nodes.size() - 1);
 }
@@ -31,8 +32,8 @@ void Wiring::connect(std::uint32_t one, std::uint32_t other, const Cable& cable)
 
 void add_link(Cluster& cluster, ClusterLink link, bool both_ways) {
   if (!(link.bandwidth.bytes_per_second > 0)) {
-    throw Error("bandwidth: must be above 0 for the link from " + cluster.nodes[link.from].name +
-                " to " + cluster.nodes[link.to].name);
+    throw Error(fmt::format("bandwidth: must be above 0 for the link from {} to {}",
+                            cluster.nodes[link.from].name, cluster.nodes[link.to].name));
   }
   if (cluster.links.size() >= kMostLinks) throw Error("must have at most 8,000,000 links");
   cluster.links.push_back(link);
