@@ -14,7 +14,9 @@ std::string grouped(std::int64_t value) {
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {
-  const std::string_view ending = count == 1 ? "" : noun.ends_with("ch") ? "es" : "s";
+  const std::string_view ending = count == 1                                     ? ""
+                                  : noun.ends_with("ch") || noun.ends_with("ss") ? "es"
+                                                                                 : "s";
   return fmt::format("{} {}{}", grouped(count), noun, ending);
 }
 

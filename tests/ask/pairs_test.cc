@@ -86,7 +86,7 @@ TEST_F(Pairs, WhatCannotBeComparedIsSaid) {
   std::ostringstream text;
   write_pairs_text(report, text);
   EXPECT_NE(text.str().find("1 pair compared; step times are off by"), std::string::npos);
-  EXPECT_NE(text.str().find("; 1 have no recording; 1 have no answer"), std::string::npos);
+  EXPECT_NE(text.str().find("; 1 has no recording; 1 has no answer"), std::string::npos);
 }
 
 TEST_F(Pairs, NoneAtAllIsAnError) {

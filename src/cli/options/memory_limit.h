@@ -1,6 +1,6 @@
 #pragma once
 
-// What this process does with memory. `free` is what free_memory() found at its start.
+// How this process uses memory. `free` is what free_memory() found at its start.
 
 #include <optional>
 

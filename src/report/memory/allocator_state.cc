@@ -172,12 +172,13 @@ std::string peaks_text(const Allocator& one, bool with_requests) {
 }  // namespace
 
 void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>>& rows) {
-  rows.push_back({"memory", grouped(std::ssize(trace.memory)) + " events"});
+  rows.push_back({"memory", counted(std::ssize(trace.memory), "event")});
   for (const auto& [device, one] : allocators(trace)) {
     const std::string name = device < 0 ? "host" : "device " + std::to_string(device);
     std::string text = peaks_text(one, is_snapshot(trace));
     if (text.empty()) continue;
-    if (one.out_of_memory > 0) text += ", " + grouped(one.out_of_memory) + " times out of memory";
+    if (one.out_of_memory > 0)
+      text += fmt::format(", {} out of memory", counted(one.out_of_memory, "time"));
     rows.push_back({name, std::move(text)});
     if (one.segments == 0) continue;  // The state at the end is unknown.
     rows.push_back({"", fmt::format("at the end {} in {} of {}, {} in {}", bytes_text(one.in_use),

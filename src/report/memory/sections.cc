@@ -149,7 +149,7 @@ MemorySection intervals(const MemoryReport& report) {
     section.before.push_back("the trace does not show which ops access which blocks");
     return section;
   }
-  section.before.push_back(fmt::format("{} accesses, {}: {}", grouped(found.accesses),
+  section.before.push_back(fmt::format("{}, {}: {}", counted(found.accesses, "access"),
                                        counted(found.intervals, "interval"),
                                        quantile_text(found.times)));
   section.table.heading = {"interval", "count", "bytes", "hideable", ""};

@@ -81,6 +81,8 @@ std::size_t answered(const PairsReport& report) {
 }
 
 /// Returns the verdict in one sentence.
+std::string_view have(std::size_t count) { return count == 1 ? "has" : "have"; }
+
 std::string summary(const PairsReport& report) {
   std::string text = counted(static_cast<std::int64_t>(answered(report)), "pair") + " compared";
   for (const PairKind& kind : report.kinds) {
@@ -89,8 +91,10 @@ std::string summary(const PairsReport& report) {
         "; step times are off by {} (median), {} at worst, and {} of {} are inside the interval",
         to_share(kind.median_error), to_share(kind.worst_error), kind.inside, kind.intervals);
   }
-  if (report.missing > 0) text += fmt::format("; {} have no recording", report.missing);
-  if (report.refused > 0) text += fmt::format("; {} have no answer", report.refused);
+  if (report.missing > 0)
+    text += fmt::format("; {} {} no recording", report.missing, have(report.missing));
+  if (report.refused > 0)
+    text += fmt::format("; {} {} no answer", report.refused, have(report.refused));
   return text;
 }
 

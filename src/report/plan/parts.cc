@@ -47,7 +47,7 @@ std::string plan_heading(const PlanReport& report) {
                   grouped(report.global_batch),
                   report.trace.empty() ? "samples" : "recorded batches", to_text(report.limit));
   if (report.strategy) return text;
-  text += fmt::format(": {} layouts", grouped(static_cast<std::int64_t>(report.layouts)));
+  text += ": " + counted(static_cast<std::int64_t>(report.layouts), "layout");
   if (!report.trace.empty()) return text;
   return text + fmt::format(", {} of them replayed, the others bounded",
                             grouped(static_cast<std::int64_t>(report.replayed)));
