@@ -1,6 +1,7 @@
 #include "transform/checked.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/fields/settings.h"
 #include "graph/select.h"
@@ -50,8 +51,8 @@ void note_left_out(Transform& transform, const Graph& graph, Notes& notes) {
     notes.add(Severity::info,
               "a name matches both device work and host work; only the device work is selected "
               "(kind \"all\" selects both)",
-              name + ": " + tasks_by_kind(graph, selector->select(graph)) + ", without " +
-                  counted(others, "host task"));
+              fmt::format("{}: {}, without {}", name, tasks_by_kind(graph, selector->select(graph)),
+                          counted(others, "host task")));
   }
 }
 

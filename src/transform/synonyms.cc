@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -111,7 +112,7 @@ bool selects_by(const TransformEntry& entry, std::string_view name) {
 /// Returns the transform's own name for the setting `name`; `name` itself if nothing fits.
 std::string setting_of(const TransformEntry& entry, std::string_view name) {
   if (has_setting(entry, name)) return std::string(name);
-  if (selects_by(entry, name)) return "where." + std::string(name);
+  if (selects_by(entry, name)) return fmt::format("where.{}", name);
   for (const Synonym& synonym : synonyms()) {
     const bool fits = synonym.transform == entry.name && !synonym.value.empty();
     if (fits && is_among(name, synonym.words)) return std::string(synonym.value);
@@ -162,7 +163,7 @@ std::string with_equals(std::string_view text) {
     return {};
   const std::string_view value = text.substr(blank + 1);
   if (value.empty() || std::isdigit(static_cast<unsigned char>(value[0])) == 0) return {};
-  return std::string(without_blanks(text.substr(0, blank))) + "=" + std::string(value);
+  return fmt::format("{}={}", without_blanks(text.substr(0, blank)), value);
 }
 
 /// Returns "amp,prefetch" for "amp + prefetch"; empty unless each word is a step by itself.
@@ -194,9 +195,7 @@ class Steps {
     const Part part(text);
     if (part.has_value && is_dotted(part.name) && !is_own(part.name)) {
       const std::size_t dot = part.name.find('.');
-      const std::string other =
-          std::string(text.substr(0, dot)) + ":" + std::string(text.substr(dot + 1));
-      return add(other);
+      return add(fmt::format("{}:{}", text.substr(0, dot), text.substr(dot + 1)));
     }
     const bool is_setting =
         part.has_value && entry_ != nullptr && (is_own(part.name) || !meaning_of(part.name));
@@ -222,12 +221,13 @@ class Steps {
   void add_value(const Part& part, const Meaning& meaning) {
     if (!meaning.value.empty()) return add_setting(meaning.value, part.value);
     if (const Instead* instead = instead_of(part.name))
-      throw Error(std::string(part.name) + ": " + std::string(instead->text));
+      throw Error(fmt::format("{}: {}", part.name, instead->text));
     const std::string value = plain(part.value);
     if (value == "true" || value == "1" || value == "on" || value == "yes") return;
-    throw Error(std::string(part.name) + ": takes no value, got \"" + std::string(part.value) +
-                "\"; settings are given as " + std::string(entry_->name) +
-                ":setting=value, see `foretrace help transform " + std::string(entry_->name) + "`");
+    throw Error(
+        fmt::format("{0}: takes no value, got \"{1}\"; settings are given as {2}:setting=value, "
+                    "see `foretrace help transform {2}`",
+                    part.name, part.value, entry_->name));
   }
 
   void add_settings(std::string_view text) {
@@ -237,7 +237,7 @@ class Steps {
   }
 
   void add_setting(std::string_view name, std::string_view value) {
-    add_text(setting_of(*entry_, name) + "=" + std::string(value));
+    add_text(fmt::format("{}={}", setting_of(*entry_, name), value));
   }
 
   void add_text(std::string_view setting) {
@@ -260,7 +260,7 @@ std::string devices_like(std::string_view name) {
   int count = 0;
   for (const std::string_view device : device_names()) {
     if (!plain(device).starts_with(wanted) || ++count > 3) continue;
-    all += (all.empty() ? "" : " or ") + std::string("faster_device:to=") + std::string(device);
+    all += fmt::format("{}faster_device:to={}", all.empty() ? "" : " or ", device);
   }
   return all + (count > 3 ? " ...; `foretrace list devices` shows all" : "");
 }
@@ -289,8 +289,8 @@ std::string transforms_about(std::string_view name) {
   });
   std::vector<std::pair<std::ptrdiff_t, std::string_view>> found;
   for (const TransformEntry& entry : transforms()) {
-    std::string text = std::string(entry.name) + " " + std::string(entry.summary);
-    for (const std::string_view word : synonyms_of(entry.name)) text += " " + std::string(word);
+    std::string text = fmt::format("{} {}", entry.name, entry.summary);
+    for (const std::string_view word : synonyms_of(entry.name)) text += fmt::format(" {}", word);
     const std::vector<std::string> words = long_words(text);
     const auto fits = std::count_if(wanted.begin(), wanted.end(), [&](const std::string& word) {
       return std::any_of(words.begin(), words.end(), [&](const std::string& other) {
@@ -340,11 +340,11 @@ std::string setting_path_called(std::string_view path) {
   const std::size_t dot = path.find('.');
   const std::optional<Meaning> meaning = meaning_of(path.substr(0, dot));
   if (!meaning) return std::string(path);
-  const std::string transform(meaning->entry->name);
+  const std::string_view transform = meaning->entry->name;
   if (dot != std::string_view::npos)
-    return transform + "." + setting_of(*meaning->entry, path.substr(dot + 1));
+    return fmt::format("{}.{}", transform, setting_of(*meaning->entry, path.substr(dot + 1)));
   if (meaning->value.empty()) return std::string(path);
-  return transform + "." + std::string(meaning->value);
+  return fmt::format("{}.{}", transform, meaning->value);
 }
 
 std::vector<std::string> read_steps(std::string_view text) { return Steps().read(text); }
@@ -355,27 +355,27 @@ std::string_view asked_instead_of(std::string_view name) {
 }
 
 std::string no_such_transform(std::string_view name) {
-  const std::string what = "there is no transform \"" + std::string(name) + "\"";
-  if (const Instead* instead = instead_of(name)) return what + ": " + std::string(instead->text);
+  const std::string what = fmt::format("there is no transform \"{}\"", name);
+  if (const Instead* instead = instead_of(name)) return fmt::format("{}: {}", what, instead->text);
   constexpr std::string_view kAll = "; `foretrace list transforms` shows all";
   // A scenario accepts only the transforms' own names.
   if (const std::optional<Meaning> meaning = meaning_of(name)) {
     std::string step(meaning->entry->name);
-    if (!meaning->settings.empty()) step += ":" + std::string(meaning->settings);
-    return what + " (did you mean \"" + step + "\"?)" + std::string(kAll);
+    if (!meaning->settings.empty()) step += fmt::format(":{}", meaning->settings);
+    return fmt::format("{} (did you mean \"{}\"?){}", what, step, kAll);
   }
   const std::size_t arrow = name.find("->");  // "a100 -> h100" asks for the second device.
   const std::string_view device = arrow == name.npos ? name : name.substr(arrow + 2);
   if (const std::string devices = devices_like(device); !devices.empty())
-    return what + "; to predict for that device, use " + devices;
+    return fmt::format("{}; to predict for that device, use {}", what, devices);
   if (const std::string list = as_list(name); !list.empty())
-    return what + " (did you mean \"" + list + "\"?)" + std::string(kAll);
+    return fmt::format("{} (did you mean \"{}\"?){}", what, list, kAll);
   std::vector<std::string_view> names;
   for (const TransformEntry& entry : transforms()) names.push_back(entry.name);
   if (const std::string near = did_you_mean(name, names); !near.empty())
-    return what + near + std::string(kAll);
+    return fmt::format("{}{}{}", what, near, kAll);
   const std::string about = transforms_about(name);
-  return what + (about.empty() ? "" : " (about that: " + about + ")") + std::string(kAll);
+  return fmt::format("{}{}{}", what, about.empty() ? "" : " (about that: " + about + ")", kAll);
 }
 
 }  // namespace foretrace

@@ -80,9 +80,9 @@ std::size_t answered(const PairsReport& report) {
   return report.rows.size() - report.missing - report.refused;
 }
 
-/// Returns the verdict in one sentence.
 std::string_view have(std::size_t count) { return count == 1 ? "has" : "have"; }
 
+/// Returns the verdict in one sentence.
 std::string summary(const PairsReport& report) {
   std::string text = counted(static_cast<std::int64_t>(answered(report)), "pair") + " compared";
   for (const PairKind& kind : report.kinds) {

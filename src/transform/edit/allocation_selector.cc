@@ -1,6 +1,7 @@
 #include "transform/edit/allocation_selector.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "graph/select.h"
@@ -60,8 +61,7 @@ std::vector<std::uint32_t> AllocationSelector::select_some(const Graph& graph,
   need_allocations(graph);
   std::vector<std::uint32_t> selected = select(graph);
   if (!selected.empty()) return selected;
-  std::string message =
-      "no allocation matches \"" + std::string(setting) + "\" (" + to_text() + ")";
+  std::string message = fmt::format("no allocation matches \"{}\" ({})", setting, to_text());
   const auto none_has = [&](const auto& has) {
     return std::none_of(graph.allocations().begin(), graph.allocations().end(), has);
   };
@@ -82,12 +82,12 @@ std::vector<std::uint32_t> AllocationSelector::select_some(const Graph& graph,
 std::string AllocationSelector::to_text() const {
   std::string text;
   const auto add = [&](std::string_view name, const std::string& value) {
-    text += (text.empty() ? "" : ", ") + std::string(name) + " " + value;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
   };
   if (use_ != "any") add("use", use_);
-  if (!op_.empty()) add("op", "\"" + op_ + "\"");
-  if (!stack_.empty()) add("stack", "\"" + stack_ + "\"");
-  if (!module_.empty()) add("module", "\"" + module_ + "\"");
+  if (!op_.empty()) add("op", fmt::format("\"{}\"", op_));
+  if (!stack_.empty()) add("stack", fmt::format("\"{}\"", stack_));
+  if (!module_.empty()) add("module", fmt::format("\"{}\"", module_));
   if (phase_ != "any") add("phase", phase_);
   if (min_bytes_ > Bytes{}) add("min_bytes", to_exact_text(min_bytes_));
   if (max_bytes_ > Bytes{}) add("max_bytes", to_exact_text(max_bytes_));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
@@ -14,8 +15,8 @@ constexpr std::int64_t kRounding = 512;  ///< Bytes; the unit of PyTorch's cachi
 Bytes scaled_bytes(Bytes amount, double factor, std::string_view setting) {
   const double wanted = std::round(static_cast<double>(amount.count) * factor);
   if (!(wanted <= static_cast<double>(kLargestBlock.count))) {
-    throw Error(std::string(setting) + ": would make a block of " + to_text(amount) +
-                " larger than " + to_text(kLargestBlock) + ", which no device has");
+    throw Error(fmt::format("{}: would make a block of {} larger than {}, which no device has",
+                            setting, to_text(amount), to_text(kLargestBlock)));
   }
   return Bytes{std::max<std::int64_t>(static_cast<std::int64_t>(wanted), 0)};
 }

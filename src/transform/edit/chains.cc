@@ -1,6 +1,7 @@
 #include "transform/edit/chains.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <optional>
 
@@ -320,8 +321,8 @@ class ChainPrice {
 
 /// A name such as "fused add+mul+relu" would be a guess; the first name and the count are facts.
 NameId fused_name(Graph& graph, const Group& chain) {
-  const std::string first(graph.name(chain.front()).substr(0, 200));
-  return graph.names().intern("fused(" + std::to_string(chain.size()) + ") " + first);
+  const std::string_view first = graph.name(chain.front()).substr(0, 200);
+  return graph.names().intern(fmt::format("fused({}) {}", chain.size(), first));
 }
 
 }  // namespace
@@ -346,9 +347,9 @@ void ChainCost::describe(Fields& fields) {
 }
 
 std::string ChainsFused::to_text() const {
-  return counted(kernels, "kernel") + " became " + std::to_string(chains) + ", from " +
-         foretrace::to_text(before) + " to " + foretrace::to_text(after) + " in all, " +
-         counted(launches, "launch call") + " fewer";
+  return fmt::format("{} became {}, from {} to {} in all, {} fewer", counted(kernels, "kernel"),
+                     chains, foretrace::to_text(before), foretrace::to_text(after),
+                     counted(launches, "launch call"));
 }
 
 void ChainsFused::add_to(Effect& effect, const ChainCost& cost) const {
@@ -365,14 +366,14 @@ void ChainsFused::add_to(Effect& effect, const ChainCost& cost) const {
       "accessed");
   if (cost.duration == "traffic" && by_bytes < chains) {
     effect.assumptions.push_back(
-        std::to_string(chains - by_bytes) + " of " + counted(chains, "fused kernel") +
-        " without recorded accesses to memory: all tensors of a kernel are assumed to have the "
-        "same size");
+        fmt::format("{} of {} without recorded accesses to memory: all tensors of a kernel are "
+                    "assumed to have the same size",
+                    chains - by_bytes, counted(chains, "fused kernel")));
   }
   if (temporaries > 0) {
-    effect.assumptions.push_back(counted(temporaries, "allocation") +
-                                 " that only fused kernels touch, " + foretrace::to_text(freed) +
-                                 " in all, are not made");
+    effect.assumptions.push_back(
+        fmt::format("{} that only fused kernels touch, {} in all, are not made",
+                    counted(temporaries, "allocation"), foretrace::to_text(freed)));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "transform/edit/device_change.h"
 
+#include <fmt/core.h>
+
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -32,11 +34,12 @@ DeviceModel device_for(const Graph& graph, const Context& context, std::string_v
   for (const std::string& recorded : graph.device_names()) {
     if (recorded.empty()) continue;
     if (const DeviceModel* known = device_recorded_as(recorded)) return *known;
-    throw Error(std::string(setting) + ": must be given, as the trace was recorded on \"" +
-                recorded + "\", which is not a known device");
+    throw Error(fmt::format(
+        "{}: must be given, as the trace was recorded on \"{}\", which is not a known device",
+        setting, recorded));
   }
-  throw Error(std::string(setting) +
-              ": must be given, as the trace does not say what device it was recorded on");
+  throw Error(fmt::format(
+      "{}: must be given, as the trace does not say what device it was recorded on", setting));
 }
 
 }  // namespace foretrace

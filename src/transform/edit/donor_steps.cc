@@ -1,6 +1,7 @@
 #include "transform/edit/donor_steps.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <utility>
 
 #include "base/statistics.h"
@@ -30,8 +31,8 @@ std::string kind_of_kernel(std::string_view name) {
   const KernelClass kernel = classify_kernel(name);
   constexpr std::string_view kBounds[] = {"compute", "memory", "latency"};
   constexpr std::string_view kPatterns[] = {"", " pointwise", " reduction", " normalization"};
-  return std::string(kBounds[static_cast<std::size_t>(kernel.bound)]) +
-         std::string(kPatterns[static_cast<std::size_t>(kernel.pattern)]);
+  return fmt::format("{}{}", kBounds[static_cast<std::size_t>(kernel.bound)],
+                     kPatterns[static_cast<std::size_t>(kernel.pattern)]);
 }
 
 DonorSteps::DonorSteps(const Graph& donor) {

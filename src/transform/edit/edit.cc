@@ -1,6 +1,7 @@
 #include "transform/edit/edit.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <limits>
 #include <map>
 #include <set>
@@ -140,8 +141,8 @@ Effect change_durations(Graph& graph, const std::vector<TaskId>& tasks,
     if (after != duration) ++effect.changed;
     duration = after;
   }
-  effect.summary = tasks_by_kind(graph, tasks) + " from " + to_text(before) + " to " +
-                   to_text(total_duration(graph, tasks)) + " in all";
+  effect.summary = fmt::format("{} from {} to {} in all", tasks_by_kind(graph, tasks),
+                               to_text(before), to_text(total_duration(graph, tasks)));
   return effect;
 }
 
@@ -166,15 +167,15 @@ std::string tasks_by_kind(const Graph& graph, const std::vector<TaskId>& tasks) 
   std::map<TaskKind, std::size_t> kinds;
   for (const TaskId task : tasks) ++kinds[graph.task(task).kind];
   if (kinds.size() == 1)
-    return counted(tasks.size(), std::string(to_string(kinds.begin()->first)) + " task");
+    return counted(tasks.size(), fmt::format("{} task", to_string(kinds.begin()->first)));
   std::string list;
   for (const auto& [kind, count] : kinds)
-    list += (list.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(to_string(kind));
-  return counted(tasks.size(), "task") + (list.empty() ? "" : " (" + list + ")");
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, to_string(kind));
+  return counted(tasks.size(), "task") + (list.empty() ? "" : fmt::format(" ({})", list));
 }
 
 std::string counted(std::size_t count, std::string_view thing) {
-  return std::to_string(count) + " " + std::string(thing) + (count == 1 ? "" : "s");
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
 }  // namespace foretrace

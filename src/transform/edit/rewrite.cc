@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <queue>
 #include <set>
 
@@ -79,7 +80,8 @@ std::vector<RewrittenKernel> rewritten(const std::vector<RewrittenKernel>& line,
 RewriteRule::RewriteRule(const std::string& text) {
   const std::size_t arrow = text.find("=>");
   if (arrow == std::string::npos)
-    throw Error("must be such as \"conv ; relu => conv_relu : max\", got \"" + text + "\"");
+    throw Error(
+        fmt::format("must be such as \"conv ; relu => conv_relu : max\", got \"{}\"", text));
   std::string_view left = std::string_view(text).substr(0, arrow);
   for (;;) {
     const std::size_t end = left.find(';');
@@ -104,7 +106,7 @@ void RewriteRule::read_duration(std::string text) {
     const char* end = factor.data() + factor.size();
     const auto read = std::from_chars(factor.data(), end, factor_);
     if (read.ec != std::errc() || read.ptr != end || !(factor_ >= 0) || factor_ > 1e6)
-      throw Error("the factor must be a number from 0 to 1000000, got \"" + factor + "\"");
+      throw Error(fmt::format("the factor must be a number from 0 to 1000000, got \"{}\"", factor));
     text = trimmed(text.substr(star + 1));
   }
   if (text == "sum" || text == "max" || text == "first" || text == "last") {
@@ -115,10 +117,11 @@ void RewriteRule::read_duration(std::string text) {
   try {
     time_ = parse_time(text);
   } catch (const Error&) {
-    throw Error("the duration must be sum, max, first, last or a time, got \"" + text + "\"");
+    throw Error(
+        fmt::format("the duration must be sum, max, first, last or a time, got \"{}\"", text));
   }
   if (time_ < Nanoseconds(0) || time_ > std::chrono::hours(1000))
-    throw Error("the duration must be from 0s to 1000h, got \"" + text + "\"");
+    throw Error(fmt::format("the duration must be from 0s to 1000h, got \"{}\"", text));
 }
 
 bool RewriteRule::matches(std::size_t place, std::string_view name) const {

@@ -18,6 +18,7 @@
 #include "transform/input/loader.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <set>
 
 #include "foretrace/error.h"
@@ -60,9 +61,8 @@ class Loader final : public Transform {
     for (Group& work : grouped(graph, settings_.where.select_some(graph), "run")) {
       const LaneId lane = graph.lane_of(work.front());
       if (!runs_on_host(graph.task(work.front()).kind)) {
-        throw Error("where: must select work of the host, got \"" +
-                    std::string(graph.name(work.front())) + "\" on \"" + graph.lane(lane).name +
-                    "\"");
+        throw Error(fmt::format("where: must select work of the host, got \"{}\" on \"{}\"",
+                                graph.name(work.front()), graph.lane(lane).name));
       }
       ++batches_of_step[{lane, graph.task(work.front()).step}];
       batches[lane].push_back({.work = std::move(work)});

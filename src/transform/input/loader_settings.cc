@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "foretrace/error.h"
 #include "transform/input/loader.h"
 
@@ -69,7 +71,7 @@ void LoaderSettings::describe(Fields& fields) {
 
 void LoaderSettings::check() const {
   const auto need = [](bool there, const char* name, const char* why) {
-    if (!there) throw Error(std::string(name) + ": must be given with " + why);
+    if (!there) throw Error(fmt::format("{}: must be given with {}", name, why));
   };
   if (storage.bytes_per_second > 0) {
     need(samples > 0, "samples", "storage");

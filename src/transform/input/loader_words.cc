@@ -1,5 +1,7 @@
 // Describes what the loader did.
 
+#include <fmt/core.h>
+
 #include "transform/input/loader.h"
 
 namespace foretrace {
@@ -9,25 +11,26 @@ void assume_workers(const LoaderSettings& settings, const LoaderTally& tally, Ef
   const auto assume = [&](const std::string& text) { effect.assumptions.push_back(text); };
   assume("the workers have started and are evenly staggered");
   if (settings.prep_rates.empty()) {
-    assume(
-        "loading a batch takes a worker " +
-        std::string(settings.batch_time ? "the time given" : "what it took the training thread") +
-        (settings.work_factor == 1 ? "" : " times " + to_text(settings.work_factor)));
+    assume(fmt::format("loading a batch takes a worker {}{}",
+                       settings.batch_time ? "the time given" : "what it took the training thread",
+                       settings.work_factor == 1 ? "" : " times " + to_text(settings.work_factor)));
   } else {
     assume("all workers together prepare as many samples a second as prep_rates says");
   }
   if (tally.slowed > 0) {
-    assume("other host work takes " + to_text(settings.host_factor) +
-           " times as long beside busy workers (host_factor, fitted)");
+    assume(fmt::format(
+        "other host work takes {} times as long beside busy workers (host_factor, fitted)",
+        to_text(settings.host_factor)));
   }
   if (tally.shares_cores) {
-    assume("workers and the threads of the training process get equal parts of " +
-           to_text(*settings.cores_of_job()) +
-           " cores when more of them are busy; a thread that waits for the device sleeps");
+    assume(
+        fmt::format("workers and the threads of the training process get equal parts of {} cores "
+                    "when more of them are busy; a thread that waits for the device sleeps",
+                    to_text(*settings.cores_of_job())));
   }
   if (tally.largest.count > 0) {
     const Bytes ahead = times(tally.largest, settings.workers * settings.prefetch_factor);
-    assume("host memory has room for up to " + to_text(ahead) + " of loaded batches");
+    assume(fmt::format("host memory has room for up to {} of loaded batches", to_text(ahead)));
   }
 }
 
@@ -66,12 +69,14 @@ void describe_loading(const LoaderSettings& settings, const LoaderTally& tally,
   if (settings.workers == 0) {
     effect.summary = "the training thread loads its batches itself";
   } else {
-    effect.summary = std::to_string(n) + (n == 1 ? " batch" : " batches") + " of " +
-                     to_text(scaled(tally.work, settings.work_factor) / n) + " loaded by " +
-                     counted(static_cast<std::size_t>(settings.workers), "worker") +
-                     "; the training thread keeps " + to_text(tally.hand_over / n) + " for each";
+    effect.summary =
+        fmt::format("{} batch{} of {} loaded by {}; the training thread keeps {} for each", n,
+                    n == 1 ? "" : "es", to_text(scaled(tally.work, settings.work_factor) / n),
+                    counted(static_cast<std::size_t>(settings.workers), "worker"),
+                    to_text(tally.hand_over / n));
   }
-  if (settings.reads()) effect.summary += "; " + bottleneck(times) + " is what bounds a step";
+  if (settings.reads())
+    effect.summary += fmt::format("; {} is what bounds a step", bottleneck(times));
   if (settings.workers > 0) assume_workers(settings, tally, effect);
   assume_reading(settings, effect);
 }

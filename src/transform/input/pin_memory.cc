@@ -18,6 +18,8 @@
 // Ignored: the cost of pinning itself (once, if buffers are reused), copies of one direction on
 // several streams that share their engine, and traffic of the other direction on the link.
 
+#include <fmt/core.h>
+
 #include "foretrace/error.h"
 #include "graph/select.h"
 #include "transform/edit/copy_waits.h"
@@ -57,9 +59,10 @@ class PinMemory final : public Transform, public Retimes {
     }
     const std::size_t waits = drop_waits_for_copies(graph, launches, copies);
     effect.changed += waits;
-    effect.summary = counted(copies.size(), "copy", "copies") + " from and to pinned memory, " +
-                     to_text(before) + " -> " + to_text(after) + " in all; " +
-                     counted(waits, "wait") + " of the host dropped";
+    effect.summary =
+        fmt::format("{} {} from and to pinned memory, {} -> {} in all; {} of the host dropped",
+                    copies.size(), copies.size() == 1 ? "copy" : "copies", to_text(before),
+                    to_text(after), counted(waits, "wait"));
     effect.assumptions.push_back(
         "the program issues its copies without waiting (non_blocking), and waits elsewhere for the "
         "data it reads");
@@ -97,11 +100,6 @@ class PinMemory final : public Transform, public Retimes {
   }
 
  private:
-  static std::string counted(std::size_t count, const char* one, const char* many = nullptr) {
-    if (count != 1 && many != nullptr) return std::to_string(count) + " " + many;
-    return foretrace::counted(count, one);
-  }
-
   std::vector<TaskId> find_copies(const Graph& graph) const {
     std::vector<TaskId> copies;
     for (const TaskId id : where_.select_some(graph)) {
@@ -111,8 +109,10 @@ class PinMemory final : public Transform, public Retimes {
       if (crosses_host_link(task.kind) && !pinned && task.bytes >= least_) copies.push_back(id);
     }
     if (copies.empty()) {
-      throw Error("where: must select copies between the device and pageable memory of at least " +
-                  to_text(least_) + ", there is none");
+      throw Error(
+          fmt::format("where: must select copies between the device and pageable memory of at "
+                      "least {}, there is none",
+                      to_text(least_)));
     }
     return copies;
   }

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <map>
 
 #include "foretrace/error.h"
@@ -44,9 +45,9 @@ class Prefetch final : public Transform {
     std::size_t calls = 0;
     for (const auto& [lane, of_lane] : inputs) calls += call_ahead(graph, launches, of_lane);
     effect.changed += calls;
-    effect.summary = counted(count, "input") + " copied ahead, " + std::to_string(buffers_) +
-                     " at once on the device" +
-                     (memory.count > 0 ? ": " + to_text(memory) + " more memory" : "");
+    effect.summary =
+        fmt::format("{} copied ahead, {} at once on the device", counted(count, "input"), buffers_);
+    if (memory.count > 0) effect.summary += fmt::format(": {} more memory", to_text(memory));
     effect.assumptions.push_back(
         "inputs are copied from pinned memory on a stream of their own, beside kernels and at the "
         "same speed");

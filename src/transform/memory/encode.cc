@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "graph/select.h"
@@ -66,8 +67,8 @@ class Encode final : public Transform {
       if (one.encoded < one.bytes) coded.push_back(one);
     }
     if (coded.empty()) {
-      throw Error("mode: " + mode_ + " encodes none of " +
-                  counted(activations.size(), "activation"));
+      throw Error(fmt::format("mode: {} encodes none of {}", mode_,
+                              counted(activations.size(), "activation")));
     }
     const Bytes peak = peak_memory(graph, view.timeline);
     const Nanoseconds added = carry_out(graph, view, coded, device.memory_bandwidth);
@@ -239,11 +240,10 @@ class Encode final : public Transform {
       ++count[static_cast<std::size_t>(one.form)];
     }
     effect.changed = coded.size();
-    effect.summary = counted(coded.size(), "activation") + " from " + to_text(before) + " to " +
-                     to_text(after) + ": " + std::to_string(count[1]) + " as bits, " +
-                     std::to_string(count[2]) + " as places of four bits, " +
-                     std::to_string(count[3]) + " without zeros, " + std::to_string(count[4]) +
-                     " in " + precision_;
+    effect.summary = fmt::format(
+        "{} from {} to {}: {} as bits, {} as places of four bits, {} without zeros, {} in {}",
+        counted(coded.size(), "activation"), to_text(before), to_text(after), count[1], count[2],
+        count[3], count[4], precision_);
     const double ratio = static_cast<double>(all.count) /
                          std::max(static_cast<double>((all - before + after).count), 1.0);
     effect.figures = {{"saved_bytes", before - after},
@@ -255,8 +255,9 @@ class Encode final : public Transform {
         "encoding and decoding run at the memory bandwidth of the device, each as one kernel "
         "(published for Gist, ISCA'18: 3 to 4 % more time on average; footprint 1.4 times smaller "
         "without loss, 1.8 times with)");
-    effect.assumptions.push_back("names of ops and kernels identify ReLU and pooling; " +
-                                 to_fixed(sparsity_ * 100, 0) + " % of their outputs are zeros");
+    effect.assumptions.push_back(fmt::format(
+        "names of ops and kernels identify ReLU and pooling; {} % of their outputs are zeros",
+        to_fixed(sparsity_ * 100, 0)));
     return effect;
   }
 

@@ -1,6 +1,7 @@
 #include "transform/memory/memory_edit.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <tuple>
 
 #include "foretrace/error.h"
@@ -103,14 +104,16 @@ void no_activation(const Graph& graph, const std::vector<std::uint32_t>& blocks)
   }
   const std::string allocations = counted(blocks.size(), "allocation") + " of \"where\"";
   if (!used && !has_device_tasks(graph)) {
-    throw Error("a memory-only recording has no kernels that use the " + allocations +
-                "; record a trace with torch.profiler.profile(profile_memory=True, "
-                "record_shapes=True) or `foretrace collect --memory`");
+    throw Error(
+        fmt::format("a memory-only recording has no kernels that use the {}; record a trace with "
+                    "torch.profiler.profile(profile_memory=True, record_shapes=True) or `foretrace "
+                    "collect --memory`",
+                    allocations));
   }
   if (!used) throw Error("this trace does not show which tasks use the " + allocations);
   if (!backward) throw Error("this trace shows no task of a backward pass that uses memory");
-  throw Error("none of the " + allocations +
-              " is made, used forward and then used in the backward pass");
+  throw Error(fmt::format("none of the {} is made, used forward and then used in the backward pass",
+                          allocations));
 }
 
 TaskId allocator_side(const Graph& graph, const Launches& launches, const Allocation& block,
@@ -189,7 +192,7 @@ InsertedWork insert_work(Graph& graph, const Launches& launches, const ExtraWork
   const TaskId beside = launches.launch_of(work.beside);
   if (beside == kNoTask || !runs_on_device(work.task.kind)) return inserted;
   const Task& like = graph.task(beside);
-  const std::string name = "launch " + std::string(graph.names()[work.task.name]);
+  const std::string name = fmt::format("launch {}", graph.names()[work.task.name]);
   const Task call{.duration = work.launch_duration,
                   .name = graph.names().intern(name),
                   .module = work.task.module,

@@ -12,6 +12,7 @@
 // that are not pinned.
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
@@ -110,13 +111,17 @@ class Offload final : public Transform {
     }
     SwapPlan plan = plan_by_layer(graph, timeline, policy == "conv", min_bytes_, where_);
     if (plan.considered == 0) {
-      throw Error("policy: \"" + policy + "\" finds no block of at least " + to_text(min_bytes_) +
-                  " that the forward pass leaves for the backward pass" +
-                  (knows_passes(graph) ? "" : "; the phases of this trace are unknown"));
+      throw Error(
+          fmt::format("policy: \"{}\" finds no block of at least {} that the forward pass leaves "
+                      "for the backward pass{}",
+                      policy, to_text(min_bytes_),
+                      knows_passes(graph) ? "" : "; the phases of this trace are unknown"));
     }
     if (plan.swaps.empty() && policy_ == "conv") {
-      throw Error("policy: \"conv\" finds no convolution that takes one of " +
-                  counted(plan.considered, "block") + "; \"all\" takes the inputs of every layer");
+      throw Error(
+          fmt::format("policy: \"conv\" finds no convolution that takes one of {}; \"all\" takes "
+                      "the inputs of every layer",
+                      counted(plan.considered, "block")));
     }
     return plan;
   }
@@ -150,11 +155,12 @@ class Offload final : public Transform {
       }
     }
     if (peak > limit) {
-      effect.notes.add(Severity::warning,
-                       "no choice of layers fits " + to_text(limit) + "; the inputs of all leave");
+      effect.notes.add(
+          Severity::warning,
+          fmt::format("no choice of layers fits {}; the inputs of all leave", to_text(limit)));
     }
-    effect.summary = "vDNN chooses " + chosen + " to fit " + to_text(limit) +
-                     (effect.summary.empty() ? "" : ": " + effect.summary);
+    effect.summary = fmt::format("vDNN chooses {} to fit {}{}", chosen, to_text(limit),
+                                 effect.summary.empty() ? "" : ": " + effect.summary);
     return effect;
   }
 
@@ -173,9 +179,9 @@ class Offload final : public Transform {
     const Nanoseconds step_time = step_times(graph, after).step_time;
     Effect effect;
     effect.changed = plan.swaps.size();
-    effect.summary = counted(plan.swaps.size(), "trip") + " of blocks to the host and back, " +
-                     to_text(outcome.offloaded) + " each way; peak " + to_text(before.peak) +
-                     " -> " + to_text(peak);
+    effect.summary = fmt::format("{} of blocks to the host and back, {} each way; peak {} -> {}",
+                                 counted(plan.swaps.size(), "trip"), to_text(outcome.offloaded),
+                                 to_text(before.peak), to_text(peak));
     if (plan.swaps.empty()) {
       effect.notes.add(Severity::info, why_nothing(before, plan));
     }
@@ -184,16 +190,17 @@ class Offload final : public Transform {
       effect.figures.push_back({"waits", static_cast<double>(plan.considered)});
       effect.figures.push_back({"hideable_waits", static_cast<double>(plan.hideable)});
     }
-    effect.assumptions.push_back("copies run at " + to_text(link.out) + " out and " +
-                                 to_text(link.in) +
-                                 " in, one at a time each way, and slow no kernel down");
-    effect.assumptions.push_back("the host has " + to_text(outcome.host_memory) +
-                                 " of pinned memory for offloaded blocks");
+    effect.assumptions.push_back(fmt::format(
+        "copies run at {} out and {} in, one at a time each way, and slow no kernel down",
+        to_text(link.out), to_text(link.in)));
+    effect.assumptions.push_back(fmt::format(
+        "the host has {} of pinned memory for offloaded blocks", to_text(outcome.host_memory)));
     if (call_time_ == 0ns && !plan.swaps.empty())
       effect.assumptions.push_back("the calls that issue the copies take no time (call_time)");
     if (target_ > Bytes{} && peak > target_) {
-      effect.notes.add(Severity::warning, "offload does not reach its target",
-                       "the peak is " + to_text(peak) + ", the target is " + to_text(target_));
+      effect.notes.add(
+          Severity::warning, "offload does not reach its target",
+          fmt::format("the peak is {}, the target is {}", to_text(peak), to_text(target_)));
     }
     return {std::move(effect), peak};
   }
@@ -201,8 +208,9 @@ class Offload final : public Transform {
   std::string why_nothing(const Before& before, const SwapPlan& plan) const {
     if (target_ > Bytes{} && before.peak <= target_) return "the peak is below the target already";
     if (plan.considered == 0) return "no block is used twice";
-    return "no block of at least " + to_text(min_bytes_) +
-           " is unused at the peak for long enough to leave and come back";
+    return fmt::format(
+        "no block of at least {} is unused at the peak for long enough to leave and come back",
+        to_text(min_bytes_));
   }
 
   static std::vector<Figure> figures(const Before& before, Bytes peak, Nanoseconds step_time,

@@ -9,6 +9,7 @@
 // fragmentation, which the replay of the allocator shows.
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "transform/edit/allocation_selector.h"
@@ -52,8 +53,8 @@ class Recompute final : public Transform {
 
   Effect apply(Graph& graph, const Context&) const override {
     if (settings_.policy != "budget" && (settings_.save > Bytes{} || settings_.peak > Bytes{}))
-      throw Error((settings_.save > Bytes{} ? "save" : "peak") +
-                  std::string(": is for policy budget, got policy ") + settings_.policy);
+      throw Error(fmt::format("{}: is for policy budget, got policy {}",
+                              settings_.save > Bytes{} ? "save" : "peak", settings_.policy));
     if (settings_.save > Bytes{} && settings_.peak > Bytes{})
       throw Error("peak: cannot be given together with save");
     const AllocationSelector every("activation");
@@ -69,8 +70,8 @@ class Recompute final : public Transform {
 
  private:
   [[noreturn]] void nothing_to_drop(const RecomputeChoice& choice, std::size_t activations) const {
-    std::string why = "policy: " + settings_.policy + " leaves nothing to drop of " +
-                      counted(activations, "activation");
+    std::string why = fmt::format("policy: {} leaves nothing to drop of {}", settings_.policy,
+                                  counted(activations, "activation"));
     if (choice.impossible > 0)
       why += ": the kernels that write them are unknown, or cannot run again";
     else if (settings_.policy == "every" || settings_.policy == "sqrt")
@@ -87,10 +88,10 @@ class Recompute final : public Transform {
     const Bytes new_peak = choice.plan.units.empty() ? peak : peak_memory(graph);
     Effect effect;
     effect.changed = choice.plan.dropped.size() + tally.kernels;
-    effect.summary = counted(choice.plan.dropped.size(), "activation") + " dropped, " +
-                     to_text(choice.saved) + " in a forward pass, and computed again by " +
-                     counted(tally.kernels, "task") + " in " +
-                     counted(choice.plan.units.size(), "place");
+    effect.summary =
+        fmt::format("{} dropped, {} in a forward pass, and computed again by {} in {}",
+                    counted(choice.plan.dropped.size(), "activation"), to_text(choice.saved),
+                    counted(tally.kernels, "task"), counted(choice.plan.units.size(), "place"));
     const double share = device_time > 0ns ? static_cast<double>(tally.device_time.count()) /
                                                  static_cast<double>(device_time.count())
                                            : 0;
@@ -105,9 +106,9 @@ class Recompute final : public Transform {
     add_assumptions(choice, effect);
     if (settings_.policy == "budget" && choice.reached && settings_.peak > Bytes{} &&
         new_peak > settings_.peak) {
-      effect.notes.add(
-          Severity::warning, "recompute does not stay under its peak",
-          "the peak is " + to_text(new_peak) + ", the target is " + to_text(settings_.peak));
+      effect.notes.add(Severity::warning, "recompute does not stay under its peak",
+                       fmt::format("the peak is {}, the target is {}", to_text(new_peak),
+                                   to_text(settings_.peak)));
     }
     return effect;
   }

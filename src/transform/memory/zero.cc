@@ -8,10 +8,12 @@
 // network, the exchange between workers and the smaller update are added (parallel/sharded.h).
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 
 #include "foretrace/error.h"
 #include "transform/edit/allocation_selector.h"
+#include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 #include "transform/memory/memory_view.h"
 #include "transform/parallel/sharded.h"
@@ -95,11 +97,11 @@ class Zero final : public Transform {
     }
     hold_always(graph, gathered, MemoryUse::parameter);
     const Bytes new_peak = peak_memory(graph);
-    effect.summary = to_text(after) + " of " + to_text(before) +
-                     " of parameters, gradients and optimizer state left on each of " +
-                     counted_workers();
+    effect.summary = fmt::format(
+        "{} of {} of parameters, gradients and optimizer state left on each of {}", to_text(after),
+        to_text(before), counted(static_cast<std::size_t>(workers_), "worker"));
     if (gathered > Bytes{})
-      effect.summary += ", and " + to_text(gathered) + " of gathered parameters";
+      effect.summary += fmt::format(", and {} of gathered parameters", to_text(gathered));
     effect.figures.push_back({"state_before", before});
     effect.figures.push_back({"state_after", after});
     effect.figures.push_back({"gathered_bytes", gathered});
@@ -117,10 +119,6 @@ class Zero final : public Transform {
     Bytes bytes{};
     std::vector<std::uint32_t> blocks{};
   };
-
-  std::string counted_workers() const {
-    return std::to_string(workers_) + (workers_ == 1 ? " worker" : " workers");
-  }
 
   /// Takes the size from the trace, unless it is given. Gradients come and go, so their size is the
   /// greatest sum of the blocks of a step.
@@ -154,9 +152,9 @@ class Zero final : public Transform {
 
   void refuse_unknown(const std::vector<Kind>& kinds) const {
     if (shows_any(kinds)) return;
-    throw Error(std::string(kinds[0].setting) +
-                ": must be given, because this trace does not show which memory stage " +
-                std::to_string(stage_) + " divides");
+    throw Error(fmt::format(
+        "{}: must be given, because this trace does not show which memory stage {} divides",
+        kinds[0].setting, stage_));
   }
 
   Bytes share_of(Bytes bytes) const { return {(bytes.count + workers_ - 1) / workers_}; }
@@ -176,8 +174,8 @@ class Zero final : public Transform {
     auto level = std::max_element(graph.initial_memory().begin(), graph.initial_memory().end());
     if (level == graph.initial_memory().end() || *level < kind.bytes) {
       const Bytes most = level == graph.initial_memory().end() ? Bytes{} : *level;
-      throw Error(std::string(kind.setting) + ": must be at most the " + to_text(most) +
-                  " in use when the recording began, got " + to_exact_text(kind.given));
+      throw Error(fmt::format("{}: must be at most the {} in use when the recording began, got {}",
+                              kind.setting, to_text(most), to_exact_text(kind.given)));
     }
     *level -= kind.bytes - left;
     ++effect.changed;

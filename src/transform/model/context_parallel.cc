@@ -12,6 +12,7 @@
 // and in the backward pass the gradients of keys and values go around as well.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <string>
 #include <vector>
 
@@ -53,8 +54,7 @@ class ContextParallel final : public Transform {
           "kv_bytes: must be given (2 x samples x positions x heads of keys x size of a head x "
           "bytes of an element), because the trace does not record shapes");
     if (positions_ > 0 && positions_ % gpus_ != 0)
-      throw Error("gpus: must divide the " + std::to_string(positions_) + " positions, got " +
-                  std::to_string(gpus_));
+      throw Error(fmt::format("gpus: must divide the {} positions, got {}", positions_, gpus_));
     DividedModel model(graph, blocks_);
     model.divide_kernels(1 / static_cast<double>(gpus_), [](const Task&) { return true; });
     Communicator network(network_, gpus_, context.gpus_per_worker);
@@ -73,8 +73,9 @@ class ContextParallel final : public Transform {
     model.divide_memory(MemoryUse::activation, gpus_);
     Effect effect;
     effect.changed = model.changed();
-    effect.summary = std::to_string(gpus_) + " GPUs share the sequence; of " + to_text(sent) +
-                     " of transfers a step attention hides all but " + to_text(exposed);
+    effect.summary = fmt::format(
+        "{} GPUs share the sequence; of {} of transfers a step attention hides all but {}", gpus_,
+        to_text(sent), to_text(exposed));
     effect.figures = {{"transfer_per_step", sent}, {"exposed_per_step", exposed}};
     effect.assumptions = network.assumed();
     effect.assumptions.emplace_back(

@@ -9,6 +9,7 @@
 // E(N) is the expected maximum of N standard normal numbers.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <set>
 #include <vector>
@@ -46,8 +47,7 @@ class ExpertParallel final : public Transform {
   Effect apply(Graph& graph, const Context& context) const override {
     refuse_communication(graph);
     if (experts_ % gpus_ != 0)
-      throw Error("gpus: must divide the " + std::to_string(experts_) + " experts, got " +
-                  std::to_string(gpus_));
+      throw Error(fmt::format("gpus: must divide the {} experts, got {}", experts_, gpus_));
     if (tokens_ == Bytes{})
       throw Error(
           "token_bytes: must be given (samples x positions x hidden size x bytes of an element), "
@@ -75,9 +75,10 @@ class ExpertParallel final : public Transform {
       effect.changed += layer.size() + 2;
     }
     const Nanoseconds all = 2 * exchange * static_cast<std::int64_t>(layers.size());
-    effect.summary = counted(layers.size(), "run") + " of expert kernels get " + to_text(all) +
-                     " of all-to-alls in all, and take " + to_text(longer) +
-                     " longer on the busiest of " + network.described();
+    effect.summary = fmt::format(
+        "{} of expert kernels get {} of all-to-alls in all, and take {} longer on the busiest of "
+        "{}",
+        counted(layers.size(), "run"), to_text(all), to_text(longer), network.described());
     effect.figures = {
         {"all_to_all", exchange}, {"transfers", all}, {"load_of_the_busiest", busiest}};
     effect.assumptions = network.assumed();

@@ -13,6 +13,7 @@
 // micro-batch), and that sends slow the kernels that run beside them.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <optional>
 
@@ -227,10 +228,10 @@ class Pipeline final : public Transform {
   void describe_effect(const Graph& graph, const RecordedLayers& recorded, const Schedule& schedule,
                        const PipelineRun& run, Effect& effect) const {
     effect.changed = graph.task_count();
-    effect.summary = schedule.name + " of " + std::to_string(stages_) + " stages and " +
-                     std::to_string(micro_batches_) + " micro-batches: bubbles are " +
-                     to_share(run.bubble_rate()) + " of the passes' time";
-    if (replicas_ > 1) effect.summary += "; " + std::to_string(replicas_) + " replicas";
+    effect.summary =
+        fmt::format("{} of {} stages and {} micro-batches: bubbles are {} of the passes' time",
+                    schedule.name, stages_, micro_batches_, to_share(run.bubble_rate()));
+    if (replicas_ > 1) effect.summary += fmt::format("; {} replicas", replicas_);
     Bytes most{};
     Nanoseconds slowest{0};
     std::int32_t in_flight = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <map>
 #include <set>
 
@@ -158,15 +159,15 @@ std::vector<std::size_t> given_cuts(const std::string& cuts, std::size_t stages,
     if (error != std::errc() || (rest != end && *rest != ',') || layer <= begins.back() ||
         layer >= layers)
       throw Error(
-          "cuts: must be the layers at which stages behind the first begin, ascending and "
-          "from 1 to " +
-          std::to_string(layers - 1) + ", got \"" + cuts + "\"");
+          fmt::format("cuts: must be the layers at which stages behind the first begin, ascending "
+                      "and from 1 to {}, got \"{}\"",
+                      layers - 1, cuts));
     begins.push_back(layer);
     at = rest == end ? end : rest + 1;
   }
   if (begins.size() != stages)
-    throw Error("cuts: must have one less than the " + std::to_string(stages) + " stages, got \"" +
-                cuts + "\"");
+    throw Error(
+        fmt::format("cuts: must have one less than the {} stages, got \"{}\"", stages, cuts));
   return begins;
 }
 
@@ -202,8 +203,8 @@ std::vector<std::size_t> stage_begins(const RecordedLayers& recorded, std::size_
   const std::size_t layers = recorded.steps.front().layers.size();
   if (!cuts.empty()) return given_cuts(cuts, stages, layers);
   if (layers < stages)
-    throw Error("stages: must be at most the " + std::to_string(layers) +
-                " layers of the trace, got " + std::to_string(stages));
+    throw Error(
+        fmt::format("stages: must be at most the {} layers of the trace, got {}", layers, stages));
   std::vector<Nanoseconds> work(layers, 0ns);
   Nanoseconds high{0}, low{0};
   for (const StepLayers& step : recorded.steps) {

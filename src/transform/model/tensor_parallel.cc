@@ -11,6 +11,7 @@
 // Ignored: that smaller products use a device less well, beyond what BatchWork models, and that
 // collectives can overlap with products.
 
+#include <fmt/core.h>
 #include <string>
 #include <vector>
 
@@ -96,12 +97,12 @@ class TensorParallel final : public Transform {
           "activation_bytes: must be given (samples x positions x hidden size x bytes of an "
           "element), because the trace does not record shapes");
     if (scheme_ != "1d" && weights_ == Bytes{})
-      throw Error("weight_bytes: must be given for " + scheme_ + ", which sends weights too");
+      throw Error(
+          fmt::format("weight_bytes: must be given for {}, which sends weights too", scheme_));
     if (scheme_ != "1d" && sequence_parallel_)
       throw Error("sequence_parallel: only 1d leaves work between products whole");
     if (heads_ > 0 && heads_ % gpus_ != 0)
-      throw Error("gpus: must divide the " + std::to_string(heads_) + " heads, got " +
-                  std::to_string(gpus_));
+      throw Error(fmt::format("gpus: must divide the {} heads, got {}", heads_, gpus_));
   }
 
   Nanoseconds time_of(const SchemeTransfer& one, Communicators& networks) const {
@@ -116,9 +117,9 @@ class TensorParallel final : public Transform {
   Effect effect_of(const DividedModel& model, const Communicators& networks) const {
     Effect effect;
     effect.changed = model.changed();
-    effect.summary = std::to_string(gpus_) + " GPUs share each of " +
-                     std::to_string(model.blocks()) + " blocks (" + scheme_ + "), for " +
-                     to_text(model.transfer_per_step()) + " of collectives a step";
+    effect.summary =
+        fmt::format("{} GPUs share each of {} blocks ({}), for {} of collectives a step", gpus_,
+                    model.blocks(), scheme_, to_text(model.transfer_per_step()));
     effect.figures = {{"transfer_per_step", model.transfer_per_step()},
                       {"blocks", static_cast<double>(model.blocks())}};
     effect.assumptions = networks.assumed();

@@ -1,6 +1,7 @@
 #include "transform/model/tensor_scheme.h"
 
 #include <cmath>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 
@@ -22,7 +23,7 @@ Bytes part(Bytes bytes, std::int64_t parts) { return {(bytes.count + parts - 1) 
 TensorScheme::TensorScheme(const std::string& name, std::int64_t devices, std::int64_t depth)
     : dimensions_(name), devices_(devices) {
   const auto refuse = [&](const std::string& what) {
-    throw Error("gpus: " + name + " needs " + what + ", got " + std::to_string(devices));
+    throw Error(fmt::format("gpus: {} needs {}, got {}", name, what, devices));
   };
   if (name == "2d" && (side_ = root(devices, 2)) == 0) refuse("a square (4, 9, 16, 36, 64 ...)");
   if (name == "3d" && (side_ = root(devices, 3)) == 0) refuse("a cube (8, 27, 64, 125 ...)");
@@ -30,8 +31,8 @@ TensorScheme::TensorScheme(const std::string& name, std::int64_t devices, std::i
   depth_ = depth;
   side_ = devices % depth == 0 ? root(devices / depth, 2) : 0;
   if (side_ == 0)
-    refuse("depth times a square (" + std::to_string(4 * depth) + ", " +
-           std::to_string(16 * depth) + " ... for depth " + std::to_string(depth) + ")");
+    refuse(fmt::format("depth times a square ({}, {} ... for depth {})", 4 * depth, 16 * depth,
+                       depth));
 }
 
 /// SUMMA in 2-D and 2.5-D, repeated `times` times: q steps, each of which broadcasts a tile of the

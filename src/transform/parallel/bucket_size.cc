@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <vector>
 
 #include "base/numbers/scaling.h"
@@ -63,7 +64,7 @@ class BucketSize final : public Transform {
       before += row.size(), after += ends.size();
       if (!is_same(row, ends)) effect.changed += regroup(graph, timeline, row, ends, model);
     }
-    effect.summary = counted(before, "bucket") + " become " + std::to_string(after);
+    effect.summary = fmt::format("{} become {}", counted(before, "bucket"), after);
     effect.figures = {
         {"buckets_before", static_cast<double>(before) / static_cast<double>(rows.size())},
         {"buckets_after", static_cast<double>(after) / static_cast<double>(rows.size())}};
@@ -152,10 +153,10 @@ class BucketSize final : public Transform {
         continue;
       if (index(sender) < timeline.start.size() &&
           start(timeline, wait.after) < start(timeline, sender))
-        throw Error("bucket: " + std::string(graph.name(wait.after)) +
-                    " uses a bucket before the next one is ready, so that they cannot be sent "
-                    "together; at most " +
-                    to_text(old.bytes) + " can");
+        throw Error(
+            fmt::format("bucket: {} uses a bucket before the next one is ready, so that they "
+                        "cannot be sent together; at most {} can",
+                        graph.name(wait.after), to_text(old.bytes)));
       wait.before = sender;
       graph.add(wait);
     }

@@ -1,6 +1,7 @@
 #include "transform/parallel/communicator.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
@@ -84,14 +85,14 @@ Communicator::Communicator(const NetworkSettings& settings, std::int64_t workers
     throw Error(
         "machine: must be given (\"dgx-a100\"; see `foretrace list machines`), or for a uniform "
         "network both bandwidth and latency");
-  described_ = std::to_string(workers) + (workers == 1 ? " GPU" : " GPUs");
+  described_ = fmt::format("{} GPU{}", workers, workers == 1 ? "" : "s");
   if (!settings.machine.empty()) {
     Cluster cluster = within("machine", [&] { return every(settings.machine, workers, stride); });
     const std::uint32_t groups = groups_on_node(cluster.facts, stride);
     machine_ = std::make_unique<MachineCollectives>(std::move(cluster), settings.slow_link, groups);
     described_ += " of " + settings.machine.substr(0, settings.machine.find(':'));
     const std::uint32_t nodes = machine_->places().nodes;
-    if (nodes > 1) described_ += ", " + std::to_string(nodes) + " nodes";
+    if (nodes > 1) described_ += fmt::format(", {} nodes", nodes);
   } else {
     described_ += " over " + to_text(settings.bandwidth);
   }

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <vector>
 
 #include "base/numbers/scaling.h"
@@ -142,9 +143,10 @@ class Compress final : public Transform {
   }
 
   void describe_effect(const Totals& totals, const Communicators& networks, Effect& effect) const {
-    effect.summary = method_ + ": transfers of gradients take " + to_text(totals.after) +
-                     " instead of " + to_text(totals.before) + " in all, for " +
-                     to_text(totals.kernels) + " of kernels that compress and restore them";
+    effect.summary = fmt::format(
+        "{}: transfers of gradients take {} instead of {} in all, for {} of kernels that compress "
+        "and restore them",
+        method_, to_text(totals.after), to_text(totals.before), to_text(totals.kernels));
     effect.figures = {{"transfer_before", totals.before},
                       {"transfer_after", totals.after},
                       {"kernels_added", totals.kernels}};

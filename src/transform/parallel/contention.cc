@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
@@ -123,11 +124,11 @@ class ContentionStep final : public Transform {
     const Contention found = contend(graph, added, shares_);
     Effect effect;
     effect.changed = found.changed;
-    effect.summary = "kernels beside " + counted(added.size(), "collective") + " take " +
-                     to_text(found.kernels) + " longer in all, collectives " +
-                     to_text(found.collectives) + "; after " +
-                     counted(static_cast<std::size_t>(found.rounds), "replay") +
-                     " the length still changed by " + to_percent(found.residual, 2);
+    effect.summary = fmt::format(
+        "kernels beside {} take {} longer in all, collectives {}; after {} the length still "
+        "changed by {}",
+        counted(added.size(), "collective"), to_text(found.kernels), to_text(found.collectives),
+        counted(static_cast<std::size_t>(found.rounds), "replay"), to_percent(found.residual, 2));
     effect.figures = {{"kernels_added", found.kernels}, {"collectives_added", found.collectives}};
     effect.assumptions.emplace_back("every kernel suffers alike from a collective beside it");
     return effect;

@@ -17,6 +17,8 @@
 //
 // Ignored: the host's work for buckets.
 
+#include <fmt/core.h>
+
 #include "foretrace/simulate.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"
@@ -67,9 +69,9 @@ class DataParallel final : public Transform {
   static void describe_effect(const Gradients& found, const GradientExchange& exchange,
                               const Communicator& communicator, Effect& effect) {
     const GradientExchange::Totals& totals = exchange.totals();
-    effect.summary = to_text(totals.largest) + " of gradients a step in " +
-                     std::to_string(totals.buckets / found.passes.size()) + " buckets among " +
-                     communicator.described();
+    effect.summary =
+        fmt::format("{} of gradients a step in {} buckets among {}", to_text(totals.largest),
+                    totals.buckets / found.passes.size(), communicator.described());
     effect.figures = exchange.figures(found.passes.size());
     effect.assumptions = communicator.assumed();
     if (!found.are_recorded)

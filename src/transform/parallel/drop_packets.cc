@@ -20,6 +20,7 @@
 // them; traffic of other jobs on the same links.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -193,9 +194,10 @@ class DropPackets final : public Transform {
     const double moved = std::max(1.0, static_cast<double>(run.gradients.count));
     const auto unimportant = static_cast<double>(counts.missing_unimportant.count);
     const auto important = static_cast<double>(counts.missing_important.count);
-    effect.summary = counted(static_cast<std::int64_t>(effect.changed), "collective") +
-                     " sent by " + packets_.transport + " take " + to_text(run.after) +
-                     " instead of " + to_text(run.before) + " in all, on " + networks.described();
+    effect.summary = fmt::format("{} sent by {} take {} instead of {} in all, on {}",
+                                 counted(static_cast<std::int64_t>(effect.changed), "collective"),
+                                 packets_.transport, to_text(run.after), to_text(run.before),
+                                 networks.described());
     effect.figures = {{"transfer_before", run.before},
                       {"transfer_after", run.after},
                       {"message_mean", run.largest.mean},
@@ -221,26 +223,26 @@ class DropPackets final : public Transform {
   }
 
   void describe_assumptions(bool meet, Effect& effect) const {
-    effect.assumptions.emplace_back(
-        "switches have " + to_text(packets_.buffer) +
-        " of memory; connections are open and begin with a full window; acknowledgements are not "
-        "lost; " +
-        std::string(meet ? "transfers of a step share the network from when they are ready"
+    effect.assumptions.push_back(
+        fmt::format("switches have {} of memory; connections are open and begin with a full "
+                    "window; acknowledgements are not lost; {}",
+                    to_text(packets_.buffer),
+                    meet ? "transfers of a step share the network from when they are ready"
                          : "each transfer has the network to itself"));
     if (packets_.transport != "bounded") return;
+    effect.assumptions.push_back(fmt::format(
+        "up to {} of gradients may be missing: models tolerated 0.6 to 3.5 % with the same epochs "
+        "and accuracy (DLCP, MLT), and it is unknown which of them your model is like",
+        to_share(std::max(loss_now(), front_loss_.value_or(0)), 2)));
     effect.assumptions.push_back(
-        "up to " + to_share(std::max(loss_now(), front_loss_.value_or(0)), 2) +
-        " of gradients may be missing: models tolerated 0.6 to 3.5 % with the same epochs and "
-        "accuracy (DLCP, MLT), and it is unknown which of them your model is like");
-    effect.assumptions.push_back(
-        "unimportant packets, half of them by magnitude (assumed exponential) and all of the front "
-        "half of the model, are dropped in queues above " +
-        to_text(packets_.drop_threshold()) + " (assumed)");
+        fmt::format("unimportant packets, half of them by magnitude (assumed exponential) and all "
+                    "of the front half of the model, are dropped in queues above {} (assumed)",
+                    to_text(packets_.drop_threshold())));
     if (more_steps_)
       effect.assumptions.push_back(
-          "training takes " + to_share(*more_steps_) +
-          " more steps for the same accuracy, as stated; step times do not "
-          "show that");
+          fmt::format("training takes {} more steps for the same accuracy, as stated; step times "
+                      "do not show that",
+                      to_share(*more_steps_)));
   }
 
   NetworkSettings network_;

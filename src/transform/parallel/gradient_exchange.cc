@@ -1,6 +1,7 @@
 #include "transform/parallel/gradient_exchange.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/numbers/scaling.h"
 #include "base/statistics.h"
@@ -131,8 +132,8 @@ TaskId GradientExchange::send_bucket(const BackwardPass& pass, const Bucket& buc
     ++changed_;
   }
   const TaskId sent =
-      transfer(pass, "data parallel", std::string(to_string(operation)) + " of a bucket", operation,
-               bucket.bytes, communicator_);
+      transfer(pass, "data parallel", fmt::format("{} of a bucket", to_string(operation)),
+               operation, bucket.bytes, communicator_);
   const auto wait_for = [&](TaskId before, Nanoseconds lag) {
     graph_.add({.before = before,
                 .after = sent,

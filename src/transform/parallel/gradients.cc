@@ -1,6 +1,7 @@
 #include "transform/parallel/gradients.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 
 #include "base/numbers/scaling.h"
@@ -200,9 +201,10 @@ void refuse_communication(const Graph& graph) {
     // A step in front may have put the collective between kernels of the passes, as tensor_parallel
     // does.
     if (task.record == Task{}.record && runs_kernels(graph, graph.lane_of(id))) continue;
-    throw Error("the recorded job has communicated already (" + std::string(graph.name(id)) +
-                "); give the trace of a job on one GPU, or remove its communication first: "
-                "remove:where.kind=collective");
+    throw Error(
+        fmt::format("the recorded job has communicated already ({}); give the trace of a job on "
+                    "one GPU, or remove its communication first: remove:where.kind=collective",
+                    graph.name(id)));
   }
 }
 

@@ -8,6 +8,7 @@
 // few steps, so each step gets its share of the average, in front of its update, which takes as
 // long.
 
+#include <fmt/core.h>
 #include <vector>
 
 #include "base/numbers/scaling.h"
@@ -53,9 +54,9 @@ class LocalSgd final : public Transform {
       after += whole / every_;
       effect.changed += row.size();
     }
-    effect.summary = "transfers take " + to_text(after) + " instead of " + to_text(before) +
-                     " in all, as parameters are averaged once in " + std::to_string(every_) +
-                     " steps";
+    effect.summary = fmt::format(
+        "transfers take {} instead of {} in all, as parameters are averaged once in {} steps",
+        to_text(after), to_text(before), every_);
     effect.figures = {{"transfer_before", before}, {"transfer_after", after}};
     effect.assumptions = networks.assumed();
     effect.assumptions.emplace_back(

@@ -8,6 +8,7 @@
 // Ignored: collectives of unknown size (counted), and that ranks which arrive late keep others
 // waiting as long as before: if the graph has a single rank, its wait is scaled too.
 
+#include <fmt/core.h>
 #include <optional>
 #include <utility>
 
@@ -49,8 +50,9 @@ class NetworkStep final : public Transform {
       ++effect.changed;
     }
     known.note_unknown(effect);
-    effect.summary = counted(effect.changed, "collective") + " take " + to_text(after) +
-                     " instead of " + to_text(before) + " in all, on " + other.described();
+    effect.summary =
+        fmt::format("{} take {} instead of {} in all, on {}", counted(effect.changed, "collective"),
+                    to_text(after), to_text(before), other.described());
     effect.figures = {{"before", before}, {"after", after}};
     effect.assumptions = other.assumed();
     effect.assumptions.emplace_back(

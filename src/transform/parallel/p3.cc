@@ -16,6 +16,7 @@
 // make them.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <vector>
 
@@ -194,8 +195,8 @@ class PriorityPropagation final : public Transform {
     const auto steps = static_cast<std::int64_t>(found.passes.size());
     Bytes largest{};
     for (const BackwardPass& pass : found.passes) largest = std::max(largest, total_bytes(pass));
-    effect.summary = to_text(largest) + " of gradients a step in slices of " + to_text(slice_) +
-                     " among " + communicator.described();
+    effect.summary = fmt::format("{} of gradients a step in slices of {} among {}",
+                                 to_text(largest), to_text(slice_), communicator.described());
     effect.figures = {{"gradient_bytes", largest},
                       {"transfer_per_step", transfer / steps},
                       {"lateness_per_step", lateness / steps}};

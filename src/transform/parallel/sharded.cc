@@ -1,6 +1,7 @@
 #include "transform/parallel/sharded.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <optional>
 #include <vector>
 
@@ -165,8 +166,8 @@ class Sharding {
     const auto g = static_cast<double>(gradients_.count), p = static_cast<double>(parameters.count);
     const double wire =
         (s - 1) / s * (gathers * p + g) + (copies > 1 ? 2 * (copies - 1) / copies * g / s : 0);
-    effect.summary = to_text(exchange_.totals().transfer / steps) + " of transfers a step among " +
-                     within_.described();
+    effect.summary = fmt::format("{} of transfers a step among {}",
+                                 to_text(exchange_.totals().transfer / steps), within_.described());
     effect.figures.push_back({"wire_bytes_per_step", Bytes{static_cast<std::int64_t>(wire)}});
     for (const Figure& figure : exchange_.figures(found_.passes.size()))
       if (figure.name != "gradient_bytes") effect.figures.push_back(figure);
@@ -217,8 +218,8 @@ Effect add_sharded_traffic(Graph& graph, const Context& context, const ShardedTr
                            Bytes parameters, Bytes gradients) {
   refuse_communication(graph);
   if (settings.shard > 0 && settings.workers % settings.shard != 0)
-    throw Error("shard: must divide the " + std::to_string(settings.workers) + " workers, got " +
-                std::to_string(settings.shard));
+    throw Error(
+        fmt::format("shard: must divide the {} workers, got {}", settings.workers, settings.shard));
   Effect effect;
   if (settings.workers == 1)
     effect.summary = "a single worker exchanges nothing";

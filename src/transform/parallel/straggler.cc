@@ -12,6 +12,7 @@
 // Ignored: that a slow rank may have been given more to do.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <functional>
 #include <map>
 #include <string_view>
@@ -191,8 +192,8 @@ class Straggler final : public Transform {
     }
     effect.changed += slowed;
     std::string text = counted(slowed, "task");
-    if (factor_ != 1) text += " at " + to_text(factor_) + " times their duration";
-    if (jitter_ > 0) text += ", varied by " + to_percent(jitter_) + " from step to step";
+    if (factor_ != 1) text += fmt::format(" at {} times their duration", to_text(factor_));
+    if (jitter_ > 0) text += fmt::format(", varied by {} from step to step", to_percent(jitter_));
     say(effect, text);
   }
 
@@ -228,7 +229,7 @@ class Straggler final : public Transform {
       ++pauses;
     }
     effect.changed += pauses;
-    say(effect, counted(pauses, "pause") + " of " + to_text(pause_));
+    say(effect, fmt::format("{} of {}", counted(pauses, "pause"), to_text(pause_)));
   }
 
   std::optional<std::int64_t> rank_;

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <map>
 #include <tuple>
 
@@ -39,7 +40,8 @@ class AddDependency final : public Transform {
     const std::vector<Dependency> added =
         match_ == "nearest" ? nearest(from, to, starts) : by_step(graph, from, to);
     if (added.empty()) {
-      throw Error("no task of \"to\" has one of \"from\" to wait for (match " + match_ + ")");
+      throw Error(
+          fmt::format("no task of \"to\" has one of \"from\" to wait for (match {})", match_));
     }
     const Why why = why_named(graph.names(), why_);
     for (Dependency dependency : added) {
@@ -51,8 +53,8 @@ class AddDependency final : public Transform {
     }
     Effect effect;
     effect.changed = added.size();
-    effect.summary = counted(added.size(), "dependency") + " added";
-    if (added.size() != 1) effect.summary = std::to_string(added.size()) + " dependencies added";
+    effect.summary = added.size() == 1 ? "1 dependency added"
+                                       : fmt::format("{} dependencies added", added.size());
     return effect;
   }
 

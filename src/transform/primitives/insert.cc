@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/simulate.h"
 #include "graph/select.h"
@@ -43,8 +44,9 @@ class Insert final : public Transform {
       if (launch_ && add_launch(graph, launches.launch_of(neighbour), added)) ++launched;
     }
     effect.changed = neighbours.size();
-    effect.summary = counted(neighbours.size(), "task") + " added, " +
-                     to_text(scaled(duration_, static_cast<double>(neighbours.size()))) + " in all";
+    effect.summary =
+        fmt::format("{} added, {} in all", counted(neighbours.size(), "task"),
+                    to_text(scaled(duration_, static_cast<double>(neighbours.size()))));
     if (launch_ && launched < neighbours.size()) {
       effect.notes.add(Severity::warning, "inserted tasks whose neighbour has no launch call",
                        name_, static_cast<std::int64_t>(neighbours.size() - launched));

@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <map>
 
 #include "foretrace/error.h"
@@ -39,9 +40,11 @@ class Move final : public Transform {
       graph.move_to_end(task, to->second);
       ++effect.changed;
     }
-    effect.summary = counted(tasks.size(), "task") + " moved to \"" + to_ + "\"";
-    effect.assumptions.push_back("work that runs at the same time on \"" + to_ +
-                                 "\" and on the old lane does not slow each other down");
+    effect.summary = fmt::format("{} moved to \"{}\"", counted(tasks.size(), "task"), to_);
+    effect.assumptions.push_back(
+        fmt::format("work that runs at the same time on \"{}\" and on the old lane does not slow "
+                    "each other down",
+                    to_));
     return effect;
   }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 #include <set>
 
 #include "foretrace/error.h"
@@ -41,16 +42,17 @@ class Priority final : public Transform {
       Lane& lane = graph.lane(id);
       if (lane.kind == LaneKind::host_thread || lane.kind == LaneKind::worker) {
         throw Error(
-            "where: must select work of streams, copy engines, links or disks, got the thread \"" +
-            lane.name + "\", which runs its work in order");
+            fmt::format("where: must select work of streams, copy engines, links or disks, got the "
+                        "thread \"{}\", which runs its work in order",
+                        lane.name));
       }
       lane.discipline = Discipline::priority;
       lane.slice = slice_;
     }
     Effect effect;
     effect.changed = tasks.size();
-    effect.summary = counted(tasks.size(), "task") + " on " + counted(lanes.size(), "lane") +
-                     " run in order of urgency";
+    effect.summary = fmt::format("{} on {} run in order of urgency", counted(tasks.size(), "task"),
+                                 counted(lanes.size(), "lane"));
     effect.assumptions.push_back(
         "tasks on those lanes wait for their dependencies and not for the task before them");
     return effect;

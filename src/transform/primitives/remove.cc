@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "graph/select.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
@@ -24,7 +26,7 @@ class Remove final : public Transform {
     const std::size_t calls = launches_ ? remove_launches_of(graph, launches, tasks) : 0;
     Effect effect;
     effect.changed = tasks.size() + calls;
-    effect.summary = counted(tasks.size(), "task") + " of " + to_text(total) + " removed";
+    effect.summary = fmt::format("{} of {} removed", counted(tasks.size(), "task"), to_text(total));
     if (launches_) effect.summary += ", with " + counted(calls, "launch call");
     return effect;
   }

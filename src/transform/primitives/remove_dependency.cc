@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "foretrace/error.h"
 #include "graph/select.h"
 #include "transform/edit/edit.h"
@@ -29,11 +31,11 @@ class RemoveDependency final : public Transform {
              (provenance_ == "any" || provenance_ == to_string(dependency.provenance)) &&
              why.matches(to_string(dependency.why, graph.names()));
     });
-    if (dropped == 0) throw Error("no dependency matches (" + asked_for() + ")");
+    if (dropped == 0) throw Error(fmt::format("no dependency matches ({})", asked_for()));
     Effect effect;
     effect.changed = dropped;
     effect.summary =
-        dropped == 1 ? "1 dependency dropped" : std::to_string(dropped) + " dependencies dropped";
+        dropped == 1 ? "1 dependency dropped" : fmt::format("{} dependencies dropped", dropped);
     return effect;
   }
 
@@ -51,8 +53,8 @@ class RemoveDependency final : public Transform {
   }
 
   std::string asked_for() const {
-    std::string text = "from " + from_.to_text() + " to " + to_.to_text();
-    if (!why_.empty()) text += ", why \"" + why_ + "\"";
+    std::string text = fmt::format("from {} to {}", from_.to_text(), to_.to_text());
+    if (!why_.empty()) text += fmt::format(", why \"{}\"", why_);
     if (provenance_ != "any") text += ", provenance " + provenance_;
     return text;
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "graph/select.h"
 #include "transform/edit/edit.h"
@@ -26,8 +27,8 @@ class Reorder final : public Transform {
       effect.changed += moved;
       if (moved > 0) ++groups;
     }
-    effect.summary = counted(effect.changed, "task") + " in a new place, in " +
-                     counted(groups, "group") + " of one lane and step";
+    effect.summary = fmt::format("{} in a new place, in {} of one lane and step",
+                                 counted(effect.changed, "task"), counted(groups, "group"));
     return effect;
   }
 

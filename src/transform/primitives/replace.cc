@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "graph/select.h"
 #include "transform/edit/fuse.h"
@@ -41,9 +42,9 @@ class Replace final : public Transform {
     const NameId name = graph.names().intern(name_);
     const FusionCount gone = fuse(graph, fusions, name, launches_);
     effect.changed += gone.tasks + gone.launches;
-    effect.summary = counted(fusions.size() + gone.tasks, "task") + " became " +
-                     std::to_string(fusions.size()) + ", " + counted(gone.launches, "launch call") +
-                     " fewer";
+    effect.summary =
+        fmt::format("{} became {}, {} fewer", counted(fusions.size() + gone.tasks, "task"),
+                    fusions.size(), counted(gone.launches, "launch call"));
     return effect;
   }
 

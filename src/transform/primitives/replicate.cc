@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <unordered_map>
 
@@ -28,8 +29,8 @@ class Replicate final : public Transform {
   Effect apply(Graph& graph, const Context&) const override {
     const std::vector<TaskId> tasks = where_.select_some(graph);
     if (static_cast<std::int64_t>(tasks.size()) > kMostTasks / copies_) {
-      throw Error("copies: must give at most " + std::to_string(kMostTasks) + " tasks, got " +
-                  std::to_string(tasks.size()) + " times " + std::to_string(copies_));
+      throw Error(fmt::format("copies: must give at most {} tasks, got {} times {}", kMostTasks,
+                              tasks.size(), copies_));
     }
     const std::vector<Dependency> touching = dependencies_of(graph, tasks);
     const std::int32_t last_rank = greatest_rank(graph);
@@ -38,8 +39,8 @@ class Replicate final : public Transform {
     }
     Effect effect;
     effect.changed = tasks.size() * static_cast<std::size_t>(copies_);
-    effect.summary = counted(tasks.size(), "task") + " copied " +
-                     (copies_ == 1 ? "once" : std::to_string(copies_) + " times");
+    effect.summary = fmt::format("{} copied {}", counted(tasks.size(), "task"),
+                                 copies_ == 1 ? "once" : std::to_string(copies_) + " times");
     effect.assumptions.push_back(
         "the copies run at the same speed and do not slow each other down");
     return effect;

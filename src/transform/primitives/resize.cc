@@ -6,6 +6,7 @@
 // the allocator shows.
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
@@ -29,8 +30,8 @@ class Resize final : public Transform {
   Effect apply(Graph& graph, const Context&) const override {
     if (to_ > Bytes{} && factor_ != 1) throw Error("to: cannot be given together with factor");
     if (to_ > kLargestBlock)
-      throw Error("to: must be at most " + to_exact_text(kLargestBlock) + ", got " +
-                  to_exact_text(to_));
+      throw Error(fmt::format("to: must be at most {}, got {}", to_exact_text(kLargestBlock),
+                              to_exact_text(to_)));
     const std::vector<std::uint32_t> chosen = where_.select_some(graph);
     const Timeline timeline = simulate(graph, {.memory = false});
     const Bytes peak = peak_memory(graph, timeline);
@@ -45,8 +46,8 @@ class Resize final : public Transform {
       ++effect.changed;
     }
     const Bytes new_peak = peak_memory(graph, timeline);
-    effect.summary = counted(chosen.size(), "allocation") + " from " + to_text(before) + " to " +
-                     to_text(after) + " in all";
+    effect.summary = fmt::format("{} from {} to {} in all", counted(chosen.size(), "allocation"),
+                                 to_text(before), to_text(after));
     effect.assumptions.push_back(
         "only sizes change: which tasks make, use and free a block, and all times, stay");
     effect.figures = {{"peak_before", peak}, {"peak_after", new_peak}};

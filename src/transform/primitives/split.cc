@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "graph/select.h"
@@ -39,8 +40,8 @@ class Split final : public Transform {
     for (Allocation& allocation : graph.allocations()) {
       if (allocation.made_by != kNoTask) allocation.made_by = first(slices_of, allocation.made_by);
     }
-    effect.summary =
-        counted(tasks.size(), "task") + " cut into " + counted(effect.changed, "slice");
+    effect.summary = fmt::format("{} cut into {}", counted(tasks.size(), "task"),
+                                 counted(effect.changed, "slice"));
     return effect;
   }
 
@@ -57,8 +58,9 @@ class Split final : public Transform {
       const std::int64_t slices = count(graph.task(task));
       all += slices;
       if (slices <= kMostSlices && all <= kMostSlicesInAll) continue;
-      throw Error("size: must be large enough for at most " + std::to_string(kMostSlices) +
-                  " slices a task and " + std::to_string(kMostSlicesInAll) + " in all");
+      throw Error(
+          fmt::format("size: must be large enough for at most {} slices a task and {} in all",
+                      kMostSlices, kMostSlicesInAll));
     }
   }
 

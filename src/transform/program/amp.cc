@@ -10,6 +10,7 @@
 // requested.
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
@@ -85,7 +86,7 @@ class Amp final : public Transform, public Retimes {
     if (!only_memory &&
         tally.compute + tally.memory + tally.tf32 + tally.half + tally.update + tally.latency ==
             0) {
-      throw Error("no kernel matches \"where\" (" + where_.to_text() + ")");
+      throw Error(fmt::format("no kernel matches \"where\" ({})", where_.to_text()));
     }
     Effect effect = effect_of(tally, factors);
     change_memory(graph, chosen, half, effect);
@@ -155,8 +156,8 @@ class Amp final : public Transform, public Retimes {
   Factors from_peaks(const DeviceModel& device) const {
     const Throughput half = precision_ == "fp16" ? device.fp16 : device.bf16;
     if (half.flops_per_second <= 0) {
-      throw Error("precision: must be one that " + device.name + " can compute in, got " +
-                  precision_);
+      throw Error(fmt::format("precision: must be one that {} can compute in, got {}", device.name,
+                              precision_));
     }
     const auto ratio = [&](Throughput now, double efficiency) {
       return std::min(1.0, now.flops_per_second / (half.flops_per_second * efficiency));
@@ -208,8 +209,8 @@ class Amp final : public Transform, public Retimes {
   static std::vector<TaskId> first_of_phase(const Graph& graph, std::string_view phase) {
     std::vector<TaskId> kernels = Selector("kernel", phase).select(graph);
     if (kernels.empty()) {
-      throw Error("no kernel of the " + std::string(phase) +
-                  " phase to put the additional work in front of");
+      throw Error(
+          fmt::format("no kernel of the {} phase to put the additional work in front of", phase));
     }
     sort_by_start(kernels, simulate(graph, {.memory = false}).start);
     return first_of_each_step(graph, kernels);
@@ -264,12 +265,11 @@ class Amp final : public Transform, public Retimes {
   Effect effect_of(const Tally& tally, const Factors& factors) const {
     Effect effect;
     effect.changed = tally.changed + tally.added;
-    effect.summary = counted(tally.compute, "kernel") + " bound by arithmetic at " +
-                     to_fixed(factors.compute, 3) + ", " + std::to_string(tally.memory) +
-                     " bound by memory at " + to_fixed(factors.memory, 3);
+    effect.summary = fmt::format("{} bound by arithmetic at {}, {} bound by memory at {}",
+                                 counted(tally.compute, "kernel"), to_fixed(factors.compute, 3),
+                                 tally.memory, to_fixed(factors.memory, 3));
     if (tally.tf32 > 0) {
-      effect.summary +=
-          ", " + std::to_string(tally.tf32) + " in TF32 at " + to_fixed(factors.tf32, 3);
+      effect.summary += fmt::format(", {} in TF32 at {}", tally.tf32, to_fixed(factors.tf32, 3));
     }
     effect.summary += " of their time";
     const auto left_alone = [&](std::string_view why, std::size_t count) {
@@ -300,8 +300,9 @@ class Amp final : public Transform, public Retimes {
           "it is unknown which op uses which block: ops that autocast does not name are assumed to "
           "read what was made just before them");
     }
-    effect.summary += "; " + counted(halved.blocks, "block") + " of memory from " +
-                      to_text(halved.before) + " to " + to_text(halved.after) + " in all";
+    effect.summary +=
+        fmt::format("; {} of memory from {} to {} in all", counted(halved.blocks, "block"),
+                    to_text(halved.before), to_text(halved.after));
     effect.figures.push_back({"halved_before", halved.before});
     effect.figures.push_back({"halved_after", halved.after});
     effect.figures.push_back({"weight_casts", halved.weight_casts});

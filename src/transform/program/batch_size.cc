@@ -11,6 +11,7 @@
 // other shapes.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <optional>
 
 #include "foretrace/error.h"
@@ -43,10 +44,10 @@ class BatchSize final : public Transform {
           "factor: this trace has no kernels, copies or loading of input that depend on a batch");
     Effect effect;
     effect.changed = grown.changed;
-    effect.summary = "batches " + to_text(factor) +
-                     " times as large: " + counted(grown.tasks, "task") + " from " +
-                     to_text(grown.before) + " to " + to_text(grown.after) + " in all, " +
-                     counted(grown.blocks, "allocation") + " with them";
+    effect.summary =
+        fmt::format("batches {} times as large: {} from {} to {} in all, {} with them",
+                    to_text(factor), counted(grown.tasks, "task"), to_text(grown.before),
+                    to_text(grown.after), counted(grown.blocks, "allocation"));
     effect.assumptions = {
         "kernels of the passes take their shortest time plus time in proportion to the samples; "
         "kernels that do not fill the device take more samples in the same time until they do",

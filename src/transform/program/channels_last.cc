@@ -7,6 +7,8 @@
 // precision or TF32 whose names do not contain NHWC. Ignored: other kernels that pooling and
 // normalization use in the other layout.
 
+#include <fmt/core.h>
+
 #include "base/contains.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
@@ -50,19 +52,21 @@ class ChannelsLast final : public Transform {
     for (const TaskId task : conversions) graph.remove(task);
     const std::size_t calls = remove_launches_of(graph, launches, conversions);
     effect.changed += conversions.size() + calls;
-    effect.summary = counted(conversions.size(), "conversion") + " of layouts (" + to_text(saved) +
-                     ") gone, " + counted(calls, "launch call") + " fewer";
+    effect.summary =
+        fmt::format("{} of layouts ({}) gone, {} fewer", counted(conversions.size(), "conversion"),
+                    to_text(saved), counted(calls, "launch call"));
     if (factor_ != 1) {
-      effect.summary += ", " + counted(convolutions.size(), "convolution") + " at " +
-                        to_fixed(factor_, 3) + " of their time";
+      effect.summary +=
+          fmt::format(", {} at {} of their time", counted(convolutions.size(), "convolution"),
+                      to_fixed(factor_, 3));
     }
     effect.figures.push_back({"conversions_gone", static_cast<double>(conversions.size())});
     effect.figures.push_back({"conversion_time", saved});
     effect.figures.push_back({"convolutions_faster", static_cast<double>(convolutions.size())});
     effect.assumptions.push_back("weights and activations stay in NHWC from one layer to the next");
     if (kept > 0) {
-      effect.assumptions.push_back("the input of each step is still converted, once (" +
-                                   counted(kept, "kernel") + " kept)");
+      effect.assumptions.push_back(fmt::format(
+          "the input of each step is still converted, once ({} kept)", counted(kept, "kernel")));
     }
     return effect;
   }
@@ -116,12 +120,14 @@ class ChannelsLast final : public Transform {
   }
 
   std::string nothing_to_change() const {
-    const std::string where = "no kernel of \"where\" (" + where_.to_text() + ")";
+    const std::string where = fmt::format("no kernel of \"where\" ({})", where_.to_text());
     if (factor_ == 1) {
-      return "conversions: " + where + " has a name like \"" + conversions_ +
-             "\"; without conversions only \"factor\" gains anything";
+      return fmt::format(
+          "conversions: {} has a name like \"{}\"; without conversions only \"factor\" gains "
+          "anything",
+          where, conversions_);
     }
-    return "factor: " + where + " converts layouts or is a convolution that could gain";
+    return fmt::format("factor: {} converts layouts or is a convolution that could gain", where);
   }
 
   Selector where_{"kernel"};

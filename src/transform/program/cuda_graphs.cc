@@ -8,6 +8,7 @@
 // its private pool.
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "graph/select.h"
@@ -45,8 +46,10 @@ class CudaGraphs final : public Transform {
     Cuts cuts;
     std::vector<Region> regions = find_regions(graph, launches, captured, per_ == "phase", cuts);
     if (regions.empty()) {
-      throw Error("no launch calls belong to the tasks of \"where\" (" + where_.to_text() +
-                  "): without a host side there is nothing to save");
+      throw Error(
+          fmt::format("no launch calls belong to the tasks of \"where\" ({}): without a host side "
+                      "there is nothing to save",
+                      where_.to_text()));
     }
     std::erase_if(regions, [&](const Region& region) {
       return region.launches.size() < static_cast<std::size_t>(least_);
@@ -120,9 +123,9 @@ class CudaGraphs final : public Transform {
   static Effect effect_of(std::size_t regions, const Tally& tally, const Cuts& cuts) {
     Effect effect;
     effect.changed = tally.calls;
-    effect.summary = counted(tally.calls, "launch call") + " became " + std::to_string(regions) +
-                     (regions == 1 ? " graph launch, " : " graph launches, ") +
-                     to_text(tally.host) + " less host work";
+    effect.summary =
+        fmt::format("{} became {} graph {}, {} less host work", counted(tally.calls, "launch call"),
+                    regions, regions == 1 ? "launch" : "launches", to_text(tally.host));
     const auto note = [&](std::string_view why, std::size_t count) {
       note_count(effect, Severity::info, why, count);
     };

@@ -11,6 +11,7 @@
 // choose.
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/contains.h"
 #include "foretrace/error.h"
@@ -122,15 +123,15 @@ class FasterDevice final : public Transform {
   static Effect effect_of(const DeviceModel& from, const DeviceModel& to, const Tally& tally) {
     Effect effect;
     effect.changed = tally.changed;
-    effect.summary = "from " + from.name + " to " + to.name + ": " +
-                     counted(tally.compute, "kernel") + " by peak arithmetic, " +
-                     std::to_string(tally.memory) + " by memory bandwidth, " +
-                     std::to_string(tally.latency) + " too short to change, " +
-                     std::to_string(tally.copies) + " copies";
+    effect.summary = fmt::format(
+        "from {} to {}: {} by peak arithmetic, {} by memory bandwidth, {} too short to change, {} "
+        "copies",
+        from.name, to.name, counted(tally.compute, "kernel"), tally.memory, tally.latency,
+        tally.copies);
     if (tally.tf32 > 0) {
-      effect.summary += "; " + counted(tally.tf32, "convolution") + " in TF32";
-      effect.assumptions.push_back("FP32 convolutions may run in TF32 on " + to.name +
-                                   ", as is PyTorch's default");
+      effect.summary += fmt::format("; {} in TF32", counted(tally.tf32, "convolution"));
+      effect.assumptions.push_back(
+          fmt::format("FP32 convolutions may run in TF32 on {}, as is PyTorch's default", to.name));
     }
     note_count(effect, Severity::warning,
                "tasks left as they are because a device model lacks the figure", tally.unknown);
@@ -140,8 +141,8 @@ class FasterDevice final : public Transform {
         "kernels keep the share of the device's peak or bandwidth they reached on " + from.name);
     effect.assumptions.push_back("the host is the same");
     if (to.memory.count > 0) {
-      effect.assumptions.push_back("the memory that the run uses fits into the " +
-                                   to_text(to.memory) + " of " + to.name);
+      effect.assumptions.push_back(fmt::format(
+          "the memory that the run uses fits into the {} of {}", to_text(to.memory), to.name));
     }
     return effect;
   }

@@ -8,6 +8,7 @@
 // of the fused kernel by keeping values in registers.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <set>
 
 #include "foretrace/error.h"
@@ -61,9 +62,9 @@ class FusedOptimizer final : public Transform {
 
     Effect effect;
     effect.changed = gone.tasks + gone.launches + host_work.size() + groups.size();
-    effect.summary = counted(kernels.size(), "kernel") + " became " +
-                     std::to_string(groups.size()) + ", " + counted(gone.launches, "launch call") +
-                     " fewer, and " + to_text(saved) + " less host work between them";
+    effect.summary = fmt::format("{} became {}, {} fewer, and {} less host work between them",
+                                 counted(kernels.size(), "kernel"), groups.size(),
+                                 counted(gone.launches, "launch call"), to_text(saved));
     effect.assumptions.push_back(duration_ == "sum"
                                      ? "the fused kernel takes as long as all it replaces"
                                      : "the fused kernel is bound by memory traffic");

@@ -10,6 +10,7 @@
 // Ignored: adding to a gradient instead of writing it, and normalizations over a smaller batch.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <vector>
 
@@ -45,12 +46,12 @@ class GradientAccumulation final : public Transform {
       Copier copier(graph, before, passes, static_cast<std::size_t>(micro_batches_));
       copier.copy();
     }
-    effect.summary =
-        counted(passes.tasks, "task") + " of the passes " +
-        (micro_batches_ == 1
-             ? std::string("as recorded")
-             : "for each of " + std::to_string(micro_batches_) + " micro-batches, with 1/" +
-                   std::to_string(micro_batches_) + " of the samples each");
+    const std::string how =
+        micro_batches_ == 1
+            ? "as recorded"
+            : fmt::format("for each of {0} micro-batches, with 1/{0} of the samples each",
+                          micro_batches_);
+    effect.summary = fmt::format("{} of the passes {}", counted(passes.tasks, "task"), how);
     effect.assumptions = {
         "only the last micro-batch communicates, and the update is as before",
         "kernels of the passes take their shortest time plus time in proportion to the samples"};

@@ -9,6 +9,7 @@
 // whatever still differs takes the time of its counterpart as a whole. Ignored: that the host would
 // launch more or fewer kernels.
 
+#include <fmt/core.h>
 #include <map>
 
 #include "foretrace/error.h"
@@ -207,8 +208,8 @@ class KernelFrom final : public Transform {
     }
     const Matched& matched = transplant.matched;
     if (matched.by_name + matched.by_kind + matched.pooled == 0) {
-      throw Error("trace: no kernel of the other trace is like one of \"where\" (" +
-                  where_.to_text() + ")");
+      throw Error(fmt::format("trace: no kernel of the other trace is like one of \"where\" ({})",
+                              where_.to_text()));
     }
     for (const TaskId task : transplant.gone) graph.remove(task);
     remove_launches_of(graph, launches, transplant.gone);
@@ -224,12 +225,12 @@ class KernelFrom final : public Transform {
     }
     Effect effect;
     effect.changed = kernels.size() - matched.none + matched.added;
-    effect.summary = counted(kernels.size(), "kernel") + " from " + to_text(before) + " to " +
-                     to_text(after) + " in all: " + std::to_string(matched.by_name) + " by name, " +
-                     std::to_string(matched.by_kind + matched.pooled) + " by kind of work, " +
-                     std::to_string(matched.by_place) + " by place";
-    if (matched.gone > 0) effect.summary += ", " + std::to_string(matched.gone) + " gone";
-    if (matched.added > 0) effect.summary += ", " + std::to_string(matched.added) + " added";
+    effect.summary =
+        fmt::format("{} from {} to {} in all: {} by name, {} by kind of work, {} by place",
+                    counted(kernels.size(), "kernel"), to_text(before), to_text(after),
+                    matched.by_name, matched.by_kind + matched.pooled, matched.by_place);
+    if (matched.gone > 0) effect.summary += fmt::format(", {} gone", matched.gone);
+    if (matched.added > 0) effect.summary += fmt::format(", {} added", matched.added);
     const auto figure = [&](const char* name, std::size_t count) {
       effect.figures.push_back({name, static_cast<double>(count)});
     };
@@ -246,9 +247,9 @@ class KernelFrom final : public Transform {
     effect.assumptions.push_back("the other trace is of the same job: model, sizes and batch");
     effect.assumptions.push_back("the host works as recorded, also for kernels that were added");
     if (matched.pooled > 0) {
-      effect.assumptions.push_back(
-          std::to_string(matched.pooled) +
-          " kernels take the median time of their kind of work, because the steps do not align");
+      effect.assumptions.push_back(fmt::format(
+          "{} kernels take the median time of their kind of work, because the steps do not align",
+          matched.pooled));
     }
     return effect;
   }

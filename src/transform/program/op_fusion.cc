@@ -7,6 +7,8 @@
 // The time of a fused kernel is in chains.h. Ignored: joining kernels that do not follow each other
 // (siblings that read the same tensor), and host work of the ops whose kernels go away.
 
+#include <fmt/core.h>
+
 #include "foretrace/error.h"
 #include "transform/edit/chains.h"
 #include "transform/edit/registered.h"
@@ -34,7 +36,7 @@ class OpFusion final : public Transform {
     ChainRule rule{
         .longest = longest_, .reductions = classes_ == "pointwise" ? 0 : reductions_, .names = {}};
     for (std::size_t i = 0; i < pattern_.size(); ++i) {
-      within("pattern: [" + std::to_string(i) + "]", [&] {
+      within(fmt::format("pattern: [{}]", i), [&] {
         if (pattern_[i].empty()) throw Error("must be a part of a kernel's name");
         rule.names.emplace_back(pattern_[i]);
       });
@@ -53,12 +55,13 @@ class OpFusion final : public Transform {
 
  private:
   std::string nothing_to_join() const {
-    const std::string where = " among the tasks of \"where\" (" + where_.to_text() + ")";
+    const std::string where = fmt::format(" among the tasks of \"where\" ({})", where_.to_text());
     if (!pattern_.empty()) {
       return "pattern: no kernels of these names directly follow each other" + where;
     }
-    return "classes: no two kernels that could be joined (" + classes_ +
-           ") directly follow each other" + where;
+    return fmt::format(
+        "classes: no two kernels that could be joined ({}) directly follow each other{}", classes_,
+        where);
   }
 
   Selector where_{"kernel"};

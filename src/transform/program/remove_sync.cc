@@ -8,6 +8,7 @@
 // of launch n - queue. Ignored: shapes or branches that may depend on the value.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 
 #include "foretrace/error.h"
@@ -55,9 +56,10 @@ class RemoveSync final : public Transform {
 
     Effect effect;
     effect.changed = calls.size() + copies.size();
-    effect.summary = counted(calls.size(), "call") + " no longer " +
-                     (calls.size() == 1 ? "waits" : "wait") + " for the device";
-    if (!copies.empty()) effect.summary += ", " + counted(copies.size(), "copy task") + " gone";
+    effect.summary = fmt::format("{} no longer {} for the device", counted(calls.size(), "call"),
+                                 calls.size() == 1 ? "waits" : "wait");
+    if (!copies.empty())
+      effect.summary += fmt::format(", {} gone", counted(copies.size(), "copy task"));
     effect.figures.push_back({"waits_gone", static_cast<double>(calls.size())});
     effect.figures.push_back({"copies_gone", static_cast<double>(copies.size())});
     effect.figures.push_back({"ahead_before", ahead_before});
@@ -67,8 +69,8 @@ class RemoveSync final : public Transform {
                                      ? "nothing the host does depends on what it waited for"
                                      : "the host needs what it waited for only in its next step");
     if (held > 0) {
-      effect.assumptions.push_back("the host is at most " + std::to_string(queue_) +
-                                   " launches ahead of the device");
+      effect.assumptions.push_back(
+          fmt::format("the host is at most {} launches ahead of the device", queue_));
     }
     return effect;
   }
@@ -89,8 +91,8 @@ class RemoveSync final : public Transform {
       if (waits) calls.push_back(task);
     }
     if (calls.empty()) {
-      throw Error("no task of \"where\" (" + where_.to_text() +
-                  ") is a call that waits for the device");
+      throw Error(fmt::format("no task of \"where\" ({}) is a call that waits for the device",
+                              where_.to_text()));
     }
     return calls;
   }

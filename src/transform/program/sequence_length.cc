@@ -10,6 +10,7 @@
 // choose for other shapes.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <optional>
 
 #include "foretrace/error.h"
@@ -52,11 +53,11 @@ class SequenceLength final : public Transform {
       throw Error("factor: this trace has no kernels and no memory that depend on a sequence");
     Effect effect;
     effect.changed = grown.changed;
-    effect.summary = "sequences " + to_text(factor) +
-                     " times as long: " + counted(grown.tasks, "task") + " from " +
-                     to_text(grown.before) + " to " + to_text(grown.after) + " in all, " +
-                     counted(grown.blocks, "allocation") + " with them, " +
-                     counted(of_scores.count, "block") + " of attention's scores by the square";
+    effect.summary = fmt::format(
+        "sequences {} times as long: {} from {} to {} in all, {} with them, {} of attention's "
+        "scores by the square",
+        to_text(factor), counted(grown.tasks, "task"), to_text(grown.before), to_text(grown.after),
+        counted(grown.blocks, "allocation"), counted(of_scores.count, "block"));
     effect.assumptions.push_back(
         "memory and computation of the passes are in proportion to the positions, attention's "
         "scores to their square; parameters, gradients, the optimizer and launching stay");
@@ -79,7 +80,7 @@ class SequenceLength final : public Transform {
     const double factor = growth_factor(factor_, from_, to_);
     if (!from_) return factor;
     if (std::max(*from_, *to_) > kLongestSequence)
-      throw Error("from: must be at most " + std::to_string(kLongestSequence) + ", and so must to");
+      throw Error(fmt::format("from: must be at most {}, and so must to", kLongestSequence));
     if (factor > kMostFactor || factor < 1 / kMostFactor)
       throw Error("to: must be within a factor of 10000 of from");
     return factor;

@@ -6,6 +6,7 @@
 //
 // Ignored: memory of intermediate results that are no longer made.
 
+#include <fmt/core.h>
 #include <limits>
 #include <map>
 
@@ -37,7 +38,7 @@ class Substitute final : public Transform {
   Effect apply(Graph& graph, const Context&) const override {
     std::vector<RewriteRule> rules;
     for (std::size_t i = 0; i < rules_.size(); ++i) {
-      within("rules: [" + std::to_string(i) + "]", [&] { rules.emplace_back(rules_[i]); });
+      within(fmt::format("rules: [{}]", i), [&] { rules.emplace_back(rules_[i]); });
     }
     if (rules.empty())
       throw Error("rules: must be given, such as [\"conv ; relu => conv_relu : max\"]");
@@ -58,8 +59,10 @@ class Substitute final : public Transform {
       take(graph, line, found->second, fusions, gone, tally);
     }
     if (tally.made + tally.gone == 0) {
-      throw Error("rules: none pays, or none matches kernels of \"where\" (" + where_.to_text() +
-                  ") that directly follow each other");
+      throw Error(
+          fmt::format("rules: none pays, or none matches kernels of \"where\" ({}) that directly "
+                      "follow each other",
+                      where_.to_text()));
     }
     const FusionCount fused = fuse(graph, fusions, NameId{}, true);
     const Launches left(graph);
@@ -143,9 +146,9 @@ class Substitute final : public Transform {
   static Effect effect_of(const Tally& tally, std::size_t calls) {
     Effect effect;
     effect.changed = tally.from;
-    effect.summary = counted(tally.from, "kernel") + " became " + std::to_string(tally.made) +
-                     ", from " + to_text(tally.before) + " to " + to_text(tally.after) +
-                     " in all, " + counted(calls, "launch call") + " fewer";
+    effect.summary = fmt::format("{} became {}, from {} to {} in all, {} fewer",
+                                 counted(tally.from, "kernel"), tally.made, to_text(tally.before),
+                                 to_text(tally.after), counted(calls, "launch call"));
     effect.figures.push_back({"kernels_replaced", static_cast<double>(tally.from)});
     effect.figures.push_back({"kernels_made", static_cast<double>(tally.made)});
     effect.figures.push_back({"kernels_gone", static_cast<double>(tally.gone)});

@@ -14,6 +14,7 @@
 // kernels, tensors that are computed again in the backward pass.
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "transform/edit/chains.h"
@@ -48,8 +49,9 @@ class TorchCompile final : public Transform {
     if (!optimizer_) {
       std::erase_if(kernels, [&](TaskId id) { return graph.task(id).phase == Phase::update; });
       if (kernels.empty()) {
-        throw Error("where: all tasks (" + where_.to_text() +
-                    ") are of the update phase; \"optimizer\": true compiles them");
+        throw Error(fmt::format(
+            "where: all tasks ({}) are of the update phase; \"optimizer\": true compiles them",
+            where_.to_text()));
       }
     }
     ChainRule rule;
@@ -62,12 +64,13 @@ class TorchCompile final : public Transform {
     Cuts cuts;
     const HostWork host = replace_host_work(graph, kernels, cuts);
     if (fused.chains == 0 && host.regions == 0) {
-      throw Error("where: no kernels (" + where_.to_text() +
-                  ") to fuse, and no host work between their launches to save");
+      throw Error(fmt::format(
+          "where: no kernels ({}) to fuse, and no host work between their launches to save",
+          where_.to_text()));
     }
     Effect effect;
-    effect.summary = fused.to_text() + "; " + counted(host.regions, "compiled region") + " with " +
-                     to_text(host.saved) + " less host work";
+    effect.summary = fmt::format("{}; {} with {} less host work", fused.to_text(),
+                                 counted(host.regions, "compiled region"), to_text(host.saved));
     fused.add_to(effect, cost_);
     effect.changed += host.changed;
     effect.figures.push_back({"regions", static_cast<double>(host.regions)});
