@@ -13,11 +13,17 @@ std::string grouped(std::int64_t value) {
   return digits;
 }
 
+std::string noun_for(std::int64_t count, std::string_view noun) {
+  constexpr std::string_view kVowels = "aeiou";
+  if (count == 1) return std::string(noun);
+  if (noun.ends_with("ch") || noun.ends_with("ss")) return fmt::format("{}es", noun);
+  if (noun.size() > 1 && noun.ends_with('y') && kVowels.find(noun[noun.size() - 2]) == kVowels.npos)
+    return fmt::format("{}ies", noun.substr(0, noun.size() - 1));
+  return fmt::format("{}s", noun);
+}
+
 std::string counted(std::int64_t count, std::string_view noun) {
-  const std::string_view ending = count == 1                                     ? ""
-                                  : noun.ends_with("ch") || noun.ends_with("ss") ? "es"
-                                                                                 : "s";
-  return fmt::format("{} {}{}", grouped(count), noun, ending);
+  return fmt::format("{} {}", grouped(count), noun_for(count, noun));
 }
 
 std::string lower_case(std::string_view text) {

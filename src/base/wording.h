@@ -14,6 +14,9 @@ namespace foretrace {
 /// Groups digits: 53021 -> "53,021".
 std::string grouped(std::int64_t value);
 
+/// Returns the noun as it stands behind a count: "copy" or "copies", "batch" or "batches".
+std::string noun_for(std::int64_t count, std::string_view noun);
+
 /// Returns "1 task" or "2 tasks".
 std::string counted(std::int64_t count, std::string_view noun);
 

@@ -11,6 +11,8 @@ TEST(Wording, CountsAreFollowedByTheRightNumberOfTheNoun) {
   EXPECT_EQ(counted(1234567, "switch"), "1,234,567 switches");
   EXPECT_EQ(counted(2, "access"), "2 accesses");
   EXPECT_EQ(counted(1, "access"), "1 access");
+  EXPECT_EQ(counted(2, "copy"), "2 copies");
+  EXPECT_EQ(counted(2, "replay"), "2 replays");
 }
 
 }  // namespace

@@ -97,17 +97,23 @@ Ordered figure_json(const CheckBaseline& baseline, const std::string& name,
   return object;
 }
 
+/// Throws Error if the key is missing.
+const Json& value_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw Error(fmt::format("must have a key \"{}\"", key));
+  return *found;
+}
+
 /// Reads a key of an object. Throws Error if it is missing or of another type.
 template <class Value>
 Value needed(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end()) throw Error(fmt::format("must have a key \"{}\"", key));
-  if (std::is_integral_v<Value> && !found->is_number_integer())
-    throw Error(fmt::format("{}: must be a whole number, got {}", key, baseline_line(*found)));
+  const Json& found = value_of(object, key);
+  if (std::is_integral_v<Value> && !found.is_number_integer())
+    throw Error(fmt::format("{}: must be a whole number, got {}", key, baseline_line(found)));
   try {
-    return found->template get<Value>();
+    return found.template get<Value>();
   } catch (const Json::exception&) {
-    throw Error(fmt::format("{}: must be of another type, got {}", key, baseline_line(*found)));
+    throw Error(fmt::format("{}: must be of another type, got {}", key, baseline_line(found)));
   }
 }
 
@@ -131,11 +137,10 @@ std::int64_t amount(const Json& object, const char* key) {
 }
 
 const Json& needed_section(const Json& object, const char* key, bool is_list) {
-  const auto found = object.find(key);
-  if (found == object.end()) throw Error(fmt::format("must have a key \"{}\"", key));
-  if (is_list ? !found->is_array() : !found->is_object())
+  const Json& found = value_of(object, key);
+  if (is_list ? !found.is_array() : !found.is_object())
     throw Error(fmt::format("{}: must be {}", key, is_list ? "a list" : "an object"));
-  return *found;
+  return found;
 }
 
 TaskKind read_kind(const std::string& name) {

@@ -144,15 +144,19 @@ void add_errors(CollectiveReport& report) {
   if (!all.empty()) report.errors.push_back(error_of("all", std::move(all)));
 }
 
+/// Throws Error unless groups of one size hold all ranks, if their number is known (not 0).
+void check_groups(std::int64_t ranks, std::int64_t groups) {
+  if (groups < 1 || (ranks > 0 && ranks % groups != 0))
+    throw Error(fmt::format("--groups: must divide the {} ranks, got {}", ranks, groups));
+}
+
 void check(const CollectiveQuestion& question) {
   if (question.fidelity != "closed" && question.fidelity != "flow" && question.fidelity != "packet")
     throw Error(
         fmt::format("--fidelity: must be closed, flow or packet, got '{}'", question.fidelity));
   if (!question.packets.empty() && question.fidelity != "packet")
     throw Error("--packets needs --fidelity packet");
-  if (question.groups < 1 || (question.ranks > 0 && question.ranks % question.groups != 0))
-    throw Error(
-        fmt::format("--groups: must divide the {} ranks, got {}", question.ranks, question.groups));
+  check_groups(question.ranks, question.groups);
   if (question.ranks < 0 || question.servers < 0 || question.ranks_per_node < 0)
     throw Error("--ranks, --servers and --ranks-per-node must not be negative");
   if (!question.machine.empty() && (question.latency || question.bandwidth))
@@ -236,9 +240,7 @@ CollectiveReport price_collective(const CollectiveQuestion& question) {
     for (const auto& [ranks, per_node] : shapes_of(question, judged)) {
       const MachinePricing pricing(question, ranks, per_node,
                                    calibration ? &*calibration : nullptr);
-      if (pricing.places().ranks % report.groups != 0)
-        throw Error(fmt::format("--groups: must divide the {} ranks, got {}",
-                                pricing.places().ranks, report.groups));
+      check_groups(pricing.places().ranks, report.groups);
       report.machine = source_of(pricing.cluster());
       for (const std::string& sentence : pricing.assumed()) {
         if (std::find(report.assumptions.begin(), report.assumptions.end(), sentence) ==

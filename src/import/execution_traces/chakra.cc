@@ -1,9 +1,9 @@
 #include "import/execution_traces/chakra.h"
 
 #include <algorithm>
-#include <fmt/core.h>
 
 #include "foretrace/error.h"
+#include "import/common/cut.h"
 #include "import/common/rank_name.h"
 #include "import/execution_traces/chakra_nodes.h"
 #include "import/files/registered.h"
@@ -103,10 +103,7 @@ class ChakraFile {
     nodes_.write_notes();
     const std::string damage = bytes_.damage();
     if (stream_.is_cut() || !damage.empty()) {
-      trace_.notes.add(Severity::warning,
-                       fmt::format("the trace is cut off{}; everything before that was read",
-                                   damage.empty() ? "" : ": " + damage),
-                       "at byte " + std::to_string(stream_.offset()));
+      note_cut(trace_.notes, "", damage, stream_.offset());
     }
     if (damaged_ > 0) {
       trace_.notes.add(Severity::warning, "messages that are not nodes, left out",

@@ -5,6 +5,7 @@
 
 #include "base/contains.h"
 #include "foretrace/error.h"
+#include "import/common/cut.h"
 #include "import/common/rank_name.h"
 #include "import/execution_traces/execution_order.h"
 #include "import/files/registered.h"
@@ -161,11 +162,7 @@ std::uint32_t PytorchDocument::details(const PytorchNode& node) {
 
 void PytorchDocument::note_cut(std::string_view where) {
   cut_ = true;
-  const std::string damage = bytes_.damage();
-  trace_.notes.add(Severity::warning,
-                   fmt::format("the trace is cut off {}{}; everything before that was read", where,
-                               damage.empty() ? "" : ": " + damage),
-                   "at byte " + std::to_string(json_.offset()));
+  foretrace::note_cut(trace_.notes, where, bytes_.damage(), json_.offset());
 }
 
 void PytorchDocument::write_notes() {

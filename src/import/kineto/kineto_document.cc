@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "foretrace/error.h"
+#include "import/common/cut.h"
 
 namespace foretrace {
 
@@ -159,11 +160,7 @@ void KinetoDocument::note_rest() {
 
 void KinetoDocument::note_cut(std::string_view where, std::int64_t at) {
   cut_ = true;
-  const std::string damage = bytes_.damage();
-  trace_.notes.add(Severity::warning,
-                   fmt::format("the trace is cut off {}{}; everything before that was read", where,
-                               damage.empty() ? "" : ": " + damage),
-                   "at byte " + std::to_string(at));
+  foretrace::note_cut(trace_.notes, where, bytes_.damage(), at);
 }
 
 void KinetoDocument::write_notes() {
@@ -181,12 +178,6 @@ void KinetoDocument::write_notes() {
   note(Severity::warning, "commas missing between events", commas_missing_, odd_example_);
   note(Severity::warning, "keys that occur twice in an event; the last one was used",
        event_.duplicate_keys, odd_example_);
-}
-
-void KinetoDocument::check_depth(bool too_deep) const {
-  if (!too_deep) return;
-  throw TraceError(
-      fmt::format("values nest deeper than {} levels, at byte {}", JsonCursor::kDeepest, offset()));
 }
 
 void KinetoDocument::refuse() const {

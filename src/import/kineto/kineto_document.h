@@ -43,7 +43,7 @@ class KinetoDocument {
   void write_notes();
   [[noreturn]] void refuse() const;
   /// Throws TraceError if values nest too deeply.
-  void check_depth(bool too_deep) const;
+  void check_depth(bool too_deep) const { foretrace::check_depth(too_deep, offset()); }
 
   Source& bytes_;
   TextWindow window_;

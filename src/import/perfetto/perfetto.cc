@@ -8,6 +8,7 @@
 #include <map>
 
 #include "foretrace/error.h"
+#include "import/common/cut.h"
 #include "import/files/registered.h"
 #include "import/perfetto/perfetto_records.h"
 
@@ -47,8 +48,7 @@ class PerfettoDocument {
       read_packet(*packet);
     }
     if (stream_.is_cut() || !source_.damage().empty())
-      trace_.notes.add(Severity::warning, "the trace is cut off; everything before that was read",
-                       "at byte " + std::to_string(stream_.offset()));
+      note_cut(trace_.notes, "", "", stream_.offset());
     if (records_.useful() == 0)
       throw TraceError(fmt::format(
           "must contain track events, but none of its {} packets has a slice", packets_));

@@ -3,7 +3,9 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <fmt/core.h>
 
+#include "foretrace/error.h"
 #include "import/scan/json_blocks.h"
 
 namespace foretrace {
@@ -148,6 +150,12 @@ bool JsonCursor::scan_scalar(JsonValue& value) {
   value.size = static_cast<std::uint32_t>(scan - at);
   at = scan;
   return true;
+}
+
+void check_depth(bool too_deep, std::int64_t offset) {
+  if (!too_deep) return;
+  throw TraceError(
+      fmt::format("values nest deeper than {} levels, at byte {}", JsonCursor::kDeepest, offset));
 }
 
 }  // namespace foretrace

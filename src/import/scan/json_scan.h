@@ -110,4 +110,7 @@ struct ExactTime {
 /// unless it is a finite number of at most `most` nanoseconds.
 bool to_nanoseconds(const JsonValue& value, std::int64_t most, ExactTime& time);
 
+/// Throws TraceError if a cursor found values that nest too deeply.
+void check_depth(bool too_deep, std::int64_t offset);
+
 }  // namespace foretrace

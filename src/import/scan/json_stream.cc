@@ -1,20 +1,8 @@
 #include "import/scan/json_stream.h"
 
-#include <fmt/core.h>
-
 #include "foretrace/error.h"
 
 namespace foretrace {
-
-namespace {
-
-void check_depth(bool too_deep, std::int64_t offset) {
-  if (!too_deep) return;
-  throw TraceError(
-      fmt::format("values nest deeper than {} levels, at byte {}", JsonCursor::kDeepest, offset));
-}
-
-}  // namespace
 
 char JsonStream::peek() {
   for (;;) {

@@ -23,14 +23,12 @@ std::string counts_text(const Cluster& cluster) {
   const auto count = [&](NodeKind kind, std::string_view noun) {
     return in_host[kind] > 0 ? ", " + counted(in_host[kind], noun) : "";
   };
-  const std::int64_t inner = in_host[NodeKind::switch_], outer = outside[NodeKind::switch_];
-  std::string text = fmt::format(
-      "{}, each with {}{}{}{}", counted(cluster.hosts, "host"),
-      counted(in_host[NodeKind::device], "device"), count(NodeKind::nic, "NIC"),
-      inner > 0 ? fmt::format(", {} switch{}", grouped(inner), inner == 1 ? "" : "es") : "",
-      count(NodeKind::host, "CPU"));
-  if (outer > 0)
-    text += fmt::format("; {} switch{} outside of them", grouped(outer), outer == 1 ? "" : "es");
+  const std::int64_t outer = outside[NodeKind::switch_];
+  std::string text =
+      fmt::format("{}, each with {}{}{}{}", counted(cluster.hosts, "host"),
+                  counted(in_host[NodeKind::device], "device"), count(NodeKind::nic, "NIC"),
+                  count(NodeKind::switch_, "switch"), count(NodeKind::host, "CPU"));
+  if (outer > 0) text += fmt::format("; {} outside of them", counted(outer, "switch"));
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include "foretrace/units.h"
 #include "report/words/source_line.h"
 #include "report/words/table.h"
+#include "report/words/tables.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
@@ -174,7 +175,7 @@ std::string peaks_text(const Allocator& one, bool with_requests) {
 void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>>& rows) {
   rows.push_back({"memory", counted(std::ssize(trace.memory), "event")});
   for (const auto& [device, one] : allocators(trace)) {
-    const std::string name = device < 0 ? "host" : "device " + std::to_string(device);
+    const std::string name = device_text(device);
     std::string text = peaks_text(one, is_snapshot(trace));
     if (text.empty()) continue;
     if (one.out_of_memory > 0)

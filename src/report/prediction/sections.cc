@@ -60,16 +60,12 @@ std::string time_bars(const Prediction& prediction) {
          html_legend(legend);
 }
 
-std::string device_name(std::int32_t device) {
-  return device < 0 ? "host" : "device " + std::to_string(device);
-}
-
 /// Returns the bars of one device: allocated and reserved memory, with the limit as a line across.
 std::vector<BarRow> peak_bars(const MemoryPeak& peak, const std::string& when, Bytes widest,
                               Bytes limit) {
   std::vector<BarRow> rows;
   const auto add = [&](const std::string& what, Bytes bytes) {
-    const std::string name = fmt::format("{}, {}, {}", device_name(peak.device), what, when);
+    const std::string name = fmt::format("{}, {}, {}", device_text(peak.device), what, when);
     rows.push_back({.name = name,
                     .parts = {{.from = 0,
                                .width = kWidestBar * ratio(bytes, widest),

@@ -40,10 +40,6 @@ const MemoryPeak* peak_of(const std::vector<MemoryPeak>& peaks, std::int32_t dev
   return nullptr;
 }
 
-std::string device_text(std::int32_t device) {
-  return device < 0 ? "host" : "device " + std::to_string(device);
-}
-
 /// Returns the lines of the explanation in which this time is not 0, the longest first.
 std::vector<const Explained*> sorted_by(const Prediction& prediction,
                                         Nanoseconds Explained::*part) {
@@ -58,6 +54,10 @@ std::vector<const Explained*> sorted_by(const Prediction& prediction,
 }
 
 }  // namespace
+
+std::string device_text(std::int32_t device) {
+  return device < 0 ? "host" : "device " + std::to_string(device);
+}
 
 Table time_table(const Prediction& prediction) {
   Table table;

@@ -2,6 +2,9 @@
 
 // The tables of a prediction, for text, Markdown and pages.
 
+#include <cstdint>
+#include <string>
+
 #include "foretrace/answer/prediction.h"
 #include "report/words/table.h"
 
@@ -22,5 +25,8 @@ std::string rates_text(const StepRates& rates, const Breakdown& breakdown, Nanos
 Table wait_table(const Prediction& prediction);
 /// Returns the work on the critical path, the longest first.
 Table work_table(const Prediction& prediction);
+
+/// Returns "device 0", or "host" for a negative number.
+std::string device_text(std::int32_t device);
 
 }  // namespace foretrace

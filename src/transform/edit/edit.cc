@@ -7,6 +7,8 @@
 #include <set>
 #include <tuple>
 
+#include "base/wording.h"
+
 namespace foretrace {
 Launches::Launches(const Graph& graph)
     : launch_of_(graph.task_count(), kNoTask), count_(graph.task_count(), 0) {
@@ -175,7 +177,7 @@ std::string tasks_by_kind(const Graph& graph, const std::vector<TaskId>& tasks) 
 }
 
 std::string counted(std::size_t count, std::string_view thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+  return fmt::format("{} {}", count, noun_for(static_cast<std::int64_t>(count), thing));
 }
 
 }  // namespace foretrace

@@ -59,10 +59,9 @@ class PinMemory final : public Transform, public Retimes {
     }
     const std::size_t waits = drop_waits_for_copies(graph, launches, copies);
     effect.changed += waits;
-    effect.summary =
-        fmt::format("{} {} from and to pinned memory, {} -> {} in all; {} of the host dropped",
-                    copies.size(), copies.size() == 1 ? "copy" : "copies", to_text(before),
-                    to_text(after), counted(waits, "wait"));
+    effect.summary = fmt::format(
+        "{} from and to pinned memory, {} -> {} in all; {} of the host dropped",
+        counted(copies.size(), "copy"), to_text(before), to_text(after), counted(waits, "wait"));
     effect.assumptions.push_back(
         "the program issues its copies without waiting (non_blocking), and waits elsewhere for the "
         "data it reads");

@@ -53,8 +53,7 @@ class AddDependency final : public Transform {
     }
     Effect effect;
     effect.changed = added.size();
-    effect.summary = added.size() == 1 ? "1 dependency added"
-                                       : fmt::format("{} dependencies added", added.size());
+    effect.summary = counted(added.size(), "dependency") + " added";
     return effect;
   }
 

@@ -34,8 +34,7 @@ class RemoveDependency final : public Transform {
     if (dropped == 0) throw Error(fmt::format("no dependency matches ({})", asked_for()));
     Effect effect;
     effect.changed = dropped;
-    effect.summary =
-        dropped == 1 ? "1 dependency dropped" : fmt::format("{} dependencies dropped", dropped);
+    effect.summary = counted(dropped, "dependency") + " dropped";
     return effect;
   }
 

@@ -124,8 +124,8 @@ class CudaGraphs final : public Transform {
     Effect effect;
     effect.changed = tally.calls;
     effect.summary =
-        fmt::format("{} became {} graph {}, {} less host work", counted(tally.calls, "launch call"),
-                    regions, regions == 1 ? "launch" : "launches", to_text(tally.host));
+        fmt::format("{} became {}, {} less host work", counted(tally.calls, "launch call"),
+                    counted(regions, "graph launch"), to_text(tally.host));
     const auto note = [&](std::string_view why, std::size_t count) {
       note_count(effect, Severity::info, why, count);
     };
