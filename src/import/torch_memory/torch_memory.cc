@@ -156,8 +156,8 @@ void SnapshotReader::read_annotation(PlainValue annotation, const std::string& p
   const Open here{time_ns, thread(static_cast<std::int32_t>(device)), text(annotation, "name")};
   if (stage == "START") return open_.push_back(here);
   // The search is bounded, so that each of many ends without a beginning takes little time.
-  constexpr std::size_t kDeepest = 256;
-  const std::size_t least = open_.size() > kDeepest ? open_.size() - kDeepest : 0;
+  constexpr std::size_t kMostOpen = 256;
+  const std::size_t least = open_.size() > kMostOpen ? open_.size() - kMostOpen : 0;
   for (std::size_t i = open_.size(); i-- > least;) {
     const Open& open = open_[i];
     if (open.name != here.name || open.thread != here.thread || open.start_ns > time_ns) continue;
