@@ -67,6 +67,6 @@ struct AnonymizedTexts {
 /// else becomes letters that depend on it and the salt. So equal texts stay equal, and parts of
 /// paths are replaced separately. Addresses and times are shifted. Everything that predictions
 /// depend on stays, so they do not change.
-Trace anonymize(const Trace& trace, const Anonymization& how, AnonymizedTexts& texts);
+Trace anonymize(const Trace& trace, const Anonymization& settings, AnonymizedTexts& texts);
 
 }  // namespace foretrace

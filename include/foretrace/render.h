@@ -36,9 +36,9 @@ struct RenderedRanks {
   Trace trace;
   RankView view;
 };
-/// Renders all ranks into one trace for viewers, which infer() refuses. `meetings` has the members
-/// of each collective. Throws Error if there are too many ranks.
+/// Renders all ranks into one trace for viewers, which infer() refuses. `collectives` has the
+/// members of each collective. Throws Error if there are too many ranks.
 RenderedRanks render_ranks(const std::vector<RankTimeline>& ranks,
-                           const std::vector<std::vector<RankTask>>& meetings);
+                           const std::vector<std::vector<RankTask>>& collectives);
 
 }  // namespace foretrace

@@ -4,9 +4,9 @@
 
 namespace foretrace {
 
-double OneSide::excess() const {
+double SideRemoval::excess() const {
   if (recorded <= 0ns) return 0;
-  return static_cast<double>((left - (recorded - alone)).count()) /
+  return static_cast<double>((remaining - (recorded - alone)).count()) /
          static_cast<double>(recorded.count());
 }
 

@@ -32,12 +32,12 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
 };
 
 /// Returns " (did you mean "diff"?)", or an empty text if no command is near.
-std::string meant_command(std::string_view word, const std::vector<std::string_view>& names) {
+std::string command_hint(std::string_view word, const std::vector<std::string_view>& names) {
   for (const auto& [other, name] : kOtherNames) {
     if (other == word) return fmt::format(" (did you mean \"{}\"?)", name);
   }
-  if (const std::string_view instead = asked_instead_of(word); !instead.empty())
-    return ": " + std::string(instead);
+  if (const std::string_view substitute = asked_instead_of(word); !substitute.empty())
+    return ": " + std::string(substitute);
   return did_you_mean(word, names);
 }
 
@@ -56,18 +56,18 @@ void check_command(int argc, const char* const* argv) {
                     "help; `foretrace list commands` shows all",
                     word));
   throw Error(fmt::format("there is no command '{}'{}; `foretrace list commands` shows all", word,
-                          meant_command(word, names)));
+                          command_hint(word, names)));
 }
 
 /// Suggests "--memory-limit" for "--limit", and --with for the name of a transform ("--amp").
 /// Returns an empty text if nothing is near.
-std::string meant_option(const std::string& extra, const std::vector<std::string_view>& known) {
+std::string option_hint(const std::string& extra, const std::vector<std::string_view>& known) {
   const std::string word = extra.substr(std::min(extra.find_first_not_of('-'), extra.size()));
   const bool changes = std::find(known.begin(), known.end(), "--with") != known.end();
   if (changes && !transform_called(word).empty())
     return "; give changes as --with " + transform_called(word);
-  if (const std::string_view instead = asked_instead_of(word); changes && !instead.empty())
-    return ": " + std::string(instead);
+  if (const std::string_view substitute = asked_instead_of(word); changes && !substitute.empty())
+    return ": " + std::string(substitute);
   if (word.size() < 3) return did_you_mean(extra, known);
   for (const std::string_view option : known) {
     const std::string parts = fmt::format("{}-", option.substr(1));
@@ -91,7 +91,8 @@ std::string meant_option(const std::string& extra, const std::vector<std::string
   const std::vector<std::string_view> known(options.begin(), options.end());
   for (const std::string& extra : extras) {
     if (!extra.starts_with('-')) continue;
-    throw Error(name + ": there is no option '" + extra + "'" + meant_option(extra, known) + see);
+    throw Error(fmt::format("{}: there is no option '{}'{}{}", name, extra,
+                            option_hint(extra, known), see));
   }
   const std::string extra = extras.empty() ? "" : extras.front();
   const bool changes = std::find(known.begin(), known.end(), "--with") != known.end();
@@ -169,7 +170,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   Session session{app, out};
-  session.files.stay_in(root);
+  session.files.confine_to(root);
   for (const CommandEntry& entry : commands()) {
     CLI::App* command = app.add_subcommand(std::string(entry.name), std::string(entry.summary));
     entry.add(*command, session);

@@ -8,8 +8,8 @@
 
 #include "collect/cupti/recorder.h"
 #include "collect/nvtx/nvtx.h"
-#include "collect/own/keep_errno.h"
-#include "collect/own/meeting.h"
+#include "collect/runtime/keep_errno.h"
+#include "collect/runtime/library_bridge.h"
 
 using foretrace::collect::KeepErrno;
 using foretrace::collect::Recorder;
@@ -36,12 +36,12 @@ void note_block(const foretrace::collect::BlockChange* change) {
 
 int holds_cupti() { return Recorder::instance().holds_cupti() ? 1 : 0; }
 
-__attribute__((constructor)) void meet() {
-  void* found = dlsym(RTLD_DEFAULT, foretrace::collect::kMeeting);
+__attribute__((constructor)) void connect_to_preload() {
+  void* found = dlsym(RTLD_DEFAULT, foretrace::collect::kLibraryBridge);
   if (found == nullptr) return;
-  auto& meeting = *static_cast<foretrace::collect::Meeting*>(found);
-  meeting.note_block.store(note_block, std::memory_order_release);
-  meeting.holds_cupti.store(holds_cupti, std::memory_order_release);
+  auto& bridge = *static_cast<foretrace::collect::LibraryBridge*>(found);
+  bridge.note_block.store(note_block, std::memory_order_release);
+  bridge.holds_cupti.store(holds_cupti, std::memory_order_release);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 /// Finds a file or folder of ours: in the folder that FORETRACE_LIBRARIES names, next to the
 /// program in a build folder, or in lib/foretrace once installed. Throws Error if it is in none of
 /// them.
-std::string find_part(const std::string& name) {
+std::string find_installed(const std::string& name) {
   std::error_code error;
   std::vector<fs::path> places;
   if (const char* given = std::getenv("FORETRACE_LIBRARIES")) places.emplace_back(given);
@@ -43,9 +43,9 @@ std::string find_part(const std::string& name) {
 
 /// A path of a library that LD_PRELOAD can contain. The loader splits LD_PRELOAD at blanks and
 /// colons; if the path has any, this is a link in /tmp, which lives as long as the object.
-class Preloadable {
+class PreloadPath {
  public:
-  explicit Preloadable(const std::string& library) : path_(library) {
+  explicit PreloadPath(const std::string& library) : path_(library) {
     if (path_.find_first_of(" :") == std::string::npos) return;
     std::string folder = "/tmp/foretrace-XXXXXX";
     if (mkdtemp(folder.data()) == nullptr) throw Error("cannot create a folder in /tmp");
@@ -53,9 +53,9 @@ class Preloadable {
     path_ = folder_ + "/" + fs::path(library).filename().string();
     fs::create_symlink(library, path_);
   }
-  Preloadable(const Preloadable&) = delete;
-  Preloadable& operator=(const Preloadable&) = delete;
-  ~Preloadable() {
+  PreloadPath(const PreloadPath&) = delete;
+  PreloadPath& operator=(const PreloadPath&) = delete;
+  ~PreloadPath() {
     std::error_code ignored;
     if (!folder_.empty()) fs::remove_all(folder_, ignored);
   }
@@ -81,7 +81,7 @@ class Environment {
   }
 
   /// Puts the value before the user's own value of this variable.
-  void put_in_front(const std::string& name, const std::string& value, char separator) {
+  void prepend(const std::string& name, const std::string& value, char separator) {
     const char* old = std::getenv(name.c_str());
     set(name, old == nullptr || *old == '\0' ? value : value + separator + old);
   }
@@ -98,12 +98,12 @@ class Environment {
 };
 
 Environment environment_of(const std::string& folder, const CollectOptions& options,
-                           const Preloadable& preload) {
+                           const PreloadPath& preload) {
   Environment environment;
-  const std::string library = find_part("libforetrace_collect.so");
+  const std::string library = find_installed("libforetrace_collect.so");
   environment.set("CUDA_INJECTION64_PATH", library);
   environment.set("NVTX_INJECTION64_PATH", library);
-  environment.put_in_front("LD_PRELOAD", preload.path(), ':');
+  environment.prepend("LD_PRELOAD", preload.path(), ':');
   environment.set("FORETRACE_SPOOL", folder);
   std::string record;
   for (const std::string& kind : options.record) record += (record.empty() ? "" : ",") + kind;
@@ -115,7 +115,7 @@ Environment environment_of(const std::string& folder, const CollectOptions& opti
                                                    : "");
   environment.set("FORETRACE_PROFILER_API", options.profiler_api ? "1" : "0");
   if (options.python || options.ops || options.memory_history) {
-    environment.put_in_front("PYTHONPATH", find_part("site"), ':');
+    environment.prepend("PYTHONPATH", find_installed("site"), ':');
     environment.set("FORETRACE_MARKS", options.python ? "1" : "0");
     environment.set("FORETRACE_OPS", options.ops ? "1" : "0");
     environment.set("FORETRACE_MEMORY_HISTORY", options.memory_history ? "1" : "0");
@@ -160,11 +160,11 @@ class LeaveSignalsToProgram {
 
 /// Signals from a scheduler, from `timeout` or from the user, which are meant for the program and
 /// passed on to it. Signals that were ignored at the start, as under nohup, stay ignored in both.
-constexpr int kPassedOn[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+constexpr int kForwarded[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
 volatile sig_atomic_t child = 0;
 
-extern "C" void pass_on(int signal) {
+extern "C" void forward_signal(int signal) {
   const int before = errno;
   if (child > 0) kill(static_cast<pid_t>(child), signal);
   errno = before;
@@ -172,17 +172,17 @@ extern "C" void pass_on(int signal) {
 
 /// While this object lives, these signals are blocked, so that none is lost between the start of
 /// the program and the moment its process number is known.
-class Postponed {
+class BlockedSignals {
  public:
-  Postponed() {
+  BlockedSignals() {
     sigset_t set;
     sigemptyset(&set);
-    for (const int signal : kPassedOn) sigaddset(&set, signal);
+    for (const int signal : kForwarded) sigaddset(&set, signal);
     pthread_sigmask(SIG_BLOCK, &set, &before_);
   }
-  Postponed(const Postponed&) = delete;
-  Postponed& operator=(const Postponed&) = delete;
-  ~Postponed() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
   const sigset_t& before() const { return before_; }
 
@@ -190,25 +190,25 @@ class Postponed {
   sigset_t before_ = {};
 };
 
-class PassOnSignals {
+class ForwardedSignals {
  public:
-  PassOnSignals() {
-    for (std::size_t i = 0; i < std::size(kPassedOn); ++i) {
+  ForwardedSignals() {
+    for (std::size_t i = 0; i < std::size(kForwarded); ++i) {
       struct sigaction action {};
-      action.sa_handler = pass_on;
-      sigaction(kPassedOn[i], nullptr, &before_[i]);
-      if (before_[i].sa_handler != SIG_IGN) sigaction(kPassedOn[i], &action, nullptr);
+      action.sa_handler = forward_signal;
+      sigaction(kForwarded[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler != SIG_IGN) sigaction(kForwarded[i], &action, nullptr);
     }
   }
-  PassOnSignals(const PassOnSignals&) = delete;
-  PassOnSignals& operator=(const PassOnSignals&) = delete;
-  ~PassOnSignals() {
-    for (std::size_t i = 0; i < std::size(kPassedOn); ++i)
-      sigaction(kPassedOn[i], &before_[i], nullptr);
+  ForwardedSignals(const ForwardedSignals&) = delete;
+  ForwardedSignals& operator=(const ForwardedSignals&) = delete;
+  ~ForwardedSignals() {
+    for (std::size_t i = 0; i < std::size(kForwarded); ++i)
+      sigaction(kForwarded[i], &before_[i], nullptr);
   }
 
  private:
-  struct sigaction before_[std::size(kPassedOn)] = {};
+  struct sigaction before_[std::size(kForwarded)] = {};
 };
 
 /// Starts the program with the signal actions and the signal mask that we were started with.
@@ -277,12 +277,12 @@ void check(const CollectOptions& options) {
 CollectedRun collect(const std::vector<std::string>& command, const std::string& folder,
                      const CollectOptions& options) {
   if (command.empty()) throw Error("there must be a program to record, after --");
-  const Preloadable preload(find_part("libforetrace_preload.so"));
+  const PreloadPath preload(find_installed("libforetrace_preload.so"));
   const LeaveSignalsToProgram keyboard;
-  const PassOnSignals passed_on;
+  const ForwardedSignals forwarded;
   pid_t process = 0;
   {
-    const Postponed signals;
+    const BlockedSignals signals;
     process = start(command, environment_of(fs::absolute(folder).string(), options, preload),
                     keyboard.defaults(), signals.before());
     child = process;

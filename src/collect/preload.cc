@@ -15,12 +15,12 @@
 #include <string_view>
 
 #include "collect/cupti/cupti_abi.h"
-#include "collect/own/keep_errno.h"
-#include "collect/own/meeting.h"
-#include "collect/own/standard_error.h"
+#include "collect/runtime/keep_errno.h"
+#include "collect/runtime/library_bridge.h"
+#include "collect/runtime/standard_error.h"
 
 extern "C" {
-__attribute__((visibility("default"))) foretrace::collect::Meeting foretrace_meeting{
+__attribute__((visibility("default"))) foretrace::collect::LibraryBridge foretrace_library_bridge{
     .standard_error = foretrace::collect::FileIdentity::of(STDERR_FILENO)};
 }
 
@@ -53,7 +53,7 @@ struct Change {
 
 void note(const Change& change) {
   const foretrace::collect::KeepErrno keep;
-  const auto found = foretrace_meeting.note_block.load(std::memory_order_acquire);
+  const auto found = foretrace_library_bridge.note_block.load(std::memory_order_acquire);
   if (found == nullptr) return;
   const foretrace::collect::BlockChange block{
       reinterpret_cast<std::uintptr_t>(change.block), change.bytes,
@@ -63,7 +63,7 @@ void note(const Change& change) {
 }
 
 bool recording_holds_cupti() {
-  const auto holds = foretrace_meeting.holds_cupti.load(std::memory_order_acquire);
+  const auto holds = foretrace_library_bridge.holds_cupti.load(std::memory_order_acquire);
   return holds != nullptr && holds() == 1;
 }
 
@@ -73,7 +73,7 @@ void warn_once() {
   constexpr std::string_view kText =
       "foretrace: another profiler asked for CUPTI and was refused, as this program is being "
       "recorded\n";
-  foretrace::collect::tell(kText, foretrace_meeting.standard_error);
+  foretrace::collect::write_line(kText, foretrace_library_bridge.standard_error);
 }
 
 foretrace::cupti::Result refuse() {

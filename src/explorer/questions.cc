@@ -67,8 +67,8 @@ Json predicted(const HeldJob& job, const std::string& path, const Json& question
 
 }  // namespace
 
-struct Explorer::Held {
-  explicit Held(const std::string& from) : path(from), job(from, {}) {}
+struct Explorer::OpenJob {
+  explicit OpenJob(const std::string& from) : path(from), job(from, {}) {}
 
   std::string path;
   HeldJob job;
@@ -103,14 +103,14 @@ nlohmann::json Explorer::answer_to(const nlohmann::json& question) {
     return {{"transforms", write_scenario(scenario).at("transforms")}};
   }
   if (asked == "open") {
-    held_.reset();  // Two jobs might not fit.
-    held_ = std::make_unique<Held>(text("path"));
+    open_job_.reset();  // Two jobs might not fit.
+    open_job_ = std::make_unique<OpenJob>(text("path"));
     return Json::object();
   }
   if (asked == "quick" || asked == "predict") {
-    if (!held_) throw Error("no job is open");
-    if (asked == "predict") return predicted(held_->job, held_->path, question);
-    return {{"json", to_json(held_->job.quick(scenario_of(question, held_->path)))}};
+    if (!open_job_) throw Error("no job is open");
+    if (asked == "predict") return predicted(open_job_->job, open_job_->path, question);
+    return {{"json", to_json(open_job_->job.quick(scenario_of(question, open_job_->path)))}};
   }
   if (asked == "advise") return {{"json", printed(to_json(advise(text("path"), {})))}};
   if (asked == "diff") return {{"json", printed(to_json(diff(text("before"), text("after"))))}};

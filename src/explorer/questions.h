@@ -30,11 +30,11 @@ class Explorer {
   std::string answer(std::string_view question);
 
  private:
-  struct Held;
+  struct OpenJob;
 
   nlohmann::json answer_to(const nlohmann::json& question);
 
-  std::unique_ptr<Held> held_;
+  std::unique_ptr<OpenJob> open_job_;
 };
 
 }  // namespace foretrace

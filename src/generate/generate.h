@@ -75,14 +75,13 @@ bool sends_queue(const Schedule& schedule, const PipelineCosts& costs);
 /// A pipeline that is compiled once and run with many costs. Not thread-safe.
 class PipelineReplay {
  public:
-  /// Serves only costs that agree with `like` in whether sends queue, sends take time, and there
+  /// Serves only costs that agree with `example` in whether sends queue, sends take time, and there
   /// are updates.
-  PipelineReplay(const Schedule& schedule, const PipelineCosts& like);
+  PipelineReplay(const Schedule& schedule, const PipelineCosts& example);
   PipelineReplay(PipelineReplay&&) noexcept;
   PipelineReplay& operator=(PipelineReplay&&) noexcept;
   ~PipelineReplay();
 
-  std::size_t task_count() const;
   bool serves(const PipelineCosts& costs) const;
   /// REQUIRES: serves(costs). Throws Error as build_pipeline() does.
   PipelineRun run(const PipelineCosts& costs);

@@ -28,13 +28,13 @@ Bytes peak_activations(const std::vector<Action>& order, const PipelineCosts& co
 
 struct PipelineReplay::Impl {
   /// Passes of a rank that take the same time.
-  struct Work {
+  struct EqualPasses {
     std::uint32_t time = 0;
     std::int64_t count = 0;
   };
   /// The part of the tasks that belongs to one rank.
-  struct Own {
-    std::vector<Work> work;
+  struct RankWork {
+    std::vector<EqualPasses> work;
     std::vector<std::int32_t> stages;  ///< Each stage once.
     /// First and last pass: compiled positions and table indices of their times.
     std::uint32_t first = 0, last = 0, last_time = 0, first_time = 0;
@@ -42,19 +42,19 @@ struct PipelineReplay::Impl {
     std::int32_t in_flight = 0;
   };
 
-  Impl(const Schedule& of, const PipelineCosts& like)
-      : schedule(of), kind(kind_of(of, like)), compiled(compile(like)) {
+  Impl(const Schedule& from, const PipelineCosts& example)
+      : schedule(from), kind(kind_of(from, example)), compiled(compile(example)) {
     const std::vector<std::int32_t> peaks = peaks_in_flight(schedule);
     const std::vector<std::int32_t> versions = versions_kept(schedule);
     for (std::size_t rank = 0; rank < schedule.orders.size(); ++rank) {
-      ranks.push_back(own_part(rank));
+      ranks.push_back(rank_work(rank));
       ranks.back().in_flight = peaks[rank];
       ranks.back().versions = versions[rank];
     }
   }
 
-  Compiled compile(const PipelineCosts& like) {
-    std::vector<Nanoseconds> table = time_table(schedule, like);
+  Compiled compile(const PipelineCosts& example) {
+    std::vector<Nanoseconds> table = time_table(schedule, example);
     // The compiled form stores no lags if all of them are 0.
     for (std::int32_t stage = 0; stage < schedule.stages; ++stage)
       table[time_index(TimeRow::send_forward, stage, schedule.stages)] = 1ns;
@@ -72,27 +72,28 @@ struct PipelineReplay::Impl {
     return made;
   }
 
-  Own own_part(std::size_t rank) const {
-    Own own;
-    bool any = false;
+  RankWork rank_work(std::size_t rank) const {
+    RankWork rank_work;
+    bool has_pass = false;
     const auto& actions = schedule.orders[rank];
     for (std::size_t slot = 0; slot < actions.size(); ++slot) {
       if (!is_pass(actions[slot])) continue;
       const std::uint32_t at = order[index(tasks[rank][slot])];
       const std::uint32_t time = times[at];
-      if (!any) own.first = at, own.first_time = time;
-      own.last = at;
-      any = true;
-      const auto same = std::find_if(own.work.begin(), own.work.end(),
-                                     [&](const Work& work) { return work.time == time; });
-      if (same == own.work.end())
-        own.work.push_back({time, 1});
+      if (!has_pass) rank_work.first = at, rank_work.first_time = time;
+      rank_work.last = at;
+      has_pass = true;
+      const auto equal = std::find_if(rank_work.work.begin(), rank_work.work.end(),
+                                      [&](const EqualPasses& work) { return work.time == time; });
+      if (equal == rank_work.work.end())
+        rank_work.work.push_back({time, 1});
       else
-        ++same->count;
-      if (std::find(own.stages.begin(), own.stages.end(), actions[slot].stage) == own.stages.end())
-        own.stages.push_back(actions[slot].stage);
+        ++equal->count;
+      if (std::find(rank_work.stages.begin(), rank_work.stages.end(), actions[slot].stage) ==
+          rank_work.stages.end())
+        rank_work.stages.push_back(actions[slot].stage);
     }
-    return own;
+    return rank_work;
   }
 
   Schedule schedule;
@@ -103,16 +104,14 @@ struct PipelineReplay::Impl {
   /// Place of the lag, and index of its time in the table.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> lags;
   Compiled compiled;
-  std::vector<Own> ranks;
+  std::vector<RankWork> ranks;
 };
 
-PipelineReplay::PipelineReplay(const Schedule& schedule, const PipelineCosts& like)
-    : impl_(std::make_unique<Impl>(schedule, like)) {}
+PipelineReplay::PipelineReplay(const Schedule& schedule, const PipelineCosts& example)
+    : impl_(std::make_unique<Impl>(schedule, example)) {}
 PipelineReplay::PipelineReplay(PipelineReplay&&) noexcept = default;
 PipelineReplay& PipelineReplay::operator=(PipelineReplay&&) noexcept = default;
 PipelineReplay::~PipelineReplay() = default;
-
-std::size_t PipelineReplay::task_count() const { return impl_->compiled.task_count(); }
 
 bool PipelineReplay::serves(const PipelineCosts& costs) const {
   return kind_of(impl_->schedule, costs) == impl_->kind;
@@ -131,19 +130,19 @@ PipelineRun PipelineReplay::run(const PipelineCosts& costs) {
   run.makespan = impl.compiled.replay();
   const std::span<const Nanoseconds> finish = impl.compiled.finish();
   for (std::size_t rank = 0; rank < impl.ranks.size(); ++rank) {
-    const Impl::Own& own = impl.ranks[rank];
+    const Impl::RankWork& rank_work = impl.ranks[rank];
     RankRun& one = run.ranks.emplace_back();
-    one.versions = own.versions;
+    one.versions = rank_work.versions;
     // A rank without passes, which a schedule from a file may have.
-    if (own.work.empty()) continue;
-    for (const Impl::Work& work : own.work) one.busy += table[work.time] * work.count;
-    one.begin = finish[own.first] - table[own.first_time];
-    one.end = finish[own.last];
-    one.peak_in_flight = own.in_flight;
+    if (rank_work.work.empty()) continue;
+    for (const Impl::EqualPasses& work : rank_work.work) one.busy += table[work.time] * work.count;
+    one.begin = finish[rank_work.first] - table[rank_work.first_time];
+    one.end = finish[rank_work.last];
+    one.peak_in_flight = rank_work.in_flight;
     one.peak_activations = peak_activations(impl.schedule.orders[rank], costs);
-    for (const std::int32_t stage : own.stages)
+    for (const std::int32_t stage : rank_work.stages)
       one.parameters.count +=
-          costs.stages[static_cast<std::size_t>(stage)].parameters.count * own.versions;
+          costs.stages[static_cast<std::size_t>(stage)].parameters.count * rank_work.versions;
   }
   return run;
 }

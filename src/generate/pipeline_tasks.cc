@@ -1,6 +1,7 @@
 #include "generate/pipeline_tasks.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 
 #include "foretrace/error.h"
@@ -42,10 +43,10 @@ Phase phase_of(ActionKind kind) {
   return kind == ActionKind::update ? Phase::update : Phase::backward;
 }
 
-class Builder {
+class PipelineBuilder {
  public:
-  Builder(const Schedule& schedule, const PipelineKind& kind, const std::vector<Nanoseconds>& table,
-          bool named)
+  PipelineBuilder(const Schedule& schedule, const PipelineKind& kind,
+                  const std::vector<Nanoseconds>& table, bool named)
       : schedule_(schedule), kind_(kind), table_(table), named_(named) {}
 
   PipelineTasks build() {
@@ -61,22 +62,23 @@ class Builder {
   }
 
  private:
-  struct Site {
+  struct RankSlot {
     std::int32_t rank = -1, slot = -1;
   };
 
   const std::vector<Action>& order(std::int32_t rank) const {
     return schedule_.orders[static_cast<std::size_t>(rank)];
   }
-  TaskId& task_at(Site site) {
-    return built_.tasks[static_cast<std::size_t>(site.rank)][static_cast<std::size_t>(site.slot)];
+  TaskId& task_at(RankSlot position) {
+    return built_
+        .tasks[static_cast<std::size_t>(position.rank)][static_cast<std::size_t>(position.slot)];
   }
   /// The pass that consumes a result: forward passes first, then backward passes by half.
-  Site& consumer(std::size_t what, std::int32_t stage, std::int32_t micro_batch) {
+  RankSlot& consumer(std::size_t result, std::int32_t stage, std::int32_t micro_batch) {
     const auto stages = static_cast<std::size_t>(schedule_.stages);
     const auto micro_batches = static_cast<std::size_t>(schedule_.micro_batches);
     if (consumers_.empty()) consumers_.resize(3 * stages * micro_batches);
-    return consumers_[(what * stages + static_cast<std::size_t>(stage)) * micro_batches +
+    return consumers_[(result * stages + static_cast<std::size_t>(stage)) * micro_batches +
                       static_cast<std::size_t>(micro_batch)];
   }
 
@@ -99,7 +101,7 @@ class Builder {
 
   void add_passes(std::int32_t rank) {
     const LaneId lane =
-        built_.graph.add_lane({.name = "rank " + std::to_string(rank), .device = 0, .rank = rank});
+        built_.graph.add_lane({.name = fmt::format("rank {}", rank), .device = 0, .rank = rank});
     auto& tasks = built_.tasks.emplace_back(order(rank).size(), kNoTask);
     for (std::size_t slot = 0; slot < tasks.size(); ++slot) {
       const Action& action = order(rank)[slot];
@@ -113,9 +115,9 @@ class Builder {
     }
   }
 
-  void note_consumer(const Action& action, Site site) {
-    const auto note = [&](std::size_t what) {
-      consumer(what, action.stage, action.micro_batch) = site;
+  void note_consumer(const Action& action, RankSlot position) {
+    const auto note = [&](std::size_t result) {
+      consumer(result, action.stage, action.micro_batch) = position;
     };
     if (action.kind == ActionKind::forward) note(0);
     if (is_backward(action) && action.half != 2) note(1);
@@ -133,10 +135,10 @@ class Builder {
     }
   }
 
-  void send(Site from, Site to) {
+  void send(RankSlot from, RankSlot to) {
     if (from.rank == to.rank) return;  // The order of the rank is enough.
     const Action& action = order(from.rank)[static_cast<std::size_t>(from.slot)];
-    const TaskId released = task_at({from.rank, from.slot + (action.held ? 1 : 0)});
+    const TaskId released = task_at({from.rank, from.slot + (action.sends_late ? 1 : 0)});
     // A pair begins when both passes have what they wait for.
     if (to.slot > 0 && order(to.rank)[static_cast<std::size_t>(to.slot) - 1].overlaps_next)
       --to.slot;
@@ -144,7 +146,7 @@ class Builder {
     if (kind_.sends == Sends::instant) return wait(released, user);
     const TimeRow row = send_row(action);
     if (kind_.sends == Sends::overlapping) return wait(released, user, row, action.stage);
-    Task task{.name = name(to_string(action) + " to rank " + std::to_string(to.rank)),
+    Task task{.name = name(fmt::format("{} to rank {}", to_string(action), to.rank)),
               .kind = TaskKind::copy_peer,
               .phase = phase_of(action.kind)};
     const TaskId sent = append(link(from.rank, to.rank), row, action.stage, task);
@@ -155,17 +157,16 @@ class Builder {
   LaneId link(std::int32_t from, std::int32_t to) {
     const auto [at, added] = links_.try_emplace({from, to});
     if (added)
-      at->second = built_.graph.add_lane(
-          {.name = "rank " + std::to_string(from) + " to " + std::to_string(to),
-           .kind = LaneKind::link,
-           .device = 0,
-           .rank = from});
+      at->second = built_.graph.add_lane({.name = fmt::format("rank {} to {}", from, to),
+                                          .kind = LaneKind::link,
+                                          .device = 0,
+                                          .rank = from});
     return at->second;
   }
 
   /// An all-reduce of a stage, with the ranks that take part in it.
   struct Reduction {
-    std::vector<Site> members;
+    std::vector<RankSlot> members;
   };
 
   void add_reductions() {
@@ -178,7 +179,7 @@ class Builder {
         reductions[{numbers[action.stage]++, action.stage}].members.push_back(
             {rank, static_cast<std::int32_t>(slot)});
       }
-      reducing_.push_back(kNoLane);
+      reduction_lanes_.push_back(kNoLane);
     }
     for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) add_markers(rank, reductions);
     for (const auto& [key, reduction] : reductions) transfer(key.second, reduction);
@@ -190,18 +191,18 @@ class Builder {
     for (std::size_t slot = 0; slot < order(rank).size(); ++slot) {
       const Action& action = order(rank)[slot];
       if (action.kind != ActionKind::reduce) continue;
-      const Site site{rank, static_cast<std::int32_t>(slot)};
+      const RankSlot position{rank, static_cast<std::int32_t>(slot)};
       const auto& members = reductions.at({numbers[action.stage]++, action.stage}).members;
       const LaneId lane = reduction_lane(rank);
-      const TaskId enters = append(lane, members.size() > 1 ? TimeRow::none : TimeRow::all_reduce,
-                                   action.stage, reduction_task(action, members.size() == 1));
-      const TaskId in_front = task_before(site);
-      if (in_front != kNoTask) wait(in_front, enters);
-      task_at(site) = enters;
+      const TaskId entry = append(lane, members.size() > 1 ? TimeRow::none : TimeRow::all_reduce,
+                                  action.stage, reduction_task(action, members.size() == 1));
+      const TaskId in_front = task_before(position);
+      if (in_front != kNoTask) wait(in_front, entry);
+      task_at(position) = entry;
       if (members.size() > 1)
-        leaves_[{rank, site.slot}] =
+        exits_[{rank, position.slot}] =
             append(lane, TimeRow::none, action.stage, reduction_task(action, false));
-      wait_for_reduction(site, action);
+      wait_for_reduction(position, action);
     }
   }
 
@@ -212,47 +213,48 @@ class Builder {
   }
 
   LaneId reduction_lane(std::int32_t rank) {
-    LaneId& lane = reducing_[static_cast<std::size_t>(rank)];
+    LaneId& lane = reduction_lanes_[static_cast<std::size_t>(rank)];
     if (lane == kNoLane)
       lane = built_.graph.add_lane(
-          {.name = "rank " + std::to_string(rank) + " gradients", .device = 0, .rank = rank});
+          {.name = fmt::format("rank {} gradients", rank), .device = 0, .rank = rank});
     return lane;
   }
 
-  TaskId task_before(Site site) {
-    while (--site.slot >= 0) {
-      const auto kind = order(site.rank)[static_cast<std::size_t>(site.slot)].kind;
-      if (kind != ActionKind::reduce && task_at(site) != kNoTask) return task_at(site);
+  TaskId task_before(RankSlot position) {
+    while (--position.slot >= 0) {
+      const auto kind = order(position.rank)[static_cast<std::size_t>(position.slot)].kind;
+      if (kind != ActionKind::reduce && task_at(position) != kNoTask) return task_at(position);
     }
     return kNoTask;
   }
 
   /// Makes the stage's next update wait for the reduction.
-  void wait_for_reduction(Site site, const Action& action) {
-    const auto& own = order(site.rank);
-    const auto left = leaves_.find({site.rank, site.slot});
-    const TaskId ends = left == leaves_.end() ? task_at(site) : left->second;
-    for (std::size_t slot = static_cast<std::size_t>(site.slot); slot < own.size(); ++slot) {
-      if (own[slot].kind != ActionKind::update || own[slot].stage != action.stage) continue;
-      wait(ends, task_at({site.rank, static_cast<std::int32_t>(slot)}));
+  void wait_for_reduction(RankSlot position, const Action& action) {
+    const auto& actions = order(position.rank);
+    const auto exit = exits_.find({position.rank, position.slot});
+    const TaskId last = exit == exits_.end() ? task_at(position) : exit->second;
+    for (std::size_t slot = static_cast<std::size_t>(position.slot); slot < actions.size();
+         ++slot) {
+      if (actions[slot].kind != ActionKind::update || actions[slot].stage != action.stage) continue;
+      wait(last, task_at({position.rank, static_cast<std::int32_t>(slot)}));
       return;
     }
   }
 
   void transfer(std::int32_t stage, const Reduction& reduction) {
     if (reduction.members.size() < 2) return;
-    const auto [at, added] = transfers_.try_emplace(stage);
+    const auto [at, added] = transfer_lanes_.try_emplace(stage);
     if (added)
-      at->second = built_.graph.add_lane({.name = "gradients of stage " + std::to_string(stage),
+      at->second = built_.graph.add_lane({.name = fmt::format("gradients of stage {}", stage),
                                           .kind = LaneKind::link,
                                           .device = 0,
                                           .rank = reduction.members.front().rank});
     const Action action{.kind = ActionKind::reduce, .stage = stage};
-    const TaskId moves =
+    const TaskId transferred =
         append(at->second, TimeRow::all_reduce, stage, reduction_task(action, true));
-    for (const Site member : reduction.members) {
-      wait(task_at(member), moves);
-      wait(moves, leaves_.at({member.rank, member.slot}));
+    for (const RankSlot member : reduction.members) {
+      wait(task_at(member), transferred);
+      wait(transferred, exits_.at({member.rank, member.slot}));
     }
   }
 
@@ -261,11 +263,11 @@ class Builder {
   const std::vector<Nanoseconds>& table_;
   bool named_;
   PipelineTasks built_;
-  std::vector<Site> consumers_;
+  std::vector<RankSlot> consumers_;
   std::map<std::pair<std::int32_t, std::int32_t>, LaneId> links_;
-  std::vector<LaneId> reducing_;                                    ///< By rank.
-  std::map<std::int32_t, LaneId> transfers_;                        ///< By stage.
-  std::map<std::pair<std::int32_t, std::int32_t>, TaskId> leaves_;  ///< By rank and slot.
+  std::vector<LaneId> reduction_lanes_;                            ///< By rank.
+  std::map<std::int32_t, LaneId> transfer_lanes_;                  ///< By stage.
+  std::map<std::pair<std::int32_t, std::int32_t>, TaskId> exits_;  ///< By rank and slot.
 };
 
 }  // namespace
@@ -292,7 +294,7 @@ bool sends_queue(const Schedule& schedule, const PipelineCosts& costs) {
   if (longest == 0ns) return false;
   for (const auto& order : schedule.orders) {
     for (const Action& action : order) {
-      if (action.held || action.half > 0) return true;
+      if (action.sends_late || action.half > 0) return true;
     }
   }
   return longest > scaled(shortest, 1 - costs.overlap);
@@ -300,8 +302,8 @@ bool sends_queue(const Schedule& schedule, const PipelineCosts& costs) {
 
 std::vector<Nanoseconds> time_table(const Schedule& schedule, const PipelineCosts& costs) {
   if (costs.stages.size() != static_cast<std::size_t>(schedule.stages))
-    throw Error("stages: must have costs for each of the " + std::to_string(schedule.stages) +
-                " stages, got " + std::to_string(costs.stages.size()));
+    throw Error(fmt::format("stages: must have costs for each of the {} stages, got {}",
+                            schedule.stages, costs.stages.size()));
   if (!(costs.overlap >= 0 && costs.overlap < 1))
     throw Error("overlap: must be at least 0 and less than 1, got " + to_text(costs.overlap));
   std::vector<Nanoseconds> table(kTimeRows * costs.stages.size());
@@ -333,7 +335,7 @@ std::vector<Nanoseconds> time_table(const Schedule& schedule, const PipelineCost
 
 PipelineTasks pipeline_tasks(const Schedule& schedule, const PipelineKind& kind,
                              const std::vector<Nanoseconds>& table, bool named) {
-  return Builder(schedule, kind, table, named).build();
+  return PipelineBuilder(schedule, kind, table, named).build();
 }
 
 }  // namespace foretrace

@@ -62,7 +62,7 @@ Trace only_trace_of(const TraceFile& archive, const ImportOptions& options) {
   std::vector<std::string> members;
   std::optional<Trace> trace;
   std::exception_ptr unreadable;
-  const ArchiveRest rest = walk_archive(archive, [&](const TraceFile& member) {
+  const ArchiveProblems problems = walk_archive(archive, [&](const TraceFile& member) {
     members.push_back(member.path());
     if (members.size() > 1) return;
     try {
@@ -73,16 +73,17 @@ Trace only_trace_of(const TraceFile& archive, const ImportOptions& options) {
   });
   const std::string& path = archive.path();
   if (members.empty()) {
-    const std::string& instead = rest.first_other.empty() ? rest.damage : rest.first_other;
+    const std::string& reason =
+        problems.first_other.empty() ? problems.damage : problems.first_other;
     throw TraceError(fmt::format("{}: must contain a trace, but {}", path,
-                                 instead.empty() ? "has no files" : instead));
+                                 reason.empty() ? "has no files" : reason));
   }
   if (members.size() > 1) {
     throw TraceError(fmt::format("{}: must contain one trace, but contains {}, such as \"{}\"",
                                  path, members.size(), members[0]));
   }
   if (unreadable) std::rethrow_exception(unreadable);
-  note_damage(rest, path, trace->notes);
+  note_damage(problems, path, trace->notes);
   return std::move(*trace);
 }
 

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The traces of one file, and notes about files or members that are not traces.
-struct Found {
+struct FileTraces {
   std::vector<Trace> traces;
   Notes notes;
   std::int64_t others = 0;
@@ -54,25 +54,26 @@ std::vector<std::string> entries_of(const std::string& folder, bool folders) {
   return names;
 }
 
-void read_file(const TraceFile& file, const ImportOptions& options, Found& found);
+void read_file(const TraceFile& file, const ImportOptions& options, FileTraces& found);
 
-void read_archive(const TraceFile& archive, const ImportOptions& options, Found& found) {
-  const ArchiveRest rest =
+void read_archive(const TraceFile& archive, const ImportOptions& options, FileTraces& found) {
+  const ArchiveProblems problems =
       walk_archive(archive, [&](const TraceFile& member) { read_file(member, options, found); });
-  if (!rest.first_other.empty()) found.leave_out(archive.path() + ": " + rest.first_other);
-  note_damage(rest, archive.path(), found.notes);
-  if (found.first_other.empty() && !rest.damage.empty())
-    found.first_other = archive.path() + ": " + rest.damage;
+  if (!problems.first_other.empty())
+    found.leave_out(fmt::format("{}: {}", archive.path(), problems.first_other));
+  note_damage(problems, archive.path(), found.notes);
+  if (found.first_other.empty() && !problems.damage.empty())
+    found.first_other = fmt::format("{}: {}", archive.path(), problems.damage);
 }
 
-void read_traces(const TraceFile& file, const ImportOptions& options, Found& found) {
+void read_traces(const TraceFile& file, const ImportOptions& options, FileTraces& found) {
   if (file.contents().is_archive) return read_archive(file, options, found);
   for (const TraceFile& trace : traces_in(file)) found.traces.push_back(import_one(trace, options));
 }
 
 /// Reads one file of a folder or one member of an archive. Errors become notes, except for a lack
 /// of memory.
-void read_file(const TraceFile& file, const ImportOptions& options, Found& found) {
+void read_file(const TraceFile& file, const ImportOptions& options, FileTraces& found) {
   bool looks_like_one = false;
   try {
     looks_like_one =
@@ -127,9 +128,9 @@ bool may_add_to_others(const std::string& path, const ImportOptions& options) tr
 
 /// Reads the files of a folder on all cores. Passes a trace to `take` as soon as it is read if no
 /// other file can change it.
-class Reader {
+class FolderReader {
  public:
-  Reader(const std::string& path, const ImportOptions& options, const TakeTrace& take)
+  FolderReader(const std::string& path, const ImportOptions& options, const TakeTrace& take)
       : path_(path), options_(options), take_(take) {}
 
   ImportedFolder run() {
@@ -148,12 +149,12 @@ class Reader {
   }
 
  private:
-  struct Taken {
+  struct TakenTrace {
     std::int32_t rank = 0;
     std::size_t file = 0, place = 0;  ///< `place` counts the traces of the file from 0.
     std::size_t number = 0;
 
-    friend bool operator<(const Taken& a, const Taken& b) {
+    friend bool operator<(const TakenTrace& a, const TakenTrace& b) {
       return std::tie(a.rank, a.file, a.place) < std::tie(b.rank, b.file, b.place);
     }
   };
@@ -166,7 +167,7 @@ class Reader {
 
   void read_folder() {
     read_files(entries_of(path_, false));
-    const auto has_traces = [](const Found& file) { return !file.traces.empty(); };
+    const auto has_traces = [](const FileTraces& file) { return !file.traces.empty(); };
     if (!taken_.empty() || std::any_of(found_.begin(), found_.end(), has_traces)) return;
     std::vector<std::string> all;
     for (const std::string& sub : entries_of(path_, true)) {
@@ -194,20 +195,20 @@ class Reader {
   /// their world size depends on the number of all traces. So do memory snapshots, which are left
   /// out if there are other traces.
   void hand_over(std::size_t file) {
-    std::vector<Trace> held;
+    std::vector<Trace> waiting;
     std::vector<Trace>& traces = found_[file].traces;
     for (std::size_t i = 0; i < traces.size(); ++i) {
       if (traces[i].rank_is_known && !is_snapshot(traces[i]))
         take(std::move(traces[i]), file, i);
       else
-        held.push_back(std::move(traces[i]));
+        waiting.push_back(std::move(traces[i]));
     }
-    traces = std::move(held);
+    traces = std::move(waiting);
   }
 
   void take(Trace trace, std::size_t file, std::size_t place) {
     within(path_, [&] { keep_part(trace, options_.part); });
-    Taken taken{trace.rank, file, place, 0};
+    TakenTrace taken{trace.rank, file, place, 0};
     {
       const std::lock_guard lock(mutex_);
       taken.number = taken_.size();
@@ -221,7 +222,7 @@ class Reader {
     std::vector<Trace> rest;
     std::int64_t others = 0;
     std::string first_other;
-    for (Found& file : found_) {
+    for (FileTraces& file : found_) {
       if (others == 0) first_other = file.first_other;
       others += file.others;
       notes_.merge(file.notes);
@@ -230,7 +231,7 @@ class Reader {
     if (rest.empty() && taken_.empty())
       throw TraceError(fmt::format("{}: must contain a trace, but none of its {} {} is one{}",
                                    path_, others, others == 1 ? "file" : "files",
-                                   first_other.empty() ? "" : " (" + first_other + ")"));
+                                   first_other.empty() ? "" : fmt::format(" ({})", first_other)));
     leave_out_snapshots(rest, !taken_.empty(), notes_);
     link_execution_traces(rest, notes_);
     if (taken_.empty() && rest.size() > 1) complete_world_size(rest);
@@ -241,17 +242,17 @@ class Reader {
   const std::string& path_;
   const ImportOptions& options_;
   const TakeTrace& take_;
-  std::vector<Found> found_;  ///< One for each file.
+  std::vector<FileTraces> found_;  ///< One for each file.
   Notes notes_;
   std::mutex mutex_;
-  std::vector<Taken> taken_;
+  std::vector<TakenTrace> taken_;
 };
 
 }  // namespace
 
 ImportedFolder import_each(const std::string& path, const ImportOptions& options,
                            const TakeTrace& take) {
-  return Reader(path, options, take).run();
+  return FolderReader(path, options, take).run();
 }
 
 std::vector<Trace> import_all(const std::string& path, const ImportOptions& options) {

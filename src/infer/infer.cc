@@ -73,7 +73,7 @@ Inference infer(const Trace& trace) {
     throw TraceError("there is nothing that takes time: no host record and no device activity");
   }
   align_clocks(records, result.notes);
-  const Typical typical = measure_typical_delays(records);
+  const TypicalDelays typical = measure_typical_delays(records);
   const Steps steps = find_steps(records, result.notes, result.assumptions);
   const HostTime host = cut_host_time(records, graph.names());
   EventWaits waits = find_stream_waits(records, typical, result.notes, result.assumptions);

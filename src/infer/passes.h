@@ -20,7 +20,7 @@ Records order_records(const Trace& trace, Notes& notes);
 /// clock.cc: corrects the shift between the clocks of host and device.
 void align_clocks(Records& records, Notes& notes);
 /// typical.cc: measures typical delays.
-Typical measure_typical_delays(const Records& records);
+TypicalDelays measure_typical_delays(const Records& records);
 /// steps.cc: finds the steps by markers, or else by other evidence.
 Steps find_steps(const Records& records, Notes& notes, Assumptions& assumptions);
 /// step_period.cc: finds steps by repetition if nothing marks them.
@@ -37,16 +37,16 @@ bool leaves_room(const Records& records, const DeviceEvent& event);
 // Waits between streams, sorted by the event that waits. find_stream_waits() in events.cc returns
 // those that calls establish, from records and the rules of CUDA.
 using EventWaits = std::vector<EventWait>;
-EventWaits find_stream_waits(const Records& records, const Typical& typical, Notes& notes,
+EventWaits find_stream_waits(const Records& records, const TypicalDelays& typical, Notes& notes,
                              Assumptions& assumptions);
 /// Stable: for equal pairs, a recorded wait stays before an inferred one.
 void sort_waits(EventWaits& waits);
 /// default_stream.cc: blocking streams and the default stream wait for each other.
-void find_default_stream_waits(const Records& records, const Typical& typical, EventWaits& waits,
-                               Notes& notes, Assumptions& assumptions);
+void find_default_stream_waits(const Records& records, const TypicalDelays& typical,
+                               EventWaits& waits, Notes& notes, Assumptions& assumptions);
 /// repeated_waits.cc: infers what streams wait for after cudaStreamWaitEvent, from repeated
 /// behaviour.
-void find_repeated_waits(const Records& records, const Typical& typical, EventWaits& waits);
+void find_repeated_waits(const Records& records, const TypicalDelays& typical, EventWaits& waits);
 /// graphs.cc: waits between the nodes of CUDA graphs.
 void find_graph_waits(const Records& records, Names& names, EventWaits& waits);
 /// collectives.cc: a collective waits for the work before it, and the update for the collectives.
@@ -54,7 +54,7 @@ void find_graph_waits(const Records& records, Names& names, EventWaits& waits);
 void find_collective_waits(const Records& records, EventWaits& waits);
 
 /// calls.cc: finds when a call stops working and waits; blocking copies, synchronizing calls.
-void resolve_calls(Records& records, const Typical& typical, const EventWaits& stream_waits);
+void resolve_calls(Records& records, const TypicalDelays& typical, const EventWaits& stream_waits);
 /// launch_queue.cc: finds launches that waited for a place in the queue.
 void resolve_launch_queue(Records& records, Assumptions& assumptions);
 /// threads.cc: finds threads that wait for other threads.
@@ -74,7 +74,7 @@ void build_tasks(const HostTime& host, const Steps& steps, Records& records, Thr
 /// threads.cc: adds the waits of host tasks.
 void connect_hosts(const Records& records, const Threads& threads, Inference& result);
 /// devices.cc: adds the waits of device tasks, which explain their starts.
-void connect_devices(const Records& records, const Typical& typical, EventWaits waits,
+void connect_devices(const Records& records, const TypicalDelays& typical, EventWaits waits,
                      Inference& result);
 /// cycles.cc: drops inferred waits that form cycles.
 void break_cycles(Inference& result);

@@ -98,7 +98,7 @@ struct Records {
 
 /// Typical delays of this trace in ns, measured on starts that only one cause explains. The values
 /// here apply if there are too few such starts; recalled of CUDA on recent devices.
-struct Typical {
+struct TypicalDelays {
   /// Median time from the start of a launch call to the start of its kernel on an idle stream.
   std::int64_t launch = 5000;
   std::int64_t launch_fence = 20000;  ///< A launch does not explain a start later than this.
@@ -160,7 +160,8 @@ struct Handover {
   std::size_t segment = 0;          ///< Index of the waiter's segment.
   std::size_t first = 0, last = 0;  ///< Indices of the worker's segments.
   // Filled by build_tasks():
-  TaskId gives = kNoTask, takes = kNoTask;  ///< The waiter's tasks before and after the wait.
+  /// The waiter's tasks before and after the wait.
+  TaskId before_task = kNoTask, after_task = kNoTask;
   TaskId first_task = kNoTask, last_task = kNoTask;
 };
 

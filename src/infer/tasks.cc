@@ -53,9 +53,9 @@ class Builder {
   }
 
   void build_thread(std::uint16_t thread) {
-    const Thread& known = records_.trace.threads[thread];
-    const std::string number = std::to_string(known.id);
-    std::string name = known.name.empty() ? "thread" : known.name;
+    const Thread& recorded = records_.trace.threads[thread];
+    const std::string number = std::to_string(recorded.id);
+    std::string name = recorded.name.empty() ? "thread" : recorded.name;
     if (name.find(number) == name.npos) name += ' ' + number;
     Lane lane{.name = std::move(name), .kind = LaneKind::host_thread, .rank = records_.trace.rank};
     lane_ = result_.graph.add_lane(std::move(lane));
@@ -113,21 +113,22 @@ class Builder {
   /// Builds a wait for other threads: the thread works until it hands work over, and again when the
   /// others are done.
   void build_wait(const Segment& segment, std::size_t from, std::size_t to) {
-    std::int64_t given = segment.finish, taken = segment.start;
+    std::int64_t handed_over = segment.finish, resumed = segment.start;
     for (std::size_t i = from; i < to; ++i) {
       const Handover& h = threads_.handovers[waiting_[thread_][i].second];
-      given = std::min(given, h.starts ? host_.segments[h.worker][h.first].start : segment.start);
-      taken = std::max(taken, host_.segments[h.worker][h.last].finish);
+      handed_over =
+          std::min(handed_over, h.starts ? host_.segments[h.worker][h.first].start : segment.start);
+      resumed = std::max(resumed, host_.segments[h.worker][h.last].finish);
     }
-    given = std::clamp(given, segment.start, segment.finish);
-    taken = std::clamp(taken, given, segment.finish);
-    const TaskId gives = add(segment, segment.start, given, plain_kind(segment));
-    const TaskId takes =
-        add_task(taken, taken, {.name = waits_, .step = steps_.at(taken), .kind = TaskKind::sync});
-    if (taken < segment.finish) add(segment, taken, segment.finish, plain_kind(segment));
+    handed_over = std::clamp(handed_over, segment.start, segment.finish);
+    resumed = std::clamp(resumed, handed_over, segment.finish);
+    const TaskId before_task = add(segment, segment.start, handed_over, plain_kind(segment));
+    const TaskId after_task = add_task(
+        resumed, resumed, {.name = waits_, .step = steps_.at(resumed), .kind = TaskKind::sync});
+    if (resumed < segment.finish) add(segment, resumed, segment.finish, plain_kind(segment));
     for (std::size_t i = from; i < to; ++i) {
       Handover& h = threads_.handovers[waiting_[thread_][i].second];
-      h.gives = gives, h.takes = takes;
+      h.before_task = before_task, h.after_task = after_task;
     }
   }
 

@@ -65,7 +65,7 @@ bool is_letter_or_digit(char c) {
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 /// Returns whether a word names only the maker or the series of a device, not the model.
-bool says_nothing(std::string_view word) {
+bool is_maker_or_series(std::string_view word) {
   static constexpr std::array<std::string_view, 12> kWords = {
       "nvidia", "tesla",    "geforce", "quadro", "amd",      "ati",
       "radeon", "instinct", "r",       "tm",     "graphics", "vf"};
@@ -76,7 +76,7 @@ bool says_nothing(std::string_view word) {
 std::string plain(std::string_view name) {
   std::string all, word;
   const auto end_word = [&] {
-    if (!says_nothing(word)) all += word;
+    if (!is_maker_or_series(word)) all += word;
     word.clear();
   };
   for (const char c : name) {
@@ -90,7 +90,7 @@ std::string plain(std::string_view name) {
   return all;
 }
 
-bool stands_for(std::string_view recorded, std::string_view name) {
+bool matches_recorded(std::string_view recorded, std::string_view name) {
   if (!recorded.ends_with('*')) return recorded == name;
   // A MIG slice is only a part of the device.
   recorded.remove_suffix(1);
@@ -102,7 +102,7 @@ const BuiltIn* find_built_in(std::string_view plain_name) {
   for (const BuiltIn& device : built_in()) {
     if (plain(device.key) == plain_name) return &device;
     for (const std::string_view recorded : device.recorded_names) {
-      if (stands_for(recorded, plain_name)) return &device;
+      if (matches_recorded(recorded, plain_name)) return &device;
     }
   }
   return nullptr;

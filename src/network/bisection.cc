@@ -9,21 +9,22 @@ namespace {
 
 using Flow = std::int64_t;  ///< Bytes per second; integers, so that sums are exact in any order.
 using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
-struct Pipe {
-  Flow capacity = 0, left = 0;
-  Traits::edge_descriptor back{};
+struct FlowEdge {
+  Flow capacity = 0, residual = 0;
+  Traits::edge_descriptor reverse{};
 };
-struct Joint {
+struct FlowVertex {
   boost::default_color_type color{};
   Flow distance = 0;
   Traits::edge_descriptor before{};
 };
-using Pipes = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, Joint, Pipe>;
+using FlowGraph =
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, FlowVertex, FlowEdge>;
 
-void add_pipe(Pipes& pipes, std::size_t from, std::size_t to, Flow capacity) {
-  const auto there = add_edge(from, to, {capacity, 0, {}}, pipes).first;
-  const auto back = add_edge(to, from, {0, 0, there}, pipes).first;
-  pipes[there].back = back;
+void add_edge_pair(FlowGraph& graph, std::size_t from, std::size_t to, Flow capacity) {
+  const auto forward = add_edge(from, to, {capacity, 0, {}}, graph).first;
+  const auto reverse = add_edge(to, from, {0, 0, forward}, graph).first;
+  graph[forward].reverse = reverse;
 }
 
 enum class Side : char { none, first, second };
@@ -42,24 +43,25 @@ Bandwidth least_cut(const Cluster& cluster) {
   if (cluster.placement.size() < 2) return {};
   const std::vector<Side> sides = sides_of(cluster);
   const std::size_t begin = cluster.nodes.size(), end = begin + 1;
-  Pipes pipes(end + 1);
-  const auto ends_here = [&](std::uint32_t node, Side side) {
+  FlowGraph graph(end + 1);
+  const auto carries_nothing = [&](std::uint32_t node, Side side) {
     const bool device = cluster.nodes[node].kind == NodeKind::device;
     return device && !cluster.devices_relay && sides[node] != side;
   };
   for (const ClusterLink& link : cluster.links) {
-    if (ends_here(link.from, Side::first) || ends_here(link.to, Side::second)) continue;
-    add_pipe(pipes, link.from, link.to, static_cast<Flow>(link.bandwidth.bytes_per_second));
+    if (carries_nothing(link.from, Side::first) || carries_nothing(link.to, Side::second)) continue;
+    add_edge_pair(graph, link.from, link.to, static_cast<Flow>(link.bandwidth.bytes_per_second));
   }
   constexpr Flow kNoLimit = std::numeric_limits<Flow>::max() / 4;
   for (std::size_t node = 0; node < sides.size(); ++node) {
-    if (sides[node] == Side::first) add_pipe(pipes, begin, node, kNoLimit);
-    if (sides[node] == Side::second) add_pipe(pipes, node, end, kNoLimit);
+    if (sides[node] == Side::first) add_edge_pair(graph, begin, node, kNoLimit);
+    if (sides[node] == Side::second) add_edge_pair(graph, node, end, kNoLimit);
   }
   const Flow flow = boost::boykov_kolmogorov_max_flow(
-      pipes, get(&Pipe::capacity, pipes), get(&Pipe::left, pipes), get(&Pipe::back, pipes),
-      get(&Joint::before, pipes), get(&Joint::color, pipes), get(&Joint::distance, pipes),
-      get(boost::vertex_index, pipes), begin, end);
+      graph, get(&FlowEdge::capacity, graph), get(&FlowEdge::residual, graph),
+      get(&FlowEdge::reverse, graph), get(&FlowVertex::before, graph),
+      get(&FlowVertex::color, graph), get(&FlowVertex::distance, graph),
+      get(boost::vertex_index, graph), begin, end);
   return {static_cast<double>(flow)};
 }
 

@@ -103,7 +103,7 @@ class Algorithm {
   /// member REQUIRES that it can.
   virtual std::string refusal(const Call& call) const = 0;
   /// The published closed form.
-  virtual Nanoseconds closed(const Call& call, LinkCosts costs) const = 0;
+  virtual Nanoseconds closed_form(const Call& call, LinkCosts costs) const = 0;
   /// `costs` only decides into how many chunks a pipeline cuts the data.
   virtual Plan plan(const Call& call, LinkCosts costs) const = 0;
   /// Appends the messages that an endpoint sends in a round to `out`, in order.
@@ -124,7 +124,7 @@ void check_call(std::string_view name, const Algorithm& algorithm, const Call& c
                 LinkCosts costs);
 
 /// A call with the algorithm that serves it.
-struct SentCollective {
+struct PreparedCollective {
   std::string name;
   std::unique_ptr<Algorithm> base;  ///< `algorithm` may refer to it.
   std::unique_ptr<Algorithm> algorithm;

@@ -10,17 +10,17 @@
 
 namespace foretrace {
 
-struct Fabric::Backwards {
+struct Fabric::ReverseGraph {
   using Graph =
       boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property,
                             std::uint32_t>;  ///< An edge carries the index of its step.
-  explicit Backwards(std::size_t nodes) : graph(nodes) {}
+  explicit ReverseGraph(std::size_t nodes) : graph(nodes) {}
   Graph graph;
 };
 
 namespace {
 
-struct FarEnough {};  ///< Thrown to stop a search once it has reached the requested node.
+struct StopSearch {};  ///< Thrown to stop a search once it has reached the requested node.
 
 /// Boost calls examine_vertex for each node in order of cost, once the cost is final.
 template <class Reached>
@@ -45,7 +45,7 @@ void search(const Graph& graph, std::uint32_t target, std::vector<PathCost>& cos
     boost::dijkstra_shortest_paths_no_color_map(
         graph, boost::vertex(target, graph), boost::dummy_property_map(), cost_of, weights, places,
         std::less<PathCost>(), plus, kNoPath, PathCost{0}, Visitor<Reached>(reached));
-  } catch (const FarEnough&) {
+  } catch (const StopSearch&) {
   }
 }
 
@@ -53,7 +53,7 @@ void search(const Graph& graph, std::uint32_t target, std::vector<PathCost>& cos
 
 Fabric::Fabric(const Cluster& cluster, std::vector<std::uint32_t> nodes,
                std::span<const LinkId> links)
-    : nodes_(std::move(nodes)), backwards_(std::make_unique<Backwards>(nodes_.size())) {
+    : nodes_(std::move(nodes)), reverse_graph_(std::make_unique<ReverseGraph>(nodes_.size())) {
   std::unordered_map<std::uint32_t, std::uint32_t> places;
   for (std::uint32_t place = 0; place < nodes_.size(); ++place) places[nodes_[place]] = place;
   const auto step_to = [&](std::uint32_t next, LinkId link) {
@@ -73,7 +73,7 @@ Fabric::Fabric(const Cluster& cluster, std::vector<std::uint32_t> nodes,
   first_step_.assign(nodes_.size() + 1, 0);
   for (const auto& [place, step] : steps) {
     ++first_step_[place + 1];
-    add_edge(step.next, place, static_cast<std::uint32_t>(steps_.size()), backwards_->graph);
+    add_edge(step.next, place, static_cast<std::uint32_t>(steps_.size()), reverse_graph_->graph);
     steps_.push_back(step);
   }
   for (std::size_t i = 1; i < first_step_.size(); ++i) first_step_[i] += first_step_[i - 1];
@@ -93,42 +93,43 @@ PathCost passing_cost(const Cluster& cluster, std::uint32_t node) {
   return kind == NodeKind::host ? kThroughHost : 0;
 }
 
-std::uint32_t Fabric::count_paths(std::span<const Ahead> ahead, std::uint32_t place,
+std::uint32_t Fabric::count_paths(std::span<const ShortestPaths> to_target, std::uint32_t place,
                                   std::uint32_t target) const {
   std::uint64_t paths = 0;
   for (const Step& step : steps(place)) {
     const PathCost into = step.cost(target);
-    const bool on_the_way = into != kNoPath && ahead[step.next].paths > 0 &&
-                            ahead[step.next].cost + into == ahead[place].cost;
-    if (on_the_way) paths += ahead[step.next].paths;
+    const bool on_the_way = into != kNoPath && to_target[step.next].paths > 0 &&
+                            to_target[step.next].cost + into == to_target[place].cost;
+    if (on_the_way) paths += to_target[step.next].paths;
   }
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(paths, std::numeric_limits<std::uint32_t>::max()));
 }
 
-std::vector<Ahead> Fabric::towards(std::uint32_t target, std::optional<std::uint32_t> from) const {
-  std::vector<Ahead> ahead(nodes_.size());
+std::vector<ShortestPaths> Fabric::towards(std::uint32_t target,
+                                           std::optional<std::uint32_t> from) const {
+  std::vector<ShortestPaths> to_target(nodes_.size());
   std::vector<PathCost> costs(nodes_.size());
   PathCost most = kNoPath;
-  const auto& graph = backwards_->graph;
+  const auto& graph = reverse_graph_->graph;
   const auto weight = [&](const auto& edge) { return steps_[graph[edge]].cost(target); };
   search(graph, target, costs, weight, [&](std::uint32_t place) {
-    if (costs[place] > most) throw FarEnough{};
+    if (costs[place] > most) throw StopSearch{};
     if (place == from) most = costs[place];
-    ahead[place].cost = costs[place];
-    ahead[place].paths = place == target ? 1 : count_paths(ahead, place, target);
+    to_target[place].cost = costs[place];
+    to_target[place].paths = place == target ? 1 : count_paths(to_target, place, target);
   });
-  return ahead;
+  return to_target;
 }
 
-void Fabric::walk(std::span<const Ahead> ahead, std::uint32_t at, std::uint32_t target,
+void Fabric::walk(std::span<const ShortestPaths> to_target, std::uint32_t at, std::uint32_t target,
                   std::uint64_t choice, std::vector<LinkId>& out) const {
   while (at != target) {
     const Step* taken = nullptr;
     for (const Step& step : steps(at)) {
       const PathCost into = step.cost(target);
-      const Ahead& next = ahead[step.next];
-      if (into == kNoPath || next.paths == 0 || next.cost + into != ahead[at].cost) continue;
+      const ShortestPaths& next = to_target[step.next];
+      if (into == kNoPath || next.paths == 0 || next.cost + into != to_target[at].cost) continue;
       taken = &step;
       if (choice < next.paths) break;
       choice -= next.paths;

@@ -33,7 +33,7 @@ PathCost link_cost(const ClusterLink& link);
 PathCost passing_cost(const Cluster& cluster, std::uint32_t node);
 
 /// The shortest paths from a node to the target.
-struct Ahead {
+struct ShortestPaths {
   PathCost cost = kNoPath;
   std::uint32_t paths = 0;  ///< Number of equally short paths; saturates at 2^32 - 1.
 };
@@ -50,11 +50,12 @@ class Fabric {
 
   /// Returns the shortest paths from each node, by place, to the node at place `target`. If `from`
   /// is given, nodes farther away than `from` may be left without a path, which is faster.
-  std::vector<Ahead> towards(std::uint32_t target, std::optional<std::uint32_t> from = {}) const;
+  std::vector<ShortestPaths> towards(std::uint32_t target,
+                                     std::optional<std::uint32_t> from = {}) const;
 
-  /// Appends the links of one of the shortest paths from the node at place `at`. `ahead` is the
-  /// result of towards(target). REQUIRES: choice < ahead[at].paths.
-  void walk(std::span<const Ahead> ahead, std::uint32_t at, std::uint32_t target,
+  /// Appends the links of one of the shortest paths from the node at place `at`. `to_target` is the
+  /// result of towards(target). REQUIRES: choice < to_target[at].paths.
+  void walk(std::span<const ShortestPaths> to_target, std::uint32_t at, std::uint32_t target,
             std::uint64_t choice, std::vector<LinkId>& out) const;
 
  private:
@@ -69,15 +70,15 @@ class Fabric {
     return std::span(steps_).subspan(first_step_[place],
                                      first_step_[place + 1] - first_step_[place]);
   }
-  std::uint32_t count_paths(std::span<const Ahead> ahead, std::uint32_t place,
+  std::uint32_t count_paths(std::span<const ShortestPaths> to_target, std::uint32_t place,
                             std::uint32_t target) const;
 
   std::vector<std::uint32_t> nodes_;
   /// Index into steps_, by place; one more entry at the end.
   std::vector<std::uint32_t> first_step_;
   std::vector<Step> steps_;
-  struct Backwards;  ///< A Boost graph with all links reversed.
-  std::unique_ptr<Backwards> backwards_;
+  struct ReverseGraph;  ///< A Boost graph with all links reversed.
+  std::unique_ptr<ReverseGraph> reverse_graph_;
 };
 
 }  // namespace foretrace

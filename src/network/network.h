@@ -4,8 +4,8 @@
 // hops, and of those the least latency. A hop over a host's CPU counts as a thousand, because
 // everything else is faster (NCCL's order of paths: NVLink, PCIe switch, CPU). Where hosts meet at
 // switches, a route passes through no third host. Routes are computed when asked for. Only the
-// distances of switches from the switches at which traffic arrives are kept, and these only up to a
-// bound, so that 16,384 devices fit.
+// distances of switches from the switches at which traffic arrives are cached, and these only up to
+// a bound, so that 16,384 devices fit.
 
 #include <cstdint>
 #include <memory>
@@ -31,8 +31,6 @@ class Network {
   std::uint32_t ranks() const;
   std::span<const ClusterLink> links() const;  ///< LinkId is an index into them.
   std::int32_t host_of(std::uint32_t rank) const;
-  /// "node3/gpu0 -> node3/pcie0"
-  std::string link_name(LinkId link) const;
 
   /// How many routes of equal cost lead from one rank to another; at most 2^32 - 1. 1 from a rank
   /// to itself, with no links. Throws Error as route() does.

@@ -2,9 +2,9 @@
 
 // Allocates idle nodes to elastic jobs (BFTrainer, Liu et al. 2021, arXiv 2106.12091). A job j on n
 // nodes processes O_j(n) samples a second; changing n stops it for some seconds at its old rate.
-// The best numbers of nodes for the next `ahead` seconds solve
+// The best numbers of nodes for the next `horizon` seconds solve
 //
-//     max  sum_j  ahead O_j(n_j) - [n_j > C_j] up_j O_j(C_j) - [n_j < C_j] down_j O_j(C_j)
+//     max  sum_j  horizon O_j(n_j) - [n_j > C_j] up_j O_j(C_j) - [n_j < C_j] down_j O_j(C_j)
 //     n_j = 0 or least_j <= n_j <= most_j,   sum_j n_j <= nodes
 //
 // Nodes are alike, and any such numbers can be reached without moving a job between nodes, so that
@@ -42,7 +42,7 @@ struct ElasticJob {
   Nanoseconds deadline{0};  ///< 0: none.
 };
 
-struct JobNow {
+struct JobState {
   const ElasticJob* job = nullptr;
   std::int64_t nodes = 0;
   double done = 0;  ///< Samples.
@@ -52,7 +52,7 @@ struct JobNow {
 /// of samples), deadline (share of the rate that the deadline requires, at most 1), or a formula of
 /// kObjectiveNames, evaluated at each number of nodes. Throws Error if the objective is unbounded,
 /// or if the job lacks a value it needs.
-RateCurve objective_curve(const JobNow& now, const std::string& objective, Nanoseconds time);
+RateCurve objective_curve(const JobState& state, const std::string& objective, Nanoseconds time);
 inline constexpr std::string_view kObjectives[] = {"throughput", "speedup", "deadline", "price"};
 /// A formula may use the number of nodes, the samples a second on them and on one node, the job's
 /// value and samples, the samples done, and the seconds left to its deadline (0 without one).
@@ -60,10 +60,10 @@ inline const std::vector<std::string> kObjectiveNames = {"nodes",   "rate", "one
                                                          "samples", "done", "left"};
 
 struct AllocationProblem {
-  std::vector<JobNow> jobs;
+  std::vector<JobState> jobs;
   std::vector<RateCurve> curves;  ///< By job, in the unit of the objective.
   std::int64_t nodes = 0;
-  double ahead = 120;  ///< Seconds.
+  double horizon = 120;  ///< Seconds.
 
   /// Returns the rate of a job on its current nodes; 0 below its least.
   double current_rate(std::size_t j) const;
@@ -110,7 +110,7 @@ NodeLog read_swf(const std::string& path);
 struct AllocationPolicy {
   Allocate allocate = allocate_by_knapsack;
   std::string objective = "throughput";
-  double ahead = 120;        ///< Seconds.
+  double horizon = 120;      ///< Seconds.
   std::size_t at_once = 10;  ///< Jobs that may run at once; others wait in order.
 };
 

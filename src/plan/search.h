@@ -46,9 +46,10 @@ class PlanSearch {
   void set(std::size_t block, const std::vector<LayoutBound>& bounds);
 
   /// Computes the bounds of the blocks from `first` up to but not including `end`, or until `stop`
-  /// is set. Calls `found` for each block in order, from one thread at a time.
-  using Found = std::function<void(std::size_t block, const std::vector<LayoutBound>& bounds)>;
-  void find(std::size_t first, std::size_t end, const Found& found, const std::atomic<bool>& stop);
+  /// is set. Calls `on_block` for each block in order, from one thread at a time.
+  using OnBlock = std::function<void(std::size_t block, const std::vector<LayoutBound>& bounds)>;
+  void find(std::size_t first, std::size_t end, const OnBlock& on_block,
+            const std::atomic<bool>& stop);
 
   /// Returns the same as plan_layouts(). REQUIRES: the bounds of all blocks are known.
   PlanOutcome outcome();

@@ -14,7 +14,7 @@ namespace {
 constexpr double kHuber = .1;
 /// Standard deviation of a residual; it weighs a constant's distance from its start.
 constexpr double kResidual = .1;
-constexpr double kEighty = 1.2816;  ///< Standard deviations to either side that contain 80 %.
+constexpr double kHalfWidth = 1.2816;  ///< Standard deviations to either side that contain 80 %.
 /// A large matrix product cannot be faster than the device.
 constexpr double kGreatestShare = 1;
 /// Standard deviations of logarithms that residuals and repeated steps usually have, and the number
@@ -30,7 +30,7 @@ double huber(double error) {
   return size < kHuber ? size * size : 2 * kHuber * size - kHuber * kHuber;
 }
 
-Constants moved_by(const std::vector<double>& logs) {
+Constants constants_at(const std::vector<double>& logs) {
   Constants moved;
   for (std::size_t i = 0; i < logs.size(); ++i)
     moved.*constants()[i].value = constants()[i].start * std::exp(logs[i]);
@@ -40,9 +40,9 @@ Constants moved_by(const std::vector<double>& logs) {
 
 /// Returns minus twice the log-likelihood of each residual given all others (leave-one-out), with a
 /// weak pull towards the usual deviations.
-double unlikeliness(const std::vector<std::vector<double>>& shapes,
-                    const std::vector<double>& residuals, double signal, double noise) {
-  const auto factor = factor_of(shapes, signal, noise);
+double leave_one_out_loss(const std::vector<std::vector<double>>& shapes,
+                          const std::vector<double>& residuals, double signal, double noise) {
+  const auto factor = cholesky_factor(shapes, signal, noise);
   const auto weights = solved_backward(factor, solved_forward(factor, residuals));
   double sum = 0;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -76,7 +76,7 @@ StepCalibration::StepCalibration(const std::vector<MeasuredStep>& steps) {
 
 void StepCalibration::fit_constants(const std::vector<MeasuredStep>& steps) {
   const auto cost = [&](const std::vector<double>& logs) {
-    const Constants tried = moved_by(logs);
+    const Constants tried = constants_at(logs);
     double sum = 0;
     for (const MeasuredStep& step : steps) {
       const double us = pricer_.price(*step.workload, step.layout, step.platform, tried).step;
@@ -89,18 +89,18 @@ void StepCalibration::fit_constants(const std::vector<MeasuredStep>& steps) {
     return sum;
   };
   const std::vector<double> start(constants().size(), 0);
-  constants_ = moved_by(least_of(cost, least_of(cost, start, kSearch), kSearch));
+  constants_ = constants_at(least_of(cost, least_of(cost, start, kSearch), kSearch));
 }
 
 void StepCalibration::fit_residuals(const std::vector<double>& residuals) {
   double least = 1e300;
   for (const double signal : {.04, .07, .1, .15, .22, .32}) {
     for (const double noise : {.01, .02, .03, .05, .08}) {
-      const double found = unlikeliness(shapes_, residuals, signal, noise);
+      const double found = leave_one_out_loss(shapes_, residuals, signal, noise);
       if (found < least) least = found, signal_ = signal, noise_ = noise;
     }
   }
-  triangle_ = factor_of(shapes_, signal_, noise_);
+  triangle_ = cholesky_factor(shapes_, signal_, noise_);
   weights_ = solved_backward(triangle_, solved_forward(triangle_, residuals));
 }
 
@@ -118,20 +118,20 @@ CalibratedPrice StepCalibration::price(const MeasuredStep& step, PipelineTime ti
   answer.memory = memory(step);
   const std::vector<double> shape = shape_of(step);
   double residual = 0;
-  std::vector<double> like;
+  std::vector<double> covariances;
   for (std::size_t i = 0; i < shapes_.size(); ++i) {
-    like.push_back(signal_ * signal_ * likeness(shape, shapes_[i]));
-    residual += like[i] * weights_[i];
+    covariances.push_back(signal_ * signal_ * similarity(shape, shapes_[i]));
+    residual += covariances[i] * weights_[i];
   }
   double variance = signal_ * signal_;
-  for (const double known : solved_forward(triangle_, like)) variance -= known * known;
+  for (const double known : solved_forward(triangle_, covariances)) variance -= known * known;
   answer.is_covered = variance < kCovered * signal_ * signal_;
   // Few rows make residuals look too small, because the constants were fitted to the same rows.
   const double unknown = std::max(0., variance) * std::max(1., std::pow(kLeastSignal / signal_, 2));
   const double deviation = std::sqrt(unknown + noise_ * noise_);
   answer.us = answer.price.step * std::exp(residual);
-  answer.lower_us = answer.us * std::exp(-kEighty * deviation);
-  answer.upper_us = answer.us * std::exp(kEighty * deviation);
+  answer.lower_us = answer.us * std::exp(-kHalfWidth * deviation);
+  answer.upper_us = answer.us * std::exp(kHalfWidth * deviation);
   return answer;
 }
 

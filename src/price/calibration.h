@@ -64,7 +64,6 @@ class StepCalibration {
   /// Returns a copy with the same prices, for use in another thread.
   StepCalibration clone() const;
   const Constants& fitted() const { return constants_; }
-  std::size_t rows() const { return shapes_.size(); }
 
  private:
   void fit_constants(const std::vector<MeasuredStep>& steps);

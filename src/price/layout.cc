@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/error.h"
@@ -37,17 +38,18 @@ void Layout::describe(Fields& fields) {
 
 void Layout::check() const {
   if (global_batch % (data * micro_batch) != 0)
-    throw Error("global_batch: must be a multiple of dp x micro_batch, " + std::to_string(data) +
-                " x " + std::to_string(micro_batch) + ", got " + std::to_string(global_batch));
+    throw Error(fmt::format("global_batch: must be a multiple of dp x micro_batch, {} x {}, got {}",
+                            data, micro_batch, global_batch));
   if (expert > 1 && (data * context * tensor) % expert != 0)
-    throw Error("ep: must divide dp x cp x tp, " + std::to_string(data * context * tensor) +
-                ", got " + std::to_string(expert));
+    throw Error(
+        fmt::format("ep: must divide dp x cp x tp, {}, got {}", data * context * tensor, expert));
   if (virtual_stages > 1 && pipeline == 1)
-    throw Error("virtual_stages: must be 1 without a pipeline, got " +
-                std::to_string(virtual_stages));
+    throw Error(
+        fmt::format("virtual_stages: must be 1 without a pipeline, got {}", virtual_stages));
   if (virtual_stages > 1 && micro_batches() % pipeline != 0)
-    throw Error("global_batch: interleaved stages need micro-batches in multiples of pp, " +
-                std::to_string(pipeline) + ", got " + std::to_string(micro_batches()));
+    throw Error(fmt::format(
+        "global_batch: interleaved stages need micro-batches in multiples of pp, {}, got {}",
+        pipeline, micro_batches()));
 }
 
 std::string layout_text(Layout layout) {
@@ -56,8 +58,8 @@ std::string layout_text(Layout layout) {
   std::string text;
   for (const auto& [name, value] : settings.items()) {
     if (value == defaults[name]) continue;
-    text += (text.empty() ? "" : ",") + name + "=" +
-            (value.is_string() ? value.get<std::string>() : value.dump());
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name,
+                        value.is_string() ? value.get<std::string>() : value.dump());
   }
   return text;
 }

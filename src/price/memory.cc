@@ -39,10 +39,10 @@ Bytes kept_of(const LayerRow& row, const Layout& layout) {
   return {};
 }
 
-using Parts = std::array<std::pair<const char*, double>, 7>;
+using MemoryParts = std::array<std::pair<const char*, double>, 7>;
 
-Parts of_rank(const LayerTable& table, const std::vector<StageRows>& stages, const Layout& layout,
-              const RankPlan& rank) {
+MemoryParts parts_of_rank(const LayerTable& table, const std::vector<StageRows>& stages,
+                          const Layout& layout, const RankPlan& rank) {
   double parameters = 0, experts = 0, kept = 0, logits = 0, working = 0, largest = 0;
   for (const auto& [i, share] : rank.parts) {
     parameters += parameters_of(table, stages[i]) - experts_of(table, stages[i]);
@@ -86,7 +86,7 @@ Parts of_rank(const LayerTable& table, const std::vector<StageRows>& stages, con
            {"gradient of the largest matrix", largest * kMadeBytes}}};
 }
 
-double sum_of(const Parts& parts) {
+double sum_of(const MemoryParts& parts) {
   double sum = 0;
   for (const auto& [name, bytes] : parts) sum += bytes;
   return sum;
@@ -96,9 +96,9 @@ double sum_of(const Parts& parts) {
 
 StepMemory memory_need(const LayerTable& table, const std::vector<StageRows>& stages,
                        const Layout& layout, const PipelineShape& shape) {
-  Parts most{};
+  MemoryParts most{};
   for (const RankPlan& rank : shape.ranks) {
-    const Parts parts = of_rank(table, stages, layout, rank);
+    const MemoryParts parts = parts_of_rank(table, stages, layout, rank);
     if (sum_of(parts) > sum_of(most)) most = parts;
   }
   StepMemory need;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 
 #include "base/fields/assignments.h"
@@ -108,9 +109,8 @@ Schedule schedule_for(const Layout& layout, std::int64_t micro_batches) {
     read_assigned("chunks=" + std::to_string(layout.virtual_stages), *rule);
   Schedule schedule = rule->make();
   if (schedule.stages != layout.pipeline * layout.virtual_stages)
-    throw Error("virtual_stages: " + layout.schedule + " needs " +
-                std::to_string(schedule.stages / schedule.ranks) + ", got " +
-                std::to_string(layout.virtual_stages));
+    throw Error(fmt::format("virtual_stages: {} needs {}, got {}", layout.schedule,
+                            schedule.stages / schedule.ranks, layout.virtual_stages));
   return schedule;
 }
 
@@ -130,7 +130,7 @@ const PipelineShape& Pipelines::shape(const Layout& layout) {
 
 double Pipelines::at_least(const std::vector<StagePrice>& costs, const Layout& layout) {
   const auto m = static_cast<double>(layout.micro_batches());
-  const PipelineShape& known = shape(layout);
+  const PipelineShape& pipeline = shape(layout);
   const bool blocks = layout.virtual_stages == 1 && layout.pipeline > 1;
   const auto passes = [&](std::size_t part) {
     const StagePrice& cost = costs[part];
@@ -138,17 +138,17 @@ double Pipelines::at_least(const std::vector<StagePrice>& costs, const Layout& l
     return cost.forward + cost.backward + cost.recompute + (blocks ? sends : 0);
   };
   double most = 0;
-  for (const RankPlan& rank : known.ranks) {
+  for (const RankPlan& rank : pipeline.ranks) {
     double work = 0;
     for (const auto& [part, share] : rank.parts) work += m * share * passes(part);
     const std::size_t before =
-        known.fills_and_drains && !rank.parts.empty() ? rank.parts.begin()->first : 0;
+        pipeline.fills_and_drains && !rank.parts.empty() ? rank.parts.begin()->first : 0;
     for (std::size_t part = 0; part < before; ++part) {
       const StagePrice& cost = costs[part];
       work += cost.forward + cost.send;
       // Separate weight gradients may be the only work left when the last backward pass sends its
       // result.
-      if (!known.splits_backward)
+      if (!pipeline.splits_backward)
         work += cost.backward + cost.recompute + (blocks && part == 0 ? 0 : cost.send);
     }
     most = std::max(most, work);
@@ -163,11 +163,12 @@ double Pipelines::us(const std::vector<StagePrice>& costs, const Layout& layout)
     for (const StagePrice& cost : costs) sum += cost.forward + cost.backward + cost.recompute;
     return static_cast<double>(m) * sum;
   }
-  const PipelineCosts given = costs_of(costs, layout);
+  const PipelineCosts pipeline_costs = costs_of(costs, layout);
   const std::int64_t few = kFull * p + m % p;
   const bool flushes = shape(layout).flushes;
-  if (m <= few + p && flushes) return replayed(given, layout, m).us;
-  const Replayed first = replayed(given, layout, few), second = replayed(given, layout, few + p);
+  if (m <= few + p && flushes) return replayed(pipeline_costs, layout, m).us;
+  const Replayed first = replayed(pipeline_costs, layout, few),
+                 second = replayed(pipeline_costs, layout, few + p);
   const double one_more =
       (second.us - first.us) / static_cast<double>(second.micro_batches - first.micro_batches);
   if (!flushes) return one_more * static_cast<double>(m);
@@ -177,10 +178,10 @@ double Pipelines::us(const std::vector<StagePrice>& costs, const Layout& layout)
 Pipelines::Replayed Pipelines::replayed(const PipelineCosts& costs, const Layout& layout,
                                         std::int64_t micro_batches) {
   const Key key{schedule_of(layout), layout.pipeline, layout.virtual_stages, micro_batches};
-  auto found = kept_.find(key);
-  if (found == kept_.end()) {
+  auto found = compiled_.find(key);
+  if (found == compiled_.end()) {
     Compiled compiled{nullptr, schedule_for(layout, micro_batches)};
-    found = kept_.emplace(key, std::move(compiled)).first;
+    found = compiled_.emplace(key, std::move(compiled)).first;
   }
   Compiled& compiled = found->second;
   if (!compiled.replay || !compiled.replay->serves(costs))

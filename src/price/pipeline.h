@@ -65,7 +65,7 @@ class Pipelines {
   Replayed replayed(const PipelineCosts& costs, const Layout& layout, std::int64_t micro_batches);
 
   using Key = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>;
-  std::map<Key, Compiled> kept_;
+  std::map<Key, Compiled> compiled_;
   std::map<Key, PipelineShape> shapes_;
 };
 

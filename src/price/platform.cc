@@ -1,8 +1,9 @@
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/cluster.h"
 #include "foretrace/error.h"
-#include "network/nccl/system_of.h"
+#include "network/nccl/nccl_system.h"
 #include "network/network.h"
 #include "price/price.h"
 
@@ -24,8 +25,9 @@ constexpr Efficiency kEfficiencies[] = {
 
 Efficiency efficiency_of(std::string_view device) {
   Efficiency found{"", 108, 1, 1};
-  for (const Efficiency& one : kEfficiencies) {
-    if (device.starts_with(one.prefix) && one.prefix.size() > found.prefix.size()) found = one;
+  for (const Efficiency& entry : kEfficiencies) {
+    if (device.starts_with(entry.prefix) && entry.prefix.size() > found.prefix.size())
+      found = entry;
   }
   return found;
 }
@@ -33,10 +35,11 @@ Efficiency efficiency_of(std::string_view device) {
 }  // namespace
 
 Platform find_platform(const std::string& machine) {
-  const Cluster one = find_cluster(machine, 1);
-  if (one.device.empty()) throw Error("machine: " + machine + " must state its device");
+  const Cluster cluster = find_cluster(machine, 1);
+  if (cluster.device.empty())
+    throw Error(fmt::format("machine: {} must state its device", machine));
   const std::int64_t node =
-      std::max({1, one.facts.devices_per_host, one.facts.devices_per_nvlink_domain});
+      std::max({1, cluster.facts.devices_per_host, cluster.facts.devices_per_nvlink_domain});
   // Two nodes, if the machine can have them, show the bandwidth of the NICs.
   const auto places = [&] {
     try {
@@ -45,8 +48,8 @@ Platform find_platform(const std::string& machine) {
       return places_of(Network(find_cluster(machine)));
     }
   }();
-  Platform platform{.name = machine, .device = find_device(one.device)};
-  const Efficiency efficiency = efficiency_of(one.device);
+  Platform platform{.name = machine, .device = find_device(cluster.device)};
+  const Efficiency efficiency = efficiency_of(cluster.device);
   platform.multiprocessors = efficiency.multiprocessors;
   platform.product_share = efficiency.product, platform.attention_share = efficiency.attention;
   platform.per_node = places.per_node;

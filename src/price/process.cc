@@ -5,7 +5,7 @@
 
 namespace foretrace {
 
-double likeness(const std::vector<double>& a, const std::vector<double>& b) {
+double similarity(const std::vector<double>& a, const std::vector<double>& b) {
   constexpr double kMachinePart = .5;  ///< Share of the variance.
   double distance = 0, machine = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -15,14 +15,15 @@ double likeness(const std::vector<double>& a, const std::vector<double>& b) {
   return kMachinePart * std::exp(-machine / 2) + (1 - kMachinePart) * std::exp(-distance / 2);
 }
 
-std::vector<std::vector<double>> factor_of(const std::vector<std::vector<double>>& shapes,
-                                           double signal, double noise) {
+std::vector<std::vector<double>> cholesky_factor(const std::vector<std::vector<double>>& shapes,
+                                                 double signal, double noise) {
   const std::size_t n = shapes.size();
   std::vector<std::vector<double>> factor(n);
   for (std::size_t i = 0; i < n; ++i) {
     factor[i].resize(i + 1);
     for (std::size_t j = 0; j <= i; ++j) {
-      double sum = signal * signal * likeness(shapes[i], shapes[j]) + (i == j ? noise * noise : 0);
+      double sum =
+          signal * signal * similarity(shapes[i], shapes[j]) + (i == j ? noise * noise : 0);
       for (std::size_t k = 0; k < j; ++k) sum -= factor[i][k] * factor[j][k];
       factor[i][j] = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / factor[j][j];
     }

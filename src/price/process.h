@@ -12,11 +12,11 @@ namespace foretrace {
 inline constexpr std::size_t kMachineSizes = 4;
 
 /// Returns how alike two shapes are; 1 for equal shapes.
-double likeness(const std::vector<double>& a, const std::vector<double>& b);
+double similarity(const std::vector<double>& a, const std::vector<double>& b);
 
-/// Returns the lower triangle of Cholesky's factor of signal^2 likeness + noise^2 identity.
-std::vector<std::vector<double>> factor_of(const std::vector<std::vector<double>>& shapes,
-                                           double signal, double noise);
+/// Returns the lower triangle of Cholesky's factor of signal^2 similarity + noise^2 identity.
+std::vector<std::vector<double>> cholesky_factor(const std::vector<std::vector<double>>& shapes,
+                                                 double signal, double noise);
 /// Return factor^-1 values, and factor^-T values.
 std::vector<double> solved_forward(const std::vector<std::vector<double>>& factor,
                                    std::vector<double> values);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 
@@ -34,7 +35,8 @@ double peak_of(const DeviceModel& device, const std::string& precision) {
   if (precision == "fp8") peak = 2 * device.fp16.flops_per_second;
   if (precision == "fp4") peak = 4 * device.fp16.flops_per_second;
   if (peak <= 0)
-    throw Error("precision: must be one that " + device.name + " supports, got " + precision);
+    throw Error(
+        fmt::format("precision: must be one that {} supports, got {}", device.name, precision));
   return peak;
 }
 
@@ -125,9 +127,9 @@ double Rates::all_to_all(std::int64_t ranks, std::int64_t stride, double bytes) 
   const double within = platform_.within.bytes_per_second * constants_.within * kMicro;
   double us = (n - 1) / n * bytes / within;
   if (is_across(ranks, stride)) {
-    const double here = std::max(1., static_cast<double>(platform_.per_node / stride));
+    const double members = std::max(1., static_cast<double>(platform_.per_node / stride));
     const double across = platform_.across.bytes_per_second * constants_.across * kMicro;
-    us = std::max(us, (n - here) / n * bytes / across);
+    us = std::max(us, (n - members) / n * bytes / across);
   }
   return us + start(ranks, stride);
 }

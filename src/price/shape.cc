@@ -34,8 +34,8 @@ std::size_t nearest_to(const std::vector<std::vector<double>>& shapes, std::size
   std::size_t best = shapes.size();
   double most = -1;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const double like = likeness(shapes[i], shapes[to]);
-    if (!is_taken[i] && like > most) most = like, best = i;
+    const double score = similarity(shapes[i], shapes[to]);
+    if (!is_taken[i] && score > most) most = score, best = i;
   }
   return best;
 }
@@ -79,7 +79,7 @@ std::vector<std::size_t> chosen_shapes(const std::vector<std::vector<double>>& s
       double gain = 0;
       const double pivot = variance[c] + kNoise * kNoise;
       for (std::size_t i = 0; i < n; ++i) {
-        column[i] = kSignal * kSignal * likeness(shapes[i], shapes[c]);
+        column[i] = kSignal * kSignal * similarity(shapes[i], shapes[c]);
         for (const auto& other : columns) column[i] -= other[i] * other[c];
         gain += column[i] * column[i] / pivot;
       }

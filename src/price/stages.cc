@@ -1,6 +1,7 @@
 #include "price/stages.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 
@@ -12,8 +13,8 @@ std::vector<StageRows> split_stages(const LayerTable& table, const Layout& layou
   const std::int64_t parts = layout.pipeline * layout.virtual_stages;
   const std::int64_t extra = layout.embedding_is_layer ? 1 : 0;  // Extra layers at each end.
   if (layers + 2 * extra < parts)
-    throw Error("pp: must not exceed the layers, " + std::to_string(layers) + ", got " +
-                std::to_string(layout.pipeline) + " x " + std::to_string(layout.virtual_stages));
+    throw Error(fmt::format("pp: must not exceed the layers, {}, got {} x {}", layers,
+                            layout.pipeline, layout.virtual_stages));
   const std::int64_t all = layers + 2 * extra, least = all / parts, more = all % parts;
   std::vector<StageRows> stages(static_cast<std::size_t>(parts));
   std::size_t row = 1;

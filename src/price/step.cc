@@ -70,16 +70,16 @@ class TrainingStep {
     const double exchange = static_cast<double>(row.exchanges) * exchange_us(row);
     const double route = 2 * rates_.all_to_all(layout_.expert, layout_.tensor,
                                                static_cast<double>(row.routed.count));
-    const double passes = passed_keys(row);
-    const double communication = exchange + route + passes;
+    const double ring_attention = ring_attention_us(row);
+    const double communication = exchange + route + ring_attention;
     const double kernels =
         static_cast<double>(row.kernels) + kExchangeKernels * static_cast<double>(row.exchanges);
     StagePrice cost;
     const double back_kernels = kernels * kBackwardKernels;
-    cost.forward = beside(forward + communication + kernels * constants_.gap,
-                          kernels * constants_.forward_launch);
-    cost.backward = beside(backward + communication + back_kernels * constants_.gap,
-                           back_kernels * constants_.backward_launch);
+    cost.forward = with_launches(forward + communication + kernels * constants_.gap,
+                                 kernels * constants_.forward_launch);
+    cost.backward = with_launches(backward + communication + back_kernels * constants_.gap,
+                                  back_kernels * constants_.backward_launch);
     const bool is_block = row.name != "embedding" && row.name != "head";
     if (recompute_ == Recompute::full && is_block) cost.recompute = cost.forward;
     if (recompute_ == Recompute::selective && is_block) cost.recompute = scores + attention;
@@ -88,7 +88,7 @@ class TrainingStep {
   }
 
   /// The host launches ahead of the device, unless it waits for each kernel.
-  double beside(double device, double host) const {
+  double with_launches(double device, double host) const {
     return layout_.blocking_launches ? device + host : std::max(device, host);
   }
 
@@ -107,7 +107,7 @@ class TrainingStep {
 
   /// Ring attention passes keys and values between the context ranks; the attention on those
   /// already present hides the transfer.
-  double passed_keys(const LayerRow& row) const {
+  double ring_attention_us(const LayerRow& row) const {
     if (layout_.context <= 1 || row.attention_operations <= 0) return 0;
     const double bytes =
         static_cast<double>(row.output.count) * static_cast<double>(layout_.context);

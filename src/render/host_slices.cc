@@ -32,7 +32,7 @@ bool names_call(std::string_view name) {
 }
 
 /// The step, phase and module that a slice belongs to.
-struct Surroundings {
+struct SliceContext {
   std::int32_t step = -1;
   Phase phase = Phase::none;
   NameId module{};
@@ -58,27 +58,27 @@ class HostLane {
     std::size_t step_end = 0, phase_end = 0, module_end = 0;
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       if (i == step_end) {
-        step_end = end_of_run(i, slices_.size(), [](const Surroundings& a, const Surroundings& b) {
+        step_end = end_of_run(i, slices_.size(), [](const SliceContext& a, const SliceContext& b) {
           return a.step == b.step;
         });
-        if (marks_steps && around_[i].step >= 0) all.push_back(step_marker(i, step_end));
+        if (marks_steps && contexts_[i].step >= 0) all.push_back(step_marker(i, step_end));
       }
       if (i == phase_end) {
-        phase_end = end_of_run(i, step_end, [](const Surroundings& a, const Surroundings& b) {
+        phase_end = end_of_run(i, step_end, [](const SliceContext& a, const SliceContext& b) {
           return a.phase == b.phase;
         });
-        const std::string_view name = annotation_of(around_[i].phase);
+        const std::string_view name = annotation_of(contexts_[i].phase);
         if (!name.empty())
-          all.push_back(cover(i, phase_end, HostKind::annotation, std::string(name)));
+          all.push_back(enclosing_slice(i, phase_end, HostKind::annotation, std::string(name)));
       }
       if (i == module_end) {
-        module_end = end_of_run(i, phase_end, [](const Surroundings& a, const Surroundings& b) {
+        module_end = end_of_run(i, phase_end, [](const SliceContext& a, const SliceContext& b) {
           return a.module == b.module;
         });
-        const std::string_view module = graph_.names()[around_[i].module];
+        const std::string_view module = graph_.names()[contexts_[i].module];
         if (!module.empty())
-          all.push_back(
-              cover(i, module_end, HostKind::python, "nn.Module: " + std::string(module)));
+          all.push_back(enclosing_slice(i, module_end, HostKind::python,
+                                        "nn.Module: " + std::string(module)));
       }
       take_slice(i, recorded_ == nullptr ? module_end : step_end, all);
     }
@@ -104,20 +104,20 @@ class HostLane {
       if (slice.waits) slice.start = until;
     }
     slices_.push_back(std::move(slice));
-    around_.push_back(surroundings_of(task));
+    contexts_.push_back(context_of(task));
     is_untraced_.push_back(is_untraced(name));
-    is_mark_.push_back(name.starts_with(kMarker));
+    is_step_marker_.push_back(name.starts_with(kMarker));
   }
 
   /// With records, phases and modules follow from the surrounding records, as they did in the
   /// recording.
-  Surroundings surroundings_of(const Task& task) const {
+  SliceContext context_of(const Task& task) const {
     if (recorded_ == nullptr) return {task.step, task.phase, task.module};
     const bool is_recorded = task.record < recorded_->hosts.size();
     return {task.step, is_recorded ? Phase::none : task.phase, {}};
   }
 
-  bool is_hidden(std::size_t i) const { return is_untraced_[i] || is_mark_[i]; }
+  bool is_hidden(std::size_t i) const { return is_untraced_[i] || is_step_marker_[i]; }
 
   /// Makes hidden slices at both ends visible: a reader can infer time without a record only
   /// between written slices.
@@ -143,7 +143,7 @@ class HostLane {
     if (!open_ops_.empty() && open_ops_.back().record == record) return;
     if (!open_ops_.empty()) limit = std::min(limit, open_ops_.back().end);
     const std::size_t end = std::min(limit, last_of_op_.at(record) + 1);
-    HostSlice op = cover(i, end, slices_[i].kind, {});
+    HostSlice op = enclosing_slice(i, end, slices_[i].kind, {});
     op.task = slices_[i].task;
     if (recorded_ != nullptr && record < recorded_->hosts.size())
       describe(recorded_->hosts[record], op);
@@ -183,14 +183,15 @@ class HostLane {
     return "cudaStreamSynchronize";
   }
 
-  template <class Alike>
-  std::size_t end_of_run(std::size_t begin, std::size_t limit, Alike alike) const {
+  template <class IsSame>
+  std::size_t end_of_run(std::size_t begin, std::size_t limit, IsSame is_same) const {
     std::size_t end = begin + 1;
-    while (end < limit && alike(around_[begin], around_[end])) ++end;
+    while (end < limit && is_same(contexts_[begin], contexts_[end])) ++end;
     return end;
   }
 
-  HostSlice cover(std::size_t begin, std::size_t end, HostKind kind, std::string name) const {
+  HostSlice enclosing_slice(std::size_t begin, std::size_t end, HostKind kind,
+                            std::string name) const {
     HostSlice slice;
     slice.start = slices_[begin].start;
     slice.finish = slices_[end - 1].finish;
@@ -201,10 +202,10 @@ class HostLane {
 
   /// Returns the marker of a step, which lasts until the next begins.
   HostSlice step_marker(std::size_t begin, std::size_t end) const {
-    const auto step = static_cast<std::size_t>(around_[begin].step);
+    const auto step = static_cast<std::size_t>(contexts_[begin].step);
     std::string name = step < graph_.steps().size() ? graph_.steps()[step].name : std::string();
     if (!name.starts_with(kMarker)) name = std::string(kMarker) + std::to_string(step);
-    HostSlice slice = cover(begin, end, HostKind::annotation, std::move(name));
+    HostSlice slice = enclosing_slice(begin, end, HostKind::annotation, std::move(name));
     if (end < slices_.size()) slice.finish = slices_[end].start;
     return slice;
   }
@@ -219,10 +220,10 @@ class HostLane {
   const Timeline& timeline_;
   const Trace* recorded_;
   std::vector<HostSlice> slices_;
-  std::vector<Surroundings> around_;
+  std::vector<SliceContext> contexts_;
   std::vector<bool> is_untraced_;
   /// By slice: whether it is a step marker; steps are marked as a whole.
-  std::vector<bool> is_mark_;
+  std::vector<bool> is_step_marker_;
   std::unordered_map<std::uint32_t, std::size_t> last_of_op_;  ///< By host record.
   std::vector<OpenOp> open_ops_;
 };
@@ -245,11 +246,11 @@ bool marks_steps(const Graph& graph) {
 
 /// Returns the lane on which most steps have their first host task.
 std::size_t thread_of_steps(const Graph& graph, const Timeline& timeline) {
-  struct First {
+  struct FirstTask {
     Nanoseconds start = Nanoseconds::max();
     std::size_t lane = 0;
   };
-  std::vector<First> firsts(graph.steps().size());
+  std::vector<FirstTask> firsts(graph.steps().size());
   for (std::size_t i = 0; i < graph.lane_count(); ++i) {
     const auto lane = static_cast<LaneId>(i);
     if (!is_host_lane(graph.lane(lane))) continue;
@@ -259,11 +260,11 @@ std::size_t thread_of_steps(const Graph& graph, const Timeline& timeline) {
       firsts[step] = {timeline.start[index(id)], i};
     }
   }
-  std::vector<std::size_t> votes(graph.lane_count() + 1, 0);
-  for (const First& first : firsts) {
-    if (first.start != Nanoseconds::max()) ++votes[first.lane];
+  std::vector<std::size_t> counts(graph.lane_count() + 1, 0);
+  for (const FirstTask& first : firsts) {
+    if (first.start != Nanoseconds::max()) ++counts[first.lane];
   }
-  return static_cast<std::size_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
+  return static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
 }
 
 /// Readers begin with the first event. If the timeline begins earlier, because threads that nothing

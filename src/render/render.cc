@@ -15,11 +15,11 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kPlacesPerRank = 10'000;  ///< Processes and devices of one rank.
-constexpr std::int64_t kHostProcess = 9'000;     ///< Processes of devices have their ordinals.
+constexpr std::int64_t kNumbersPerRank = 10'000;  ///< Processes and devices of one rank.
+constexpr std::int64_t kHostProcess = 9'000;      ///< Processes of devices have their ordinals.
 /// First number for lanes that are not recorded streams.
 constexpr std::int64_t kNewStream = 1'000;
-constexpr std::uint16_t kNoPlace = 0xffff;
+constexpr std::uint16_t kNoTrack = 0xffff;
 
 /// Returns the number at the end of a name: 7 for "stream 7" and for "rank 0 stream 7".
 std::optional<std::int64_t> number_at_end(std::string_view name) {
@@ -32,8 +32,8 @@ std::optional<std::int64_t> number_at_end(std::string_view name) {
 }
 
 /// The least and greatest rank of the lanes; 0 for an empty graph.
-struct Ranks {
-  explicit Ranks(const Graph& graph) {
+struct RankRange {
+  explicit RankRange(const Graph& graph) {
     for (std::size_t i = 0; i < graph.lane_count(); ++i) {
       const std::int32_t rank = graph.lane(static_cast<LaneId>(i)).rank;
       first = i == 0 ? rank : std::min(first, rank);
@@ -44,14 +44,14 @@ struct Ranks {
 };
 
 /// Makes the threads and streams of the trace, one for each lane that runs something.
-class Places {
+class LaneTracks {
  public:
-  Places(const Graph& graph, Trace& trace)
+  LaneTracks(const Graph& graph, Trace& trace)
       : graph_(graph),
         trace_(trace),
-        first_rank_(Ranks(graph).first),
-        threads_(graph.lane_count(), kNoPlace),
-        streams_(graph.lane_count(), kNoPlace),
+        first_rank_(RankRange(graph).first),
+        threads_(graph.lane_count(), kNoTrack),
+        streams_(graph.lane_count(), kNoTrack),
         numbers_(graph.lane_count()) {
     std::set<std::pair<std::int32_t, std::int64_t>> taken;
     for (std::size_t i = 0; i < graph.lane_count(); ++i) {
@@ -66,24 +66,24 @@ class Places {
   }
 
   std::uint16_t thread(LaneId id) {
-    std::uint16_t& place = threads_[index(id)];
-    if (place != kNoPlace) return place;
+    std::uint16_t& track = threads_[index(id)];
+    if (track != kNoTrack) return track;
     const Lane& lane = graph_.lane(id);
     trace_.threads.push_back(
         {kHostProcess + ranks_before(lane), std::int64_t{kNewStream} + index(id), lane.name});
-    return place = static_cast<std::uint16_t>(trace_.threads.size() - 1);
+    return track = static_cast<std::uint16_t>(trace_.threads.size() - 1);
   }
 
   std::uint16_t stream(LaneId id) {
-    std::uint16_t& place = streams_[index(id)];
-    if (place != kNoPlace) return place;
+    std::uint16_t& track = streams_[index(id)];
+    if (track != kNoTrack) return track;
     trace_.streams.push_back({device(graph_.lane(id)), numbers_[index(id)]});
-    return place = static_cast<std::uint16_t>(trace_.streams.size() - 1);
+    return track = static_cast<std::uint16_t>(trace_.streams.size() - 1);
   }
 
  private:
   std::int64_t ranks_before(const Lane& lane) const {
-    return kPlacesPerRank * (lane.rank - first_rank_);
+    return kNumbersPerRank * (lane.rank - first_rank_);
   }
   std::int32_t device(const Lane& lane) const {
     return static_cast<std::int32_t>(ranks_before(lane)) + std::max(lane.device, 0);
@@ -126,7 +126,7 @@ class Rendering {
         timeline_(timeline),
         recorded_(recorded),
         record_of_(record_of),
-        places_(graph, trace_),
+        tracks_(graph, trace_),
         names_(graph.names().size()),
         correlation_(graph.task_count(), 0) {}
 
@@ -152,15 +152,14 @@ class Rendering {
 
  private:
   void describe_machine() {
-    const Ranks ranks(graph_);
+    const RankRange ranks(graph_);
     trace_.format = "prediction";
     trace_.rank = recorded_ != nullptr ? recorded_->rank : ranks.first;
     trace_.world_size = recorded_ != nullptr ? recorded_->world_size : ranks.last + 1;
     if (recorded_ != nullptr) trace_.origin_ns = recorded_->origin_ns;
     trace_.metadata["producer"] = fmt::format("\"foretrace {}\"", kVersion);
-    trace_.metadata["distributedInfo"] = "{\"rank\": " + std::to_string(trace_.rank) +
-                                         ", \"world_size\": " + std::to_string(trace_.world_size) +
-                                         "}";
+    trace_.metadata["distributedInfo"] =
+        fmt::format("{{\"rank\": {}, \"world_size\": {}}}", trace_.rank, trace_.world_size);
     for (std::size_t i = 0; i < graph_.device_names().size(); ++i) {
       trace_.properties.push_back(
           device_named(graph_.device_names()[i], static_cast<std::int32_t>(i)));
@@ -188,7 +187,7 @@ class Rendering {
     HostRecord record{.start_ns = slice.start.count(),
                       .duration_ns = (slice.finish - slice.start).count(),
                       .details = slice.details,
-                      .thread = places_.thread(lane),
+                      .thread = tracks_.thread(lane),
                       .kind = slice.kind};
     const bool named = slice.task == kNoTask || slice.correlated();
     record.name = named ? trace_.names.intern(slice.name) : name_of(graph_.task(slice.task).name);
@@ -206,7 +205,7 @@ class Rendering {
     trace_.syncs.push_back({.start_ns = slice.start.count(),
                             .duration_ns = (slice.finish - slice.start).count(),
                             .correlation = last_correlation_,
-                            .stream = one ? places_.stream(lanes.front()) : kNone,
+                            .stream = one ? tracks_.stream(lanes.front()) : kNone,
                             .kind = one ? SyncKind::stream : SyncKind::context});
   }
 
@@ -230,7 +229,7 @@ class Rendering {
                         .bytes = task.bytes.count,
                         .name = device_name(task),
                         .correlation = launch_of(id),
-                        .stream = places_.stream(lane),
+                        .stream = tracks_.stream(lane),
                         .kind = kind_of(task.kind),
                         .direction = direction_of(task.kind)};
     if (record.kind == DeviceKind::kernel) record.bytes = 0;
@@ -276,7 +275,7 @@ class Rendering {
                                .address = 512 * (std::uint64_t{event.allocation} + 1),
                                .bytes = change,
                                .total_allocated = level->second,
-                               .thread = places_.thread(host_lane_for(lane)),
+                               .thread = tracks_.thread(host_lane_for(lane)),
                                .device = static_cast<std::int16_t>(block.device)});
     }
   }
@@ -293,14 +292,14 @@ class Rendering {
   /// that resolution; otherwise 1 ns.
   void set_tick() {
     bool whole = true;
-    const auto look = [&](std::int64_t time) { whole = whole && time % 1000 == 0; };
-    const auto look_at_all = [&](const auto& records) {
-      for (const auto& record : records) look(record.start_ns), look(record.duration_ns);
+    const auto check = [&](std::int64_t time) { whole = whole && time % 1000 == 0; };
+    const auto check_all = [&](const auto& records) {
+      for (const auto& record : records) check(record.start_ns), check(record.duration_ns);
     };
-    look_at_all(trace_.hosts);
-    look_at_all(trace_.devices);
-    look_at_all(trace_.syncs);
-    for (const MemoryRecord& record : trace_.memory) look(record.time_ns);
+    check_all(trace_.hosts);
+    check_all(trace_.devices);
+    check_all(trace_.syncs);
+    for (const MemoryRecord& record : trace_.memory) check(record.time_ns);
     trace_.tick_ns = whole ? 1000 : 1;
   }
 
@@ -309,7 +308,7 @@ class Rendering {
   const Trace* recorded_;
   std::vector<std::uint32_t>* record_of_;  ///< nullptr if not requested.
   Trace trace_;
-  Places places_;
+  LaneTracks tracks_;
   std::vector<NameId> names_;               ///< By NameId of the graph.
   std::vector<std::uint32_t> correlation_;  ///< Correlation ids of launches, by task.
   std::uint32_t last_correlation_ = 0;

@@ -1,6 +1,7 @@
 // Several ranks as one trace, on one clock: each rank has a process and devices of its own.
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "foretrace/render.h"
@@ -14,14 +15,14 @@ constexpr std::int64_t kFirstProcess = 100'000;  ///< Above all device numbers.
 constexpr std::int32_t kDevicesOfRank = 16;
 
 /// Merges ranks into one trace.
-class Together {
+class RankMerger {
  public:
   void add(const RankTimeline& rank) {
     std::vector<std::uint32_t> record_of;
     Trace trace = render(*rank.graph, *rank.timeline, rank.recorded, &record_of);
-    if (records_.empty()) take_head(trace);
+    if (records_.empty()) copy_header(trace);
     rename(trace);
-    add_places(trace, rank);
+    add_tracks(trace, rank);
     const auto shift = [&](std::int64_t& time) { time += rank.begins.count(); };
     const auto first_device = static_cast<std::uint32_t>(all_.devices.size());
     for (HostRecord& record : trace.hosts) {
@@ -44,7 +45,7 @@ class Together {
     append(trace.hosts, all_.hosts), append(trace.devices, all_.devices);
     append(trace.syncs, all_.syncs), append(trace.memory, all_.memory);
     append(trace.op_details, all_.op_details);
-    last_correlation_ = greatest_;
+    last_correlation_ = greatest_correlation_;
     for (std::uint32_t& record : record_of) {
       if (record != kNone) record += first_device;
     }
@@ -56,21 +57,21 @@ class Together {
 
   /// Records which members wait, and for which one.
   void add_waits(const std::vector<RankTask>& members) {
-    std::vector<std::uint32_t> met;
+    std::vector<std::uint32_t> records;
     for (const RankTask& one : members) {
       const std::uint32_t record = records_[one.rank][index(one.task)];
-      if (record != kNone) met.push_back(record);
+      if (record != kNone) records.push_back(record);
     }
-    if (met.size() < 2) return;
+    if (records.size() < 2) return;
     const auto starts = [&](std::uint32_t record) { return all_.devices[record].start_ns; };
-    const std::uint32_t last = *std::ranges::max_element(met, {}, starts);
-    for (const std::uint32_t record : met) {
+    const std::uint32_t last = *std::ranges::max_element(records, {}, starts);
+    for (const std::uint32_t record : records) {
       if (starts(record) < starts(last)) view_.waits.push_back({record, last});
     }
   }
 
  private:
-  void take_head(const Trace& trace) {
+  void copy_header(const Trace& trace) {
     all_.format = trace.format;
     all_.origin_ns = trace.origin_ns, all_.tick_ns = 1;
     all_.metadata = trace.metadata;
@@ -78,47 +79,48 @@ class Together {
   }
 
   void rename(Trace& trace) {
-    std::vector<NameId> known(trace.names.size());
+    std::vector<NameId> translated(trace.names.size());
     each_name(trace, [&](NameId& name) {
       if (name == NameId{}) return;
-      NameId& here = known[static_cast<std::size_t>(name)];
-      if (here == NameId{}) here = all_.names.intern(trace.names[name]);
-      name = here;
+      NameId& merged = translated[static_cast<std::size_t>(name)];
+      if (merged == NameId{}) merged = all_.names.intern(trace.names[name]);
+      name = merged;
     });
   }
 
-  void add_places(const Trace& trace, const RankTimeline& rank) {
-    number_ = static_cast<std::int32_t>(records_.size());
+  void add_tracks(const Trace& trace, const RankTimeline& rank) {
+    rank_number_ = static_cast<std::int32_t>(records_.size());
     first_thread_ = all_.threads.size(), first_stream_ = all_.streams.size();
     first_details_ = static_cast<std::uint32_t>(all_.op_details.size());
     const std::string name = "rank " + std::to_string(rank.rank);
     for (Thread thread : trace.threads) {
-      thread.process = kFirstProcess + number_;
+      thread.process = kFirstProcess + rank_number_;
       view_.processes[thread.process] = name;
       all_.threads.push_back(std::move(thread));
     }
     for (Stream stream : trace.streams) {
-      view_.devices[device(stream.device)] = name + ", GPU " + std::to_string(stream.device);
+      view_.devices[device(stream.device)] = fmt::format("{}, GPU {}", name, stream.device);
       stream.device = device(stream.device);
       all_.streams.push_back(stream);
     }
-    for (Device known : trace.properties) {
-      known.ordinal = device(known.ordinal);
-      if (view_.devices.contains(known.ordinal)) all_.properties.push_back(std::move(known));
+    for (Device properties : trace.properties) {
+      properties.ordinal = device(properties.ordinal);
+      if (view_.devices.contains(properties.ordinal))
+        all_.properties.push_back(std::move(properties));
     }
     constexpr std::size_t kMost = 0xffff;
     if (all_.threads.size() > kMost || all_.streams.size() > kMost)
       throw Error("too many ranks for one file; write a folder instead, such as out/");
   }
 
-  std::int32_t device(std::int32_t own) const { return kDevicesOfRank * number_ + own; }
+  std::int32_t device(std::int32_t own) const { return kDevicesOfRank * rank_number_ + own; }
   std::uint16_t thread(std::uint16_t own) const {
     return static_cast<std::uint16_t>(own + first_thread_);
   }
   void renumber(std::uint32_t& correlation) {
     if (correlation == 0) return;
     correlation += last_correlation_;
-    greatest_ = std::max(greatest_, correlation);
+    greatest_correlation_ = std::max(greatest_correlation_, correlation);
   }
   template <class Records>
   static void append(const Records& from, Records& to) {
@@ -128,21 +130,21 @@ class Together {
   Trace all_;
   RankView view_;
   std::vector<std::vector<std::uint32_t>> records_;  ///< By rank and task.
-  std::int32_t number_ = 0;
+  std::int32_t rank_number_ = 0;
   std::size_t first_thread_ = 0, first_stream_ = 0;
-  std::uint32_t first_details_ = 0, last_correlation_ = 0, greatest_ = 0;
+  std::uint32_t first_details_ = 0, last_correlation_ = 0, greatest_correlation_ = 0;
 };
 
 }  // namespace
 
 RenderedRanks render_ranks(const std::vector<RankTimeline>& ranks,
-                           const std::vector<std::vector<RankTask>>& meetings) {
-  Together together;
-  for (const RankTimeline& rank : ranks) together.add(rank);
+                           const std::vector<std::vector<RankTask>>& collectives) {
+  RankMerger merger;
+  for (const RankTimeline& rank : ranks) merger.add(rank);
   // Waits can be added only when the records of all ranks are known.
-  for (const std::vector<RankTask>& members : meetings) together.add_waits(members);
-  RankView view = together.take_view();
-  RenderedRanks rendered{together.take(), std::move(view)};
+  for (const std::vector<RankTask>& members : collectives) merger.add_waits(members);
+  RankView view = merger.take_view();
+  RenderedRanks rendered{merger.take(), std::move(view)};
   rendered.trace.metadata[std::string(kRanksShown)] = std::to_string(ranks.size());
   return rendered;
 }

@@ -39,7 +39,7 @@ struct Assertion {
 };
 
 /// The known range of a quantity: `lower` to `upper`, most likely `point`.
-struct Found {
+struct Estimate {
   double point = 0, lower = 0, upper = 0;
 };
 
@@ -139,7 +139,7 @@ std::string_view unit_name(Unit unit) {
 }
 
 /// Finds a figure such as "loader.miss_share" of the last step that is a loader.
-Found found_figure(const Prediction& prediction, const Assertion& assertion) {
+Estimate figure_estimate(const Prediction& prediction, const Assertion& assertion) {
   const std::size_t dot = assertion.name.find('.');
   const std::string transform = assertion.name.substr(0, dot);
   const std::string wanted = assertion.name.substr(dot + 1);
@@ -168,9 +168,10 @@ Found found_figure(const Prediction& prediction, const Assertion& assertion) {
 }
 
 /// Returns whether the assertion is about step time, to which trust grades apply.
-bool is_of_time(const Assertion& assertion) {
-  constexpr std::string_view kOfTime[] = {"step_time", "upper", "lower", "speedup"};
-  return std::find(std::begin(kOfTime), std::end(kOfTime), assertion.name) != std::end(kOfTime);
+bool is_about_step_time(const Assertion& assertion) {
+  constexpr std::string_view kTimeQuantities[] = {"step_time", "upper", "lower", "speedup"};
+  return std::find(std::begin(kTimeQuantities), std::end(kTimeQuantities), assertion.name) !=
+         std::end(kTimeQuantities);
 }
 
 double memory_in(const Prediction& prediction, std::string_view name) {
@@ -188,9 +189,9 @@ double memory_in(const Prediction& prediction, std::string_view name) {
   return static_cast<double>(greatest(peaks, PeaksOf::devices_and_host).value_or(Bytes{}).count);
 }
 
-Found found_in(const Prediction& prediction, const Assertion& assertion) {
+Estimate estimate_in(const Prediction& prediction, const Assertion& assertion) {
   const std::string_view name = assertion.name;
-  const auto exactly = [](double value) { return Found{value, value, value}; };
+  const auto exactly = [](double value) { return Estimate{value, value, value}; };
   const auto time = [](Nanoseconds value) { return static_cast<double>(value.count()); };
   if (name == "step_time") {
     return {time(prediction.predicted.step_time), time(prediction.lower), time(prediction.upper)};
@@ -200,13 +201,13 @@ Found found_in(const Prediction& prediction, const Assertion& assertion) {
   if (name == "replay_error") return exactly(prediction.replay_error);
   if (name == "speedup") {
     const double baseline = time(prediction.baseline.step_time);
-    const auto over = [&](Nanoseconds value, double otherwise) {
+    const auto speedup_at = [&](Nanoseconds value, double otherwise) {
       return value > Nanoseconds(0) ? baseline / time(value) : otherwise;
     };
-    return {prediction.speedup, over(prediction.upper, prediction.speedup),
-            over(prediction.lower, prediction.speedup)};
+    return {prediction.speedup, speedup_at(prediction.upper, prediction.speedup),
+            speedup_at(prediction.lower, prediction.speedup)};
   }
-  if (name.find('.') != name.npos) return found_figure(prediction, assertion);
+  if (name.find('.') != name.npos) return figure_estimate(prediction, assertion);
   return exactly(memory_in(prediction, name));
 }
 
@@ -217,7 +218,7 @@ bool satisfies(double value, std::string_view comparison, double threshold) {
   return value > threshold;
 }
 
-std::string in_words(Unit unit, double value) {
+std::string quantity_text(Unit unit, double value) {
   switch (unit) {
     case Unit::time:
       return to_text(Nanoseconds(static_cast<std::int64_t>(value)));
@@ -251,7 +252,7 @@ std::vector<std::string> read_assert(const nlohmann::json& json) {
     if (!demand.is_string()) {
       throw Error(name + ": must be a text such as \"<= 120ms\"");
     }
-    texts.push_back(name + " " + std::string(trimmed(demand.get_ref<const std::string&>())));
+    texts.push_back(fmt::format("{} {}", name, trimmed(demand.get_ref<const std::string&>())));
     read_text(texts.back());
   }
   return texts;
@@ -269,18 +270,18 @@ std::vector<CheckedAssert> evaluate_asserts(const Scenario& scenario,
   for (const std::string& text : scenario.asserts) {
     const Assertion assertion = within("assert", [&] { return read_text(text); });
     const Unit unit = assertion.unit;
-    const Found found = within("assert", [&] { return found_in(prediction, assertion); });
+    const Estimate estimate = within("assert", [&] { return estimate_in(prediction, assertion); });
     const auto holds = [&](double value) {
       return satisfies(value, assertion.comparison, assertion.threshold);
     };
-    CheckedAssert result{.text = text, .found = in_words(unit, found.point)};
-    result.verdict = holds(found.point) ? Verdict::holds : Verdict::fails;
-    if (found.lower != found.upper) {
-      result.found +=
-          fmt::format(" ({} to {})", in_words(unit, found.lower), in_words(unit, found.upper));
-      if (holds(found.lower) != holds(found.upper)) result.verdict = Verdict::undecided;
+    CheckedAssert result{.text = text, .found = quantity_text(unit, estimate.point)};
+    result.verdict = holds(estimate.point) ? Verdict::holds : Verdict::fails;
+    if (estimate.lower != estimate.upper) {
+      result.found += fmt::format(" ({} to {})", quantity_text(unit, estimate.lower),
+                                  quantity_text(unit, estimate.upper));
+      if (holds(estimate.lower) != holds(estimate.upper)) result.verdict = Verdict::undecided;
     }
-    if (is_of_time(assertion) && prediction.trust.grade() == Grade::poor) {
+    if (is_about_step_time(assertion) && prediction.trust.grade() == Grade::poor) {
       result.verdict = Verdict::undecided;
       result.found += "; trust is " + trust_warning(prediction.trust);
     }
@@ -289,13 +290,11 @@ std::vector<CheckedAssert> evaluate_asserts(const Scenario& scenario,
   return checked;
 }
 
-void check_assert(const std::string& text) { read_text(text); }
-
-bool is_assert_of_time(const std::string& text) { return is_of_time(read_text(text)); }
+bool is_step_time_assert(const std::string& text) { return is_about_step_time(read_text(text)); }
 
 bool holds_at_point(const std::string& text, const Prediction& prediction) {
   const Assertion assertion = read_text(text);
-  return satisfies(found_in(prediction, assertion).point, assertion.comparison,
+  return satisfies(estimate_in(prediction, assertion).point, assertion.comparison,
                    assertion.threshold);
 }
 

@@ -20,11 +20,8 @@ nlohmann::json write_assert(const std::string& text);
 /// Evaluates every assertion of the scenario, in order.
 std::vector<CheckedAssert> evaluate_asserts(const Scenario& scenario, const Prediction& prediction);
 
-/// Throws Error if the assertion cannot be read.
-void check_assert(const std::string& text);
-
 /// Returns whether the assertion is about the time of a step. Throws Error if it cannot be read.
-bool is_assert_of_time(const std::string& text);
+bool is_step_time_assert(const std::string& text);
 
 /// Returns whether the most likely value satisfies the assertion, however wide the interval. Throws
 /// Error if its subject is unknown.

@@ -81,7 +81,7 @@ void SweepAxis::read_list(const Json& values, const Json& scenario, const std::s
   }
 }
 
-SweepValue SweepAxis::of_text(const std::string& text, const Json& scenario) const {
+SweepValue SweepAxis::value_of_text(const std::string& text, const Json& scenario) const {
   Json change = setting_->change_of_text(scenario, text);
   return {as_json(setting_->value_in(change)), std::move(change)};
 }
@@ -89,7 +89,7 @@ SweepValue SweepAxis::of_text(const std::string& text, const Json& scenario) con
 void SweepAxis::read_text(const std::string& text, const Json& scenario) {
   const Json now = setting_->value(scenario);
   range_ = read_values(text, !now.is_number_float() && !now.is_string());
-  for (const std::string& value : range_.listed) listed_.push_back(of_text(value, scenario));
+  for (const std::string& value : range_.listed) listed_.push_back(value_of_text(value, scenario));
 }
 
 /// Spaces the values by a constant ratio; the ends keep the text they were given as.
@@ -100,13 +100,13 @@ void SweepAxis::space_by_log(const Json& scenario) {
   for (std::size_t i = 1; i < steps; ++i) {
     const double number =
         range_.low * std::pow(ratio, static_cast<double>(i) / static_cast<double>(steps));
-    listed_[i] = of_text(value_in(range_, number, number * kFinest), scenario);
+    listed_[i] = value_of_text(format_value(range_, number, number * kFinest), scenario);
   }
   const auto same = [](const SweepValue& a, const SweepValue& b) { return a.text == b.text; };
   listed_.erase(std::unique(listed_.begin(), listed_.end(), same), listed_.end());
 }
 
-SweepValue SweepAxis::drawn(double u, const Json& scenario) const {
+SweepValue SweepAxis::sample(double u, const Json& scenario) const {
   if (!range_.is_range)
     return listed_[static_cast<std::size_t>(u * static_cast<double>(listed_.size()))];
   if (range_.whole) {
@@ -114,15 +114,16 @@ SweepValue SweepAxis::drawn(double u, const Json& scenario) const {
     const double least = log_ ? range_.low : std::ceil(range_.low);
     const double number = log_ ? least * std::pow((range_.high + 1) / least, u)
                                : least + u * (range_.high - least + 1);
-    return of_text(value_in(range_, std::min(std::floor(number), range_.high), 1), scenario);
+    return value_of_text(format_value(range_, std::min(std::floor(number), range_.high), 1),
+                         scenario);
   }
   const double number = log_ ? range_.low * std::pow(range_.high / range_.low, u)
                              : range_.low + u * (range_.high - range_.low);
   const double apart = log_ ? number * kFinest : (range_.high - range_.low) * kFinest;
-  return of_text(value_in(range_, number, apart), scenario);
+  return value_of_text(format_value(range_, number, apart), scenario);
 }
 
-void SweepAxis::put(const SweepValue& value, Json& scenario) const {
+void SweepAxis::apply(const SweepValue& value, Json& scenario) const {
   if (setting_) {
     setting_->apply(value.change, scenario);
   } else {

@@ -36,12 +36,12 @@ class SweepAxis {
   const SweepValue& at(std::size_t i) const { return listed_[i]; }
   /// Returns the value at position u of the axis, 0 <= u < 1. Throws Error if the setting does not
   /// accept it.
-  SweepValue drawn(double u, const nlohmann::json& scenario) const;
+  SweepValue sample(double u, const nlohmann::json& scenario) const;
   /// Reads a value as given on the command line. Throws Error. REQUIRES: setting().
-  SweepValue of_text(const std::string& text, const nlohmann::json& scenario) const;
+  SweepValue value_of_text(const std::string& text, const nlohmann::json& scenario) const;
   /// The range or values as they were given.
-  const Values& asked() const { return range_; }
-  void put(const SweepValue& value, nlohmann::json& scenario) const;
+  const Values& values() const { return range_; }
+  void apply(const SweepValue& value, nlohmann::json& scenario) const;
 
  private:
   void read_list(const nlohmann::json& values, const nlohmann::json& scenario,

@@ -113,7 +113,8 @@ std::vector<Alternative> read_alternatives(const std::string& axis, const Json& 
       all.push_back({alternative_name(listed[i], i), std::move(written)});
       for (std::size_t before = 0; before < i; ++before) {
         if (all[before].name == all[i].name)
-          throw Error("name: must be unique among the alternatives, got \"" + all[i].name + "\"");
+          throw Error(
+              fmt::format("name: must be unique among the alternatives, got \"{}\"", all[i].name));
       }
     });
   }
@@ -227,8 +228,8 @@ void SweepPlan::combine(const Json& matrix) {
 void SweepPlan::add_axes(const std::string& folder) {
   std::uint64_t listed = 0;
   for (SweepCombination& combination : combinations_) {
-    std::string place;
-    for (const std::string& name : combination.names) place += (place.empty() ? "" : ", ") + name;
+    std::string names;
+    for (const std::string& name : combination.names) names += (names.empty() ? "" : ", ") + name;
     const auto add = [&] {
       for (const auto& [name, values] : swept_.items()) {
         if (name != "machine" && name != "trace") SettingPath(name, combination.scenario);
@@ -244,10 +245,10 @@ void SweepPlan::add_axes(const std::string& folder) {
       }
       combination.count = points_of(combination);
     };
-    if (place.empty()) {
+    if (names.empty()) {
       add();
     } else {
-      within(place, add);
+      within(names, add);
     }
     combination.first = size_;
     size_ += combination.count;
@@ -296,10 +297,10 @@ std::vector<SweepValue> SweepPlan::values(std::uint64_t number) const {
         found[i] = axes[i].at(static_cast<std::size_t>(rest));
         break;
       case SweepMethod::random:
-        found[i] = axes[i].drawn(random_unit(seed_, rest, i), combination.scenario);
+        found[i] = axes[i].sample(random_unit(seed_, rest, i), combination.scenario);
         break;
       case SweepMethod::halton:
-        found[i] = axes[i].drawn(halton_unit(seed_, rest, i), combination.scenario);
+        found[i] = axes[i].sample(halton_unit(seed_, rest, i), combination.scenario);
         break;
     }
   }
@@ -309,7 +310,7 @@ std::vector<SweepValue> SweepPlan::values(std::uint64_t number) const {
 Json SweepPlan::scenario(std::uint64_t number, const std::vector<SweepValue>& values) const {
   const SweepCombination& combination = combinations_[combination_of(number)];
   Json scenario = combination.scenario;
-  for (std::size_t i = 0; i < values.size(); ++i) combination.axes[i].put(values[i], scenario);
+  for (std::size_t i = 0; i < values.size(); ++i) combination.axes[i].apply(values[i], scenario);
   return scenario;
 }
 

@@ -70,7 +70,7 @@ double read_count(const Json& json, const char* key) {
 
 /// Calls `read` for each element and adds its place to errors. Does nothing if the key is missing.
 template <class Read>
-void each_of(const Json& json, const char* key, const Read& read) {
+void for_each_element(const Json& json, const char* key, const Read& read) {
   const auto found = json.find(key);
   if (found == json.end()) return;
   if (!found->is_array()) throw Error(std::string(key) + ": must be a list");
@@ -124,8 +124,8 @@ std::string report_named(const Json& json) {
 }  // namespace
 
 void rebase_scenario(Json& json, const std::string& folder) {
-  ScenarioPaths own;
-  rebase_paths(json, own, folder);
+  ScenarioPaths paths;
+  rebase_paths(json, paths, folder);
   for (Json& step : elements(json, "transforms")) {
     for (const TransformEntry& entry : transforms()) {
       if (step.is_object() && step.contains("use") && step["use"] == entry.name)
@@ -140,17 +140,17 @@ void rebase_scenario(Json& json, const std::string& folder) {
 }
 
 Json extended(const Json& base, const Json& json) {
-  Json whole = base;
+  Json combined = base;
   for (const auto& [key, value] : json.items()) {
-    const bool appends = (key == "transforms" || key == "assert") && whole.contains(key) &&
-                         whole[key].is_array() && value.is_array();
+    const bool appends = (key == "transforms" || key == "assert") && combined.contains(key) &&
+                         combined[key].is_array() && value.is_array();
     if (!appends) {
-      whole[key] = value;
+      combined[key] = value;
       continue;
     }
-    for (const Json& element : value) whole[key].push_back(element);
+    for (const Json& element : value) combined[key].push_back(element);
   }
-  return whole;
+  return combined;
 }
 
 ScenarioFile read_extended(const std::string& path, std::vector<std::string> readers) {
@@ -191,14 +191,14 @@ Scenario parse_scenario(const Json& json) {
   scenario.tokens_per_step = read_count(json, "tokens_per_step");
   if (const auto memory = json.find("memory"); memory != json.end())
     within("memory", [&] { read_json(without_comment(*memory), scenario.allocator); });
-  each_of(json, "transforms", [&](const Json& step) {
+  for_each_element(json, "transforms", [&](const Json& step) {
     std::unique_ptr<Transform> transform = read_transform(step);
     scenario.uses.push_back(use_text(step.at("use").get<std::string>(), *transform));
     scenario.transforms.push_back(std::move(transform));
   });
-  each_of(json, "reports",
-          [&](const Json& name) { scenario.reports.push_back(report_named(name)); });
-  each_of(json, "assert", [&](const Json& assertion) {
+  for_each_element(json, "reports",
+                   [&](const Json& name) { scenario.reports.push_back(report_named(name)); });
+  for_each_element(json, "assert", [&](const Json& assertion) {
     for (std::string& text : read_assert(assertion)) scenario.asserts.push_back(std::move(text));
   });
   if (asks_many(json)) SweepPlan(json, {});
@@ -228,8 +228,8 @@ Json write_scenario(const Scenario& scenario) {
   Json json = {{"version", 1}, {"transforms", Json::array()}};
   if (!scenario.trace.empty()) json["trace"] = scenario.trace;
   if (!scenario.machine.empty()) json["machine"] = scenario.machine;
-  AllocatorSettings allocator = scenario.allocator, usual;
-  if (Json memory = write_json(allocator); memory != write_json(usual)) json["memory"] = memory;
+  AllocatorSettings allocator = scenario.allocator, defaults;
+  if (Json memory = write_json(allocator); memory != write_json(defaults)) json["memory"] = memory;
   for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
     Json step = write_json(*scenario.transforms[i]);
     const std::string use = i < scenario.uses.size() ? scenario.uses[i] : std::string();

@@ -26,7 +26,7 @@ const Json& steps_of(const Json& scenario) {
 }
 
 /// Returns the number in "transforms[1]".
-std::size_t numbered(std::string_view head, std::size_t steps) {
+std::size_t step_number(std::string_view head, std::size_t steps) {
   constexpr std::string_view kBegin = "transforms[";
   std::size_t number = 0;
   const std::string_view digits = head.substr(kBegin.size());
@@ -38,7 +38,7 @@ std::size_t numbered(std::string_view head, std::size_t steps) {
 }
 
 /// Returns the index of the only step that uses this transform.
-std::size_t named(std::string_view transform, const Json& steps) {
+std::size_t only_step_of(std::string_view transform, const Json& steps) {
   std::optional<std::size_t> found;
   std::string known(kMemory);
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -110,7 +110,8 @@ SettingPath::SettingPath(std::string_view asked, const Json& scenario) {
     throw Error(fmt::format("must be at most {} names deep", kDeepestSetting + 1));
   of_memory_ = head == kMemory;
   if (of_memory_) return;
-  step_ = head.starts_with("transforms[") ? numbered(head, steps.size()) : named(head, steps);
+  step_ =
+      head.starts_with("transforms[") ? step_number(head, steps.size()) : only_step_of(head, steps);
 }
 
 Json SettingPath::settings_of(const Json& scenario) const {

@@ -35,7 +35,7 @@ std::optional<NumberInUnit> read_quantity(std::string_view text) {
 
 /// Writes a number with just enough digits to distinguish values that are `apart`: 1.7, not
 /// 1.7000000000000002.
-std::string written(double number, double apart, bool whole, const std::string& unit) {
+std::string format_number(double number, double apart, bool whole, const std::string& unit) {
   if (whole) return to_text(std::round(number)) + unit;
   const double digits = 2 - std::floor(std::log10(apart));
   if (!(digits >= 0 && digits <= 15)) return to_text(number) + unit;
@@ -44,7 +44,7 @@ std::string written(double number, double apart, bool whole, const std::string& 
   return to_text(std::isfinite(rounded) ? rounded : number) + unit;
 }
 
-NumberInUnit end_of_range(std::string_view text) {
+NumberInUnit read_range_end(std::string_view text) {
   const std::optional<NumberInUnit> quantity = read_quantity(text);
   if (!quantity)
     throw Error(fmt::format(
@@ -70,8 +70,8 @@ std::optional<std::int64_t> take_steps(std::string_view& text) {
 }
 
 Values read_range(std::string_view low_text, std::string_view high_text, bool whole_setting) {
-  const std::optional<std::int64_t> asked = take_steps(high_text);
-  const NumberInUnit low = end_of_range(low_text), high = end_of_range(high_text);
+  const std::optional<std::int64_t> given_steps = take_steps(high_text);
+  const NumberInUnit low = read_range_end(low_text), high = read_range_end(high_text);
   if (low.unit != high.unit) {
     throw Error(
         fmt::format("must have one unit at both ends, got \"{}\" and \"{}\"", low.unit, high.unit));
@@ -84,15 +84,16 @@ Values read_range(std::string_view low_text, std::string_view high_text, bool wh
   values.high = high.number;
   values.unit = low.unit;
   const double span = high.number - low.number;
-  std::int64_t steps = asked.value_or(kUsualSteps);
+  std::int64_t steps = given_steps.value_or(kUsualSteps);
   // A range from 1 to 8 means 1, 2, 3 ... even if the setting accepts 1.5; a range from 0 to 1
   // means steps of a tenth.
-  const bool singly = values.whole || (low.whole && high.whole && span > 1);
-  if (singly && !asked && span <= static_cast<double>(kMostSingly))
+  const bool by_ones = values.whole || (low.whole && high.whole && span > 1);
+  if (by_ones && !given_steps && span <= static_cast<double>(kMostSingly))
     steps = static_cast<std::int64_t>(span);
   for (std::int64_t i = 0; i <= steps; ++i) {
     const double number = low.number + span * (static_cast<double>(i) / static_cast<double>(steps));
-    std::string value = written(number, span / static_cast<double>(steps), values.whole, low.unit);
+    std::string value =
+        format_number(number, span / static_cast<double>(steps), values.whole, low.unit);
     if (values.listed.empty() || values.listed.back() != value)
       values.listed.push_back(std::move(value));
   }
@@ -130,16 +131,16 @@ Values read_values(std::string_view text, bool whole_setting) {
   return values;
 }
 
-std::string value_in(const Values& range, double number, double apart) {
-  return written(number, apart, range.whole, range.unit);
+std::string format_value(const Values& range, double number, double apart) {
+  return format_number(number, apart, range.whole, range.unit);
 }
 
-std::string between(const Values& values, std::string_view low, std::string_view high) {
-  const NumberInUnit from = end_of_range(low), to = end_of_range(high);
+std::string midpoint(const Values& values, std::string_view low, std::string_view high) {
+  const NumberInUnit from = read_range_end(low), to = read_range_end(high);
   double middle = from.number + (to.number - from.number) / 2;
   if (values.whole) middle = std::floor(middle);
   std::string text =
-      written(middle, std::abs(to.number - from.number) / 2, values.whole, from.unit);
+      format_number(middle, std::abs(to.number - from.number) / 2, values.whole, from.unit);
   return text == low || text == high ? std::string() : text;
 }
 

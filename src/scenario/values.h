@@ -21,9 +21,9 @@ struct Values {
 Values read_values(std::string_view text, bool whole_setting);
 
 /// Writes a value of a range with just enough digits to distinguish values that are `apart`.
-std::string value_in(const Values& range, double number, double apart);
+std::string format_value(const Values& range, double number, double apart);
 
 /// Returns the value in the middle between two values of a range; empty if none differs from both.
-std::string between(const Values& values, std::string_view low, std::string_view high);
+std::string midpoint(const Values& values, std::string_view low, std::string_view high);
 
 }  // namespace foretrace

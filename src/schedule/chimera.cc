@@ -19,6 +19,7 @@
 // and the all-reduce of its other stages at the end (eager-sync-opt in the authors' program).
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "schedule/registered.h"
@@ -45,7 +46,7 @@ class Chimera final : public ScheduleRule {
     Schedule schedule = empty_schedule("chimera", *this);
     std::vector<std::vector<Slot>> slots(schedule.orders.size());
     for (const Unit& unit : units()) {
-      for (std::int64_t i = 0; i < unit.micro_batches; ++i) place(unit, i, slots);
+      for (std::int64_t i = 0; i < unit.micro_batches; ++i) add_passes(unit, i, slots);
     }
     for (std::size_t rank = 0; rank < slots.size(); ++rank) {
       std::stable_sort(slots[rank].begin(), slots[rank].end(),
@@ -70,12 +71,12 @@ class Chimera final : public ScheduleRule {
  private:
   void check_settings() const {
     if (stages % 2 != 0)
-      throw Error(
-          "stages: must be even for chimera, as half of the pipelines go the other way, got " +
-          std::to_string(stages));
+      throw Error(fmt::format(
+          "stages: must be even for chimera, as half of the pipelines go the other way, got {}",
+          stages));
     if (stages / 2 % pairs_ != 0)
-      throw Error("pairs: must divide half the stages, " + std::to_string(stages / 2) + ", got " +
-                  std::to_string(pairs_));
+      throw Error(
+          fmt::format("pairs: must divide half the stages, {}, got {}", stages / 2, pairs_));
   }
 
   /// Returns as many large units as fit, then a direct one for the remaining micro-batches.
@@ -98,23 +99,23 @@ class Chimera final : public ScheduleRule {
   }
 
   /// Puts the passes of micro-batch `i` of a unit into their slots.
-  void place(const Unit& unit, std::int64_t i, std::vector<std::vector<Slot>>& slots) const {
-    const std::int64_t pipelines = 2 * pairs_, pipeline = i % pipelines, turn = i / pipelines;
+  void add_passes(const Unit& unit, std::int64_t i, std::vector<std::vector<Slot>>& slots) const {
+    const std::int64_t pipelines = 2 * pairs_, pipeline = i % pipelines, round = i / pipelines;
     const bool halves = unit.uneven && units_ == "halving";
-    const std::int64_t forward_turn = unit.uneven && !halves ? turn / 2 : turn;
+    const std::int64_t forward_round = unit.uneven && !halves ? round / 2 : round;
     for (std::int64_t stage = 0; stage < stages; ++stage) {
       auto& worker = slots[static_cast<std::size_t>(worker_of(pipeline, stage))];
       const auto add = [&](ActionKind kind, std::int64_t slot, std::uint8_t half) {
         worker.push_back({unit.begin + slot, pass(kind, stage, unit.first + i, pipeline)});
         worker.back().action.half = half;
       };
-      add(ActionKind::forward, stage + 2 * forward_turn, 0);
+      add(ActionKind::forward, stage + 2 * forward_round, 0);
       const std::int64_t backward = 2 * stages - 1 - stage;
       if (!halves) {
-        add(ActionKind::backward, backward + 2 * turn, 0);
+        add(ActionKind::backward, backward + 2 * round, 0);
       } else {
-        add(ActionKind::backward, backward + 4 * turn, 1);
-        add(ActionKind::backward, backward + 4 * turn + 2, 2);
+        add(ActionKind::backward, backward + 4 * round, 1);
+        add(ActionKind::backward, backward + 4 * round + 2, 2);
       }
     }
   }
@@ -149,7 +150,7 @@ class Chimera final : public ScheduleRule {
   }
 
   Order with_reductions(const Order& order, const std::vector<Action>& reductions) const {
-    Order whole;
+    Order merged;
     auto next = reductions.begin();
     std::vector<std::int32_t> complete;
     const auto is_complete = [&](std::int32_t stage) {
@@ -157,19 +158,19 @@ class Chimera final : public ScheduleRule {
     };
     for (const Action& action : order) {
       if (action.kind == ActionKind::update && next != reductions.end()) {
-        whole.insert(whole.end(), next, reductions.end());
+        merged.insert(merged.end(), next, reductions.end());
         next = reductions.end();
       }
       if (action.kind != ActionKind::reduce) {
-        whole.push_back(action);
+        merged.push_back(action);
         continue;
       }
       complete.push_back(action.stage);
       for (; next != reductions.end() && next->stage > stages / 2 && is_complete(next->stage);
            ++next)
-        whole.push_back(*next);
+        merged.push_back(*next);
     }
-    return whole;
+    return merged;
   }
 
   std::int64_t pairs_ = 1;

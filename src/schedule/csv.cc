@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <set>
 
 #include "foretrace/error.h"
@@ -14,8 +15,8 @@ namespace {
 
 constexpr std::string_view kOverlap = "OVERLAP_F_B";
 /// Actions that have no effect on the order of the work and are skipped.
-constexpr std::string_view kLeftOut[] = {"SEND_F", "RECV_F",  "SEND_B",
-                                         "RECV_B", "UNSHARD", "RESHARD"};
+constexpr std::string_view kSkippedKinds[] = {"SEND_F", "RECV_F",  "SEND_B",
+                                              "RECV_B", "UNSHARD", "RESHARD"};
 /// 2^20: more than any real pipeline needs, and tables of stages by micro-batches still fit in
 /// memory.
 constexpr std::int32_t kMostNumber = 1 << 20;
@@ -42,8 +43,8 @@ std::int32_t take_number(std::string_view& text) {
 }
 
 [[noreturn]] void refuse(std::string_view text) {
-  throw Error("must be a stage, F, B, I or W, and a micro-batch, as in 2F0, got '" +
-              std::string(text) + "'");
+  throw Error(
+      fmt::format("must be a stage, F, B, I or W, and a micro-batch, as in 2F0, got '{}'", text));
 }
 
 /// Returns nullopt for an action that is skipped.
@@ -57,7 +58,8 @@ std::optional<Action> read_action(std::string_view text) {
   text.remove_prefix(word);
   const std::int32_t number = text.empty() ? -1 : take_number(text);
   if (!text.empty()) refuse(whole);
-  if (std::find(std::begin(kLeftOut), std::end(kLeftOut), kind) != std::end(kLeftOut))
+  if (std::find(std::begin(kSkippedKinds), std::end(kSkippedKinds), kind) !=
+      std::end(kSkippedKinds))
     return std::nullopt;
   if (kind == "BW" && number >= 0) {
     action.kind = ActionKind::backward;
@@ -84,12 +86,12 @@ void read_cell(std::string_view cell, std::vector<Action>& order) {
   }
   const std::size_t close = cell.find(')'), between = cell.find(';');
   if (close == std::string_view::npos || between > close || cell.substr(close + 1) != kOverlap)
-    throw Error("must be a pair as in (0F4;3B2)OVERLAP_F_B, got '" + std::string(cell) + "'");
+    throw Error(fmt::format("must be a pair as in (0F4;3B2)OVERLAP_F_B, got '{}'", cell));
   const auto first = read_action(trimmed(cell.substr(1, between - 1)));
   const auto second = read_action(trimmed(cell.substr(between + 1, close - between - 1)));
   if (!first || !second) refuse(cell);
   order.push_back(*first);
-  order.back().overlaps_next = order.back().held = true;
+  order.back().overlaps_next = order.back().sends_late = true;
   order.push_back(*second);
 }
 
@@ -137,15 +139,17 @@ std::string schedule_to_csv(const Schedule& schedule) {
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Action& action = order[i];
       if (action.pipeline != 0 || action.half != 0)
-        throw Error("PyTorch's CSV cannot express " + schedule.name +
-                    ", whose stages are on several ranks or whose passes are halved");
+        throw Error(
+            fmt::format("PyTorch's CSV cannot express {}, whose stages are on several ranks or "
+                        "whose passes are halved",
+                        schedule.name));
       if (!is_pass(action)) continue;
       if (!line.empty()) line += ',';
       if (!action.overlaps_next || i + 1 == order.size()) {
         line += to_string(action);
         continue;
       }
-      line += "(" + to_string(action) + ";" + to_string(order[i + 1]) + ")" + std::string(kOverlap);
+      line += fmt::format("({};{}){}", to_string(action), to_string(order[i + 1]), kOverlap);
       ++i;
     }
     text += line + "\n";

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "schedule/registered.h"
@@ -24,7 +25,7 @@ namespace {
 
 /// The position of a rank: its distance from the outer end, and the stage and pipeline of its two
 /// parts.
-struct Seat {
+struct RankPosition {
   std::int64_t depth = 0;   ///< 0 at the outer ends.
   std::int64_t side = 0;    ///< Number of ranks of one side.
   std::int64_t passes = 0;  ///< Number of micro-batches of one side.
@@ -35,18 +36,18 @@ struct Seat {
 
 class DualOrder {
  public:
-  DualOrder(const Seat& seat, Order& order) : seat_(seat), order_(order) {}
+  DualOrder(const RankPosition& position, Order& order) : position_(position), order_(order) {}
 
   void fill() {
-    const std::int64_t outer = seat_.side - seat_.depth - 1, inner = seat_.depth + 1;
+    const std::int64_t outer = position_.side - position_.depth - 1, inner = position_.depth + 1;
     const bool middle = outer == 0;
     for (std::int64_t i = 0; i < 2 * outer; ++i) forward(0);
     for (std::int64_t i = 0; i < inner; ++i) {
-      forward(0, seat_.in_v || !middle);
+      forward(0, position_.in_v || !middle);
       forward(1, middle && i + 1 == inner);
     }
     for (std::int64_t i = 0; i < outer; ++i) split(1), weight(), forward(1);
-    for (std::int64_t i = 0; i < seat_.passes - 2 * seat_.side + inner; ++i) {
+    for (std::int64_t i = 0; i < position_.passes - 2 * position_.side + inner; ++i) {
       if (i == 0 && middle) {
         forward(0, true), backward(1);
       } else {
@@ -69,22 +70,23 @@ class DualOrder {
 
  private:
   void add(ActionKind kind, std::size_t part, std::int64_t turn) {
-    order_.push_back(pass(kind, seat_.stage[part], seat_.first[part] + turn * seat_.stride,
-                          seat_.pipeline[part]));
+    order_.push_back(pass(kind, position_.stage[part],
+                          position_.first[part] + turn * position_.stride,
+                          position_.pipeline[part]));
   }
-  void forward(std::size_t part, bool held = false) {
+  void forward(std::size_t part, bool sends_late = false) {
     add(ActionKind::forward, part, forward_[part]++);
-    order_.back().held = held;
+    order_.back().sends_late = sends_late;
   }
   void backward(std::size_t part) { add(ActionKind::backward, part, backward_[part]++); }
   void split(std::size_t part) {
     add(ActionKind::input_gradient, part, backward_[part]++);
-    left_.push_back(order_.back());
-    left_.back().kind = ActionKind::weight_gradient;
+    weights_.push_back(order_.back());
+    weights_.back().kind = ActionKind::weight_gradient;
   }
   void weight() {
-    order_.push_back(left_.front());
-    left_.pop_front();
+    order_.push_back(weights_.front());
+    weights_.pop_front();
   }
   void pair(std::size_t ahead, std::size_t behind) {
     forward(ahead, true);
@@ -92,36 +94,37 @@ class DualOrder {
     backward(behind);
   }
 
-  const Seat& seat_;
+  const RankPosition& position_;
   Order& order_;
   std::array<std::int64_t, 2> forward_{}, backward_{};
-  std::deque<Action> left_;  ///< Weight gradients still to run.
+  std::deque<Action> weights_;  ///< Weight gradients still to run.
 };
 
 class DualPipe final : public ScheduleRule {
  public:
   Schedule make() const override {
     if (stages % 2 != 0)
-      throw Error(
-          "stages: must be even for dualpipe, as each rank has a partner in the other half, "
-          "got " +
-          std::to_string(stages));
+      throw Error(fmt::format(
+          "stages: must be even for dualpipe, as each rank has a partner in the other half, got {}",
+          stages));
     if (micro_batches % 2 != 0 || micro_batches < 2 * stages)
-      throw Error("micro_batches: must be even and at least twice the stages for dualpipe, got " +
-                  std::to_string(micro_batches) + " for " + std::to_string(stages) + " stages");
+      throw Error(
+          fmt::format("micro_batches: must be even and at least twice the stages for dualpipe, got "
+                      "{} for {} stages",
+                      micro_batches, stages));
     Schedule schedule = empty_schedule("dualpipe", *this);
     schedule.splits_backward = true;
     for (std::int64_t rank = 0; rank < stages; ++rank) {
       const std::int64_t mirrored = stages - 1 - rank, up = rank < mirrored ? 0 : 1;
       // Pipeline 0 goes down and takes the even micro-batches.
-      const Seat seat{.depth = std::min(rank, mirrored),
-                      .side = stages / 2,
-                      .passes = micro_batches / 2,
-                      .stage = {up == 0 ? rank : mirrored, up == 0 ? mirrored : rank},
-                      .pipeline = {up, 1 - up},
-                      .first = {up, 1 - up},
-                      .stride = 2};
-      DualOrder(seat, schedule.orders[static_cast<std::size_t>(rank)]).fill();
+      const RankPosition position{.depth = std::min(rank, mirrored),
+                                  .side = stages / 2,
+                                  .passes = micro_batches / 2,
+                                  .stage = {up == 0 ? rank : mirrored, up == 0 ? mirrored : rank},
+                                  .pipeline = {up, 1 - up},
+                                  .first = {up, 1 - up},
+                                  .stride = 2};
+      DualOrder(position, schedule.orders[static_cast<std::size_t>(rank)]).fill();
       schedule.in_flight_limits.push_back(static_cast<std::int32_t>(stages + 1));
     }
     add_updates(schedule);
@@ -133,17 +136,18 @@ class DualPipeV final : public ScheduleRule {
  public:
   Schedule make() const override {
     if (micro_batches < 2 * stages)
-      throw Error("micro_batches: must be at least twice the stages for dualpipe_v, got " +
-                  std::to_string(micro_batches) + " for " + std::to_string(stages) + " stages");
+      throw Error(fmt::format(
+          "micro_batches: must be at least twice the stages for dualpipe_v, got {} for {} stages",
+          micro_batches, stages));
     Schedule schedule = empty_schedule("dualpipe_v", *this, 2);
     schedule.splits_backward = true;
     for (std::int64_t rank = 0; rank < stages; ++rank) {
-      const Seat seat{.depth = rank,
-                      .side = stages,
-                      .passes = micro_batches,
-                      .in_v = true,
-                      .stage = {rank, stage_in_v(rank, 1, stages)}};
-      DualOrder(seat, schedule.orders[static_cast<std::size_t>(rank)]).fill();
+      const RankPosition position{.depth = rank,
+                                  .side = stages,
+                                  .passes = micro_batches,
+                                  .in_v = true,
+                                  .stage = {rank, stage_in_v(rank, 1, stages)}};
+      DualOrder(position, schedule.orders[static_cast<std::size_t>(rank)]).fill();
       schedule.in_flight_limits.push_back(static_cast<std::int32_t>(2 * stages + 1));
     }
     add_updates(schedule);

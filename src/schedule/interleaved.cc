@@ -7,6 +7,7 @@
 // for whole groups of p, where F and B are the times of all chunks of a rank together.
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "schedule/registered.h"
@@ -22,21 +23,21 @@ class Interleaved1F1B final : public ScheduleRule {
     const std::int64_t group = group_ == 0 ? stages : group_;
     check_groups(group);
     Schedule schedule = empty_schedule("interleaved", *this, chunks_);
-    const std::vector<Place> places = forward_places(group);
-    const auto all = static_cast<std::int64_t>(places.size());
+    const std::vector<ForwardPass> passes = forward_passes(group);
+    const auto all = static_cast<std::int64_t>(passes.size());
     for (std::int64_t rank = 0; rank < stages; ++rank) {
       const std::int64_t ahead = std::min(2 * (stages - 1 - rank) + (chunks_ - 1) * group, all);
       Order& order = schedule.orders[static_cast<std::size_t>(rank)];
       for (std::int64_t i = 0; i < all + ahead; ++i) {
         if (i < all) {
-          const Place& place = places[static_cast<std::size_t>(i)];
+          const ForwardPass& forward = passes[static_cast<std::size_t>(i)];
           order.push_back(
-              pass(ActionKind::forward, place.chunk * stages + rank, place.micro_batch));
+              pass(ActionKind::forward, forward.chunk * stages + rank, forward.micro_batch));
         }
         if (i >= ahead) {
-          const Place& place = places[static_cast<std::size_t>(i - ahead)];
-          const std::int64_t chunk = chunks_ - 1 - place.chunk;
-          order.push_back(pass(ActionKind::backward, chunk * stages + rank, place.micro_batch));
+          const ForwardPass& forward = passes[static_cast<std::size_t>(i - ahead)];
+          const std::int64_t chunk = chunks_ - 1 - forward.chunk;
+          order.push_back(pass(ActionKind::backward, chunk * stages + rank, forward.micro_batch));
         }
       }
       schedule.in_flight_limits.push_back(static_cast<std::int32_t>(std::min(ahead + 1, all)));
@@ -55,31 +56,31 @@ class Interleaved1F1B final : public ScheduleRule {
   }
 
  private:
-  struct Place {
+  struct ForwardPass {
     std::int64_t micro_batch, chunk;
   };
 
   void check_groups(std::int64_t group) const {
     if (group < stages)
-      throw Error("group: must be at least the number of stages, " + std::to_string(stages) +
-                  ", got " + std::to_string(group));
+      throw Error(
+          fmt::format("group: must be at least the number of stages, {}, got {}", stages, group));
     const std::int64_t rest = micro_batches % group;
     if (chunks_ == 1 || rest == 0 || rest >= stages) return;
-    throw Error("micro_batches: must be a multiple of " + std::to_string(group) +
-                ", or leave a remainder of at least the number of stages, because otherwise "
-                "ranks deadlock, got " +
-                std::to_string(micro_batches) + " for " + std::to_string(stages) + " stages");
+    throw Error(fmt::format(
+        "micro_batches: must be a multiple of {}, or leave a remainder of at least the number of "
+        "stages, because otherwise ranks deadlock, got {} for {} stages",
+        group, micro_batches, stages));
   }
 
-  std::vector<Place> forward_places(std::int64_t group) const {
-    std::vector<Place> places;
+  std::vector<ForwardPass> forward_passes(std::int64_t group) const {
+    std::vector<ForwardPass> passes;
     for (std::int64_t first = 0; first < micro_batches; first += group) {
       const std::int64_t end = std::min(first + group, micro_batches);
       for (std::int64_t chunk = 0; chunk < chunks_; ++chunk) {
-        for (std::int64_t i = first; i < end; ++i) places.push_back({i, chunk});
+        for (std::int64_t i = first; i < end; ++i) passes.push_back({i, chunk});
       }
     }
-    return places;
+    return passes;
   }
 
   std::int64_t chunks_ = 2;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/core.h>
 
 #include "schedule/schedule.h"
 
@@ -10,7 +11,7 @@ namespace foretrace {
 namespace {
 
 /// The position of an action.
-struct Site {
+struct RankSlot {
   std::int32_t rank = -1, slot = -1;
 };
 
@@ -34,19 +35,19 @@ std::vector<Result> results_of(const Action& action) {
   return results;
 }
 
-/// Who knows a result. A held result is first known only to its own rank.
-enum class Known : std::uint8_t { to_none, to_its_rank, to_all };
+/// The ranks that have a result. A result that is sent late is first on its own rank only.
+enum class Visibility : std::uint8_t { none, own_rank, all_ranks };
 
 class Inspection {
  public:
   explicit Inspection(const Schedule& schedule)
       : schedule_(schedule),
-        made_(kResults * static_cast<std::size_t>(schedule.stages) *
-              static_cast<std::size_t>(schedule.micro_batches)),
-        known_(made_.size(), Known::to_none) {}
+        producers_(kResults * static_cast<std::size_t>(schedule.stages) *
+                   static_cast<std::size_t>(schedule.micro_batches)),
+        visibility_(producers_.size(), Visibility::none) {}
 
   std::optional<ScheduleFault> run() {
-    if (!find_makers() || !find_missing() || !check_versions() || !run_orders() ||
+    if (!find_producers() || !find_missing() || !check_versions() || !run_orders() ||
         !run_reductions() || !check_limits())
       return fault_;
     return std::nullopt;
@@ -56,38 +57,38 @@ class Inspection {
   const std::vector<Action>& order(std::int32_t rank) const {
     return schedule_.orders[static_cast<std::size_t>(rank)];
   }
-  std::size_t place(Result result, std::int32_t stage, std::int32_t micro_batch) const {
+  std::size_t result_index(Result result, std::int32_t stage, std::int32_t micro_batch) const {
     const auto stages = static_cast<std::size_t>(schedule_.stages);
     const auto micro_batches = static_cast<std::size_t>(schedule_.micro_batches);
     return (result * stages + static_cast<std::size_t>(stage)) * micro_batches +
            static_cast<std::size_t>(micro_batch);
   }
 
-  bool fail(Site site, const std::string& text) {
-    fault_ = {
-        site.rank, site.slot,
-        "rank " + std::to_string(site.rank) + ", slot " + std::to_string(site.slot) + ": " + text};
+  bool fail(RankSlot position, const std::string& text) {
+    fault_ = {position.rank, position.slot,
+              fmt::format("rank {}, slot {}: {}", position.rank, position.slot, text)};
     return false;
   }
-  static std::string words(Site site) {
-    return "rank " + std::to_string(site.rank) + " runs at slot " + std::to_string(site.slot);
+  static std::string position_text(RankSlot position) {
+    return fmt::format("rank {} runs at slot {}", position.rank, position.slot);
   }
 
-  bool find_makers() {
+  bool find_producers() {
     for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
       for (std::int32_t slot = 0; slot < static_cast<std::int32_t>(order(rank).size()); ++slot) {
         const Action& action = order(rank)[static_cast<std::size_t>(slot)];
-        const Site site{rank, slot};
+        const RankSlot position{rank, slot};
         if (action.stage < 0 || action.stage >= schedule_.stages || action.micro_batch < 0 ||
             action.micro_batch >= schedule_.micro_batches)
-          return fail(site, to_string(action) + " is not among the " +
-                                std::to_string(schedule_.stages) + " stages and " +
-                                std::to_string(schedule_.micro_batches) + " micro-batches");
+          return fail(position,
+                      fmt::format("{} is not among the {} stages and {} micro-batches",
+                                  to_string(action), schedule_.stages, schedule_.micro_batches));
         for (const Result result : results_of(action)) {
-          Site& maker = made_[place(result, action.stage, action.micro_batch)];
-          if (maker.rank >= 0)
-            return fail(site, to_string(action) + " repeats work that " + words(maker));
-          maker = site;
+          RankSlot& producer = producers_[result_index(result, action.stage, action.micro_batch)];
+          if (producer.rank >= 0)
+            return fail(position, fmt::format("{} repeats work that {}", to_string(action),
+                                              position_text(producer)));
+          producer = position;
         }
       }
     }
@@ -98,33 +99,34 @@ class Inspection {
   bool find_missing() {
     for (std::int32_t stage = 0; stage < schedule_.stages; ++stage) {
       for (std::int32_t i = 0; i < schedule_.micro_batches; ++i) {
-        const Site home = made_[place(activations, stage, i)];
+        const RankSlot home = producers_[result_index(activations, stage, i)];
         for (std::size_t result = 0; result < kResults; ++result) {
-          const Site maker = made_[place(Result(result), stage, i)];
-          if (maker.rank < 0) return fail_missing(home, Result(result), stage, i);
-          if (maker.rank != home.rank)
-            return fail(maker, name_of(maker) + " must be run by the rank of the forward pass, " +
-                                   std::to_string(home.rank));
+          const RankSlot producer = producers_[result_index(Result(result), stage, i)];
+          if (producer.rank < 0) return fail_missing(home, Result(result), stage, i);
+          if (producer.rank != home.rank)
+            return fail(producer, fmt::format("{} must be run by the rank of the forward pass, {}",
+                                              name_of(producer), home.rank));
         }
       }
     }
     return true;
   }
 
-  bool fail_missing(Site home, Result result, std::int32_t stage, std::int32_t micro_batch) {
+  bool fail_missing(RankSlot home, Result result, std::int32_t stage, std::int32_t micro_batch) {
     const auto name = [&](ActionKind kind) {
       return to_string(Action{.kind = kind, .stage = stage, .micro_batch = micro_batch});
     };
     const std::string forward = name(ActionKind::forward);
     if (result == activations) return fail({0, 0}, "no rank runs " + forward);
     const bool input = result == input_a || result == input_b;
-    return fail(home, "no rank runs " + name(ActionKind::backward) + " or " +
-                          name(input ? ActionKind::input_gradient : ActionKind::weight_gradient) +
-                          ", which " + forward + " needs");
+    return fail(home,
+                fmt::format("no rank runs {} or {}, which {} needs", name(ActionKind::backward),
+                            name(input ? ActionKind::input_gradient : ActionKind::weight_gradient),
+                            forward));
   }
 
-  std::string name_of(Site site) const {
-    return to_string(order(site.rank)[static_cast<std::size_t>(site.slot)]);
+  std::string name_of(RankSlot position) const {
+    return to_string(order(position.rank)[static_cast<std::size_t>(position.slot)]);
   }
 
   /// Checks that both passes use the same version of the weights, made before the forward pass.
@@ -138,17 +140,19 @@ class Inspection {
         if (action.kind == ActionKind::update) newest[stage] = action.version;
         if (!is_pass(action)) continue;
         if (action.version > newest[stage])
-          return fail({rank, slot}, to_string(action) + " waits for version " +
-                                        std::to_string(action.version) +
-                                        " of the weights, which no update before it makes");
-        const Site forward = made_[place(activations, action.stage, action.micro_batch)];
+          return fail(
+              {rank, slot},
+              fmt::format("{} waits for version {} of the weights, which no update before it makes",
+                          to_string(action), action.version));
+        const RankSlot forward =
+            producers_[result_index(activations, action.stage, action.micro_batch)];
         const std::int32_t version =
             order(forward.rank)[static_cast<std::size_t>(forward.slot)].version;
         if (action.version != version)
-          return fail({rank, slot}, to_string(action) + " must use version " +
-                                        std::to_string(version) +
-                                        " of the weights, as its forward pass does, not " +
-                                        std::to_string(action.version));
+          return fail(
+              {rank, slot},
+              fmt::format("{} must use version {} of the weights, as its forward pass does, not {}",
+                          to_string(action), version, action.version));
       }
     }
     return true;
@@ -162,7 +166,7 @@ class Inspection {
     std::array<std::size_t, 4> needs{};
     std::size_t count = 0;
     const auto need = [&](Result result, std::int32_t of) {
-      needs[count++] = place(result, of, i);
+      needs[count++] = result_index(result, of, i);
     };
     if (action.kind == ActionKind::forward) {
       if (stage > 0) need(activations, stage - 1);
@@ -177,30 +181,34 @@ class Inspection {
       }
     }
     for (std::size_t at = 0; at < count; ++at) {
-      const Known known = known_[needs[at]];
-      const bool own = made_[needs[at]].rank == rank;
-      if (known != Known::to_all && !(own && known == Known::to_its_rank)) return needs[at];
+      const Visibility visibility = visibility_[needs[at]];
+      const bool is_own = producers_[needs[at]].rank == rank;
+      if (visibility != Visibility::all_ranks && !(is_own && visibility == Visibility::own_rank))
+        return needs[at];
     }
     return std::nullopt;
   }
 
-  void make_known(const Action& action, Known to) {
+  void set_visibility(const Action& action, Visibility visibility) {
     for (const Result result : results_of(action))
-      known_[place(result, action.stage, action.micro_batch)] = to;
+      visibility_[result_index(result, action.stage, action.micro_batch)] = visibility;
   }
 
   /// Runs one rank as far as possible; returns whether it made progress.
   bool advance(std::int32_t rank) {
     std::int32_t& next = next_[static_cast<std::size_t>(rank)];
     const std::int32_t before = next;
-    const std::vector<Action>& own = order(rank);
-    while (next < static_cast<std::int32_t>(own.size())) {
+    const std::vector<Action>& actions = order(rank);
+    while (next < static_cast<std::int32_t>(actions.size())) {
       const auto at = static_cast<std::size_t>(next);
-      if (missing(own[at], rank)) break;
+      if (missing(actions[at], rank)) break;
       // A pair begins when both actions have what they wait for.
-      if (own[at].overlaps_next && at + 1 < own.size() && missing(own[at + 1], rank)) break;
-      make_known(own[at], own[at].held ? Known::to_its_rank : Known::to_all);
-      if (at > 0 && own[at - 1].held) make_known(own[at - 1], Known::to_all);
+      if (actions[at].overlaps_next && at + 1 < actions.size() && missing(actions[at + 1], rank))
+        break;
+      set_visibility(actions[at],
+                     actions[at].sends_late ? Visibility::own_rank : Visibility::all_ranks);
+      if (at > 0 && actions[at - 1].sends_late)
+        set_visibility(actions[at - 1], Visibility::all_ranks);
       ++next;
     }
     return next > before;
@@ -218,12 +226,13 @@ class Inspection {
       std::vector<bool> seen(schedule_.orders.size(), false);
       while (!seen[static_cast<std::size_t>(rank)]) {
         seen[static_cast<std::size_t>(rank)] = true;
-        rank = made_[stuck_at(rank).what].rank;
+        rank = producers_[blocked_at(rank).result].rank;
       }
-      const Stuck stuck = stuck_at(rank);
-      const Site maker = made_[stuck.what];
-      return fail(stuck.site, name_of(stuck.site) + " waits for " + name_of(maker) + ", which " +
-                                  words(maker) + "; this is a deadlock");
+      const BlockedAction blocked = blocked_at(rank);
+      const RankSlot producer = producers_[blocked.result];
+      return fail(blocked.position, fmt::format("{} waits for {}, which {}; this is a deadlock",
+                                                name_of(blocked.position), name_of(producer),
+                                                position_text(producer)));
     }
     return true;
   }
@@ -234,20 +243,20 @@ class Inspection {
   }
 
   /// The action that a rank cannot run, and the result it waits for.
-  struct Stuck {
-    Site site;
-    std::size_t what = 0;
+  struct BlockedAction {
+    RankSlot position;
+    std::size_t result = 0;
   };
-  Stuck stuck_at(std::int32_t rank) const {
-    Site site{rank, next_[static_cast<std::size_t>(rank)]};
-    const auto at = [&] { return order(rank)[static_cast<std::size_t>(site.slot)]; };
-    if (!missing(at(), rank)) ++site.slot;  // The second action of a pair.
-    return {site, *missing(at(), rank)};
+  BlockedAction blocked_at(std::int32_t rank) const {
+    RankSlot position{rank, next_[static_cast<std::size_t>(rank)]};
+    const auto at = [&] { return order(rank)[static_cast<std::size_t>(position.slot)]; };
+    if (!missing(at(), rank)) ++position.slot;  // The second action of a pair.
+    return {position, *missing(at(), rank)};
   }
 
   /// All ranks with a copy of a stage reduce its gradients together; each rank has its own order.
   bool run_reductions() {
-    std::vector<std::vector<Site>> queues(schedule_.orders.size());
+    std::vector<std::vector<RankSlot>> queues(schedule_.orders.size());
     std::vector<std::size_t> members(
         static_cast<std::size_t>(schedule_.stages));  // Ranks by stage.
     for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
@@ -264,33 +273,34 @@ class Inspection {
     return run_queues(queues, members);
   }
 
-  bool run_queues(const std::vector<std::vector<Site>>& queues,
+  bool run_queues(const std::vector<std::vector<RankSlot>>& queues,
                   const std::vector<std::size_t>& members) {
     std::vector<std::size_t> next(queues.size(), 0);
     std::vector<std::vector<std::size_t>> ready(
-        members.size());             // Ranks whose next reduction it is, by stage.
-    std::vector<std::size_t> whole;  // Stages for which all ranks are ready.
-    const auto come = [&](std::size_t rank) {
+        members.size());                // Ranks whose next reduction it is, by stage.
+    std::vector<std::size_t> complete;  // Stages for which all ranks are ready.
+    const auto enter = [&](std::size_t rank) {
       if (next[rank] == queues[rank].size()) return;
-      const Site site = queues[rank][next[rank]];
-      const auto stage =
-          static_cast<std::size_t>(order(site.rank)[static_cast<std::size_t>(site.slot)].stage);
+      const RankSlot position = queues[rank][next[rank]];
+      const auto stage = static_cast<std::size_t>(
+          order(position.rank)[static_cast<std::size_t>(position.slot)].stage);
       ready[stage].push_back(rank);
-      if (ready[stage].size() == members[stage]) whole.push_back(stage);
+      if (ready[stage].size() == members[stage]) complete.push_back(stage);
     };
-    for (std::size_t rank = 0; rank < queues.size(); ++rank) come(rank);
-    while (!whole.empty()) {
-      const std::vector<std::size_t> done = std::move(ready[whole.back()]);
-      ready[whole.back()].clear();
-      whole.pop_back();
-      for (const std::size_t rank : done) ++next[rank], come(rank);
+    for (std::size_t rank = 0; rank < queues.size(); ++rank) enter(rank);
+    while (!complete.empty()) {
+      const std::vector<std::size_t> done = std::move(ready[complete.back()]);
+      ready[complete.back()].clear();
+      complete.pop_back();
+      for (const std::size_t rank : done) ++next[rank], enter(rank);
     }
     for (std::size_t rank = 0; rank < queues.size(); ++rank) {
       if (next[rank] == queues[rank].size()) continue;
-      const Site site = queues[rank][next[rank]];
-      return fail(site,
-                  name_of(site) +
-                      " waits for other ranks with this stage, which reduce another stage first");
+      const RankSlot position = queues[rank][next[rank]];
+      return fail(
+          position,
+          fmt::format("{} waits for other ranks with this stage, which reduce another stage first",
+                      name_of(position)));
     }
     return true;
   }
@@ -301,16 +311,16 @@ class Inspection {
     for (std::int32_t rank = 0; rank < schedule_.ranks; ++rank) {
       const auto at = static_cast<std::size_t>(rank);
       if (peaks[at] <= schedule_.in_flight_limits[at]) continue;
-      return fail({rank, 0}, "has " + std::to_string(peaks[at]) +
-                                 " forward passes in flight, but must have at most " +
-                                 std::to_string(schedule_.in_flight_limits[at]));
+      return fail({rank, 0},
+                  fmt::format("has {} forward passes in flight, but must have at most {}",
+                              peaks[at], schedule_.in_flight_limits[at]));
     }
     return true;
   }
 
   const Schedule& schedule_;
-  std::vector<Site> made_;
-  std::vector<Known> known_;
+  std::vector<RankSlot> producers_;
+  std::vector<Visibility> visibility_;
   std::vector<std::int32_t> next_;
   ScheduleFault fault_;
 };

@@ -6,6 +6,7 @@
 // B).
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "schedule/registered.h"
@@ -19,10 +20,10 @@ class PipedreamTwoBw final : public ScheduleRule {
  public:
   Schedule make() const override {
     if (micro_batches < stages)
-      throw Error(
+      throw Error(fmt::format(
           "micro_batches: must be at least the number of stages, because two versions of the "
-          "weights are not enough otherwise, got " +
-          std::to_string(micro_batches) + " for " + std::to_string(stages) + " stages");
+          "weights are not enough otherwise, got {} for {} stages",
+          micro_batches, stages));
     Schedule schedule = empty_schedule("pipedream_2bw", *this);
     const std::int64_t all = batches_ * micro_batches;
     schedule.micro_batches = static_cast<std::int32_t>(all);

@@ -42,7 +42,7 @@ struct Action {
   /// Runs together with the next action, as the forward and backward passes of DualPipe do.
   bool overlaps_next = false;
   /// The next action ends before other ranks get the result of this one.
-  bool held = false;
+  bool sends_late = false;
   std::int32_t stage = 0;
   std::int32_t micro_batch = 0;  ///< Numbered across batches; 0 for reduce and update.
   std::int32_t pipeline = 0;     ///< Even ones go down the ranks, odd ones up.

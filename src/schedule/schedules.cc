@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -26,7 +27,7 @@ constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
 constexpr std::int64_t kMostStages = 10'000, kMostMicroBatches = 1'000'000;
 
 /// Converts a name such as "ZB-H1" to zb_h1.
-std::string plain(std::string_view name) {
+std::string canonical_name(std::string_view name) {
   std::string text = lower_case(name);
   std::replace(text.begin(), text.end(), '-', '_');
   return text;
@@ -50,17 +51,17 @@ const std::vector<ScheduleEntry>& schedules() {
 }
 
 std::unique_ptr<ScheduleRule> find_schedule(std::string_view name) {
-  std::string wanted = plain(name);
-  for (const auto& [synonym, meant] : kSynonyms) {
-    if (synonym == wanted) wanted = meant;
+  std::string wanted = canonical_name(name);
+  for (const auto& [synonym, canonical] : kSynonyms) {
+    if (synonym == wanted) wanted = canonical;
   }
   std::vector<std::string_view> names;
   for (const ScheduleEntry& entry : schedules()) {
     if (entry.name == wanted) return entry.make();
     names.push_back(entry.name);
   }
-  throw Error("there is no schedule '" + std::string(name) + "'" + did_you_mean(wanted, names) +
-              "; must be one of " + joined(names));
+  throw Error(fmt::format("there is no schedule '{}'{}; must be one of {}", name,
+                          did_you_mean(wanted, names), joined(names)));
 }
 
 Schedule empty_schedule(std::string_view name, const ScheduleRule& rule, std::int64_t chunks) {
@@ -86,8 +87,8 @@ Order one_f_one_b_order(std::int64_t stage, std::int64_t ahead, std::int64_t mic
 
 void add_updates(Schedule& schedule, bool early) {
   for (Order& order : schedule.orders) {
-    Order whole;
-    whole.reserve(order.size() + 4);
+    Order completed;
+    completed.reserve(order.size() + 4);
     // Read backwards: the last gradient of a stage is met first.
     std::vector<std::int32_t> done;
     for (auto at = order.rbegin(); at != order.rend(); ++at) {
@@ -95,20 +96,20 @@ void add_updates(Schedule& schedule, bool early) {
           at->kind == ActionKind::backward || at->kind == ActionKind::weight_gradient;
       if (gradient && std::find(done.begin(), done.end(), at->stage) == done.end()) {
         done.push_back(at->stage);
-        if (early) whole.push_back(pass(ActionKind::reduce, at->stage, 0, at->pipeline));
+        if (early) completed.push_back(pass(ActionKind::reduce, at->stage, 0, at->pipeline));
       }
-      whole.push_back(*at);
+      completed.push_back(*at);
     }
-    std::reverse(whole.begin(), whole.end());
+    std::reverse(completed.begin(), completed.end());
     std::sort(done.rbegin(), done.rend());
     if (!early) {
-      for (const std::int32_t stage : done) whole.push_back(pass(ActionKind::reduce, stage, 0));
+      for (const std::int32_t stage : done) completed.push_back(pass(ActionKind::reduce, stage, 0));
     }
     for (const std::int32_t stage : done) {
-      whole.push_back(pass(ActionKind::update, stage, 0));
-      whole.back().version = 1;
+      completed.push_back(pass(ActionKind::update, stage, 0));
+      completed.back().version = 1;
     }
-    order = std::move(whole);
+    order = std::move(completed);
   }
 }
 

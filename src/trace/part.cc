@@ -20,7 +20,7 @@ class Cutter {
   Cutter(const Trace& trace, Window window) : from_(trace), window_(window) {}
 
   Trace cut() {
-    copy_what_is_whole();
+    copy_trace_facts();
     find_correlations();
     cut_hosts();
     cut_devices();
@@ -43,7 +43,7 @@ class Cutter {
   }
   bool is_marker(NameId name) const { return from_.names[name].starts_with(kProfilerStep); }
 
-  void copy_what_is_whole() {
+  void copy_trace_facts() {
     to_.threads = from_.threads;
     to_.streams = from_.streams;
     to_.properties = from_.properties;
@@ -67,12 +67,12 @@ class Cutter {
     }
     called_.erase(0);
     for (const DeviceRecord& record : from_.devices) {
-      if (stays(record)) launched_.insert(record.correlation);
+      if (is_kept(record)) launched_.insert(record.correlation);
     }
     launched_.erase(0);
   }
 
-  bool stays(const DeviceRecord& record) const {
+  bool is_kept(const DeviceRecord& record) const {
     // No call launches a range on a device, so only its times decide.
     if (record.kind == DeviceKind::annotation && is_marker(record.name))
       return is_inside(record.start_ns, record.duration_ns);
@@ -104,7 +104,7 @@ class Cutter {
 
   void cut_devices() {
     for (const DeviceRecord& record : from_.devices) {
-      if (!stays(record)) continue;
+      if (!is_kept(record)) continue;
       to_.devices.push_back(record);
       if (record.graph_node != 0) nodes_.insert(record.graph_node);
       if (record.details == kNone) continue;
@@ -189,7 +189,7 @@ class Cutter {
   Window window_;
   Trace to_;
   std::unordered_set<std::uint32_t> called_;    ///< Correlation ids of calls in the window.
-  std::unordered_set<std::uint32_t> launched_;  ///< Correlation ids of device work that stays.
+  std::unordered_set<std::uint32_t> launched_;  ///< Correlation ids of device work that is kept.
   std::unordered_set<std::uint64_t> nodes_;     ///< Nodes of CUDA graphs that stay.
   std::vector<std::uint32_t> host_at_;  ///< New index of each host record; empty without tensors.
 };
@@ -214,7 +214,8 @@ StepRange parse_steps(const std::string& text) {
   const std::string_view whole = text;
   const StepRange steps{step_number(whole.substr(0, dash), text),
                         step_number(dash == text.npos ? whole : whole.substr(dash + 1), text)};
-  if (steps.last < steps.first) throw Error("must not end before it starts, got '" + text + "'");
+  if (steps.last < steps.first)
+    throw Error(fmt::format("must not end before it starts, got '{}'", text));
   return steps;
 }
 
@@ -225,7 +226,8 @@ Window parse_window(const std::string& text) {
         "must be two times since the start of the trace, such as 100ms-250ms, got '{}'", text));
   const Window window{parse_time(text.substr(0, dash)).count(),
                       parse_time(text.substr(dash + 1)).count()};
-  if (window.end_ns <= window.begin_ns) throw Error("must end after its start, got '" + text + "'");
+  if (window.end_ns <= window.begin_ns)
+    throw Error(fmt::format("must end after its start, got '{}'", text));
   return window;
 }
 

@@ -205,7 +205,7 @@ std::optional<SourceFrame> source_frame(std::string_view text) {
 }
 
 CodeOrigin code_origin(std::string_view file) {
-  if (is_notebook_cell(file)) return CodeOrigin::own;
+  if (is_notebook_cell(file)) return CodeOrigin::user;
   if (file.starts_with('<')) return CodeOrigin::standard;
   const std::string_view installed = installed_part(file);
   if (!installed.empty()) {
@@ -214,12 +214,13 @@ CodeOrigin code_origin(std::string_view file) {
   }
   if (!standard_part(file).empty()) return CodeOrigin::standard;
   if (is_absolute(file)) {
-    return file.find("/torch/") == std::string_view::npos ? CodeOrigin::own : CodeOrigin::framework;
+    return file.find("/torch/") == std::string_view::npos ? CodeOrigin::user
+                                                          : CodeOrigin::framework;
   }
   const std::string_view package = top_package(file);
   if (is_among(package, kFramework)) return CodeOrigin::framework;
   if (is_among(package, kStandard)) return CodeOrigin::standard;
-  return is_among(package, kPackages) ? CodeOrigin::package : CodeOrigin::own;
+  return is_among(package, kPackages) ? CodeOrigin::package : CodeOrigin::user;
 }
 
 std::string portable_file(std::string_view file) {

@@ -27,14 +27,15 @@ struct SourceFrame {
 std::optional<SourceFrame> source_frame(std::string_view text);
 
 /// Sorted by how well a frame shows users where they are in their program, best first.
-enum class CodeOrigin : std::uint8_t { own, package, framework, standard };
+enum class CodeOrigin : std::uint8_t { user, package, framework, standard };
 
-/// framework: PyTorch itself. standard: part of Python.
+/// user: not installed, so probably part of the program. framework: PyTorch itself. standard: part
+/// of Python.
 CodeOrigin code_origin(std::string_view file);
 
 /// The path of a file in a form that does not depend on the machine: for an installed file, the
-/// part from its package on; for a notebook cell, one name for all cells. Own files keep their
-/// path.
+/// part from its package on; for a notebook cell, one name for all cells. Files of the user keep
+/// their path.
 std::string portable_file(std::string_view file);
 
 }  // namespace foretrace

@@ -88,18 +88,18 @@ class Validator {
   void check(const Note& note) { kind(note.severity, Severity::warning); }
 
   template <class Rows>
-  void table(const char* what, const Rows& rows) {
+  void table(const char* name, const Rows& rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       wrong_ = nullptr;
       check(rows[i]);
       if (wrong_ == nullptr) continue;
-      throw TraceError(fmt::format("{}, row {}: the {} is impossible", what, i, wrong_));
+      throw TraceError(fmt::format("{}, row {}: the {} is impossible", name, i, wrong_));
     }
   }
 
  private:
-  void require(bool holds, const char* what) {
-    if (!holds && wrong_ == nullptr) wrong_ = what;
+  void require(bool holds, const char* field) {
+    if (!holds && wrong_ == nullptr) wrong_ = field;
   }
   void times(std::int64_t start, std::int64_t duration) {
     require(start >= 0, "time");
@@ -107,9 +107,11 @@ class Validator {
     require(duration <= std::numeric_limits<std::int64_t>::max() - start, "end");
   }
   void name(NameId id) { require(static_cast<std::size_t>(id) < trace_.names.size(), "name"); }
-  void index(std::size_t value, std::size_t size, const char* what) { require(value < size, what); }
-  void optional(std::uint32_t value, std::size_t size, const char* what) {
-    require(value == kNone || value < size, what);
+  void index(std::size_t value, std::size_t size, const char* field) {
+    require(value < size, field);
+  }
+  void optional(std::uint32_t value, std::size_t size, const char* field) {
+    require(value == kNone || value < size, field);
   }
   template <class Kind>
   void kind(Kind value, Kind last) {

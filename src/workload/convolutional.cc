@@ -3,6 +3,7 @@
 // norm and ReLU move bytes. Parameters are those of torchvision's models, exactly.
 
 #include <cmath>
+#include <fmt/core.h>
 #include <map>
 
 #include "foretrace/error.h"
@@ -43,9 +44,9 @@ class Convolutional final : public Workload {
 
   void check() const override {
     if (kind_ == "resnet" ? !kResNets.contains(depth_) : !kVggs.contains(depth_))
-      throw Error("depth: " + kind_ + " must have one of the depths " +
-                  (kind_ == "resnet" ? "18, 34, 50, 101, 152" : "11, 13, 16, 19") + ", got " +
-                  std::to_string(depth_));
+      throw Error(fmt::format("depth: {} must have one of the depths {}, got {}", kind_,
+                              kind_ == "resnet" ? "18, 34, 50, 101, 152" : "11, 13, 16, 19",
+                              depth_));
   }
 
   std::int64_t layer_count() const override {
@@ -70,13 +71,15 @@ class Convolutional final : public Workload {
     bool has_bias = false;
   };
 
-  static void add(LayerRow& row, const LayerSlice& slice, const Convolution& one) {
-    const auto pixels = static_cast<double>(slice.micro_batch * one.size * one.size);
-    const auto outputs = static_cast<double>(one.outputs);
-    const auto inner = static_cast<double>(one.inputs * one.kernel * one.kernel);
+  static void add(LayerRow& row, const LayerSlice& slice, const Convolution& convolution) {
+    const auto pixels =
+        static_cast<double>(slice.micro_batch * convolution.size * convolution.size);
+    const auto outputs = static_cast<double>(convolution.outputs);
+    const auto inner =
+        static_cast<double>(convolution.inputs * convolution.kernel * convolution.kernel);
     row.gemms.push_back({pixels, outputs, inner});
     row.operations += 2 * pixels * outputs * inner;
-    row.parameters += outputs * inner + outputs * (one.has_bias ? 1 : 2);
+    row.parameters += outputs * inner + outputs * (convolution.has_bias ? 1 : 2);
     row.moved_bytes += pixels * outputs * kPixelBytes;
     row.moved_back_bytes += pixels * outputs * kPixelBackBytes;
     row.kernels += kConvolutionKernels;
@@ -85,8 +88,8 @@ class Convolutional final : public Workload {
     row.output = output;
   }
 
-  static LayerRow finished(LayerRow row, const LayerSlice& slice, std::int64_t inputs,
-                           std::int64_t size) {
+  static LayerRow with_memory(LayerRow row, const LayerSlice& slice, std::int64_t inputs,
+                              std::int64_t size) {
     row.all_parameters = row.parameters;
     row.kept_selective = row.kept;
     row.kept_full = {slice.micro_batch * inputs * size * size * slice.element_bytes};
@@ -116,7 +119,7 @@ class Convolutional final : public Workload {
     const ResNetShape& shape = kResNets.at(depth_);
     LayerRow stem{.name = "stem"};
     add(stem, slice, {3, 64, 7, image_ / 2});
-    LayerTable table{finished(stem, slice, 3, image_)};
+    LayerTable table{with_memory(stem, slice, 3, image_)};
     std::int64_t inputs = 64;
     for (std::int64_t stage = 0; stage < 4; ++stage) {
       const std::int64_t width = 64 << stage, size = image_ / (4 << stage);
@@ -133,7 +136,7 @@ class Convolutional final : public Workload {
           add(row, slice, {inputs, width, 3, size});
           add(row, slice, {width, width, 3, size});
         }
-        table.push_back(finished(row, slice, inputs, before));
+        table.push_back(with_memory(row, slice, inputs, before));
         inputs = outputs;
       }
     }
@@ -151,7 +154,7 @@ class Convolutional final : public Workload {
       for (std::int64_t i = 0; i < stages[stage]; ++i) {
         LayerRow row{.name = "convolution"};
         add(row, slice, {inputs, kStages[stage], 3, size, true});
-        table.push_back(finished(row, slice, inputs, size));
+        table.push_back(with_memory(row, slice, inputs, size));
         inputs = kStages[stage];
       }
     }

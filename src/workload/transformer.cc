@@ -9,6 +9,7 @@
 // Not modelled: rotary embedding as separate work, auxiliary losses, unequal loads of experts.
 
 #include <cmath>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "workload/registered.h"
@@ -66,14 +67,12 @@ class Transformer final : public Workload {
 
   void check() const override {
     if (head_size_ == 0 && hidden_ % heads_ != 0)
-      throw Error("heads: must divide hidden, " + std::to_string(hidden_) + ", got " +
-                  std::to_string(heads_));
+      throw Error(fmt::format("heads: must divide hidden, {}, got {}", hidden_, heads_));
     if (experts_ > 0 && (active_ < 1 || active_ > experts_))
-      throw Error("active_experts: must be from 1 to experts, " + std::to_string(experts_) +
-                  ", got " + std::to_string(active_));
+      throw Error(
+          fmt::format("active_experts: must be from 1 to experts, {}, got {}", experts_, active_));
     if (kv_heads_ > 0 && heads_ % kv_heads_ != 0)
-      throw Error("kv_heads: must divide heads, " + std::to_string(heads_) + ", got " +
-                  std::to_string(kv_heads_));
+      throw Error(fmt::format("kv_heads: must divide heads, {}, got {}", heads_, kv_heads_));
   }
 
   std::int64_t layer_count() const override { return layers_; }
@@ -99,18 +98,17 @@ class Transformer final : public Workload {
 
  private:
   void check_slice(const LayerSlice& slice) const {
-    const auto divides = [](std::string_view what, std::int64_t whole, std::string_view by,
-                            std::int64_t parts) {
-      if (whole % parts != 0)
-        throw Error(std::string(what) + " must divide by " + std::string(by) + ": " +
-                    std::to_string(whole) + " by " + std::to_string(parts));
+    const auto divides = [](std::string_view name, std::int64_t size, std::string_view ranks,
+                            std::int64_t count) {
+      if (size % count != 0)
+        throw Error(fmt::format("{} must divide by {}: {} by {}", name, ranks, size, count));
     };
     divides("heads", heads_, "tensor parallel ranks", slice.tensor);
     divides("sequence", sequence_, "context parallel ranks", slice.context);
     if (experts_ > 0) divides("experts", experts_, "expert parallel ranks", slice.expert);
     if (experts_ == 0 && slice.expert > 1)
-      throw Error("a model without experts must have 1 expert parallel rank, got " +
-                  std::to_string(slice.expert));
+      throw Error(fmt::format("a model without experts must have 1 expert parallel rank, got {}",
+                              slice.expert));
   }
 
   double head_size() const {
@@ -127,7 +125,7 @@ class Transformer final : public Workload {
     const double step = kVocabularyStep * static_cast<double>(slice.tensor);
     return std::ceil(vocabulary / step) * step;
   }
-  static double whole(const LayerSlice& slice) {
+  static double unsplit_share(const LayerSlice& slice) {
     return slice.sequence_parallel ? 1. / static_cast<double>(slice.tensor) : 1.;
   }
   double device_tokens(const LayerSlice& slice) const {
@@ -145,7 +143,8 @@ class Transformer final : public Workload {
         places * h;
     row.moved_bytes = n * h * (kNormBytes + kAddBytes), row.moved_back_bytes = n * h * kAddBytes;
     row.kernels = 6;
-    row.kept = row.kept_selective = row.kept_full = bytes(dropout_ ? n * h * whole(slice) : 0);
+    row.kept = row.kept_selective = row.kept_full =
+        bytes(dropout_ ? n * h * unsplit_share(slice) : 0);
     row.output = bytes(n * h * static_cast<double>(slice.element_bytes));
     if (slice.tensor > 1) row.exchanges = 1, row.exchanged = row.output;
     return row;
@@ -167,15 +166,15 @@ class Transformer final : public Workload {
     if (bert_) row.all_parameters += 2 * (h * h + h) + 2 * h + 2 * h + 2 - norm();
     // A copy if the table is tied and the head is on another stage.
     row.parameters = norm() + v * h;
-    row.kept = row.kept_selective = row.kept_full =
-        bytes(n * (h * whole(slice) * 2 * static_cast<double>(slice.element_bytes) + 4 * v));
+    row.kept = row.kept_selective = row.kept_full = bytes(
+        n * (h * unsplit_share(slice) * 2 * static_cast<double>(slice.element_bytes) + 4 * v));
     row.working = bytes(n * v * static_cast<double>(slice.element_bytes));
     row.output = Bytes{};
     if (slice.tensor > 1) row.exchanges = 1, row.exchanged = bytes(n * h * 2);
     return row;
   }
 
-  void add_projections(LayerRow& row, double n, double t, double whole_n) const {
+  void add_projections(LayerRow& row, double n, double t, double all_tokens) const {
     const auto h = static_cast<double>(hidden_), a = static_cast<double>(heads_);
     const double q = a * head_size(), kv = kv_heads() * (head_size() + value_size());
     const double out = a * value_size();
@@ -199,11 +198,11 @@ class Transformer final : public Workload {
     }
     row.gemms.push_back({n, h, out / t});
     row.parameters += out * h / t;
-    row.operations += 2 * whole_n * (weights + out * h);
+    row.operations += 2 * all_tokens * (weights + out * h);
     row.all_parameters += weights + out * h + (biases_ ? q + kv + h : 0);
   }
 
-  void add_feed_forward(LayerRow& row, double n, double t, double width, double whole_n) const {
+  void add_feed_forward(LayerRow& row, double n, double t, double width, double all_tokens) const {
     const auto h = static_cast<double>(hidden_);
     row.gemms.push_back({n, (matrices() - 1) * width / t, h});
     row.gemms.push_back({n, h, width / t});
@@ -211,34 +210,34 @@ class Transformer final : public Workload {
     row.all_parameters += matrices() * h * width + (biases_ ? (matrices() - 1) * width + h : 0);
     row.moved_bytes += n * width / t * (gated_ ? kGatedBytes : kActBytes);
     row.moved_back_bytes += n * width / t * (gated_ ? kGatedBackBytes : kActBackBytes);
-    row.operations += 2 * whole_n * matrices() * h * width;
+    row.operations += 2 * all_tokens * matrices() * h * width;
   }
 
-  void add_experts(LayerRow& row, const LayerSlice& slice, double n, double whole_n) const {
+  void add_experts(LayerRow& row, const LayerSlice& slice, double n, double all_tokens) const {
     const auto h = static_cast<double>(hidden_), t = static_cast<double>(slice.tensor);
     const auto all = static_cast<double>(experts_), active = static_cast<double>(active_);
     const double width = expert_ffn_ > 0 ? static_cast<double>(expert_ffn_) : ffn();
-    const double here = all / static_cast<double>(slice.expert);
-    const double each = n / t * active / here;
+    const double local_experts = all / static_cast<double>(slice.expert);
+    const double tokens_per_expert = n / t * active / local_experts;
     row.gemms.push_back({n, all, h});
-    row.gemms.push_back({each, (matrices() - 1) * width, h, here});
-    row.gemms.push_back({each, h, width, here});
+    row.gemms.push_back({tokens_per_expert, (matrices() - 1) * width, h, local_experts});
+    row.gemms.push_back({tokens_per_expert, h, width, local_experts});
     const double weights = matrices() * h * width;
-    row.expert_parameters = weights * here;
+    row.expert_parameters = weights * local_experts;
     row.parameters += h * all;
     row.all_parameters += weights * all + h * all;
     const double sent = n / t * active;
     row.moved_bytes += sent * (width * (gated_ ? kGatedBytes : kActBytes) + 4 * h * 2);
     row.moved_back_bytes += sent * (width * (gated_ ? kGatedBackBytes : kActBackBytes) + 4 * h * 2);
-    row.operations += 2 * whole_n * active * weights;
+    row.operations += 2 * all_tokens * active * weights;
     row.kernels += kExpertKernels;
     if (slice.expert > 1) row.routed = bytes(sent * h * static_cast<double>(slice.element_bytes));
-    if (shared_ffn_ > 0) add_feed_forward(row, n, t, static_cast<double>(shared_ffn_), whole_n);
+    if (shared_ffn_ > 0) add_feed_forward(row, n, t, static_cast<double>(shared_ffn_), all_tokens);
   }
 
   /// Adds the scores and their use. A causal model computes half of a fused kernel's scores;
   /// `operations` counts all of them, as published rates do.
-  void add_attention(LayerRow& row, const LayerSlice& slice, double n, double whole_n) const {
+  void add_attention(LayerRow& row, const LayerSlice& slice, double n, double all_tokens) const {
     const double a = static_cast<double>(heads_) / static_cast<double>(slice.tensor);
     const auto s = static_cast<double>(sequence_);
     const auto b = static_cast<double>(slice.micro_batch);
@@ -246,7 +245,7 @@ class Transformer final : public Workload {
     const double reach = window_ > 0 && static_cast<double>(window_) < s
                              ? (s / 2 + static_cast<double>(window_)) / 2
                              : (bert_ ? s : s / 2);
-    row.operations += 2 * whole_n * s * static_cast<double>(heads_) * width;
+    row.operations += 2 * all_tokens * s * static_cast<double>(heads_) * width;
     if (slice.fused_attention) {
       row.attention_operations = 2 * n * reach * a * width;
       return;
@@ -260,20 +259,20 @@ class Transformer final : public Workload {
 
   LayerRow block(const LayerSlice& slice, bool has_experts) const {
     const auto h = static_cast<double>(hidden_), t = static_cast<double>(slice.tensor);
-    const double n = device_tokens(slice), whole_n = n * static_cast<double>(slice.context);
+    const double n = device_tokens(slice), all_tokens = n * static_cast<double>(slice.context);
     LayerRow row{.name = has_experts ? "expert block" : "block"};
     row.kernels = kBlockKernels;
-    add_projections(row, n, t, whole_n);
-    const double pointwise = n * h * whole(slice);
+    add_projections(row, n, t, all_tokens);
+    const double pointwise = n * h * unsplit_share(slice);
     row.moved_bytes += pointwise * 2 * (kNormBytes + (dropout_ ? kAddBytes : 6)) +
                        n * projected() / t * kCopyBytes;
     row.moved_back_bytes += pointwise * 2 * (kNormBackBytes + (dropout_ ? kAddBackBytes : 4)) +
                             n * projected() / t * kCopyBytes;
-    add_attention(row, slice, n, whole_n);
+    add_attention(row, slice, n, all_tokens);
     if (has_experts)
-      add_experts(row, slice, n, whole_n);
+      add_experts(row, slice, n, all_tokens);
     else
-      add_feed_forward(row, n, t, ffn(), whole_n);
+      add_feed_forward(row, n, t, ffn(), all_tokens);
     row.parameters += 2 * norm(), row.all_parameters += 2 * norm();
     add_memory(row, slice, n, has_experts);
     row.output = bytes(n * h * static_cast<double>(slice.element_bytes));
@@ -289,7 +288,7 @@ class Transformer final : public Workload {
   void add_memory(LayerRow& row, const LayerSlice& slice, double n, bool has_experts) const {
     const auto h = static_cast<double>(hidden_), t = static_cast<double>(slice.tensor);
     const auto e = static_cast<double>(slice.element_bytes);
-    const double wide = h * whole(slice) * (4 * e + (dropout_ ? 2 : 0));
+    const double wide = h * unsplit_share(slice) * (4 * e + (dropout_ ? 2 : 0));
     double inner = projected() * e / t;
     const double kept_ffn = gated_ ? 3 : 2;
     if (has_experts) {
@@ -307,7 +306,7 @@ class Transformer final : public Workload {
                                     static_cast<double>(sequence_);
     row.kept_selective = bytes(n * (wide + inner));
     row.kept = bytes(n * (wide + inner + scores));
-    row.kept_full = bytes(n * h * whole(slice) * e);
+    row.kept_full = bytes(n * h * unsplit_share(slice) * e);
     row.working = bytes(n * (2 * ffn() / t + 2 * h) * e);
   }
 

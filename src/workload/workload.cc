@@ -1,6 +1,7 @@
 #include "workload/workload.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/fields/assignments.h"
@@ -28,7 +29,7 @@ const std::vector<Family>& families() {
 
 struct Preset {
   std::string_view name, summary, family, settings;
-  std::vector<std::string_view> recorded;
+  std::vector<std::string_view> published_names;
 };
 
 const std::vector<Preset>& presets() {
@@ -44,17 +45,18 @@ std::unique_ptr<Workload> named_workload(const std::string& name) {
   for (const Family& family : families()) {
     if (family.name == name) return family.make();
   }
-  const auto recorded = presets_recorded_as(name);
+  const auto published_names = presets_recorded_as(name);
   for (const Preset& preset : presets()) {
-    if (preset.name != name && (recorded.empty() || preset.name != recorded.front())) continue;
+    if (preset.name != name && (published_names.empty() || preset.name != published_names.front()))
+      continue;
     auto workload = named_workload(std::string(preset.family));
     read_json(nlohmann::json::parse(preset.settings), *workload);
     return workload;
   }
   std::vector<std::string_view> names;
   for (const WorkloadEntry& entry : workloads()) names.push_back(entry.name);
-  throw Error("there is no model '" + name + "'" + did_you_mean(name, names) +
-              "; must be the path of a JSON file or one of " + joined(names));
+  throw Error(fmt::format("there is no model '{}'{}; must be the path of a JSON file or one of {}",
+                          name, did_you_mean(name, names), joined(names)));
 }
 
 std::unique_ptr<Workload> workload_of_file(const std::string& path) {
@@ -101,7 +103,7 @@ std::vector<std::string_view> presets_recorded_as(std::string_view name) {
   std::vector<std::string_view> found;
   for (const Preset& preset : presets()) {
     if (letters_and_digits(preset.name) == letters ||
-        std::ranges::find(preset.recorded, letters) != preset.recorded.end())
+        std::ranges::find(preset.published_names, letters) != preset.published_names.end())
       found.push_back(preset.name);
   }
   return found;

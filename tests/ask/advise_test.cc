@@ -170,9 +170,9 @@ TEST(Advise, APauseIsNoLaunching) {
   EXPECT_FALSE(graphs->recommended);
   EXPECT_TRUE(graphs->why_not.starts_with("would gain more than if launching took no time at all"))
       << graphs->why_not;
-  ASSERT_EQ(advice.first.size(), 1U);
-  EXPECT_TRUE(advice.first[0].starts_with("\"sleep\", 9 ms of host work a step in long pieces"))
-      << advice.first[0];
+  ASSERT_EQ(advice.causes.size(), 1U);
+  EXPECT_TRUE(advice.causes[0].starts_with("\"sleep\", 9 ms of host work a step in long pieces"))
+      << advice.causes[0];
 }
 
 /// Steps of ten launches, each step with what `on_cpu` and `on_gpu` insert; see
@@ -239,9 +239,9 @@ TEST(Advise, StepsThatLaunchGraphsAreNotCapturedAgain) {
 
 TEST(Advise, DriverCallsThatAllocateAreNamedFirst) {
   const Advice advice = advise(launching_steps("hipMalloc:host 900", "", ""), only("amp"));
-  ASSERT_EQ(advice.first.size(), 1U);
-  EXPECT_TRUE(advice.first[0].starts_with("1 driver call a step such as hipMalloc"))
-      << advice.first[0];
+  ASSERT_EQ(advice.causes.size(), 1U);
+  EXPECT_TRUE(advice.causes[0].starts_with("1 driver call a step such as hipMalloc"))
+      << advice.causes[0];
 }
 
 /// A rank that works for `work` in each step and then reduces, where it waits for `wait` for the
@@ -392,9 +392,9 @@ TEST(Advise, CorpusHoldsItsBounds) {
     } catch (const TraceError&) {
       continue;
     }
-    for (const Rung& rung : advice.ladder) {
-      EXPECT_LE(rung.step_time, advice.step_time) << rung.name;
-      EXPECT_GE(rung.step_time, advice.ladder.back().step_time) << rung.name;
+    for (const AdviceCeiling& ceiling : advice.ladder) {
+      EXPECT_LE(ceiling.step_time, advice.step_time) << ceiling.name;
+      EXPECT_GE(ceiling.step_time, advice.ladder.back().step_time) << ceiling.name;
     }
     EXPECT_GE(advice.path.total(), advice.step_time / 2);
   }

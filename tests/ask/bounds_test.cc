@@ -14,14 +14,14 @@ namespace {
 
 Nanoseconds time_of(const Graph& graph) { return step_times(graph, simulate(graph)).step_time; }
 
-/// One line for each rung of the ladder that the graph has work for.
+/// One line for each ceiling of the ladder that the graph has work for.
 std::string ladder(std::string_view text) {
   const Graph graph = parse_graph(text);
   std::string all = "\n";
-  for (const Rung& rung : ladder_of(graph, time_of(graph))) {
-    if (!rung.there) continue;
-    all += rung.name + " " + to_text(rung.step_time) + ", " + std::string(to_string(rung.bound)) +
-           "\n";
+  for (const AdviceCeiling& ceiling : ladder_of(graph, time_of(graph))) {
+    if (!ceiling.is_present) continue;
+    all += ceiling.name + " " + to_text(ceiling.step_time) + ", " +
+           std::string(to_string(ceiling.bound)) + "\n";
   }
   return all;
 }
@@ -134,7 +134,7 @@ TEST(SpeedNeeded, EqualsTheClosedForm) {
     gpu: A 40, B 40
     L -> A [measured launch]
 )");
-  const Lever kernels = lever_named(graph, "kernels");
+  const WorkGroup kernels = group_named(graph, "kernels");
   for (const int target : {30, 40, 60, 80, 99}) {
     SCOPED_TRACE(target);
     const auto needed = speed_needed(graph, kernels, Nanoseconds(target * 1000));
@@ -144,7 +144,7 @@ TEST(SpeedNeeded, EqualsTheClosedForm) {
   EXPECT_EQ(speed_needed(graph, kernels, 19us), std::nullopt);
   EXPECT_EQ(speed_needed(graph, kernels, 100us), 1.0);
   EXPECT_EQ(speed_needed(graph, kernels, 20us), 0.0);  // Only if kernels take no time.
-  EXPECT_NEAR(*speed_needed(graph, lever_named(graph, "kernels.A"), 80us), 2, 0.002);
+  EXPECT_NEAR(*speed_needed(graph, group_named(graph, "kernels.A"), 80us), 2, 0.002);
 }
 
 TEST(SpeedUp, EndsWhereThePathMoves) {
@@ -153,29 +153,29 @@ TEST(SpeedUp, EndsWhereThePathMoves) {
     cpu: h:host 30
     gpu: A 60
 )");
-  const std::vector<SpeedUp> found = speed_ups_of(graph, {lever_named(graph, "kernels")}, 60us, {});
+  const std::vector<SpeedUp> found = speed_ups_of(graph, {group_named(graph, "kernels")}, 60us, {});
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].at_best, 30us);
-  EXPECT_EQ(found[0].then, PathPart::host);
+  EXPECT_EQ(found[0].bound_by, PathPart::host);
   EXPECT_NEAR(found[0].enough, 2, 0.1);
   EXPECT_EQ(found[0].work, 60us);
 }
 
-TEST(Lever, TransfersAreWhatTheQuickestOfAKindTakes) {
+TEST(WorkGroup, TransfersAreWhatTheQuickestOfAKindTakes) {
   const Graph graph = parse_graph(R"(
     nccl: a=reduce:collective 10 {bytes=1MB}, b=reduce:collective 30 {bytes=1MB}, c=reduce:collective 5 {bytes=2MB}
 )");
-  const Lever link = lever_named(graph, "link.bandwidth");
+  const WorkGroup link = group_named(graph, "link.bandwidth");
   EXPECT_EQ(work_of(graph, link), 25us);
   EXPECT_EQ(step_with(graph, link, 0), 20us);  // The second member still waits for the late one.
   EXPECT_EQ(step_with(graph, link, 1), 45us);
 }
 
-TEST(Lever, SaysWhatThereIs) {
+TEST(WorkGroup, SaysWhatThereIs) {
   const Graph graph = parse_graph("gpu: A 5");
   const auto refused = [&](std::string_view name) -> std::string {
     try {
-      lever_named(graph, name);
+      group_named(graph, name);
     } catch (const Error& error) {
       return error.what();
     }
@@ -187,7 +187,7 @@ TEST(Lever, SaysWhatThereIs) {
             "settings with their values such as loader.workers=1..32 (did you mean "
             "\"link.bandwidth\"?)");
   EXPECT_EQ(refused("kernels.conv"), "no kernel has \"conv\" in its name or module");
-  EXPECT_FALSE(lever_named(graph, "syncs").there);
+  EXPECT_FALSE(group_named(graph, "syncs").has_work);
 }
 
 /// Random threads, streams and a network, with tasks of all kinds.
@@ -243,10 +243,10 @@ TEST(Ladder, NoRungIsAboveNowNorBelowAll) {
     SCOPED_TRACE(run);
     const Graph graph = random_job(random);
     const Nanoseconds now = time_of(graph);
-    const std::vector<Rung> rungs = ladder_of(graph, now);
-    for (const Rung& rung : rungs) {
-      EXPECT_LE(rung.step_time, now) << rung.name;
-      EXPECT_GE(rung.step_time, rungs.back().step_time) << rung.name;
+    const std::vector<AdviceCeiling> ceilings = ladder_of(graph, now);
+    for (const AdviceCeiling& ceiling : ceilings) {
+      EXPECT_LE(ceiling.step_time, now) << ceiling.name;
+      EXPECT_GE(ceiling.step_time, ceilings.back().step_time) << ceiling.name;
     }
   }
 }
@@ -259,13 +259,13 @@ TEST(Retimed, FindsWhatAnEditedCloneDoes) {
     const Nanoseconds now = time_of(graph);
     Retimed retimed(graph);
     Retimed clone = retimed.clone();
-    for (const Lever& lever : all_levers(graph)) {
-      if (!lever.graded()) continue;
-      SCOPED_TRACE(lever.name);
+    for (const WorkGroup& group : all_groups(graph)) {
+      if (!group.graded()) continue;
+      SCOPED_TRACE(group.name);
       for (const double factor : {0.5, 0.1}) {
-        const Nanoseconds edited = step_with(graph, lever, factor);
-        EXPECT_EQ(retimed.step_time(retiming_of(graph, lever, factor)), edited) << factor;
-        EXPECT_EQ(clone.step_time(retiming_of(graph, lever, factor)), edited) << factor;
+        const Nanoseconds edited = step_with(graph, group, factor);
+        EXPECT_EQ(retimed.step_time(retiming_of(graph, group, factor)), edited) << factor;
+        EXPECT_EQ(clone.step_time(retiming_of(graph, group, factor)), edited) << factor;
       }
       EXPECT_EQ(retimed.step_time({}), now);
     }
@@ -278,12 +278,12 @@ TEST(Ladder, PullingFurtherNeverMakesItLater) {
     SCOPED_TRACE(run);
     const Graph graph = random_job(random);
     const Nanoseconds now = time_of(graph);
-    for (const Lever& lever : ladder_levers(graph)) {
-      SCOPED_TRACE(lever.name);
-      const Nanoseconds half = step_with(graph, lever, 0.5);
-      EXPECT_EQ(step_with(graph, lever, 1), now);
+    for (const WorkGroup& group : ladder_groups(graph)) {
+      SCOPED_TRACE(group.name);
+      const Nanoseconds half = step_with(graph, group, 0.5);
+      EXPECT_EQ(step_with(graph, group, 1), now);
       EXPECT_LE(half, now);
-      EXPECT_LE(step_with(graph, lever, 0), half);
+      EXPECT_LE(step_with(graph, group, 0), half);
     }
   }
 }

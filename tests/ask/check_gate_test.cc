@@ -26,7 +26,7 @@ CheckBaseline with_memory() {
 
 TEST(CheckGate, AnUnchangedJobPasses) {
   const CheckBaseline baseline = bless(kSample, as_recorded(), {});
-  EXPECT_EQ(check(kSample, as_recorded(), baseline, {}).standing(), Standing::passed);
+  EXPECT_EQ(check(kSample, as_recorded(), baseline, {}).standing(), CheckOutcome::passed);
 }
 
 TEST(CheckGate, AnExportedJobIsTheSameJob) {
@@ -36,12 +36,12 @@ TEST(CheckGate, AnExportedJobIsTheSameJob) {
   const CheckBaseline baseline = bless(kSample, as_recorded(), {});
   const CheckReport report = check(exported, as_recorded(), baseline, {});
   EXPECT_TRUE(report.same_structure);
-  EXPECT_EQ(report.standing(), Standing::passed) << check_headline(report);
+  EXPECT_EQ(report.standing(), CheckOutcome::passed) << check_headline(report);
 }
 
 TEST(CheckGate, AFigureThatTheTraceNoLongerTellsIsUndecided) {
   const CheckReport report = check(kSample, as_recorded(), with_memory(), {});
-  EXPECT_EQ(report.standing(), Standing::undecided);
+  EXPECT_EQ(report.standing(), CheckOutcome::undecided);
   const std::string expected = "UNDECIDED: peak_reserved 1 GB, limit 5%; not in the trace; 1";
   EXPECT_EQ(check_headline(report).substr(0, expected.size()), expected);
 }
@@ -49,20 +49,20 @@ TEST(CheckGate, AFigureThatTheTraceNoLongerTellsIsUndecided) {
 TEST(CheckGate, WhatIsLeftOutOnPurposePasses) {
   CheckOptions options;
   options.fail["peak_reserved"] = parse_limit("off", figure_entry("peak_reserved"));
-  EXPECT_EQ(check(kSample, as_recorded(), with_memory(), options).standing(), Standing::passed);
+  EXPECT_EQ(check(kSample, as_recorded(), with_memory(), options).standing(), CheckOutcome::passed);
   CheckOptions lenient;
-  lenient.undecided = Standing::passed;
-  EXPECT_EQ(check(kSample, as_recorded(), with_memory(), lenient).standing(), Standing::passed);
+  lenient.undecided = CheckOutcome::passed;
+  EXPECT_EQ(check(kSample, as_recorded(), with_memory(), lenient).standing(), CheckOutcome::passed);
 }
 
 TEST(CheckGate, ALimitOfAFigureThatTheBaselineLacksIsUndecided) {
   CheckBaseline baseline = bless(kSample, as_recorded(), {});
   baseline.summary.figures.erase("step_time");
   baseline.fail.erase("step_time");
-  EXPECT_EQ(check(kSample, as_recorded(), baseline, {}).standing(), Standing::passed);
+  EXPECT_EQ(check(kSample, as_recorded(), baseline, {}).standing(), CheckOutcome::passed);
   CheckOptions options;
   options.fail["step_time"] = parse_limit("5%", figure_entry("step_time"));
-  EXPECT_EQ(check(kSample, as_recorded(), baseline, options).standing(), Standing::undecided);
+  EXPECT_EQ(check(kSample, as_recorded(), baseline, options).standing(), CheckOutcome::undecided);
 }
 
 }  // namespace

@@ -167,7 +167,7 @@ TEST(CheckFigures, KernelsReplacedBySlowerOnesAtTheirPlaceAreSeen) {
 TEST(CheckFigures, AWarningSaysHowMuchStepsVary) {
   const Steps before = {1000, 1010, 1020, 1030}, after = {1050, 1200, 1500, 1700};
   const CheckedFigure figure = judged("collective_time", {before}, after);
-  EXPECT_EQ(figure.standing, Standing::warned);
+  EXPECT_EQ(figure.standing, CheckOutcome::warned);
   EXPECT_EQ(figure.why, "steps vary: between 30 ns and 690 ns more");
 }
 

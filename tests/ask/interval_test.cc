@@ -106,9 +106,9 @@ TEST(Resample, AllRanksDrawTheSameStep) {
   const ResampledJob resampled(job, replayed, 0, [&](std::size_t i) -> const Graph& {
     return job.ranks[i].inference.graph;
   });
-  ASSERT_NE(resampled.doubted(), nullptr);
-  const DoubtedRanks& doubted = *resampled.doubted();
-  const Resampled found = resample(doubted.all, doubted.shown, doubted.rows, {});
+  ASSERT_NE(resampled.joint_ranks(), nullptr);
+  const JointRanks& joint_ranks = *resampled.joint_ranks();
+  const Resampled found = resample(joint_ranks.all, joint_ranks.shown, joint_ranks.rows, {});
   ASSERT_EQ(found.times.size(), 5 * 200U);
   // Whichever step is drawn, one of the two ranks computes for 140 us.
   EXPECT_EQ(std::count(found.times.begin(), found.times.end(), 160us), 5 * 200);
@@ -158,7 +158,7 @@ TEST(Resample, AStallIsAddedToWhatGrew) {
 TEST(Resample, WhatAStepOwesToItsPlaceIsNoVariation) {
   const Resampled found{
       .times = {100us, 150us, 110us, 160us, 90us, 140us}, .steps = 2, .resamples = 3, .donors = 3};
-  EXPECT_EQ(around(found, 120us),
+  EXPECT_EQ(recentered(found, 120us),
             (std::vector<Nanoseconds>{120us, 120us, 130us, 130us, 110us, 110us}));
 }
 
@@ -287,16 +287,19 @@ TEST(Interval, WhatWasNeverComparedIsSaidAndAsWideAsAllKinds) {
   EXPECT_DOUBLE_EQ(never.scale, pooled_error());
   EXPECT_EQ(never.outcomes, 2);
   EXPECT_EQ(error_scale("scale:factor=2", {}).scale, 0);
-  const IntervalInputs inputs = {
-      .point = 100us, .times = {100us, 100us}, .seen = 2, .models = {never}, .touched = 50us};
+  const IntervalInputs inputs = {.point = 100us,
+                                 .times = {100us, 100us},
+                                 .recorded_steps = 2,
+                                 .models = {never},
+                                 .changed_work = 50us};
   // The 90 % quantile of Student's distribution for two outcomes is 1.886.
   EXPECT_NEAR(static_cast<double>(interval_of(inputs).upper.count()),
               100'000 * (1 + 1.886 * pooled_error()), 2'000);
 }
 
 TEST(Interval, TheErrorOfTheReplayMayBeEitherWay) {
-  const Interval interval =
-      interval_of({.point = 100us, .times = {100us, 100us}, .seen = 2, .replay_error = 0.1});
+  const Interval interval = interval_of(
+      {.point = 100us, .times = {100us, 100us}, .recorded_steps = 2, .replay_error = 0.1});
   // Times are spread evenly from 90 to 110 us, so four fifths of them are within 8 us.
   EXPECT_NEAR(static_cast<double>(interval.lower.count()), 92'000, 500);
   EXPECT_NEAR(static_cast<double>(interval.upper.count()), 108'000, 500);
@@ -309,7 +312,7 @@ TEST(Interval, FewStepsOfTheSameSpreadSayLess) {
   const auto seen = [](std::size_t steps) {
     std::vector<Nanoseconds> times;
     for (std::size_t i = 0; i < 4000; ++i) times.push_back(i % 2 == 0 ? 95us : 105us);
-    return width(interval_of({.point = 100us, .times = std::move(times), .seen = steps}));
+    return width(interval_of({.point = 100us, .times = std::move(times), .recorded_steps = steps}));
   };
   EXPECT_GT(seen(3), seen(30) * 13 / 10);
   EXPECT_GT(seen(30), 9us);
@@ -319,9 +322,9 @@ TEST(Interval, FewStepsOfTheSameSpreadSayLess) {
 TEST(Interval, AWhatIfIsNoFurtherOffThanWhatItTouched) {
   const IntervalInputs inputs = {.point = 100us,
                                  .times = {100us, 100us},
-                                 .seen = 2,
+                                 .recorded_steps = 2,
                                  .models = {error_scale("cuda_graphs", {})},
-                                 .touched = 1us};
+                                 .changed_work = 1us};
   const Interval interval = interval_of(inputs);
   EXPECT_EQ(interval.lower, 99us);
   EXPECT_EQ(interval.upper, 101us);
@@ -331,9 +334,9 @@ TEST(Interval, OwnOutcomesWeighMore) {
   const auto inputs_with = [](const std::vector<KnownOutcome>& own) {
     return IntervalInputs{.point = 100us,
                           .times = {100us, 100us},
-                          .seen = 2,
+                          .recorded_steps = 2,
                           .models = {error_scale("amp", own)},
-                          .touched = 100us};
+                          .changed_work = 100us};
   };
   const std::vector<KnownOutcome> right(3, {.transforms = {"amp"}, .error = 0.01});
   const std::vector<KnownOutcome> wrong(3, {.transforms = {"amp:dtype=bf16"}, .error = -0.4});

@@ -188,9 +188,9 @@ TEST(Ranks, ACheckSeesThatAnotherRankBecameTheSlowest) {
   slower.duration = 130, slower.first_duration = 5000;
   const RecordedJob after({kDeviceBoundRank, slower});
   const CheckBaseline baseline = bless(before.path(), {}, {});
-  EXPECT_EQ(check(before.path(), {}, baseline, {}).standing(), Standing::passed);
+  EXPECT_EQ(check(before.path(), {}, baseline, {}).standing(), CheckOutcome::passed);
   const CheckReport report = check(after.path(), {}, baseline, {});
-  EXPECT_EQ(report.standing(), Standing::failed);
+  EXPECT_EQ(report.standing(), CheckOutcome::failed);
   const CheckedFigure& step = figure_of(report, "step_time");
   EXPECT_EQ(step.after, 210'000);
   EXPECT_EQ(step.upper, 100'000);
@@ -203,8 +203,8 @@ TEST(Ranks, ACheckSeesThatAnotherRankNeedsMoreMemory) {
   const RecordedJob after({kDeviceBoundRank, fuller});
   const CheckReport report = check(after.path(), {}, bless(before.path(), {}, {}), {});
   EXPECT_EQ(figure_of(report, "peak_allocated").after, 10'000'000);
-  EXPECT_EQ(figure_of(report, "step_time").standing, Standing::passed);
-  EXPECT_EQ(report.standing(), Standing::failed);
+  EXPECT_EQ(figure_of(report, "step_time").standing, CheckOutcome::passed);
+  EXPECT_EQ(report.standing(), CheckOutcome::failed);
 }
 
 }  // namespace

@@ -153,17 +153,17 @@ TEST(Trust, ChecksDoNotJudgeARecordingThatBreaksOff) {
   Notes notes;
   CheckReport report;
   report.figures.resize(2);
-  report.figures[0].standing = Standing::failed;
-  report.figures[1].standing = Standing::left_out;
+  report.figures[0].standing = CheckOutcome::failed;
+  report.figures[1].standing = CheckOutcome::left_out;
   report.trust = trust_in_job(inference, notes, false);
   leave_undecided({}, report);
-  EXPECT_EQ(report.figures[0].standing, Standing::failed);
+  EXPECT_EQ(report.figures[0].standing, CheckOutcome::failed);
   notes.add(Severity::warning, "the trace is cut off in the list of events");
   report.trust = trust_in_job(inference, notes, false);
   leave_undecided({}, report);
-  EXPECT_EQ(report.figures[0].standing, Standing::undecided);
+  EXPECT_EQ(report.figures[0].standing, CheckOutcome::undecided);
   EXPECT_EQ(report.figures[0].why, "the trace is cut off in the list of events");
-  EXPECT_EQ(report.figures[1].standing, Standing::left_out);
+  EXPECT_EQ(report.figures[1].standing, CheckOutcome::left_out);
 }
 
 // Four ranks, one of which sleeps for a second in each step. Without the sleep a step takes 151 ms,

@@ -87,7 +87,7 @@ TEST(Validate, TimeOfOneSideThatIsTakenForTimeOfTheOtherShows) {
   )"));
   EXPECT_EQ(right.without_device.recorded, 215us);
   EXPECT_EQ(right.without_device.alone, 200us);
-  EXPECT_EQ(right.without_device.left, 15us);
+  EXPECT_EQ(right.without_device.remaining, 15us);
   EXPECT_TRUE(right.without_device.holds());
   EXPECT_TRUE(right.without_host.holds());
   const Validation wrong = validate(recorded_as(R"(
@@ -97,7 +97,7 @@ TEST(Validate, TimeOfOneSideThatIsTakenForTimeOfTheOtherShows) {
     l2 -> k2 [measured launch]
   )"));
   EXPECT_EQ(wrong.replay_error, 0);
-  EXPECT_EQ(wrong.without_device.left, 215us);
+  EXPECT_EQ(wrong.without_device.remaining, 215us);
   EXPECT_FALSE(wrong.without_device.holds());
   EXPECT_TRUE(wrong.without_host.holds());
   // The host's own time is recorded as lags of the device.

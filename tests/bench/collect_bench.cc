@@ -137,7 +137,7 @@ std::string write_spool(const std::string& folder, std::uint64_t count) {
     kernel.block = 128;
     put(kernel);
     if (rows.size() < std::size_t{256} << 10 && i + 1 < count) continue;
-    writer.write_rows(rows.data(), rows.size(), used, collect::SpoolWriter::Patience::of_recorder);
+    writer.write_rows(rows.data(), rows.size(), used, collect::SpoolWriter::Timeout::recorder);
     rows.clear();
     used = 0;
   }

@@ -35,11 +35,11 @@ Expansion run_case(const Case& one, const Call& call, LinkCosts costs) {
   if (how == "messages") return expand(*algorithm, call, costs);
   if (how == "dgx-h100") {
     const Network network(find_cluster("dgx-h100", call.ranks));
-    return flow_on(wires_of(network, 0), *algorithm, call, costs);
+    return simulate_flows(wires_of(network, 0), *algorithm, call, costs);
   }
   const Wires wires = uniform_wires(call.ranks, costs[0]);
-  if (how == "flow") return flow_on(wires, *algorithm, call, costs);
-  return {.time = closed_on(wires, *algorithm, call, costs)};
+  if (how == "flow") return simulate_flows(wires, *algorithm, call, costs);
+  return {.time = closed_form_time(wires, *algorithm, call, costs)};
 }
 
 void run(std::uint32_t ranks) {

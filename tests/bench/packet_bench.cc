@@ -9,7 +9,7 @@
 #include <ctime>
 #include <string>
 
-#include "network/packet/packet_on.h"
+#include "network/packet/packet_run.h"
 
 namespace foretrace {
 namespace {
@@ -56,8 +56,8 @@ PacketRun servers(std::uint32_t hosts, const std::string& transport) {
   PacketSettings settings = by(transport);
   settings.slice = {9000};
   settings.spray = transport == "bounded";
-  return packet_on(paths_of(network, 1), settings, *algorithm,
-                   {.ranks = hosts, .bytes = {102'000'000}}, {&kCable, 1});
+  return simulate_packets(paths_of(network, 1), settings, *algorithm,
+                          {.ranks = hosts, .bytes = {102'000'000}}, {&kCable, 1});
 }
 
 /// Each rank sends to the same rank of the next host, so every message has its links to itself.
@@ -89,8 +89,8 @@ PacketRun crowded(std::uint32_t ranks) {
                   .costs = costs}}};
   PacketSettings settings = by("dctcp");
   settings.slice = {9000};
-  std::vector<RoundsTimes> times;
-  return packets_together(uniform_paths(ranks, kCable), settings, both, times);
+  std::vector<CollectiveTimes> times;
+  return simulate_packets(uniform_paths(ranks, kCable), settings, both, times);
 }
 
 }  // namespace

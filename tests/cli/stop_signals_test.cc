@@ -13,11 +13,11 @@ namespace {
 // `timeout` sends two signals within a microsecond.
 TEST(StopSignals, TwoAtOnceAreOneRequest) {
   const StopSignals signals;
-  EXPECT_FALSE(stop_asked());
+  EXPECT_FALSE(stop_requested());
   std::raise(SIGTERM);
   std::raise(SIGTERM);
   std::raise(SIGINT);
-  EXPECT_TRUE(stop_asked());
+  EXPECT_TRUE(stop_requested());
   EXPECT_EQ(exit_code_of_stop(), 128 + SIGTERM);
 }
 

@@ -44,7 +44,7 @@ TEST(Perfetto, ExportOfTheCorpusReadsBackTheSame) {
 
 TEST(Perfetto, SlicesThatOverlapGoToAnotherRow) {
   std::vector<Slice> slices = {{0, 100, 0}, {50, 150, 1}, {100, 200, 2}, {10, 20, 3}};
-  EXPECT_EQ(arrange(slices, true), 2U);
+  EXPECT_EQ(assign_rows(slices, true), 2U);
   const auto row_of = [&](std::uint32_t record) {
     for (const Slice& slice : slices) {
       if (slice.record == record) return slice.row;
@@ -55,7 +55,7 @@ TEST(Perfetto, SlicesThatOverlapGoToAnotherRow) {
   EXPECT_EQ(row_of(1), 1U);
   EXPECT_EQ(row_of(2), 0U);
   EXPECT_EQ(row_of(3), 0U);  // Inside the first one.
-  EXPECT_EQ(arrange(slices, false), 2U);
+  EXPECT_EQ(assign_rows(slices, false), 2U);
   EXPECT_EQ(row_of(3), 1U);
 }
 

@@ -89,7 +89,7 @@ rank 1 to 0 |........................|
 
 TEST(Pipeline, HeldResultsLeaveWithTheNextPass) {
   Schedule schedule = schedule_of("1f1b", "stages=2,micro_batches=2");
-  schedule.orders[0][0].held = true;
+  schedule.orders[0][0].sends_late = true;
   const PipelineCosts costs = costs_of(schedule, {1us, 2us});
   EXPECT_EQ(picture(build_pipeline(schedule, costs).graph), R"(
 rank 0 |00...00.00|

@@ -65,16 +65,17 @@ std::vector<std::string> kernels_in(const std::string& path) {
 
 TEST(UnpackBudget, RealRatiosAreFarFromTheLimit) {
   UnpackBudget budget;
-  budget.took(std::size_t{400} << 20);
-  for (int i = 0; i < 15; ++i) budget.gave(UnpackStage::file, std::size_t{1} << 30);
+  budget.add_packed(std::size_t{400} << 20);
+  for (int i = 0; i < 15; ++i) budget.add_unpacked(UnpackStage::file, std::size_t{1} << 30);
   SUCCEED();
 }
 
 TEST(UnpackBudget, WhatNoRecordingReachesIsRefused) {
   UnpackBudget budget;
-  budget.took(std::size_t{1} << 20);
+  budget.add_packed(std::size_t{1} << 20);
   EXPECT_EQ(failure([&] {
-              for (int i = 0; i < 1000; ++i) budget.gave(UnpackStage::file, std::size_t{1} << 20);
+              for (int i = 0; i < 1000; ++i)
+                budget.add_unpacked(UnpackStage::file, std::size_t{1} << 20);
             }),
             "unpacks to more than 200 times its size, as no recording does (269.5 MB from 1.049 "
             "MB); if it is a recording, allow it with --max-unpacked 16GiB");
@@ -84,8 +85,8 @@ TEST(UnpackBudget, AllTheSameNoTraceHasMoreThanIsAllowed) {
   UnpackBudget budget;
   const auto unpack = [&](int gigabytes) {
     for (int i = 0; i < gigabytes; ++i) {
-      budget.took(std::size_t{100} << 20);
-      budget.gave(UnpackStage::archive, std::size_t{1} << 30);
+      budget.add_packed(std::size_t{100} << 20);
+      budget.add_unpacked(UnpackStage::archive, std::size_t{1} << 30);
     }
   };
   unpack(16);
@@ -98,10 +99,10 @@ TEST(UnpackBudget, AllTheSameNoTraceHasMoreThanIsAllowed) {
 
 TEST(UnpackBudget, TheUserMayAllowMoreOrLess) {
   UnpackBudget more(std::int64_t{64} << 30);
-  for (int i = 0; i < 60; ++i) more.gave(UnpackStage::file, std::size_t{1} << 30);
+  for (int i = 0; i < 60; ++i) more.add_unpacked(UnpackStage::file, std::size_t{1} << 30);
   UnpackBudget less(1000);
-  less.gave(UnpackStage::file, 1000);
-  EXPECT_EQ(failure([&] { less.gave(UnpackStage::file, 1); }),
+  less.add_unpacked(UnpackStage::file, 1000);
+  EXPECT_EQ(failure([&] { less.add_unpacked(UnpackStage::file, 1); }),
             "unpacks to more than 1kB, the most that is allowed; --max-unpacked 2kB allows more");
 }
 

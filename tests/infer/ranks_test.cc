@@ -160,7 +160,7 @@ TEST(Ranks, MessagesHaveTwoEndsAndAnOrderForEachDirection) {
   for (const Meeting& meeting : join.meetings) groups.push_back(meeting.group);
   EXPECT_EQ(std::count(groups.begin(), groups.end(), "messages from rank 0 to rank 1"), 2);
   EXPECT_EQ(std::count(groups.begin(), groups.end(), "messages from rank 1 to rank 0"), 1);
-  for (const RankMeetings& rank : join.ranks) EXPECT_EQ(rank.unmatched, 0U);
+  for (const CollectiveTotals& rank : join.ranks) EXPECT_EQ(rank.unmatched, 0U);
 }
 
 RankJoin joined_as(const std::vector<Inference>& ranks, std::int32_t world_size) {
@@ -183,7 +183,7 @@ TEST(Ranks, ARecordedRankStandsForOthersByItsPlaceInTheGroups) {
     EXPECT_EQ(rank.recorded, rank.number % 2 == 0 ? 0U : 1U) << rank.number;
   EXPECT_EQ(members_of(join, all),
             (std::vector<std::string>{"0 1", "0 2 4 6", "1 3 5 7", "2 3", "4 5", "6 7"}));
-  for (const RankMeetings& rank : join.ranks) EXPECT_EQ(rank.matched, 2U);
+  for (const CollectiveTotals& rank : join.ranks) EXPECT_EQ(rank.matched, 2U);
 }
 
 // Ranks 0 and 2 of 4 are in one group; the cause that makes rank 2 late makes no other rank late.

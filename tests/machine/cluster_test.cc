@@ -28,13 +28,13 @@ std::string of_file(const std::string& text, std::int64_t ranks = 0) {
 
 TEST(NameRange, NamesManyNodesInOneText) {
   using Names = std::vector<std::string>;
-  EXPECT_EQ(names_in("cpu0"), Names({"cpu0"}));
-  EXPECT_EQ(names_in("gpu[0-2]"), Names({"gpu0", "gpu1", "gpu2"}));
-  EXPECT_EQ(names_in("gpu[0,2,5-4]"), Names({"gpu0", "gpu2", "gpu5", "gpu4"}));
-  EXPECT_EQ(names_in("n[0-1]/x[0-1]"), Names({"n0/x0", "n0/x1", "n1/x0", "n1/x1"}));
+  EXPECT_EQ(expand_names("cpu0"), Names({"cpu0"}));
+  EXPECT_EQ(expand_names("gpu[0-2]"), Names({"gpu0", "gpu1", "gpu2"}));
+  EXPECT_EQ(expand_names("gpu[0,2,5-4]"), Names({"gpu0", "gpu2", "gpu5", "gpu4"}));
+  EXPECT_EQ(expand_names("n[0-1]/x[0-1]"), Names({"n0/x0", "n0/x1", "n1/x0", "n1/x1"}));
   for (const char* wrong :
        {"gpu[", "gpu[]", "gpu[a]", "gpu[0-]", "gpu[0-9999999]", "a[0-999]b[0-9999]"})
-    EXPECT_THROW(names_in(wrong), Error) << wrong;
+    EXPECT_THROW(expand_names(wrong), Error) << wrong;
 }
 
 // Two hosts, alike: each device has its own NIC, and both NICs share one switch.

@@ -103,7 +103,7 @@ TEST(Calibration, FindsTheModelThatMadeTheRowsAgain) {
   for (const std::uint32_t nodes : {2U, 4U, 16U, 32U}) {
     for (const std::int64_t bytes : {64, 65'536, 67'108'864}) {
       const double expected = truth.us(Operation::all_reduce, {nodes, 4}, {bytes});
-      const Calibrated time = found.time(Operation::all_reduce, {nodes, 4}, {bytes});
+      const CalibratedTime time = found.time(Operation::all_reduce, {nodes, 4}, {bytes});
       EXPECT_NEAR(time.us / expected, 1, .05) << nodes << " nodes, " << bytes;
     }
   }
@@ -159,7 +159,7 @@ HeldOutNodes held_out(const std::string& machine, const std::vector<std::uint32_
   std::vector<double> errors;
   double inside = 0;
   for (const MeasuredCollective& row : asked) {
-    const Calibrated time =
+    const CalibratedTime time =
         calibration.time(row.operation, {row.nodes, row.ranks / row.nodes}, row.bytes);
     errors.push_back(std::abs(time.us / row.us - 1));
     inside += time.lower_us <= row.us && row.us <= time.upper_us ? 1 : 0;

@@ -18,7 +18,7 @@ constexpr Bytes kHundredMegabytes{100'000'000};
 double closed_ms(std::string_view name, const Call& call, LinkCosts costs = {&kUniform, 1}) {
   const auto algorithm = find_algorithm(name);
   check_call(name, *algorithm, call, costs);
-  return static_cast<double>(algorithm->closed(call, costs).count()) / 1e6;
+  return static_cast<double>(algorithm->closed_form(call, costs).count()) / 1e6;
 }
 
 double expanded_ms(std::string_view name, const Call& call, LinkCosts costs = {&kUniform, 1}) {
@@ -112,7 +112,7 @@ TEST(Collectives, ExpansionsAgreeWithClosedFormsToANanosecondARound) {
           const bool alike = (ranks & (ranks - 1)) == 0 || entry.name == "ring";
           if (!alike || entry.name == "parameter_server" || entry.name == "colocated")
             used.reduce_ns_per_byte = 0;
-          const Nanoseconds closed = algorithm->closed(call, {&used, 1});
+          const Nanoseconds closed = algorithm->closed_form(call, {&used, 1});
           const Expansion expansion = expand(*algorithm, call, {&used, 1});
           const std::int64_t rounds = algorithm->plan(call, {&used, 1}).rounds;
           EXPECT_LE(std::abs((expansion.time - closed).count()), rounds + 1);

@@ -11,7 +11,7 @@
 #include "base/threads.h"
 #include "foretrace/error.h"
 #include "network/flow/wires.h"
-#include "network/packet/packet_on.h"
+#include "network/packet/packet_run.h"
 #include "network/packet/ports.h"
 #include "network/packet/transport.h"
 
@@ -89,8 +89,8 @@ TEST(Packets, AreAllDeliveredOrDroppedWhateverHappens) {
           SCOPED_TRACE(std::string(transport.name) + " " + queue + (spray ? " sprayed " : " ") +
                        std::to_string(seed));
           EXPECT_EQ(run.counts.sent, run.counts.arrived + run.counts.dropped + run.counts.lost);
-          EXPECT_LE(run.counts.deepest, settings.port_buffer);
-          EXPECT_LE(run.counts.fullest, settings.buffer);
+          EXPECT_LE(run.counts.deepest_queue, settings.port_buffer);
+          EXPECT_LE(run.counts.fullest_switch, settings.buffer);
           EXPECT_GT(run.counts.dropped + run.counts.trimmed, 0U);
         }
       }
@@ -177,10 +177,10 @@ TEST(Packets, CollectivesOnAnIdleNetworkTakeAsLongAsFlows) {
                     .ranks = 8,
                     .bytes = {80'000'000}};
     const auto flows =
-        flow_on(uniform_wires(8, kCable), *algorithm, call, {&kCable, 1}).time.count();
-    const auto packets =
-        packet_on(uniform_paths(8, kCable), sent_by("reliable"), *algorithm, call, {&kCable, 1})
-            .expansion.time.count();
+        simulate_flows(uniform_wires(8, kCable), *algorithm, call, {&kCable, 1}).time.count();
+    const auto packets = simulate_packets(uniform_paths(8, kCable), sent_by("reliable"), *algorithm,
+                                          call, {&kCable, 1})
+                             .expansion.time.count();
     // A switch stores a packet before it forwards it: 120 ns a round.
     EXPECT_NEAR(static_cast<double>(packets) / static_cast<double>(flows), 1, .002) << name;
   }
@@ -209,7 +209,7 @@ TEST(Packets, PortsShareTheMemoryOfTheirSwitch) {
     messages.push_back({{.from = i, .to = 17, .bytes = {300'000}}});
   const PacketRun run = run_messages(uniform_paths(18, kCable), settings, messages);
   EXPECT_GT(run.counts.dropped, 0U);
-  EXPECT_LE(run.counts.fullest, settings.buffer);
+  EXPECT_LE(run.counts.fullest_switch, settings.buffer);
 }
 
 TEST(Packets, AProbeComesBehindDataThatArrivesAtTheSameTime) {
@@ -469,7 +469,7 @@ TEST(Packets, MessagesOfAPairShareAWindow) {
                 static_cast<double>(one.expansion.time.count()),
                 .05 * static_cast<double>(one.expansion.time.count()))
         << transport;
-    EXPECT_LE(many.counts.deepest, scaled(one.counts.deepest, 1.1)) << transport;
+    EXPECT_LE(many.counts.deepest_queue, scaled(one.counts.deepest_queue, 1.1)) << transport;
   }
 }
 
@@ -486,8 +486,8 @@ TEST(Packets, CollectivesMeetOnOneNetwork) {
     for (std::size_t i = 0; i < (both ? 2U : 1U); ++i)
       all.push_back({.rounds = {.algorithm = algorithm.get(), .call = call, .costs = {&kCable, 1}},
                      .queue = i == 0 ? queue : std::uint8_t{1}});
-    std::vector<RoundsTimes> times;
-    packets_together(paths, settings, all, times);
+    std::vector<CollectiveTimes> times;
+    simulate_packets(paths, settings, all, times);
     return static_cast<double>(times[which].end.count());
   };
   const double alone = end_of(0, false, 1);
@@ -496,9 +496,9 @@ TEST(Packets, CollectivesMeetOnOneNetwork) {
   EXPECT_LT(end_of(1, true, 0) / alone, 2.01);
   std::vector<PacketCollective> chain(
       2, {.rounds = {.algorithm = algorithm.get(), .call = call, .costs = {&kCable, 1}}});
-  chain[0].rounds.behind = 1;
-  std::vector<RoundsTimes> times;
-  packets_together(paths, settings, chain, times);
+  chain[0].rounds.predecessor = 1;
+  std::vector<CollectiveTimes> times;
+  simulate_packets(paths, settings, chain, times);
   EXPECT_EQ(times[0].begin, times[1].end);
   EXPECT_EQ((times[0].end - times[0].begin).count(), (times[1].end - times[1].begin).count());
 }
@@ -515,9 +515,9 @@ TEST(Dlcp, GainsAreLargeWithServersAndSmallInRings) {
     const Plan plan = algorithm->plan(call, {&kCable, 1});
     double sum = 0;
     for (settings.seed = 0; settings.seed < 10; ++settings.seed) {
-      sum += static_cast<double>(
-          packet_on(uniform_paths(plan.endpoints, kCable), settings, *algorithm, call, {&kCable, 1})
-              .expansion.time.count());
+      sum += static_cast<double>(simulate_packets(uniform_paths(plan.endpoints, kCable), settings,
+                                                  *algorithm, call, {&kCable, 1})
+                                     .expansion.time.count());
     }
     return sum;
   };

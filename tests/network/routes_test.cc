@@ -130,7 +130,8 @@ TEST(Routes, AreTheShortestOfRandomClusters) {
       ++found;
       network.route(from, to, static_cast<std::uint64_t>(run), route);
       EXPECT_EQ(cost_of(cluster, route, start, end), oracle.cost());
-      // Where hosts share no link, legs inside hosts are fixed, so fewer paths are distinguished.
+      // Where hosts share no link, segments inside hosts are fixed, so fewer paths are
+      // distinguished.
       if (touch) {
         EXPECT_EQ(network.paths(from, to), oracle.ways());
       } else {

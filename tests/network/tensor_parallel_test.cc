@@ -74,7 +74,7 @@ double closed_ns(const Layer& layer) {
   const auto ring = find_algorithm("ring");
   double time = 0;
   for (const Part& part : layer.parts)
-    time += part.times * static_cast<double>(ring->closed(call_of(part), {&kPort, 1}).count());
+    time += part.times * static_cast<double>(ring->closed_form(call_of(part), {&kPort, 1}).count());
   return time;
 }
 

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "network/collectives/on_rails.h"
+#include "network/collectives/multi_rail.h"
 
 namespace foretrace {
 namespace {
@@ -35,13 +35,14 @@ TEST(Wires, FlowsOnAnIdleUniformNetworkTakeAsLongAsTheClosedForm) {
         if (folds && (ranks & (ranks - 1)) != 0) continue;
         SCOPED_TRACE(std::string(entry.name) + " " + std::string(operation) + " " +
                      std::to_string(ranks));
-        const Nanoseconds closed = algorithm->closed(call, {&kIdle, 1});
+        const Nanoseconds closed = algorithm->closed_form(call, {&kIdle, 1});
         const Plan plan = algorithm->plan(call, {&kIdle, 1});
         const Wires wires = uniform_wires(plan.endpoints, kIdle);
-        const Expansion flows = flow_on(wires, *algorithm, call, {&kIdle, 1});
+        const Expansion flows = simulate_flows(wires, *algorithm, call, {&kIdle, 1});
         EXPECT_LE(std::abs((flows.time - closed).count()), plan.rounds + 1);
-        EXPECT_LE(std::abs((closed_on(wires, *algorithm, call, {&kIdle, 1}) - closed).count()),
-                  plan.rounds + 1);
+        EXPECT_LE(
+            std::abs((closed_form_time(wires, *algorithm, call, {&kIdle, 1}) - closed).count()),
+            plan.rounds + 1);
         EXPECT_EQ(flows.moved, expand(*algorithm, call, {&kIdle, 1}).moved);
         ++compared;
       }
@@ -57,8 +58,8 @@ TEST(Wires, PipelinesAndServersStayNearTheirClosedForms) {
     const auto algorithm = find_algorithm(name);
     const Plan plan = algorithm->plan(call, {&kIdle, 1});
     const Wires wires = uniform_wires(plan.endpoints, kIdle, plan.switches_from);
-    const auto closed = static_cast<double>(algorithm->closed(call, {&kIdle, 1}).count());
-    const Expansion flows = flow_on(wires, *algorithm, call, {&kIdle, 1});
+    const auto closed = static_cast<double>(algorithm->closed_form(call, {&kIdle, 1}).count());
+    const Expansion flows = simulate_flows(wires, *algorithm, call, {&kIdle, 1});
     EXPECT_NEAR(static_cast<double>(flows.time.count()) / closed, 1, .1);
   }
 }
@@ -83,11 +84,11 @@ TEST(Wires, ASharedUplinkSlowsWhatCrossesIt) {
   const auto pairwise = find_algorithm("pairwise");
   const LinkCost cost{1us, Bandwidth{10e9}};
   // Each host sends 2 ranks x 2 peers x 1 MB over its uplink.
-  const Expansion slow = flow_on(two_hosts(2e9), *pairwise, call, {&cost, 1});
+  const Expansion slow = simulate_flows(two_hosts(2e9), *pairwise, call, {&cost, 1});
   EXPECT_NEAR(static_cast<double>(slow.time.count()), 4e6 / 2e9 * 1e9, 0.15e6);
-  const Expansion fast = flow_on(two_hosts(1e12), *pairwise, call, {&cost, 1});
+  const Expansion fast = simulate_flows(two_hosts(1e12), *pairwise, call, {&cost, 1});
   EXPECT_NEAR(static_cast<double>(fast.time.count()), 3e6 / 10e9 * 1e9, 0.02e6);
-  EXPECT_GT(closed_on(two_hosts(2e9), *pairwise, call, {&cost, 1}), fast.time);
+  EXPECT_GT(closed_form_time(two_hosts(2e9), *pairwise, call, {&cost, 1}), fast.time);
 }
 
 TEST(Wires, ChannelsOnRailsUseTheNicOfEachRank) {
@@ -106,9 +107,9 @@ TEST(Wires, ChannelsOnRailsUseTheNicOfEachRank) {
   };
   const auto ring = find_algorithm("ring");
   const Call call{.ranks = 16, .bytes = {160'000'000}};
-  const OnRails rails(*ring, {{0, 1, 2, 3}});
-  const Expansion one = flow_on(wires, *ring, call, {&cost, 1});
-  const Expansion four = flow_on(wires, rails, call, {&cost, 1});
+  const MultiRail rails(*ring, {{0, 1, 2, 3}});
+  const Expansion one = simulate_flows(wires, *ring, call, {&cost, 1});
+  const Expansion four = simulate_flows(wires, rails, call, {&cost, 1});
   EXPECT_EQ(four.moved, one.moved);
   const double faster =
       static_cast<double>(one.time.count()) / static_cast<double>(four.time.count());

@@ -52,7 +52,7 @@ std::vector<Allocate> solvers() {
 TEST(Allocate, SolvesTheUnitCases) {
   struct Case {
     std::int64_t first, second, nodes;
-    double ahead;
+    double horizon;
     std::vector<std::int64_t> best;
     double value;
   };
@@ -63,7 +63,7 @@ TEST(Allocate, SolvesTheUnitCases) {
     const AllocationProblem problem{{{&shuffle, one.first}, {&alex, one.second}},
                                     {kShuffleNet, kAlexNet},
                                     one.nodes,
-                                    one.ahead};
+                                    one.horizon};
     for (const Allocate solve : solvers()) {
       const NodeShares answer = solve(problem);
       EXPECT_EQ(answer.nodes, one.best);
@@ -82,7 +82,7 @@ double best_of_all(const AllocationProblem& problem, std::size_t j, std::int64_t
   for (std::int64_t n = 0; n <= std::min(left, job->most); ++n) {
     if (n > 0 && n < job->least) continue;
     const double stop = n > now ? job->up : n < now ? job->down : 0;
-    best = std::max(best, problem.ahead * curve.at(static_cast<double>(n)) - stop * rate +
+    best = std::max(best, problem.horizon * curve.at(static_cast<double>(n)) - stop * rate +
                               best_of_all(problem, j + 1, left - n));
   }
   return best;
@@ -101,7 +101,7 @@ TEST(Allocate, BothSolversFindTheBest) {
       jobs.back().most = jobs.back().least + static_cast<std::int64_t>(random() % 9);
     }
     AllocationProblem problem;
-    problem.nodes = 12, problem.ahead = static_cast<double>(1 + random() % 60);
+    problem.nodes = 12, problem.horizon = static_cast<double>(1 + random() % 60);
     for (const ElasticJob& job : jobs) {
       problem.jobs.push_back({&job, static_cast<std::int64_t>(random() % 5)});
       problem.curves.push_back(job.rates);
@@ -116,7 +116,7 @@ TEST(Allocate, SolvesAThousandNodes) {
   std::vector<ElasticJob> jobs;
   for (int j = 0; j < 30; ++j) jobs.push_back(job_of(j % 2 == 0 ? kShuffleNet : kAlexNet));
   AllocationProblem problem;
-  problem.nodes = 1000, problem.ahead = 120;
+  problem.nodes = 1000, problem.horizon = 120;
   for (const ElasticJob& job : jobs) {
     problem.jobs.push_back({&job, static_cast<std::int64_t>(random() % 33)});
     problem.curves.push_back(job.rates);
@@ -130,7 +130,7 @@ TEST(Allocate, SolvesAThousandNodes) {
 TEST(Allocate, KnowsObjectives) {
   ElasticJob job = job_of(kAlexNet, "a");
   job.value = 2, job.samples = 1000, job.deadline = 10s;
-  const JobNow now{&job, 0, 500};
+  const JobState now{&job, 0, 500};
   EXPECT_DOUBLE_EQ(objective_curve(now, "speedup", 0ns).at(2), 13071.7 / 7115.3);
   EXPECT_DOUBLE_EQ(objective_curve(now, "price", 0ns).at(1), 2 * 7115.3);
   job.rates = {{{1, 20}, {2, 60}, {4, 80}}};

@@ -40,8 +40,8 @@ std::string text_of(const std::vector<PlannedLayout>& layouts) {
 
 TEST(Ranking, KeepsWhatMayBeAmongTheFastestThatAreShown) {
   Ranking ranking(2);
-  ranking.add({.place = 0, .us = 10, .cost = 1, .reserved = 1});
-  ranking.add({.place = 1, .us = 30, .cost = 1, .reserved = 1});
+  ranking.add({.candidate = 0, .us = 10, .cost = 1, .reserved = 1});
+  ranking.add({.candidate = 1, .us = 30, .cost = 1, .reserved = 1});
   const auto bound_of = [](double us) {
     Bound bound;
     bound.us = us, bound.cost = 2, bound.reserved = 2;  // Worse in cost and memory.

@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-CheckedFigure step_time(Standing standing) {
+CheckedFigure step_time(CheckOutcome standing) {
   CheckedFigure figure;
   figure.name = "step_time", figure.says = "a training step", figure.unit = FigureUnit::time;
   figure.before = 150'000'000, figure.after = 188'000'000;
@@ -29,7 +29,7 @@ CheckCause new_syncs() {
 CheckReport regression() {
   CheckReport report;
   report.scenario = "as recorded", report.baseline = "baseline.json";
-  report.figures = {step_time(Standing::failed)};
+  report.figures = {step_time(CheckOutcome::failed)};
   report.causes = {new_syncs()};
   return report;
 }
@@ -51,9 +51,9 @@ TEST(CheckReport, BeginsWithTheVerdict) {
 
 TEST(CheckReport, ThatComparesNothingDoesNotPass) {
   CheckReport report = regression();
-  EXPECT_EQ(report.standing(), Standing::failed);
-  report.figures = {step_time(Standing::left_out)};
-  EXPECT_EQ(report.standing(), Standing::left_out);
+  EXPECT_EQ(report.standing(), CheckOutcome::failed);
+  report.figures = {step_time(CheckOutcome::left_out)};
+  EXPECT_EQ(report.standing(), CheckOutcome::left_out);
   EXPECT_EQ(check_headline(report),
             "NOTHING COMPARED: no metric is in both the baseline and the trace");
 }
@@ -70,7 +70,7 @@ TEST(CheckReport, AnnotationsNameTheLineAndEscapeTheRest) {
 
 TEST(CheckReport, UndecidedIsAnnotatedAsAWarning) {
   CheckReport report = regression();
-  report.figures[0].standing = Standing::undecided;
+  report.figures[0].standing = CheckOutcome::undecided;
   EXPECT_TRUE(written(write_check_github, report)
                   .starts_with("::warning file=src/a%2Cb%3Ac.py,line=88,title=foretrace%3A "
                                "step_time::+38 ms: 12 new cudaStreamSynchronize"));
@@ -112,7 +112,7 @@ TEST(CheckReport, TheBodyOfAFailedTestHasTheNumbers) {
 
 TEST(CheckReport, UndecidedIsAnErrorAndLeftOutIsSkipped) {
   CheckReport report = regression();
-  report.figures = {step_time(Standing::undecided), step_time(Standing::left_out)};
+  report.figures = {step_time(CheckOutcome::undecided), step_time(CheckOutcome::left_out)};
   report.figures[1].why = "times are not compared";
   const std::string text = written(write_check_junit, report);
   EXPECT_NE(text.find("errors=\"1\" skipped=\"1\""), std::string::npos);

@@ -32,13 +32,13 @@ std::string page_of(const Graph& now, const Graph* predicted = nullptr) {
   Timeline then;
   const Prediction prediction = sample_prediction();
   PredictionPage page{
-      .prediction = prediction, .now = {now, recorded, {}}, .predicted = {}, .reactions = {}};
+      .prediction = prediction, .now = {now, recorded, {}}, .predicted = {}, .sensitivities = {}};
   page.now.path = {{.task = "K",
                     .lane = "stream",
                     .reason = "waits for a on cpu",
                     .duration = 4us,
                     .waited = 1us}};
-  page.reactions = {{"kernels", "all kernels", 80ms, 50ms, 46ms, 30ms}};
+  page.sensitivities = {{"kernels", "all kernels", 80ms, 50ms, 46ms, 30ms}};
   if (predicted != nullptr) {
     then = simulate(*predicted, {.reasons = true});
     page.predicted.emplace(DrawnRun{*predicted, then, {}});

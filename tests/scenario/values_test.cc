@@ -45,10 +45,10 @@ TEST(Values, SaysWhatIsWrong) {
 
 TEST(Values, TheMiddleOfTwoNeighboursIsNoneOfWholeNumbers) {
   const Values whole = read_values("0..100", true);
-  EXPECT_EQ(between(whole, "10", "20"), "15");
-  EXPECT_EQ(between(whole, "10", "11"), "");
-  EXPECT_EQ(between(read_values("0..1", false), "0.5", "0.75"), "0.625");
-  EXPECT_EQ(between(read_values("1GB..3GB", false), "1GB", "3GB"), "2GB");
+  EXPECT_EQ(midpoint(whole, "10", "20"), "15");
+  EXPECT_EQ(midpoint(whole, "10", "11"), "");
+  EXPECT_EQ(midpoint(read_values("0..1", false), "0.5", "0.75"), "0.625");
+  EXPECT_EQ(midpoint(read_values("1GB..3GB", false), "1GB", "3GB"), "2GB");
 }
 
 }  // namespace

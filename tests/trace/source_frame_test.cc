@@ -36,9 +36,9 @@ TEST(SourceFrame, CellsOfNotebooksAreFramesOfOneFile) {
 }
 
 TEST(SourceFrame, CodeIsOwnUnlessItsPathOrPackageSaysOtherwise) {
-  EXPECT_EQ(code_origin("train.py"), CodeOrigin::own);
-  EXPECT_EQ(code_origin("models/gpt.py"), CodeOrigin::own);
-  EXPECT_EQ(code_origin("/home/me/train.py"), CodeOrigin::own);
+  EXPECT_EQ(code_origin("train.py"), CodeOrigin::user);
+  EXPECT_EQ(code_origin("models/gpt.py"), CodeOrigin::user);
+  EXPECT_EQ(code_origin("/home/me/train.py"), CodeOrigin::user);
   EXPECT_EQ(code_origin("torch/nn/modules/linear.py"), CodeOrigin::framework);
   EXPECT_EQ(code_origin("/env/lib/python3.9/site-packages/torch/_ops.py"), CodeOrigin::framework);
   EXPECT_EQ(code_origin("transformers/utils/generic.py"), CodeOrigin::package);

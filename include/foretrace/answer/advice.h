@@ -5,10 +5,10 @@
 //
 //     now        |cpuLcpuLcpuLcpuL|        bound by the host: the path through the step, from wait
 //                |   aaa bb  c   d|        to wait, consists of its work
-//     no launch  |cpucpucpucpu|            a rung of the ladder: an upper bound on the gain
+//     no launch  |cpucpucpucpu|            a ceiling of the ladder: an upper bound on the gain
 //     all        |aaabbcd|                 the limit while the kernels stay as they are
 //
-// Every time is that of a replay of an edited graph. Rungs are upper bounds, suggestions are
+// Every time is that of a replay of an edited graph. Ceilings are upper bounds, suggestions are
 // predictions with an interval.
 
 #include <array>
@@ -51,11 +51,11 @@ struct PathShares {
 };
 
 /// A replay with one cause of waiting removed as far as possible.
-struct Rung {
-  std::string name;     ///< "launches"
-  std::string title;    ///< "launching took no time"
-  std::string assumes;  ///< A sentence.
-  bool there = true;    ///< Whether the recording has this cause.
+struct AdviceCeiling {
+  std::string name;        ///< "launches"
+  std::string title;       ///< "launching took no time"
+  std::string assumes;     ///< A sentence.
+  bool is_present = true;  ///< Whether the recording has this cause.
   Nanoseconds step_time{0};
   PathPart bound = PathPart::kernels;  ///< The bound of a step without the cause.
 };
@@ -86,9 +86,9 @@ struct Suggestion {
   std::string doubt;  ///< Why the gain may well be smaller; empty if nothing points to that.
   PathShares path;
   bool recommended = false;
-  bool barred = false;     ///< Not used in combinations either, whatever it gains.
-  std::string why_not;     ///< Reason, if it is not recommended.
-  std::string instead_of;  ///< Use of a better suggestion for the same work; gains do not add up.
+  bool is_rejected = false;  ///< Not used in combinations either, whatever it gains.
+  std::string why_not;       ///< Reason, if it is not recommended.
+  std::string instead_of;    ///< Use of a better suggestion for the same work; gains do not add up.
   std::vector<std::string> assumptions;
 };
 
@@ -128,7 +128,7 @@ struct SpeedUp {
   Nanoseconds at_best{0};  ///< Step time if the work took no time.
   /// Speed-up of the work that gains all but a hundredth of a step; 0: none in the range tried.
   double enough = 0;
-  PathPart then = PathPart::kernels;  ///< Bound of the step at best.
+  PathPart bound_by = PathPart::kernels;  ///< Bound of the step at best.
   /// Speed-up of the work that reaches the target; 0: only if it takes almost no time; empty: none
   /// does, or there is no target.
   std::optional<double> needed;
@@ -167,7 +167,7 @@ struct Advice {
   std::optional<Bytes> allocated, reserved;
   Bytes memory{};  ///< Memory of the device, if known.
 
-  std::vector<Rung> ladder;  ///< The last one removes all causes.
+  std::vector<AdviceCeiling> ladder;  ///< The last one removes all causes.
   /// Sorted by time saved, greatest first. Of those about as good as the best, the most certain
   /// leads, but loading data comes before compilers and CUDA graphs.
   std::vector<Suggestion> suggestions;
@@ -180,7 +180,7 @@ struct Advice {
   /// Causes to look into before any change of the program's kernels or launches: a rank that the
   /// others wait for comes first, then driver calls that allocate, loading, and long pieces of host
   /// work, the greatest first.
-  std::vector<std::string> first;
+  std::vector<std::string> causes;
   MoreGpus more_gpus;
   Trust trust;
   Notes notes;

@@ -23,8 +23,8 @@
 namespace foretrace {
 
 /// In the order of severity.
-enum class Standing : std::uint8_t { left_out, passed, warned, undecided, failed };
-std::string_view to_string(Standing standing);
+enum class CheckOutcome : std::uint8_t { left_out, passed, warned, undecided, failed };
+std::string_view to_string(CheckOutcome standing);
 
 /// The unit of a figure. Shares are in parts per million.
 enum class FigureUnit : std::uint8_t { time, bytes, count, share };
@@ -37,7 +37,7 @@ struct CheckedFigure {
   std::optional<std::int64_t> before, after;
   std::int64_t lower = 0, upper = 0;  ///< Interval of the change, after - before.
   std::string limit, warn_limit;      ///< "5%", as written; empty: none.
-  Standing standing = Standing::passed;
+  CheckOutcome standing = CheckOutcome::passed;
   std::string why;  ///< Why it is left out or undecided.
 };
 
@@ -68,9 +68,9 @@ struct CheckReport {
   Notes notes;
 
   /// The worst of all figures; left_out if none was compared.
-  Standing standing() const;
+  CheckOutcome standing() const;
   /// The number of figures with this standing.
-  std::int64_t count(Standing standing) const;
+  std::int64_t count(CheckOutcome standing) const;
 };
 
 /// "188 ms", "11.3 GB", "12", "83.2 %".

@@ -73,7 +73,7 @@ struct PhaseRow {
 };
 
 /// An op or place whose memory is in use at the peak.
-struct HolderRow {
+struct RequesterRow {
   std::string name;
   Bytes bytes{};
   std::int64_t blocks = 0;
@@ -231,7 +231,7 @@ struct MemoryReport {
   /// Uses that occur, sorted by their bytes at the peak, greatest first.
   std::vector<UseRow> uses;
   std::vector<PhaseRow> phases;  ///< In order of Phase.
-  std::vector<HolderRow> ops, lines, modules, layers;
+  std::vector<RequesterRow> ops, lines, modules, layers;
   LifetimeSection lifetimes;
   GrowthSection growth;
   IntervalSection intervals;
@@ -240,7 +240,7 @@ struct MemoryReport {
   std::optional<ReplayedAllocator> allocator;
 
   std::vector<MemoryCurve::Point> curve;  ///< Curve over the window.
-  std::vector<TimedBlock> held;           ///< All blocks of the window, in order of number.
+  std::vector<TimedBlock> timed_blocks;   ///< All blocks of the window, in order of number.
   struct StepBegin {
     std::string name;
     Nanoseconds time{0};

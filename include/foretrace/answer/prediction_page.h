@@ -25,9 +25,9 @@ struct DrawnRun {
 };
 
 /// How the step time reacts if one kind of work takes less time.
-struct Reaction {
+struct Sensitivity {
   std::string name;                     ///< "host.work"
-  std::string what;                     ///< In words.
+  std::string title;                    ///< In words.
   Nanoseconds work{0};                  ///< Work of that kind in a step.
   Nanoseconds step_time{0};             ///< As predicted.
   Nanoseconds by_tenth{0}, by_half{0};  ///< Step time with a tenth and with half of it gone.
@@ -36,8 +36,8 @@ struct Reaction {
 struct PredictionPage {
   const Prediction& prediction;
   DrawnRun now;
-  std::optional<DrawnRun> predicted;  ///< Empty without a what-if.
-  std::vector<Reaction> reactions;    ///< Reactions of the predicted job.
+  std::optional<DrawnRun> predicted;       ///< Empty without a what-if.
+  std::vector<Sensitivity> sensitivities;  ///< Sensitivities of the predicted job.
 };
 
 }  // namespace foretrace

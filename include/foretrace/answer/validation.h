@@ -18,12 +18,12 @@ namespace foretrace {
 
 /// The recording up to the start of its last step, with one side, host or device, taking no time.
 /// The time in which only that side worked must then be gone.
-struct OneSide {
+struct SideRemoval {
   Nanoseconds recorded{0};
-  Nanoseconds alone{0};  ///< Part of `recorded` while the other side did nothing.
-  Nanoseconds left{0};   ///< Replayed without the side.
-  /// The part of `left` beyond the time in which the other side worked or neither did, as a share
-  /// of `recorded`: time of one side that the graph attributes to the other, or to a lag.
+  Nanoseconds alone{0};      ///< Part of `recorded` while the other side did nothing.
+  Nanoseconds remaining{0};  ///< Replayed without the side.
+  /// The part of `remaining` beyond the time in which the other side worked or neither did, as a
+  /// share of `recorded`: time of one side that the graph attributes to the other, or to a lag.
   double excess() const;
   /// The most that is accepted. Without that side, delays appear that it had hidden: up to 6 % were
   /// seen.
@@ -47,7 +47,7 @@ struct Validation {
   bool shrink_holds = false;   ///< Shrinking tasks, one at a time, never made the end later.
   /// Whether export and re-import gave the same step time; true without times to export.
   bool export_holds = false;
-  OneSide without_device, without_host;
+  SideRemoval without_device, without_host;
   Notes notes;
 };
 

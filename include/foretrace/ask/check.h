@@ -96,7 +96,7 @@ std::string structure_fingerprint(const JobSummary& summary);
 enum class FigureValue : std::uint8_t { median, mean, greatest };
 
 /// Limits of a new baseline.
-struct UsualLimits {
+struct DefaultLimits {
   std::string_view fail = {}, warn = {};  ///< Empty: none.
   bool has_floor = false;                 ///< Whether a hundredth of a step is tolerated as well.
 };
@@ -108,7 +108,7 @@ struct FigureEntry {
   FigureValue value = FigureValue::median;
   bool less_is_worse = false;
   bool varies_with_times = false;  ///< A count or a share that depends on times.
-  UsualLimits limits = {};
+  DefaultLimits limits = {};
 
   /// Timed figures are left out if only the structure is compared.
   bool is_timed() const { return unit == FigureUnit::time || varies_with_times; }
@@ -148,9 +148,9 @@ std::string write_baseline(const CheckBaseline& baseline);
 struct CheckOptions {
   std::map<std::string, Limit> fail, warn;  ///< These replace the limits of the baseline.
   bool structure_only = false;
-  std::optional<Standing> undecided;  ///< Standing to use instead of undecided.
-  bool adds_runs = false;             ///< bless() keeps the recordings of the old baseline.
-  std::string source_root;            ///< Folder that the paths in annotations are relative to.
+  std::optional<CheckOutcome> undecided;  ///< Outcome to use instead of undecided.
+  bool adds_runs = false;                 ///< bless() keeps the recordings of the old baseline.
+  std::string source_root;                ///< Folder that the paths in annotations are relative to.
   ImportOptions reading = {};
 };
 
@@ -187,7 +187,7 @@ StepChange step_change(const FigureEntry& figure, std::vector<std::int64_t> befo
 std::int64_t figure_value(const FigureEntry& figure, std::vector<std::int64_t> values);
 
 /// Returns passed, undecided or failed.
-Standing judge(const StepChange& change, bool less_is_worse, std::int64_t before,
-               const Limit& limit);
+CheckOutcome judge(const StepChange& change, bool less_is_worse, std::int64_t before,
+                   const Limit& limit);
 
 }  // namespace foretrace

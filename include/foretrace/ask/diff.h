@@ -37,6 +37,6 @@ Diff diff(const DiffSide& before, const DiffSide& after, const DiffOptions& opti
 
 /// Compares rank by rank. Throws Error if the two have no rank in common.
 DiffReport diff(const std::string& before_path, const std::string& after_path,
-                const ImportOptions& how = {});
+                const ImportOptions& reading = {});
 
 }  // namespace foretrace

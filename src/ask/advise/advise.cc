@@ -16,8 +16,8 @@
 #include "ask/job/job.h"
 #include "ask/job/step_cost.h"
 #include "ask/many/vary.h"
-#include "ask/predict/lever.h"
 #include "ask/predict/straggler.h"
+#include "ask/predict/work_group.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/cluster.h"
 #include "foretrace/error.h"
@@ -144,32 +144,32 @@ void add_causes(const AdvisedJob& job, Advice& advice) {
                       static_cast<double>(advice.step_time.count()));
   };
   std::vector<std::pair<Nanoseconds, std::string>> causes;
-  for (const Rung& rung : advice.ladder) {
-    const Nanoseconds gain = advice.step_time - rung.step_time;
-    if (!rung.there || !job.matters(gain)) continue;
-    if (rung.name == "allocations")
+  for (const AdviceCeiling& ceiling : advice.ladder) {
+    const Nanoseconds gain = advice.step_time - ceiling.step_time;
+    if (!ceiling.is_present || !job.matters(gain)) continue;
+    if (ceiling.name == "allocations")
       causes.emplace_back(
           gain, fmt::format("{} to allocate or free memory ({} without): keep memory in the "
                             "allocator's cache and find what empties it",
                             allocation_calls(job.inference.graph), without(gain)));
-    if (rung.name == "input" && !advises_loading(advice))
+    if (ceiling.name == "input" && !advises_loading(advice))
       causes.emplace_back(
           gain, fmt::format("the step waits for data ({} without): see foretrace input, and the "
                             "loader's workers",
                             without(gain)));
   }
-  if (const Lever lever = long_host_work(job.inference.graph); lever.there) {
-    const Nanoseconds gain = advice.step_time - step_with(job.inference.graph, lever, 0);
+  if (const WorkGroup group = long_host_work(job.inference.graph); group.has_work) {
+    const Nanoseconds gain = advice.step_time - step_with(job.inference.graph, group, 0);
     if (gain > scaled(advice.step_time, kMuchOfAStep))
       causes.emplace_back(
           gain,
           fmt::format("\"{}\", {} of host work a step in long pieces ({} without): not "
                       "launching, so look at what it does",
-                      lever.title, to_text(work_of(job.inference.graph, lever)), without(gain)));
+                      group.title, to_text(work_of(job.inference.graph, group)), without(gain)));
   }
   std::stable_sort(causes.begin(), causes.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
-  for (auto& [gain, text] : causes) advice.first.push_back(std::move(text));
+  for (auto& [gain, text] : causes) advice.causes.push_back(std::move(text));
 }
 
 void answer_setting(const AdviceQuestion& question, const Job& job, Advice& advice) {
@@ -177,11 +177,11 @@ void answer_setting(const AdviceQuestion& question, const Job& job, Advice& advi
   advice.curve = vary(job, asked.scenario, asked.vary, {});
 }
 
-std::vector<Lever> asked_levers(const Graph& graph, const std::string& name) {
-  if (name.empty()) return speed_levers(graph);
-  std::vector<Lever> one;
-  one.push_back(within("--vary", [&] { return lever_named(graph, name); }));
-  if (one.front().there) return one;
+std::vector<WorkGroup> asked_groups(const Graph& graph, const std::string& name) {
+  if (name.empty()) return named_groups(graph);
+  std::vector<WorkGroup> one;
+  one.push_back(within("--vary", [&] { return group_named(graph, name); }));
+  if (one.front().has_work) return one;
   throw Error(fmt::format("--vary: the trace has no {} to make faster", one.front().title));
 }
 
@@ -192,9 +192,9 @@ struct RankOfJob {
 };
 
 Advice advise_on(const Inference& inference, const RankOfJob& place, const AdviceQuestion& question,
-                 const std::vector<KnownOutcome>& own, Advice advice) {
-  AdvisedJob job = advised_job(inference, own);
-  job.whole = place.job, job.rank = place.rank;
+                 const std::vector<KnownOutcome>& user_outcomes, Advice advice) {
+  AdvisedJob job = advised_job(inference, user_outcomes);
+  job.joined_job = place.job, job.rank = place.rank;
   describe(job, advice);
   advice.top = question.top;
   std::optional<Nanoseconds> target;
@@ -205,15 +205,15 @@ Advice advise_on(const Inference& inference, const RankOfJob& place, const Advic
     target = advice.target->step_time;
   }
   if (is_setting(question.vary)) return advice;
-  const std::vector<Lever> levers = asked_levers(inference.graph, question.vary);
-  advice.speed_ups = speed_ups_of(inference.graph, levers, job.now(), target);
+  const std::vector<WorkGroup> groups = asked_groups(inference.graph, question.vary);
+  advice.speed_ups = speed_ups_of(inference.graph, groups, job.now(), target);
   if (!question.vary.empty()) return advice;
   advice.ladder = ladder_of(inference.graph, job.now());
-  Suggestions suggestions = suggestions_for(job, question);
-  sharpen_intervals(job, suggestions.made, question.top);
-  advice.suggestions = std::move(suggestions.made);
-  advice.not_applicable = std::move(suggestions.not_applicable);
-  advice.no_advice = std::move(suggestions.no_advice);
+  TriedTransforms tried = try_transforms(job, question);
+  sharpen_intervals(job, tried.suggestions, question.top);
+  advice.suggestions = std::move(tried.suggestions);
+  advice.not_applicable = std::move(tried.not_applicable);
+  advice.no_advice = std::move(tried.no_advice);
   advice.joint = joint_advice(job, advice.suggestions);
   add_causes(job, advice);
   if (!question.network.empty()) advice.more_gpus = more_gpus(job, question.network);
@@ -223,7 +223,7 @@ Advice advise_on(const Inference& inference, const RankOfJob& place, const Advic
 /// Advises for the machine of the question, if it names one; the rank is then treated as alone.
 Advice advise_machine(const Inference& recorded, RankOfJob place, const AdviceQuestion& question,
                       const PredictOptions& options) {
-  const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
+  const std::vector<KnownOutcome> user_outcomes = read_user_outcomes(options.ledger_path);
   Advice advice;
   std::optional<Inference> elsewhere;
   if (!question.machine.empty()) {
@@ -235,7 +235,7 @@ Advice advise_machine(const Inference& recorded, RankOfJob place, const AdviceQu
     place = {};
   }
   const Inference& inference = elsewhere ? *elsewhere : recorded;
-  Advice answer = advise_on(inference, place, question, own, std::move(advice));
+  Advice answer = advise_on(inference, place, question, user_outcomes, std::move(advice));
   if (!is_setting(question.vary)) return answer;
   std::vector<Inference> ranks;
   ranks.push_back(clone(inference));
@@ -276,7 +276,7 @@ Advice advise(const std::string& trace_path, const AdviceQuestion& question,
   if (job.is_joined()) explain_waits(job);
   const RankOfJob place = job.is_joined() ? RankOfJob{&job, choice.rank} : RankOfJob{};
   Advice advice = advise_machine(rank.inference, place, question, options);
-  if (!choice.straggler.empty()) advice.first.insert(advice.first.begin(), choice.straggler);
+  if (!choice.straggler.empty()) advice.causes.insert(advice.causes.begin(), choice.straggler);
   all.merge(advice.notes);
   advice.notes = std::move(all);
   advice.inputs = inputs;

@@ -56,18 +56,18 @@ double spread_of_steps(const StepTimes& measured) {
   return ratio(median(std::move(off)), measured.step_time);
 }
 
-AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own) {
+AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> user_outcomes) {
   AdvisedJob job{.inference = inference,
                  .baseline = baseline_of(inference, true),
                  .work = lane_work(inference.graph),
                  .path = {}};
-  job.baseline.own = std::move(own);
+  job.baseline.user_outcomes = std::move(user_outcomes);
   job.path = path_shares(inference.graph, job.baseline.replayed);
   job.spread = spread_of_steps(job.baseline.prediction.measured);
   job.noise = std::max(kLeastNoise, job.spread);
   job.whole_graphs = share_of_whole_graphs(inference.graph);
   job.trust = trust_of_recording(job.baseline.prediction, AnswerAbout::changes);
-  job.hinders_capture = hinders_capture(inference.graph);
+  job.capture_obstacle = capture_obstacle(inference.graph);
   return job;
 }
 
@@ -81,8 +81,8 @@ Scenario scenario_with(const std::vector<std::string>& uses) {
 }
 
 Edited edited_by(const AdvisedJob& job, const Scenario& scenario, const SimulateOptions& options) {
-  if (job.whole == nullptr) return edited_by(job.inference.graph, scenario, options);
-  EditedJob all = edited_by(*job.whole, scenario, {.memory = options.memory});
+  if (job.joined_job == nullptr) return edited_by(job.inference.graph, scenario, options);
+  EditedJob all = edited_by(*job.joined_job, scenario, {.memory = options.memory});
   Edited edited = std::move(all.of(job.rank));
   // Replaying the rank alone gives the same times, and the path of this rank.
   if (options.reasons) edited.timeline = simulate(edited.graph, options);

@@ -21,10 +21,10 @@ struct AdvisedJob {
   double noise = 0, spread = 0;
   double whole_graphs = 0;  ///< Share of kernel time recorded as whole CUDA graphs.
   Trust trust = {};
-  std::string hinders_capture = {};  ///< See hinders_capture().
+  std::string capture_obstacle = {};  ///< See capture_obstacle().
   /// The job whose ranks wait for each other, and the place of this rank in it; nullptr if the rank
   /// is alone.
-  const Job* whole = nullptr;
+  const Job* joined_job = nullptr;
   std::size_t rank = 0;
 
   Nanoseconds now() const { return baseline.prediction.baseline.step_time; }
@@ -32,7 +32,7 @@ struct AdvisedJob {
   /// Whether `gain` is more than noise.
   bool matters(Nanoseconds gain) const;
 };
-AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> own = {});
+AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> user_outcomes = {});
 
 /// The scenario of `predict` with one --with for each of `uses`.
 Scenario scenario_with(const std::vector<std::string>& uses);

@@ -14,7 +14,7 @@ namespace foretrace {
 namespace {
 
 /// The lane with the most work, which bounds a step when nothing waits.
-struct Busiest {
+struct BusiestLane {
   Nanoseconds work{0};
   PathPart part = PathPart::kernels;
 };
@@ -56,10 +56,10 @@ Nanoseconds busy_time(const Graph& graph, const Timeline& timeline, const Graph&
   return busy;
 }
 
-Busiest busiest_lane(const Graph& graph, const Timeline& timeline, const Graph& edited,
-                     Nanoseconds now) {
+BusiestLane busiest_lane(const Graph& graph, const Timeline& timeline, const Graph& edited,
+                         Nanoseconds now) {
   const StepWindow window = step_window(graph, timeline);
-  Busiest busiest;
+  BusiestLane busiest;
   if (window.to <= window.from) return busiest;
   // The steps in the window may be longer or shorter than the typical step.
   const double step = ratio(now, window.steps * window.times.mean);
@@ -70,23 +70,23 @@ Busiest busiest_lane(const Graph& graph, const Timeline& timeline, const Graph& 
   return busiest;
 }
 
-Rung replayed_rung(const Graph& graph, const Lever& lever, Nanoseconds now) {
-  Rung rung{.name = lever.name,
-            .title = lever.title,
-            .assumes = lever.assumes,
-            .there = lever.there,
-            .step_time = now};
-  if (!lever.there) return rung;
+AdviceCeiling replayed_ceiling(const Graph& graph, const WorkGroup& group, Nanoseconds now) {
+  AdviceCeiling ceiling{.name = group.name,
+                        .title = group.title,
+                        .assumes = group.assumes,
+                        .is_present = group.has_work,
+                        .step_time = now};
+  if (!group.has_work) return ceiling;
   Graph edited = graph.clone();
-  pull(edited, lever, 0);
+  scale_work(edited, group, 0);
   const Timeline timeline = simulate(edited, {.reasons = true, .memory = false});
-  rung.step_time = std::min(now, step_times(edited, timeline).step_time);
-  rung.bound = path_shares(edited, timeline).largest();
-  return rung;
+  ceiling.step_time = std::min(now, step_times(edited, timeline).step_time);
+  ceiling.bound = path_shares(edited, timeline).largest();
+  return ceiling;
 }
 
-Rung overlap_rung(const Graph& graph, const Timeline& timeline, Nanoseconds now) {
-  const Busiest busiest = busiest_lane(graph, timeline, graph, now);
+AdviceCeiling overlap_ceiling(const Graph& graph, const Timeline& timeline, Nanoseconds now) {
+  const BusiestLane busiest = busiest_lane(graph, timeline, graph, now);
   return {.name = "overlap",
           .title = "waiting of any kind",
           .assumes =
@@ -95,10 +95,10 @@ Rung overlap_rung(const Graph& graph, const Timeline& timeline, Nanoseconds now)
           .bound = busiest.part};
 }
 
-Rung last_rung(const Graph& graph, const Timeline& timeline, const std::vector<Lever>& levers,
-               Nanoseconds now) {
+AdviceCeiling joint_ceiling(const Graph& graph, const Timeline& timeline,
+                            const std::vector<WorkGroup>& groups, Nanoseconds now) {
   Graph edited = graph.clone();
-  for (const Lever& lever : levers) pull(edited, lever, 0);
+  for (const WorkGroup& group : groups) scale_work(edited, group, 0);
   return {.name = "all",
           .title = "all of these",
           .assumes =
@@ -113,7 +113,7 @@ constexpr double kPrecision = 1e-4;
 /// Work this many times as fast takes next to no time.
 constexpr double kFastest = 100;
 
-/// How long a step takes with a lever pulled to a factor.
+/// How long a step takes with the work of a group scaled by a factor.
 using TimeWith = std::function<Nanoseconds(double)>;
 
 /// Greatest factor of the work for which a step takes no longer than `target`, by bisection; 0 if
@@ -127,12 +127,12 @@ double factor_for(const TimeWith& time_with, Nanoseconds target, double precisio
   return low;
 }
 
-/// See speed_needed(). `shortest` is the step time with the lever pulled to 0.
-std::optional<double> speed_for(const Lever& lever, const TimeWith& time_with, Nanoseconds target,
-                                Nanoseconds shortest) {
+/// See speed_needed(). `shortest` is the step time with the work scaled to 0.
+std::optional<double> speed_for(const WorkGroup& group, const TimeWith& time_with,
+                                Nanoseconds target, Nanoseconds shortest) {
   if (time_with(1) <= target) return 1;
-  if (!lever.there || shortest > target) return std::nullopt;
-  if (!lever.graded()) return 0;
+  if (!group.has_work || shortest > target) return std::nullopt;
+  if (!group.graded()) return 0;
   const double factor = factor_for(time_with, target, kPrecision);
   return factor > kPrecision ? std::optional(1 / factor) : std::optional(0.0);
 }
@@ -140,76 +140,77 @@ std::optional<double> speed_for(const Lever& lever, const TimeWith& time_with, N
 /// Share of a step: a speed that comes this close to the best gain is enough.
 constexpr double kRest = 0.01;
 
-/// `time_with` belongs to `lever`; it is only called with factors above 0.
-SpeedUp measured(const Graph& graph, const Lever& lever, const TimeWith& time_with, Nanoseconds now,
-                 std::optional<Nanoseconds> target) {
-  SpeedUp found{.name = lever.name,
-                .title = lever.title,
-                .graded = lever.graded(),
-                .work = work_of(graph, lever),
+/// `time_with` belongs to `group`; it is only called with factors above 0.
+SpeedUp speed_up_of(const Graph& graph, const WorkGroup& group, const TimeWith& time_with,
+                    Nanoseconds now, std::optional<Nanoseconds> target) {
+  SpeedUp found{.name = group.name,
+                .title = group.title,
+                .graded = group.graded(),
+                .work = work_of(graph, group),
                 .needed = {}};
   Graph edited = graph.clone();
-  pull(edited, lever, 0);
+  scale_work(edited, group, 0);
   const Timeline timeline = simulate(edited, {.reasons = true, .memory = false});
   const Nanoseconds shortest = step_times(edited, timeline).step_time;
   found.at_best = std::min(now, shortest);
-  found.then = path_shares(edited, timeline).largest();
-  if (lever.graded() && found.at_best < now) {
+  found.bound_by = path_shares(edited, timeline).largest();
+  if (group.graded() && found.at_best < now) {
     constexpr double kRough = 0.02;
     const double factor = factor_for(time_with, found.at_best + scaled(now, kRest), kRough);
     if (factor > 1 / kFastest) found.enough = 1 / factor;
   }
-  if (target) found.needed = speed_for(lever, time_with, *target, shortest);
+  if (target) found.needed = speed_for(group, time_with, *target, shortest);
   return found;
 }
 
-/// A lever pulled part of the way only changes durations, so a compiled graph can answer. `retimed`
-/// is nullptr if the graph has no compiled form.
-TimeWith time_with(const Graph& graph, const Lever& lever, const Retimed* retimed) {
-  if (retimed == nullptr || !lever.graded())
-    return [&](double factor) { return step_with(graph, lever, factor); };
-  return [&graph, &lever, own = std::make_shared<Retimed>(retimed->clone())](double factor) {
-    return own->step_time(retiming_of(graph, lever, factor));
+/// A factor above 0 only changes durations, so a compiled graph can answer. `retimed` is nullptr if
+/// the graph has no compiled form.
+TimeWith time_with(const Graph& graph, const WorkGroup& group, const Retimed* retimed) {
+  if (retimed == nullptr || !group.graded())
+    return [&](double factor) { return step_with(graph, group, factor); };
+  return [&graph, &group, compiled = std::make_shared<Retimed>(retimed->clone())](double factor) {
+    return compiled->step_time(retiming_of(graph, group, factor));
   };
 }
 
 }  // namespace
 
-Nanoseconds step_with(const Graph& graph, const Lever& lever, double factor) {
+Nanoseconds step_with(const Graph& graph, const WorkGroup& group, double factor) {
   Graph edited = graph.clone();
-  pull(edited, lever, factor);
+  scale_work(edited, group, factor);
   return replayed_step_time(edited);
 }
 
-std::vector<Rung> ladder_of(const Graph& graph, Nanoseconds now) {
-  const std::vector<Lever> levers = ladder_levers(graph);
+std::vector<AdviceCeiling> ladder_of(const Graph& graph, Nanoseconds now) {
+  const std::vector<WorkGroup> groups = ladder_groups(graph);
   const Timeline timeline = simulate(graph, {.reasons = false, .memory = false});
-  std::vector<Rung> rungs(levers.size() + 2);
-  on_all_cores(rungs.size(), [&](std::size_t i) {
-    if (i < levers.size()) rungs[i] = replayed_rung(graph, levers[i], now);
-    if (i == levers.size()) rungs[i] = overlap_rung(graph, timeline, now);
-    if (i == levers.size() + 1) rungs[i] = last_rung(graph, timeline, levers, now);
+  std::vector<AdviceCeiling> ceilings(groups.size() + 2);
+  on_all_cores(ceilings.size(), [&](std::size_t i) {
+    if (i < groups.size()) ceilings[i] = replayed_ceiling(graph, groups[i], now);
+    if (i == groups.size()) ceilings[i] = overlap_ceiling(graph, timeline, now);
+    if (i == groups.size() + 1) ceilings[i] = joint_ceiling(graph, timeline, groups, now);
   });
-  for (Rung& rung : rungs) rung.step_time = std::max(rung.step_time, rungs.back().step_time);
-  return rungs;
+  for (AdviceCeiling& ceiling : ceilings)
+    ceiling.step_time = std::max(ceiling.step_time, ceilings.back().step_time);
+  return ceilings;
 }
 
-std::optional<double> speed_needed(const Graph& graph, const Lever& lever, Nanoseconds target) {
-  return speed_for(lever, time_with(graph, lever, nullptr), target, step_with(graph, lever, 0));
+std::optional<double> speed_needed(const Graph& graph, const WorkGroup& group, Nanoseconds target) {
+  return speed_for(group, time_with(graph, group, nullptr), target, step_with(graph, group, 0));
 }
 
-std::vector<SpeedUp> speed_ups_of(const Graph& graph, const std::vector<Lever>& levers,
+std::vector<SpeedUp> speed_ups_of(const Graph& graph, const std::vector<WorkGroup>& groups,
                                   Nanoseconds now, std::optional<Nanoseconds> target) {
-  std::vector<Lever> there;
-  std::copy_if(levers.begin(), levers.end(), std::back_inserter(there),
-               [](const Lever& lever) { return lever.there; });
+  std::vector<WorkGroup> present;
+  std::copy_if(groups.begin(), groups.end(), std::back_inserter(present),
+               [](const WorkGroup& group) { return group.has_work; });
   std::optional<Retimed> retimed;
   if (all_lanes_fifo(graph)) retimed.emplace(graph);
-  std::vector<SpeedUp> found(there.size());
-  on_all_cores(there.size(), [&](std::size_t i) {
-    const Lever& lever = there[i];
-    found[i] =
-        measured(graph, lever, time_with(graph, lever, retimed ? &*retimed : nullptr), now, target);
+  std::vector<SpeedUp> found(present.size());
+  on_all_cores(present.size(), [&](std::size_t i) {
+    const WorkGroup& group = present[i];
+    found[i] = speed_up_of(graph, group, time_with(graph, group, retimed ? &*retimed : nullptr),
+                           now, target);
   });
   for (SpeedUp& part : found) {
     for (const SpeedUp& whole : found) {

@@ -17,7 +17,7 @@ bool is_sized_by_data(std::string_view name) {
              "aten::argwhere", "write_indices", "DeviceSelectSweep", "DeviceUniqueByKey"});
 }
 
-struct Seen {
+struct CaptureFacts {
   bool captured = false;              ///< Some call captures or launches a graph.
   std::string sized;                  ///< First op or kernel whose result size depends on the data.
   bool all_to_all = false;            ///< Some collective is an all-to-all exchange.
@@ -25,42 +25,42 @@ struct Seen {
   std::int64_t collective_waits = 0;  ///< Waits of the host for collectives.
 };
 
-Seen look_at(const Graph& graph, const MeasuredSteps& steps) {
-  Seen seen;
+CaptureFacts capture_facts(const Graph& graph, const MeasuredSteps& steps) {
+  CaptureFacts facts;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const Task& task = graph.task(TaskId{i});
     if (graph.removed(TaskId{i}) || !steps.has(task)) continue;
     const std::string_view name = graph.name(TaskId{i});
-    seen.captured |= !runs_on_device(task.kind) &&
-                     contains_any(name, {"GraphLaunch", "BeginCapture", "GraphInstantiate"});
-    if (seen.sized.empty() && is_sized_by_data(name)) seen.sized = name;
+    facts.captured |= !runs_on_device(task.kind) &&
+                      contains_any(name, {"GraphLaunch", "BeginCapture", "GraphInstantiate"});
+    if (facts.sized.empty() && is_sized_by_data(name)) facts.sized = name;
     if (task.kind == TaskKind::collective)
-      seen.all_to_all |= contains_any(name, {"SendRecv", "all_to_all", "alltoall", "AllToAll"});
-    if (task.kind == TaskKind::copy_out) ++seen.reads;
+      facts.all_to_all |= contains_any(name, {"SendRecv", "all_to_all", "alltoall", "AllToAll"});
+    if (task.kind == TaskKind::copy_out) ++facts.reads;
   }
   graph.each_dependency([&](const Dependency& wait) {
     const Task& before = graph.task(wait.before);
     if (before.kind == TaskKind::collective && steps.has(before) &&
         !runs_on_device(graph.task(wait.after).kind))
-      ++seen.collective_waits;
+      ++facts.collective_waits;
   });
-  return seen;
+  return facts;
 }
 
 }  // namespace
 
-std::string hinders_capture(const Graph& graph) {
+std::string capture_obstacle(const Graph& graph) {
   const MeasuredSteps steps = measured_steps(graph);
-  const Seen seen = look_at(graph, steps);
-  if (seen.captured) return "the steps already capture or launch CUDA graphs";
-  if (!seen.sized.empty())
+  const CaptureFacts facts = capture_facts(graph, steps);
+  if (facts.captured) return "the steps already capture or launch CUDA graphs";
+  if (!facts.sized.empty())
     return fmt::format(
         "no graph can contain the work after {}: the size of its result differs in each step",
-        seen.sized.substr(0, seen.sized.find_first_of("<(")));
+        facts.sized.substr(0, facts.sized.find_first_of("<(")));
   // One read per step fetches the loss; sizes take more.
-  if (seen.all_to_all && seen.reads > steps.count)
+  if (facts.all_to_all && facts.reads > steps.count)
     return "no graph can contain all-to-all exchanges whose sizes the host reads from the device";
-  if (seen.collective_waits > 0) return "the host waits for collectives, and a graph ends there";
+  if (facts.collective_waits > 0) return "the host waits for collectives, and a graph ends there";
   return {};
 }
 

@@ -17,6 +17,6 @@ namespace foretrace {
 ///   - collectives that the host waits for
 ///
 /// Only steady steps count. Reading the loss at the end of a step does not prevent capture.
-std::string hinders_capture(const Graph& graph);
+std::string capture_obstacle(const Graph& graph);
 
 }  // namespace foretrace

@@ -34,10 +34,10 @@ Confidence confidence_of(const AdvisedJob& job, const Suggestion& found) {
   if (job.whole_graphs > kMuchUnseen)
     return {"low", to_share(job.whole_graphs) +
                        " of kernel time is that of CUDA graphs whose kernels were not recorded"};
-  const ErrorScale error = error_scale(found.use, job.baseline.own);
+  const ErrorScale error = error_scale(found.use, job.baseline.user_outcomes);
   if (error.outcomes <= kAssumedOutcomes) return {"low", "never compared with an outcome"};
   const std::string& known = error.text;
-  if (known_outcomes(found.use, job.baseline.own) < kFewestOutcomes)
+  if (known_outcomes(found.use, job.baseline.user_outcomes) < kFewestOutcomes)
     return {"low", known + "; that is from one job, which may not be like this one"};
   const Nanoseconds after = scaled(found.upper, 1 / found.samples);
   const Nanoseconds least = job.now() - after;

@@ -13,12 +13,12 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostTogether = 4;
+constexpr std::size_t kMostMembers = 4;
 /// Gains that differ by less than this share of the step are the same.
 constexpr double kSameGain = 0.005;
 
 /// Whether `gain` exceeds the noise of a step as long as `step`.
-bool is_more(const AdvisedJob& job, Nanoseconds gain, Nanoseconds step) {
+bool exceeds_noise(const AdvisedJob& job, Nanoseconds gain, Nanoseconds step) {
   return gain > scaled(step, job.noise);
 }
 
@@ -40,7 +40,7 @@ bool retune(const AdvisedJob& job, std::size_t member, JointAdvice& joint) {
   const Nanoseconds best = *std::min_element(times.begin(), times.end());
   if (best == Nanoseconds::max()) return false;
   for (std::size_t i = 0; i < tries.size(); ++i) {
-    if (times[i] == Nanoseconds::max() || is_more(job, times[i] - best, best)) continue;
+    if (times[i] == Nanoseconds::max() || exceeds_noise(job, times[i] - best, best)) continue;
     const bool other = joint.uses[member] != tries[i];
     joint.uses[member] = tries[i];
     return other;
@@ -49,9 +49,10 @@ bool retune(const AdvisedJob& job, std::size_t member, JointAdvice& joint) {
 }
 
 /// Finds suggestions that combine: the best one, then repeatedly the one that adds most.
-class Members {
+class MemberSearch {
  public:
-  Members(const AdvisedJob& job, const std::vector<Suggestion>& suggestions, JointAdvice& joint)
+  MemberSearch(const AdvisedJob& job, const std::vector<Suggestion>& suggestions,
+               JointAdvice& joint)
       : job_(job), suggestions_(suggestions), joint_(joint) {}
 
   void choose() {
@@ -64,11 +65,11 @@ class Members {
     std::vector<Addition> others;
     for (std::size_t i = 0; i < suggestions_.size(); ++i) {
       const Suggestion& one = suggestions_[i];
-      if (one.goal == "time" && one.fits && !one.barred && i != joint_.members.front())
+      if (one.goal == "time" && one.fits && !one.is_rejected && i != joint_.members.front())
         others.push_back({.suggestion = i});
     }
-    while (!others.empty() && joint_.members.size() < kMostTogether) {
-      add_up(others);
+    while (!others.empty() && joint_.members.size() < kMostMembers) {
+      replay_additions(others);
       // A suggestion that adds nothing to some members adds nothing to more of them, as long as
       // these do not change.
       std::erase_if(others, [&](const Addition& one) { return leave_out(one); });
@@ -76,11 +77,11 @@ class Members {
       take(others.front());
       others.erase(others.begin());
       if (!retune_all()) continue;
-      for (const Left& left : left_) others.push_back(left.addition);
-      left_.clear();
+      for (const LeftOut& left : left_out_) others.push_back(left.addition);
+      left_out_.clear();
     }
     for (const Addition& one : others)
-      left_.push_back({one, fmt::format("{} are combined at most", kMostTogether)});
+      left_out_.push_back({one, fmt::format("{} are combined at most", kMostMembers)});
     report_left_out();
   }
 
@@ -89,7 +90,7 @@ class Members {
     std::size_t suggestion = 0;
     Nanoseconds step_time{0};  ///< With it and all members.
   };
-  struct Left {
+  struct LeftOut {
     Addition addition;
     std::string why;
   };
@@ -101,12 +102,12 @@ class Members {
   }
 
   /// Replays each of `others` together with the members, and sorts them by step time.
-  void add_up(std::vector<Addition>& others) const {
+  void replay_additions(std::vector<Addition>& others) const {
     on_all_cores(others.size(), [&](std::size_t i) {
       std::vector<std::string> uses = joint_.uses;
       uses.push_back(suggestions_[others[i].suggestion].use);
       others[i].step_time = step_time_;
-      if (!held(others[i]).empty()) return;
+      if (!overlap_reason(others[i]).empty()) return;
       try {
         others[i].step_time = step_time_with(job_, uses);
       } catch (const Error&) {
@@ -119,7 +120,7 @@ class Members {
   }
 
   /// Says which member applies to the same work; empty if none does.
-  std::string held(const Addition& one) const {
+  std::string overlap_reason(const Addition& one) const {
     for (const std::string& use : joint_.uses) {
       const std::string_view hold = common_hold(use, suggestions_[one.suggestion].use);
       if (!hold.empty()) return fmt::format("{} applies to {}, too", kind_of(use), hold);
@@ -128,9 +129,9 @@ class Members {
   }
 
   bool leave_out(const Addition& one) {
-    const std::string why = held(one);
-    if (why.empty() && is_more(job_, step_time_ - one.step_time, step_time_)) return false;
-    left_.push_back(
+    const std::string why = overlap_reason(one);
+    if (why.empty() && exceeds_noise(job_, step_time_ - one.step_time, step_time_)) return false;
+    left_out_.push_back(
         {one, why.empty() ? fmt::format("adds nothing once {} is done", kind_of(joint_.uses.back()))
                           : why});
     return true;
@@ -145,7 +146,7 @@ class Members {
   }
 
   void report_left_out() {
-    for (const Left& left : left_) {
+    for (const LeftOut& left : left_out_) {
       const Suggestion& one = suggestions_[left.addition.suggestion];
       if (one.recommended)
         joint_.left_out.push_back(fmt::format("{}: {}", kind_of(one.use), left.why));
@@ -155,15 +156,16 @@ class Members {
   const AdvisedJob& job_;
   const std::vector<Suggestion>& suggestions_;
   JointAdvice& joint_;
-  std::vector<Left> left_;
+  std::vector<LeftOut> left_out_;
   Nanoseconds step_time_{0};
 };
 
 /// Gains of all sets of members, applied in the order they were chosen; of pairs and of the whole
 /// set in reverse order, too.
-class Sets {
+class SubsetGains {
  public:
-  Sets(const AdvisedJob& job, const std::vector<Suggestion>& suggestions, const JointAdvice& joint)
+  SubsetGains(const AdvisedJob& job, const std::vector<Suggestion>& suggestions,
+              const JointAdvice& joint)
       : job_(job),
         uses_(joint.uses),
         gains_(std::size_t{1} << joint.members.size(), 0ns),
@@ -221,7 +223,7 @@ class Sets {
 };
 
 /// The part of the path that a suggestion shortens most.
-PathPart relieved(const AdvisedJob& job, const Suggestion& one) {
+PathPart most_relieved_part(const AdvisedJob& job, const Suggestion& one) {
   std::size_t best = 0;
   Nanoseconds most = Nanoseconds::min();
   for (std::size_t i = 0; i < kPathParts; ++i) {
@@ -231,13 +233,13 @@ PathPart relieved(const AdvisedJob& job, const Suggestion& one) {
   return static_cast<PathPart>(best);
 }
 
-std::string why_together(const AdvisedJob& job, const Suggestion& a, const Suggestion& b,
-                         const PairEffect& pair) {
+std::string pair_reason(const AdvisedJob& job, const Suggestion& a, const Suggestion& b,
+                        const PairEffect& pair) {
   if (job.now() <= 0ns) return {};
   const double off =
       static_cast<double>((pair.gain - pair.sum).count()) / static_cast<double>(job.now().count());
   if (std::abs(off) < kSameGain) return "they add up";
-  const PathPart first = relieved(job, a), second = relieved(job, b);
+  const PathPart first = most_relieved_part(job, a), second = most_relieved_part(job, b);
   if (off > 0) return "one exposes what the other removes";
   if (first == second) return fmt::format("both remove {}", to_string(first));
   const PathPart one = a.path.largest(), other = b.path.largest();
@@ -245,8 +247,8 @@ std::string why_together(const AdvisedJob& job, const Suggestion& a, const Sugge
   return one == other ? waits : fmt::format("{} or {}", waits, to_string(other));
 }
 
-void add_pairs(const AdvisedJob& job, const std::vector<Suggestion>& suggestions, const Sets& sets,
-               JointAdvice& joint) {
+void add_pairs(const AdvisedJob& job, const std::vector<Suggestion>& suggestions,
+               const SubsetGains& subsets, JointAdvice& joint) {
   for (std::size_t a = 0; a < joint.members.size(); ++a) {
     for (std::size_t b = a + 1; b < joint.members.size(); ++b) {
       const std::size_t set = std::size_t{1} << a | std::size_t{1} << b;
@@ -254,23 +256,23 @@ void add_pairs(const AdvisedJob& job, const std::vector<Suggestion>& suggestions
       const Suggestion& second = suggestions[joint.members[b]];
       PairEffect pair{.first = a,
                       .second = b,
-                      .gain = sets.gain(set),
+                      .gain = subsets.gain(set),
                       .sum = joint.alone[a] + joint.alone[b],
-                      .other_order = sets.reversed(set),
+                      .other_order = subsets.reversed(set),
                       .why = {}};
-      pair.why = why_together(job, first, second, pair);
+      pair.why = pair_reason(job, first, second, pair);
       joint.pairs.push_back(std::move(pair));
     }
   }
 }
 
 void add_figures(const AdvisedJob& job, const std::vector<Suggestion>& suggestions,
-                 const Sets& sets, JointAdvice& joint) {
-  joint.gain = sets.gains().back();
-  joint.other_order = sets.reversed(sets.gains().size() - 1);
-  joint.attributed = shapley(sets.gains(), joint.members.size());
+                 const SubsetGains& subsets, JointAdvice& joint) {
+  joint.gain = subsets.gains().back();
+  joint.other_order = subsets.reversed(subsets.gains().size() - 1);
+  joint.attributed = shapley(subsets.gains(), joint.members.size());
   for (std::size_t i = 0; i < joint.members.size(); ++i) {
-    joint.alone.push_back(sets.gain(std::size_t{1} << i));
+    joint.alone.push_back(subsets.gain(std::size_t{1} << i));
     joint.sum += joint.alone.back();
   }
   joint.step_time = job.now() - joint.gain;
@@ -287,7 +289,7 @@ void add_figures(const AdvisedJob& job, const std::vector<Suggestion>& suggestio
     // A member had nothing left to do: the gain above is that of the others.
     joint.path = suggestions[joint.members.front()].path;
   }
-  add_pairs(job, suggestions, sets, joint);
+  add_pairs(job, suggestions, subsets, joint);
 }
 
 }  // namespace
@@ -320,7 +322,7 @@ std::vector<Nanoseconds> shapley(const std::vector<Nanoseconds>& gains, std::siz
 std::optional<JointAdvice> joint_advice(const AdvisedJob& job,
                                         const std::vector<Suggestion>& suggestions) {
   JointAdvice joint;
-  Members(job, suggestions, joint).choose();
+  MemberSearch(job, suggestions, joint).choose();
   if (joint.members.empty()) return std::nullopt;
   const Suggestion& lead = suggestions[joint.members.front()];
   if (joint.members.size() == 1) {
@@ -332,7 +334,7 @@ std::optional<JointAdvice> joint_advice(const AdvisedJob& job,
     joint.path = lead.path;
     return joint;
   }
-  add_figures(job, suggestions, Sets(job, suggestions, joint), joint);
+  add_figures(job, suggestions, SubsetGains(job, suggestions, joint), joint);
   return joint;
 }
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <span>
 
-#include "ask/advise/barred.h"
 #include "ask/advise/confidence.h"
+#include "ask/advise/rejection.h"
 #include "ask/job/step_cost.h"
 #include "base/threads.h"
 #include "foretrace/answer/memory_peak.h"
@@ -123,41 +123,43 @@ std::vector<std::string> tries_of(const Worth& worth, const Graph& graph,
   return tries;
 }
 
-std::string why_not_of(const AdvisedJob& job, const Suggestion& made) {
-  if (!made.fits) return "does not fit into the device's memory";
+std::string why_not_of(const AdvisedJob& job, const Suggestion& suggestion) {
+  if (!suggestion.fits) return "does not fit into the device's memory";
   const auto share =
-      static_cast<double>(made.gain.count()) / static_cast<double>(job.now().count());
-  if (made.goal == "throughput") {
+      static_cast<double>(suggestion.gain.count()) / static_cast<double>(job.now().count());
+  if (suggestion.goal == "throughput") {
     if (share <= 0) return "gains nothing per sample";
     return fmt::format("gains {} per sample: within noise", to_share(share));
   }
-  if (made.gain < 0ns && !job.matters(-made.gain)) return "gains nothing";
-  if (made.gain < 0ns) return "makes steps longer by " + to_share(-share);
-  if (made.gain == 0ns) return "gains nothing";
+  if (suggestion.gain < 0ns && !job.matters(-suggestion.gain)) return "gains nothing";
+  if (suggestion.gain < 0ns) return "makes steps longer by " + to_share(-share);
+  if (suggestion.gain == 0ns) return "gains nothing";
   return fmt::format("gains {}: within noise", to_share(share));
 }
 
 /// Transforms that cost time are meant to save memory: they help if the peak falls by more than 1
 /// %.
-bool frees_memory(const AdvisedJob& job, const Suggestion& made) {
+bool frees_memory(const AdvisedJob& job, const Suggestion& suggestion) {
   const auto before = greatest_allocated(job.baseline.prediction.baseline_memory);
-  return before && made.allocated && made.allocated->count < before->count * 99 / 100;
+  return before && suggestion.allocated && suggestion.allocated->count < before->count * 99 / 100;
 }
 
-void judge(const AdvisedJob& job, const Ceilings& ceilings, Suggestion& made) {
-  if (made.goal == "memory") {
-    made.recommended = made.fits && frees_memory(job, made);
-    if (!made.recommended) {
-      made.why_not = !made.fits       ? "does not fit into the device's memory"
-                     : made.allocated ? "the peak does not fall"
-                                      : "the trace does not record memory";
+void judge(const AdvisedJob& job, const Ceilings& ceilings, Suggestion& suggestion) {
+  if (suggestion.goal == "memory") {
+    suggestion.recommended = suggestion.fits && frees_memory(job, suggestion);
+    if (!suggestion.recommended) {
+      suggestion.why_not = !suggestion.fits       ? "does not fit into the device's memory"
+                           : suggestion.allocated ? "the peak does not fall"
+                                                  : "the trace does not record memory";
     }
     return;
   }
-  made.why_not = why_barred(job, ceilings, made);
-  made.barred = !made.why_not.empty();
-  made.recommended = !made.barred && made.fits && job.matters(made.gain);
-  if (!made.recommended && !made.barred) made.why_not = why_not_of(job, made);
+  suggestion.why_not = rejection_reason(job, ceilings, suggestion);
+  suggestion.is_rejected = !suggestion.why_not.empty();
+  suggestion.recommended =
+      !suggestion.is_rejected && suggestion.fits && job.matters(suggestion.gain);
+  if (!suggestion.recommended && !suggestion.is_rejected)
+    suggestion.why_not = why_not_of(job, suggestion);
 }
 
 void refuse_idle(const AppliedStep& step) {
@@ -171,38 +173,39 @@ Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::strin
   refuse_idle(edited.applied.steps.front());
   const Prediction prediction = predict_edited(job.baseline, job.inference, scenario, edited, {});
   const AppliedStep& step = prediction.steps.front();
-  Suggestion made;
-  made.use = use;
-  made.goal = to_string(worth.goal);
-  made.summary = step.summary;
-  made.step_time = prediction.predicted.step_time;
-  made.lower = prediction.lower;
-  made.upper = prediction.upper;
-  made.samples = worth.samples;
-  made.gain = job.now() - scaled(made.step_time, 1 / worth.samples);
-  made.allocated = greatest_allocated(prediction.predicted_memory);
-  made.reserved = greatest_reserved(prediction.predicted_memory);
+  Suggestion suggestion;
+  suggestion.use = use;
+  suggestion.goal = to_string(worth.goal);
+  suggestion.summary = step.summary;
+  suggestion.step_time = prediction.predicted.step_time;
+  suggestion.lower = prediction.lower;
+  suggestion.upper = prediction.upper;
+  suggestion.samples = worth.samples;
+  suggestion.gain = job.now() - scaled(suggestion.step_time, 1 / worth.samples);
+  suggestion.allocated = greatest_allocated(prediction.predicted_memory);
+  suggestion.reserved = greatest_reserved(prediction.predicted_memory);
   for (const MemoryPeak& peak : prediction.predicted_memory)
-    made.fits = made.fits && !peak.out_of_memory;
+    suggestion.fits = suggestion.fits && !peak.out_of_memory;
   const std::vector<std::string>& known = job.baseline.prediction.assumptions;
   for (const std::string& assumption : prediction.assumptions) {
     if (std::find(known.begin(), known.end(), assumption) == known.end())
-      made.assumptions.push_back(assumption);
+      suggestion.assumptions.push_back(assumption);
   }
-  made.trust = prediction.trust;
-  made.path = path_shares(edited.graph, edited.timeline);
-  made.local = local_gain(job, edited.graph);
-  made.doubt =
-      doubt_of(job, edited.graph, std::max(made.gain, made.local.before - made.local.after));
-  return made;
+  suggestion.trust = prediction.trust;
+  suggestion.path = path_shares(edited.graph, edited.timeline);
+  suggestion.local = local_gain(job, edited.graph);
+  suggestion.doubt =
+      doubt_of(job, edited.graph,
+               std::max(suggestion.gain, suggestion.local.before - suggestion.local.after));
+  return suggestion;
 }
 
 /// Decides whether to recommend a suggestion, and how certain it is. Only suggestions recommended
 /// for time keep their doubt.
-void conclude(const AdvisedJob& job, const Ceilings& ceilings, Suggestion& made) {
-  judge(job, ceilings, made);
-  if (!made.recommended || made.goal != "time") made.doubt.clear();
-  made.confidence = confidence_of(job, made);
+void conclude(const AdvisedJob& job, const Ceilings& ceilings, Suggestion& suggestion) {
+  judge(job, ceilings, suggestion);
+  if (!suggestion.recommended || suggestion.goal != "time") suggestion.doubt.clear();
+  suggestion.confidence = confidence_of(job, suggestion);
 }
 
 /// Runs one try; the error of an impossible one becomes its reason.
@@ -240,26 +243,28 @@ Outcome* chosen(const AdvisedJob& job, std::span<Outcome> tried) {
 /// Turns the tries for one transform into suggestions: the best of them, or every device.
 std::vector<Suggestion> answered(const AdvisedJob& job, std::span<Outcome> tried) {
   const Worth& worth = tried.front().transform->worth;
-  std::vector<Suggestion> made;
+  std::vector<Suggestion> suggestions;
   const auto suggest = [&](Outcome& outcome) {
-    attempt(outcome, [&] { made.push_back(suggested(job, worth, outcome.use)); });
+    attempt(outcome, [&] { suggestions.push_back(suggested(job, worth, outcome.use)); });
   };
   if (worth.goal == Goal::device || tried.size() == 1) {
     for (Outcome& outcome : tried) suggest(outcome);
-    return made;
+    return suggestions;
   }
   for (Outcome& outcome : tried) screen(job, outcome);
-  while (Outcome* const outcome = made.empty() ? chosen(job, tried) : nullptr) suggest(*outcome);
-  return made;
+  while (Outcome* const outcome = suggestions.empty() ? chosen(job, tried) : nullptr)
+    suggest(*outcome);
+  return suggestions;
 }
 
 /// Marks suggestions for time that apply to the same work as a better, recommended one.
-void note_alternatives(std::vector<Suggestion>& made) {
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    for (std::size_t better = 0; better < i && made[i].instead_of.empty(); ++better) {
-      if (made[better].recommended && made[better].goal == "time" && made[i].goal == "time" &&
-          !common_hold(made[better].use, made[i].use).empty())
-        made[i].instead_of = made[better].use;
+void note_alternatives(std::vector<Suggestion>& suggestions) {
+  for (std::size_t i = 0; i < suggestions.size(); ++i) {
+    for (std::size_t better = 0; better < i && suggestions[i].instead_of.empty(); ++better) {
+      if (suggestions[better].recommended && suggestions[better].goal == "time" &&
+          suggestions[i].goal == "time" &&
+          !common_hold(suggestions[better].use, suggestions[i].use).empty())
+        suggestions[i].instead_of = suggestions[better].use;
     }
   }
 }
@@ -306,24 +311,24 @@ std::string missing(Premise premise, const Graph& graph) {
 
 /// The transforms to try; the others are listed with the reason.
 std::vector<Outcome> to_try(const AdvisedJob& job, const AdviceQuestion& question,
-                            Suggestions& all) {
+                            TriedTransforms& tried) {
   std::vector<Outcome> tries;
   for (const TransformEntry& entry : transforms()) {
     const std::string name(entry.name);
     if (has(question.skip, name) || (!question.only.empty() && !has(question.only, name))) continue;
     if (entry.worth.goal == Goal::none) {
-      all.no_advice.push_back({name, std::string(entry.worth.why_not)});
+      tried.no_advice.push_back({name, std::string(entry.worth.why_not)});
       continue;
     }
     if (std::string why = missing(entry.worth.premise, job.inference.graph); !why.empty()) {
-      all.not_applicable.push_back({name, std::move(why)});
+      tried.not_applicable.push_back({name, std::move(why)});
       continue;
     }
     try {
       for (std::string& use : tries_of(entry.worth, job.inference.graph, question.network))
         tries.push_back({.transform = &entry, .use = std::move(use), .refused = {}});
     } catch (const Error& error) {
-      all.not_applicable.push_back({name, error.what()});
+      tried.not_applicable.push_back({name, error.what()});
     }
   }
   return tries;
@@ -351,29 +356,29 @@ bool takes_hold_of(const Suggestion& one, std::string_view what) {
 /// Sorts by gain. Among the suggestions for time that are about as good as the best, the most
 /// certain comes first; transforms that load data in time come before compilers and graphs, because
 /// they do not change the program's own code.
-void sort_by_gain(const AdvisedJob& job, std::vector<Suggestion>& made) {
-  std::stable_sort(made.begin(), made.end(),
+void sort_by_gain(const AdvisedJob& job, std::vector<Suggestion>& suggestions) {
+  std::stable_sort(suggestions.begin(), suggestions.end(),
                    [](const Suggestion& a, const Suggestion& b) { return a.gain > b.gain; });
   const auto counts = [](const Suggestion& one) { return one.recommended && one.goal == "time"; };
-  const auto best = std::find_if(made.begin(), made.end(), counts);
-  if (best == made.end()) return;
+  const auto best = std::find_if(suggestions.begin(), suggestions.end(), counts);
+  if (best == suggestions.end()) return;
   auto surest = best;
-  for (auto one = best; one != made.end(); ++one) {
+  for (auto one = best; one != suggestions.end(); ++one) {
     if (!counts(*one) || job.matters(best->gain - one->gain)) continue;
     if (rank_of(one->confidence.word) < rank_of(surest->confidence.word)) surest = one;
   }
   std::rotate(best, surest, surest + 1);
   if (!takes_hold_of(*best, "launches") && !takes_hold_of(*best, "fusion")) return;
-  const auto loading = std::find_if(best, made.end(), [&](const Suggestion& one) {
+  const auto loading = std::find_if(best, suggestions.end(), [&](const Suggestion& one) {
     return counts(one) && takes_hold_of(one, "loading");
   });
-  if (loading != made.end()) std::rotate(best, loading, loading + 1);
+  if (loading != suggestions.end()) std::rotate(best, loading, loading + 1);
 }
 
-void put_in_order(const AdvisedJob& job, std::vector<Suggestion>& made) {
-  sort_by_gain(job, made);
-  for (Suggestion& one : made) one.instead_of.clear();
-  note_alternatives(made);
+void put_in_order(const AdvisedJob& job, std::vector<Suggestion>& suggestions) {
+  sort_by_gain(job, suggestions);
+  for (Suggestion& one : suggestions) one.instead_of.clear();
+  note_alternatives(suggestions);
 }
 
 }  // namespace
@@ -394,10 +399,10 @@ std::string_view common_hold(std::string_view one, std::string_view other) {
   return {};
 }
 
-void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& made, std::size_t most) {
+void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& suggestions, std::size_t most) {
   job.baseline.variation = variation_of(job.inference);
   std::vector<Suggestion*> shown;
-  for (Suggestion& one : made) {
+  for (Suggestion& one : suggestions) {
     if (one.recommended && one.goal == "time" && shown.size() < most) shown.push_back(&one);
   }
   // Each of these works on all cores.
@@ -410,29 +415,30 @@ void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& made, std::size
     one->upper = prediction.upper;
     one->confidence = confidence_of(job, *one);
   }
-  put_in_order(job, made);
+  put_in_order(job, suggestions);
 }
 
-Suggestions suggestions_for(const AdvisedJob& job, const AdviceQuestion& question) {
+TriedTransforms try_transforms(const AdvisedJob& job, const AdviceQuestion& question) {
   check_names(question.only, "--only");
   check_names(question.skip, "--skip");
-  Suggestions all;
-  std::vector<Outcome> tries = to_try(job, question, all);
+  TriedTransforms tried;
+  std::vector<Outcome> tries = to_try(job, question, tried);
   const std::vector<std::span<Outcome>> transforms = by_transform(tries);
-  std::vector<std::vector<Suggestion>> made(transforms.size());
-  on_all_cores(transforms.size(), [&](std::size_t i) { made[i] = answered(job, transforms[i]); });
+  std::vector<std::vector<Suggestion>> suggestions(transforms.size());
+  on_all_cores(transforms.size(),
+               [&](std::size_t i) { suggestions[i] = answered(job, transforms[i]); });
   for (std::size_t i = 0; i < transforms.size(); ++i) {
     const Outcome& first = transforms[i].front();
-    if (made[i].empty())
-      all.not_applicable.push_back({std::string(first.transform->name), first.refused});
-    std::move(made[i].begin(), made[i].end(), std::back_inserter(all.made));
+    if (suggestions[i].empty())
+      tried.not_applicable.push_back({std::string(first.transform->name), first.refused});
+    std::move(suggestions[i].begin(), suggestions[i].end(), std::back_inserter(tried.suggestions));
   }
-  const Ceilings ceilings = ceilings_of(job, all.made);
-  for (Suggestion& one : all.made) conclude(job, ceilings, one);
-  put_in_order(job, all.made);
-  std::stable_sort(all.not_applicable.begin(), all.not_applicable.end(),
+  const Ceilings ceilings = ceilings_of(job, tried.suggestions);
+  for (Suggestion& one : tried.suggestions) conclude(job, ceilings, one);
+  put_in_order(job, tried.suggestions);
+  std::stable_sort(tried.not_applicable.begin(), tried.not_applicable.end(),
                    [](const NotTried& a, const NotTried& b) { return a.transform < b.transform; });
-  return all;
+  return tried;
 }
 
 }  // namespace foretrace

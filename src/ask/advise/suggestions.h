@@ -11,19 +11,19 @@
 
 namespace foretrace {
 
-struct Suggestions {
-  std::vector<Suggestion>
-      made;  ///< Sorted by time saved, greatest first; then in the order of transforms().
+struct TriedTransforms {
+  /// Sorted by time saved, greatest first; then in the order of transforms().
+  std::vector<Suggestion> suggestions;
   std::vector<NotTried> not_applicable, no_advice;
 };
 
 /// Tries the transforms that the question allows, on all cores. Throws Error if `only` or `skip`
 /// names an unknown transform.
-Suggestions suggestions_for(const AdvisedJob& job, const AdviceQuestion& question);
+TriedTransforms try_transforms(const AdvisedJob& job, const AdviceQuestion& question);
 
 /// Gives the first `most` suggestions recommended for time the intervals that `predict` computes,
 /// from replays with the work of other steps, and sorts again; doing so for every try is too slow.
-void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& made, std::size_t most);
+void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& suggestions, std::size_t most);
 
 /// The worth of the transform named in `use`, which may have settings. REQUIRES: it exists.
 const Worth& worth_of(std::string_view use);

@@ -43,10 +43,10 @@ std::string_view threshold_of(std::string_view name, std::string_view demand, ch
 }  // namespace
 
 AdviceTarget read_target(std::string_view text, double samples) {
-  const std::string_view whole = without_spaces(text);
-  const std::string_view name = whole.substr(0, whole.find_first_of(" <>="));
-  const std::string_view demand = without_spaces(whole.substr(name.size()));
-  AdviceTarget target{.text = std::string(whole)};
+  const std::string_view trimmed = without_spaces(text);
+  const std::string_view name = trimmed.substr(0, trimmed.find_first_of(" <>="));
+  const std::string_view demand = without_spaces(trimmed.substr(name.size()));
+  AdviceTarget target{.text = std::string(trimmed)};
   if (name == "step_time") {
     target.step_time = within(name, [&] { return parse_time(threshold_of(name, demand, '<')); });
     if (!demand.starts_with("<=")) target.step_time -= 1ns;
@@ -59,7 +59,7 @@ AdviceTarget read_target(std::string_view text, double samples) {
   } else {
     throw Error(
         fmt::format("must be \"step_time <= TIME\" or \"throughput >= NUMBER\", got \"{}\"{}",
-                    whole, did_you_mean(name, kTargets)));
+                    trimmed, did_you_mean(name, kTargets)));
   }
   if (target.step_time <= 0ns)
     throw Error(fmt::format("{}: must allow steps longer than 0ns", name));

@@ -53,13 +53,13 @@ class JobSettings final : public Described {
 enum Speed : std::uint8_t { point, slow, fast };
 
 /// Rate curves of the prediction and of both ends of its interval.
-struct Rates {
+struct RateCurves {
   RateCurve curves[3];
 };
 
 /// Predicts a job on 1, 2, 4, ... nodes, each with its fastest layout; counts on which no layout
 /// fits get no point. Throws Error if none fits.
-Rates predicted_rates(const JobSettings& job) {
+RateCurves predicted_rates(const JobSettings& job) {
   PlanSpace space;
   space.step.name = job.model;
   space.step.workload = find_workload(job.model);
@@ -67,7 +67,7 @@ Rates predicted_rates(const JobSettings& job) {
   space.step.layout.global_batch = job.global_batch;
   space.step.layout.precision = space.step.platform.device.usual_precision();
   space.shown = 1;
-  Rates rates;
+  RateCurves rates;
   std::string refused;
   for (std::int64_t nodes = 1;; nodes = std::min(2 * nodes, job.most)) {
     space.gpus = {nodes * space.step.platform.per_node};
@@ -86,8 +86,8 @@ Rates predicted_rates(const JobSettings& job) {
   return rates;
 }
 
-Rates read_rates(const nlohmann::json& json, std::int64_t& most, bool has_most) {
-  Rates rates;
+RateCurves read_rates(const nlohmann::json& json, std::int64_t& most, bool has_most) {
+  RateCurves rates;
   if (!json.is_object() || json.empty())
     throw Error("must be samples per second by number of nodes, such as {\"1\": 100, \"2\": 190}");
   for (const auto& [text, rate] : json.items()) {
@@ -102,7 +102,7 @@ Rates read_rates(const nlohmann::json& json, std::int64_t& most, bool has_most) 
   return rates;
 }
 
-struct Jobs {
+struct JobList {
   std::vector<ElasticJob> jobs;
   /// The ends of the interval; equal to the rates that are not predicted.
   std::vector<RateCurve> slow, fast;
@@ -110,7 +110,7 @@ struct Jobs {
   bool is_predicted = false;
 };
 
-void add_jobs(nlohmann::json json, Jobs& jobs) {
+void add_jobs(nlohmann::json json, JobList& jobs) {
   if (!json.is_object()) throw Error("must be an object");
   const nlohmann::json rates_json = json.value("rates", nlohmann::json());
   const bool has_most = json.contains("most");
@@ -121,7 +121,7 @@ void add_jobs(nlohmann::json json, Jobs& jobs) {
     throw Error("must have rates, or a model with machine and global_batch, and not both");
   if (!settings.model.empty() && (settings.machine.empty() || settings.global_batch < 1))
     throw Error("must have machine and global_batch beside its model");
-  const Rates rates =
+  const RateCurves rates =
       settings.model.empty()
           ? within("rates", [&] { return read_rates(rates_json, settings.most, has_most); })
           : predicted_rates(settings);
@@ -141,9 +141,9 @@ void add_jobs(nlohmann::json json, Jobs& jobs) {
   }
 }
 
-Jobs read_jobs(const std::string& path) {
+JobList read_jobs(const std::string& path) {
   const nlohmann::json json = read_json_file(path);
-  Jobs jobs;
+  JobList jobs;
   within(path, [&] {
     const auto list = json.is_object() ? json.find("jobs") : json.end();
     if (!json.is_object() || list == json.end() || !list->is_array() || list->empty())
@@ -166,18 +166,18 @@ NodeLog log_of(const AllocateQuestion& question) {
   return question.sacct.empty() ? read_swf(question.swf) : read_sacct(question.sacct);
 }
 
-void decide_once(const AllocateQuestion& question, const Jobs& jobs, AllocationReport& report) {
+void decide_once(const AllocateQuestion& question, const JobList& jobs, AllocationReport& report) {
   AllocationProblem problem;
-  problem.nodes = *question.nodes, problem.ahead = in_seconds(question.ahead);
-  std::int64_t held = 0;
+  problem.nodes = *question.nodes, problem.horizon = in_seconds(question.ahead);
+  std::int64_t used_nodes = 0;
   for (std::size_t j = 0; j < jobs.jobs.size(); ++j) {
     problem.jobs.push_back({&jobs.jobs[j], jobs.nodes[j]});
-    held += jobs.nodes[j];
+    used_nodes += jobs.nodes[j];
     problem.curves.push_back(objective_curve(problem.jobs[j], question.objective, 0ns));
   }
-  if (held > problem.nodes)
-    throw Error(fmt::format("--nodes: must be at least what the jobs have now, {}, got {}", held,
-                            problem.nodes));
+  if (used_nodes > problem.nodes)
+    throw Error(fmt::format("--nodes: must be at least what the jobs have now, {}, got {}",
+                            used_nodes, problem.nodes));
   const NodeShares answer = solver_named(question.solver)(problem);
   report.value = answer.value, report.nodes = problem.nodes;
   for (std::size_t j = 0; j < jobs.jobs.size(); ++j) {
@@ -202,7 +202,7 @@ AllocationReport allocate(const AllocateQuestion& question) {
   const int logs = !question.events.empty() + !question.sacct.empty() + !question.swf.empty();
   if (logs + question.nodes.has_value() != 1)
     throw Error("plan allocate: must have --nodes, or one log: --events, --sacct or --swf");
-  Jobs jobs = read_jobs(question.jobs);
+  JobList jobs = read_jobs(question.jobs);
   AllocationReport report{
       .objective = question.objective, .solver = question.solver, .ahead = question.ahead};
   if (question.nodes) {

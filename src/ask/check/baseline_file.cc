@@ -199,10 +199,10 @@ std::string structure_line(const JobGroup& group) {
 std::vector<std::int64_t> whole_numbers(const Json& list, const char* key, std::int64_t least) {
   std::vector<std::int64_t> values;
   if (!list.is_array()) throw Error(fmt::format("{}: must be a list", key));
-  for (const Json& one : list) {
-    if (!one.is_number_integer())
-      throw Error(fmt::format("{}: must be whole numbers, got {}", key, baseline_line(one)));
-    values.push_back(bounded(one.get<std::int64_t>(), least));
+  for (const Json& value : list) {
+    if (!value.is_number_integer())
+      throw Error(fmt::format("{}: must be whole numbers, got {}", key, baseline_line(value)));
+    values.push_back(bounded(value.get<std::int64_t>(), least));
   }
   return values;
 }

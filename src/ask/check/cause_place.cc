@@ -22,11 +22,12 @@ std::string example_place(const ObservedJob& job, TaskId task, CheckCause& cause
 }
 
 /// Whether all of `tasks` are at the same place as `one`.
-bool share_a_place(const ObservedJob& job, const std::vector<TaskId>& tasks, TaskId one) {
+bool share_a_place(const ObservedJob& job, const std::vector<TaskId>& tasks, TaskId reference) {
   return std::all_of(tasks.begin(), tasks.end(), [&](TaskId task) {
-    return index(task) < job.recorded_tasks && job.sites.op_path(task) == job.sites.op_path(one) &&
-           job.graph.task(task).module == job.graph.task(one).module &&
-           job.sites.site(task) == job.sites.site(one);
+    return index(task) < job.recorded_tasks &&
+           job.sites.op_path(task) == job.sites.op_path(reference) &&
+           job.graph.task(task).module == job.graph.task(reference).module &&
+           job.sites.site(task) == job.sites.site(reference);
   });
 }
 

@@ -20,14 +20,14 @@ constexpr std::size_t kMostCauses = 20;
 
 using ClusterKey = std::tuple<std::string, std::string, std::string, std::string, std::string>;
 
-struct Cluster {
+struct ChangeCluster {
   std::vector<const WorkChange*> changes;
   const WorkChange* headline = nullptr;
   Nanoseconds local{0};
   /// The cause includes waits, so its effect may exceed its own work by far.
   bool frees_waits = false;
   CheckCause cause;
-  Standing standing = Standing::passed;
+  CheckOutcome standing = CheckOutcome::passed;
   std::vector<std::uint32_t> groups = {};  ///< Indices of groups of slower kernels.
 };
 
@@ -40,9 +40,9 @@ ClusterKey cluster_key(const WorkChange& change) {
           has_place ? "" : fmt::format("{} {}", to_string(change.kind), change.after.name)};
 }
 
-bool is_more(const WorkChange& change) { return change.more() > 0; }
+bool has_more_tasks(const WorkChange& change) { return change.more() > 0; }
 
-bool weighs_on(const Cluster& cluster, const CheckedFigure& figure) {
+bool weighs_on(const ChangeCluster& cluster, const CheckedFigure& figure) {
   const FigureRule& rule = figure_rule(figure.name);
   return std::any_of(cluster.changes.begin(), cluster.changes.end(),
                      [&](const WorkChange* change) { return weighs_on(*change, rule); });
@@ -54,7 +54,7 @@ std::int64_t worsening(const CheckedFigure& figure) {
 }
 
 /// A cause of less than a twentieth of the slowdown explains nothing.
-bool is_large_enough(const Cluster& cluster, const CheckedFigure& figure) {
+bool is_large_enough(const ChangeCluster& cluster, const CheckedFigure& figure) {
   if (figure.unit != FigureUnit::time) return true;
   const Nanoseconds size =
       figure.name == kStepTime ? cluster.cause.effect.value_or(cluster.local / 3) : cluster.local;
@@ -65,21 +65,21 @@ class CauseFinder {
  public:
   explicit CauseFinder(const CausesQuestion& question) : question_(question) {
     for (const CheckedFigure& figure : question.figures) {
-      if (figure.standing >= Standing::warned) worse_.push_back(&figure);
+      if (figure.standing >= CheckOutcome::warned) worse_.push_back(&figure);
     }
     std::stable_sort(worse_.begin(), worse_.end(),
                      [](const auto* a, const auto* b) { return a->standing > b->standing; });
   }
 
-  void find(std::vector<FoundCause>& found) {
+  void find(std::vector<CauseCandidate>& found) {
     if (worse_.empty()) return;
     const WorkChanges changes = work_changes(question_.before, question_.after.groups);
     for (const GeneralChange& general : changes.general) add_general(general);
     const std::vector<WorkChange> merged = marked_changes(question_.before, changes.changes);
-    for (const WorkChange& change : merged) cluster(change);
-    weigh_clusters();
-    for (Cluster& one : found_)
-      found.push_back({std::move(one.cause), one.standing, std::move(one.groups)});
+    for (const WorkChange& change : merged) add_to_cluster(change);
+    measure_clusters();
+    for (ChangeCluster& cluster : found_)
+      found.push_back({std::move(cluster.cause), cluster.standing, std::move(cluster.groups)});
   }
 
   /// Worse figures for which no cause was found, except figures whose causes are found elsewhere
@@ -95,106 +95,109 @@ class CauseFinder {
 
  private:
   void add_general(const GeneralChange& general) {
-    Cluster one;
-    one.local = scaled(general.before, general.factor - 1);
-    one.cause.what = general_words(general);
-    one.cause.kind = to_string(general.kind);
-    one.cause.local = one.local;
+    ChangeCluster cluster;
+    cluster.local = scaled(general.before, general.factor - 1);
+    cluster.cause.what = general_words(general);
+    cluster.cause.kind = to_string(general.kind);
+    cluster.cause.local = cluster.local;
     std::vector<RemovedWork> taken;
     for (const std::uint32_t group : general.now)
       taken.push_back({.group = group, .left = 1 / general.factor, .freed_syncs = 0, .lines = {}});
-    one.cause.effect = effect_of(question_.job, question_.grouping, taken);
+    cluster.cause.effect = effect_of(question_.job, question_.grouping, taken);
     const CheckedFigure* worst = nullptr;
     for (const CheckedFigure* figure : worse_) {
       const auto slows_with = figure_rule(figure->name).slows_with;
-      if (slows_with == nullptr || !slows_with(general.kind) || !is_large_enough(one, *figure))
+      if (slows_with == nullptr || !slows_with(general.kind) || !is_large_enough(cluster, *figure))
         continue;
       explained_.insert(figure->name);
       if (worst == nullptr) worst = figure;
     }
     if (worst == nullptr) return;
-    one.standing = worst->standing, one.cause.figure = worst->name;
-    found_.push_back(std::move(one));
+    cluster.standing = worst->standing, cluster.cause.figure = worst->name;
+    found_.push_back(std::move(cluster));
   }
 
-  void cluster(const WorkChange& change) {
-    Cluster& one = clusters_[cluster_key(change)];
-    one.changes.push_back(&change);
-    one.local += excess_of(change);
+  void add_to_cluster(const WorkChange& change) {
+    ChangeCluster& cluster = clusters_[cluster_key(change)];
+    cluster.changes.push_back(&change);
+    cluster.local += excess_of(change);
   }
 
   static Nanoseconds excess_of(const WorkChange& change) {
-    return std::max(0ns, std::max(change.added(), change.bared()));
+    return std::max(0ns, std::max(change.added(), change.exposed()));
   }
 
   /// Orders changes by how well they explain the slowdown `of` their place. Work that is merely
   /// slower, by less than a third of that slowdown, comes last.
   static std::tuple<bool, int, Nanoseconds> rank(const WorkChange& change, Nanoseconds of) {
-    const bool is_new = is_more(change) || change.after.bytes > change.before.bytes ||
+    const bool is_new = has_more_tasks(change) || change.after.bytes > change.before.bytes ||
                         !change.replaced.empty() || change.after.pageable > change.before.pageable;
     return {is_new || excess_of(change) * 3 >= of, significance(change), change.added()};
   }
 
-  static void choose_headline(Cluster& one) {
-    for (const WorkChange* change : one.changes) {
-      if (one.headline == nullptr || rank(*change, one.local) > rank(*one.headline, one.local))
-        one.headline = change;
-      if ((change->kind == TaskKind::sync || is_event_wait(*change)) && is_more(*change))
-        one.frees_waits = true;
+  static void choose_headline(ChangeCluster& cluster) {
+    for (const WorkChange* change : cluster.changes) {
+      if (cluster.headline == nullptr ||
+          rank(*change, cluster.local) > rank(*cluster.headline, cluster.local))
+        cluster.headline = change;
+      if ((change->kind == TaskKind::sync || is_event_wait(*change)) && has_more_tasks(*change))
+        cluster.frees_waits = true;
     }
   }
 
-  void weigh_clusters() {
-    std::vector<Cluster*> order;
-    for (auto& [key, one] : clusters_) {
-      choose_headline(one);
-      order.push_back(&one);
+  void measure_clusters() {
+    std::vector<ChangeCluster*> order;
+    for (auto& [key, cluster] : clusters_) {
+      choose_headline(cluster);
+      order.push_back(&cluster);
     }
     // Waits cost more than the calls that wait, so they are weighed first.
-    std::stable_sort(order.begin(), order.end(), [](const Cluster* a, const Cluster* b) {
-      const auto first = [](const Cluster* one) {
-        return std::tuple(one->headline->kind == TaskKind::sync && one->headline->more() > 0,
-                          one->local);
-      };
-      return first(a) > first(b);
-    });
+    std::stable_sort(
+        order.begin(), order.end(), [](const ChangeCluster* a, const ChangeCluster* b) {
+          const auto first = [](const ChangeCluster* cluster) {
+            return std::tuple(
+                cluster->headline->kind == TaskKind::sync && cluster->headline->more() > 0,
+                cluster->local);
+          };
+          return first(a) > first(b);
+        });
     std::size_t replays = 0;
-    for (Cluster* one : order) {
-      if (!touches_worse(*one)) continue;
-      describe(*one);
-      if (replays++ < kMostReplays) weigh(*one);
-      keep_if_it_explains(std::move(*one));
+    for (ChangeCluster* cluster : order) {
+      if (!affects_worse_figure(*cluster)) continue;
+      describe(*cluster);
+      if (replays++ < kMostReplays) measure_effect(*cluster);
+      keep_if_explanatory(std::move(*cluster));
     }
   }
 
-  bool touches_worse(const Cluster& one) const {
+  bool affects_worse_figure(const ChangeCluster& cluster) const {
     return std::any_of(worse_.begin(), worse_.end(),
-                       [&](const CheckedFigure* figure) { return weighs_on(one, *figure); });
+                       [&](const CheckedFigure* figure) { return weighs_on(cluster, *figure); });
   }
 
-  void keep_if_it_explains(Cluster one) {
+  void keep_if_explanatory(ChangeCluster cluster) {
     const CheckedFigure* worst = nullptr;
     for (const CheckedFigure* figure : worse_) {
-      if (!weighs_on(one, *figure) || !is_large_enough(one, *figure)) continue;
+      if (!weighs_on(cluster, *figure) || !is_large_enough(cluster, *figure)) continue;
       explained_.insert(figure->name);
       if (worst == nullptr) worst = figure;
     }
     if (worst == nullptr) return;
-    one.standing = worst->standing;
-    one.cause.figure = worst->name;
-    for (const WorkChange* change : one.changes) {
+    cluster.standing = worst->standing;
+    cluster.cause.figure = worst->name;
+    for (const WorkChange* change : cluster.changes) {
       if (change->kind == TaskKind::kernel && change->added() > 0ns)
-        one.groups.insert(one.groups.end(), change->now.begin(), change->now.end());
+        cluster.groups.insert(cluster.groups.end(), change->now.begin(), change->now.end());
     }
-    found_.push_back(std::move(one));
+    found_.push_back(std::move(cluster));
   }
 
-  void describe(Cluster& one) const {
-    const WorkChange& change = *one.headline;
-    CheckCause& cause = one.cause;
-    cause.what = change_words(change) + companions(one);
+  void describe(ChangeCluster& cluster) const {
+    const WorkChange& change = *cluster.headline;
+    CheckCause& cause = cluster.cause;
+    cause.what = change_words(change) + companions(cluster);
     cause.kind = to_string(change.kind);
-    cause.local = one.local;
+    cause.local = cluster.local;
     cause.count_before = change.before.count, cause.count_after = change.after.count;
     cause.file = change.file;
     const std::vector<int> lines = new_lines(change.before, change.after);
@@ -208,17 +211,17 @@ class CauseFinder {
   }
 
   /// Names the other notable changes at the place, such as a copy that came with a wait.
-  static std::string companions(const Cluster& one) {
+  static std::string companions(const ChangeCluster& cluster) {
     constexpr int kLeastTelling = 5;
     constexpr std::size_t kMostCompanions = 2;
     std::vector<const WorkChange*> others;
-    for (const WorkChange* change : one.changes) {
-      if (change != one.headline && significance(*change) >= kLeastTelling &&
-          std::get<0>(rank(*change, one.local)))
+    for (const WorkChange* change : cluster.changes) {
+      if (change != cluster.headline && significance(*change) >= kLeastTelling &&
+          std::get<0>(rank(*change, cluster.local)))
         others.push_back(change);
     }
     std::stable_sort(others.begin(), others.end(), [&](const WorkChange* a, const WorkChange* b) {
-      return rank(*a, one.local) > rank(*b, one.local);
+      return rank(*a, cluster.local) > rank(*b, cluster.local);
     });
     std::string text;
     for (std::size_t i = 0; i < std::min(others.size(), kMostCompanions); ++i)
@@ -238,11 +241,11 @@ class CauseFinder {
     return position_of(question_.job, tasks, cause);
   }
 
-  void weigh(Cluster& one) const {
+  void measure_effect(ChangeCluster& cluster) const {
     std::vector<RemovedWork> taken;
-    for (const WorkChange* change : one.changes) {
+    for (const WorkChange* change : cluster.changes) {
       RemovedWork part;
-      const Nanoseconds excess = std::max(change->added(), change->bared());
+      const Nanoseconds excess = std::max(change->added(), change->exposed());
       if (change->after.work > 0ns && excess > 0ns) {
         part.left = std::max(0.0, 1 - static_cast<double>(excess.count()) /
                                           static_cast<double>(change->after.work.count()));
@@ -258,16 +261,16 @@ class CauseFinder {
         taken.push_back(part);
       }
     }
-    one.cause.effect = effect_of(question_.job, question_.grouping, taken);
+    cluster.cause.effect = effect_of(question_.job, question_.grouping, taken);
     // Removing work cannot shorten a step by more than that work, though a replay may show more if
     // the median falls on another step.
-    if (!one.frees_waits) one.cause.effect = std::min(*one.cause.effect, one.local);
+    if (!cluster.frees_waits) cluster.cause.effect = std::min(*cluster.cause.effect, cluster.local);
   }
 
   const CausesQuestion& question_;
   std::vector<const CheckedFigure*> worse_;  ///< Most severe first.
-  std::map<ClusterKey, Cluster> clusters_;
-  std::vector<Cluster> found_;
+  std::map<ClusterKey, ChangeCluster> clusters_;
+  std::vector<ChangeCluster> found_;
   std::set<std::string> explained_;  ///< Names of figures that have a cause.
 };
 
@@ -278,19 +281,23 @@ bool is_minor(const CheckCause& cause, const CheckedFigure* step) {
 }
 
 /// `step` is the step time if that is worse; otherwise null.
-std::vector<CheckCause> greatest_first(std::vector<FoundCause> found, const CheckedFigure* step) {
-  std::stable_sort(found.begin(), found.end(), [&](const FoundCause& a, const FoundCause& b) {
-    const auto rank = [&](const FoundCause& one) {
-      return std::tuple(!is_minor(one.cause, step), one.standing, one.cause.effect.value_or(0ns),
-                        one.cause.local, one.cause.figure == kMemoryGrowth, one.cause.bytes);
-    };
-    return rank(a) > rank(b);
-  });
+std::vector<CheckCause> greatest_first(std::vector<CauseCandidate> found,
+                                       const CheckedFigure* step) {
+  std::stable_sort(
+      found.begin(), found.end(), [&](const CauseCandidate& a, const CauseCandidate& b) {
+        const auto rank = [&](const CauseCandidate& candidate) {
+          return std::tuple(!is_minor(candidate.cause, step), candidate.standing,
+                            candidate.cause.effect.value_or(0ns), candidate.cause.local,
+                            candidate.cause.figure == kMemoryGrowth, candidate.cause.bytes);
+        };
+        return rank(a) > rank(b);
+      });
   std::vector<CheckCause> causes;
-  std::set<std::string> said;
-  for (const FoundCause& one : found) {
-    if (causes.size() < kMostCauses && said.insert(one.cause.what + "\n" + one.cause.where).second)
-      causes.push_back(one.cause);
+  std::set<std::string> listed;
+  for (const CauseCandidate& candidate : found) {
+    if (causes.size() < kMostCauses &&
+        listed.insert(candidate.cause.what + "\n" + candidate.cause.where).second)
+      causes.push_back(candidate.cause);
   }
   return causes;
 }
@@ -299,13 +306,13 @@ std::vector<CheckCause> greatest_first(std::vector<FoundCause> found, const Chec
 
 const CheckedFigure* worse_figure(const CausesQuestion& question, std::string_view name) {
   for (const CheckedFigure& figure : question.figures) {
-    if (figure.name == name && figure.standing >= Standing::warned) return &figure;
+    if (figure.name == name && figure.standing >= CheckOutcome::warned) return &figure;
   }
   return nullptr;
 }
 
 std::vector<CheckCause> causes_of(const CausesQuestion& question) {
-  std::vector<FoundCause> found;
+  std::vector<CauseCandidate> found;
   CauseFinder by_place(question);
   by_place.find(found);
   // Work whose place differs in each step is at none of its places in most steps; it is compared by

@@ -45,12 +45,12 @@ constexpr double kLeastSlowdown = 0.02;
 /// Work counts as evenly slower if its slowdown is within `most_off` (a part of the typical
 /// slowdown) of the typical one, and everything is slower if that holds for `tenths` tenths of all
 /// work. Chosen. Host work is less even: memory, locks and calls do not suffer alike.
-struct Evenness {
+struct UniformityLimits {
   double most_off = 0;
   std::int64_t tenths = 0;
 };
-constexpr Evenness kKernelEvenness = {.most_off = 0.4, .tenths = 7};
-constexpr Evenness kHostEvenness = {.most_off = 0.6, .tenths = 6};
+constexpr UniformityLimits kKernelUniformity = {.most_off = 0.4, .tenths = 7};
+constexpr UniformityLimits kHostUniformity = {.most_off = 0.6, .tenths = 6};
 
 /// Whether a change belongs to `kind`, which may be slower as a whole; launches are host work.
 bool is_general(TaskKind kind, const WorkChange& change) {
@@ -74,12 +74,12 @@ GeneralChange general_change(const std::vector<WorkChange>& changes, TaskKind ki
   if (ratios.size() < 5) return general;
   const double typical = weighted_median(ratios);
   if (typical < 1 + kLeastSlowdown) return general;
-  const Evenness even = kind == TaskKind::kernel ? kKernelEvenness : kHostEvenness;
-  Nanoseconds alike{0};
+  const UniformityLimits limits = kind == TaskKind::kernel ? kKernelUniformity : kHostUniformity;
+  Nanoseconds typical_work{0};
   for (const auto& [ratio, work] : ratios) {
-    if (std::abs(ratio - typical) <= even.most_off * (typical - 1)) alike += work;
+    if (std::abs(ratio - typical) <= limits.most_off * (typical - 1)) typical_work += work;
   }
-  if (alike * 10 >= all * even.tenths) general.factor = typical;
+  if (typical_work * 10 >= all * limits.tenths) general.factor = typical;
   return general;
 }
 
@@ -105,7 +105,7 @@ bool stands_out(const WorkChange& change, Nanoseconds step) {
 
 bool is_worse(const WorkChange& change) {
   if (change.more() > 0 || change.after.bytes > change.before.bytes) return true;
-  if (change.after.pageable > change.before.pageable || change.bared() > 0ns) return true;
+  if (change.after.pageable > change.before.pageable || change.exposed() > 0ns) return true;
   return change.added() > scaled(change.before.work, kLeastSlowdown * change.expected);
 }
 
@@ -166,9 +166,11 @@ class Matcher {
                         const std::vector<JobGroup>& after) {
     std::int64_t added = 0;
     for (const std::uint32_t i : groups) added += after[i].count;
-    const auto shrunk = std::find_if(changes_.begin(), changes_.end(), [&](const WorkChange& one) {
-      return one.kind == TaskKind::kernel && one.more() == -added && place_key(one.after) == place;
-    });
+    const auto shrunk =
+        std::find_if(changes_.begin(), changes_.end(), [&](const WorkChange& known) {
+          return known.kind == TaskKind::kernel && known.more() == -added &&
+                 place_key(known.after) == place;
+        });
     if (added == 0 || shrunk == changes_.end()) return false;
     // The shapes that stay are compared with themselves, because they would dilute the difference.
     WorkChange change;
@@ -197,7 +199,7 @@ class Matcher {
 
 Nanoseconds WorkChange::added() const { return after.work - scaled(before.work, expected); }
 
-Nanoseconds WorkChange::bared() const {
+Nanoseconds WorkChange::exposed() const {
   if (before.work <= 0ns || before.hidden <= 0ns) return 0ns;
   const double share = std::min(1.0, group_ratio(before.hidden, before.work));
   const Nanoseconds lost = scaled(after.work, share) - after.hidden;

@@ -90,19 +90,19 @@ void refuse_unknown(const CheckOptions& options, const JobSummary& summary) {
   }
 }
 
-CheckBaseline baseline_from(const Observation& seen, const Scenario& scenario) {
+CheckBaseline baseline_from(const Observation& observed, const Scenario& scenario) {
   CheckBaseline baseline;
   baseline.scenario =
       asked_of(scenario).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   baseline.tool = kVersion;
-  baseline.summary = seen.summary;
+  baseline.summary = observed.summary;
   CheckBaseline written = as_written(std::move(baseline));
   written.fingerprint = structure_fingerprint(written.summary);
   // Files keep only the greatest value over the steps.
   for (std::size_t i = 0; i < written.summary.groups.size(); ++i)
-    written.summary.groups[i].least = seen.summary.groups[i].least;
+    written.summary.groups[i].least = observed.summary.groups[i].least;
   for (std::size_t i = 0; i < written.summary.kernels.size(); ++i)
-    written.summary.kernels[i].of_steps = seen.summary.kernels[i].of_steps;
+    written.summary.kernels[i].of_steps = observed.summary.kernels[i].of_steps;
   return written;
 }
 
@@ -137,13 +137,13 @@ void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool
     notes.add(Severity::warning,
               "the baseline was recorded on another device; --structure-only compares what does "
               "not depend on it",
-              was + ", now " + now.device);
+              fmt::format("{}, now {}", was, now.device));
   const double compared = compared_share(baseline.summary.kernels, now.kernels);
   if (!structure_only && compared < 0.5)
     notes.add(Severity::info,
               "few kernels have the name, grid and input shapes of one in the baseline; the others "
               "are compared by place alone",
-              to_fixed(100 * compared, 0) + " % of the time of kernels is compared");
+              fmt::format("{} % of the time of kernels is compared", to_fixed(100 * compared, 0)));
   if (!baseline.outdated.empty())
     notes.add(Severity::info,
               "metrics that an older baseline computes differently are not compared; update it "
@@ -155,7 +155,7 @@ void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool
 }
 
 /// Reads all ranks of a recording, which are replayed together if they belong to one job.
-Job judged_recording(const std::string& path, const CheckOptions& options) {
+Job checked_recording(const std::string& path, const CheckOptions& options) {
   return read_job(path, {.reading = options.reading,
                          .keep_traces = true,
                          .joining = Joining::if_one_job,
@@ -165,15 +165,15 @@ Job judged_recording(const std::string& path, const CheckOptions& options) {
 /// The baseline of one recording, with the rank and the detail of `first`, if given.
 CheckBaseline baseline_of_run(const std::string& path, const Scenario& scenario,
                               const CheckOptions& options, const CheckBaseline* first) {
-  const Job job = judged_recording(path, options);
+  const Job job = checked_recording(path, options);
   check_ranks(scenario, job);
   Donors donors(options.reading);
   donors.read(scenario);
-  const JudgedJob judged = judged_job(
+  const CheckedJob checked = checked_job(
       job, scenario, donors, first == nullptr ? std::nullopt : std::optional(first->summary.rank));
-  const CallSites sites(judged.rank.trace(), judged.rank.inference().graph);
+  const CallSites sites(checked.rank.trace(), checked.rank.inference().graph);
   return baseline_from(
-      observation_of(judged, sites,
+      observation_of(checked, sites,
                      first == nullptr ? std::nullopt : std::optional(first->summary.detail)),
       scenario);
 }
@@ -256,15 +256,15 @@ CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario&
 CheckReport check(const std::string& trace_path, const Scenario& scenario,
                   const CheckBaseline& baseline, const CheckOptions& options) {
   refuse_other_scenario(baseline, scenario);
-  const Job job = judged_recording(trace_path, options);
+  const Job job = checked_recording(trace_path, options);
   check_ranks(scenario, job);
   Donors donors(options.reading);
   donors.read(scenario);
-  JudgedJob judged = judged_job(job, scenario, donors, baseline.summary.rank);
-  const JudgedRank& rank = judged.rank;
+  CheckedJob checked = checked_job(job, scenario, donors, baseline.summary.rank);
+  const CheckedRank& rank = checked.rank;
   const CallSites sites(rank.trace(), rank.inference().graph);
-  const Observation seen = observation_of(judged, sites, baseline.summary.detail);
-  CheckBaseline now = baseline_from(seen, scenario);
+  const Observation observed = observation_of(checked, sites, baseline.summary.detail);
+  CheckBaseline now = baseline_from(observed, scenario);
   within(trace_path, [&] { refuse_other_job(baseline.summary, now.summary); });
   compare_kernels(baseline.summary, now.summary);
   refuse_unknown(options, now.summary);
@@ -278,9 +278,9 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
   if (!rank.source->is_snapshot)
     report.trust = trust_in_job(rank.inference(), rank.source->import_notes, rank.is_edited);
   leave_undecided(options, report);
-  report.causes = causes_of({.job = seen.job,
-                             .grouping = seen.grouping,
-                             .kernels = seen.kernels,
+  report.causes = causes_of({.job = observed.job,
+                             .grouping = observed.grouping,
+                             .kernels = observed.kernels,
                              .before = baseline.summary,
                              .after = now.summary,
                              .figures = report.figures});
@@ -289,7 +289,7 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
     cause.file = file_in_sources(cause.file, options.source_root);
     if (options.structure_only) cause.local = 0ns, cause.effect.reset();
   }
-  report.notes = std::move(judged.notes);
+  report.notes = std::move(checked.notes);
   note_differences(baseline, now.summary, options.structure_only, report.notes);
   return report;
 }

@@ -8,9 +8,9 @@
 namespace foretrace {
 namespace {
 
-const Limit* limit_of(const std::string& name, const std::map<std::string, Limit>& asked,
+const Limit* limit_of(const std::string& name, const std::map<std::string, Limit>& requested,
                       const std::map<std::string, Limit>& stored) {
-  if (const auto found = asked.find(name); found != asked.end()) return &found->second;
+  if (const auto found = requested.find(name); found != requested.end()) return &found->second;
   const auto found = stored.find(name);
   return found == stored.end() ? nullptr : &found->second;
 }
@@ -43,23 +43,23 @@ class Judge {
     const Limit* warn = limit_of(name, options_.warn, baseline_.warn);
     if (fail != nullptr) figure.limit = fail->text;
     if (warn != nullptr) figure.warn_limit = warn->text;
-    figure.standing = Standing::left_out;
+    figure.standing = CheckOutcome::left_out;
     if (options_.structure_only && entry.is_timed())
       return figure.why = "times are not compared", figure;
     if (!figure.before || !figure.after) {
       figure.why = figure.before ? "not in the trace" : "not in the baseline";
       // A guarded metric must not disappear from the trace unnoticed.
       if (fail != nullptr && !fail->is_off)
-        figure.standing = options_.undecided.value_or(Standing::undecided);
+        figure.standing = options_.undecided.value_or(CheckOutcome::undecided);
       return figure;
     }
     judge_against_all(entry, {.now = now->second, .fail = fail, .warn = warn}, figure);
-    if (figure.standing == Standing::undecided && options_.undecided)
+    if (figure.standing == CheckOutcome::undecided && options_.undecided)
       figure.standing = *options_.undecided;
     return figure;
   }
 
-  struct Asked {
+  struct JudgedValues {
     const std::vector<std::int64_t>& now;
     const Limit* fail;
     const Limit* warn;
@@ -67,7 +67,7 @@ class Judge {
 
   /// Judges against each recording of the baseline. The one with the least regression decides,
   /// unless the recordings themselves differ as much.
-  void judge_against_all(const FigureEntry& entry, const Asked& asked,
+  void judge_against_all(const FigureEntry& entry, const JudgedValues& judged_values,
                          CheckedFigure& figure) const {
     std::vector<std::int64_t> known;
     std::optional<CheckedFigure> best;
@@ -75,15 +75,16 @@ class Judge {
       CheckedFigure against = figure;
       against.before = figure_value(entry, *then);
       known.push_back(*against.before);
-      judge_against(entry, *then, asked, against);
+      judge_against(entry, *then, judged_values, against);
       if (!best || against.standing < best->standing) best = std::move(against);
     }
     figure = std::move(*best);
-    if (!entry.is_timed() || known.size() < 2 || figure.standing < Standing::warned) return;
+    if (!entry.is_timed() || known.size() < 2 || figure.standing < CheckOutcome::warned) return;
     const auto [least, most] = reach_of(known);
     const auto after = static_cast<double>(*figure.after);
     if (figure.less_is_worse ? after < least : after > most) return;
-    figure.standing = figure.standing == Standing::failed ? Standing::undecided : Standing::passed;
+    figure.standing =
+        figure.standing == CheckOutcome::failed ? CheckOutcome::undecided : CheckOutcome::passed;
     figure.why = fmt::format(
         "the {} recordings of the baseline differ so much that a further one may differ as much",
         known.size());
@@ -109,29 +110,29 @@ class Judge {
   }
 
   static void judge_against(const FigureEntry& entry, const std::vector<std::int64_t>& then,
-                            const Asked& asked, CheckedFigure& figure) {
-    const StepChange change = step_change(entry, then, asked.now);
+                            const JudgedValues& judged_values, CheckedFigure& figure) {
+    const StepChange change = step_change(entry, then, judged_values.now);
     figure.lower = change.lower, figure.upper = change.upper;
     const auto judged = [&](const Limit* limit) {
       return limit == nullptr || limit->is_off
-                 ? Standing::passed
+                 ? CheckOutcome::passed
                  : judge(change, figure.less_is_worse, *figure.before, *limit);
     };
-    figure.standing = judged(asked.fail);
-    if (figure.standing == Standing::undecided)
+    figure.standing = judged(judged_values.fail);
+    if (figure.standing == CheckOutcome::undecided)
       figure.why = change.is_assumed ? "a single value, with an assumed variation of 5 %"
                                      : "steps vary too much to decide";
-    if (figure.standing != Standing::passed) return;
-    const Standing warning = judged(asked.warn);
-    if (warning == Standing::failed) figure.standing = Standing::warned;
-    if (warning != Standing::undecided) return;
+    if (figure.standing != CheckOutcome::passed) return;
+    const CheckOutcome warning = judged(judged_values.warn);
+    if (warning == CheckOutcome::failed) figure.standing = CheckOutcome::warned;
+    if (warning != CheckOutcome::undecided) return;
     // A warning fails no check, so the likelier side of the limit is enough to warn.
     const StepChange likely{
         .change = change.change, .lower = change.change, .upper = change.change};
-    const bool is_beyond =
-        judge(likely, figure.less_is_worse, *figure.before, *asked.warn) == Standing::failed;
+    const bool is_beyond = judge(likely, figure.less_is_worse, *figure.before,
+                                 *judged_values.warn) == CheckOutcome::failed;
     const bool is_sure = figure.less_is_worse ? change.upper < 0 : change.lower > 0;
-    if (is_beyond && is_sure) figure.standing = Standing::warned;
+    if (is_beyond && is_sure) figure.standing = CheckOutcome::warned;
     if (is_beyond)
       figure.why = change.is_assumed ? "a single value, with an assumed variation of 5 %"
                                      : fmt::format("steps vary: between {} and {} more",

@@ -43,24 +43,24 @@ CheckCause kernel_cause(const CausesQuestion& question, const SlowerKernel& slow
 bool is_known(const CausesQuestion& question, const std::set<std::uint32_t>& known,
               std::uint32_t kernel) {
   const std::vector<TaskId> tasks = tasks_of_kernel(question.kernels, kernel);
-  const auto there = std::count_if(tasks.begin(), tasks.end(), [&](TaskId task) {
+  const auto covered = std::count_if(tasks.begin(), tasks.end(), [&](TaskId task) {
     return known.contains(question.grouping.group_of[index(task)]);
   });
-  return there * 2 > std::ssize(tasks);
+  return covered * 2 > std::ssize(tasks);
 }
 
 }  // namespace
 
-void add_slower_kernels(const CausesQuestion& question, std::vector<FoundCause>& found) {
+void add_slower_kernels(const CausesQuestion& question, std::vector<CauseCandidate>& found) {
   const CheckedFigure* figure = worse_figure(question, kSlowerKernels);
   if (figure == nullptr) return;
   std::set<std::uint32_t> known;
-  for (const FoundCause& one : found) known.insert(one.groups.begin(), one.groups.end());
-  std::size_t said = 0;
+  for (const CauseCandidate& cause : found) known.insert(cause.groups.begin(), cause.groups.end());
+  std::size_t listed = 0;
   for (const SlowerKernel& slower :
        slower_kernels(question.before.kernels, question.kernels.kernels)) {
     if (is_known(question, known, slower.now)) continue;
-    if (said++ == kMostSlowerKernels) return;
+    if (listed++ == kMostSlowerKernels) return;
     found.push_back({kernel_cause(question, slower), figure->standing});
   }
 }

@@ -90,10 +90,10 @@ double run_noise(const KernelTimes& kernel) {
 /// of two readings (the standard deviation), and by less in the mean of many.
 double tick_noise(const std::vector<KernelTimes>& kernels, const KernelTimes& kernel) {
   constexpr std::int64_t kTick = 1000;
-  const bool is_coarse = std::all_of(kernels.begin(), kernels.end(), [](const KernelTimes& one) {
+  const bool is_coarse = std::all_of(kernels.begin(), kernels.end(), [](const KernelTimes& any) {
     // Rounding down lost up to `count` of the sum.
-    const std::int64_t least = one.each.count() * one.count;
-    return (least + one.count - 1) / kTick * kTick >= least;
+    const std::int64_t least = any.each.count() * any.count;
+    return (least + any.count - 1) / kTick * kTick >= least;
   });
   if (!is_coarse || kernel.each <= 0ns) return 0;
   return 0.41 * kTick / as_number(kernel.each) /
@@ -133,9 +133,9 @@ std::vector<SlowerKernel> slower_kernels(const std::vector<KernelTimes>& before,
     found.push_back({pair.before, pair.now, ratio, Nanoseconds(std::llround(added))});
   }
   std::map<std::string_view, Nanoseconds> of_name;
-  for (const SlowerKernel& one : found) of_name[now[one.now].name] += one.added;
-  std::erase_if(found, [&](const SlowerKernel& one) {
-    return as_number(of_name[now[one.now].name]) < kLeastShare * pace * all;
+  for (const SlowerKernel& slower : found) of_name[now[slower.now].name] += slower.added;
+  std::erase_if(found, [&](const SlowerKernel& slower) {
+    return as_number(of_name[now[slower.now].name]) < kLeastShare * pace * all;
   });
   std::stable_sort(found.begin(), found.end(),
                    [](const SlowerKernel& a, const SlowerKernel& b) { return a.added > b.added; });

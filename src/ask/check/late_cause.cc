@@ -26,10 +26,10 @@ bool is_waiting(const CheckCause& cause) {
 
 }  // namespace
 
-void name_late_rank(const Job& job, std::int32_t judged, CheckReport& report) {
+void name_late_rank(const Job& job, std::int32_t checked_rank, CheckReport& report) {
   if (!job.is_joined()) return;
   const std::optional<LateRank> late = late_rank(job);
-  if (!late || late->number == judged) return;
+  if (!late || late->number == checked_rank) return;
   const Nanoseconds longer = std::min(late->others_wait, growth_of_collectives(report));
   if (longer < scaled(report.steps.step_time, kMuchWaiting)) return;
   std::erase_if(report.causes, is_waiting);

@@ -248,17 +248,17 @@ StepChange step_change(const FigureEntry& figure, std::vector<std::int64_t> befo
   return change;
 }
 
-Standing judge(const StepChange& change, bool less_is_worse, std::int64_t before,
-               const Limit& limit) {
+CheckOutcome judge(const StepChange& change, bool less_is_worse, std::int64_t before,
+                   const Limit& limit) {
   const double most = limit_amount(limit, before);
   const auto at = static_cast<double>(less_is_worse ? -change.change : change.change);
   const auto least = static_cast<double>(less_is_worse ? -change.upper : change.lower);
   const auto greatest = static_cast<double>(less_is_worse ? -change.lower : change.upper);
-  if (least > most) return Standing::failed;
-  if (greatest <= most) return Standing::passed;
+  if (least > most) return CheckOutcome::failed;
+  if (greatest <= most) return CheckOutcome::passed;
   // Steps vary by more than the limit, but nothing shows a change of even a tenth of it.
-  if (at <= most && least <= most / 10) return Standing::passed;
-  return Standing::undecided;
+  if (at <= most && least <= most / 10) return CheckOutcome::passed;
+  return CheckOutcome::undecided;
 }
 
 }  // namespace foretrace

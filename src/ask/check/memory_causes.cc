@@ -13,13 +13,13 @@
 namespace foretrace {
 namespace {
 
-using HolderKey = std::tuple<std::string, std::string, std::string, std::string>;
+using MemoryPlace = std::tuple<std::string, std::string, std::string, std::string>;
 
-HolderKey holder_key(const MemoryGroup& group) {
+MemoryPlace memory_place(const MemoryGroup& group) {
   return {group.op, without_instances(group.module), group.file, group.function};
 }
 
-CheckCause holder_cause(const MemoryGroup& group, Bytes more, const char* how) {
+CheckCause memory_cause(const MemoryGroup& group, Bytes more, const char* how) {
   WorkChange place;
   place.module = group.module, place.file = group.file, place.function = group.function;
   CheckCause cause;
@@ -31,20 +31,20 @@ CheckCause holder_cause(const MemoryGroup& group, Bytes more, const char* how) {
   return cause;
 }
 
-/// Adds the holders with at least a twentieth of the figure's increase, except those in `said`.
-void add_holders(const CausesQuestion& question, const CheckedFigure& figure,
-                 Bytes MemoryGroup::*part, std::set<HolderKey>& said,
-                 std::vector<FoundCause>& found) {
+/// Adds the places with at least a twentieth of the figure's increase, except those in `listed`.
+void add_memory_causes(const CausesQuestion& question, const CheckedFigure& figure,
+                       Bytes MemoryGroup::*part, std::set<MemoryPlace>& listed,
+                       std::vector<CauseCandidate>& found) {
   const char* how = part == &MemoryGroup::kept ? "in each step, never freed" : "at the peak";
-  std::map<HolderKey, Bytes> then, now;
-  for (const MemoryGroup& group : question.before.memory) then[holder_key(group)] += group.*part;
-  for (const MemoryGroup& group : question.after.memory) now[holder_key(group)] += group.*part;
+  std::map<MemoryPlace, Bytes> then, now;
+  for (const MemoryGroup& group : question.before.memory) then[memory_place(group)] += group.*part;
+  for (const MemoryGroup& group : question.after.memory) now[memory_place(group)] += group.*part;
   for (const MemoryGroup& group : question.after.memory) {
-    const HolderKey key = holder_key(group);
+    const MemoryPlace key = memory_place(group);
     const Bytes more = now[key] - then[key];
     const std::int64_t worse = figure.after.value_or(0) - figure.before.value_or(0);
-    if (more.count <= 0 || more.count * 20 < worse || !said.insert(key).second) continue;
-    CheckCause cause = holder_cause(group, more, how);
+    if (more.count <= 0 || more.count * 20 < worse || !listed.insert(key).second) continue;
+    CheckCause cause = memory_cause(group, more, how);
     cause.figure = figure.name;
     found.push_back({std::move(cause), figure.standing});
   }
@@ -52,16 +52,17 @@ void add_holders(const CausesQuestion& question, const CheckedFigure& figure,
 
 }  // namespace
 
-void add_memory(const CausesQuestion& question, std::vector<FoundCause>& found) {
+void add_memory(const CausesQuestion& question, std::vector<CauseCandidate>& found) {
   // Memory that is never freed is in use at the peak as well, but is reported once.
-  std::set<HolderKey> said;
+  std::set<MemoryPlace> listed;
   if (const CheckedFigure* growth = worse_figure(question, kMemoryGrowth))
-    add_holders(question, *growth, &MemoryGroup::kept, said, found);
+    add_memory_causes(question, *growth, &MemoryGroup::kept, listed, found);
   const CheckedFigure* allocated = worse_figure(question, kPeakAllocated);
   const CheckedFigure* reserved = worse_figure(question, kPeakReserved);
   if (allocated == nullptr || (reserved != nullptr && reserved->standing > allocated->standing))
     allocated = reserved;
-  if (allocated != nullptr) add_holders(question, *allocated, &MemoryGroup::peak, said, found);
+  if (allocated != nullptr)
+    add_memory_causes(question, *allocated, &MemoryGroup::peak, listed, found);
 }
 
 }  // namespace foretrace

@@ -26,8 +26,8 @@ std::vector<Graph> edited_graphs(const Job& job, const Scenario& scenario, Donor
   return graphs;
 }
 
-JudgedRank judged_rank(const Rank& source, const Scenario& scenario, Graph* edited) {
-  JudgedRank rank;
+CheckedRank checked_rank(const Rank& source, const Scenario& scenario, Graph* edited) {
+  CheckedRank rank;
   rank.source = &source;
   rank.is_edited = edited != nullptr;
   if (edited) rank.edited = std::move(*edited);
@@ -40,9 +40,9 @@ JudgedRank judged_rank(const Rank& source, const Scenario& scenario, Graph* edit
 
 }  // namespace
 
-JudgedJob judged_job(const Job& job, const Scenario& scenario, Donors& donors,
-                     std::optional<std::int32_t> wanted) {
-  JudgedJob judged;
+CheckedJob checked_job(const Job& job, const Scenario& scenario, Donors& donors,
+                       std::optional<std::int32_t> wanted) {
+  CheckedJob checked;
   Slowest slowest;
   Fullest fullest;
   // A folder may contain several runs of one rank; then the slowest of them is judged.
@@ -50,61 +50,61 @@ JudgedJob judged_job(const Job& job, const Scenario& scenario, Donors& donors,
   std::vector<Graph> edited = edited_graphs(job, scenario, donors);
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     const Rank& source = job.ranks[i];
-    JudgedRank rank = within(job.place(source), [&] {
-      return judged_rank(source, scenario, edited.empty() ? nullptr : &edited[i]);
+    CheckedRank rank = within(job.place(source), [&] {
+      return checked_rank(source, scenario, edited.empty() ? nullptr : &edited[i]);
     });
     const Nanoseconds step = rank.step_time();
-    if (fullest.consider(i, need_of(rank.peaks))) judged.fullest = rank.peaks;
+    if (fullest.consider(i, need_of(rank.peaks))) checked.highest_peaks = rank.peaks;
     if (slowest.consider(i, step))
-      judged.slowest_steps = counted_lengths(step_times(rank.graph(), rank.timeline()));
-    if (shown.consider(i, {wanted == source.number, step})) judged.rank = std::move(rank);
+      checked.slowest_steps = counted_lengths(step_times(rank.graph(), rank.timeline()));
+    if (shown.consider(i, {wanted == source.number, step})) checked.rank = std::move(rank);
   }
   const std::int32_t slowest_rank = job.ranks[slowest.rank()].number;
   const std::int32_t shown_rank = job.ranks[shown.rank()].number;
-  if (slowest_rank == shown_rank) judged.slowest_steps.reset();
-  judged.notes.merge(judged.rank.source->import_notes);
-  judged.notes.merge(judged.rank.inference().notes);
-  note_ranks(job, judged.notes);
+  if (slowest_rank == shown_rank) checked.slowest_steps.reset();
+  checked.notes.merge(checked.rank.source->import_notes);
+  checked.notes.merge(checked.rank.inference().notes);
+  note_ranks(job, checked.notes);
   if (job.ranks.size() > 1)
-    judged.notes.add(
+    checked.notes.add(
         Severity::info,
         fmt::format(
             "the step time is that of the slowest rank, {}; everything else is that of rank {}",
             slowest_rank, shown_rank));
-  return judged;
+  return checked;
 }
 
-Observation observation_of(const JudgedJob& job, const CallSites& sites,
+Observation observation_of(const CheckedJob& job, const CallSites& sites,
                            std::optional<int> detail) {
-  const JudgedRank& rank = job.rank;
-  Observation seen{.job = {.trace = rank.trace(),
-                           .graph = rank.graph(),
-                           .timeline = rank.timeline(),
-                           .replayed = rank.replayed,
-                           .sites = sites,
-                           .recorded_tasks = rank.inference().graph.task_count(),
-                           .is_edited = rank.is_edited},
-                   .grouping = {},
-                   .kernels = {},
-                   .summary = {}};
-  seen.grouping = group_work(seen.job, detail);
-  JobSummary& summary = seen.summary;
-  summary.detail = seen.grouping.detail;
+  const CheckedRank& rank = job.rank;
+  Observation observed{.job = {.trace = rank.trace(),
+                               .graph = rank.graph(),
+                               .timeline = rank.timeline(),
+                               .replayed = rank.replayed,
+                               .sites = sites,
+                               .recorded_tasks = rank.inference().graph.task_count(),
+                               .is_edited = rank.is_edited},
+                       .grouping = {},
+                       .kernels = {},
+                       .summary = {}};
+  observed.grouping = group_work(observed.job, detail);
+  JobSummary& summary = observed.summary;
+  summary.detail = observed.grouping.detail;
   summary.rank = rank.source->number;
-  summary.groups = seen.grouping.groups;
+  summary.groups = observed.grouping.groups;
   if (!rank.graph().device_names().empty())
     summary.device = lower_case(rank.graph().device_names().front());
   if (!rank.source->is_snapshot) {
-    summary.figures = figures_of(seen.job);
-    seen.kernels = kernels_of(seen.job);
-    summary.kernels = seen.kernels.kernels;
+    summary.figures = figures_of(observed.job);
+    observed.kernels = kernels_of(observed.job);
+    summary.kernels = observed.kernels.kernels;
     compare_kernels(summary, summary);
   }
   if (job.slowest_steps) summary.figures[kStepTime] = *job.slowest_steps;
-  MemoryOfJob memory = memory_of(seen.job);
+  JobMemory memory = memory_of(observed.job);
   summary.memory = std::move(memory.groups);
-  add_memory_figures({.fullest = job.fullest, .growth = memory.growth}, summary.figures);
-  return seen;
+  add_memory_figures({.peaks = job.highest_peaks, .growth = memory.growth}, summary.figures);
+  return observed;
 }
 
 }  // namespace foretrace

@@ -18,7 +18,7 @@
 namespace foretrace {
 
 /// One rank, as recorded or after a what-if.
-struct JudgedRank {
+struct CheckedRank {
   const Rank* source = nullptr;
   Graph edited;
   bool is_edited = false;
@@ -33,17 +33,17 @@ struct JudgedRank {
 };
 
 /// The rank that is examined, and facts about all ranks.
-struct JudgedJob {
-  JudgedRank rank;
+struct CheckedJob {
+  CheckedRank rank;
   /// Step lengths of the slowest rank, if it is another one.
   std::optional<std::vector<std::int64_t>> slowest_steps;
-  std::vector<MemoryPeak> fullest;
+  std::vector<MemoryPeak> highest_peaks;  ///< Of the rank that needs most memory.
   Notes notes;
 };
-/// Judges rank `wanted`, that of the baseline, or the slowest rank if `wanted` is empty or not in
+/// Chooses rank `wanted`, that of the baseline, or the slowest rank if `wanted` is empty or not in
 /// the job. REQUIRES: `job` keeps its traces and outlives the result.
-JudgedJob judged_job(const Job& job, const Scenario& scenario, Donors& donors,
-                     std::optional<std::int32_t> wanted);
+CheckedJob checked_job(const Job& job, const Scenario& scenario, Donors& donors,
+                       std::optional<std::int32_t> wanted);
 
 struct Observation {
   ObservedJob job;
@@ -51,6 +51,7 @@ struct Observation {
   JobKernels kernels;
   JobSummary summary;
 };
-Observation observation_of(const JudgedJob& job, const CallSites& sites, std::optional<int> detail);
+Observation observation_of(const CheckedJob& job, const CallSites& sites,
+                           std::optional<int> detail);
 
 }  // namespace foretrace

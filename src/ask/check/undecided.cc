@@ -27,8 +27,8 @@ void leave_undecided(const CheckOptions& options, CheckReport& report) {
   const std::string why = why_undecided(report.trust);
   if (why.empty()) return;
   for (CheckedFigure& figure : report.figures) {
-    if (figure.standing == Standing::left_out) continue;
-    figure.standing = options.undecided.value_or(Standing::undecided);
+    if (figure.standing == CheckOutcome::left_out) continue;
+    figure.standing = options.undecided.value_or(CheckOutcome::undecided);
     figure.why = why;
   }
 }

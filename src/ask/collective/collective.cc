@@ -34,7 +34,7 @@ std::vector<MeasuredCollective> rows_of(const CollectiveQuestion& question, cons
 using Key = std::tuple<Operation, std::uint32_t, std::uint32_t, std::int64_t>;
 using Measured = std::map<Key, std::vector<double>>;
 
-struct Judged {
+struct ComparedRows {
   Measured rows;
   bool has(const Key& key) const { return rows.contains(key); }
 };
@@ -74,28 +74,30 @@ std::optional<Calibration> calibration_of(const CollectiveQuestion& question, Op
 }
 
 /// The rows to compare with, except those that the calibration used.
-Judged judged_by(const CollectiveQuestion& question, const AskedCollective& asked) {
-  Judged judged;
-  if (question.against.empty()) return judged;
+ComparedRows compared_rows(const CollectiveQuestion& question,
+                           const RequestedCollective& requested) {
+  ComparedRows compared;
+  if (question.against.empty()) return compared;
   const bool same = question.against == question.calibrate;
   if (question.machine.empty() && is_recording(question.against))
     throw Error("--against: a recording needs --machine, which gives the ranks on a node");
-  for (const MeasuredCollective& row : rows_of(question, question.against, asked.operation)) {
-    if (row.operation != asked.operation || (same && calibrates(question, row))) continue;
-    judged.rows[key_of(row)].push_back(row.us);
+  for (const MeasuredCollective& row : rows_of(question, question.against, requested.operation)) {
+    if (row.operation != requested.operation || (same && calibrates(question, row))) continue;
+    compared.rows[key_of(row)].push_back(row.us);
   }
-  if (judged.rows.empty())
-    throw Error(fmt::format("{}: has no {}{}", question.against, to_string(asked.operation),
+  if (compared.rows.empty())
+    throw Error(fmt::format("{}: has no {}{}", question.against, to_string(requested.operation),
                             same ? " that the calibration did not see" : ""));
-  return judged;
+  return compared;
 }
 
 /// Shapes to price, as ranks and ranks per node: the shape in the question, or all measured ones.
 std::vector<std::pair<std::int64_t, std::int64_t>> shapes_of(const CollectiveQuestion& question,
-                                                             const Judged& judged) {
-  if (question.ranks > 0 || judged.rows.empty()) return {{question.ranks, question.ranks_per_node}};
+                                                             const ComparedRows& compared) {
+  if (question.ranks > 0 || compared.rows.empty())
+    return {{question.ranks, question.ranks_per_node}};
   std::vector<std::pair<std::int64_t, std::int64_t>> shapes;
-  for (const auto& [key, times] : judged.rows) {
+  for (const auto& [key, times] : compared.rows) {
     const auto [operation, nodes, ranks, bytes] = key;
     const std::pair<std::int64_t, std::int64_t> shape{ranks, (ranks + nodes - 1) / nodes};
     if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
@@ -104,25 +106,26 @@ std::vector<std::pair<std::int64_t, std::int64_t>> shapes_of(const CollectiveQue
 }
 
 std::vector<Bytes> sizes_of(const CollectiveQuestion& question, const CollectiveRow& shape,
-                            const Judged& judged, Operation operation) {
+                            const ComparedRows& compared, Operation operation) {
   if (!question.sizes.empty()) return question.sizes;
   std::vector<Bytes> sizes;
-  for (const auto& [key, times] : judged.rows) {
-    const auto [own, nodes, ranks, bytes] = key;
-    if (own == operation && nodes == shape.nodes && ranks == shape.ranks) sizes.push_back({bytes});
+  for (const auto& [key, times] : compared.rows) {
+    const auto [row_operation, nodes, ranks, bytes] = key;
+    if (row_operation == operation && nodes == shape.nodes && ranks == shape.ranks)
+      sizes.push_back({bytes});
   }
   return sizes.empty() ? read_sizes("8..8GB/x2") : sizes;
 }
 
-void compare(CollectiveRow& row, Operation operation, const Judged& judged) {
-  const auto found = judged.rows.find({operation, row.nodes, row.ranks, row.bytes.count});
-  if (found == judged.rows.end()) return;
+void set_measured(CollectiveRow& row, Operation operation, const ComparedRows& compared) {
+  const auto found = compared.rows.find({operation, row.nodes, row.ranks, row.bytes.count});
+  if (found == compared.rows.end()) return;
   row.measured = Nanoseconds(static_cast<std::int64_t>(median(found->second) * 1e3));
 }
 
-CollectiveError error_of(const std::string& what, std::vector<double> errors) {
+CollectiveError error_of(const std::string& shape, std::vector<double> errors) {
   const double highest = *std::max_element(errors.begin(), errors.end());
-  return {what, errors.size(), median(errors), highest};
+  return {shape, errors.size(), median(errors), highest};
 }
 
 constexpr std::int64_t kLarge = 1 << 20;  ///< Bytes from which bandwidth counts more than latency.
@@ -136,7 +139,8 @@ void add_errors(CollectiveReport& report) {
     const double size = std::abs(*error);
     all.push_back(size);
     if (row.bytes.count >= kLarge) large.push_back(size);
-    by_shape[counted(row.nodes, "node") + ", " + counted(row.ranks, "rank")].push_back(size);
+    by_shape[fmt::format("{}, {}", counted(row.nodes, "node"), counted(row.ranks, "rank"))]
+        .push_back(size);
   }
   for (auto& [shape, errors] : by_shape)
     report.errors.push_back(error_of(shape, std::move(errors)));
@@ -175,7 +179,7 @@ std::string source_of(const Cluster& cluster) {
                                 : fmt::format("{} ({})", cluster.name, cluster.source);
 }
 
-void say_packets(CollectiveReport& report, const CollectiveQuestion& question) {
+void add_packet_assumptions(CollectiveReport& report, const CollectiveQuestion& question) {
   const PacketSettings settings = *packets_of(question);
   report.assumptions.push_back(
       "connections are open and begin with a full window; acknowledgements take latency, no "
@@ -191,8 +195,8 @@ void say_packets(CollectiveReport& report, const CollectiveQuestion& question) {
         "(DLCP, MLT); beyond that training takes longer");
 }
 
-void say_basis(CollectiveReport& report, const CollectiveQuestion& question,
-               const std::optional<Calibration>& calibration) {
+void add_assumptions(CollectiveReport& report, const CollectiveQuestion& question,
+                     const std::optional<Calibration>& calibration) {
   if (calibration) {
     report.calibration = question.calibrate;
     for (const std::string& line : calibration->summary())
@@ -203,7 +207,7 @@ void say_basis(CollectiveReport& report, const CollectiveQuestion& question,
         "closed forms do not know how {} groups share links: times reach from one group alone "
         "to all one after the other; --fidelity flow simulates the sharing",
         report.groups));
-  if (report.fidelity == "packet") say_packets(report, question);
+  if (report.fidelity == "packet") add_packet_assumptions(report, question);
   if (question.machine.empty()) return;
   const bool nccl = std::any_of(report.rows.begin(), report.rows.end(),
                                 [](const auto& row) { return row.basis == "NCCL's model"; });
@@ -219,25 +223,25 @@ void say_basis(CollectiveReport& report, const CollectiveQuestion& question,
 
 CollectiveReport price_collective(const CollectiveQuestion& question) {
   check(question);
-  const AskedCollective asked = asked_of(question);
-  const std::optional<Calibration> calibration = calibration_of(question, asked.operation);
+  const RequestedCollective requested = requested_collective(question);
+  const std::optional<Calibration> calibration = calibration_of(question, requested.operation);
   save(question, calibration);
-  const Judged judged = judged_by(question, asked);
+  const ComparedRows compared = compared_rows(question, requested);
   CollectiveReport report;
   report.fidelity = question.fidelity;
   report.groups = static_cast<std::uint32_t>(question.groups);
   const auto add = [&](const auto& pricing, const CollectiveRow& shape) {
-    for (const Bytes bytes : sizes_of(question, shape, judged, asked.operation)) {
-      report.rows.push_back(pricing.price(asked, bytes));
-      compare(report.rows.back(), asked.operation, judged);
+    for (const Bytes bytes : sizes_of(question, shape, compared, requested.operation)) {
+      report.rows.push_back(pricing.price(requested, bytes));
+      set_measured(report.rows.back(), requested.operation, compared);
     }
   };
   if (question.machine.empty()) {
     report.machine = "uniform network";
     add(UniformPricing(question),
-        row_of(asked.operation, static_cast<std::uint32_t>(question.ranks), 1, {}));
+        row_of(requested.operation, static_cast<std::uint32_t>(question.ranks), 1, {}));
   } else {
-    for (const auto& [ranks, per_node] : shapes_of(question, judged)) {
+    for (const auto& [ranks, per_node] : shapes_of(question, compared)) {
       const MachinePricing pricing(question, ranks, per_node,
                                    calibration ? &*calibration : nullptr);
       check_groups(pricing.places().ranks, report.groups);
@@ -247,10 +251,10 @@ CollectiveReport price_collective(const CollectiveQuestion& question) {
             report.assumptions.end())
           report.assumptions.push_back(sentence);
       }
-      add(pricing, row_of(asked.operation, pricing.places().ranks, pricing.places().nodes, {}));
+      add(pricing, row_of(requested.operation, pricing.places().ranks, pricing.places().nodes, {}));
     }
   }
-  say_basis(report, question, calibration);
+  add_assumptions(report, question, calibration);
   add_errors(report);
   return report;
 }

@@ -34,14 +34,14 @@ MachinePricing::MachinePricing(const CollectiveQuestion& question, std::int64_t 
 
 CollectiveRow MachinePricing::by_nccl(Operation operation, Bytes bytes) const {
   CollectiveRow row = row_of(operation, places().ranks, places().nodes, bytes);
-  const MachineCollectives::OfNccl chosen = machine_.by_nccl(operation, bytes);
+  const MachineCollectives::NcclEstimate chosen = machine_.by_nccl(operation, bytes);
   row.algorithm = chosen.choice;
   row.basis = "NCCL's model";
   if (!calibration_ || !calibration_->knows(operation)) {
     finish_row(row, operation, from_microseconds(chosen.us));
     return row;
   }
-  const Calibrated known =
+  const CalibratedTime known =
       calibration_->time(operation, {places().nodes, places().per_node}, bytes);
   row.basis = known.is_covered ? "calibrated" : "extrapolated";
   finish_row(row, operation, from_microseconds(known.us));
@@ -49,22 +49,22 @@ CollectiveRow MachinePricing::by_nccl(Operation operation, Bytes bytes) const {
   return row;
 }
 
-CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes) const {
+CollectiveRow MachinePricing::on_links(const RequestedCollective& requested, Bytes bytes) const {
   const auto groups = static_cast<std::uint32_t>(question_.groups);
   const bool flows = question_.fidelity == "flow";
   const std::optional<PacketSettings> packets = packets_of(question_);
-  const Call call{.operation = asked.operation,
+  const Call call{.operation = requested.operation,
                   .ranks = places().ranks / groups,
                   .bytes = bytes,
                   .levels = question_.levels,
                   .servers = static_cast<std::uint32_t>(question_.servers)};
-  CollectiveRow row = row_of(asked.operation, call.ranks, places().nodes, bytes);
+  CollectiveRow row = row_of(requested.operation, call.ranks, places().nodes, bytes);
   row.basis = packets ? "packets" : flows ? "flow" : "closed form";
-  if (asked.algorithm == "auto" &&
-      machine_.by_nccl(asked.operation, bytes).choice.starts_with("NVLS "))
+  if (requested.algorithm == "auto" &&
+      machine_.by_nccl(requested.operation, bytes).choice.starts_with("NVLS "))
     row.basis += " without NVLS";
-  const MachineCollectives::OnLinks ran =
-      machine_.on_links({.algorithm = asked.algorithm,
+  const MachineCollectives::LinkEstimate ran =
+      machine_.on_links({.algorithm = requested.algorithm,
                          .call = call,
                          .groups = groups,
                          .flows = flows,
@@ -72,15 +72,15 @@ CollectiveRow MachinePricing::on_links(const AskedCollective& asked, Bytes bytes
                          .routing = static_cast<std::uint64_t>(question_.seed)});
   row.algorithm = ran.algorithm;
   if (ran.packets) row.packets = figures_of(*packets, *ran.packets);
-  finish_row(row, asked.operation, ran.time);
+  finish_row(row, requested.operation, ran.time);
   return row;
 }
 
-CollectiveRow MachinePricing::price(const AskedCollective& asked, Bytes bytes) const {
+CollectiveRow MachinePricing::price(const RequestedCollective& requested, Bytes bytes) const {
   const bool flows = question_.fidelity != "closed";
-  CollectiveRow row = flows || asked.algorithm != "auto" || question_.groups > 1
-                          ? on_links(asked, bytes)
-                          : by_nccl(asked.operation, bytes);
+  CollectiveRow row = flows || requested.algorithm != "auto" || question_.groups > 1
+                          ? on_links(requested, bytes)
+                          : by_nccl(requested.operation, bytes);
   // A closed form does not know the other groups: each runs alone, or at worst one after the other.
   if (question_.groups > 1 && !flows) row.upper = row.time * question_.groups;
   return row;

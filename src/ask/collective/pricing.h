@@ -10,24 +10,24 @@
 #include "network/collective.h"
 #include "network/nccl/calibration.h"
 #include "network/nccl/machine_collectives.h"
-#include "network/packet/packet_on.h"
+#include "network/packet/packet_run.h"
 
 namespace foretrace {
 
 /// The operation and the algorithm that a question asks for; "auto" means NCCL's choice, or the
 /// fastest.
-struct AskedCollective {
+struct RequestedCollective {
   Operation operation = Operation::all_reduce;
   std::string algorithm = "auto";
 };
-AskedCollective asked_of(const CollectiveQuestion& question);
+RequestedCollective requested_collective(const CollectiveQuestion& question);
 
 /// A uniform network, with given latency (alpha) and bandwidth (beta).
 class UniformPricing {
  public:
   /// Throws Error if latency, bandwidth or ranks are missing.
   explicit UniformPricing(const CollectiveQuestion& question);
-  CollectiveRow price(const AskedCollective& asked, Bytes bytes) const;
+  CollectiveRow price(const RequestedCollective& requested, Bytes bytes) const;
 
  private:
   Nanoseconds time_of(const Algorithm& algorithm, const Call& call, CollectiveRow& row) const;
@@ -42,14 +42,14 @@ class MachinePricing {
   MachinePricing(const CollectiveQuestion& question, std::int64_t ranks, std::int64_t per_node,
                  const Calibration* calibration);
 
-  CollectiveRow price(const AskedCollective& asked, Bytes bytes) const;
+  CollectiveRow price(const RequestedCollective& requested, Bytes bytes) const;
   const RankPlaces& places() const { return machine_.places(); }
   const Cluster& cluster() const { return machine_.cluster(); }
   const std::vector<std::string>& assumed() const { return machine_.assumed(); }
 
  private:
   CollectiveRow by_nccl(Operation operation, Bytes bytes) const;
-  CollectiveRow on_links(const AskedCollective& asked, Bytes bytes) const;
+  CollectiveRow on_links(const RequestedCollective& requested, Bytes bytes) const;
 
   const CollectiveQuestion& question_;
   MachineCollectives machine_;

@@ -16,7 +16,8 @@ using Sizes = std::map<TaskId, Bytes>;
 
 Sizes sizes_of(const Graph& graph) {
   Sizes sizes;
-  for (const RecordedCollective& one : graph.collectives()) sizes[one.task] = one.bytes;
+  for (const RecordedCollective& collective : graph.collectives())
+    sizes[collective.task] = collective.bytes;
   return sizes;
 }
 

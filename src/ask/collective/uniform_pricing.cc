@@ -72,7 +72,7 @@ PacketFigures figures_of(const PacketSettings& settings, const PacketRun& run) {
           .dropped_unimportant = run.counts.dropped_unimportant,
           .sent_again = run.counts.sent_again,
           .missing = run.counts.missing_important + run.counts.missing_unimportant,
-          .deepest_queue = run.counts.deepest,
+          .deepest_queue = run.counts.deepest_queue,
           .timeouts = run.counts.timeouts};
 }
 
@@ -80,25 +80,26 @@ Nanoseconds UniformPricing::time_of(const Algorithm& algorithm, const Call& call
                                     CollectiveRow& row) const {
   const LinkCosts costs(&cost_, 1);
   if (const auto settings = packets_of(question_)) {
-    const PacketRun run = packet_on(cost_, *settings, algorithm, call);
+    const PacketRun run = simulate_packets(cost_, *settings, algorithm, call);
     row.packets = figures_of(*settings, run);
     return run.expansion.time;
   }
-  if (question_.fidelity != "flow") return algorithm.closed(call, costs);
+  if (question_.fidelity != "flow") return algorithm.closed_form(call, costs);
   const Plan plan = algorithm.plan(call, costs);
-  return flow_on(uniform_wires(plan.endpoints, cost_, plan.switches_from), algorithm, call, costs)
+  return simulate_flows(uniform_wires(plan.endpoints, cost_, plan.switches_from), algorithm, call,
+                        costs)
       .time;
 }
 
-CollectiveRow UniformPricing::price(const AskedCollective& asked, Bytes bytes) const {
-  const Call call = call_of(question_, asked.operation, bytes);
-  std::string name = asked.algorithm;
+CollectiveRow UniformPricing::price(const RequestedCollective& requested, Bytes bytes) const {
+  const Call call = call_of(question_, requested.operation, bytes);
+  std::string name = requested.algorithm;
   if (name == "auto") {
     Nanoseconds least = Nanoseconds::max();
     for (const AlgorithmEntry& entry : algorithms()) {
       const auto algorithm = entry.make();
       if (needs_servers(entry.name) || !algorithm->refusal(call).empty()) continue;
-      const Nanoseconds time = algorithm->closed(call, {&cost_, 1});
+      const Nanoseconds time = algorithm->closed_form(call, {&cost_, 1});
       if (time < least) least = time, name = entry.name;
     }
   }
@@ -108,10 +109,10 @@ CollectiveRow UniformPricing::price(const AskedCollective& asked, Bytes bytes) c
     throw Error(
         "byteps has only a closed form, because the schedule of its servers is not published; use "
         "--fidelity closed");
-  CollectiveRow row = row_of(asked.operation, call.ranks, 1, bytes);
+  CollectiveRow row = row_of(requested.operation, call.ranks, 1, bytes);
   row.algorithm = name;
   row.basis = basis_of(question_);
-  finish_row(row, asked.operation, time_of(*algorithm, call, row));
+  finish_row(row, requested.operation, time_of(*algorithm, call, row));
   return row;
 }
 

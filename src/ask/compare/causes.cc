@@ -35,7 +35,7 @@ Nanoseconds pause_before(const Graph& graph, TaskId task) {
 }
 
 /// The op that a reader knows: the outermost one that belongs to a library or to autograd.
-std::string_view telling_op(std::string_view path) {
+std::string_view library_op(std::string_view path) {
   constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
   for (std::string_view rest = path; !rest.empty();) {
     const std::size_t end = rest.find('/');
@@ -141,10 +141,10 @@ class DiffCauseFinder {
         key.label = shortened_name(name);
         break;
       case DiffKind::host:
-        key.label = ops.empty() ? host_label(side, id, name) : shortened_name(telling_op(ops));
+        key.label = ops.empty() ? host_label(side, id, name) : shortened_name(library_op(ops));
         break;
       default:
-        key.label = shortened_name(ops.empty() ? name : telling_op(ops));
+        key.label = shortened_name(ops.empty() ? name : library_op(ops));
         break;
     }
     if (key.kind == DiffKind::host) key.structural = false;
@@ -178,7 +178,7 @@ class DiffCauseFinder {
       if (const auto site = side.sites->site(id)) return to_text(*site);
       // Kernels are named by their ops already.
       const bool of_op = runs_on_device(side.graph.task(id).kind) && label_is_op(side, id);
-      const std::string op(telling_op(side.sites->op_path(id)));
+      const std::string op(library_op(side.sites->op_path(id)));
       if (of_op) return {};
       if (!op.empty() && op != label) return op;
     }
@@ -250,10 +250,10 @@ class DiffCauseFinder {
     const bool same = wait.in_before && wait.in_after;
     if (same && wait.lag_before == wait.lag_after) return;
     if (!same) {
-      const auto way = graph_.path_between(wait, search_);
-      if (way) {
-        wait.group = graph_.tasks()[way->first].group;
-        wait.other_group = graph_.tasks()[way->last].group;
+      const auto path = graph_.path_between(wait, search_);
+      if (path) {
+        wait.group = graph_.tasks()[path->first].group;
+        wait.other_group = graph_.tasks()[path->last].group;
         return;
       }
     }

@@ -58,11 +58,11 @@ class Waterfall {
     }
     // Half nanoseconds are carried over to the next group, so that the sum stays the same.
     std::vector<Nanoseconds> effects(groups_);
-    Nanoseconds sum{0}, given{0};
+    Nanoseconds sum{0}, assigned{0};
     for (std::size_t i = 0; i < groups_; ++i) {
       sum += twice[i];
-      effects[i] = sum / 2 - given;
-      given += effects[i];
+      effects[i] = sum / 2 - assigned;
+      assigned += effects[i];
     }
     return effects;
   }
@@ -170,7 +170,7 @@ void sort_causes(std::vector<DiffCause>& causes) {
   });
 }
 
-void note_oddities(Diff& diff) {
+void note_differences(Diff& diff) {
   if (diff.before.has_steps != diff.after.has_steps)
     diff.notes.add(Severity::warning,
                    "only one of the two has marked steps: the length of the whole recording is "
@@ -179,11 +179,11 @@ void note_oddities(Diff& diff) {
     diff.notes.add(Severity::warning,
                    "hardly the same job: few tasks of the two correspond, so most of the "
                    "difference is work that was added and removed",
-                   to_fixed(100 * diff.aligned, 1) + " % correspond");
+                   fmt::format("{} % correspond", to_fixed(100 * diff.aligned, 1)));
   if (!diff.before.device.empty() && !diff.after.device.empty() &&
       diff.before.device != diff.after.device)
     diff.notes.add(Severity::info, "recorded on another device",
-                   diff.before.device + ", then " + diff.after.device);
+                   fmt::format("{}, then {}", diff.before.device, diff.after.device));
 }
 
 bool changes_structure(const DiffCause& cause) {
@@ -220,16 +220,16 @@ class Comparison {
                                scope(graph.tasks().size(), options));
     diff_.identical = diff_.causes.size() == 1 && diff_.before.step_time == diff_.after.step_time &&
                       diff_.aligned == 1;
-    weigh(graph);
+    measure_effects(graph);
     diff_.peak = peak_changes(before_, after_);
     diff_.identical = diff_.identical && diff_.peak.empty();
     diff_.same_structure =
         std::none_of(diff_.causes.begin(), diff_.causes.end(), changes_structure);
-    const auto tells_times = [](const DiffSide& side) {
+    const auto has_times = [](const DiffSide& side) {
       return side.trace == nullptr || !is_snapshot(*side.trace);
     };
-    diff_.has_times = tells_times(before_) && tells_times(after_);
-    note_oddities(diff_);
+    diff_.has_times = has_times(before_) && has_times(after_);
+    note_differences(diff_);
     return std::move(diff_);
   }
 
@@ -280,7 +280,7 @@ class Comparison {
     diff_.aligned = both > 0 ? 2 * static_cast<double>(found) / both : 1;
   }
 
-  void weigh(const UnionGraph& graph) {
+  void measure_effects(const UnionGraph& graph) {
     const std::size_t groups = diff_.causes.size();
     UnionReplay replay(graph, static_cast<std::uint32_t>(groups));
     const StepSpan span_before =
@@ -291,15 +291,15 @@ class Comparison {
     const std::vector<Nanoseconds> effects =
         groups > 1 ? waterfall.effects(diff_.notes) : std::vector<Nanoseconds>(1, 0ns);
     const auto steps = static_cast<std::int64_t>(compared_.count);
-    Nanoseconds told{0};
+    Nanoseconds attributed{0};
     for (std::size_t i = 0; i < groups; ++i) {
       diff_.causes[i].effect = effects[i] / steps;
       diff_.causes[i].local /= steps;
-      told += diff_.causes[i].effect;
+      attributed += diff_.causes[i].effect;
     }
     // Group 0 also covers how far the compared steps differ from typical ones, and the error of the
     // replay.
-    diff_.causes[0].effect += diff_.after.step_time - diff_.before.step_time - told;
+    diff_.causes[0].effect += diff_.after.step_time - diff_.before.step_time - attributed;
     std::map<std::string, PathShare> shares;
     waterfall.value(std::vector<char>(groups, 0));
     add_path({graph, replay, span_before, Side::before, before_}, shares);
@@ -332,11 +332,12 @@ Trust trust_of_both(const Trust& before, const Trust& after, double aligned) {
   };
   add_side(before, "A");
   add_side(after, "B");
-  trust.reasons.push_back({.name = "aligned",
-                           .grade = aligned < kHardlyTheSameJob ? Grade::poor : Grade::good,
-                           .text = to_fixed(100 * aligned, 1) + " % of the tasks correspond",
-                           .value = aligned,
-                           .limit = kHardlyTheSameJob});
+  trust.reasons.push_back(
+      {.name = "aligned",
+       .grade = aligned < kHardlyTheSameJob ? Grade::poor : Grade::good,
+       .text = fmt::format("{} % of the tasks correspond", to_fixed(100 * aligned, 1)),
+       .value = aligned,
+       .limit = kHardlyTheSameJob});
   return trust;
 }
 
@@ -351,23 +352,24 @@ void check_comparable(const Job& before, const Job& after) {
 /// The rank of the other recording to compare with this one, or nullptr.
 const Rank* counterpart(const Rank& rank, const Job& before, const Job& after) {
   if (before.ranks.size() == 1 && after.ranks.size() == 1) return &after.ranks.front();
-  const auto other = std::find_if(after.ranks.begin(), after.ranks.end(),
-                                  [&](const Rank& one) { return one.number == rank.number; });
+  const auto other =
+      std::find_if(after.ranks.begin(), after.ranks.end(),
+                   [&](const Rank& other_rank) { return other_rank.number == rank.number; });
   return other == after.ranks.end() ? nullptr : &*other;
 }
 
 Diff compared_ranks(const Rank& before, const Rank& after) {
-  Diff one = diff(side_of(before), side_of(after));
-  one.rank = before.number;
+  Diff result = diff(side_of(before), side_of(after));
+  result.rank = before.number;
   const auto trust = [](const Rank& rank) {
     return trust_in_recording(rank.inference, rank.import_notes, AnswerAbout::recorded);
   };
-  if (one.has_times) one.trust = trust_of_both(trust(before), trust(after), one.aligned);
-  add_warnings_of(before.import_notes, "A", one.notes);
-  add_warnings_of(before.inference.notes, "A", one.notes);
-  add_warnings_of(after.import_notes, "B", one.notes);
-  add_warnings_of(after.inference.notes, "B", one.notes);
-  return one;
+  if (result.has_times) result.trust = trust_of_both(trust(before), trust(after), result.aligned);
+  add_warnings_of(before.import_notes, "A", result.notes);
+  add_warnings_of(before.inference.notes, "A", result.notes);
+  add_warnings_of(after.import_notes, "B", result.notes);
+  add_warnings_of(after.inference.notes, "B", result.notes);
+  return result;
 }
 
 std::optional<RankFacts> facts_of(const Job& job, const Rank& rank) {
@@ -378,9 +380,9 @@ std::optional<RankFacts> facts_of(const Job& job, const Rank& rank) {
 /// Notes, for each side, which rank the others wait for.
 void note_both(const Job& before, const Job& after, Notes& notes) {
   for (const Job* job : {&before, &after}) {
-    Notes own;
-    note_ranks(*job, own);
-    for (const Note& note : own.all())
+    Notes job_notes;
+    note_ranks(*job, job_notes);
+    for (const Note& note : job_notes.all())
       notes.add(note.severity, (job == &before ? "A: " : "B: ") + note.text, note.example);
   }
 }
@@ -408,8 +410,8 @@ DiffReport diff(const std::string& before_path, const std::string& after_path,
   std::size_t alone = 0;
   for (const Rank& rank : before.ranks) {
     if (const Rank* other = counterpart(rank, before, after)) {
-      Diff& one = report.ranks.emplace_back(compared_ranks(rank, *other));
-      one.among_before = facts_of(before, rank), one.among_after = facts_of(after, *other);
+      Diff& added = report.ranks.emplace_back(compared_ranks(rank, *other));
+      added.among_before = facts_of(before, rank), added.among_after = facts_of(after, *other);
     } else {
       ++alone;
     }

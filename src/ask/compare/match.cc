@@ -30,7 +30,7 @@ std::string family_of(std::string_view name) {
   return family.empty() ? std::string(name) : family;
 }
 
-std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+std::uint64_t combined_hash(std::uint64_t a, std::uint64_t b) {
   std::uint64_t x = a * 0x9e3779b97f4a7c15ULL + b;
   x ^= x >> 30U;
   x *= 0xbf58476d1ce4e5b9ULL;
@@ -39,7 +39,7 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
 }
 
 /// Longest subset of the pairs, sorted by first position, in which second positions increase.
-Positions in_order(const Positions& pairs) {
+Positions increasing_pairs(const Positions& pairs) {
   std::vector<std::size_t> ends;  ///< Index of the pair that ends the best subset of each length.
   std::vector<std::size_t> previous(pairs.size(), SIZE_MAX);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -74,10 +74,10 @@ Positions by_occurrence(std::span<const std::uint64_t> a, std::span<const std::u
     if (next < found->second.size())
       pairs.emplace_back(static_cast<std::uint32_t>(i), found->second[next++]);
   }
-  return in_order(pairs);
+  return increasing_pairs(pairs);
 }
 
-Positions corresponding(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
+Positions matching_positions(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
   if (a.empty() || b.empty()) return {};
   const std::size_t most = std::min(kMostDifferences, a.size() + b.size());
   if (auto pairs = align(a, b, most)) return std::move(*pairs);
@@ -85,11 +85,11 @@ Positions corresponding(std::span<const std::uint64_t> a, std::span<const std::u
 }
 
 /// The tasks of one lane in order, with their identities.
-struct Line {
+struct LaneTasks {
   const MatchSide& side;
   std::vector<TaskId> tasks;
 
-  Line(const MatchSide& of, LaneId lane) : side(of) {
+  LaneTasks(const MatchSide& of, LaneId lane) : side(of) {
     for (TaskId task = of.graph.first(lane); task != kNoTask; task = of.graph.next(task))
       tasks.push_back(task);
   }
@@ -109,21 +109,22 @@ struct Range {
   std::size_t begin = 0, end = 0;
 };
 
-class LineMatcher {
+class LaneMatcher {
  public:
-  LineMatcher(const DiffKeys& keys, const Line& before, const Line& after, Matching& matching)
+  LaneMatcher(const DiffKeys& keys, const LaneTasks& before, const LaneTasks& after,
+              Matching& matching)
       : keys_(keys), before_(before), after_(after), matching_(matching) {}
 
   void match() {
     match_runs({0, before_.tasks.size()}, {0, after_.tasks.size()}, 0);
     // First match tasks at the same place with other names, then tasks of the same name at other
     // places.
-    match_left([](const Line& line, std::size_t i) {
-      return mixed(line.place(i),
-                   static_cast<std::uint64_t>(line.kind(i)) + line.family_unplaced(i));
+    match_unmatched([](const LaneTasks& lane, std::size_t i) {
+      return combined_hash(lane.place(i),
+                           static_cast<std::uint64_t>(lane.kind(i)) + lane.family_unplaced(i));
     });
-    match_left([](const Line& line, std::size_t i) {
-      return mixed(line.name(i), static_cast<std::uint64_t>(line.kind(i)) + 1000);
+    match_unmatched([](const LaneTasks& lane, std::size_t i) {
+      return combined_hash(lane.name(i), static_cast<std::uint64_t>(lane.kind(i)) + 1000);
     });
   }
 
@@ -136,17 +137,18 @@ class LineMatcher {
 
   /// Key of the part of the job that contains a task at a depth, where 0 is the step, and whether
   /// it is the task itself.
-  std::pair<std::uint64_t, bool> key_at(const Line& line, std::size_t i, std::size_t depth) const {
-    if (depth == 0) return {static_cast<std::uint64_t>(line.step(i) + 1), false};
-    const std::vector<std::uint32_t>& parts = keys_.parts(line.place(i));
-    if (depth <= parts.size()) return {mixed(parts[depth - 1], 1), false};
-    return {mixed(line.name(i), static_cast<std::uint64_t>(line.kind(i)) + 2), true};
+  std::pair<std::uint64_t, bool> key_at(const LaneTasks& lane, std::size_t i,
+                                        std::size_t depth) const {
+    if (depth == 0) return {static_cast<std::uint64_t>(lane.step(i) + 1), false};
+    const std::vector<std::uint32_t>& parts = keys_.parts(lane.place(i));
+    if (depth <= parts.size()) return {combined_hash(parts[depth - 1], 1), false};
+    return {combined_hash(lane.name(i), static_cast<std::uint64_t>(lane.kind(i)) + 2), true};
   }
 
-  Runs runs_of(const Line& line, Range range, std::size_t depth) const {
+  Runs runs_of(const LaneTasks& lane, Range range, std::size_t depth) const {
     Runs runs;
     for (std::size_t i = range.begin; i < range.end; ++i) {
-      const auto [key, is_task] = key_at(line, i, depth);
+      const auto [key, is_task] = key_at(lane, i, depth);
       const bool goes_on =
           !is_task && !runs.keys.empty() && runs.is_task.back() == 0 && runs.keys.back() == key;
       if (goes_on) {
@@ -163,7 +165,7 @@ class LineMatcher {
   void match_runs(Range before, Range after, std::size_t depth) {
     const Runs left = runs_of(before_, before, depth);
     const Runs right = runs_of(after_, after, depth);
-    for (const auto& [a, b] : corresponding(left.keys, right.keys)) {
+    for (const auto& [a, b] : matching_positions(left.keys, right.keys)) {
       if (left.is_task[a] != right.is_task[b]) continue;
       if (left.is_task[a] != 0) {
         pair(left.ranges[a].begin, right.ranges[b].begin);
@@ -180,7 +182,7 @@ class LineMatcher {
 
   /// Matches the tasks that are left over between matched neighbours by another key.
   template <class Key>
-  void match_left(const Key& key) {
+  void match_unmatched(const Key& key) {
     std::unordered_map<std::uint32_t, std::size_t> place_of;
     for (std::size_t i = 0; i < after_.tasks.size(); ++i) place_of[index(after_.tasks[i])] = i;
     std::size_t a = 0, b = 0;
@@ -205,74 +207,76 @@ class LineMatcher {
   template <class Key>
   void match_gap(Range before, Range after, const Key& key, Positions& found) const {
     if (before.begin == before.end || after.begin == after.end) return;
-    const auto keys_of = [&](const Line& line, Range range) {
+    const auto keys_of = [&](const LaneTasks& lane, Range range) {
       std::vector<std::uint64_t> keys;
       for (std::size_t i = range.begin; i < range.end; ++i)
-        keys.push_back(mixed(key(line, i), static_cast<std::uint64_t>(line.step(i) + 1)));
+        keys.push_back(combined_hash(key(lane, i), static_cast<std::uint64_t>(lane.step(i) + 1)));
       return keys;
     };
-    for (const auto& [a, b] : corresponding(keys_of(before_, before), keys_of(after_, after))) {
+    for (const auto& [a, b] :
+         matching_positions(keys_of(before_, before), keys_of(after_, after))) {
       found.emplace_back(static_cast<std::uint32_t>(before.begin + a),
                          static_cast<std::uint32_t>(after.begin + b));
     }
   }
 
   const DiffKeys& keys_;
-  const Line& before_;
-  const Line& after_;
+  const LaneTasks& before_;
+  const LaneTasks& after_;
   Matching& matching_;
 };
 
 /// How often each key occurs on a lane.
-using Content = std::unordered_map<std::uint64_t, std::int64_t>;
+using KeyCounts = std::unordered_map<std::uint64_t, std::int64_t>;
 
-Content content_of(const MatchSide& side, LaneId lane) {
-  Content content;
+KeyCounts key_counts(const MatchSide& side, LaneId lane) {
+  KeyCounts counts;
   for (TaskId task = side.graph.first(lane); task != kNoTask; task = side.graph.next(task)) {
     const TaskKind kind = side.graph.task(task).kind;
-    ++content[mixed(side.keys.name[index(task)], static_cast<std::uint64_t>(kind) + 1)];
-    ++content[mixed(side.keys.place[index(task)], static_cast<std::uint64_t>(kind) + 500)];
+    ++counts[combined_hash(side.keys.name[index(task)], static_cast<std::uint64_t>(kind) + 1)];
+    ++counts[combined_hash(side.keys.place[index(task)], static_cast<std::uint64_t>(kind) + 500)];
   }
-  return content;
+  return counts;
 }
 
 /// Pairs lanes of the same role that have the most tasks in common; a lane of the same name counts
 /// slightly more.
 std::vector<LanePair> match_lanes(const MatchSide& before, const MatchSide& after) {
-  struct Offer {
+  struct LaneCandidate {
     std::int64_t common;
     std::uint32_t a, b;
   };
   using LaneRole = std::tuple<LaneKind, bool>;
   const auto role = [](const Lane& lane) { return LaneRole(lane.kind, lane.device >= 0); };
-  std::vector<Content> contents;
+  std::vector<KeyCounts> counts_after;
   for (std::uint32_t b = 0; b < after.graph.lane_count(); ++b)
-    contents.push_back(content_of(after, LaneId{b}));
-  std::vector<Offer> offers;
+    counts_after.push_back(key_counts(after, LaneId{b}));
+  std::vector<LaneCandidate> candidates;
   for (std::uint32_t a = 0; a < before.graph.lane_count(); ++a) {
-    const Content content = content_of(before, LaneId{a});
+    const KeyCounts counts = key_counts(before, LaneId{a});
     for (std::uint32_t b = 0; b < after.graph.lane_count(); ++b) {
       const Lane& right = after.graph.lane(LaneId{b});
       if (role(before.graph.lane(LaneId{a})) != role(right)) continue;
-      const Content& other = contents[b];
+      const KeyCounts& other = counts_after[b];
       std::int64_t common = 0;
-      for (const auto& [key, count] : content) {
+      for (const auto& [key, count] : counts) {
         const auto found = other.find(key);
         if (found != other.end()) common += std::min(count, found->second);
       }
       const bool same_name = before.graph.lane(LaneId{a}).name == right.name;
-      offers.push_back({2 * common + (same_name ? 1 : 0), a, b});
+      candidates.push_back({2 * common + (same_name ? 1 : 0), a, b});
     }
   }
-  std::stable_sort(offers.begin(), offers.end(), [](const Offer& x, const Offer& y) {
-    return std::tuple(-x.common, x.a + x.b, x.a) < std::tuple(-y.common, y.a + y.b, y.a);
-  });
+  std::stable_sort(
+      candidates.begin(), candidates.end(), [](const LaneCandidate& x, const LaneCandidate& y) {
+        return std::tuple(-x.common, x.a + x.b, x.a) < std::tuple(-y.common, y.a + y.b, y.a);
+      });
   std::vector<char> taken_a(before.graph.lane_count(), 0), taken_b(after.graph.lane_count(), 0);
   std::vector<LanePair> pairs;
-  for (const Offer& offer : offers) {
-    if (taken_a[offer.a] != 0 || taken_b[offer.b] != 0 || offer.common == 0) continue;
-    taken_a[offer.a] = taken_b[offer.b] = 1;
-    pairs.push_back({LaneId{offer.a}, LaneId{offer.b}});
+  for (const LaneCandidate& candidate : candidates) {
+    if (taken_a[candidate.a] != 0 || taken_b[candidate.b] != 0 || candidate.common == 0) continue;
+    taken_a[candidate.a] = taken_b[candidate.b] = 1;
+    pairs.push_back({LaneId{candidate.a}, LaneId{candidate.b}});
   }
   for (std::uint32_t a = 0; a < taken_a.size(); ++a) {
     if (taken_a[a] == 0) pairs.push_back({LaneId{a}, kNoLane});
@@ -341,7 +345,7 @@ TaskKeys task_keys(const KeyedSide& side, const KnownPlaces& known, DiffKeys& ke
     const NameId module = known.modules ? task.module : NameId{};
     const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(ops.data()));
     const auto [found, added] =
-        places.try_emplace(mixed(address, static_cast<std::uint64_t>(module)), 0);
+        places.try_emplace(combined_hash(address, static_cast<std::uint64_t>(module)), 0);
     if (added) found->second = keys.place(graph.names()[module], ops);
     all.place[i] = found->second;
     all.has_place[i] = keys.parts(found->second).empty() ? 0 : 1;
@@ -358,8 +362,8 @@ Matching match_tasks(const MatchSide& before, const MatchSide& after, const Diff
   };
   for (const LanePair& pair : matching.lanes) {
     if (pair.before == kNoLane || pair.after == kNoLane) continue;
-    const Line left(before, pair.before), right(after, pair.after);
-    LineMatcher(keys, left, right, matching).match();
+    const LaneTasks left(before, pair.before), right(after, pair.after);
+    LaneMatcher(keys, left, right, matching).match();
   }
   return matching;
 }

@@ -18,7 +18,7 @@ double distance_from(Nanoseconds value, Nanoseconds typical) {
 }
 
 /// Relative difference of two numbers of tasks; steps that alternate differ in it.
-double unlike(std::size_t before, std::size_t after) {
+double relative_difference(std::size_t before, std::size_t after) {
   const auto [less, more] = std::minmax(before, after);
   return more == 0 ? 0 : static_cast<double>(more - less) / static_cast<double>(more);
 }
@@ -63,13 +63,13 @@ StepContent content_of(const Graph& graph, const SideWindow& window) {
 }
 
 /// The device whose memory is fullest, and its peak.
-struct Fullness {
+struct FullestDevice {
   std::int32_t device = -1;
   Bytes peak{};
 };
 
-std::optional<Fullness> fullest_device(const DiffSide& side) {
-  std::optional<Fullness> found;
+std::optional<FullestDevice> fullest_device(const DiffSide& side) {
+  std::optional<FullestDevice> found;
   for (const MemoryCurve& curve : memory_curves(side.graph, side.timeline)) {
     if (curve.device < 0 || curve.points.empty()) continue;
     if (!found || curve.peak > found->peak) found = {curve.device, curve.peak};
@@ -77,16 +77,16 @@ std::optional<Fullness> fullest_device(const DiffSide& side) {
   return found;
 }
 
-using ByOp = std::map<std::string, Bytes>;
+using BytesByOp = std::map<std::string, Bytes>;
 
-ByOp in_use_at_peak(const DiffSide& side, std::int32_t device) {
+BytesByOp in_use_at_peak(const DiffSide& side, std::int32_t device) {
   const Graph& graph = side.graph;
   const std::vector<Allocation>& all = graph.allocations();
-  std::vector<char> held(all.size(), 0);
+  std::vector<char> is_live(all.size(), 0);
   Bytes unknown = initial_memory(graph, device);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].device != device || all[i].made_by != kNoTask) continue;
-    held[i] = 1;
+    is_live[i] = 1;
     unknown -= all[i].bytes;
   }
   std::vector<MemoryEvent> events = memory_events(graph, side.timeline);
@@ -100,11 +100,11 @@ ByOp in_use_at_peak(const DiffSide& side, std::int32_t device) {
   }
   for (std::size_t i = 0; i < peak; ++i) {
     if (all[events[i].allocation].device == device)
-      held[events[i].allocation] = events[i].frees ? 0 : 1;
+      is_live[events[i].allocation] = events[i].frees ? 0 : 1;
   }
-  ByOp by_op;
+  BytesByOp by_op;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (held[i] == 0) continue;
+    if (is_live[i] == 0) continue;
     const std::string op(graph.names()[all[i].op]);
     by_op[op.empty() ? std::string(to_string(all[i].use)) : op] += all[i].bytes;
   }
@@ -189,9 +189,10 @@ ComparedSteps compared_steps(const SideSteps& before, const SideSteps& after) {
         if (b < static_cast<std::ptrdiff_t>(after.times.first) || b + behind >= count_after)
           continue;
         const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
-        const double off = distance_from(mean_of(before, i, best.count), before.times.step_time) +
-                           distance_from(mean_of(after, j, best.count), after.times.step_time) +
-                           unlike(tasks_of(before, i, best.count), tasks_of(after, j, best.count));
+        const double off =
+            distance_from(mean_of(before, i, best.count), before.times.step_time) +
+            distance_from(mean_of(after, j, best.count), after.times.step_time) +
+            relative_difference(tasks_of(before, i, best.count), tasks_of(after, j, best.count));
         if (least >= 0 && off >= least) continue;
         least = off;
         best.before = i, best.after = j;

@@ -29,8 +29,8 @@ Overlap lag_of(const Graph& graph, const Dependency& wait) {
 }
 
 /// The one of two overlaps that lets the next task start later, behind a task of this duration.
-Overlap later_of(const Overlap& one, const Overlap& other, Nanoseconds duration) {
-  return one.past_finish(duration) < other.past_finish(duration) ? other : one;
+Overlap later_of(const Overlap& a, const Overlap& b, Nanoseconds duration) {
+  return a.past_finish(duration) < b.past_finish(duration) ? b : a;
 }
 
 }  // namespace
@@ -41,8 +41,8 @@ UnionGraph::UnionGraph(const UnionSide& before, const UnionSide& after, const Ma
   of_after_.assign(after.graph.task_count(), kNone);
   tasks_.reserve(before.graph.task_count() + after.graph.task_count() / 8);
   std::uint32_t number = 0;
-  for (const LanePair& lanes : matching.lanes) add_line(lanes, matching, number++);
-  add_others();
+  for (const LanePair& lanes : matching.lanes) add_lane(lanes, matching, number++);
+  add_removed_tasks();
   add_waits();
 }
 
@@ -53,25 +53,25 @@ std::uint32_t UnionGraph::place_of(Side side, TaskId task) const {
 void UnionGraph::add_task(TaskId before, TaskId after, std::uint32_t lane) {
   UnionTask task{.before = before, .after = after};
   const auto place = static_cast<std::uint32_t>(tasks_.size());
-  bool in_line = true;
+  bool is_fifo = true;
   if (before != kNoTask) {
     of_before_[index(before)] = place;
     task.duration_before = duration_in(before_, before);
     task.gap_before = gap_of(before_.graph, before);
-    in_line = in_line && is_on_fifo_lane(before_.graph, before);
+    is_fifo = is_fifo && is_on_fifo_lane(before_.graph, before);
   }
   if (after != kNoTask) {
     of_after_[index(after)] = place;
     task.duration_after = duration_in(after_, after);
     task.gap_after = gap_of(after_.graph, after);
-    in_line = in_line && is_on_fifo_lane(after_.graph, after);
+    is_fifo = is_fifo && is_on_fifo_lane(after_.graph, after);
   }
-  task.lane = in_line ? lane : kNone;
+  task.lane = is_fifo ? lane : kNone;
   tasks_.push_back(task);
 }
 
 /// Merges the tasks of two lanes: tasks that only one side has come before the next pair.
-void UnionGraph::add_line(const LanePair& lanes, const Matching& matching, std::uint32_t number) {
+void UnionGraph::add_lane(const LanePair& lanes, const Matching& matching, std::uint32_t number) {
   TaskId a = lanes.before == kNoLane ? kNoTask : before_.graph.first(lanes.before);
   TaskId b = lanes.after == kNoLane ? kNoTask : after_.graph.first(lanes.after);
   while (a != kNoTask || b != kNoTask) {
@@ -91,7 +91,7 @@ void UnionGraph::add_line(const LanePair& lanes, const Matching& matching, std::
 }
 
 /// Adds removed tasks, which are on no lane, because they pass on waits.
-void UnionGraph::add_others() {
+void UnionGraph::add_removed_tasks() {
   for (std::uint32_t i = 0; i < of_before_.size(); ++i) {
     if (of_before_[i] == kNone) add_task(TaskId{i}, kNoTask, kNone);
   }
@@ -150,7 +150,7 @@ void UnionGraph::add_waits() {
 /// Visits the tasks that a task waits for on one side: its dependencies, and the previous task on
 /// its lane.
 template <class Visit>
-void UnionGraph::each_in_front(std::uint32_t task, bool after, const Visit& visit) const {
+void UnionGraph::each_predecessor(std::uint32_t task, bool after, const Visit& visit) const {
   for (std::uint32_t i = first_wait_[task]; i < first_wait_[task + 1]; ++i) {
     const UnionWait& wait = waits_[i];
     if (after ? wait.in_after : wait.in_before) visit(wait.from);
@@ -158,14 +158,14 @@ void UnionGraph::each_in_front(std::uint32_t task, bool after, const Visit& visi
   const std::uint32_t lane = tasks_[task].lane;
   if (lane == kNone) return;
   for (std::uint32_t front = task; front-- > 0 && tasks_[front].lane == lane;) {
-    if (tasks_[front].is_there(after)) return visit(front);
+    if (tasks_[front].exists(after)) return visit(front);
   }
 }
 
 Nanoseconds UnionGraph::start_of(std::uint32_t task, bool after) const {
-  const UnionTask& one = tasks_[task];
-  return after ? after_.timeline.start[index(one.after)]
-               : before_.timeline.start[index(one.before)];
+  const UnionTask& ids = tasks_[task];
+  return after ? after_.timeline.start[index(ids.after)]
+               : before_.timeline.start[index(ids.before)];
 }
 
 std::optional<PathEnds> UnionGraph::path_between(const UnionWait& wait, PathSearch& search) const {
@@ -176,26 +176,26 @@ std::optional<PathEnds> UnionGraph::path_between(const UnionWait& wait, PathSear
   search.seen_in.resize(tasks_.size(), 0);
   ++search.number;
   std::vector<std::pair<std::uint32_t, PathEnds>> open;
-  const auto open_up = [&](std::uint32_t task, PathEnds way) {
+  const auto visit = [&](std::uint32_t task, PathEnds path) {
     if (search.seen_in[task] == search.number || open.size() >= kMostVisited) return;
     search.seen_in[task] = search.number;
     if (start_of(task, after) < earliest) return;
     if (!tasks_[task].matched()) {
-      way.first = task;
-      if (way.last == kNone) way.last = task;
+      path.first = task;
+      if (path.last == kNone) path.last = task;
     }
-    open.emplace_back(task, way);
+    open.emplace_back(task, path);
   };
-  each_in_front(wait.to, after, [&](std::uint32_t task) { open_up(task, {}); });
+  each_predecessor(wait.to, after, [&](std::uint32_t task) { visit(task, {}); });
   for (std::size_t i = 0; i < open.size() && search.steps_left > 0; ++i, --search.steps_left) {
-    const auto [task, way] = open[i];
+    const auto [task, path] = open[i];
     // Tasks after the goal on its lane wait for it, too.
     const bool is_behind = goal.lane != kNone && tasks_[task].lane == goal.lane && task > wait.from;
     if (task == wait.from || is_behind) {
-      if (way.first == kNone) return {};
-      return way;
+      if (path.first == kNone) return {};
+      return path;
     }
-    each_in_front(task, after, [&, on = way](std::uint32_t front) { open_up(front, on); });
+    each_predecessor(task, after, [&, on = path](std::uint32_t front) { visit(front, on); });
   }
   return {};
 }
@@ -209,7 +209,7 @@ UnionReplay::UnionReplay(const UnionGraph& graph, std::uint32_t groups) : graph_
   start_.resize(tasks.size());
   finish_.resize(tasks.size());
   reason_.resize(tasks.size());
-  there_.resize(tasks.size());
+  ran_.resize(tasks.size());
   tail_.resize(lanes_);
   order_holds_always_ = number(nullptr);
 }
@@ -217,13 +217,12 @@ UnionReplay::UnionReplay(const UnionGraph& graph, std::uint32_t groups) : graph_
 bool UnionReplay::holds(const UnionWait& wait, const std::vector<char>& as_after) const {
   const UnionTask& from = graph_.tasks()[wait.from];
   const UnionTask& to = graph_.tasks()[wait.to];
-  if (!from.is_there(as_after[from.group] != 0) || !to.is_there(as_after[to.group] != 0))
-    return false;
+  if (!from.exists(as_after[from.group] != 0) || !to.exists(as_after[to.group] != 0)) return false;
   // A wait of a task that only one side has exists as long as that task does.
   if (!from.matched() || !to.matched()) return true;
-  const bool one = as_after[wait.group] != 0, other = as_after[wait.other_group] != 0;
+  const bool first = as_after[wait.group] != 0, second = as_after[wait.other_group] != 0;
   if (wait.in_before && wait.in_after) return true;
-  return wait.in_after ? one || other : !(one && other);
+  return wait.in_after ? first || second : !(first && second);
 }
 
 /// Orders the tasks with Kahn's algorithm. Without `as_after` all waits and the order on lanes
@@ -238,7 +237,7 @@ bool UnionReplay::number(const std::vector<char>* as_after) {
   std::vector<std::uint32_t> behind(tasks.size(), kNone), last(lanes_, kNone);
   for (std::uint32_t i = 0; i < tasks.size(); ++i) {
     if (tasks[i].lane == kNone) continue;
-    if (as_after != nullptr && !tasks[i].is_there((*as_after)[tasks[i].group] != 0)) continue;
+    if (as_after != nullptr && !tasks[i].exists((*as_after)[tasks[i].group] != 0)) continue;
     std::uint32_t& front = last[tasks[i].lane];
     if (front != kNone) behind[front] = i, ++left[i];
     front = i;
@@ -280,14 +279,14 @@ void UnionReplay::place(std::uint32_t number, const std::vector<char>& as_after)
   const std::uint32_t front = task.lane == kNone ? kNone : tail_[task.lane];
   // A missing task takes the place behind the one before it, because other times may be measured
   // from it.
-  const bool there = task.is_there(after);
+  const bool exists = task.exists(after);
   if (front != kNone) {
     const bool gap_after = task.matched() ? as_after[task.gap_group] != 0 : task.after != kNoTask;
-    const Overlap gap = there ? (gap_after ? task.gap_after : task.gap_before) : Overlap{};
+    const Overlap gap = exists ? (gap_after ? task.gap_after : task.gap_before) : Overlap{};
     later(finish_[front] + gap.past_finish(finish_[front] - start_[front]), front);
   }
-  there_[number] = there ? 1 : 0;
-  if (there) {
+  ran_[number] = exists ? 1 : 0;
+  if (exists) {
     for (std::uint32_t i = graph_.first_wait(number); i < graph_.first_wait(number + 1); ++i) {
       const UnionWait& wait = graph_.waits()[i];
       if (!holds(wait, as_after)) continue;
@@ -300,7 +299,7 @@ void UnionReplay::place(std::uint32_t number, const std::vector<char>& as_after)
   start_[number] = start;
   reason_[number] = reason;
   finish_[number] = start;
-  if (!there) return;
+  if (!exists) return;
   finish_[number] += after ? task.duration_after : task.duration_before;
   length_ = std::max(length_, finish_[number]);
   if (task.lane != kNone) tail_[task.lane] = number;
@@ -319,7 +318,7 @@ Nanoseconds UnionReplay::measure(const StepSpan& span) const {
   if (span.kind == StepSpan::Kind::marks) return start_[span.last] - start_[span.first];
   Nanoseconds first = Nanoseconds::max(), last = Nanoseconds::min();
   for (const std::uint32_t task : span.tasks) {
-    if (there_[task] == 0) continue;
+    if (ran_[task] == 0) continue;
     first = std::min(first, start_[task]);
     last = std::max(last, finish_[task]);
   }

@@ -31,7 +31,7 @@ struct UnionTask {
   Overlap gap_before{}, gap_after{};
 
   bool matched() const { return before != kNoTask && after != kNoTask; }
-  bool is_there(bool as_after) const { return (as_after ? after : before) != kNoTask; }
+  bool exists(bool as_after) const { return (as_after ? after : before) != kNoTask; }
 };
 
 struct UnionWait {
@@ -90,13 +90,13 @@ class UnionGraph {
   std::optional<PathEnds> path_between(const UnionWait& wait, PathSearch& search) const;
 
  private:
-  void add_line(const LanePair& lanes, const Matching& matching, std::uint32_t number);
+  void add_lane(const LanePair& lanes, const Matching& matching, std::uint32_t number);
   void add_task(TaskId before, TaskId after, std::uint32_t lane);
-  void add_others();
+  void add_removed_tasks();
   void add_waits();
   Nanoseconds start_of(std::uint32_t task, bool after) const;
   template <class Visit>
-  void each_in_front(std::uint32_t task, bool after, const Visit& visit) const;
+  void each_predecessor(std::uint32_t task, bool after, const Visit& visit) const;
 
   UnionSide before_, after_;
   std::vector<UnionTask> tasks_;
@@ -117,7 +117,7 @@ class UnionReplay {
   Nanoseconds finish(std::uint32_t task) const { return finish_[task]; }
   /// The task whose end, or place on the lane, determined the start of `task`; kNone if none did.
   std::uint32_t reason(std::uint32_t task) const { return reason_[task]; }
-  bool ran(std::uint32_t task) const { return there_[task] != 0; }
+  bool ran(std::uint32_t task) const { return ran_[task] != 0; }
   Nanoseconds measure(const StepSpan& span) const;
 
  private:
@@ -133,7 +133,7 @@ class UnionReplay {
   std::vector<Nanoseconds> start_, finish_;
   std::vector<std::uint32_t> reason_;
   std::vector<std::uint32_t> tail_;  ///< The last task placed on each lane.
-  std::vector<char> there_;
+  std::vector<char> ran_;
   Nanoseconds length_{0};
 };
 

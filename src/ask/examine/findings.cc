@@ -22,13 +22,13 @@
 namespace foretrace {
 namespace {
 
-struct Patient {
+struct TraceFacts {
   const Trace& trace;
   const Census& census;
   bool has_all_ranks = false;
 };
 
-using Found = std::optional<Finding>;
+using OptionalFinding = std::optional<Finding>;
 
 Finding warning(std::string what, std::string cost, std::string fix) {
   return {Severity::warning, std::move(what), std::move(cost), std::move(fix)};
@@ -46,8 +46,8 @@ struct Fix {
   const char* amd = nullptr;  ///< For AMD tools, if PyTorch's text does not apply.
 };
 
-std::string fix_for(const Patient& patient, const Fix& fix) {
-  const std::string& format = patient.trace.format;
+std::string fix_for(const TraceFacts& facts, const Fix& fix) {
+  const std::string& format = facts.trace.format;
   if (format == "collect") return fix.collect;
   if (format == "nsys") return fix.nsys;
   const bool amd = format == "rocprof" || format == "rocpd" || format == "rpd";
@@ -64,57 +64,57 @@ std::int64_t device_records(const Census& census) {
   return census.kernels + census.copies + census.fills;
 }
 
-Found no_host_records(const Patient& patient) {
-  const Census& census = patient.census;
+OptionalFinding no_host_records(const TraceFacts& facts) {
+  const Census& census = facts.census;
   if (census.ops + census.calls + census.frames > 0) return {};
   return warning(
       "no host records: the trace does not show what launched the work or what the host did "
       "meanwhile",
       "device work can be scaled or removed, but launches, loading and host time cannot be "
       "predicted",
-      fix_for(patient, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
-                        "--record with api and nvtx in its list, or without --record",
-                        "nsys profile --trace=cuda,nvtx", "rocprofv3 --hip-trace --marker-trace"}));
+      fix_for(facts, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+                      "--record with api and nvtx in its list, or without --record",
+                      "nsys profile --trace=cuda,nvtx", "rocprofv3 --hip-trace --marker-trace"}));
 }
 
-Found no_calls(const Patient& patient) {
-  const Census& census = patient.census;
+OptionalFinding no_calls(const TraceFacts& facts) {
+  const Census& census = facts.census;
   if (census.calls > 0 || census.ops == 0 || device_records(census) == 0) return {};
   return warning(
       "no CUDA calls: ops and kernels are there, but not the calls that connect them",
       "no kernel can be tied to its launch, so each start stays where it was recorded",
-      fix_for(patient, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], in one profiler",
-                        "--record with api in its list, or without --record",
-                        "nsys profile --trace=cuda,nvtx", "rocprofv3 --hip-trace"}));
+      fix_for(facts, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], in one profiler",
+                      "--record with api in its list, or without --record",
+                      "nsys profile --trace=cuda,nvtx", "rocprofv3 --hip-trace"}));
 }
 
-Found no_device_records(const Patient& patient) {
-  const Census& census = patient.census;
+OptionalFinding no_device_records(const TraceFacts& facts) {
+  const Census& census = facts.census;
   if (device_records(census) > 0) return {};
   if (census.launches > 0) {
     return warning(
         counted(census.launches, "launch") + " without a single device record",
         "step times are those of the host, which may run far ahead of the device",
-        fix_for(patient, {"activities=[..., ProfilerActivity.CUDA]; if it is there, another "
-                          "profiler held the device",
-                          "--record with kernels in its list, or without --record",
-                          "nsys profile --trace=cuda; if it is there, another profiler "
-                          "held the device",
-                          "rocprofv3 --kernel-trace --memory-copy-trace"}));
+        fix_for(facts, {"activities=[..., ProfilerActivity.CUDA]; if it is there, another "
+                        "profiler held the device",
+                        "--record with kernels in its list, or without --record",
+                        "nsys profile --trace=cuda; if it is there, another profiler "
+                        "held the device",
+                        "rocprofv3 --kernel-trace --memory-copy-trace"}));
   }
   return remark("no device records", "only host work is predicted",
-                fix_for(patient, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] if the "
-                                  "job uses a GPU",
-                                  "--record with kernels in its list, if the job uses a GPU",
-                                  "nsys profile --trace=cuda, if the job uses a GPU",
-                                  "rocprofv3 --kernel-trace --memory-copy-trace"}));
+                fix_for(facts, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] if the "
+                                "job uses a GPU",
+                                "--record with kernels in its list, if the job uses a GPU",
+                                "nsys profile --trace=cuda, if the job uses a GPU",
+                                "rocprofv3 --kernel-trace --memory-copy-trace"}));
 }
 
-Found no_steps(const Patient& patient) {
-  if (!patient.census.steps_ns.empty()) return {};
+OptionalFinding no_steps(const TraceFacts& facts) {
+  if (!facts.census.steps_ns.empty()) return {};
   return warning(
       "no step markers", "steps are found by repetition, or the whole recording counts as one",
-      fix_for(patient,
+      fix_for(facts,
               {"call prof.step() at the end of each training step",
                "put each step into an NVTX range \"step 1\", \"step 2\" ...; those of PyTorch's "
                "optimizers are marked automatically, unless --no-python is given",
@@ -123,50 +123,49 @@ Found no_steps(const Patient& patient) {
                "and record with rocprofv3 --marker-trace"}));
 }
 
-Found few_steps(const Patient& patient) {
-  const std::size_t steps = patient.census.steps_ns.size();
+OptionalFinding few_steps(const TraceFacts& facts) {
+  const std::size_t steps = facts.census.steps_ns.size();
   if (steps == 0 || steps >= 3) return {};
-  return warning("only " + counted(static_cast<std::int64_t>(steps), "step"),
-                 "warm-up cannot be separated from steady state, and the variation from step to "
-                 "step is unknown",
-                 fix_for(patient, {"schedule=torch.profiler.schedule(wait=1, warmup=2, active=6)",
-                                   "a longer --duration, or --steps over six or more",
-                                   "a longer --duration"}));
+  return warning(
+      "only " + counted(static_cast<std::int64_t>(steps), "step"),
+      "warm-up cannot be separated from steady state, and the variation from step to "
+      "step is unknown",
+      fix_for(facts, {"schedule=torch.profiler.schedule(wait=1, warmup=2, active=6)",
+                      "a longer --duration, or --steps over six or more", "a longer --duration"}));
 }
 
-Found uneven_steps(const Patient& patient) {
-  std::vector<std::int64_t> steps = patient.census.steps_ns;
+OptionalFinding uneven_steps(const TraceFacts& facts) {
+  std::vector<std::int64_t> steps = facts.census.steps_ns;
   if (steps.size() < 3) return {};
   steps.erase(steps.begin());
   const std::int64_t typical = median(steps);
   const std::int64_t longest = *std::max_element(steps.begin(), steps.end());
   if (typical == 0 || longest < typical + typical / 4) return {};
-  return remark(fmt::format("steps on the host vary: median {}, longest {}",
-                            to_text(Nanoseconds(typical)), to_text(Nanoseconds(longest))),
-                "the interval of every prediction widens with it",
-                fix_for(patient, {"more steps: schedule(..., active=10)",
-                                  "more steps: --steps over ten or more",
-                                  "more steps: a longer --duration"}));
+  return remark(
+      fmt::format("steps on the host vary: median {}, longest {}", to_text(Nanoseconds(typical)),
+                  to_text(Nanoseconds(longest))),
+      "the interval of every prediction widens with it",
+      fix_for(facts, {"more steps: schedule(..., active=10)",
+                      "more steps: --steps over ten or more", "more steps: a longer --duration"}));
 }
 
-Found orphans(const Patient& patient) {
-  const Census& census = patient.census;
+OptionalFinding orphans(const TraceFacts& facts) {
+  const Census& census = facts.census;
   if (census.orphans == 0 || census.calls == 0) return {};
-  return warning(
-      fmt::format("{} of {} device records ({}) without the call that launched them",
-                  grouped(census.orphans), grouped(device_records(census)),
-                  percent(census.orphans, device_records(census))),
-      "only their stream explains when they start",
-      fix_for(patient, {"let the profiler warm up, schedule(wait=1, warmup=2, active=6), "
-                        "and call torch.cuda.synchronize() before the first active step",
-                        "record from the start, or call torch.cuda.synchronize() before "
-                        "the first step of the window",
-                        "record from the start, or call torch.cuda.synchronize() before "
-                        "the capture range"}));
+  return warning(fmt::format("{} of {} device records ({}) without the call that launched them",
+                             grouped(census.orphans), grouped(device_records(census)),
+                             percent(census.orphans, device_records(census))),
+                 "only their stream explains when they start",
+                 fix_for(facts, {"let the profiler warm up, schedule(wait=1, warmup=2, active=6), "
+                                 "and call torch.cuda.synchronize() before the first active step",
+                                 "record from the start, or call torch.cuda.synchronize() before "
+                                 "the first step of the window",
+                                 "record from the start, or call torch.cuda.synchronize() before "
+                                 "the capture range"}));
 }
 
-Found lost_records(const Patient& patient) {
-  const Census& census = patient.census;
+OptionalFinding lost_records(const TraceFacts& facts) {
+  const Census& census = facts.census;
   if (census.lost == 0 || device_records(census) == 0) return {};
   const bool many = census.lost * 100 > census.launches;
   Finding finding = warning(
@@ -174,43 +173,43 @@ Found lost_records(const Patient& patient) {
                   counted(census.launches, "launch"), percent(census.lost, census.launches)),
       many ? "device records were dropped: device time is missing from every answer"
            : "their kernels ran after the recording ended, or were dropped",
-      fix_for(patient, {"call torch.cuda.synchronize() before the last prof.step(); record fewer "
-                        "steps at a time",
-                        "call torch.cuda.synchronize() before the program ends",
-                        "call torch.cuda.synchronize() before the capture ends"}));
+      fix_for(facts, {"call torch.cuda.synchronize() before the last prof.step(); record fewer "
+                      "steps at a time",
+                      "call torch.cuda.synchronize() before the program ends",
+                      "call torch.cuda.synchronize() before the capture ends"}));
   if (!many) finding.severity = Severity::info;
   return finding;
 }
 
-Found no_syncs(const Patient& patient) {
-  const Census& census = patient.census;
-  if (!patient.trace.syncs.empty() || census.calls == 0) return {};
+OptionalFinding no_syncs(const TraceFacts& facts) {
+  const Census& census = facts.census;
+  if (!facts.trace.syncs.empty() || census.calls == 0) return {};
   if (census.event_waits == 0 && census.used_streams < 2) return {};
   return warning(
       fmt::format("no synchronization records, though {} and {} for events are there",
                   counted(census.used_streams, "stream"), counted(census.event_waits, "wait")),
       "which stream waits for which is inferred from times",
-      fix_for(patient, {"experimental_config=torch._C._profiler._ExperimentalConfig("
-                        "enable_cuda_sync_events=True)",
-                        "--record with sync in its list, or without --record",
-                        "nsys profile --trace=cuda --cuda-event-trace=true"}));
+      fix_for(facts, {"experimental_config=torch._C._profiler._ExperimentalConfig("
+                      "enable_cuda_sync_events=True)",
+                      "--record with sync in its list, or without --record",
+                      "nsys profile --trace=cuda --cuda-event-trace=true"}));
 }
 
-Found no_shapes(const Patient& patient) {
-  if (patient.census.shapes || patient.census.ops == 0) return {};
+OptionalFinding no_shapes(const TraceFacts& facts) {
+  if (facts.census.shapes || facts.census.ops == 0) return {};
   return remark("no shapes of tensors",
                 "flops are not known, so what-ifs about devices judge kernels by their names alone",
-                fix_for(patient, {"record_shapes=True", "foretrace collect --ops",
-                                  "torch.autograd.profiler.emit_nvtx(record_shapes=True)"}));
+                fix_for(facts, {"record_shapes=True", "foretrace collect --ops",
+                                "torch.autograd.profiler.emit_nvtx(record_shapes=True)"}));
 }
 
-Found no_memory(const Patient& patient) {
-  const Census& census = patient.census;
+OptionalFinding no_memory(const TraceFacts& facts) {
+  const Census& census = facts.census;
   if (census.ops == 0 && census.calls == 0) return {};
-  if (patient.trace.memory.empty()) {
+  if (facts.trace.memory.empty()) {
     return remark("no memory events", "peak memory is not predicted",
-                  fix_for(patient, {"profile_memory=True", "foretrace collect --memory",
-                                    "nsys profile --cuda-memory-usage=true"}));
+                  fix_for(facts, {"profile_memory=True", "foretrace collect --memory",
+                                  "nsys profile --cuda-memory-usage=true"}));
   }
   if (census.addressed > 0) return {};
   return remark("memory events without addresses",
@@ -218,34 +217,33 @@ Found no_memory(const Patient& patient) {
                 "profile_memory=True with a newer PyTorch");
 }
 
-Found no_modules(const Patient& patient) {
-  if (patient.census.module_names || patient.census.ops == 0) return {};
+OptionalFinding no_modules(const TraceFacts& facts) {
+  if (facts.census.module_names || facts.census.ops == 0) return {};
   return remark("no names of modules",
                 "layers are inferred from the order of ops; \"where.module\" selects nothing",
                 "with_stack=True (Python modules), with_modules=True (TorchScript)");
 }
 
-Found slowed_by_frames(const Patient& patient) {
-  const Census& census = patient.census;
+OptionalFinding slowed_by_frames(const TraceFacts& facts) {
+  const Census& census = facts.census;
   if (census.frames == 0 || census.frames < census.ops + census.calls) return {};
   return remark(grouped(census.frames) + " Python frames were recorded",
                 "recording them slows the host, so host time is greater than without the profiler",
                 "with_stack=False in a second recording, for times");
 }
 
-Found whole_microseconds(const Patient& patient) {
-  if (patient.trace.tick_ns < 1000 ||
-      patient.trace.hosts.size() + patient.trace.devices.size() == 0)
+OptionalFinding whole_microseconds(const TraceFacts& facts) {
+  if (facts.trace.tick_ns < 1000 || facts.trace.hosts.size() + facts.trace.devices.size() == 0)
     return {};
   std::string what = "times are whole microseconds";
-  if (patient.census.instant > 0)
-    what += ", recorded as 0 for " + counted(patient.census.instant, "kernel");
+  if (facts.census.instant > 0)
+    what += ", recorded as 0 for " + counted(facts.census.instant, "kernel");
   return remark(std::move(what), "short kernels and launches are off by up to 1 us each",
                 "a PyTorch from 2024 or later records nanoseconds");
 }
 
-Found skewed_clocks(const Patient& patient) {
-  const Census& census = patient.census;
+OptionalFinding skewed_clocks(const TraceFacts& facts) {
+  const Census& census = facts.census;
   if (census.early == 0) return {};
   return remark(
       fmt::format("starts before the call that launches: {}, by up to {}", grouped(census.early),
@@ -254,35 +252,35 @@ Found skewed_clocks(const Patient& patient) {
       "no setting of the profiler helps; a longer warm-up lets the driver align its clocks");
 }
 
-Found missing_ranks(const Patient& patient) {
-  if (patient.trace.world_size < 2 || patient.has_all_ranks) return {};
+OptionalFinding missing_ranks(const TraceFacts& facts) {
+  if (facts.trace.world_size < 2 || facts.has_all_ranks) return {};
   return remark(
-      fmt::format("rank {} of {}", patient.trace.rank, patient.trace.world_size),
+      fmt::format("rank {} of {}", facts.trace.rank, facts.trace.world_size),
       "how long collectives wait for other ranks is only known from the traces of those ranks",
       "write a trace on every rank, put them into one folder, and give that folder");
 }
 
-Found plain_collectives(const Patient& patient) {
-  const Census& census = patient.census;
+OptionalFinding plain_collectives(const TraceFacts& facts) {
+  const Census& census = facts.census;
   if (census.collectives == 0 || census.described_collectives > 0) return {};
   return remark(
       counted(census.collectives, "collective") + " without their sizes",
       "transfers cannot be predicted for another link or number of workers",
-      fix_for(patient, {"a PyTorch from 2024 or later records them with record_shapes=True",
-                        "NCCL 2.19 or later reports them, with nvtx in the list of --record",
-                        "NCCL 2.19 or later reports them, with --trace=nvtx",
-                        "PyTorch's profiler reports them, with record_shapes=True"}));
+      fix_for(facts, {"a PyTorch from 2024 or later records them with record_shapes=True",
+                      "NCCL 2.19 or later reports them, with nvtx in the list of --record",
+                      "NCCL 2.19 or later reports them, with --trace=nvtx",
+                      "PyTorch's profiler reports them, with record_shapes=True"}));
 }
 
-Found overhead(const Patient& patient) {
-  const Census& census = patient.census;
+OptionalFinding overhead(const TraceFacts& facts) {
+  const Census& census = facts.census;
   if (census.overhead_ns == 0) return {};
   Finding finding = remark(
       fmt::format("the profiler itself worked for {} in {} ({} of the recording)",
                   to_text(Nanoseconds(census.overhead_ns)), counted(census.overheads, "stretch"),
                   percent(census.overhead_ns, census.window_ns)),
       "that time counts as host work of the steps it falls into",
-      fix_for(patient,
+      fix_for(facts,
               {"warm up for longer, schedule(wait=1, warmup=2, ...), and record less at once",
                "--start-after the warm-up, and a shorter list for --record",
                "--delay until after the warm-up, and trace less at once"}));
@@ -310,7 +308,7 @@ std::vector<Finding> examine_snapshot(const Trace& trace) {
   return findings;
 }
 
-constexpr Found (*kChecks[])(const Patient&) = {
+constexpr OptionalFinding (*kChecks[])(const TraceFacts&) = {
     no_host_records, no_calls,          no_device_records, no_steps,           few_steps,
     uneven_steps,    orphans,           lost_records,      no_syncs,           no_shapes,
     no_memory,       no_modules,        slowed_by_frames,  whole_microseconds, skewed_clocks,
@@ -345,12 +343,12 @@ void add_open_time(Diagnosis& diagnosis) {
       "record host calls and synchronizations as well, with only one process on the device");
 }
 
-void add_lateness(const RankMeetings& met, Nanoseconds window, Diagnosis& diagnosis) {
-  if (ratio(met.keeps_waiting, window) < kMuchWaiting) return;
+void add_lateness(const CollectiveTotals& totals, Nanoseconds window, Diagnosis& diagnosis) {
+  if (ratio(totals.keeps_waiting, window) < kMuchWaiting) return;
   diagnosis.findings.push_back(
       {Severity::info,
        fmt::format("the other ranks wait {} for this one, which enters {} of {} collectives last",
-                   to_text(met.keeps_waiting), met.times_last, met.matched),
+                   to_text(totals.keeps_waiting), totals.times_last, totals.matched),
        "a collective cannot finish before its last rank arrives",
        fmt::format("see what the job would take without that: foretrace predict --with "
                    "straggler:rank={},remove=true",
@@ -395,9 +393,9 @@ std::vector<Finding> examine(const Trace& trace, bool has_all_ranks) {
     findings = examine_snapshot(trace);
   } else {
     const Census census = take_census(trace);
-    const Patient patient{trace, census, has_all_ranks};
+    const TraceFacts facts{trace, census, has_all_ranks};
     for (const auto check : kChecks) {
-      if (Found found = check(patient)) findings.push_back(std::move(*found));
+      if (OptionalFinding found = check(facts)) findings.push_back(std::move(*found));
     }
   }
   for (const Note& note : trace.notes.all()) {

@@ -15,7 +15,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMany = 1024;  ///< Most workers that are tried.
+constexpr std::int64_t kMostWorkers = 1024;  ///< Most workers that are tried.
 
 /// The rank of a job with the longest step, which the others wait for.
 Inference slowest_rank(const std::string& path, const ImportOptions& reading) {
@@ -40,7 +40,7 @@ std::vector<TaskId> loading_tasks(const Graph& graph) {
 }
 
 /// Replays the graph with loading that takes no time, and then with copies that take none either.
-void take_away(Graph& graph, InputReport& report) {
+void replay_without_loading(Graph& graph, InputReport& report) {
   for (const TaskId id : loading_tasks(graph)) graph.task(id).duration = 0ns;
   report.without_loading = replayed_step_time(graph);
   for (const TaskId id : Selector("copy_in").select(graph)) graph.task(id).duration = 0ns;
@@ -63,11 +63,12 @@ void find_workers(const Graph& graph, InputReport& report) {
     read_transform_text(fmt::format("loader:workers={}", count))->apply(edited, {});
     return replayed_step_time(edited);
   };
-  const Nanoseconds enough = scaled(with(kMany), 1.02);
+  const Nanoseconds enough = scaled(with(kMostWorkers), 1.02);
   const double keeps_up = static_cast<double>(work.count()) /
                           static_cast<double>(std::max(enough, Nanoseconds(1)).count());
-  auto high = std::clamp<std::int64_t>(std::llround(std::ceil(keeps_up)), 1, kMany);
-  while (high < kMany && with(high) > enough) high = std::min(kMany, high + 1 + high / 8);
+  auto high = std::clamp<std::int64_t>(std::llround(std::ceil(keeps_up)), 1, kMostWorkers);
+  while (high < kMostWorkers && with(high) > enough)
+    high = std::min(kMostWorkers, high + 1 + high / 8);
   while (high > 1 && with(high - 1) <= enough) --high;
   report.workers = high;
   report.with_workers = with(high);
@@ -88,12 +89,13 @@ InputReport examine_input(const std::string& path, const InputQuestion& question
   report.set = {.policy = question.policy, .cached = std::max(0.0, question.cached_share)};
   report.knows_cache = question.cached_share >= 0;
   find_workers(inference.graph, report);
-  take_away(inference.graph, report);
-  ImportOptions whole = reading;
-  whole.part = {};  // The part of the trace that was asked for does not apply to the other traces.
+  replay_without_loading(inference.graph, report);
+  // The part of the trace that was asked for does not apply to the other traces.
+  ImportOptions whole_trace = reading;
+  whole_trace.part = {};
   const auto step_of = [&](const std::string& other_path) -> std::optional<Nanoseconds> {
     if (other_path.empty()) return std::nullopt;
-    const Inference other = slowest_rank(other_path, whole);
+    const Inference other = slowest_rank(other_path, whole_trace);
     return step_times(other.graph, other.recorded).step_time;
   };
   report.synthetic = step_of(question.synthetic);

@@ -153,7 +153,7 @@ std::string unknown_memory(const Rank& rank) {
 std::optional<ExaminedRank> examine_rank(const Job& job, const Rank& rank,
                                          const AllocatorSettings& settings, Notes& notes) {
   if (const std::string why = unknown_memory(rank); !why.empty()) {
-    if (job.ranks.size() == 1) throw TraceError(job.path + ": " + why);
+    if (job.ranks.size() == 1) throw TraceError(fmt::format("{}: {}", job.path, why));
     notes.add(Severity::warning, "ranks whose memory is not known",
               fmt::format("rank {}: {}", rank.number, why));
     return {};

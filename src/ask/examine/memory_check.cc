@@ -37,17 +37,17 @@ AllocatorSettings recorded_settings(const Trace& trace) {
   if (found == trace.metadata.end()) return settings;
   const nlohmann::json json = nlohmann::json::parse(found->second, nullptr, false);
   if (!json.is_object()) return settings;
-  const auto whole = [&](const nlohmann::json& object, const char* name) {
+  const auto integer_of = [&](const nlohmann::json& object, const char* name) {
     const auto at = object.find(name);
     return at != object.end() && at->is_number_integer() ? at->get<std::int64_t>() : -1;
   };
-  settings.max_split_size = Bytes{std::max<std::int64_t>(whole(json, "max_split_size"), 0)};
+  settings.max_split_size = Bytes{std::max<std::int64_t>(integer_of(json, "max_split_size"), 0)};
   settings.expandable_segments = json.value("expandable_segments", nlohmann::json()) == true;
   const auto divisions = json.find("roundup_power2_divisions");
   if (divisions == json.end() || !divisions->is_object()) return settings;
   std::string list;
   for (std::int64_t size = 1; size <= (1 << 15); size *= 2) {
-    const std::int64_t parts = whole(*divisions, std::to_string(size).c_str());
+    const std::int64_t parts = integer_of(*divisions, std::to_string(size).c_str());
     if (parts < 0 || (parts & (parts - 1)) != 0) continue;
     list += fmt::format("{}{}:{}", list.empty() ? "" : ",", size, parts);
   }

@@ -12,11 +12,11 @@ std::vector<ExaminedTrace> examine_traces(const std::string& path, const ImportO
   std::vector<ExaminedTrace> all;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     Rank& rank = job.ranks[i];
-    ExaminedTrace& one = all.emplace_back();
+    ExaminedTrace& examined = all.emplace_back();
     if (rank.refused.empty() && !rank.is_snapshot && rank.trace->has_times)
-      one.steps = step_times(rank.inference.graph, rank.inference.recorded);
-    if (job.is_joined()) one.among = rank_facts(job, i);
-    one.trace = std::move(*rank.trace);
+      examined.steps = step_times(rank.inference.graph, rank.inference.recorded);
+    if (job.is_joined()) examined.among = rank_facts(job, i);
+    examined.trace = std::move(*rank.trace);
   }
   all.front().trace.notes = job.ranks.front().import_notes;
   note_ranks(job, all.front().trace.notes);

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ask/generate/calibrated.h"
+#include "ask/generate/calibrate_steps.h"
 #include "base/fields/assignments.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -23,7 +23,7 @@ std::string largest_parts(const StepMemory& memory) {
   constexpr std::size_t kNamed = 3;
   std::vector<std::string> parts;
   for (const auto& [name, bytes] : memory.parts) {
-    if (parts.size() < kNamed) parts.push_back(name + " " + to_text(bytes));
+    if (parts.size() < kNamed) parts.push_back(fmt::format("{} {}", name, to_text(bytes)));
   }
   return joined(parts);
 }
@@ -148,8 +148,8 @@ void compare(const GenerateQuestion& question, const std::set<std::size_t>& fitt
   report.score = score_of(report.rows, groups);
 }
 
-void answer_one(const GenerateQuestion& question, StepCalibration& calibration,
-                GenerationReport& report) {
+void answer_question(const GenerateQuestion& question, StepCalibration& calibration,
+                     GenerationReport& report) {
   if (question.machine.empty())
     throw Error("--machine: must be given; see `foretrace list machines`");
   MeasuredStep asked{.name = question.model};
@@ -167,8 +167,8 @@ void answer_one(const GenerateQuestion& question, StepCalibration& calibration,
 
 }  // namespace
 
-CalibratedSteps calibrated(const GenerateQuestion& question,
-                           std::vector<std::string>& assumptions) {
+CalibratedSteps calibrate_steps(const GenerateQuestion& question,
+                                std::vector<std::string>& assumptions) {
   CalibratedSteps found;
   if (question.calibrate.empty()) {
     assumptions.emplace_back(
@@ -187,7 +187,7 @@ GenerationReport generate_step(const GenerateQuestion& question) {
   if (question.model.empty() && question.against.empty())
     throw Error("MODEL: must be given, or --against a table that names models");
   GenerationReport report{.calibration = question.calibrate};
-  auto [calibration, fitted] = calibrated(question, report.assumptions);
+  auto [calibration, fitted] = calibrate_steps(question, report.assumptions);
   if (!question.calibrate.empty()) {
     for (const ConstantEntry& constant : constants())
       report.constants.emplace_back(constant.name, calibration.fitted().*constant.value,
@@ -196,7 +196,7 @@ GenerationReport generate_step(const GenerateQuestion& question) {
   if (!question.against.empty())
     compare(question, fitted, calibration, report);
   else
-    answer_one(question, calibration, report);
+    answer_question(question, calibration, report);
   return report;
 }
 

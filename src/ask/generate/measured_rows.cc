@@ -58,9 +58,9 @@ const RecordedHost* host_of(const TableRow& row) {
   return of_source != nullptr ? of_source : host_of(row.text("gpu"));
 }
 
-class Reader {
+class RowReader {
  public:
-  Reader(const RowDefaults& defaults, const std::vector<std::string>& heading)
+  RowReader(const RowDefaults& defaults, const std::vector<std::string>& heading)
       : defaults_(defaults) {
     for (const std::string& cell : heading) {
       const std::string letters = letters_and_digits(cell);
@@ -98,7 +98,7 @@ class Reader {
       if (!time || *time <= 0) throw Error("has no time");
       read.step.us = *time * 1e3;
     }
-    read.says_recompute = row.has("recompute") || layout.recompute != "none";
+    read.states_recompute = row.has("recompute") || layout.recompute != "none";
     if (const auto memory = row.number("memory")) read.memory_bytes = *memory * kGibi;
     // Pricing once rejects rows whose batch cannot be divided.
     pricer_.price(*read.step.workload, layout, read.step.platform, Constants{});
@@ -107,12 +107,14 @@ class Reader {
 
  private:
   static std::string name_of(const std::string& text, const Layout& layout) {
-    const auto one = [](const char* name, std::int64_t value) {
+    const auto above_one = [](const char* name, std::int64_t value) {
       return value > 1 ? fmt::format(" {}{}", name, value) : std::string();
     };
-    return text + one("tp", layout.tensor) + one("pp", layout.pipeline) + one("dp", layout.data) +
-           one("cp", layout.context) + one("ep", layout.expert) + one("vp", layout.virtual_stages) +
-           fmt::format(" mb{} gb{}", layout.micro_batch, layout.global_batch);
+    return fmt::format("{}{}{}{}{}{}{} mb{} gb{}", text, above_one("tp", layout.tensor),
+                       above_one("pp", layout.pipeline), above_one("dp", layout.data),
+                       above_one("cp", layout.context), above_one("ep", layout.expert),
+                       above_one("vp", layout.virtual_stages), layout.micro_batch,
+                       layout.global_batch);
   }
 
   Platform platform_of(const TableRow& row) {
@@ -127,7 +129,7 @@ class Reader {
     const auto gpus = row.number("gpus"), nodes = row.number("nodes");
     if (gpus && nodes && *nodes >= 1) {
       const std::int64_t per_node = std::llround(*gpus / *nodes);
-      if (per_node >= 1 && per_node<platform.per_node&& * nodes> 1) platform.per_node = per_node;
+      if (*nodes > 1 && per_node >= 1 && per_node < platform.per_node) platform.per_node = per_node;
     }
     return platform;
   }
@@ -156,14 +158,14 @@ std::vector<MeasuredRow> read_measured_rows(const std::string& path, const RowDe
   within(path, [&] {
     const std::vector<std::string> heading = csv_cells(line);
     const CsvFilter filter(heading, defaults.only);
-    Reader reader(defaults, heading);
+    RowReader reader(defaults, heading);
     for (std::size_t number = 1; next_line(); ++number) {
       try {
         std::vector<std::string> cells = csv_cells(line);
         if (!filter.passes(cells)) continue;
         rows.push_back(reader.read(std::move(cells)));
         rows.back().number = number;
-        if (!rows.back().says_recompute)
+        if (!rows.back().states_recompute)
           notes.add(Severity::info,
                     "rows do not say what they recompute; memory is predicted as if nothing were "
                     "recomputed",

@@ -19,7 +19,7 @@ struct MeasuredRow {
   std::string group;  ///< Model, device and number of devices; rows of one group compete.
   bool out_of_memory = false;
   double memory_bytes = 0;  ///< 0 if it was not measured.
-  bool says_recompute = false;
+  bool states_recompute = false;
 };
 
 struct RowDefaults {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fmt/core.h>
 #include <string>
 
 #include "ask/interval/resample.h"
@@ -27,39 +28,39 @@ void scale_recorded(const Prediction& prediction, IntervalInputs& inputs) {
   for (const Nanoseconds time : measured.counted) {
     inputs.times.push_back(scaled(inputs.point, ratio(time, measured.step_time)));
   }
-  inputs.seen = inputs.times.size();
+  inputs.recorded_steps = inputs.times.size();
 }
 
 void take_resampled(const Resampled& found, IntervalInputs& inputs) {
-  inputs.times = around(found, inputs.point);
-  inputs.seen = found.donors;
+  inputs.times = recentered(found, inputs.point);
+  inputs.recorded_steps = found.donors;
   inputs.resamples = found.resamples;
 }
 
-void vary_steps(const Doubted& doubted, IntervalInputs& inputs) {
-  if (doubted.ranks != nullptr) {
-    return take_resampled(resample(doubted.ranks->all, doubted.ranks->shown, doubted.ranks->rows,
+void vary_steps(const IntervalEvidence& evidence, IntervalInputs& inputs) {
+  if (evidence.ranks != nullptr) {
+    return take_resampled(resample(evidence.ranks->all, evidence.ranks->shown, evidence.ranks->rows,
                                    {.seed = kIntervalSeed}),
                           inputs);
   }
-  if (doubted.variation != nullptr && doubted.variation->donors().size() < 2 &&
-      doubted.variation->step_count() >= 3)
-    inputs.why_not = "they are too different to exchange their work";
-  if (doubted.variation != nullptr && doubted.variation->donors().size() >= 2) {
-    if (all_lanes_fifo(doubted.changed)) {
-      return take_resampled(resample(*doubted.variation, doubted.inference.graph, doubted.changed,
-                                     {.seed = kIntervalSeed}),
+  if (evidence.variation != nullptr && evidence.variation->donors().size() < 2 &&
+      evidence.variation->step_count() >= 3)
+    inputs.no_replay_reason = "they are too different to exchange their work";
+  if (evidence.variation != nullptr && evidence.variation->donors().size() >= 2) {
+    if (all_lanes_fifo(evidence.changed)) {
+      return take_resampled(resample(*evidence.variation, evidence.inference.graph,
+                                     evidence.changed, {.seed = kIntervalSeed}),
                             inputs);
     }
-    inputs.why_not = "not replayed: lanes that share or preempt their tasks take too long";
+    inputs.no_replay_reason = "not replayed: lanes that share or preempt their tasks take too long";
   }
-  if (doubted.inference.graph.task_count() > kMostTasksVaried)
-    inputs.why_not = "not replayed: so large a recording would take too much memory";
-  scale_recorded(doubted.prediction, inputs);
+  if (evidence.inference.graph.task_count() > kMostTasksVaried)
+    inputs.no_replay_reason = "not replayed: so large a recording would take too much memory";
+  scale_recorded(evidence.prediction, inputs);
 }
 
 /// Work that the what-if changed, per step, which bounds the error of its model.
-Nanoseconds touched(const Graph& recorded, const Graph& changed) {
+Nanoseconds changed_work(const Graph& recorded, const Graph& changed) {
   Nanoseconds sum{0};
   for (std::uint32_t i = 0; i < changed.task_count(); ++i) {
     const TaskId task{i};
@@ -91,54 +92,56 @@ Nanoseconds without_open_waits(const Graph& graph) {
 
 /// If the inferred waits do not exist, the recorded time has other causes, and the change is the
 /// one that replays without these waits show.
-void bracket_inferred(const Doubted& doubted, IntervalInputs& inputs) {
-  if ((doubted.variation == nullptr && doubted.ranks == nullptr) ||
-      !has_open_waits(doubted.inference.graph))
+void add_time_without_inferred(const IntervalEvidence& evidence, IntervalInputs& inputs) {
+  if ((evidence.variation == nullptr && evidence.ranks == nullptr) ||
+      !has_open_waits(evidence.inference.graph))
     return;
   Nanoseconds before{0}, after{0};
   on_all_cores(2, [&](std::size_t side) {
     (side == 0 ? before : after) =
-        without_open_waits(side == 0 ? doubted.inference.graph : doubted.changed);
+        without_open_waits(side == 0 ? evidence.inference.graph : evidence.changed);
   });
   if (before <= 0ns) return;
-  const Nanoseconds other = scaled(doubted.prediction.baseline.step_time, ratio(after, before));
+  const Nanoseconds other = scaled(evidence.prediction.baseline.step_time, ratio(after, before));
   const double moved = part_of(std::max(other - inputs.point, inputs.point - other), inputs.point);
   if (moved < kVisibleMove) return;
-  inputs.brackets.push_back(
+  inputs.alternatives.push_back(
       {"inferred", other,
-       "without the waits between streams that are only inferred it would be " + to_text(other)});
+       fmt::format("without the waits between streams that are only inferred it would be {}",
+                   to_text(other))});
 }
 
 /// Delays without a known cause are kept as they are, but they may just as well scale as the rest
 /// does.
-void bracket_unexplained(const Prediction& prediction, IntervalInputs& inputs) {
+void add_time_if_unexplained_scales(const Prediction& prediction, IntervalInputs& inputs) {
   const Unexplained& unexplained = prediction.unexplained;
   const double share = part_of(unexplained.lag + unexplained.peers, unexplained.window);
   const Nanoseconds move = scaled(inputs.point - prediction.baseline.step_time, share);
   if (part_of(std::max(move, -move), inputs.point) < kVisibleMove) return;
-  inputs.brackets.push_back({"unexplained", std::max(0ns, inputs.point + move),
-                             to_share(share) +
-                                 " of the time is unexplained or due to other ranks, and kept; if "
-                                 "it changed as the rest does, it would be " +
-                                 to_text(std::max(0ns, inputs.point + move))});
+  const Nanoseconds other = std::max(0ns, inputs.point + move);
+  inputs.alternatives.push_back(
+      {"unexplained", other,
+       fmt::format("{} of the time is unexplained or due to other ranks, and kept; if "
+                   "it changed as the rest does, it would be {}",
+                   to_share(share), to_text(other))});
 }
 
 }  // namespace
 
-IntervalInputs interval_inputs(const Doubted& doubted) {
-  const Prediction& prediction = doubted.prediction;
+IntervalInputs interval_inputs(const IntervalEvidence& evidence) {
+  const Prediction& prediction = evidence.prediction;
   IntervalInputs inputs;
   inputs.point = prediction.predicted.step_time;
   inputs.replay_error = prediction.replay_error;
-  vary_steps(doubted, inputs);
+  vary_steps(evidence, inputs);
   if (prediction.steps.empty()) return inputs;
   const Nanoseconds change = inputs.point - prediction.baseline.step_time;
-  inputs.touched =
-      std::max(touched(doubted.inference.graph, doubted.changed), std::max(change, -change));
+  inputs.changed_work =
+      std::max(changed_work(evidence.inference.graph, evidence.changed), std::max(change, -change));
   for (const std::string& kind : kinds_of(prediction.steps))
-    inputs.models.push_back(error_scale(kind, doubted.own));
-  bracket_inferred(doubted, inputs);
-  bracket_unexplained(prediction, inputs);
+    inputs.models.push_back(error_scale(kind, evidence.user_outcomes));
+  add_time_without_inferred(evidence, inputs);
+  add_time_if_unexplained_scales(prediction, inputs);
   return inputs;
 }
 

@@ -13,24 +13,24 @@
 namespace foretrace {
 
 /// The ranks that were replayed together with the rank of the answer.
-struct DoubtedRanks {
+struct JointRanks {
   std::span<const ResampledRank> all;
   std::size_t shown = 0;  ///< The rank of the answer among them.
   const JointRows& rows;
 };
 
-struct Doubted {
+struct IntervalEvidence {
   const Inference& inference;
   const Graph& changed;  ///< A clone of the inferred graph after the what-if, or the graph itself.
   const Prediction& prediction;
   /// If nullptr, nothing is replayed again, and the variation of steps is scaled from the
   /// recording.
   const StepVariation* variation = nullptr;
-  std::span<const KnownOutcome> own = {};  ///< The user's ledger.
+  std::span<const KnownOutcome> user_outcomes = {};  ///< The user's ledger.
   /// If nullptr, the rank is replayed alone, and waits for others as long as in the answer.
-  const DoubtedRanks* ranks = nullptr;
+  const JointRanks* ranks = nullptr;
 };
 
-IntervalInputs interval_inputs(const Doubted& doubted);
+IntervalInputs interval_inputs(const IntervalEvidence& evidence);
 
 }  // namespace foretrace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <functional>
 #include <tuple>
 #include <utility>
@@ -46,7 +47,7 @@ class IntervalDraws {
       : inputs_(inputs), point_(static_cast<double>(inputs.point.count())) {
     add_variation();
     for (const ErrorScale& model : inputs.models) add_model(model);
-    for (const Bracket& bracket : inputs.brackets) add_bracket(bracket);
+    for (const AlternativeTime& alternative : inputs.alternatives) add_alternative(alternative);
     if (inputs.replay_error >= kVisibleError) add_replay();
   }
 
@@ -55,16 +56,16 @@ class IntervalDraws {
     Interval found;
     for (const Source& source : sources_) {
       for (std::size_t i = 0; i < kDraws; ++i) all[i] += source.moves[i];
-      const auto [lower, upper] = ends(source.moves);
+      const auto [lower, upper] = bounds_of(source.moves);
       found.parts.push_back({source.name, lower, upper, source.text});
       found.source += (found.source.empty() ? "" : "; ") + source.text;
     }
-    std::tie(found.lower, found.upper) = ends(std::move(all));
+    std::tie(found.lower, found.upper) = bounds_of(std::move(all));
     return found;
   }
 
  private:
-  std::pair<Nanoseconds, Nanoseconds> ends(std::vector<double> moves) const {
+  std::pair<Nanoseconds, Nanoseconds> bounds_of(std::vector<double> moves) const {
     std::sort(moves.begin(), moves.end());
     const double low = interpolated_quantile(moves, (1 - kIntervalLevel) / 2);
     const double high = interpolated_quantile(moves, (1 + kIntervalLevel) / 2);
@@ -82,44 +83,45 @@ class IntervalDraws {
   }
 
   void add_variation() {
-    if (inputs_.seen < 2 || inputs_.times.empty()) {
+    if (inputs_.recorded_steps < 2 || inputs_.times.empty()) {
       const double deviation = kAssumedSpread / kDeviations * point_;
       add("steps", [&](std::size_t, Draws& draws) { return draws.normal() * deviation; }).text =
-          (inputs_.why_not.empty() ? "too few steps in the trace to know how much they vary"
-                                   : inputs_.why_not) +
-          ": " + to_share(kAssumedSpread) + " either way are assumed";
+          fmt::format("{}: {} either way are assumed",
+                      inputs_.no_replay_reason.empty()
+                          ? "too few steps in the trace to know how much they vary"
+                          : inputs_.no_replay_reason,
+                      to_share(kAssumedSpread));
       return;
     }
-    const auto seen = static_cast<double>(inputs_.seen);
-    const double unbiased = std::sqrt(seen / (seen - 1) * (1 + 1 / seen));
+    const auto steps = static_cast<double>(inputs_.recorded_steps);
+    const double unbiased = std::sqrt(steps / (steps - 1) * (1 + 1 / steps));
     Source& source = add("steps", [&](std::size_t i, Draws& draws) {
       const Nanoseconds time = inputs_.times[i % inputs_.times.size()];
       const auto move = static_cast<double>((time - inputs_.point).count());
-      return widened(draws, move * unbiased, inputs_.seen - 1);
+      return widened(draws, move * unbiased, inputs_.recorded_steps - 1);
     });
     source.text = variation_text(source);
   }
 
   std::string variation_text(const Source& source) const {
-    const auto [lower, upper] = ends(source.moves);
+    const auto [lower, upper] = bounds_of(source.moves);
     const auto share = [&](Nanoseconds end) {
       return to_percent(point_ <= 0 ? 0 : (static_cast<double>(end.count()) - point_) / point_);
     };
-    std::string text = "steps vary by " + share(lower) + " to " + share(upper);
-    const std::string steps = std::to_string(inputs_.seen) + " recorded steps";
-    if (inputs_.resamples > 0) {
-      return text + " in " + std::to_string(inputs_.resamples) + " replays with the work of " +
-             steps;
-    }
-    return text + " as " + steps + " do" +
-           (inputs_.why_not.empty() ? "" : " (" + inputs_.why_not + ")");
+    if (inputs_.resamples > 0)
+      return fmt::format("steps vary by {} to {} in {} replays with the work of {} recorded steps",
+                         share(lower), share(upper), inputs_.resamples, inputs_.recorded_steps);
+    return fmt::format(
+        "steps vary by {} to {} as {} recorded steps do{}", share(lower), share(upper),
+        inputs_.recorded_steps,
+        inputs_.no_replay_reason.empty() ? "" : fmt::format(" ({})", inputs_.no_replay_reason));
   }
 
   /// Errors are symmetric as factors: a prediction of half the outcome is as likely as one of twice
   /// the outcome.
   void add_model(const ErrorScale& model) {
     if (model.scale <= 0) return;
-    const auto most = static_cast<double>(inputs_.touched.count());
+    const auto most = static_cast<double>(inputs_.changed_work.count());
     add("model", [&](std::size_t, Draws& draws) {
       const double error =
           widened(draws, draws.normal() * model.scale, static_cast<std::size_t>(model.outcomes));
@@ -128,16 +130,18 @@ class IntervalDraws {
     }).text = model.text;
   }
 
-  void add_bracket(const Bracket& bracket) {
-    const auto far = static_cast<double>((bracket.other - inputs_.point).count());
-    add(bracket.source, [&](std::size_t, Draws& draws) { return draws.uniform() * far; }).text =
-        bracket.text;
+  void add_alternative(const AlternativeTime& alternative) {
+    const auto distance = static_cast<double>((alternative.step_time - inputs_.point).count());
+    add(alternative.source, [&](std::size_t, Draws& draws) {
+      return draws.uniform() * distance;
+    }).text = alternative.text;
   }
 
   void add_replay() {
-    const double far = inputs_.replay_error * point_;
-    add("replay", [&](std::size_t, Draws& draws) { return (2 * draws.uniform() - 1) * far; }).text =
-        "the unmodified replay is " + to_share(inputs_.replay_error, 2) + " off";
+    const double distance = inputs_.replay_error * point_;
+    add("replay", [&](std::size_t, Draws& draws) {
+      return (2 * draws.uniform() - 1) * distance;
+    }).text = fmt::format("the unmodified replay is {} off", to_share(inputs_.replay_error, 2));
   }
 
   const IntervalInputs& inputs_;

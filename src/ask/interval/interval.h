@@ -27,9 +27,9 @@
 namespace foretrace {
 
 /// An alternative assumption, and the step time if it is true.
-struct Bracket {
+struct AlternativeTime {
   std::string source;
-  Nanoseconds other{0};
+  Nanoseconds step_time{0};
   std::string text;
 };
 
@@ -37,13 +37,13 @@ struct IntervalInputs {
   Nanoseconds point{0};
   /// Observed or replayed step times: draws of the time that a step may take.
   std::vector<Nanoseconds> times = {};
-  std::size_t seen =
-      0;  ///< Recorded steps behind `times`; with fewer than two, the variation is unknown.
+  /// Recorded steps behind `times`; with fewer than two, the variation is unknown.
+  std::size_t recorded_steps = 0;
   std::size_t resamples = 0;  ///< Replays behind `times`; 0 if they are scaled from the recording.
-  std::string why_not = {};   ///< The reason why there were no replays, if there is one to report.
+  std::string no_replay_reason = {};    ///< Why there were no replays; may be empty.
   std::vector<ErrorScale> models = {};  ///< Errors of the kinds of what-if.
-  Nanoseconds touched{0};               ///< The error of a what-if is at most this.
-  std::vector<Bracket> brackets = {};
+  Nanoseconds changed_work{0};          ///< The error of a what-if is at most this.
+  std::vector<AlternativeTime> alternatives = {};
   double replay_error = 0;
 };
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <set>
 
+#include "base/wording.h"
 #include "scenario/use_text.h"
 
 namespace foretrace {
@@ -12,17 +14,18 @@ namespace {
 /// The pooled error of all kinds counts as this many outcomes of each kind.
 constexpr int kPooledOutcomes = 2;
 /// An outcome in the user's own ledger counts as much as this many others.
-constexpr int kOwnWeight = 3;
+constexpr int kUserWeight = 3;
 
 /// Outcomes of one kind in the user's ledger.
-struct OwnOutcomes {
+struct UserOutcomes {
   int count = 0;
   double squares = 0;
 };
 
-OwnOutcomes own_of_kind(std::string_view kind, std::span<const KnownOutcome> own) {
-  OwnOutcomes found;
-  for (const KnownOutcome& outcome : own) {
+UserOutcomes user_outcomes_of_kind(std::string_view kind,
+                                   std::span<const KnownOutcome> user_outcomes) {
+  UserOutcomes found;
+  for (const KnownOutcome& outcome : user_outcomes) {
     std::set<std::string_view> kinds;
     for (const std::string& use : outcome.transforms) kinds.insert(kind_of(use));
     if (!kinds.contains(kind)) continue;
@@ -33,25 +36,25 @@ OwnOutcomes own_of_kind(std::string_view kind, std::span<const KnownOutcome> own
 }
 
 std::string outcomes_text(int count) {
-  return std::to_string(count) + (count == 1 ? " outcome" : " outcomes");
+  return fmt::format("{} {}", count, noun_for(count, "outcome"));
 }
 
-std::string known_text(std::string_view kind, const LedgerEntry* entry, const OwnOutcomes& own) {
-  std::string text(kind);
+std::string known_text(std::string_view kind, const LedgerEntry* entry, const UserOutcomes& user) {
   const bool listed = entry != nullptr && entry->outcomes > 0;
-  if (listed) {
-    text += " was typically off by " + to_share(entry->error) + " (" +
-            outcomes_text(entry->outcomes) + ": " + std::string(entry->source) + ")";
-  } else if (own.count == 0) {
-    text += " was never compared with an outcome: its error is taken to be " +
-            to_share(pooled_error()) + " typically, as for all kinds of what-if";
-  }
-  if (own.count > 0) {
-    text += std::string(listed ? ", and" : " was typically off") + " by " +
-            to_share(std::sqrt(own.squares / own.count)) + " in " + outcomes_text(own.count) +
-            " of the ledger given";
-  }
-  return text;
+  if (!listed && user.count == 0)
+    return fmt::format(
+        "{} was never compared with an outcome: its error is taken to be {} typically, as for all "
+        "kinds of what-if",
+        kind, to_share(pooled_error()));
+  std::string in_user_ledger;
+  if (user.count > 0)
+    in_user_ledger =
+        fmt::format("by {} in {} of the ledger given",
+                    to_share(std::sqrt(user.squares / user.count)), outcomes_text(user.count));
+  if (!listed) return fmt::format("{} was typically off {}", kind, in_user_ledger);
+  return fmt::format("{} was typically off by {} ({}: {}){}{}", kind, to_share(entry->error),
+                     outcomes_text(entry->outcomes), entry->source,
+                     in_user_ledger.empty() ? "" : ", and ", in_user_ledger);
 }
 
 /// Mean square of the errors of all kinds that were compared.
@@ -97,25 +100,26 @@ KnownErrors known_errors(std::span<const LedgerEntry> entries, const LedgerEntry
   return found;
 }
 
-ErrorScale error_scale(std::string_view use, std::span<const KnownOutcome> own) {
+ErrorScale error_scale(std::string_view use, std::span<const KnownOutcome> user_outcomes) {
   const std::string_view kind = kind_of(use);
   const LedgerEntry* const entry = ledger_entry(kind);
-  const OwnOutcomes mine = own_of_kind(kind, own);
+  const UserOutcomes user = user_outcomes_of_kind(kind, user_outcomes);
   KnownErrors known = known_errors(ledger(), entry);
-  known.squares += kOwnWeight * mine.squares;
-  known.outcomes += kOwnWeight * mine.count;
+  known.squares += kUserWeight * user.squares;
+  known.outcomes += kUserWeight * user.count;
   if (known.outcomes == 0) return {};
   return {.scale = std::sqrt(known.squares / known.outcomes),
           .outcomes = known.outcomes,
-          .text = known_text(kind, entry, mine)};
+          .text = known_text(kind, entry, user)};
 }
 
-int known_outcomes(std::string_view use, std::span<const KnownOutcome> own) {
+int known_outcomes(std::string_view use, std::span<const KnownOutcome> user_outcomes) {
   const LedgerEntry* const entry = ledger_entry(use);
-  return (entry == nullptr ? 0 : entry->outcomes) + own_of_kind(kind_of(use), own).count;
+  return (entry == nullptr ? 0 : entry->outcomes) +
+         user_outcomes_of_kind(kind_of(use), user_outcomes).count;
 }
 
-std::vector<KnownOutcome> own_outcomes(const std::string& path) {
+std::vector<KnownOutcome> read_user_outcomes(const std::string& path) {
   return path.empty() ? std::vector<KnownOutcome>{} : read_ledger(path);
 }
 

@@ -53,12 +53,12 @@ struct ErrorScale {
 };
 /// The error of the kind of what-if in `use`. An outcome of several transforms counts in equal
 /// parts for each.
-ErrorScale error_scale(std::string_view use, std::span<const KnownOutcome> own);
+ErrorScale error_scale(std::string_view use, std::span<const KnownOutcome> user_outcomes);
 
 /// Number of known outcomes of a kind, including the user's own.
-int known_outcomes(std::string_view use, std::span<const KnownOutcome> own);
+int known_outcomes(std::string_view use, std::span<const KnownOutcome> user_outcomes);
 
 /// The outcomes in the user's own ledger; none if `path` is empty. Throws Error as read_ledger().
-std::vector<KnownOutcome> own_outcomes(const std::string& path);
+std::vector<KnownOutcome> read_user_outcomes(const std::string& path);
 
 }  // namespace foretrace

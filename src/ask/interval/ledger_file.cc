@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -45,7 +46,8 @@ void check_transforms(const std::vector<std::string>& uses) {
   for (const std::string& use : uses) {
     const std::string name(kind_of(use));
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    throw Error("transforms: there is no transform \"" + name + "\"" + did_you_mean(name, known));
+    throw Error(
+        fmt::format("transforms: there is no transform \"{}\"{}", name, did_you_mean(name, known)));
   }
 }
 
@@ -72,17 +74,17 @@ std::vector<KnownOutcome> read_entries(const Json& file) {
   for (const auto& [key, value] : file.items()) {
     if (key == "schema" || key == "entries" || key == "$comment") continue;
     const std::vector<std::string_view> known = {"schema", "entries", "$comment"};
-    throw Error("there is no \"" + key + "\" in a ledger; there are schema, entries" +
-                did_you_mean(key, known));
+    throw Error(fmt::format("there is no \"{}\" in a ledger; there are schema, entries{}", key,
+                            did_you_mean(key, known)));
   }
   if (!file.contains("schema") || file["schema"] != kLedgerSchema)
-    throw Error("schema: must be \"" + std::string(kLedgerSchema) + "\"");
+    throw Error(fmt::format("schema: must be \"{}\"", kLedgerSchema));
   if (!file.contains("entries") || !file["entries"].is_array())
     throw Error("entries: must be a list");
   std::vector<KnownOutcome> all;
   for (const Json& entry : file["entries"]) {
     all.push_back(
-        within("entries[" + std::to_string(all.size()) + "]", [&] { return read_entry(entry); }));
+        within(fmt::format("entries[{}]", all.size()), [&] { return read_entry(entry); }));
   }
   return all;
 }
@@ -101,8 +103,9 @@ KnownOutcome outcome_of(std::vector<std::string> transforms, Nanoseconds predict
 void check_outcome(const KnownOutcome& outcome) {
   check_transforms(outcome.transforms);
   if (outcome.error > -1 && outcome.error <= kMostLedgerError) return;
-  throw Error("error: must be above -1 and at most 99, as predicted / measured - 1; got " +
-              to_fixed(outcome.error, 3));
+  throw Error(
+      fmt::format("error: must be above -1 and at most 99, as predicted / measured - 1; got {}",
+                  to_fixed(outcome.error, 3)));
 }
 
 std::vector<KnownOutcome> read_ledger(const std::string& path) {

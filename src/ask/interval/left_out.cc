@@ -11,7 +11,7 @@ namespace foretrace {
 namespace {
 
 /// Times of the steady steps, except one.
-std::vector<Nanoseconds> others(const StepTimes& measured, std::size_t left_out) {
+std::vector<Nanoseconds> other_step_times(const StepTimes& measured, std::size_t left_out) {
   std::vector<Nanoseconds> times;
   for (std::size_t i = measured.first; i < measured.each.size(); ++i) {
     if (i != left_out) times.push_back(measured.each[i]);
@@ -28,14 +28,14 @@ LeftOutSteps left_out_steps(const Inference& inference) {
   const StepVariation variation(inference);
   if (variation.donors().size() < 3 || !all_lanes_fifo(inference.graph)) return found;
   for (const std::size_t step : variation.donors()) {
-    const std::vector<Nanoseconds> rest = others(measured, step);
+    const std::vector<Nanoseconds> rest = other_step_times(measured, step);
     if (step >= measured.each.size() || rest.size() < 2) continue;
     const Resampled drawn =
         resample(variation, inference.graph, inference.graph, {.seed = 1, .leave_out = step});
     const Nanoseconds point = median(rest);
     const Interval interval = interval_of({.point = point,
-                                           .times = around(drawn, point),
-                                           .seen = drawn.donors,
+                                           .times = recentered(drawn, point),
+                                           .recorded_steps = drawn.donors,
                                            .resamples = drawn.resamples});
     ++found.steps;
     if (interval.lower <= measured.each[step] && measured.each[step] <= interval.upper)

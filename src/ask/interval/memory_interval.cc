@@ -19,7 +19,7 @@ constexpr std::array kMemoryLedger = {
 };
 
 /// The joint uncertainty of several kinds of what-if; without outcomes the peak is exact.
-struct MemoryDoubt {
+struct MemoryUncertainty {
   double squares = 0;
   int outcomes = 0;
 
@@ -39,15 +39,15 @@ const MemoryPeak* peak_before(const Prediction& prediction, std::int32_t device)
 }
 
 /// The most memory that what-ifs may need but could not count.
-Bytes may_be_missing(const Prediction& prediction) {
-  Bytes missing{};
+Bytes uncounted_memory(const Prediction& prediction) {
+  Bytes uncounted{};
   for (const AppliedStep& step : prediction.steps) {
     for (const Figure& figure : step.figures) {
       const Bytes* const size = std::get_if<Bytes>(&figure.value);
-      if (size != nullptr && figure.name == "weight_casts_at_most") missing += *size;
+      if (size != nullptr && figure.name == "weight_casts_at_most") uncounted += *size;
     }
   }
-  return missing;
+  return uncounted;
 }
 
 }  // namespace
@@ -62,17 +62,17 @@ double student_deviations(int outcomes) {
 }
 
 void set_memory_interval(Prediction& prediction) {
-  MemoryDoubt doubt;
-  for (const std::string& kind : kinds_of(prediction.steps)) doubt.add(kind);
-  if (doubt.outcomes == 0) return;
-  const Bytes missing = may_be_missing(prediction);
-  const double off = 1 + student_deviations(doubt.outcomes) * std::sqrt(doubt.squares);
+  MemoryUncertainty uncertainty;
+  for (const std::string& kind : kinds_of(prediction.steps)) uncertainty.add(kind);
+  if (uncertainty.outcomes == 0) return;
+  const Bytes uncounted = uncounted_memory(prediction);
+  const double off = 1 + student_deviations(uncertainty.outcomes) * std::sqrt(uncertainty.squares);
   for (MemoryPeak& peak : prediction.predicted_memory) {
     const MemoryPeak* const before = peak_before(prediction, peak.device);
     if (before != nullptr && before->peak_allocated == peak.peak_allocated) continue;
     const auto bytes = static_cast<double>(peak.peak_allocated.count);
     peak.lower_allocated = Bytes{static_cast<std::int64_t>(std::llround(bytes / off))};
-    const double upper = std::min(bytes * off + static_cast<double>(missing.count), 9e18);
+    const double upper = std::min(bytes * off + static_cast<double>(uncounted.count), 9e18);
     peak.upper_allocated = Bytes{static_cast<std::int64_t>(std::llround(upper))};
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/core.h>
 
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
@@ -15,12 +16,12 @@ std::optional<std::int64_t> peak_in(const std::vector<MemoryPeak>& peaks, Compar
   std::optional<std::int64_t> most;
   for (const MemoryPeak& peak : peaks) {
     if (peak.device < 0) continue;
-    std::optional<Bytes> one = peak.peak_allocated;
+    std::optional<Bytes> bytes = peak.peak_allocated;
     if (compared == Compared::peak_reserved) {
-      one = peak.peak_reserved;
-      if (as_recorded && peak.recorded_reserved) one = peak.recorded_reserved;
+      bytes = peak.peak_reserved;
+      if (as_recorded && peak.recorded_reserved) bytes = peak.recorded_reserved;
     }
-    if (one) most = std::max(most.value_or(0), one->count);
+    if (bytes) most = std::max(most.value_or(0), bytes->count);
   }
   return most;
 }
@@ -71,16 +72,16 @@ class PairComparison {
     } else {
       row.before = known_peak(peak_in(answer.baseline_memory, row.compared, false));
       row.predicted = known_peak(peak_in(answer.predicted_memory, row.compared, false));
-      for (const MemoryPeak& peak : answer.predicted_memory) bound(peak, row);
+      for (const MemoryPeak& peak : answer.predicted_memory) take_interval(peak, row);
     }
     if (row.recorded <= 0) throw Error("the recorded outcome must be above 0");
     row.error = static_cast<double>(row.predicted) / static_cast<double>(row.recorded) - 1;
   }
 
   /// Takes the interval of the fullest device.
-  static void bound(const MemoryPeak& peak, PairRow& row) {
-    const bool is_it = peak.device >= 0 && peak.peak_allocated.count == row.predicted;
-    if (row.compared != Compared::peak_allocated || !is_it) return;
+  static void take_interval(const MemoryPeak& peak, PairRow& row) {
+    const bool is_fullest = peak.device >= 0 && peak.peak_allocated.count == row.predicted;
+    if (row.compared != Compared::peak_allocated || !is_fullest) return;
     if (!peak.lower_allocated || !peak.upper_allocated) return;
     row.lower = peak.lower_allocated->count;
     row.upper = peak.upper_allocated->count;
@@ -127,10 +128,10 @@ PairsReport compare_pairs(const std::vector<PairList>& lists, const PairOptions&
   }
   sum_up(report);
   if (report.kinds.empty()) {
-    throw Error("none of " + std::to_string(report.rows.size()) + " pairs can be compared" +
-                (report.rows.empty()
-                     ? ""
-                     : "; " + report.rows.front().name + ": " + report.rows.front().problem));
+    std::string first;
+    if (!report.rows.empty())
+      first = fmt::format("; {}: {}", report.rows.front().name, report.rows.front().problem);
+    throw Error(fmt::format("none of {} pairs can be compared{}", report.rows.size(), first));
   }
   return report;
 }

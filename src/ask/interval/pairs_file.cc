@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/files/json_file.h"
+#include "base/wording.h"
 #include "foretrace/ask/pairs.h"
 #include "foretrace/error.h"
 #include "foretrace/fields.h"
@@ -17,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kPairsSchema = "foretrace.pairs/1";
-constexpr std::string_view kTruthSchema = "foretrace.ground_truth/1";
+constexpr std::string_view kGroundTruthSchema = "foretrace.ground_truth/1";
 
 /// The fields of a pair in the file.
 struct PairFields : Described {
@@ -53,14 +55,12 @@ std::string kind_of_uses(const std::vector<std::string>& uses) {
     const std::string name(kind_of(use));
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-  return all;
+  return joined(names);
 }
 
 Compared compared_named(std::string_view name) {
-  for (const Compared one : {Compared::peak_allocated, Compared::peak_reserved}) {
-    if (name == to_string(one)) return one;
+  for (const Compared peak : {Compared::peak_allocated, Compared::peak_reserved}) {
+    if (name == to_string(peak)) return peak;
   }
   return Compared::step_time;
 }
@@ -78,30 +78,31 @@ class PairReader {
     const Json file = read_json_file(path_);
     within(path_, [&] {
       if (!file.is_object() || !file.contains("schema"))
-        throw Error("must be an object with \"schema\": \"" + std::string(kPairsSchema) +
-                    "\" or \"" + std::string(kTruthSchema) + "\"");
-      if (file["schema"] == kTruthSchema) return read_truth(file);
-      if (file["schema"] == kPairsSchema) return read_own(file);
-      throw Error("schema: must be \"" + std::string(kPairsSchema) + "\" or \"" +
-                  std::string(kTruthSchema) + "\", got " + file["schema"].dump());
+        throw Error(fmt::format("must be an object with \"schema\": \"{}\" or \"{}\"", kPairsSchema,
+                                kGroundTruthSchema));
+      if (file["schema"] == kGroundTruthSchema) return read_ground_truth(file);
+      if (file["schema"] == kPairsSchema) return read_pair_list(file);
+      throw Error(fmt::format("schema: must be \"{}\" or \"{}\", got {}", kPairsSchema,
+                              kGroundTruthSchema, file["schema"].dump()));
     });
     return std::move(list_);
   }
 
  private:
-  void read_own(const Json& file) {
+  void read_pair_list(const Json& file) {
     const std::vector<std::string_view> known = {"schema", "pairs", "synthetic", "$comment"};
     for (const auto& [key, value] : file.items()) {
       if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-      throw Error("there is no \"" + key + "\" in a list of pairs" + did_you_mean(key, known));
+      throw Error(
+          fmt::format("there is no \"{}\" in a list of pairs{}", key, did_you_mean(key, known)));
     }
     if (file.contains("synthetic") && !file["synthetic"].is_boolean())
       throw Error("synthetic: must be true or false");
     if (!file.contains("pairs") || !file["pairs"].is_array() || file["pairs"].empty())
       throw Error("pairs: must be a list of at least one");
-    for (const Json& one : file["pairs"]) {
-      within("pairs[" + std::to_string(list_.pairs.size()) + "]",
-             [&] { list_.pairs.push_back(read_pair(one)); });
+    for (const Json& pair : file["pairs"]) {
+      within(fmt::format("pairs[{}]", list_.pairs.size()),
+             [&] { list_.pairs.push_back(read_pair(pair)); });
       list_.pairs.back().synthetic = file.value("synthetic", false);
     }
   }
@@ -124,16 +125,16 @@ class PairReader {
             .fitted = fields.fitted};
   }
 
-  void read_truth(const Json& file) {
+  void read_ground_truth(const Json& file) {
     if (!file.contains("cases") || !file["cases"].is_array()) throw Error("cases: must be a list");
-    made_up_ = file.contains("dry_run") && file["dry_run"] == true;
-    if (made_up_)
+    is_dry_run_ = file.contains("dry_run") && file["dry_run"] == true;
+    if (is_dry_run_)
       list_.notes.add(Severity::warning, "times of a dry run are made up: errors mean nothing");
     std::size_t number = 0;
-    for (const Json& one : file["cases"]) {
-      within("cases[" + std::to_string(number++) + "]", [&] {
+    for (const Json& run : file["cases"]) {
+      within(fmt::format("cases[{}]", number++), [&] {
         try {
-          read_case(one);
+          read_case(run);
         } catch (const Json::exception&) {
           throw Error("must have the keys of a case as in traces/README.md");
         }
@@ -142,28 +143,28 @@ class PairReader {
     if (list_.pairs.empty()) throw Error("cases: none is done and has transforms to predict with");
   }
 
-  void read_case(const Json& one) {
-    if (one.at("status") != "done") {
-      list_.notes.add(Severity::info, "cases that are not done", one.at("id").get<std::string>());
+  void read_case(const Json& run) {
+    if (run.at("status") != "done") {
+      list_.notes.add(Severity::info, "cases that are not done", run.at("id").get<std::string>());
       return;
     }
-    if (one.at("predict").is_null()) {
+    if (run.at("predict").is_null()) {
       list_.notes.add(Severity::info, "cases that no transform stands for",
-                      one.at("id").get<std::string>());
+                      run.at("id").get<std::string>());
       return;
     }
-    const Json& traces = one.at("before").at("traces");
-    const Json& after = one.at("after");
+    const Json& traces = run.at("before").at("traces");
+    const Json& after = run.at("after");
     for (const char* source : {"kineto", "ftrace", "snapshot"}) {
       if (!traces.contains(source)) continue;
       const bool snapshot = std::string_view(source) == "snapshot";
-      KnownPair pair{.name = one.at("id").get<std::string>() + " (" + source + ")",
+      KnownPair pair{.name = fmt::format("{} ({})", run.at("id").get<std::string>(), source),
                      .before = found_in_folder(folder_, traces.at(source).at("path")),
                      .after = {},
-                     .uses = one.at("predict").get<std::vector<std::string>>(),
+                     .uses = run.at("predict").get<std::vector<std::string>>(),
                      .kind = {},
                      .compared = snapshot ? Compared::peak_allocated : Compared::step_time,
-                     .synthetic = made_up_};
+                     .synthetic = is_dry_run_};
       for (const std::string& use : pair.uses)
         within("predict: " + use, [&] { read_transform_text(use); });
       pair.kind = kind_of_uses(pair.uses);
@@ -185,7 +186,7 @@ class PairReader {
   std::string path_;
   std::filesystem::path folder_;
   PairList list_;
-  bool made_up_ = false;
+  bool is_dry_run_ = false;
 };
 
 }  // namespace

@@ -44,17 +44,18 @@ class RankDraws {
       Nanoseconds* const cells = table_.data() + at * width_;
       const Nanoseconds now = durations_[at];
       const StepVariation& variation = rank_.variation;
-      if (i >= variation.task_count() || variation.place(TaskId{i}).row == StepVariation::kNoRow) {
+      if (i >= variation.task_count() ||
+          variation.task_row(TaskId{i}).row == StepVariation::kNoRow) {
         std::fill(cells, cells + width_, now);
         continue;
       }
-      const StepVariation::Place& place = variation.place(TaskId{i});
-      step_of_[at] = place.step;
-      const auto row = variation.row(place.row);
+      const StepVariation::TaskRow& task_row = variation.task_row(TaskId{i});
+      step_of_[at] = task_row.step;
+      const auto row = variation.row(task_row.row);
       const Nanoseconds waited = rank_.waits.empty() ? 0ns : rank_.waits[i];
       const Nanoseconds before = rank_.recorded.task(TaskId{i}).duration - waited;
       for (std::size_t c = 0; c < width_; ++c)
-        cells[c] = varied(now, before, place.own, row[columns[c]]);
+        cells[c] = varied(now, before, task_row.work, row[columns[c]]);
     }
   }
 
@@ -75,12 +76,12 @@ class RankDraws {
                                     donors.begin());
   }
 
-  static Nanoseconds varied(Nanoseconds now, Nanoseconds before, float own, float other) {
-    if (own == other) return now;
-    if (own <= 0) {  // There is no ratio to scale by, so the work of the other step is added.
-      return now + Nanoseconds(static_cast<std::int64_t>(other));
+  static Nanoseconds varied(Nanoseconds now, Nanoseconds before, float work, float drawn) {
+    if (work == drawn) return now;
+    if (work <= 0) {  // There is no ratio to scale by, so the work of the other step is added.
+      return now + Nanoseconds(static_cast<std::int64_t>(drawn));
     }
-    const double ratio = static_cast<double>(other) / static_cast<double>(own);
+    const double ratio = static_cast<double>(drawn) / static_cast<double>(work);
     if (now <= before || ratio <= kStall) return rounded_product(now, ratio);
     return rounded_product(now, kStall) + rounded_product(before, ratio - kStall);
   }
@@ -140,7 +141,8 @@ class Resampler {
         replay(sets, times[pass]);
       }
     });
-    for (const auto& some : times) found.times.insert(found.times.end(), some.begin(), some.end());
+    for (const auto& of_pass : times)
+      found.times.insert(found.times.end(), of_pass.begin(), of_pass.end());
     found.resamples = passes * kSetsAtOnce;
     found.steps = found.times.size() / found.resamples;
     return found;
@@ -202,12 +204,12 @@ class Resampler {
 }  // namespace
 
 std::vector<std::size_t> common_donors(std::span<const ResampledRank> ranks, std::size_t shown) {
-  const StepVariation& own = ranks[shown].variation;
+  const StepVariation& variation = ranks[shown].variation;
   for (const ResampledRank& rank : ranks) {
-    if (rank.variation.step_count() != own.step_count()) return {};
+    if (rank.variation.step_count() != variation.step_count()) return {};
   }
   std::vector<std::size_t> common;
-  for (const std::size_t donor : own.donors()) {
+  for (const std::size_t donor : variation.donors()) {
     if (std::ranges::all_of(ranks,
                             [&](const ResampledRank& rank) { return can_draw(rank, donor); }))
       common.push_back(donor);
@@ -236,7 +238,7 @@ bool all_lanes_fifo(const Graph& graph) {
   return true;
 }
 
-std::vector<Nanoseconds> around(const Resampled& found, Nanoseconds point) {
+std::vector<Nanoseconds> recentered(const Resampled& found, Nanoseconds point) {
   std::vector<Nanoseconds> moved = found.times;
   for (std::size_t step = 0; step < found.steps; ++step) {
     std::vector<Nanoseconds> of_step;

@@ -69,6 +69,6 @@ Resampled resample(const StepVariation& variation, const Graph& recorded, const 
 /// Moves all times around `point`: each keeps its distance from the typical time of its step. The
 /// effect of a step's position is not variation, because steps soon after the start of a recording
 /// have not reached the pace of a what-if yet.
-std::vector<Nanoseconds> around(const Resampled& found, Nanoseconds point);
+std::vector<Nanoseconds> recentered(const Resampled& found, Nanoseconds point);
 
 }  // namespace foretrace

@@ -23,7 +23,8 @@ std::vector<std::vector<Nanoseconds>> waits_of(const Job& job) {
 
 ResampledJob::ResampledJob(const Job& job, const JointReplay& replayed, std::size_t shown,
                            const std::function<const Graph&(std::size_t)>& graph_of) {
-  if (!job.is_joined() || !replayed.rows || replayed.rows->task_count() > kMostTasksDrawn) return;
+  if (!job.is_joined() || !replayed.rows || replayed.rows->task_count() > kMostTasksResampled)
+    return;
   waits_ = waits_of(job);
   variations_.resize(job.ranks.size());
   const auto vary = [&](std::size_t i) {
@@ -41,7 +42,7 @@ ResampledJob::ResampledJob(const Job& job, const JointReplay& replayed, std::siz
   const auto place = std::find(replayed.kept.begin(), replayed.kept.end(), shown);
   const auto number = static_cast<std::size_t>(place - replayed.kept.begin());
   if (common_donors(ranks_, number).size() < 2) return;
-  doubted_.emplace(DoubtedRanks{ranks_, number, *replayed.rows});
+  joint_ranks_.emplace(JointRanks{ranks_, number, *replayed.rows});
 }
 
 }  // namespace foretrace

@@ -14,7 +14,7 @@ namespace foretrace {
 
 /// Most tasks of a joint replay. A rank of a larger job is replayed alone, because joint replays
 /// take too long.
-constexpr std::size_t kMostTasksDrawn = 3'000'000;
+constexpr std::size_t kMostTasksResampled = 3'000'000;
 
 class ResampledJob {
  public:
@@ -25,13 +25,13 @@ class ResampledJob {
 
   /// Returns nullptr if the ranks do not wait for each other, have too many tasks, or have no two
   /// steps that all can draw.
-  const DoubtedRanks* doubted() const { return doubted_ ? &*doubted_ : nullptr; }
+  const JointRanks* joint_ranks() const { return joint_ranks_ ? &*joint_ranks_ : nullptr; }
 
  private:
   std::vector<std::vector<Nanoseconds>> waits_;           ///< By recorded rank, then by task.
   std::vector<std::optional<StepVariation>> variations_;  ///< By recorded rank.
   std::vector<ResampledRank> ranks_;
-  std::optional<DoubtedRanks> doubted_;
+  std::optional<JointRanks> joint_ranks_;
 };
 
 }  // namespace foretrace

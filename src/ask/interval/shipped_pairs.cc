@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <fmt/core.h>
 
 #include "foretrace/ask/pairs.h"
 #include "foretrace/error.h"
@@ -15,18 +16,19 @@ std::vector<PairList> shipped_pairs(const std::string& recordings) {
     folders.push_back(program.parent_path() / "traces");
     folders.push_back(program.parent_path().parent_path() / "share" / "foretrace" / "traces");
   }
-  std::string looked;
+  std::string searched;
   for (const fs::path& folder : folders) {
-    looked += (looked.empty() ? "" : ", ") + fs::absolute(folder, ignored).string();
+    searched += (searched.empty() ? "" : ", ") + fs::absolute(folder, ignored).string();
     if (!fs::exists(folder / "pairs.json", ignored)) continue;
     std::vector<PairList> lists = {read_pairs((folder / "pairs.json").string())};
-    const fs::path elsewhere = folder / "public_pairs.json";
-    if (!recordings.empty() && fs::exists(elsewhere, ignored))
-      lists.push_back(read_pairs(elsewhere.string(), recordings));
+    const fs::path public_pairs = folder / "public_pairs.json";
+    if (!recordings.empty() && fs::exists(public_pairs, ignored))
+      lists.push_back(read_pairs(public_pairs.string(), recordings));
     return lists;
   }
-  throw Error("validate: which TRACE? There is no pairs.json in " + looked +
-              "; give a TRACE, or --pairs FILE");
+  throw Error(fmt::format(
+      "validate: which TRACE? There is no pairs.json in {}; give a TRACE, or --pairs FILE",
+      searched));
 }
 
 }  // namespace foretrace

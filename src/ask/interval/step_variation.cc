@@ -19,7 +19,7 @@ class VariationTable {
   VariationTable(const Inference& inference, std::span<const Nanoseconds> waits,
                  StepVariation& table)
       : work_(inference, keys_, waits), table_(table) {
-    table_.places_.resize(inference.graph.task_count());
+    table_.task_rows_.resize(inference.graph.task_count());
     table_.step_count_ = work_.count();
     if (work_.count() < 3) return;
     reference_ = 1 + (work_.count() - 1) / 2;
@@ -33,7 +33,7 @@ class VariationTable {
 
  private:
   void number_rows() {
-    row_of_.assign(table_.places_.size(), StepVariation::kNoRow);
+    row_of_.assign(table_.task_rows_.size(), StepVariation::kNoRow);
     for (const auto& [lane, line] : work_.lines(reference_)) {
       for (const TaskId task : line.tasks)
         row_of_[index(task)] = static_cast<std::uint32_t>(rows_++);
@@ -44,26 +44,26 @@ class VariationTable {
   /// are taken, spread evenly.
   bool may_be_drawn(std::size_t step) const {
     const std::size_t steady = work_.count() - 1;
-    const std::size_t tasks = std::max<std::size_t>(table_.places_.size(), 1);
+    const std::size_t tasks = std::max<std::size_t>(table_.task_rows_.size(), 1);
     const std::size_t most = std::clamp<std::size_t>(kMostCells / tasks, 2, kMostDonors);
     if (step == 0) return false;
     return steady <= most || step * most / steady != (step - 1) * most / steady;
   }
 
-  Transplant put(std::size_t step) const {
+  Transplant transplant_step(std::size_t step) const {
     return transplant(work_.lines(reference_), work_.lines(step));
   }
 
   void add(std::size_t step) {
-    const Transplant found = put(step);
+    const Transplant found = transplant_step(step);
     if (step != reference_ && !found.alike()) return;
-    std::vector<float> own(rows_, 0);
+    std::vector<float> step_work(rows_, 0);
     for (const auto& [task, work] : found.durations)
-      own[row_of_[index(task)]] = static_cast<float>(work.count());
-    place(found, step, own);
+      step_work[row_of_[index(task)]] = static_cast<float>(work.count());
+    assign_rows(found, step, step_work);
     if (!may_be_drawn(step)) return;
     table_.donors_.push_back(step);
-    columns_.push_back(std::move(own));
+    columns_.push_back(std::move(step_work));
   }
 
   void interleave() {
@@ -77,12 +77,12 @@ class VariationTable {
 
   /// Assigns tasks to rows. If a row takes no time in the task's own step, only the first task of
   /// the row stands for it, so that work of another step counts once.
-  void place(const Transplant& found, std::size_t step, const std::vector<float>& own) {
+  void assign_rows(const Transplant& found, std::size_t step, const std::vector<float>& step_work) {
     std::uint32_t last = StepVariation::kNoRow;
-    for (const auto& [into, from] : found.places) {
+    for (const auto& [into, from] : found.task_pairs) {
       const std::uint32_t row = row_of_[index(into)];
-      if (own[row] > 0 || row != last) {
-        table_.places_[index(from)] = {row, static_cast<std::uint32_t>(step), own[row]};
+      if (step_work[row] > 0 || row != last) {
+        table_.task_rows_[index(from)] = {row, static_cast<std::uint32_t>(step), step_work[row]};
       }
       last = row;
     }

@@ -34,14 +34,14 @@ class StepVariation {
   /// Number of steps that have tasks.
   std::size_t step_count() const { return step_count_; }
 
-  /// Where a task of the recording belongs.
-  struct Place {
+  /// The row that a task of the recording belongs to.
+  struct TaskRow {
     std::uint32_t row = kNoRow;
     std::uint32_t step = 0;  ///< Step of the task.
-    float own = 0;           ///< Work of the row in its own step, in ns.
+    float work = 0;          ///< Work of the row in that step, in ns.
   };
-  const Place& place(TaskId task) const { return places_[index(task)]; }
-  std::size_t task_count() const { return places_.size(); }
+  const TaskRow& task_row(TaskId task) const { return task_rows_[index(task)]; }
+  std::size_t task_count() const { return task_rows_.size(); }
   /// Work of a row in each of donors(), in ns.
   std::span<const float> row(std::uint32_t row) const {
     return std::span(work_).subspan(row * donors_.size(), donors_.size());
@@ -51,7 +51,7 @@ class StepVariation {
   friend class VariationTable;  // Builds the table, in step_variation.cc.
   std::vector<std::size_t> donors_;
   std::size_t step_count_ = 0;
-  std::vector<Place> places_;
+  std::vector<TaskRow> task_rows_;
   std::vector<float> work_;
 };
 

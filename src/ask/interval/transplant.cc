@@ -41,7 +41,7 @@ void transplant_line(const StepLine& into, const StepLine& from, Transplant& res
     for (; next_from < end; ++next_from) {
       if (work.empty()) continue;
       work[at] += from.durations[next_from];
-      result.places.emplace_back(into.tasks[at], from.tasks[next_from]);
+      result.task_pairs.emplace_back(into.tasks[at], from.tasks[next_from]);
     }
   };
   if (pairs) {

@@ -25,7 +25,7 @@ struct Transplant {
   std::vector<std::pair<TaskId, Nanoseconds>> durations;  ///< Work of every task of `into`.
   /// Pairs of a task of `into` and a task of `from` that belongs to it; one for every task of
   /// `from` on a lane that both have.
-  std::vector<std::pair<TaskId, TaskId>> places;
+  std::vector<std::pair<TaskId, TaskId>> task_pairs;
   Match tasks, work_into, work_from;
   bool same_launches = true;
   /// Whether nearly all launches of the two correspond, on every lane, and nearly all of their

@@ -44,7 +44,7 @@ void make_portable(std::vector<CallSite>& sites) {
   std::string root;
   bool known = false, script = false;
   for (const CallSite& site : sites) {
-    if (!is_absolute_path(site.file) || code_origin(site.file) != CodeOrigin::own || script)
+    if (!is_absolute_path(site.file) || code_origin(site.file) != CodeOrigin::user || script)
       continue;
     script = site.function == "<module>";
     const std::string_view folder = folder_of(site.file);
@@ -52,7 +52,7 @@ void make_portable(std::vector<CallSite>& sites) {
     known = true;
   }
   for (CallSite& site : sites) {
-    const bool own = code_origin(site.file) == CodeOrigin::own;
+    const bool own = code_origin(site.file) == CodeOrigin::user;
     site.file = portable_file(site.file);
     if (!own || !is_absolute_path(site.file)) continue;
     std::string_view shared = common_folder(root, folder_of(site.file));
@@ -142,7 +142,7 @@ class Surroundings {
     Place place;
   };
   /// A combination that no read frame has.
-  static constexpr FoundSite kUnread{kNone, CodeOrigin::own};
+  static constexpr FoundSite kUnread{kNone, CodeOrigin::user};
 
   void walk(std::vector<std::uint32_t>& records) {
     std::stable_sort(records.begin(), records.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -166,7 +166,7 @@ class Surroundings {
     place.call = name_number(host.name);
     if (host.kind == HostKind::python) {
       FoundSite& known = of_name_[static_cast<std::size_t>(host.name)];
-      if (known.site == kNone && known.origin == CodeOrigin::own)
+      if (known.site == kNone && known.origin == CodeOrigin::user)
         known = site_of(trace_.names[host.name]);
       improve(place.found, known, true);
       return place;

@@ -95,7 +95,7 @@ void set_waits(Job& job, bool are_open) {
 /// Replaces the assumption that infer() makes about a rank alone.
 void set_assumptions(Job& job) {
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    const RankMeetings& met = job.join.ranks[i];
+    const CollectiveTotals& met = job.join.ranks[i];
     if (met.matched == 0) continue;
     std::vector<std::string>& all = job.ranks[i].inference.assumptions;
     std::erase(all, kCollectivesKeepTime);
@@ -145,7 +145,7 @@ void join(Job& job, const JobOptions& options) {
   if (is_joined) {
     if (has_cycle(job)) {
       job.join.meetings.clear();
-      for (RankMeetings& rank : job.join.ranks) rank = {};
+      for (CollectiveTotals& rank : job.join.ranks) rank = {};
       job.join.notes.add(Severity::warning,
                          "the collectives of the ranks wait for each other in a cycle, as their "
                          "clocks are too far apart; each rank is replayed alone");

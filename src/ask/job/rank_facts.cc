@@ -11,7 +11,7 @@ RankFacts rank_facts(const Job& job, std::size_t rank) {
   RankFacts facts;
   facts.number = world.number;
   if (job.join.ranks.empty()) return facts;
-  const RankMeetings& met = job.join.ranks[world.recorded];
+  const CollectiveTotals& met = job.join.ranks[world.recorded];
   facts.matched = met.matched, facts.unmatched = met.unmatched;
   facts.waits = met.waits, facts.transfer = met.transfer;
   facts.times_last = met.times_last, facts.keeps_waiting = met.keeps_waiting;
@@ -27,7 +27,7 @@ void note_ranks(const Job& job, Notes& notes) {
               job.apart);
   if (!job.is_joined()) return;
   const auto latest = std::max_element(job.join.ranks.begin(), job.join.ranks.end(),
-                                       [](const RankMeetings& a, const RankMeetings& b) {
+                                       [](const CollectiveTotals& a, const CollectiveTotals& b) {
                                          return a.keeps_waiting < b.keeps_waiting;
                                        });
   const Rank& rank = job.ranks[static_cast<std::size_t>(latest - job.join.ranks.begin())];

@@ -156,7 +156,7 @@ bool SweepAnswers::add_tail(const SharedStructure& shared, const Asked& asked,
       questions_.plan.combinations()[questions_.plan.combination_of(asked.number)].axes;
   Json scenario = {{"transforms", shared.scenario.at("transforms")}};
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (shared.shape->retimes[i] != 0) axes[i].put(asked.values[i], scenario);
+    if (shared.shape->retimes[i] != 0) axes[i].apply(asked.values[i], scenario);
   }
   for (std::size_t i = shared.shape->tail; i < scenario["transforms"].size(); ++i) {
     const Json& step = scenario["transforms"][i];
@@ -204,7 +204,7 @@ void SweepAnswers::take(const SharedStructure& shared, const SweepStructure::Ans
     static_cast<RecordedRun&>(prediction) = baseline.prediction;
     prediction.notes = baseline.prediction.notes;
     prediction.predicted_open = answer.open;
-    prediction.trust = trust_of(prediction, baseline.own);
+    prediction.trust = trust_of(prediction, baseline.user_outcomes);
   }
   try {
     answer_by(with_asserts_only(shared.parsed), *shared.job, std::move(prediction), asked);

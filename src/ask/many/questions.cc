@@ -38,11 +38,11 @@ void add_machine_files(const SweepAxis& axis, std::set<std::string>& files) {
 
 SweptJob swept_job(const Job& job, const SweepOptions& options) {
   SweptJob swept{.job = job, .baselines = {}, .slowest = {}};
-  const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
+  const std::vector<KnownOutcome> user_outcomes = read_user_outcomes(options.ledger_path);
   for (const Rank& rank : job.ranks) {
     Baseline& baseline = swept.baselines.emplace_back(baseline_of(rank.inference));
     baseline.grades_each_answer = options.grades_each_answer;
-    baseline.own = own;
+    baseline.user_outcomes = user_outcomes;
     if (options.intervals && !job.has_snapshots())
       baseline.variation = variation_of(rank.inference);
     swept.slowest.consider(swept.baselines.size() - 1, baseline.prediction.baseline.step_time);

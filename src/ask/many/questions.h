@@ -56,7 +56,9 @@ class SweepQuestions {
   void take(Job job) { ask_about(jobs_.emplace_back(std::move(job))); }
 
   const SweptJob& job_of(const nlohmann::json& scenario) const;
-  Wanted wanted() const { return {.memory = options.memory, .trust = options.grades_each_answer}; }
+  EditedOptions wanted() const {
+    return {.memory = options.memory, .trust = options.grades_each_answer};
+  }
   std::span<const AppliedStep> reported_of(std::span<const AppliedStep> steps) const;
 
   SweepPlan plan;

@@ -108,7 +108,7 @@ std::size_t RankStructure::stream_of(TaskId task) const {
   return stream == StepProbes::kNoStream ? still_work_.size() : static_cast<std::size_t>(stream);
 }
 
-void RankStructure::keep_for(const Wanted& wanted) {
+void RankStructure::keep_for(const EditedOptions& wanted) {
   if (wanted.trust && has_open_time(inference_))
     retimed_.emplace(edited_);
   else
@@ -200,7 +200,7 @@ std::optional<RankStructure::Answer> RankStructure::answer(ProbedTimes times,
 }
 
 SweepStructure::SweepStructure(const Job& job, const Scenario& scenario, std::size_t tail,
-                               Donors& donors, const Wanted& wanted) {
+                               Donors& donors, const EditedOptions& wanted) {
   static std::atomic<std::uint64_t> made = 0;
   id_ = ++made;
   if (job.world.size() != job.ranks.size())

@@ -70,7 +70,7 @@ class RankStructure {
   /// Called when the graph is compiled; `order` has the row of each task.
   void number_rows(std::span<const std::uint32_t> order);
   /// Frees the graph, unless it is needed to weigh open time.
-  void keep_for(const Wanted& wanted);
+  void keep_for(const EditedOptions& wanted);
 
   std::span<const TaskId> probes() const { return probes_->tasks(); }
   std::uint32_t row(TaskId task) const { return order_[index(task)]; }
@@ -146,7 +146,7 @@ class SweepStructure {
   /// transforms from `tail` on only retime. Throws Error if that fails, if lanes are not all FIFO,
   /// or if peaks are wanted of a graph with memory.
   SweepStructure(const Job& job, const Scenario& scenario, std::size_t tail, Donors& donors,
-                 const Wanted& wanted);
+                 const EditedOptions& wanted);
 
   /// The answer of the slowest rank.
   struct Answer {

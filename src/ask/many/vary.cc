@@ -36,7 +36,7 @@ class Bisection {
   Bisection(const SweepCombination& asked, bool searches)
       : axis_(asked.axes.front()),
         scenario_(asked.scenario),
-        searches_(searches && axis_.asked().is_range) {}
+        searches_(searches && axis_.values().is_range) {}
 
   std::vector<Asked> next(std::size_t most) {
     std::vector<Asked> questions;
@@ -45,16 +45,17 @@ class Bisection {
     if (!questions.empty() || !searches_ || halvings_++ == kMostHalvings) return questions;
     place_ = change(tried_.size(), [&](std::size_t i) { return tried_[i].answer.holds; });
     if (place_ >= tried_.size()) return {};
-    middle_ = between(axis_.asked(), tried_[place_ - 1].text, tried_[place_].text);
+    middle_ = midpoint(axis_.values(), tried_[place_ - 1].text, tried_[place_].text);
     if (middle_.empty()) return {};
-    questions.push_back({.number = tried_.size(), .values = {axis_.of_text(middle_, scenario_)}});
+    questions.push_back(
+        {.number = tried_.size(), .values = {axis_.value_of_text(middle_, scenario_)}});
     return questions;
   }
 
   void take(Asked&& asked) {
     const bool is_listed = asked.number < axis_.count();
     const std::size_t place = is_listed ? tried_.size() : place_;
-    const std::string& text = is_listed ? axis_.asked().listed[asked.number] : middle_;
+    const std::string& text = is_listed ? axis_.values().listed[asked.number] : middle_;
     tried_.insert(tried_.begin() + static_cast<std::ptrdiff_t>(place), {text, std::move(asked)});
   }
 
@@ -143,7 +144,7 @@ void count_samples(const SweepPlan& plan, bool is_most, Curve& curve) {
     // 4.125 times 8 samples are 33, however the product is rounded.
     constexpr double kSlack = 1e-6;
     const std::string value = plain_value(curve.points[*curve.answer].values.front());
-    const double exact = samples_of(plan, axis.of_text(value, asked.scenario)) * recorded;
+    const double exact = samples_of(plan, axis.value_of_text(value, asked.scenario)) * recorded;
     const double whole = is_most ? std::floor(exact + kSlack) : std::ceil(exact - kSlack);
     curve.answer_text += ", " + to_text(whole) + " samples a step";
   } else if (axis.setting()->name() == "factor") {
@@ -155,7 +156,7 @@ void count_samples(const SweepPlan& plan, bool is_most, Curve& curve) {
 
 void find_answer(const SweepPlan& plan, Curve& curve) {
   // An unreliable time decides nothing.
-  if (is_assert_of_time(curve.until()) && curve.trust.grade() == Grade::poor) {
+  if (is_step_time_assert(curve.until()) && curve.trust.grade() == Grade::poor) {
     curve.answer_text = "is undecided, as trust is poor";
     return;
   }
@@ -172,7 +173,7 @@ void find_answer(const SweepPlan& plan, Curve& curve) {
   curve.answer = first_holds ? behind - 1 : behind;
   curve.answer_text = first_holds ? "holds up to " + text_of(*curve.answer)
                                   : "holds from " + text_of(*curve.answer) + " on";
-  if (plan.combinations().front().axes.front().asked().is_range)
+  if (plan.combinations().front().axes.front().values().is_range)
     count_samples(plan, first_holds, curve);
   for (std::size_t i = behind + 1; i < points.size(); ++i) {
     if (curve.satisfies(points[i]) == curve.satisfies(points[behind])) continue;

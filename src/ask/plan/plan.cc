@@ -5,7 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "ask/generate/calibrated.h"
+#include "ask/generate/calibrate_steps.h"
 #include "ask/plan/kept_search.h"
 #include "ask/plan/recorded.h"
 #include "base/fields/assignments.h"
@@ -121,7 +121,7 @@ class Planner {
     GenerateQuestion steps{.model = question_.model, .machine = question_.machine};
     steps.layout = question_.layout, steps.only = question_.only;
     steps.calibrate = question_.calibrate, steps.calibrate_rows = question_.calibrate_rows;
-    const StepCalibration calibration = calibrated(steps, report_.assumptions).calibration;
+    const StepCalibration calibration = calibrate_steps(steps, report_.assumptions).calibration;
     if (!question_.measured.empty()) {
       steps.against = question_.measured;
       report_.measured = generate_step(steps);

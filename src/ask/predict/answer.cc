@@ -1,6 +1,7 @@
 #include "ask/predict/answer.h"
 
 #include <cmath>
+#include <fmt/core.h>
 #include <utility>
 
 #include "ask/interval/inputs.h"
@@ -30,36 +31,14 @@ void count_dependencies(const Graph& graph, Prediction& prediction) {
   });
 }
 
-void describe_baseline(const Inference& inference, const Timeline& replayed,
-                       Prediction& prediction) {
-  const Graph& graph = inference.graph;
-  prediction.measured = step_times(graph, inference.recorded);
-  prediction.baseline = step_times(graph, replayed);
-  prediction.has_steps = !graph.steps().empty();
-  prediction.unexplained = graph.unexplained();
-  prediction.window = graph.unexplained().window;
-  prediction.tasks = graph.task_count();
-  prediction.baseline_breakdown = breakdown(graph, replayed);
-  prediction.baseline_memory = memory_peaks(graph, replayed, {});
-  count_dependencies(graph, prediction);
-  const Nanoseconds measured = prediction.measured.step_time;
-  if (measured <= 0ns) throw TraceError("nothing to simulate: no step of the trace takes any time");
-  prediction.replay_error = std::abs(ratio(prediction.baseline.step_time - measured, measured));
-  prediction.baseline_open = open_step_time(inference, graph, prediction.baseline.step_time);
-  if (prediction.replay_error > 0.01) {
-    prediction.notes.add(
-        Severity::warning,
-        "the unmodified replay does not reproduce the recording; do not trust what-ifs on it",
-        to_percent(prediction.replay_error, 2) + " off");
-  }
-}
-
 /// Notes devices that run out of memory, the most important message for a question about memory.
 void note_refusals(Prediction& prediction) {
   for (const MemoryPeak& peak : prediction.predicted_memory) {
     if (!peak.out_of_memory) continue;
-    prediction.notes.add(Severity::info, "out of memory on device " + std::to_string(peak.device) +
-                                             "; times are those of a device with enough memory");
+    prediction.notes.add(
+        Severity::info,
+        fmt::format("out of memory on device {}; times are those of a device with enough memory",
+                    peak.device));
   }
 }
 
@@ -91,7 +70,25 @@ Prediction described_baseline(const Inference& inference, const Timeline& replay
   Prediction prediction;
   prediction.notes = inference.notes;
   prediction.assumptions = inference.assumptions;
-  describe_baseline(inference, replayed, prediction);
+  const Graph& graph = inference.graph;
+  prediction.measured = step_times(graph, inference.recorded);
+  prediction.baseline = step_times(graph, replayed);
+  prediction.has_steps = !graph.steps().empty();
+  prediction.unexplained = graph.unexplained();
+  prediction.window = graph.unexplained().window;
+  prediction.tasks = graph.task_count();
+  prediction.baseline_breakdown = breakdown(graph, replayed);
+  prediction.baseline_memory = memory_peaks(graph, replayed, {});
+  count_dependencies(graph, prediction);
+  const Nanoseconds measured = prediction.measured.step_time;
+  if (measured <= 0ns) throw TraceError("nothing to simulate: no step of the trace takes any time");
+  prediction.replay_error = std::abs(ratio(prediction.baseline.step_time - measured, measured));
+  if (prediction.replay_error > 0.01) {
+    prediction.notes.add(
+        Severity::warning,
+        "the unmodified replay does not reproduce the recording; do not trust what-ifs on it",
+        to_percent(prediction.replay_error, 2) + " off");
+  }
   return prediction;
 }
 
@@ -139,13 +136,13 @@ Answer as_recorded(const Inference& inference, Timeline replayed, Prediction pre
 }
 
 void set_interval(const Inference& inference, const Graph& changed, const StepVariation* variation,
-                  std::span<const KnownOutcome> own, Prediction& prediction,
-                  const DoubtedRanks* ranks) {
+                  std::span<const KnownOutcome> user_outcomes, Prediction& prediction,
+                  const JointRanks* ranks) {
   const IntervalInputs inputs = interval_inputs({.inference = inference,
                                                  .changed = changed,
                                                  .prediction = prediction,
                                                  .variation = variation,
-                                                 .own = own,
+                                                 .user_outcomes = user_outcomes,
                                                  .ranks = ranks});
   Interval interval = interval_of(inputs);
   prediction.lower = interval.lower;
@@ -156,21 +153,25 @@ void set_interval(const Inference& inference, const Graph& changed, const StepVa
   set_memory_interval(prediction);
 }
 
-void judge(const Inference& inference, const Graph& changed, std::span<const KnownOutcome> own,
-           Prediction& prediction) {
+void judge(const Inference& inference, const Graph& changed,
+           std::span<const KnownOutcome> user_outcomes, Prediction& prediction) {
   if (!prediction.steps.empty())
     prediction.predicted_open = open_step_time(inference, changed, prediction.predicted.step_time);
-  prediction.trust = trust_of(prediction, own);
+  prediction.trust = trust_of(prediction, user_outcomes);
 }
 
-void set_interval(const Inference& inference, std::span<const KnownOutcome> own, Answer& answer,
-                  const DoubtedRanks* ranks) {
+void set_interval(const Inference& inference, std::span<const KnownOutcome> user_outcomes,
+                  Answer& answer, const JointRanks* ranks) {
   Prediction& prediction = answer.prediction;
   const Graph& changed = prediction.steps.empty() ? inference.graph : answer.graph;
   std::optional<StepVariation> variation;
   if (prediction.has_times && ranks == nullptr) variation = variation_of(inference);
-  set_interval(inference, changed, variation ? &*variation : nullptr, own, prediction, ranks);
-  judge(inference, changed, own, prediction);
+  set_interval(inference, changed, variation ? &*variation : nullptr, user_outcomes, prediction,
+               ranks);
+  prediction.baseline_open =
+      open_step_time(inference, inference.graph, prediction.baseline.step_time);
+  if (prediction.steps.empty()) prediction.predicted_open = prediction.baseline_open;
+  judge(inference, changed, user_outcomes, prediction);
 }
 
 Answer answer(const Inference& inference, const Scenario& scenario, Timeline replayed,
@@ -197,7 +198,7 @@ Answer answer(const Job& job, const Rank& rank, const Scenario& scenario, Timeli
   add_recorded_reserved(rank, result.prediction.baseline_memory);
   return result;
 } catch (const TraceError& error) {
-  throw TraceError(job.place(rank) + ": " + error.what());
+  throw TraceError(fmt::format("{}: {}", job.place(rank), error.what()));
 }
 
 }  // namespace foretrace

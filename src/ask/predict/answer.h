@@ -29,11 +29,11 @@ struct Answer {
   std::vector<Answer> others = {};  ///< The other ranks, if their timelines are wanted.
   /// The job whose ranks meet; nullptr if they do not.
   const Job* job = nullptr;
-  std::uint32_t place = 0;  ///< Index of the rank in the world.
+  std::uint32_t world_index = 0;  ///< Index of the rank in the world.
 };
 
-/// The part of a prediction that is common to all what-ifs. Throws TraceError if no step takes any
-/// time.
+/// The part of a prediction that is common to all what-ifs, without the open time, which costs
+/// replays. Throws TraceError if no step takes any time.
 Prediction described_baseline(const Inference& inference, const Timeline& replayed);
 
 /// Adds the scenario as JSON, and its memory limit.
@@ -61,14 +61,14 @@ Answer answer(const Job& job, const Rank& rank, const Scenario& scenario, Timeli
 /// Sets the interval. Without `variation`, which costs replays, the variation is scaled from the
 /// recording.
 void set_interval(const Inference& inference, const Graph& changed, const StepVariation* variation,
-                  std::span<const KnownOutcome> own, Prediction& prediction,
-                  const DoubtedRanks* ranks = nullptr);
-/// Sets the interval and the grade, by replays if the trace has times.
-void set_interval(const Inference& inference, std::span<const KnownOutcome> own, Answer& answer,
-                  const DoubtedRanks* ranks = nullptr);
+                  std::span<const KnownOutcome> user_outcomes, Prediction& prediction,
+                  const JointRanks* ranks = nullptr);
+/// Sets the interval, the open time and the grade, by replays if the trace has times.
+void set_interval(const Inference& inference, std::span<const KnownOutcome> user_outcomes,
+                  Answer& answer, const JointRanks* ranks = nullptr);
 
 /// Sets the grade of a prediction in which everything else is filled in.
-void judge(const Inference& inference, const Graph& changed, std::span<const KnownOutcome> own,
-           Prediction& prediction);
+void judge(const Inference& inference, const Graph& changed,
+           std::span<const KnownOutcome> user_outcomes, Prediction& prediction);
 
 }  // namespace foretrace

@@ -9,6 +9,7 @@
 #include "ask/job/memory_peaks.h"
 #include "ask/predict/answer.h"
 #include "ask/predict/ranks.h"
+#include "ask/predict/trust.h"
 #include "base/numbers/scaling.h"
 
 namespace foretrace {
@@ -16,19 +17,21 @@ namespace foretrace {
 Baseline baseline_of(const Inference& inference, bool reasons) {
   Timeline replayed = simulate(inference.graph, {.reasons = reasons});
   Prediction prediction = described_baseline(inference, replayed);
+  prediction.baseline_open =
+      open_step_time(inference, inference.graph, prediction.baseline.step_time);
   return {.replayed = std::move(replayed), .prediction = std::move(prediction)};
 }
 
 Prediction predict_edited(const Baseline& baseline, const Inference& inference,
-                          const Scenario& scenario, Edited& edited, const Wanted& wanted) {
+                          const Scenario& scenario, Edited& edited, const EditedOptions& options) {
   Prediction prediction = baseline.prediction;
   note_question(scenario, prediction);
-  describe_edit(scenario, edited, wanted.memory, prediction);
+  describe_edit(scenario, edited, options.memory, prediction);
   note_edit(edited, prediction);
   const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
-  set_interval(inference, edited.graph, variation, baseline.own, prediction);
+  set_interval(inference, edited.graph, variation, baseline.user_outcomes, prediction);
   widen_for_added_ranks(scenario, prediction);
-  if (wanted.trust) judge(inference, edited.graph, baseline.own, prediction);
+  if (options.trust) judge(inference, edited.graph, baseline.user_outcomes, prediction);
   return prediction;
 }
 
@@ -44,8 +47,9 @@ Prediction predict_on(const Baseline& baseline, const Inference& inference,
   prediction =
       as_recorded(inference, baseline.replayed, std::move(prediction), scenario, {}).prediction;
   const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
-  set_interval(inference, inference.graph, variation, baseline.own, prediction);
-  if (baseline.grades_each_answer) judge(inference, inference.graph, baseline.own, prediction);
+  set_interval(inference, inference.graph, variation, baseline.user_outcomes, prediction);
+  if (baseline.grades_each_answer)
+    judge(inference, inference.graph, baseline.user_outcomes, prediction);
   return prediction;
 }
 

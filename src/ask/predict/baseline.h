@@ -21,7 +21,7 @@ struct Baseline {
   /// If set, from the same inference, intervals come from replays with the work of other steps.
   /// Otherwise predictions cost much less, and the variation of steps is scaled from the recording.
   std::optional<StepVariation> variation = {};
-  std::vector<KnownOutcome> own = {};  ///< The user's ledger, if there is one.
+  std::vector<KnownOutcome> user_outcomes = {};  ///< The user's ledger, if there is one.
   /// Whether each prediction is graded by the open time of its own replay. Otherwise predictions
   /// have no grade, and many small ones cost half.
   bool grades_each_answer = true;
@@ -51,18 +51,33 @@ struct EditedJob {
 
   Edited& of(std::size_t rank) { return ranks[replay.alike[rank]]; }
 };
+/// The ranks of a job after a scenario, not replayed yet. Ranks that the scenario does not tell
+/// apart share an edit.
+struct SharedEdits {
+  struct Edit {
+    std::size_t rank = 0;  ///< First rank of the world that uses it.
+    Edited edited;
+    std::size_t users = 0;  ///< Number of classes of ranks that still need it.
+  };
+  std::vector<Edit> all;
+  std::vector<std::size_t> index_of;  ///< By rank of the world: index into `all`.
+};
 /// Throws Error if one of the transforms cannot be applied.
+SharedEdits shared_edits(const Job& job, const Scenario& scenario, Donors* donors);
+EditedJob replayed(const Job& job, SharedEdits edits, const JointOptions& options);
+
+/// Both in one. Throws Error if one of the transforms cannot be applied.
 EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options,
                     Donors* donors = nullptr);
 
-/// Facts that are wanted of an edited graph beside its step time and interval.
-struct Wanted {
+/// Facts to compute for an edited graph beside its step time and interval.
+struct EditedOptions {
   bool memory = true;  ///< Memory peaks; they need a replay with memory.
   bool trust = true;   ///< The grade; costs two more replays.
 };
 /// Like predict_on(), for a graph that was edited already. Moves from `edited.applied`.
 Prediction predict_edited(const Baseline& baseline, const Inference& inference,
-                          const Scenario& scenario, Edited& edited, const Wanted& wanted);
+                          const Scenario& scenario, Edited& edited, const EditedOptions& options);
 
 /// Like predict(), without the breakdown. Safe to call from several threads.
 Prediction predict_on(const Baseline& baseline, const Inference& inference,

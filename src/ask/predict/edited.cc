@@ -37,28 +37,26 @@ void renumber(Graph& graph, std::int32_t rank) {
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) graph.lane(LaneId{i}).rank = rank;
 }
 
-/// An edit shared by the ranks that one recorded rank stands for. Ranks that the scenario names
-/// have their own.
-struct SharedEdit {
-  std::size_t rank = 0;  ///< First rank of the world that uses it.
-  Edited edited;
-  std::size_t users = 0;  ///< Number of classes of ranks that still need it.
-};
+/// Copies a shared edit, or moves it for its last user.
+Edited take_edit(SharedEdits::Edit& edit) {
+  if (--edit.users == 0) return std::move(edit.edited);
+  return {.graph = edit.edited.graph.clone(),
+          .timeline = {},
+          .times = {},
+          .applied = edit.edited.applied};
+}
 
-struct SharedEdits {
-  std::vector<SharedEdit> all;
-  std::vector<std::size_t> place;  ///< By rank of the world: index into `all`.
-};
+}  // namespace
 
 SharedEdits shared_edits(const Job& job, const Scenario& scenario, Donors* donors) {
   SharedEdits edits;
-  std::map<std::pair<std::uint32_t, std::vector<std::size_t>>, std::size_t> places;
+  std::map<std::pair<std::uint32_t, std::vector<std::size_t>>, std::size_t> indices;
   for (std::size_t i = 0; i < job.world.size(); ++i) {
     const WorldRank& rank = job.world[i];
     const auto [found, is_new] =
-        places.try_emplace({rank.recorded, steps_naming(scenario, rank.number)}, edits.all.size());
+        indices.try_emplace({rank.recorded, steps_naming(scenario, rank.number)}, edits.all.size());
     if (is_new) edits.all.push_back({.rank = i, .edited = {}});
-    edits.place.push_back(found->second);
+    edits.index_of.push_back(found->second);
   }
   on_all_cores(edits.all.size(), [&](std::size_t i) {
     const WorldRank& rank = job.world[edits.all[i].rank];
@@ -74,30 +72,17 @@ SharedEdits shared_edits(const Job& job, const Scenario& scenario, Donors* donor
   return edits;
 }
 
-/// Copies a shared edit, or moves it for its last user.
-Edited taken(SharedEdit& edit) {
-  if (--edit.users == 0) return std::move(edit.edited);
-  return {.graph = edit.edited.graph.clone(),
-          .timeline = {},
-          .times = {},
-          .applied = edit.edited.applied};
-}
-
-}  // namespace
-
-EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options,
-                    Donors* donors) {
-  SharedEdits edits = shared_edits(job, scenario, donors);
+EditedJob replayed(const Job& job, SharedEdits edits, const JointOptions& options) {
   std::vector<const Graph*> graphs;
-  for (const std::size_t place : edits.place) graphs.push_back(&edits.all[place].edited.graph);
+  for (const std::size_t i : edits.index_of) graphs.push_back(&edits.all[i].edited.graph);
   EditedJob all{.replay = replay(job, graphs, options), .ranks = {}};
   all.ranks.resize(job.world.size());
   std::vector<std::size_t> firsts;
   for (std::size_t i = 0; i < all.replay.alike.size(); ++i) {
     if (all.replay.alike[i] == i) firsts.push_back(i);
   }
-  for (const std::size_t i : firsts) ++edits.all[edits.place[i]].users;
-  for (const std::size_t i : firsts) all.ranks[i] = taken(edits.all[edits.place[i]]);
+  for (const std::size_t i : firsts) ++edits.all[edits.index_of[i]].users;
+  for (const std::size_t i : firsts) all.ranks[i] = take_edit(edits.all[edits.index_of[i]]);
   on_all_cores(firsts.size(), [&](std::size_t at) {
     Edited& rank = all.ranks[firsts[at]];
     rank.timeline = std::move(all.replay.timelines[firsts[at]]);
@@ -106,6 +91,11 @@ EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions
     rank.times = step_times(rank.graph, rank.timeline);
   });
   return all;
+}
+
+EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options,
+                    Donors* donors) {
+  return replayed(job, shared_edits(job, scenario, donors), options);
 }
 
 }  // namespace foretrace

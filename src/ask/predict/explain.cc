@@ -1,6 +1,7 @@
 #include "ask/predict/explain.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <optional>
 #include <string>
@@ -39,8 +40,8 @@ std::optional<Dependency> dependency_of(const Graph& graph, const Timeline& time
   return found;
 }
 
-/// The properties shared by tasks of the path that appear in one line.
-struct Kin {
+/// The properties that tasks of the path must share to appear in one line.
+struct PathKey {
   NameId name{};
   LaneId lane = kNoLane;
   NameId before{};
@@ -48,16 +49,18 @@ struct Kin {
   Why why{};
   std::uint8_t provenance = 0;
   bool first = false;  ///< The task waited for nothing.
-  auto key() const { return std::tuple(name, lane, before, before_lane, why, provenance, first); }
-  bool operator<(const Kin& other) const { return key() < other.key(); }
+  auto fields() const {
+    return std::tuple(name, lane, before, before_lane, why, provenance, first);
+  }
+  bool operator<(const PathKey& other) const { return fields() < other.fields(); }
 };
 
-struct Sum {
+struct PathTotals {
   Nanoseconds start{0}, duration{0}, waited{0}, lag{0};
   std::int64_t count = 0;
 };
 
-constexpr std::uint8_t kInLine = 0xff;
+constexpr std::uint8_t kLaneOrder = 0xff;
 
 /// Maps all numbered step markers of the profiler to one name.
 NameId without_number(const Graph& graph, NameId name) {
@@ -66,40 +69,40 @@ NameId without_number(const Graph& graph, NameId name) {
   return first == NameId{} ? name : first;
 }
 
-Kin kin_of(const Graph& graph, const Timeline& timeline, TaskId task) {
+PathKey path_key_of(const Graph& graph, const Timeline& timeline, TaskId task) {
   const Reason& reason = timeline.reasons[index(task)];
-  Kin kin;
-  kin.name = without_number(graph, graph.task(task).name);
-  kin.lane = graph.lane_of(task);
-  kin.first = reason.before == kNoTask;
-  if (kin.first) return kin;
+  PathKey key;
+  key.name = without_number(graph, graph.task(task).name);
+  key.lane = graph.lane_of(task);
+  key.first = reason.before == kNoTask;
+  if (key.first) return key;
   const std::optional<Dependency> wait = dependency_of(graph, timeline, task);
-  kin.provenance = wait ? static_cast<std::uint8_t>(wait->provenance) : kInLine;
-  kin.before_lane = graph.lane_of(reason.before);
-  if (!wait && kin.before_lane == kin.lane) return kin;
-  kin.before = without_number(graph, graph.task(reason.before).name);
-  kin.why = reason.why;
-  return kin;
+  key.provenance = wait ? static_cast<std::uint8_t>(wait->provenance) : kLaneOrder;
+  key.before_lane = graph.lane_of(reason.before);
+  if (!wait && key.before_lane == key.lane) return key;
+  key.before = without_number(graph, graph.task(reason.before).name);
+  key.why = reason.why;
+  return key;
 }
 
-std::string reason_text(const Graph& graph, const Kin& kin, const Sum& sum) {
-  if (kin.first) return "waits for nothing";
-  if (kin.provenance == kInLine && kin.before_lane == kin.lane) return "next on its lane";
-  std::string text = "waits for " + shortened(graph.names()[kin.before], kLongestName);
-  if (kin.before_lane != kin.lane) text += " on " + graph.lane(kin.before_lane).name;
-  text += " (" + std::string(to_string(kin.why, graph.names()));
-  if (kin.provenance != kInLine)
-    text += ", " + std::string(to_string(static_cast<Provenance>(kin.provenance)));
-  if (sum.lag > 0ns) text += ", " + to_text(sum.lag / sum.count) + " later";
-  return text + ")";
+std::string reason_text(const Graph& graph, const PathKey& key, const PathTotals& totals) {
+  if (key.first) return "waits for nothing";
+  if (key.provenance == kLaneOrder && key.before_lane == key.lane) return "next on its lane";
+  std::string lane, provenance, lag;
+  if (key.before_lane != key.lane) lane = " on " + graph.lane(key.before_lane).name;
+  if (key.provenance != kLaneOrder)
+    provenance = fmt::format(", {}", to_string(static_cast<Provenance>(key.provenance)));
+  if (totals.lag > 0ns) lag = fmt::format(", {} later", to_text(totals.lag / totals.count));
+  return fmt::format("waits for {}{} ({}{}{})", shortened(graph.names()[key.before], kLongestName),
+                     lane, to_string(key.why, graph.names()), provenance, lag);
 }
 
 /// The entries with the most work and those with the most waiting, at most `most` of each, sorted
 /// by start.
-std::vector<std::pair<Kin, Sum>> greatest(std::vector<std::pair<Kin, Sum>> lines,
-                                          std::size_t most) {
+std::vector<std::pair<PathKey, PathTotals>> longest_lines(
+    std::vector<std::pair<PathKey, PathTotals>> lines, std::size_t most) {
   std::vector<char> kept(lines.size(), 0);
-  for (const auto part : {&Sum::duration, &Sum::waited}) {
+  for (const auto part : {&PathTotals::duration, &PathTotals::waited}) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (lines[i].second.*part > 0ns) order.push_back(i);
@@ -109,7 +112,7 @@ std::vector<std::pair<Kin, Sum>> greatest(std::vector<std::pair<Kin, Sum>> lines
     });
     for (std::size_t i = 0; i < std::min(most, order.size()); ++i) kept[order[i]] = 1;
   }
-  std::vector<std::pair<Kin, Sum>> all;
+  std::vector<std::pair<PathKey, PathTotals>> all;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (kept[i] != 0) all.push_back(lines[i]);
   }
@@ -121,22 +124,23 @@ std::vector<std::pair<Kin, Sum>> greatest(std::vector<std::pair<Kin, Sum>> lines
 }  // namespace
 
 std::vector<Explained> explain(const Graph& graph, const Timeline& timeline, std::size_t most) {
-  std::map<Kin, Sum> sums;
+  std::map<PathKey, PathTotals> totals_by_key;
   for (const TaskId task : critical_path(graph, timeline)) {
     if (graph.removed(task) || graph.task(task).kind == TaskKind::marker) continue;
-    Sum& sum = sums[kin_of(graph, timeline, task)];
-    if (sum.count++ == 0) sum.start = timeline.start[index(task)];
-    sum.duration += timeline.finish[index(task)] - timeline.start[index(task)];
-    sum.waited += waited(graph, timeline, task);
-    sum.lag += timeline.reasons[index(task)].lag;
+    PathTotals& totals = totals_by_key[path_key_of(graph, timeline, task)];
+    if (totals.count++ == 0) totals.start = timeline.start[index(task)];
+    totals.duration += timeline.finish[index(task)] - timeline.start[index(task)];
+    totals.waited += waited(graph, timeline, task);
+    totals.lag += timeline.reasons[index(task)].lag;
   }
-  const std::vector<std::pair<Kin, Sum>> lines = greatest({sums.begin(), sums.end()}, most);
+  const std::vector<std::pair<PathKey, PathTotals>> lines =
+      longest_lines({totals_by_key.begin(), totals_by_key.end()}, most);
   std::vector<Explained> all;
-  for (const auto& [kin, sum] : lines) {
-    std::string task = shortened(graph.names()[kin.name], kLongestName);
-    if (sum.count > 1) task += " (" + std::to_string(sum.count) + " times)";
-    all.push_back({std::move(task), graph.lane(kin.lane).name, reason_text(graph, kin, sum),
-                   sum.start, sum.duration, sum.waited});
+  for (const auto& [key, totals] : lines) {
+    std::string task = shortened(graph.names()[key.name], kLongestName);
+    if (totals.count > 1) task += fmt::format(" ({} times)", totals.count);
+    all.push_back({std::move(task), graph.lane(key.lane).name, reason_text(graph, key, totals),
+                   totals.start, totals.duration, totals.waited});
   }
   return all;
 }

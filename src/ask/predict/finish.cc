@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/core.h>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,10 +20,10 @@ namespace {
 void refuse_warnings(const Notes& notes) {
   for (const Note& note : notes.all()) {
     if (note.severity != Severity::warning) continue;
-    std::string detail = note.count > 1 ? std::to_string(note.count) + " times" : "";
+    std::string detail = note.count > 1 ? fmt::format("{} times", note.count) : "";
     if (!note.example.empty()) detail += (detail.empty() ? "" : ", first: ") + note.example;
-    throw TraceError("refused because of --strict: " + note.text +
-                     (detail.empty() ? "" : " (" + detail + ")"));
+    throw TraceError(fmt::format("refused because of --strict: {}{}", note.text,
+                                 detail.empty() ? "" : fmt::format(" ({})", detail)));
   }
 }
 
@@ -39,11 +40,11 @@ void write_timelines(const Answer& answer, const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw Error(folder + ": cannot be made: " + error.message());
+  if (error) throw Error(fmt::format("{}: cannot be made: {}", folder, error.message()));
   if (!fs::is_empty(folder, error))
     throw Error(folder + ": must be a new or an empty folder, for a file of each rank");
   const auto path_of = [&](std::int32_t rank) {
-    return folder + "rank" + std::to_string(rank) + ".json.gz";
+    return fmt::format("{}rank{}.json.gz", folder, rank);
   };
   write_timeline(answer, path_of(answer.prediction.rank));
   for (const Answer& other : answer.others) write_timeline(other, path_of(other.prediction.rank));
@@ -53,31 +54,32 @@ void write_timelines(const Answer& answer, const std::string& folder) {
 void write_ranks(const Answer& answer, const std::string& path) {
   std::vector<const Answer*> all{&answer};
   for (const Answer& other : answer.others) all.push_back(&other);
-  std::ranges::sort(all, {}, [](const Answer* one) { return one->prediction.rank; });
+  std::ranges::sort(all, {}, [](const Answer* drawn) { return drawn->prediction.rank; });
   std::vector<const Graph*> graphs(answer.job->world.size());
-  std::map<std::uint32_t, std::size_t> drawn;  // By index in the world.
+  std::map<std::uint32_t, std::size_t> index_drawn;  // By index in the world.
   for (std::size_t i = 0; i < all.size(); ++i) {
-    graphs[all[i]->place] = &all[i]->graph;
-    drawn.emplace(all[i]->place, i);
+    graphs[all[i]->world_index] = &all[i]->graph;
+    index_drawn.emplace(all[i]->world_index, i);
   }
   const std::vector<JoinedGraph> begins = joined_graphs(*answer.job, graphs);
   std::vector<RankTimeline> ranks;
-  for (const Answer* one : all)
-    ranks.push_back(
-        {&one->graph, &one->timeline, one->trace, one->prediction.rank, begins[one->place].begins});
+  for (const Answer* drawn : all)
+    ranks.push_back({&drawn->graph, &drawn->timeline, drawn->trace, drawn->prediction.rank,
+                     begins[drawn->world_index].begins});
   std::vector<std::vector<RankTask>> meetings;
   for (const Meeting& meeting : answer.job->join.meetings) {
     std::vector<RankTask>& members = meetings.emplace_back();
-    for (const MeetingMember& one : meeting.members) {
-      const auto place = drawn.find(one.rank);
-      if (place != drawn.end()) members.push_back({place->second, one.task});
+    for (const MeetingMember& member : meeting.members) {
+      const auto found = index_drawn.find(member.rank);
+      if (found != index_drawn.end()) members.push_back({found->second, member.task});
     }
   }
   const RenderedRanks rendered = render_ranks(ranks, meetings);
   if (!export_ranks(rendered.trace, rendered.view, path))
-    throw Error("'" + path + "' would hold one rank, and there are " + std::to_string(all.size()) +
-                "; give a folder, as in out/, for a file of each, or .json.gz or .pftrace for a "
-                "picture of all");
+    throw Error(
+        fmt::format("'{}' would hold one rank, and there are {}; give a folder, as in out/, for "
+                    "a file of each, or .json.gz or .pftrace for a picture of all",
+                    path, all.size()));
 }
 
 void refuse_poor(const Trust& trust) {
@@ -96,12 +98,12 @@ void finish(const Answer& answer, const PredictOptions& options) {
     refuse_warnings(answer.prediction.notes);
     refuse_poor(answer.prediction.trust);
   }
-  const bool is_one = answer.job == nullptr || answer.others.empty();
+  const bool has_one_rank = answer.job == nullptr || answer.others.empty();
   if (wants_file_for_each_rank(options))
     write_timelines(answer, options.perfetto_path);
   else if (!options.perfetto_path.empty())
-    is_one ? write_timeline(answer, options.perfetto_path)
-           : write_ranks(answer, options.perfetto_path);
+    has_one_rank ? write_timeline(answer, options.perfetto_path)
+                 : write_ranks(answer, options.perfetto_path);
   const Graph* const changed = answer.prediction.steps.empty() ? nullptr : &answer.graph;
   if (!options.html_path.empty())
     write_prediction_html(*answer.recorded, changed, answer.prediction, options.html_path);

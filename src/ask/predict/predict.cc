@@ -1,5 +1,6 @@
 #include "foretrace/ask/predict.h"
 
+#include <fmt/core.h>
 #include <optional>
 #include <utility>
 
@@ -41,8 +42,9 @@ void take_peaks(FullestPeaks fullest, const Job& job, Prediction& prediction) {
   if (fullest.chosen.most() <= need_of(prediction.predicted_memory)) return;
   prediction.baseline_memory = std::move(fullest.now);
   prediction.predicted_memory = std::move(fullest.predicted);
-  prediction.notes.add(Severity::info, "peaks of memory are those of the fullest, rank " +
-                                           std::to_string(job.world[fullest.chosen.rank()].number));
+  prediction.notes.add(Severity::info,
+                       fmt::format("peaks of memory are those of the fullest, rank {}",
+                                   job.world[fullest.chosen.rank()].number));
 }
 
 /// Adds the import warnings of ranks other than the one that is shown.
@@ -62,24 +64,24 @@ struct Replays {
   std::optional<EditedJob> edited;
 
   /// The replay that the question is about.
-  const JointReplay& asked() const { return edited ? edited->replay : recorded; }
+  const JointReplay& answered() const { return edited ? edited->replay : recorded; }
 };
 
-Replays replays_of(const Job& job, const Scenario& scenario, const PredictOptions& options,
-                   Donors& donors) {
-  const bool is_edited = edits(scenario);
+Replays replays_of(const Job& job, std::optional<SharedEdits> edits,
+                   const PredictOptions& options) {
+  const bool is_edited = edits.has_value();
   Replays all;
   on_all_cores(is_edited ? 2 : 1, [&](std::size_t side) {
     if (side == 0)
       all.recorded = replay(job, graphs_of(job),
                             {.reasons = options.explain && !is_edited,
-                             .most_rows_kept = is_edited ? 0 : kMostTasksDrawn,
+                             .most_rows_kept = is_edited ? 0 : kMostTasksResampled,
                              .folds = !options.exact});
     else
-      all.edited = edited_by(
-          job, scenario,
-          {.reasons = options.explain, .most_rows_kept = kMostTasksDrawn, .folds = !options.exact},
-          &donors);
+      all.edited = replayed(job, std::move(*edits),
+                            {.reasons = options.explain,
+                             .most_rows_kept = kMostTasksResampled,
+                             .folds = !options.exact});
   });
   return all;
 }
@@ -90,7 +92,7 @@ std::vector<Answer> answers_of(const Job& job, const Scenario& scenario, Replays
                                const PredictOptions& options) {
   std::vector<Answer> answers(job.world.size());
   on_all_cores(answers.size(), [&](std::size_t i) {
-    if (replays.asked().alike[i] != i) return;
+    if (replays.answered().alike[i] != i) return;
     const Rank& rank = job.ranks[job.world[i].recorded];
     if (replays.edited)
       answers[i] = answer(job, rank, scenario, replays.recorded.of(i),
@@ -108,7 +110,7 @@ std::vector<Answer> others_of(const Job& job, std::size_t shown, std::vector<Ans
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (i == shown || !answers[i].recorded || !job.world[i].is_recorded) continue;
     answers[i].prediction.rank = job.world[i].number;
-    answers[i].place = static_cast<std::uint32_t>(i);
+    answers[i].world_index = static_cast<std::uint32_t>(i);
     others.push_back(std::move(answers[i]));
   }
   return others;
@@ -117,84 +119,118 @@ std::vector<Answer> others_of(const Job& job, std::size_t shown, std::vector<Ans
 /// Most ranks whose times a note lists.
 constexpr std::size_t kMostListed = 8;
 
-/// The answer about the rank with the longest predicted step, which the others wait for, compared
-/// with the rank that had the longest step as recorded.
-Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& options) {
-  Donors donors(options.reading);
-  donors.read(scenario);
-  const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
-  Replays replays = replays_of(job, scenario, options, donors);
-  std::vector<Answer> answers = answers_of(job, scenario, replays, options);
-  RecordedRun recorded;
+/// What the answers of all ranks say together.
+struct RankSummary {
+  RankSummary(const Job& job, const Scenario& scenario, const JointReplay& answered,
+              const std::vector<Answer>& answers);
+
+  /// The rank with the longest predicted step, which the others wait for.
+  std::size_t shown() const { return predicted_slowest.rank(); }
+  bool slowest_changes() const { return recorded_slowest.rank() != shown(); }
+
+  RecordedRun recorded;  ///< Of the rank with the longest recorded step.
   Slowest predicted_slowest, recorded_slowest;
   FullestPeaks fullest;
-  std::vector<PredictedRank> ranks;
-  std::vector<std::vector<AppliedStep>> steps;
-  std::vector<std::size_t> row(job.world.size());
-  std::string all;
+  std::vector<PredictedRank> ranks;             ///< Without those that are like an earlier one.
+  std::vector<std::vector<AppliedStep>> steps;  ///< For each of `ranks`.
+  std::string step_times;                       ///< Listed for a note.
+};
+
+RankSummary::RankSummary(const Job& job, const Scenario& scenario, const JointReplay& answered,
+                         const std::vector<Answer>& answers) {
+  std::vector<std::size_t> row_of_rank(job.world.size());
   for (std::size_t i = 0; i < job.world.size(); ++i) {
-    if (const std::size_t first = replays.asked().alike[i]; first != i) {
-      ++ranks[row[first]].alike;
+    if (const std::size_t first = answered.alike[i]; first != i) {
+      ++ranks[row_of_rank[first]].alike;
       continue;
     }
     const Prediction& prediction = answers[i].prediction;
-    row[i] = ranks.size();
+    row_of_rank[i] = ranks.size();
     ranks.push_back(rank_described(job, i, prediction));
     steps.push_back(prediction.steps);
     if (ranks.size() <= kMostListed) {
-      all += (i == 0 ? "rank " : ", rank ") + std::to_string(job.world[i].number) + ": ";
-      if (edits(scenario)) all += to_text(prediction.baseline.step_time) + " -> ";
-      all += to_text(prediction.predicted.step_time);
+      step_times += fmt::format("{}rank {}: ", i == 0 ? "" : ", ", job.world[i].number);
+      if (edits(scenario))
+        step_times += fmt::format("{} -> ", to_text(prediction.baseline.step_time));
+      step_times += to_text(prediction.predicted.step_time);
     } else if (ranks.size() == kMostListed + 1) {
-      all += " ...";
+      step_times += " ...";
     }
     if (recorded_slowest.consider(i, prediction.baseline.step_time)) recorded = prediction;
     fullest.consider(i, prediction);
     predicted_slowest.consider(i, prediction.predicted.step_time);
   }
-  const std::size_t shown = predicted_slowest.rank();
-  const bool is_another = recorded_slowest.rank() != shown;
-  Answer& worst = answers[shown];
-  const ResampledJob resampled(job, replays.asked(), shown, [&](std::size_t i) -> const Graph& {
-    return replays.edited ? answers[i].graph : job.ranks[job.world[i].recorded].inference.graph;
-  });
-  set_interval(job.ranks[job.world[shown].recorded].inference, own, worst, resampled.doubted());
-  Prediction& prediction = worst.prediction;
-  if (is_another) compare_with(recorded, prediction);
-  take_peaks(std::move(fullest), job, prediction);
-  set_memory_interval(prediction);
-  widen_for_missing_ranks(job, prediction);
-  widen_for_added_ranks(scenario, prediction);
-  if (const JointReplay& asked = replays.asked(); asked.joint)
-    prediction.explained = explain(asked.joint->graph(), asked.times);
-  prediction.rank = job.world[shown].number;
-  if (job.world.size() == 1) return std::move(worst);
-  prediction.ranks = std::move(ranks);
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    report_steps_of(prediction.ranks[i].number, steps[i], prediction);
+}
+
+/// Adds what an answer about a job of several ranks says beyond its slowest rank.
+void describe_ranks(const Job& job, const Scenario& scenario, RankSummary& summary,
+                    Prediction& prediction) {
+  prediction.ranks = std::move(summary.ranks);
+  for (std::size_t i = 0; i < summary.steps.size(); ++i)
+    report_steps_of(prediction.ranks[i].number, summary.steps[i], prediction);
   drop_notes_on_effects(prediction);
   if (edits(scenario)) prediction.trust.reasons.push_back(ranks_joined(job));
   if (const auto missing = ranks_missing(job)) prediction.trust.reasons.push_back(*missing);
-  add_warnings(job, job.world[shown].recorded, prediction.notes);
+  add_warnings(job, job.world[summary.shown()].recorded, prediction.notes);
   note_ranks(job, prediction.notes);
-  if (job.has_snapshots()) {
-    prediction.notes.add(Severity::info,
-                         "each snapshot was replayed alone; each peak is the highest of them all");
-  } else {
-    std::string text =
-        job.is_joined() ? "ranks wait for each other" : "each rank was predicted alone";
-    text += "; the answer is the slowest, " + rank_text(prediction, job.world.size());
-    if (is_another)
-      text += "; as recorded it is rank " +
-              std::to_string(job.world[recorded_slowest.rank()].number) + " with " +
-              to_text(recorded.baseline.step_time);
-    prediction.notes.add(Severity::info, text, all);
+  if (job.has_snapshots())
+    return prediction.notes.add(
+        Severity::info, "each snapshot was replayed alone; each peak is the highest of them all");
+  std::string as_recorded;
+  if (summary.slowest_changes())
+    as_recorded = fmt::format("; as recorded it is rank {} with {}",
+                              job.world[summary.recorded_slowest.rank()].number,
+                              to_text(summary.recorded.baseline.step_time));
+  prediction.notes.add(
+      Severity::info,
+      fmt::format("{}; the answer is the slowest, {}{}",
+                  job.is_joined() ? "ranks wait for each other" : "each rank was predicted alone",
+                  rank_text(prediction, job.world.size()), as_recorded),
+      summary.step_times);
+}
+
+/// The answer about the rank with the longest predicted step, compared with the rank that had the
+/// longest step as recorded. The scenario is applied, the job replayed and each rank answered in
+/// turn.
+Answer slowest_answer(const Job& job, const Scenario& scenario, const PredictOptions& options) {
+  Donors donors(options.reading);
+  donors.read(scenario);
+  const std::vector<KnownOutcome> user_outcomes = read_user_outcomes(options.ledger_path);
+  std::optional<SharedEdits> edited;
+  if (edits(scenario)) edited = shared_edits(job, scenario, &donors);
+  Replays replays = replays_of(job, std::move(edited), options);
+  std::vector<Answer> answers = answers_of(job, scenario, replays, options);
+  RankSummary summary(job, scenario, replays.answered(), answers);
+  const std::size_t shown = summary.shown();
+  Answer& answer = answers[shown];
+  const ResampledJob resampled(job, replays.answered(), shown, [&](std::size_t i) -> const Graph& {
+    return replays.edited ? answers[i].graph : job.ranks[job.world[i].recorded].inference.graph;
+  });
+  set_interval(job.ranks[job.world[shown].recorded].inference, user_outcomes, answer,
+               resampled.joint_ranks());
+  Prediction& prediction = answer.prediction;
+  if (summary.slowest_changes()) {
+    const WorldRank& rank = job.world[summary.recorded_slowest.rank()];
+    RecordedRun& recorded = summary.recorded;
+    const Inference& inference = job.ranks[rank.recorded].inference;
+    recorded.baseline_open =
+        open_step_time(inference, inference.graph, recorded.baseline.step_time);
+    compare_with(recorded, prediction);
   }
-  if (options.perfetto_path.empty()) return std::move(worst);
-  worst.place = static_cast<std::uint32_t>(shown);
-  worst.others = others_of(job, shown, answers);
-  if (job.is_joined()) worst.job = &job;
-  return std::move(worst);
+  take_peaks(std::move(summary.fullest), job, prediction);
+  set_memory_interval(prediction);
+  widen_for_missing_ranks(job, prediction);
+  widen_for_added_ranks(scenario, prediction);
+  if (const JointReplay& answered = replays.answered(); answered.joint)
+    prediction.explained = explain(answered.joint->graph(), answered.times);
+  prediction.rank = job.world[shown].number;
+  if (job.world.size() == 1) return std::move(answer);
+  describe_ranks(job, scenario, summary, prediction);
+  if (options.perfetto_path.empty()) return std::move(answer);
+  answer.world_index = static_cast<std::uint32_t>(shown);
+  answer.others = others_of(job, shown, answers);
+  if (job.is_joined()) answer.job = &job;
+  return std::move(answer);
 }
 
 }  // namespace
@@ -202,7 +238,7 @@ Answer slowest(const Job& job, const Scenario& scenario, const PredictOptions& o
 Prediction predict(const Job& job, const std::vector<InputFile>& inputs, const Scenario& scenario,
                    const PredictOptions& options) {
   check_ranks(scenario, job);
-  Answer answer = slowest(job, scenario, options);
+  Answer answer = slowest_answer(job, scenario, options);
   answer.prediction.inputs = inputs;
   finish(answer, options);
   return std::move(answer.prediction);
@@ -222,14 +258,14 @@ Prediction predict(const Inference& inference, const Scenario& scenario,
   check_ranks(scenario, inference.graph);
   Donors donors(options.reading);
   donors.read(scenario);
-  const std::vector<KnownOutcome> own = own_outcomes(options.ledger_path);
+  const std::vector<KnownOutcome> user_outcomes = read_user_outcomes(options.ledger_path);
   std::optional<Edited> edited;
   if (edits(scenario))
     edited = edited_by(inference.graph, scenario, {.reasons = options.explain}, &donors);
   Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !edited});
   Answer result = answer(inference, scenario, std::move(replayed), std::move(edited), options);
   result.recorded = &inference.graph;
-  set_interval(inference, own, result);
+  set_interval(inference, user_outcomes, result);
   widen_for_added_ranks(scenario, result.prediction);
   finish(result, options);
   return std::move(result.prediction);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ask/predict/explain.h"
-#include "ask/predict/reactions.h"
+#include "ask/predict/sensitivities.h"
 #include "base/files/new_file.h"
 #include "foretrace/answer/prediction_page.h"
 #include "foretrace/report.h"
@@ -30,7 +30,7 @@ void show_page(const Graph& recorded, const Graph* changed, const Prediction& pr
   PredictionPage page{.prediction = prediction,
                       .now = {recorded, now, path_of(recorded, now)},
                       .predicted = {},
-                      .reactions = {}};
+                      .sensitivities = {}};
   if (changed != nullptr) {
     then = simulate(*changed, {.reasons = true});
     page.predicted.emplace(DrawnRun{*changed, then, path_of(*changed, then)});
@@ -40,12 +40,12 @@ void show_page(const Graph& recorded, const Graph* changed, const Prediction& pr
 
 void write_prediction_html(const Graph& recorded, const Graph* changed,
                            const Prediction& prediction, const std::string& path) {
-  std::vector<Reaction> reactions;
+  std::vector<Sensitivity> sensitivities;
   if (prediction.has_times)
-    reactions =
-        reactions_of(changed != nullptr ? *changed : recorded, prediction.predicted.step_time);
+    sensitivities =
+        sensitivities_of(changed != nullptr ? *changed : recorded, prediction.predicted.step_time);
   show_page(recorded, changed, prediction, [&](const PredictionPage& page) {
-    PredictionPage whole{page.prediction, page.now, page.predicted, std::move(reactions)};
+    PredictionPage whole{page.prediction, page.now, page.predicted, std::move(sensitivities)};
     write_new_file(path, [&](std::ostream& out) { write_prediction_page(whole, out); });
   });
 }

@@ -11,7 +11,7 @@
 
 namespace foretrace {
 
-/// Calls `take` with the page without its reactions, which take many replays. `changed` is the
+/// Calls `take` with the page without its sensitivities, which take many replays. `changed` is the
 /// graph of the prediction; nullptr without a what-if.
 void show_page(const Graph& recorded, const Graph* changed, const Prediction& prediction,
                const std::function<void(const PredictionPage&)>& take);

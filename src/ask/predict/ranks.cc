@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "ask/job/apply.h"
 #include "ask/job/rank_facts.h"
@@ -15,20 +16,20 @@ TrustReason ranks_joined(const Job& job) {
   if (!job.is_joined())
     return {.name = "ranks",
             .grade = Grade::fair,
-            .text = "each of " + std::to_string(count) +
-                    " ranks was predicted alone: none waits for another's change",
+            .text = fmt::format(
+                "each of {} ranks was predicted alone: none waits for another's change", count),
             .value = static_cast<double>(count),
             .limit = 1};
   std::size_t matched = 0, all = 0;
-  for (const RankMeetings& rank : job.join.ranks)
+  for (const CollectiveTotals& rank : job.join.ranks)
     matched += rank.matched, all += rank.matched + rank.unmatched;
   constexpr double kMostAlone = 0.1;
   const double alone =
       static_cast<double>(all - matched) / static_cast<double>(std::max<std::size_t>(all, 1));
   return {.name = "ranks",
           .grade = alone > kMostAlone ? Grade::fair : Grade::good,
-          .text = std::to_string(count) + " ranks wait for each other in " +
-                  std::to_string(matched) + " of their " + std::to_string(all) + " collectives",
+          .text = fmt::format("{} ranks wait for each other in {} of their {} collectives", count,
+                              matched, all),
           .value = alone,
           .limit = kMostAlone};
 }
@@ -59,8 +60,9 @@ void widen(std::int64_t recorded, std::int64_t size, const std::string& which,
   const double later = (expected_greatest(size) - expected_greatest(recorded)) *
                        deviation_of_steps(prediction.measured);
   const Nanoseconds point = prediction.predicted.step_time, by = scaled(point, later);
-  const std::string text = which + ": the last of them may come up to " + to_share(later) +
-                           " of a step later than the recorded ones";
+  const std::string text =
+      fmt::format("{}: the last of them may come up to {} of a step later than the recorded ones",
+                  which, to_share(later));
   prediction.upper += by;
   prediction.interval_parts.push_back({"missing_ranks", point, point + by, text});
   prediction.interval_source += (prediction.interval_source.empty() ? "" : "; ") + text;
@@ -72,14 +74,14 @@ void widen_for_missing_ranks(const Job& job, Prediction& prediction) {
   const auto recorded = static_cast<std::int32_t>(job.ranks.size());
   const std::int32_t size = whole_size(job);
   if (recorded >= size || recorded == 1 || !job.is_joined()) return;
-  widen(recorded, size, std::to_string(size - recorded) + " ranks were not recorded", prediction);
+  widen(recorded, size, fmt::format("{} ranks were not recorded", size - recorded), prediction);
 }
 
 void widen_for_added_ranks(const Scenario& scenario, Prediction& prediction) {
   std::int64_t ranks = 1;
   for (const auto& transform : scenario.transforms) ranks *= transform->job_change().ranks;
   if (ranks <= 1 || !prediction.has_times) return;
-  const std::string which = "only one of " + std::to_string(ranks) + " workers was recorded";
+  const std::string which = fmt::format("only one of {} workers was recorded", ranks);
   const Nanoseconds late = total_time(prediction.steps, "lateness_per_step");
   if (late == 0ns) return widen(1, ranks, which, prediction);
   // Four of five published runs on several GPUs lie between these multiples of the typical
@@ -90,9 +92,10 @@ void widen_for_added_ranks(const Scenario& scenario, Prediction& prediction) {
   const Nanoseconds upper = point + scaled(late, kMost - 1);
   prediction.lower = std::max(0ns, prediction.lower - (point - lower));
   prediction.upper += upper - point;
-  const std::string text = which + ": the last of them is taken to come " + to_text(late) +
-                           " later than it, " + to_text(scaled(late, kLeast)) + " to " +
-                           to_text(scaled(late, kMost)) + " in four of five published runs";
+  const std::string text = fmt::format(
+      "{}: the last of them is taken to come {} later than it, {} to {} in four of five published "
+      "runs",
+      which, to_text(late), to_text(scaled(late, kLeast)), to_text(scaled(late, kMost)));
   prediction.interval_parts.push_back({"missing_ranks", lower, upper, text});
   prediction.interval_source += (prediction.interval_source.empty() ? "" : "; ") + text;
 }
@@ -101,12 +104,12 @@ std::optional<TrustReason> ranks_missing(const Job& job) {
   const auto recorded = static_cast<std::int32_t>(job.ranks.size());
   const std::int32_t size = whole_size(job);
   if (recorded >= size || recorded == 1) return {};
-  return TrustReason{.name = "missing_ranks",
-                     .grade = Grade::fair,
-                     .text = std::to_string(recorded) + " of " + std::to_string(size) +
-                             " ranks were recorded, and stand for the others",
-                     .value = static_cast<double>(recorded),
-                     .limit = static_cast<double>(size)};
+  return TrustReason{
+      .name = "missing_ranks",
+      .grade = Grade::fair,
+      .text = fmt::format("{} of {} ranks were recorded, and stand for the others", recorded, size),
+      .value = static_cast<double>(recorded),
+      .limit = static_cast<double>(size)};
 }
 
 PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction& prediction) {
@@ -145,7 +148,7 @@ void report_steps_of(std::int32_t rank, const std::vector<AppliedStep>& its_step
     if (has_effect(step) ? !outdoes(its_steps[i], step) : !is_first && !has_effect(its_steps[i]))
       continue;
     step = its_steps[i];
-    step.summary.insert(0, "rank " + std::to_string(rank) + ": ");
+    step.summary.insert(0, fmt::format("rank {}: ", rank));
   }
 }
 
@@ -162,10 +165,8 @@ void drop_notes_on_effects(Prediction& prediction) {
 std::string rank_text(const Prediction& prediction, std::size_t all) {
   for (const PredictedRank& rank : prediction.ranks) {
     if (rank.number != prediction.rank) continue;
-    std::string text = "rank " + std::to_string(rank.number);
-    if (rank.alike > 0)
-      text += " of " + std::to_string(all) + ", and " + std::to_string(rank.alike) + " like it";
-    return text;
+    if (rank.alike == 0) return fmt::format("rank {}", rank.number);
+    return fmt::format("rank {} of {}, and {} like it", rank.number, all, rank.alike);
   }
   return {};
 }

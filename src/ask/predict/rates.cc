@@ -14,20 +14,20 @@ void set_peak(const DeviceModel& device, StepRates& rates) {
 }
 
 void add_flops(const Graph& graph, const Timeline& timeline, StepRates& rates) {
-  std::vector<signed char> computes(graph.names().size(), -1);
+  std::vector<signed char> compute_bound(graph.names().size(), -1);
   Nanoseconds known{0}, all{0};
   const StepWindow window = step_window(graph, timeline);
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const Task& task = graph.task(TaskId{i});
     const Nanoseconds start = timeline.start[i];
     if (task.kind != TaskKind::kernel || start < window.from || start >= window.to) continue;
-    signed char& computes_it = computes[static_cast<std::size_t>(task.name)];
-    if (computes_it < 0) {
+    signed char& is_compute_bound = compute_bound[static_cast<std::size_t>(task.name)];
+    if (is_compute_bound < 0) {
       const KernelClass kernel = classify_kernel(graph.names()[task.name]);
-      computes_it = kernel.bound == Boundness::compute ? 1 : 0;
+      is_compute_bound = kernel.bound == Boundness::compute ? 1 : 0;
     }
     rates.flops += task.flops;
-    if (computes_it == 0) continue;
+    if (is_compute_bound == 0) continue;
     all += task.duration;
     if (task.flops > 0) known += task.duration;
   }

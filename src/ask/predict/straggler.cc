@@ -1,5 +1,6 @@
 #include "ask/predict/straggler.h"
 
+#include <fmt/core.h>
 #include <vector>
 
 #include "ask/job/chosen_rank.h"
@@ -26,8 +27,8 @@ std::string longest_piece(const Graph& graph, Nanoseconds step) {
     if (longest == kNoTask || task.duration > graph.task(longest).duration) longest = TaskId{i};
   }
   if (longest == kNoTask || 4 * graph.task(longest).duration < step) return {};
-  return ", " + to_text(graph.task(longest).duration) + " of it in one piece of host work, \"" +
-         std::string(graph.name(longest)) + "\"";
+  return fmt::format(", {} of it in one piece of host work, \"{}\"",
+                     to_text(graph.task(longest).duration), graph.name(longest));
 }
 
 std::vector<RankTimes> times_of_ranks(const Job& job) {
@@ -42,9 +43,9 @@ std::optional<LateRank> late_rank(const Job& job, const std::vector<RankTimes>& 
   const RankTimes& rank = all[found->rank];
   const Graph& graph = job.ranks[found->rank].inference.graph;
   return LateRank{found->rank, rank.rank, found->others_wait,
-                  "it works " + to_text(rank.own) + " a step" + longest_piece(graph, rank.step) +
-                      "; the others work " + to_text(found->others_own) + " and wait " +
-                      to_text(found->others_wait) + " for it"};
+                  fmt::format("it works {} a step{}; the others work {} and wait {} for it",
+                              to_text(rank.own), longest_piece(graph, rank.step),
+                              to_text(found->others_own), to_text(found->others_wait))};
 }
 
 }  // namespace
@@ -61,23 +62,23 @@ RankChoice rank_to_advise(const Job& job, Notes& notes) {
   std::string listed;
   for (std::size_t i = 0; i < all.size(); ++i) {
     slowest.consider(i, all[i].step);
-    listed += (listed.empty() ? "rank " : ", rank ") + std::to_string(all[i].rank) + ": " +
-              to_text(all[i].step);
+    listed +=
+        fmt::format("{}rank {}: {}", listed.empty() ? "" : ", ", all[i].rank, to_text(all[i].step));
   }
   RankChoice choice{.rank = slowest.rank(), .straggler = {}};
   if (const auto found = late_rank(job, all)) {
     choice.rank = found->rank;
-    choice.straggler = "rank " + std::to_string(found->number) +
-                       " is the straggler: " + found->text +
-                       " (what the job would take without that: foretrace predict --with "
-                       "straggler:remove=true)";
+    choice.straggler = fmt::format(
+        "rank {} is the straggler: {} (what the job would take without that: "
+        "foretrace predict --with straggler:remove=true)",
+        found->number, found->text);
   }
   notes.add(Severity::info,
-            std::string("the advice is for the ") +
-                (choice.straggler.empty() ? "slowest rank, " : "straggler, rank ") +
-                std::to_string(all[choice.rank].rank) +
-                (job.is_joined() ? "; the others change with it, and it waits for them"
-                                 : ", alone; others may then bound the job"),
+            fmt::format("the advice is for the {} {}{}",
+                        choice.straggler.empty() ? "slowest rank," : "straggler, rank",
+                        all[choice.rank].rank,
+                        job.is_joined() ? "; the others change with it, and it waits for them"
+                                        : ", alone; others may then bound the job"),
             listed);
   return choice;
 }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <map>
 
 #include "ask/interval/ledger.h"
 #include "ask/interval/resample.h"
 #include "base/numbers/scaling.h"
+#include "base/wording.h"
 #include "foretrace/simulate.h"
 #include "scenario/use_text.h"
 
@@ -110,10 +112,11 @@ Grade grade_between(double value, double fair, double poor) {
 }
 
 /// Collects the facts of one answer.
-class Facts {
+class TrustFacts {
  public:
   /// `changes` tells whether the answer is about a change, which open time can decide.
-  Facts(const Prediction& prediction, bool changes) : prediction_(prediction), changes_(changes) {}
+  TrustFacts(const Prediction& prediction, bool changes)
+      : prediction_(prediction), changes_(changes) {}
 
   void add_recording() {
     add_replay();
@@ -126,8 +129,8 @@ class Facts {
     add_cut();
   }
 
-  void add_changes(std::span<const KnownOutcome> own) {
-    for (const std::string& kind : kinds_of(prediction_.steps)) add_change(kind, own);
+  void add_changes(std::span<const KnownOutcome> user_outcomes) {
+    for (const std::string& kind : kinds_of(prediction_.steps)) add_change(kind, user_outcomes);
   }
 
   Trust take() { return std::move(trust_); }
@@ -143,7 +146,8 @@ class Facts {
   void add_replay() {
     const double error = prediction_.replay_error;
     add("replay_error", error > kLargeReplayError ? Grade::poor : Grade::good,
-        "the unmodified replay is " + to_share(error, 3) + " off", error, kLargeReplayError);
+        fmt::format("the unmodified replay is {} off", to_share(error, 3)), error,
+        kLargeReplayError);
   }
 
   /// Whether the prediction has clearly more or less unexplained time in a step than the baseline.
@@ -154,7 +158,8 @@ class Facts {
   }
 
   /// Adds open time with the larger of two shares: of the recorded step, and of the predicted one.
-  void add_open(const char* name, Nanoseconds OpenStepTime::*part, const char* says, bool depends) {
+  void add_open(const char* name, Nanoseconds OpenStepTime::*part, const char* predicate,
+                bool depends) {
     const double before = ratio(prediction_.baseline_open.*part, prediction_.baseline.step_time);
     const double after =
         is_what_if() ? ratio(prediction_.predicted_open.*part, prediction_.predicted.step_time) : 0;
@@ -165,14 +170,14 @@ class Facts {
     const double of_all =
         ratio(part == &OpenStepTime::unexplained ? sums.lag : sums.peers, sums.window);
     if (grade == Grade::good && of_all > kMuchOpenTime)
-      return add(
-          name, Grade::fair,
-          to_share(of_all) + " of the recording " + says + ", though hidden behind other work",
-          of_all, kMuchOpenTime);
-    std::string text = to_share(share) + " of the ";
-    if (after > before) text += "predicted ";
-    text += std::string(step_word(prediction_)) + " " + says;
-    add(name, grade, std::move(text), share, grade == Grade::fair ? kSomeOpen : kMuchOpenTime);
+      return add(name, Grade::fair,
+                 fmt::format("{} of the recording {}, though hidden behind other work",
+                             to_share(of_all), predicate),
+                 of_all, kMuchOpenTime);
+    add(name, grade,
+        fmt::format("{} of the {}{} {}", to_share(share), after > before ? "predicted " : "",
+                    step_word(prediction_), predicate),
+        share, grade == Grade::fair ? kSomeOpen : kMuchOpenTime);
   }
 
   void add_pinned() {
@@ -193,7 +198,7 @@ class Facts {
       return add("steps", Grade::fair, "no steps were found: the whole recording stands for one",
                  0.0, fewest);
     add("steps", count < kFewSteps ? Grade::fair : Grade::good,
-        std::to_string(count) + (count == 1 ? " step counts" : " steps count"),
+        count == 1 ? "1 step counts" : fmt::format("{} steps count", count),
         static_cast<double>(count), fewest);
     add("spread", times.spread > kWideSpread ? Grade::fair : Grade::good,
         "the steps differ by " + to_share(times.spread), times.spread, kWideSpread);
@@ -208,21 +213,23 @@ class Facts {
       add(std::string(kCutOffReason), Grade::fair, note->text);
   }
 
-  void add_change(const std::string& kind, std::span<const KnownOutcome> own) {
+  void add_change(const std::string& kind, std::span<const KnownOutcome> user_outcomes) {
     if (!prediction_.has_times)
       return add("compared", Grade::fair,
-                 "what " + kind + " does to memory was never compared with an outcome");
-    const ErrorScale error = error_scale(kind, own);
+                 fmt::format("what {} does to memory was never compared with an outcome", kind));
+    const ErrorScale error = error_scale(kind, user_outcomes);
     if (error.scale <= 0)
-      return add("edit", Grade::fair,
-                 kind +
-                     " is an edit: the interval covers its replay, not how well the edit describes "
-                     "the change");
-    const int outcomes = known_outcomes(kind, own);
+      return add(
+          "edit", Grade::fair,
+          fmt::format(
+              "{} is an edit: the interval covers its replay, not how well the edit describes "
+              "the change",
+              kind));
+    const int outcomes = known_outcomes(kind, user_outcomes);
     add("compared", outcomes == 0 ? Grade::fair : Grade::good,
-        outcomes == 0 ? kind + " was never compared with an outcome"
-                      : kind + " was compared with " + std::to_string(outcomes) +
-                            (outcomes == 1 ? " outcome" : " outcomes"),
+        outcomes == 0 ? fmt::format("{} was never compared with an outcome", kind)
+                      : fmt::format("{} was compared with {} {}", kind, outcomes,
+                                    noun_for(outcomes, "outcome")),
         outcomes, 1);
   }
 
@@ -250,15 +257,15 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
   return open_of(inference, graph, step_time, now, has_many_pins(graph) ? nullptr : &compiled);
 }
 
-Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> own) {
-  Facts facts(prediction, !prediction.steps.empty());
+Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> user_outcomes) {
+  TrustFacts facts(prediction, !prediction.steps.empty());
   if (prediction.has_times) facts.add_recording();
-  facts.add_changes(own);
+  facts.add_changes(user_outcomes);
   return facts.take();
 }
 
 Trust trust_of_recording(const Prediction& baseline, AnswerAbout about) {
-  Facts facts(baseline, about == AnswerAbout::changes);
+  TrustFacts facts(baseline, about == AnswerAbout::changes);
   if (baseline.has_times) facts.add_recording();
   return facts.take();
 }

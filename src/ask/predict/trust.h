@@ -29,13 +29,13 @@ bool has_open_time(const Inference& inference);
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time,
                             const Retiming& now, Retimed& compiled);
 
-/// Grades a prediction whose facts are filled in. `own` is the user's ledger.
+/// Grades a prediction whose facts are filled in. `user_outcomes` are those of the user's ledger.
 ///
 ///     always                   replay_error, unexplained, other_ranks, pinned, steps
 ///     if there are steps       spread, steps_found
 ///     for a cut recording      cut_off
 ///     for each kind of what-if compared or edit
-Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> own);
+Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> user_outcomes);
 
 /// Whether an answer is measured, so that open time is worth a note but decides nothing, or is
 /// about changes.

@@ -95,7 +95,7 @@ class Scaler {
     for (const auto& one : question.scenario.transforms) gpus_before_ *= one->job_change().ranks;
     baseline_ = baseline_of(inference());
     baseline_.variation = variation_of(inference());
-    baseline_.own = own_outcomes(question.options.ledger_path);
+    baseline_.user_outcomes = read_user_outcomes(question.options.ledger_path);
   }
 
   ScaleReport run() {

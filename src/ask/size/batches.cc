@@ -1,5 +1,6 @@
 #include "ask/size/batches.h"
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/files/json_file.h"
@@ -16,11 +17,11 @@ constexpr std::size_t kMostChoices = 100'000;
 class AlgorithmSettings final : public Described {
  public:
   void describe(Fields& fields) override {
-    fields.text("name", one.name, "Name of the algorithm in the answer");
-    fields.time("time", one.time, "Time of forward and backward pass, for the batch", 1ns);
-    fields.bytes("memory", one.memory, "Workspace that it needs");
+    fields.text("name", algorithm.name, "Name of the algorithm in the answer");
+    fields.time("time", algorithm.time, "Time of forward and backward pass, for the batch", 1ns);
+    fields.bytes("memory", algorithm.memory, "Workspace that it needs");
   }
-  LayerAlgorithm one{.name = "algorithm", .time = 1ns};
+  LayerAlgorithm algorithm{.name = "algorithm", .time = 1ns};
 };
 
 /// The settings of a batch, without its layers.
@@ -41,7 +42,7 @@ class BatchSettings final : public Described {
 const nlohmann::json& list_of(const nlohmann::json& json, const char* name) {
   const auto found = json.is_object() ? json.find(name) : json.end();
   if (!json.is_object() || found == json.end() || !found->is_array() || found->empty())
-    throw Error(std::string("must have a list \"") + name + "\" that is not empty");
+    throw Error(fmt::format("must have a list \"{}\" that is not empty", name));
   return *found;
 }
 
@@ -49,29 +50,29 @@ template <class Each>
 void each_of(const nlohmann::json& json, const char* name, const Each& each) {
   const nlohmann::json& list = list_of(json, name);
   for (std::size_t i = 0; i < list.size(); ++i)
-    within(std::string(name) + "[" + std::to_string(i) + "]", [&] { each(list[i]); });
+    within(fmt::format("{}[{}]", name, i), [&] { each(list[i]); });
 }
 
 std::vector<LayerChoices> layers_of(const nlohmann::json& json) {
   std::vector<LayerChoices> layers;
   std::size_t choices = 0;
-  each_of(json, "layers", [&](const nlohmann::json& one) {
+  each_of(json, "layers", [&](const nlohmann::json& layer_json) {
     LayerChoices& layer = layers.emplace_back();
-    layer.name = "layer " + std::to_string(layers.size());
-    if (one.is_object() && one.contains("name") && one["name"].is_string())
-      layer.name = one["name"].get<std::string>();
-    each_of(one, "algorithms", [&](const nlohmann::json& settings) {
-      AlgorithmSettings algorithm;
-      read_json(settings, algorithm);
-      layer.algorithms.push_back(algorithm.one);
+    layer.name = fmt::format("layer {}", layers.size());
+    if (layer_json.is_object() && layer_json.contains("name") && layer_json["name"].is_string())
+      layer.name = layer_json["name"].get<std::string>();
+    each_of(layer_json, "algorithms", [&](const nlohmann::json& settings) {
+      AlgorithmSettings fields;
+      read_json(settings, fields);
+      layer.algorithms.push_back(fields.algorithm);
       if (++choices > kMostChoices)
-        throw Error("must be at most " + std::to_string(kMostChoices) + " in a batch");
+        throw Error(fmt::format("must be at most {} in a batch", kMostChoices));
     });
   });
   return layers;
 }
 
-SizedBatch sized(nlohmann::json json, double samples, const SizeQuestion& question) {
+SizedBatch size_batch(nlohmann::json json, double samples, const SizeQuestion& question) {
   const std::vector<LayerChoices> layers = layers_of(json);
   json.erase("layers");
   BatchSettings settings;
@@ -87,8 +88,8 @@ SizedBatch sized(nlohmann::json json, double samples, const SizeQuestion& questi
   const double steps = settings.epochs * samples / static_cast<double>(settings.size);
   batch.total_hours = steps * static_cast<double>(batch.time.count()) / 3600e9;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const LayerAlgorithm& one = layers[i].algorithms[chosen->chosen[i]];
-    batch.layers.push_back({layers[i].name, one.name, one.time, one.memory});
+    const LayerAlgorithm& algorithm = layers[i].algorithms[chosen->chosen[i]];
+    batch.layers.push_back({layers[i].name, algorithm.name, algorithm.time, algorithm.memory});
   }
   return batch;
 }
@@ -106,8 +107,8 @@ void size_batches(const SizeQuestion& question, SizingReport& report) {
     const nlohmann::json samples = json.value("samples", nlohmann::json(1));
     if (!samples.is_number() || !(samples.get<double>() > 0))
       throw Error("samples: must be a number above 0, the samples of an epoch");
-    each_of(json, "batches", [&](const nlohmann::json& one) {
-      report.batches.push_back(sized(one, samples.get<double>(), question));
+    each_of(json, "batches", [&](const nlohmann::json& batch) {
+      report.batches.push_back(size_batch(batch, samples.get<double>(), question));
     });
   });
   for (std::size_t i = 0; i < report.batches.size(); ++i) {
@@ -116,8 +117,9 @@ void size_batches(const SizeQuestion& question, SizingReport& report) {
       report.best = i;
   }
   if (!report.best)
-    throw Error("--memory: no batch of " + question.layers + " fits in " + to_text(report.memory) +
-                ", whatever algorithms its layers use");
+    throw Error(
+        fmt::format("--memory: no batch of {} fits in {}, whatever algorithms its layers use",
+                    question.layers, to_text(report.memory)));
 }
 
 }  // namespace foretrace

@@ -1,6 +1,7 @@
 #include "foretrace/ask/size.h"
 
 #include <cmath>
+#include <fmt/core.h>
 
 #include "ask/job/job.h"
 #include "ask/predict/baseline.h"
@@ -54,8 +55,9 @@ void size_gpus(const SizeQuestion& question, SizingReport& report) {
   if (question.speedup) {
     report.gpus_for_speedup = gpus_for_speedup(share, *question.speedup);
     if (!report.gpus_for_speedup)
-      throw Error("--speedup: must be below " + to_fixed(*report.speedup_limit, 2) +
-                  ", the limit of any number of GPUs, got " + to_text(*question.speedup));
+      throw Error(
+          fmt::format("--speedup: must be below {}, the limit of any number of GPUs, got {}",
+                      to_fixed(*report.speedup_limit, 2), to_text(*question.speedup)));
   }
   if (question.efficiency) {
     const double most = gpus_for_efficiency(share, *question.efficiency);
@@ -63,14 +65,16 @@ void size_gpus(const SizeQuestion& question, SizingReport& report) {
   }
   for (const std::int64_t gpus : question.gpus) {
     const auto count = static_cast<double>(gpus);
-    SizedCount& one = report.counts.emplace_back();
-    one.gpus = gpus, one.speedup = speedup_of(share, count), one.efficiency = one.speedup / count;
+    SizedCount& sized = report.counts.emplace_back();
+    sized.gpus = gpus;
+    sized.speedup = speedup_of(share, count);
+    sized.efficiency = sized.speedup / count;
     if (question.efficiency) {
       const double allowed = overhead_allowed(*question.efficiency, count);
-      if (std::isfinite(allowed)) one.overhead_allowed = allowed;
+      if (std::isfinite(allowed)) sized.overhead_allowed = allowed;
     }
     if (report.model)
-      one.servers = static_cast<std::int64_t>(
+      sized.servers = static_cast<std::int64_t>(
           std::ceil(servers_for(*report.model, gpus, question.server, *report.compute)));
   }
   report.assumptions.emplace_back(

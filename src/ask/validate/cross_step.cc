@@ -16,9 +16,9 @@ namespace {
 constexpr std::size_t kMostSteps = 12;
 
 /// Replays one graph any number of times with some durations changed.
-class Bench {
+class StepReplayer {
  public:
-  explicit Bench(const Graph& graph) : graph_(graph), compiled_(graph) {
+  explicit StepReplayer(const Graph& graph) : graph_(graph), compiled_(graph) {
     timeline_.start.resize(graph.task_count());
     timeline_.finish.resize(graph.task_count());
   }
@@ -82,7 +82,7 @@ CrossStep cross_step(const Inference& structure, const Inference& work) {
   if (into.count() < 2 || from.count() < 2) return result;
   if (same) result.same_as_first = same_as_first(measured);
 
-  Bench bench(structure.graph);
+  StepReplayer replayer(structure.graph);
   std::vector<char> alike(from.count(), 0);
   for (const std::size_t a : spread(into.count() - 1, kMostSteps)) {
     for (const std::size_t b : spread(from.count() - 1, kMostSteps)) {
@@ -92,7 +92,7 @@ CrossStep cross_step(const Inference& structure, const Inference& work) {
       alike[b] = 1;
       if (same) alike[a] = 1;
       const Transplant head = transplant(into.head(a + 1), from.head(b + 1));
-      const StepTimes times = bench.replay({&step, &head});
+      const StepTimes times = replayer.replay({&step, &head});
       const auto truth = static_cast<double>(measured.each[b].count());
       if (a < times.each.size() && truth > 0) {
         result.errors.push_back(std::abs(static_cast<double>(times.each[a].count()) - truth) /

@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "ask/validate/cross_step.h"
 #include "ask/validate/metamorphic.h"
-#include "ask/validate/one_side.h"
+#include "ask/validate/side_removal.h"
 #include "base/statistics.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
@@ -68,7 +69,7 @@ Validation validate(const Inference& inference, bool has_times) {
   validation.export_holds = relative_error(again, before) <= kSameStepTime;
   if (again != before) {
     validation.notes.add(Severity::info, "the step time differs after export and import",
-                         to_text(before) + " became " + to_text(again));
+                         fmt::format("{} became {}", to_text(before), to_text(again)));
   }
   return validation;
 }

@@ -66,7 +66,7 @@ struct AdviseCommand {
 
   void run(Session& session) const {
     format.check();
-    say_if_large(trace, reading.options(), quiet);
+    warn_if_large(trace, reading.options(), quiet);
     const Advice advice = [&] {
       const Progress progress("advising on " + trace, quiet);
       return advise(trace, question, {.reading = reading.options(), .ledger_path = ledger});

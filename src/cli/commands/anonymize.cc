@@ -5,8 +5,8 @@
 #include "base/shown.h"
 #include "cli/options/options.h"
 #include "cli/options/outputs.h"
-#include "cli/options/part.h"
 #include "cli/options/progress.h"
+#include "cli/options/trace_part_option.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/machine.h"
@@ -26,8 +26,8 @@ std::string random_salt() {
 struct AnonymizeCommand {
   std::string from;
   OutputChoice out;
-  PartOption part;
-  Anonymization how;
+  TracePartOption part;
+  Anonymization settings;
   bool lists_kept = false;
   bool quiet = false;
   ReadingOptions reading;
@@ -36,18 +36,18 @@ struct AnonymizeCommand {
     add_trace(command, from);
     out.add_to(command);
     command
-        .add_option("--salt", how.salt,
+        .add_option("--salt", settings.salt,
                     "Salt for the replacements: the same salt replaces the same text in the same "
                     "way, so that two traces stay comparable. Anyone who knows the salt can guess "
                     "names. Random by default")
         ->type_name("TEXT");
-    command.add_flag("--drop-shapes", how.drop_shapes,
+    command.add_flag("--drop-shapes", settings.drop_shapes,
                      "Also leave out sizes, types and values of op arguments, which are kept by "
                      "default (as are process, thread and rank numbers and device names)");
-    command.add_option("--keep", how.keep, "A name, or part of a path, to keep as it is")
+    command.add_option("--keep", settings.keep, "A name, or part of a path, to keep as it is")
         ->type_name("WORD")
         ->allow_extra_args(false);
-    command.add_flag("--keep-time", how.keep_time, "Keep the date and time of the recording");
+    command.add_flag("--keep-time", settings.keep_time, "Keep the date and time of the recording");
     command.add_flag("--list-kept", lists_kept, "Print every text that was kept");
     part.add_to(command);
     command.add_flag("--quiet", quiet, "Show no progress and no summary");
@@ -57,16 +57,16 @@ struct AnonymizeCommand {
   void run(Session& session) const {
     out.check("anonymize");
     part.check();
-    Anonymization with = how;
-    if (with.salt.empty()) with.salt = random_salt();
-    with.kernel_words = class_words;
+    Anonymization chosen = settings;
+    if (chosen.salt.empty()) chosen.salt = random_salt();
+    chosen.kernel_words = class_words;
     AnonymizedTexts texts;
     {
       const Progress progress("anonymizing " + from, quiet);
       std::vector<Trace> traces = import_all(from, reading.options());
       within(from, [&] { part.apply(traces); });
-      for (Trace& trace : traces) trace = anonymize(trace, with, texts);
-      for (const Output& output : out.places(from, traces, session))
+      for (Trace& trace : traces) trace = anonymize(trace, chosen, texts);
+      for (const Output& output : out.output_files(from, traces, session))
         within(from, [&] { output.exporter->write(*output.trace, output.path); });
     }
     if (!quiet) summarize(texts);

@@ -34,7 +34,7 @@ std::string environment(const char* name) {
 }
 
 /// Cuts the text after a whole line, so that it and a note about the cut fit into `room` bytes.
-std::string cut_to(std::string text, std::size_t room) {
+std::string truncated(std::string text, std::size_t room) {
   if (text.size() <= room) return text;
   constexpr std::string_view kCut = "\n(cut: the summary is full)\n";
   if (room < kCut.size()) return {};
@@ -47,19 +47,22 @@ std::string cut_to(std::string text, std::size_t room) {
 /// same time. If the whole text cannot be written, the file keeps its old size.
 void append_summary(const std::string& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  const auto fail = [&] { throw Error("cannot write '" + path + "': " + std::strerror(errno)); };
+  const auto fail = [&] {
+    throw Error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
+  };
   if (file < 0) fail();
   struct stat before = {};
   const bool has_size = ::fstat(file, &before) == 0 && S_ISREG(before.st_mode);
-  const auto there = has_size ? static_cast<std::size_t>(before.st_size) : 0;
-  const std::string added = cut_to(text, there >= kLongestSummary ? 0 : kLongestSummary - there);
+  const auto old_size = has_size ? static_cast<std::size_t>(before.st_size) : 0;
+  const std::string added =
+      truncated(text, old_size >= kLongestSummary ? 0 : kLongestSummary - old_size);
   const ::ssize_t written = ::write(file, added.data(), added.size());
   const int error = written < 0 ? errno : ENOSPC;
-  const bool whole = written >= 0 && static_cast<std::size_t>(written) == added.size();
-  if (!whole && has_size) static_cast<void>(::ftruncate(file, before.st_size));
+  const bool is_written = written >= 0 && static_cast<std::size_t>(written) == added.size();
+  if (!is_written && has_size) static_cast<void>(::ftruncate(file, before.st_size));
   const bool closed = ::close(file) == 0;
-  if (whole && closed) return;
-  if (!whole) errno = error;
+  if (is_written && closed) return;
+  if (!is_written) errno = error;
   fail();
 }
 
@@ -184,9 +187,9 @@ struct CheckCommand {
     if (!undecided.empty() && undecided != "pass" && undecided != "fail")
       throw Error(fmt::format("--undecided: must be pass or fail, got '{}'", undecided));
     if (!undecided.empty())
-      chosen.undecided = undecided == "pass" ? Standing::passed : Standing::failed;
-    std::error_code none;
-    if (!source_root.empty() && !fs::is_directory(source_root, none))
+      chosen.undecided = undecided == "pass" ? CheckOutcome::passed : CheckOutcome::failed;
+    std::error_code ignored;
+    if (!source_root.empty() && !fs::is_directory(source_root, ignored))
       throw Error(fmt::format("--source-root: must be a folder, got '{}'", source_root));
     chosen.source_root = source_root.empty() ? source_root_here() : source_root;
     chosen.reading = reading.options();
@@ -205,9 +208,9 @@ struct CheckCommand {
       session.files.add_outputs({{"GITHUB_STEP_SUMMARY", path}});
     const Scenario asked = scenario();
     const CheckOptions chosen = options();
-    say_if_large(trace, chosen.reading, quiet);
-    std::error_code none;
-    const bool exists = fs::exists(baseline, none);
+    warn_if_large(trace, chosen.reading, quiet);
+    std::error_code ignored;
+    const bool exists = fs::exists(baseline, ignored);
     if (bless_it) return make_baseline(session, asked, chosen, exists);
     if (!exists)
       throw Error(
@@ -270,9 +273,9 @@ struct CheckCommand {
 
   void answer(Session& session, const CheckReport& report) const {
     for (const auto& [name, path] : files) {
-      if (!path.empty()) write_new_file(path, as_form(name, report));
+      if (!path.empty()) write_new_file(path, formatted(name, report));
     }
-    const std::string markdown = as_form("markdown", report) + "\n";
+    const std::string markdown = formatted("markdown", report) + "\n";
     if (!summary.empty()) append_summary(summary, markdown);
     output.write(session, [&](std::ostream& out) { write_form(format.chosen, report, out); });
     if (const std::string path = step_summary(); !path.empty()) append_summary(path, markdown);
@@ -286,7 +289,7 @@ struct CheckCommand {
     }
   }
 
-  static std::string as_form(std::string_view name, const CheckReport& report) {
+  static std::string formatted(std::string_view name, const CheckReport& report) {
     std::ostringstream out;
     {
       const ShownOn wall(out);
@@ -295,10 +298,10 @@ struct CheckCommand {
     return out.str();
   }
 
-  static int exit_code(Standing standing) {
-    if (standing == Standing::failed) return kCheckFailed;
-    return standing == Standing::undecided || standing == Standing::left_out ? kUndecided
-                                                                             : kAnswered;
+  static int exit_code(CheckOutcome standing) {
+    if (standing == CheckOutcome::failed) return kCheckFailed;
+    return standing == CheckOutcome::undecided || standing == CheckOutcome::left_out ? kUndecided
+                                                                                     : kAnswered;
   }
 };
 

@@ -27,14 +27,14 @@ namespace fs = std::filesystem;
 class SpoolFolder {
  public:
   SpoolFolder(const std::string& output, bool keep) : keep_(keep) {
-    const fs::path beside = fs::absolute(output).parent_path();
+    const fs::path parent = fs::absolute(output).parent_path();
     std::error_code error;
-    fs::create_directories(beside, error);
+    fs::create_directories(parent, error);
     std::string name =
-        (beside / (fs::path(output).filename().string() + ".spools-XXXXXX")).string();
+        (parent / (fs::path(output).filename().string() + ".spools-XXXXXX")).string();
     if (mkdtemp(name.data()) == nullptr)
       throw Error(fmt::format("collect: cannot create a folder for the recording in '{}': {}",
-                              beside.string(), std::strerror(errno)));
+                              parent.string(), std::strerror(errno)));
     path_ = name;
   }
   SpoolFolder(const SpoolFolder&) = delete;
@@ -52,12 +52,12 @@ class SpoolFolder {
   bool keep_;
 };
 
-struct Recorded {
+struct ProcessRecording {
   Trace trace;
   std::string spool;
 };
 
-bool used_device(const Recorded& recorded) { return !recorded.trace.devices.empty(); }
+bool used_device(const ProcessRecording& recording) { return !recording.trace.devices.empty(); }
 
 struct CollectCommand {
   std::string output = "recording.ftrace";
@@ -131,16 +131,16 @@ struct CollectCommand {
       throw Error(
           "collect: which PROGRAM? Give it after --: foretrace collect -o run.ftrace -- python "
           "train.py");
-    settle_output(chosen);
+    resolve_output(chosen);
     SpoolFolder folder(is_folder() ? output + "recording" : output, keep_spool);
     const CollectedRun program = foretrace::collect(command, folder.path(), chosen);
     std::string problem;
-    std::vector<Recorded> all = read(program, folder, problem);
+    std::vector<ProcessRecording> all = read(program, folder, problem);
     // A failed program must be recognizable as such, whatever happened to its recording.
     session.exit_code = program.status;
     if (all.empty()) {
       std::cerr << "foretrace: nothing was recorded: "
-                << (problem.empty() ? why_nothing(program, folder) : shown(problem))
+                << (problem.empty() ? reason_nothing_recorded(program, folder) : shown(problem))
                 << (program.status == 0
                         ? ""
                         : ", and the program exited with status " + std::to_string(program.status))
@@ -161,7 +161,7 @@ struct CollectCommand {
 
   /// Throws Error if the output cannot be written, before the program has run for hours. Afterwards
   /// `output` ends in a slash if and only if it is a folder.
-  void settle_output(const CollectOptions& chosen) {
+  void resolve_output(const CollectOptions& chosen) {
     if (output.empty()) throw Error("collect: --output must name a file or a folder");
     std::error_code ignored;
     if (fs::is_directory(output, ignored) && !is_folder()) output += '/';
@@ -178,7 +178,8 @@ struct CollectCommand {
     const auto& kinds = chosen.record;
     if (exporter != nullptr && exporter->name == "memory_viz" &&
         std::find(kinds.begin(), kinds.end(), "memory") == kinds.end())
-      throw Error("collect: '" + output + "' would contain only memory events: add --memory");
+      throw Error(
+          fmt::format("collect: '{}' would contain only memory events: add --memory", output));
   }
 
   static void check_folder(const std::string& folder) {
@@ -191,9 +192,11 @@ struct CollectCommand {
   bool is_folder() const { return output.ends_with('/'); }
 
   /// Returns why there is no recording. A process that uses CUDA leaves a spool, even an empty one.
-  std::string why_nothing(const CollectedRun& program, const SpoolFolder& folder) const {
+  std::string reason_nothing_recorded(const CollectedRun& program,
+                                      const SpoolFolder& folder) const {
     if (program.folder_is_gone)
-      return "the program removed or renamed the folder of the recording, '" + folder.path() + "'";
+      return fmt::format("the program removed or renamed the folder of the recording, '{}'",
+                         folder.path());
     if (program.spools.empty()) return "the program did not use CUDA";
     if (was_cut_off)
       return "the program closed the recorder's file, or ended before anything was written";
@@ -206,13 +209,13 @@ struct CollectCommand {
 
   /// Returns the recordings of the processes that used a GPU, or of all processes if none did.
   /// Sets `problem` to the first problem of a process that recorded nothing.
-  std::vector<Recorded> read(const CollectedRun& program, SpoolFolder& folder,
-                             std::string& problem) {
+  std::vector<ProcessRecording> read(const CollectedRun& program, SpoolFolder& folder,
+                                     std::string& problem) {
     const Progress progress("converting the recording", quiet);
-    std::vector<Recorded> all;
+    std::vector<ProcessRecording> all;
     for (const std::string& spool : program.spools) {
       try {
-        Recorded one{import_trace(spool), spool};
+        ProcessRecording one{import_trace(spool), spool};
         if (one.trace.record_count() > 0) {
           all.push_back(std::move(one));
         } else if (problem.empty()) {
@@ -225,10 +228,11 @@ struct CollectCommand {
       }
     }
     if (std::any_of(all.begin(), all.end(), used_device))
-      std::erase_if(all, [](const Recorded& one) { return !used_device(one); });
-    std::stable_sort(all.begin(), all.end(), [](const Recorded& a, const Recorded& b) {
-      return a.trace.rank < b.trace.rank;
-    });
+      std::erase_if(all, [](const ProcessRecording& one) { return !used_device(one); });
+    std::stable_sort(all.begin(), all.end(),
+                     [](const ProcessRecording& a, const ProcessRecording& b) {
+                       return a.trace.rank < b.trace.rank;
+                     });
     return all;
   }
 
@@ -247,15 +251,17 @@ struct CollectCommand {
     });
   }
 
-  static void tell_problems(const Trace& trace) {
+  static void print_problems(const Trace& trace) {
     for (const Note& note : trace.notes.all()) {
       if (note.severity != Severity::warning) continue;
       std::cerr << "foretrace: "
-                << shown(note.text + (note.example.empty() ? "" : ": " + note.example)) << '\n';
+                << shown(note.example.empty() ? note.text
+                                              : fmt::format("{}: {}", note.text, note.example))
+                << '\n';
     }
   }
 
-  void write(const std::vector<Recorded>& all, SpoolFolder& folder) const {
+  void write(const std::vector<ProcessRecording>& all, SpoolFolder& folder) const {
     try {
       if (all.size() == 1 && !is_folder()) return write_one(all[0].trace, output);
       const fs::path ranks =
@@ -265,23 +271,23 @@ struct CollectCommand {
       for (std::size_t i = 0; i < all.size(); ++i) names.insert(name_of(all, i));
       for (std::size_t i = 0; i < all.size(); ++i)
         write_one(all[i].trace, (ranks / name_of(all, i)).string());
-      tell_others(ranks, names);
+      warn_about_old_files(ranks, names);
     } catch (const fs::filesystem_error& error) {
-      keep(folder);
+      keep_spools(folder);
       throw Error(error.what());
     } catch (...) {
-      keep(folder);
+      keep_spools(folder);
       throw;
     }
   }
 
-  static void keep(SpoolFolder& folder) {
+  static void keep_spools(SpoolFolder& folder) {
     folder.keep();
     std::cerr << "foretrace: the raw recording is kept in " << folder.path() << '\n';
   }
 
   /// Warns about files of an earlier job in this folder, which would be read as ranks of this job.
-  void tell_others(const fs::path& folder, const std::set<std::string>& names) const {
+  void warn_about_old_files(const fs::path& folder, const std::set<std::string>& names) const {
     std::set<std::string> others;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
@@ -296,10 +302,11 @@ struct CollectCommand {
   }
 
   /// Returns the file name, "rank3.ftrace"; it also contains the process if two have the same rank.
-  std::string name_of(const std::vector<Recorded>& all, std::size_t i) const {
+  std::string name_of(const std::vector<ProcessRecording>& all, std::size_t i) const {
     const std::int32_t rank = all[i].trace.rank;
-    const auto same = std::count_if(all.begin(), all.end(),
-                                    [&](const Recorded& one) { return one.trace.rank == rank; });
+    const auto same = std::count_if(all.begin(), all.end(), [&](const ProcessRecording& one) {
+      return one.trace.rank == rank;
+    });
     const std::string process = same == 1 ? "" : "." + fs::path(all[i].spool).stem().string();
     return fmt::format("rank{}{}{}", rank, process, ending());
   }
@@ -314,7 +321,7 @@ struct CollectCommand {
     if (quiet) return;
     std::cerr << "foretrace: " << path << ": " << trace.devices.size()
               << " activities on the device, " << trace.hosts.size() << " on the host\n";
-    tell_problems(trace);
+    print_problems(trace);
   }
 
   void move_snapshots(const CollectedRun& program, SpoolFolder& folder) const {

@@ -1,8 +1,8 @@
 #include "base/files/new_file.h"
 #include "cli/options/options.h"
 #include "cli/options/outputs.h"
-#include "cli/options/part.h"
 #include "cli/options/progress.h"
+#include "cli/options/trace_part_option.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/infer.h"
@@ -17,7 +17,7 @@ void write_notation(const Trace& trace, const std::string& path) {
 struct ConvertCommand {
   std::string from;
   OutputChoice out{.path = {}, .to = {}, .allows_graph = true};
-  PartOption part;
+  TracePartOption part;
   bool quiet = false;
   ReadingOptions reading;
 
@@ -36,7 +36,7 @@ struct ConvertCommand {
     const Progress progress("converting " + from, quiet);
     std::vector<Trace> traces = import_all(from, reading.options());
     within(from, [&] { part.apply(traces); });
-    for (const Output& output : out.places(from, traces, session)) {
+    for (const Output& output : out.output_files(from, traces, session)) {
       within(from, [&] {
         if (output.exporter == nullptr) return write_notation(*output.trace, output.path);
         output.exporter->write(*output.trace, output.path);

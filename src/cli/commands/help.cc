@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <memory>
 #include <sstream>
 
@@ -61,7 +62,7 @@ bool write_help_of(const std::string& name, std::ostream& out) {
   return false;
 }
 
-void help_transform(const std::string& name, Session& session) {
+void write_transform_topic(const std::string& name, Session& session) {
   if (!write_help_of(name, session.out)) throw Error(no_such_transform(name));
 }
 
@@ -78,7 +79,7 @@ void write_allocator_help(std::ostream& out) {
 
 /// Writes the help of a command, of a transform or of a schedule. Throws Error if there is none of
 /// this name.
-void help_any(const std::string& name, Session& session) {
+void write_topic_help(const std::string& name, Session& session) {
   if (name == "allocator") return write_allocator_help(session.out);
   std::vector<std::string_view> names;
   for (const CommandEntry& entry : commands()) {
@@ -90,7 +91,8 @@ void help_any(const std::string& name, Session& session) {
   }
   if (write_help_of(name, session.out) || write_schedule_help(name, session.out)) return;
   for (const TransformEntry& entry : transforms()) names.push_back(entry.name);
-  throw Error("there is no command or transform '" + name + "'" + did_you_mean(name, names));
+  throw Error(
+      fmt::format("there is no command or transform '{}'{}", name, did_you_mean(name, names)));
 }
 
 /// Finds a nested command such as "memory replay". Returns nullptr if there is none.
@@ -104,9 +106,9 @@ void run(const std::vector<std::string>& topic, Session& session) {
   if (topic.empty()) {
     session.out << session.app.help();
   } else if (topic.size() == 1 && topic[0] != "transform") {
-    help_any(topic[0], session);
+    write_topic_help(topic[0], session);
   } else if (topic.size() == 2 && topic[0] == "transform") {
-    help_transform(topic[1], session);
+    write_transform_topic(topic[1], session);
   } else if (const CLI::App* inner = nested_command(topic, session)) {
     session.out << inner->help("foretrace " + topic[0]);
   } else {

@@ -39,7 +39,7 @@ struct InputCommand {
   void run(Session& session) const {
     options.format.check();
     const ImportOptions reading = options.reading.options();
-    say_if_large(trace, reading, options.quiet);
+    warn_if_large(trace, reading, options.quiet);
     const InputReport report = [&] {
       const Progress progress("reading " + trace, options.quiet);
       return examine_input(trace, question, reading);

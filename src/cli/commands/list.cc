@@ -44,7 +44,7 @@ Rows device_rows() {
   return rows;
 }
 
-struct List {
+struct Listing {
   std::string_view name;
   Rows (*rows)();
 };
@@ -62,7 +62,7 @@ Rows synonym_rows() {
   return rows;
 }
 
-constexpr List kLists[] = {
+constexpr Listing kLists[] = {
     {"collectives", [] { return rows_of(algorithms()); }},
     {"commands", [] { return rows_of(commands()); }},
     {"devices", device_rows},
@@ -76,7 +76,7 @@ constexpr List kLists[] = {
     {"transforms", [] { return rows_of(transforms()); }},
 };
 
-void print(const List& list, std::ostream& out) {
+void print(const Listing& list, std::ostream& out) {
   const Rows rows = list.rows();
   std::size_t width = 0;
   for (const auto& [name, summary] : rows) width = std::max(width, name.size());
@@ -87,7 +87,7 @@ void print(const List& list, std::ostream& out) {
 
 void list(const std::string& what, Session& session) {
   std::vector<std::string_view> names;
-  for (const List& list : kLists) {
+  for (const Listing& list : kLists) {
     if (list.name == what) return print(list, session.out);
     names.push_back(list.name);
     if (!what.empty()) continue;
@@ -106,7 +106,7 @@ struct ListCommand {
 
   void add_to(CLI::App& command) {
     std::string all;
-    for (const List& list : kLists) all += (all.empty() ? "" : "|") + std::string(list.name);
+    for (const Listing& list : kLists) all += (all.empty() ? "" : "|") + std::string(list.name);
     command.add_option("WHAT", what, "What to list; everything by default")->type_name(all);
     command
         .add_option("MACHINE", machine,

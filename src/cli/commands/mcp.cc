@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <fmt/core.h>
 #include <iostream>
 
 #include "cli/mcp/server.h"
@@ -20,7 +21,8 @@ struct McpCommand {
   void run(Session& session) const {
     std::error_code error;
     std::filesystem::current_path(root, error);
-    if (error) throw Error("--root: must be a folder, got '" + root + "': " + error.message());
+    if (error)
+      throw Error(fmt::format("--root: must be a folder, got '{}': {}", root, error.message()));
     serve_tools(std::cin, session.out, std::filesystem::current_path().string());
   }
 };

@@ -80,7 +80,7 @@ struct MemoryCommand {
     read_bandwidth();
     AllocatorSettings settings;
     allocator.set(settings);
-    say_if_large(trace, reading.options(), quiet);
+    warn_if_large(trace, reading.options(), quiet);
     const ExaminedMemory examined = [&] {
       const Progress progress("examining " + trace, quiet);
       return examine_memory(trace, question, settings, reading.options());

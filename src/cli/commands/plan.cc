@@ -121,7 +121,7 @@ struct PlanCommand {
     if (keeping.path.empty()) {
       const Progress progress("planning " + question.model, quiet);
       write(plan(question), session);
-    } else if (const auto report = keep(session)) {
+    } else if (const auto report = plan_with_file(session)) {
       write(*report, session);
     }
   }
@@ -139,7 +139,7 @@ struct PlanCommand {
           "without --shard once the files are merged");
   }
 
-  std::optional<PlanReport> keep(Session& session) {
+  std::optional<PlanReport> plan_with_file(Session& session) {
     const std::string path = path_of_shard(keeping.path, keeping.shard);
     session.files.add_outputs({{"--keep", path}});
     std::optional<CountedProgress> progress;
@@ -151,20 +151,21 @@ struct PlanCommand {
     };
     events.take = [&] { ++known, progress->add(); };
     const StopSignals signals;
-    std::optional<PlanReport> report = plan_keeping(question, keeping, events, stop_asked());
+    std::optional<PlanReport> report = plan_keeping(question, keeping, events, stop_requested());
     progress.reset();
-    const auto of_all = [&] {
+    const auto progress_text = [&] {
       return fmt::format("{} of {} blocks of layouts", grouped(static_cast<std::int64_t>(known)),
                          grouped(static_cast<std::int64_t>(all)));
     };
-    if (stop_asked()) {
-      std::cerr << "foretrace: stopped after " << of_all()
+    if (stop_requested()) {
+      std::cerr << "foretrace: stopped after " << progress_text()
                 << "; run the same command again to continue\n";
       session.exit_code = exit_code_of_stop();
       return std::nullopt;
     }
     if (!report && !quiet)
-      std::cerr << "foretrace: '" << path << "' has " << of_all() << "; merge all shards with "
+      std::cerr << "foretrace: '" << path << "' has " << progress_text()
+                << "; merge all shards with "
                 << "`foretrace plan merge`, then ask for the answer without --shard\n";
     return report;
   }

@@ -121,7 +121,7 @@ struct PredictCommand {
     if (format.chosen == "html") throw Error("--format: use --html FILE to write a page");
     if (!format.chosen.empty()) format.check();
     const Scenario asked = scenario();
-    say_if_large(asked.trace, reading.options(), quiet);
+    warn_if_large(asked.trace, reading.options(), quiet);
     if (!vary_text.empty()) return run_curve(session, asked);
     if (!question.until.empty()) throw Error("--until: needs --vary, which says what to change");
     const Prediction prediction = [&] {

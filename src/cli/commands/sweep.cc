@@ -76,7 +76,7 @@ struct SweepCommand {
     }();
     const SweepReport report =
         answer({.path = output.path, .form = form, .shard = shard, .fresh = fresh}, sweep, session);
-    if (!stop_asked()) finish(report, session);
+    if (!stop_requested()) finish(report, session);
   }
 
   /// Declares the output files whose names are not on the command line.
@@ -100,11 +100,11 @@ struct SweepCommand {
   SweepReport answer(const SweepOutput& into, const Sweep& sweep, Session& session) const {
     using Clock = std::chrono::steady_clock;
     std::optional<CountedProgress> progress;
-    std::uint64_t known = 0;
+    std::uint64_t already_answered = 0;
     Clock::time_point begin;
     SweepEvents events;
     events.begin = [&](std::uint64_t had, std::uint64_t left) {
-      known = had;
+      already_answered = had;
       begin = Clock::now();
       progress.emplace("points", left, quiet);
       if (!prints_answers()) return;
@@ -120,19 +120,19 @@ struct SweepCommand {
       if (prints_answers()) session.out.flush();
     };
     const StopSignals signals;
-    SweepReport report = answer_into(into, sweep, events, stop_asked());
+    SweepReport report = answer_into(into, sweep, events, stop_requested());
     progress.reset();
     const std::chrono::duration<double> passed = Clock::now() - begin;
-    tell(sweep, report, known, passed.count());
+    report_progress(sweep, report, already_answered, passed.count());
     // As a shell reports a program that a signal ended.
-    if (stop_asked()) session.exit_code = exit_code_of_stop();
+    if (stop_requested()) session.exit_code = exit_code_of_stop();
     return report;
   }
 
-  void tell(const Sweep& sweep, const SweepReport& report, std::uint64_t known,
-            double seconds) const {
-    const std::uint64_t found = report.points.size() - known;
-    if (stop_asked()) {
+  void report_progress(const Sweep& sweep, const SweepReport& report,
+                       std::uint64_t already_answered, double seconds) const {
+    const std::uint64_t found = report.points.size() - already_answered;
+    if (stop_requested()) {
       std::cerr << "foretrace: stopped after " << report.points.size() << " points"
                 << (output.path.empty() ? "" : "; run the same command again to continue") << '\n';
       return;
@@ -143,7 +143,7 @@ struct SweepCommand {
       std::cerr << ", " << to_fixed(static_cast<double>(found) / seconds, 0) << " a second";
     if (sweep.answered_together() > 0)
       std::cerr << ", " << sweep.answered_together() << " of them on shared structures";
-    if (known > 0) std::cerr << "; " << known << " were in the file already";
+    if (already_answered > 0) std::cerr << "; " << already_answered << " were in the file already";
     std::cerr << '\n';
   }
 

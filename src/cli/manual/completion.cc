@@ -31,36 +31,37 @@ constexpr std::string_view kPaths[] = {"FILE",     "FOLDER",     "TRACE", "TRACE
                                        "SCENARIO", "PREDICTION", "A",     "B",      "FILES"};
 
 /// The values that may follow an option.
-struct Choice {
+struct CompletionValues {
   std::string words;  ///< Separated by spaces.
   bool paths = false;
 };
 
-Choice choice_named(const std::string& type) {
+CompletionValues values_of_type(const std::string& type) {
   if (type == "STEP") return {.words = all_transforms()};
   if (type == "TOPIC")
     return {.words = fmt::format("{} transform allocator {}", all_commands(), all_transforms())};
-  Choice choice;
+  CompletionValues values;
   std::istringstream parts(type);
   for (std::string part; std::getline(parts, part, '|');) {
     if (std::find(std::begin(kPaths), std::end(kPaths), part) != std::end(kPaths)) {
-      choice.paths = true;
+      values.paths = true;
     } else if (!part.empty() && part.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ= ") == part.npos) {
-      choice.words += (choice.words.empty() ? "" : " ") + part;
+      values.words += (values.words.empty() ? "" : " ") + part;
     }
   }
-  return choice;
+  return values;
 }
 
-/// Returns the choice for arguments that are not options, including the names of nested commands.
-Choice positional_choice(const CLI::App& command) {
-  Choice all;
+/// Returns the values of arguments that are not options, including the names of nested commands.
+CompletionValues positional_values(const CLI::App& command) {
+  CompletionValues all;
   for (const CLI::App* inner : command.get_subcommands({}))
     all.words += (all.words.empty() ? "" : " ") + inner->get_name();
   for (const CLI::Option* option : command.get_options()) {
     if (!option->get_positional()) continue;
     const std::string name = option->get_name(true);
-    for (const Choice& one : {choice_named(name), choice_named(option->get_type_name())}) {
+    for (const CompletionValues& one :
+         {values_of_type(name), values_of_type(option->get_type_name())}) {
       all.words += (all.words.empty() || one.words.empty() ? "" : " ") + one.words;
       all.paths = all.paths || one.paths;
     }
@@ -75,11 +76,11 @@ std::vector<std::string> spellings(const CLI::Option& option) {
   return all;
 }
 
-std::string bash_reply(const Choice& choice) {
+std::string bash_reply(const CompletionValues& values) {
   std::string line = "COMPREPLY=(";
-  if (!choice.words.empty()) line += "$(compgen -W '" + choice.words + "' -- \"$current\")";
-  if (choice.paths)
-    line += std::string(choice.words.empty() ? "" : " ") + "$(compgen -f -- \"$current\")";
+  if (!values.words.empty()) line += "$(compgen -W '" + values.words + "' -- \"$current\")";
+  if (values.paths)
+    line += std::string(values.words.empty() ? "" : " ") + "$(compgen -f -- \"$current\")";
   return line + ")";
 }
 
@@ -93,11 +94,11 @@ void write_bash_command(const CLI::App& command, std::ostream& out) {
       pattern += (pattern.empty() ? "" : "|") + name;
     }
     if (pattern.empty() || !takes_value(*option)) continue;
-    out << "        " << pattern << ") " << bash_reply(choice_named(option->get_type_name()))
+    out << "        " << pattern << ") " << bash_reply(values_of_type(option->get_type_name()))
         << "; return ;;\n";
   }
   out << "      esac\n      if [[ $current == -* ]]; then " << bash_reply({.words = options})
-      << "; else " << bash_reply(positional_choice(command)) << "; fi ;;\n";
+      << "; else " << bash_reply(positional_values(command)) << "; fi ;;\n";
 }
 
 /// Bash splits words at '=' and ':', so values are not taken from "${COMP_WORDS[@]}": of a step,
@@ -131,7 +132,7 @@ std::string fish_quoted(const std::string& text) {
 void write_fish_command(const CLI::App& command, std::ostream& out) {
   const std::string begin =
       fmt::format("complete -c foretrace -n '__fish_seen_subcommand_from {}'", command.get_name());
-  const Choice arguments = positional_choice(command);
+  const CompletionValues arguments = positional_values(command);
   out << begin << (arguments.paths ? " -F" : " -f");
   if (!arguments.words.empty()) out << " -a " << fish_quoted(arguments.words);
   out << '\n';
@@ -141,9 +142,9 @@ void write_fish_command(const CLI::App& command, std::ostream& out) {
     for (const std::string& name : option->get_snames()) out << " -s " << name;
     for (const std::string& name : option->get_lnames()) out << " -l " << name;
     if (takes_value(*option)) {
-      const Choice choice = choice_named(option->get_type_name());
-      out << (choice.paths ? " -r -F" : " -x");
-      if (!choice.words.empty()) out << " -a " << fish_quoted(choice.words);
+      const CompletionValues values = values_of_type(option->get_type_name());
+      out << (values.paths ? " -r -F" : " -x");
+      if (!values.words.empty()) out << " -a " << fish_quoted(values.words);
     }
     out << " -d " << fish_quoted(option->get_description()) << '\n';
   }

@@ -58,8 +58,9 @@ bool next_message(std::istream& in, std::string& line) {
 std::string shortened(const std::string& text) {
   if (text.size() <= kLongestAnswer) return text;
   const std::size_t end = text.rfind('\n', kLongestAnswer) + 1;
-  const auto left = std::count(text.begin() + static_cast<std::ptrdiff_t>(end), text.end(), '\n');
-  return fmt::format("{}({} more lines)\n", text.substr(0, end), left);
+  const auto hidden_lines =
+      std::count(text.begin() + static_cast<std::ptrdiff_t>(end), text.end(), '\n');
+  return fmt::format("{}({} more lines)\n", text.substr(0, end), hidden_lines);
 }
 
 Json listed_tools() {
@@ -112,14 +113,14 @@ class Server {
  private:
   Json result_of(const std::string& method, const Json& params) const {
     if (!params.is_object()) throw RpcError{kInvalidParams, "params: must be an object"};
-    if (method == "initialize") return greeting(params);
+    if (method == "initialize") return initialize_result(params);
     if (method == "ping") return Json::object();
     if (method == "tools/list") return Json{{"tools", listed_tools()}};
     if (method == "tools/call") return call(params);
     throw RpcError{kMethodNotFound, fmt::format("there is no method '{}'", method)};
   }
 
-  Json greeting(const Json& params) const {
+  Json initialize_result(const Json& params) const {
     const Json asked = params.value("protocolVersion", Json());
     const bool is_known =
         asked.is_string() &&
@@ -154,7 +155,7 @@ class Server {
         if (!arguments.contains(setting)) throw Error(setting + ": must be given");
       }
     } catch (const Error& error) {
-      return said(shown(error.what()), true);
+      return tool_result(shown(error.what()), true);
     }
     std::string text;
     for (const CommandLine& line : tool->command_lines()) {
@@ -162,13 +163,13 @@ class Server {
       for (const std::string& word : line) words.push_back(word.c_str());
       std::ostringstream out, err;
       const int code = run(static_cast<int>(words.size()), words.data(), out, err, root_);
-      if (code != kAnswered) return said(err.str(), true);
+      if (code != kAnswered) return tool_result(err.str(), true);
       text += (text.empty() ? "" : "\n") + out.str();
     }
-    return said(shortened(text), false);
+    return tool_result(shortened(text), false);
   }
 
-  static Json said(const std::string& text, bool is_error) {
+  static Json tool_result(const std::string& text, bool is_error) {
     return {{"content", Json::array({{{"type", "text"}, {"text", text}}})}, {"isError", is_error}};
   }
 

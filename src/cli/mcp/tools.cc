@@ -147,9 +147,9 @@ class MemoryUse final : public TraceTool {
   std::vector<CommandLine> command_lines() const override { return {command("memory")}; }
 };
 
-template <class Made>
-std::unique_ptr<Tool> made() {
-  return std::make_unique<Made>();
+template <class ToolType>
+std::unique_ptr<Tool> make_tool() {
+  return std::make_unique<ToolType>();
 }
 
 }  // namespace
@@ -157,21 +157,21 @@ std::unique_ptr<Tool> made() {
 const std::vector<ToolEntry>& tools() {
   static const std::vector<ToolEntry> all = {
       {"list_transforms", "The changes that can be predicted; one of them with its settings",
-       &made<ListTransforms>},
+       &make_tool<ListTransforms>},
       {"open_job", "Step time of a recorded job, how well it replays, and what its trace lacks",
-       &made<OpenJob>},
+       &make_tool<OpenJob>},
       {"predict", "Step time after changes, with an interval, its basis and its assumptions",
-       &made<Predict>},
+       &make_tool<Predict>},
       {"advise", "What limits a job, which changes would help, and how sure that is",
-       &made<Advise>},
+       &make_tool<Advise>},
       {"diff", "What changed between two recordings of a job, and the cost of each change",
-       &made<Diff>},
-      {"vary", "Step times for several values of one setting", &made<Vary>},
+       &make_tool<Diff>},
+      {"vary", "Step times for several values of one setting", &make_tool<Vary>},
       {"explain_step",
        "What the critical path of a step works on and waits for, as recorded or "
        "after changes",
-       &made<ExplainStep>},
-      {"memory", "What device memory is used for at its peak", &made<MemoryUse>},
+       &make_tool<ExplainStep>},
+      {"memory", "What device memory is used for at its peak", &make_tool<MemoryUse>},
   };
   return all;
 }

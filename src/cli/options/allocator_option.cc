@@ -1,5 +1,7 @@
 #include "cli/options/allocator_option.h"
 
+#include <fmt/core.h>
+
 #include "base/fields/assignments.h"
 #include "foretrace/error.h"
 
@@ -32,7 +34,8 @@ void AllocatorOption::set(AllocatorSettings& allocator) const {
   within("--memory-limit", [&] {
     if (limit.empty()) return;
     allocator.limit = parse_bytes(limit);
-    if (allocator.limit <= Bytes{}) throw Error("must be more than 0B, got \"" + limit + "\"");
+    if (allocator.limit <= Bytes{})
+      throw Error(fmt::format("must be more than 0B, got \"{}\"", limit));
   });
 }
 

@@ -8,14 +8,14 @@
 namespace foretrace {
 
 BriefFilter::BriefFilter(std::ostream& out, const bool& is_brief)
-    : out_(out), below_(*out.rdbuf()), is_brief_(is_brief) {
+    : out_(out), target_(*out.rdbuf()), is_brief_(is_brief) {
   out_.rdbuf(this);
 }
 
 BriefFilter::~BriefFilter() {
   if (is_brief_ && !line_.empty()) end_line();
   end_entry();
-  out_.rdbuf(&below_);
+  out_.rdbuf(&target_);
 }
 
 BriefFilter::int_type BriefFilter::overflow(int_type letter) {
@@ -25,13 +25,13 @@ BriefFilter::int_type BriefFilter::overflow(int_type letter) {
 }
 
 std::streamsize BriefFilter::xsputn(const char* text, std::streamsize size) {
-  if (!is_brief_) return below_.sputn(text, size);
+  if (!is_brief_) return target_.sputn(text, size);
   for (std::streamsize i = 0; i < size; ++i) add(text[i]);
   return is_full_ ? 0 : size;
 }
 
 /// The unfinished entry stays here, because whether it is shown depends on its length.
-int BriefFilter::sync() { return is_full_ ? -1 : below_.pubsync(); }
+int BriefFilter::sync() { return is_full_ ? -1 : target_.pubsync(); }
 
 void BriefFilter::add(char letter) {
   if (is_over_) return;
@@ -62,7 +62,7 @@ void BriefFilter::end_entry() {
   for (int line = 0; line < std::min(entry_lines_, kBriefLines); ++line)
     end = entry_.find('\n', end) + 1;
   const auto size = static_cast<std::streamsize>(end);
-  is_full_ = is_full_ || below_.sputn(entry_.data(), size) != size;
+  is_full_ = is_full_ || target_.sputn(entry_.data(), size) != size;
   shown_lines_ += entry_lines_;
   entry_.clear(), entry_lines_ = 0;
 }

@@ -38,7 +38,7 @@ class BriefFilter final : private std::streambuf {
   void end_entry();
 
   std::ostream& out_;
-  std::streambuf& below_;
+  std::streambuf& target_;
   const bool& is_brief_;
   std::string entry_, line_;
   int entry_lines_ = 0, shown_lines_ = 0;

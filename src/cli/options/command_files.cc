@@ -47,7 +47,7 @@ bool is_choice(std::string_view type) {
 
 /// Returns a text that is equal for all paths of one file or folder, and empty for pipes and
 /// devices. A file that does not exist yet is identified by the path where it would be created.
-std::string identity(const std::string& path) {
+std::string file_identity(const std::string& path) {
   struct stat found = {};
   if (::stat(path.c_str(), &found) == 0) {
     if (!S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode)) return {};
@@ -128,8 +128,8 @@ std::vector<std::string> texts_in_json(const std::string& path) {
 /// Whether the path lies in `root` after links are followed. The file need not exist.
 bool is_within(const std::string& path, const fs::path& root) {
   std::error_code error;
-  const fs::path place = fs::weakly_canonical(fs::absolute(path), error);
-  return !error && std::ranges::mismatch(root, place).in1 == root.end();
+  const fs::path target = fs::weakly_canonical(fs::absolute(path), error);
+  return !error && std::ranges::mismatch(root, target).in1 == root.end();
 }
 
 [[noreturn]] void refuse_outside(const std::string& option, const std::string& path,
@@ -157,22 +157,22 @@ class CommandFiles::Inputs {
 
   /// Adds the files that JSON inputs name, by paths relative to the current folder, to the folder
   /// of the JSON file, or to a folder that is read.
-  void add_what_json_names() {
-    std::set<std::string> known;
+  void add_files_named_in_json() {
+    std::set<std::string> read_files;
     for (std::size_t i = 0; i < json_.size() && i < kMostJson; ++i) {
       const NamedFile json = json_[i];
-      if (!known.insert(identity(json.path)).second) continue;
-      std::vector<fs::path> from = {"", fs::path(json.path).parent_path()};
-      for (const NamedFile& folder : folders_) from.emplace_back(folder.path);
+      if (!read_files.insert(file_identity(json.path)).second) continue;
+      std::vector<fs::path> base_folders = {"", fs::path(json.path).parent_path()};
+      for (const NamedFile& folder : folders_) base_folders.emplace_back(folder.path);
       for (const std::string& text : texts_in_json(json.path)) {
-        for (const fs::path& folder : from) add_text(text, folder, json.option);
+        for (const fs::path& folder : base_folders) add_text(text, folder, json.option);
       }
     }
   }
 
-  /// Throws Error if the output is an input. `place` is the output's identity().
-  void check_file(const NamedFile& output, const std::string& place) const {
-    const auto found = files_.find(place);
+  /// Throws Error if the output is an input. `identity` is the output's file_identity().
+  void check_file(const NamedFile& output, const std::string& identity) const {
+    const auto found = files_.find(identity);
     if (found == files_.end()) return;
     const Input& input = found->second;
     if (!input.is_in_folder)
@@ -184,7 +184,7 @@ class CommandFiles::Inputs {
   }
 
   void check_root(const fs::path& root) const {
-    for (const auto& [place, input] : files_) {
+    for (const auto& [identity, input] : files_) {
       if (!is_within(input.path, root)) refuse_outside(input.option, input.path, root.string());
     }
   }
@@ -194,11 +194,11 @@ class CommandFiles::Inputs {
   void check_folder(const NamedFile& output) const {
     if (output.option != kOutput) return;
     const std::string parent = fs::path(output.path).parent_path().string();
-    const std::string place = identity(is_folder(output.path) ? output.path
-                                       : parent.empty()       ? "."
-                                                              : parent);
+    const std::string identity = file_identity(is_folder(output.path) ? output.path
+                                               : parent.empty()       ? "."
+                                                                      : parent);
     for (const NamedFile& folder : folders_) {
-      if (is_one_of(folder.option, kTraces) && place == identity(folder.path))
+      if (is_one_of(folder.option, kTraces) && identity == file_identity(folder.path))
         refuse(output, "in the folder of " + folder.option, folder.path);
     }
   }
@@ -211,7 +211,7 @@ class CommandFiles::Inputs {
     bool is_named = false;  ///< Another file that is read names it.
   };
 
-  void add_file(Input input) { files_.try_emplace(identity(input.path), std::move(input)); }
+  void add_file(Input input) { files_.try_emplace(file_identity(input.path), std::move(input)); }
 
   void add_folder(const NamedFile& folder) {
     folders_.push_back(folder);
@@ -277,7 +277,7 @@ void CommandFiles::check_root() const {
     }
     inputs.add(input);
   }
-  inputs.add_what_json_names();
+  inputs.add_files_named_in_json();
   inputs.check_root(root);
 }
 
@@ -294,19 +294,19 @@ void CommandFiles::check(std::size_t first) const {
   if (first == outputs_.size()) return;
   Inputs inputs;
   for (const NamedFile& input : inputs_) inputs.add(input);
-  inputs.add_what_json_names();
+  inputs.add_files_named_in_json();
   std::map<std::string, const NamedFile*> taken;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const NamedFile& output = outputs_[i];
     if (i >= first) inputs.check_folder(output);
-    const std::string place = identity(output.path);
-    if (place.empty() || is_folder(output.path)) continue;
-    const auto [other, is_new] = taken.try_emplace(place, &output);
+    const std::string identity = file_identity(output.path);
+    if (identity.empty() || is_folder(output.path)) continue;
+    const auto [other, is_new] = taken.try_emplace(identity, &output);
     if (i < first) continue;
     const NamedFile& before = *other->second;
     if (!is_new && (before.option != output.option || before.path != output.path))
       refuse(output, "the file of " + before.option, before.path);
-    inputs.check_file(output, place);
+    inputs.check_file(output, identity);
   }
 }
 

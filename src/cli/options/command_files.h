@@ -42,7 +42,7 @@ class CommandFiles {
 
   /// Restricts read_command_line(): it then refuses every output, and every file outside the folder
   /// `root`. An empty `root` restricts nothing.
-  void stay_in(const std::string& root) { root_ = root; }
+  void confine_to(const std::string& root) { root_ = root; }
 
  private:
   class Inputs;

@@ -84,7 +84,7 @@ ImportOptions ReadingOptions::options() const {
   return options;
 }
 
-void say_if_large(const std::string& path, const ImportOptions& reading, bool quiet) {
+void warn_if_large(const std::string& path, const ImportOptions& reading, bool quiet) {
   if (quiet || !reading.part.is_all()) return;
   const std::int64_t records = likely_records(path);
   if (records < kManyRecords) return;

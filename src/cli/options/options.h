@@ -12,7 +12,7 @@
 
 #include "cli/options/brief.h"
 #include "cli/options/command.h"
-#include "cli/options/part.h"
+#include "cli/options/trace_part_option.h"
 #include "foretrace/import.h"
 
 namespace foretrace {
@@ -46,12 +46,12 @@ class ReadingOptions {
  private:
   bool no_cache_ = false;
   std::string cache_folder_, max_unpacked_, execution_trace_;
-  PartOption part_;
+  TracePartOption part_;
 };
 
 /// Warns on stderr, before a large recording is read, about its cost and how to read only a part of
 /// it. Does nothing if only a part is requested.
-void say_if_large(const std::string& path, const ImportOptions& reading, bool quiet);
+void warn_if_large(const std::string& path, const ImportOptions& reading, bool quiet);
 
 /// --output: results go to a file instead of standard output.
 struct OutputOption {

@@ -16,30 +16,31 @@ namespace fs = std::filesystem;
 constexpr std::string_view kGraph = ".graph";
 
 /// How to write a trace, and the ending of its file.
-struct Form {
+struct OutputFormat {
   const ExporterEntry* exporter = nullptr;  ///< nullptr: the graph.
   std::string ending;
 };
 
-std::optional<Form> form_of_path(std::string_view path, bool allows_graph) {
+std::optional<OutputFormat> format_of_path(std::string_view path, bool allows_graph) {
   if (const KnownEnding known = known_ending(path); known.exporter != nullptr)
-    return Form{known.exporter, std::string(known.text)};
-  if (allows_graph && path.ends_with(kGraph)) return Form{nullptr, std::string(kGraph)};
+    return OutputFormat{known.exporter, std::string(known.text)};
+  if (allows_graph && path.ends_with(kGraph)) return OutputFormat{nullptr, std::string(kGraph)};
   return std::nullopt;
 }
 
 /// `to` is the name of an exporter, or an ending with or without its dot.
-std::optional<Form> form_named(const std::string& to, bool allows_graph) {
+std::optional<OutputFormat> format_named(const std::string& to, bool allows_graph) {
   for (const ExporterEntry& exporter : exporters()) {
-    if (to == exporter.name) return Form{&exporter, std::string(endings_of(exporter).front())};
+    if (to == exporter.name)
+      return OutputFormat{&exporter, std::string(endings_of(exporter).front())};
   }
   const std::string dotted = to.starts_with('.') ? to : "." + to;
-  std::optional<Form> form = form_of_path(dotted, allows_graph);
-  if (form && form->ending != dotted) form.reset();
-  return form;
+  std::optional<OutputFormat> format = format_of_path(dotted, allows_graph);
+  if (format && format->ending != dotted) format.reset();
+  return format;
 }
 
-std::vector<std::string_view> names_of_forms(bool allows_graph) {
+std::vector<std::string_view> format_names(bool allows_graph) {
   std::vector<std::string_view> names;
   for (const ExporterEntry& exporter : exporters()) names.push_back(exporter.name);
   if (allows_graph) names.push_back("graph");
@@ -60,7 +61,8 @@ void make_folder(const fs::path& folder) {
   if (folder.empty()) return;
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw Error("cannot create the folder '" + folder.string() + "': " + error.message());
+  if (error)
+    throw Error(fmt::format("cannot create the folder '{}': {}", folder.string(), error.message()));
 }
 
 }  // namespace
@@ -75,7 +77,7 @@ void OutputChoice::add_to(CLI::App& command) {
   command
       .add_option("--to", to,
                   fmt::format("Output format, whatever the ending of OUT: {}, or an ending",
-                              joined(names_of_forms(allows_graph))))
+                              joined(format_names(allows_graph))))
       ->type_name("NAME");
 }
 
@@ -91,12 +93,12 @@ std::string OutputChoice::all_endings() const {
 
 void OutputChoice::check(const std::string& command) const {
   if (!to.empty()) {
-    if (form_named(to, allows_graph)) return;
-    const std::vector<std::string_view> names = names_of_forms(allows_graph);
+    if (format_named(to, allows_graph)) return;
+    const std::vector<std::string_view> names = format_names(allows_graph);
     throw Error(fmt::format("{}: --to must be one of {} or one of their endings, got '{}'{}",
                             command, joined(names), to, did_you_mean(to, names)));
   }
-  if (!is_folder() && form_of_path(path, allows_graph)) return;
+  if (!is_folder() && format_of_path(path, allows_graph)) return;
   throw Error(fmt::format("{}: OUT must end in one of {}, or --to must name the format, got '{}'",
                           command, all_endings(), path));
 }
@@ -106,34 +108,35 @@ bool OutputChoice::is_folder() const {
   return path.ends_with('/') || fs::is_directory(path, ignored);
 }
 
-std::vector<Output> OutputChoice::places(const std::string& from, const std::vector<Trace>& traces,
-                                         Session& session) const {
-  const Form form =
-      to.empty() ? form_of_path(path, allows_graph).value() : form_named(to, allows_graph).value();
+std::vector<Output> OutputChoice::output_files(const std::string& from,
+                                               const std::vector<Trace>& traces,
+                                               Session& session) const {
+  const OutputFormat format = to.empty() ? format_of_path(path, allows_graph).value()
+                                         : format_named(to, allows_graph).value();
   const std::size_t star = star_in(path);
   const bool is_one_file = star == std::string::npos && !is_folder() &&
-                           (traces.size() == 1 || form_of_path(path, allows_graph));
+                           (traces.size() == 1 || format_of_path(path, allows_graph));
   if (is_one_file && traces.size() > 1) {
     throw Error(
         fmt::format("{} holds {} traces: OUT must be a folder (with --to) or a pattern such as "
                     "rank*{}, got '{}'",
-                    from, traces.size(), form.ending, path));
+                    from, traces.size(), format.ending, path));
   }
   std::vector<Output> all;
   std::set<std::string> taken;
   for (const Trace& trace : traces) {
-    std::string place = path;
+    std::string file = path;
     if (star != std::string::npos) {
-      place.replace(star, 1, std::to_string(trace.rank));
+      file.replace(star, 1, std::to_string(trace.rank));
     } else if (!is_one_file) {
-      place = (fs::path(path) / fmt::format("rank{}{}", trace.rank, form.ending)).string();
+      file = (fs::path(path) / fmt::format("rank{}{}", trace.rank, format.ending)).string();
     }
-    if (!taken.insert(place).second) {
+    if (!taken.insert(file).second) {
       throw Error(fmt::format(
           "{} holds two traces of rank {}, and both would become '{}'; convert them one at a time",
-          from, trace.rank, place));
+          from, trace.rank, file));
     }
-    all.push_back({&trace, place, form.exporter});
+    all.push_back({&trace, file, format.exporter});
   }
   std::vector<NamedFile> files;
   for (const Output& output : all) files.push_back({"OUT", output.path});

@@ -32,8 +32,8 @@ struct OutputChoice {
   void check(const std::string& command) const;
   /// Returns one output for each trace, and creates the folder. Throws Error if two traces would
   /// become the same file, or one would replace an input.
-  std::vector<Output> places(const std::string& from, const std::vector<Trace>& traces,
-                             Session& session) const;
+  std::vector<Output> output_files(const std::string& from, const std::vector<Trace>& traces,
+                                   Session& session) const;
 
  private:
   bool is_folder() const;

@@ -14,10 +14,12 @@ namespace foretrace {
 
 using namespace std::chrono_literals;
 
-Progress::Progress(std::string what, bool quiet)
-    : Progress([what = shown(what)](
-                   double seconds) { return what + " ... " + to_fixed(seconds, 0) + " s"; },
-               2s, 1s, quiet) {}
+Progress::Progress(std::string activity, bool quiet)
+    : Progress(
+          [activity = shown(activity)](double seconds) {
+            return fmt::format("{} ... {} s", activity, to_fixed(seconds, 0));
+          },
+          2s, 1s, quiet) {}
 
 Progress::Progress(Line line, std::chrono::milliseconds first, std::chrono::milliseconds every,
                    bool quiet)
@@ -47,15 +49,16 @@ void Progress::show(std::chrono::milliseconds first, std::chrono::milliseconds e
   if (width > 0) std::fprintf(stderr, "\r%*s\r", width, "");
 }
 
-CountedProgress::CountedProgress(const std::string& things, std::uint64_t all, bool quiet)
-    : shown_(
-          [this, things, all](double seconds) {
+CountedProgress::CountedProgress(const std::string& noun, std::uint64_t total, bool quiet)
+    : progress_(
+          [this, noun, total](double seconds) {
             const auto done = static_cast<double>(done_.load());
             const double rate = done / seconds;
             const std::string left =
-                rate > 0 ? ", " + to_fixed((static_cast<double>(all) - done) / rate, 0) + " s left"
+                rate > 0 ? fmt::format(", {} s left",
+                                       to_fixed((static_cast<double>(total) - done) / rate, 0))
                          : "";
-            return fmt::format("{} of {} {}, {} a second{}  ", to_fixed(done, 0), all, things,
+            return fmt::format("{} of {} {}, {} a second{}  ", to_fixed(done, 0), total, noun,
                                to_fixed(rate, rate < 10 ? 1 : 0), left);
           },
           1s, 500ms, quiet) {}

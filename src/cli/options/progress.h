@@ -16,8 +16,8 @@ namespace foretrace {
 /// taken a while.
 class Progress {
  public:
-  /// Shows the activity `what` and the elapsed time.
-  Progress(std::string what, bool quiet);
+  /// Shows the activity and the elapsed time.
+  Progress(std::string activity, bool quiet);
   /// Makes the line from the elapsed seconds. It is called from another thread.
   using Line = std::function<std::string(double seconds)>;
   Progress(Line line, std::chrono::milliseconds first, std::chrono::milliseconds every, bool quiet);
@@ -35,15 +35,15 @@ class Progress {
   std::optional<std::jthread> thread_;  ///< Nothing is shown without it.
 };
 
-/// Shows how many of `all` things are done, the speed and the remaining time.
+/// Shows how many of `total` things are done, the speed and the remaining time.
 class CountedProgress {
  public:
-  CountedProgress(const std::string& things, std::uint64_t all, bool quiet);
+  CountedProgress(const std::string& noun, std::uint64_t total, bool quiet);
   void add() { ++done_; }
 
  private:
   std::atomic<std::uint64_t> done_ = 0;
-  Progress shown_;
+  Progress progress_;
 };
 
 }  // namespace foretrace

@@ -6,9 +6,9 @@ namespace {
 using Clock = std::chrono::steady_clock;  // Reads CLOCK_MONOTONIC, which handlers may do.
 
 // The only state that the signal handler may change.
-std::atomic<bool> is_asked = false;
+std::atomic<bool> is_requested = false;
 std::atomic<int> signal_number = 0;
-std::atomic<Clock::time_point> asked_at;
+std::atomic<Clock::time_point> requested_at;
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free &&
               std::atomic<Clock::time_point>::is_always_lock_free);
 
@@ -16,12 +16,12 @@ static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_alw
 struct sigaction before_interrupt = {};
 struct sigaction before_terminate = {};
 
-extern "C" void ask_to_stop(int signal) {
-  if (!is_asked) {
+extern "C" void request_stop(int signal) {
+  if (!is_requested) {
     signal_number = signal;
-    asked_at = Clock::now();
-    is_asked = true;
-  } else if (Clock::now() - asked_at.load() >= StopSignals::kOneRequest) {
+    requested_at = Clock::now();
+    is_requested = true;
+  } else if (Clock::now() - requested_at.load() >= StopSignals::kOneRequest) {
     sigaction(signal, signal == SIGINT ? &before_interrupt : &before_terminate, nullptr);
     raise(signal);  // Arrives when this handler returns.
   }
@@ -30,11 +30,11 @@ extern "C" void ask_to_stop(int signal) {
 }  // namespace
 
 StopSignals::StopSignals() {
-  is_asked = false;
+  is_requested = false;
   sigaction(SIGINT, nullptr, &before_interrupt);
   sigaction(SIGTERM, nullptr, &before_terminate);
   struct sigaction action = {};
-  action.sa_handler = ask_to_stop;
+  action.sa_handler = request_stop;
   sigemptyset(&action.sa_mask);
   // The handler reads its state and then writes it, so it must run one at a time.
   sigaddset(&action.sa_mask, SIGINT);
@@ -48,7 +48,7 @@ StopSignals::~StopSignals() {
   sigaction(SIGTERM, &before_terminate, nullptr);
 }
 
-const std::atomic<bool>& stop_asked() { return is_asked; }
+const std::atomic<bool>& stop_requested() { return is_requested; }
 
 int exit_code_of_stop() { return 128 + signal_number; }
 

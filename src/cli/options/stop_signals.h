@@ -22,9 +22,9 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 };
 
-const std::atomic<bool>& stop_asked();
+const std::atomic<bool>& stop_requested();
 /// Returns the exit code that a shell reports for a program ended by this signal. REQUIRES:
-/// stop_asked().
+/// stop_requested().
 int exit_code_of_stop();
 
 }  // namespace foretrace

@@ -26,13 +26,13 @@ class Buffers {
   bool is_scarce();
 
  private:
-  struct Free {
-    Free* next;
+  struct FreeBuffer {
+    FreeBuffer* next;
   };
 
   std::mutex mutex_;
-  Free* free_ = nullptr;
-  std::uint32_t out_ = 0;
+  FreeBuffer* free_ = nullptr;
+  std::uint32_t in_use_ = 0;
   std::uint32_t most_ = 64;
   std::size_t bytes_ = std::size_t{4} << 20;
   bool always_gives_ = false;

@@ -301,10 +301,10 @@ constexpr std::uint32_t kProfilerStop = 309;
 constexpr std::uint32_t kRuntimeProfilerStart = 171;
 constexpr std::uint32_t kRuntimeProfilerStop = 172;
 // Calls that programs make very often and that no prediction needs.
-constexpr std::uint32_t kChatterDriver[] = {304 /* cuCtxGetCurrent */,
-                                            392 /* cuDevicePrimaryCtxGetState */,
-                                            686 /* cuKernelGetAttribute */};
-constexpr std::uint32_t kChatterRuntime[] = {17 /* cudaGetDevice */};
+constexpr std::uint32_t kFrequentDriverCalls[] = {304 /* cuCtxGetCurrent */,
+                                                  392 /* cuDevicePrimaryCtxGetState */,
+                                                  686 /* cuKernelGetAttribute */};
+constexpr std::uint32_t kFrequentRuntimeCalls[] = {17 /* cudaGetDevice */};
 // Callbacks of the resource domain.
 constexpr std::uint32_t kGraphNodeDependencyCreated = 15;
 constexpr std::uint32_t kGraphNodeCloned = 20;

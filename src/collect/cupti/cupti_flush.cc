@@ -1,22 +1,22 @@
 #include "collect/cupti/cupti_flush.h"
 
-#include "collect/own/detached_thread.h"
-#include "collect/own/locked.h"
+#include "collect/runtime/detached_thread.h"
+#include "collect/runtime/mutex_lock.h"
 
 namespace foretrace::collect {
 
 std::optional<cupti::Result> CuptiFlush::run(const CuptiLibrary& cupti, std::uint32_t flag,
                                              std::uint64_t until) {
   if (!has_thread_ && !start()) return {};
-  const Locked lock(mutex_);
-  while (is_wanted_) {
+  const MutexLock lock(mutex_);
+  while (is_pending_) {
     if (!changed_.wait_until(until, mutex_)) return {};
   }
   cupti_ = &cupti;
   flag_ = flag;
-  is_wanted_ = true;
+  is_pending_ = true;
   changed_.wake_all();
-  while (is_wanted_) {
+  while (is_pending_) {
     if (!changed_.wait_until(until, mutex_)) return {};
   }
   return result_;
@@ -34,16 +34,16 @@ void* CuptiFlush::thread_main(void* self) {
 }
 
 void CuptiFlush::serve() {
-  const Locked lock(mutex_);
+  const MutexLock lock(mutex_);
   for (;;) {
-    while (!is_wanted_) changed_.wait(mutex_);
+    while (!is_pending_) changed_.wait(mutex_);
     const CuptiLibrary& cupti = *cupti_;
     const std::uint32_t flag = flag_;
     pthread_mutex_unlock(&mutex_);
     const cupti::Result result = cupti.flush_all(flag);
     pthread_mutex_lock(&mutex_);
     result_ = result;
-    is_wanted_ = false;
+    is_pending_ = false;
     changed_.wake_all();
   }
 }

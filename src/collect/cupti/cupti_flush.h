@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "collect/cupti/cupti_library.h"
-#include "collect/own/monotonic.h"
+#include "collect/runtime/monotonic.h"
 
 namespace foretrace::collect {
 
@@ -30,7 +30,7 @@ class CuptiFlush {
   Condition changed_;
   const CuptiLibrary* cupti_ = nullptr;
   bool has_thread_ = false;
-  bool is_wanted_ = false;  ///< A flush was requested, and CUPTI has not returned from it yet.
+  bool is_pending_ = false;  ///< A flush was requested, and CUPTI has not returned from it yet.
   std::uint32_t flag_ = 0;
   cupti::Result result_ = cupti::kSuccess;
 };

@@ -25,7 +25,7 @@ void RawDump::open(FileThread& files, const char* path, std::uint32_t version) {
         auto& dump = *static_cast<RawDump*>(self);
         if (dump.file_.create(dump.path_) == 0) dump.write();
       },
-      this, FileThread::Patience::of_recorder);
+      this, FileThread::Timeout::recorder);
 }
 
 void RawDump::add(const CuptiLibrary& cupti, std::uint8_t* buffer, std::size_t valid) {
@@ -47,7 +47,7 @@ void RawDump::add(const CuptiLibrary& cupti, std::uint8_t* buffer, std::size_t v
   };
   files_->run(
       copy, [](void* self) { static_cast<RawDump*>(self)->write(); }, this,
-      FileThread::Patience::of_recorder);
+      FileThread::Timeout::recorder);
 }
 
 void RawDump::gather_entry(const Entry& entry, const void* bytes) {

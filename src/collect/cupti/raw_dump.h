@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "collect/cupti/cupti_library.h"
-#include "collect/own/file_thread.h"
-#include "collect/own/own_file.h"
+#include "collect/runtime/file_thread.h"
+#include "collect/runtime/recorder_file.h"
 
 namespace foretrace::collect {
 
@@ -25,7 +25,7 @@ class RawDump {
 
   FileThread* files_ = nullptr;
   const char* path_ = nullptr;
-  OwnFile file_;
+  RecorderFile file_;
   std::uint64_t end_ = 0;
   char* gathered_ = nullptr;
   std::size_t size_ = 0;

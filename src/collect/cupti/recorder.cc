@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "collect/own/detached_thread.h"
-#include "collect/own/locked.h"
-#include "collect/own/meeting.h"
-#include "collect/own/standard_error.h"
+#include "collect/runtime/detached_thread.h"
+#include "collect/runtime/library_bridge.h"
+#include "collect/runtime/mutex_lock.h"
+#include "collect/runtime/standard_error.h"
 
 namespace foretrace::collect {
 
@@ -20,9 +20,9 @@ namespace {
 /// Returns standard error as it was when the program started. The preloaded library noted it; this
 /// library is loaded later.
 const FileIdentity& standard_error_at_start() {
-  const void* found = dlsym(RTLD_DEFAULT, kMeeting);
+  const void* found = dlsym(RTLD_DEFAULT, kLibraryBridge);
   return found == nullptr ? standard_error_at_load
-                          : static_cast<const Meeting*>(found)->standard_error;
+                          : static_cast<const LibraryBridge*>(found)->standard_error;
 }
 
 }  // namespace
@@ -36,20 +36,20 @@ Recorder& Recorder::instance() {
   return *recorder;
 }
 
-void Recorder::say(const char* problem, const char* cure) {
+void Recorder::report_failure(const char* problem, const char* cure) {
   char line[1024];
   int length =
       std::snprintf(line, sizeof line, "foretrace: nothing is recorded in process %d: %s%s%s\n",
                     getpid(), problem, *cure == '\0' ? "" : "; ", cure);
   if (length > static_cast<int>(sizeof line) - 1) length = sizeof line - 1;
-  tell({line, static_cast<std::size_t>(length)}, standard_error_at_start());
+  write_line({line, static_cast<std::size_t>(length)}, standard_error_at_start());
   writer_.write_fact("problem", problem);
 }
 
 bool Recorder::start() {
-  if (tried_.load(std::memory_order_acquire)) return is_alive();
-  const Locked lock(start_mutex_);
-  if (tried_.load(std::memory_order_relaxed)) return is_alive();
+  if (start_tried_.load(std::memory_order_acquire)) return is_recording();
+  const MutexLock lock(start_mutex_);
+  if (start_tried_.load(std::memory_order_relaxed)) return is_recording();
   settings_ = read_settings();
   started_ = now();
   process_ = getpid();
@@ -58,9 +58,9 @@ bool Recorder::start() {
       char problem[512];
       std::snprintf(problem, sizeof problem, "cannot write to %s: %s", settings_.spool_folder,
                     std::strerror(error));
-      say(problem, "");
+      report_failure(problem, "");
     } else {
-      alive_ = true;
+      recording_ = true;
       write_facts();
       write_clocks();
       pthread_atfork(nullptr, nullptr, on_fork);
@@ -71,11 +71,13 @@ bool Recorder::start() {
       start_flusher();
     }
   }
-  tried_.store(true, std::memory_order_release);
-  return is_alive();
+  start_tried_.store(true, std::memory_order_release);
+  return is_recording();
 }
 
-ThreadLog* Recorder::log() { return start() && is_open() ? ThreadLog::own(writer_) : nullptr; }
+ThreadLog* Recorder::log() {
+  return start() && is_open() ? ThreadLog::of_calling_thread(writer_) : nullptr;
+}
 
 void Recorder::start_flusher() {
   has_flusher_ = start_detached(flusher_main, this) == 0;
@@ -93,7 +95,7 @@ void* Recorder::flusher_main(void* recorder) {
 
 void Recorder::run_flusher() {
   std::uint64_t next = now();
-  while (is_alive() && !stopping_) {
+  while (is_recording() && !stopping_) {
     // Wake up every millisecond if the window may open or close between two flushes.
     next += std::uint64_t{settings_.flush_ms} * 1'000'000;
     for (std::uint64_t time = now(); time < next && !stopping_; time = now()) {
@@ -101,7 +103,7 @@ void Recorder::run_flusher() {
       if (settings_.start_after_ns != 0 || settings_.duration_ns != 0)
         left = left < 1'000'000 ? left : 1'000'000;
       {
-        const Locked lock(wake_mutex_);
+        const MutexLock lock(wake_mutex_);
         if (!stopping_) wake_.wait_until(time + left, wake_mutex_);
       }
       check_window();
@@ -109,13 +111,13 @@ void Recorder::run_flusher() {
     if (!stopping_) flush(false);
   }
   end_recording();
-  const Locked lock(wake_mutex_);
+  const MutexLock lock(wake_mutex_);
   has_ended_ = true;
   ended_.wake_all();
 }
 
 void Recorder::flush(bool force) {
-  if (!is_alive()) return;
+  if (!is_recording()) return;
   // Write logged rows first, because CUPTI may use up all the time that is left.
   if (force) ThreadLog::drain_all();
   if (holds_cupti_) fetch(force);
@@ -130,9 +132,9 @@ void Recorder::flush(bool force) {
 void Recorder::fetch(bool force) {
   // During the run, wait only for a while, because the flusher has other work, and stop waiting as
   // soon as the program ends. Records that arrive later are still taken.
-  constexpr std::uint64_t kPatience = 2'000'000'000, kSlice = 20'000'000;
+  constexpr std::uint64_t kFetchTimeout = 2'000'000'000, kSlice = 20'000'000;
   if (!force) {
-    const std::uint64_t until = now() + kPatience;
+    const std::uint64_t until = now() + kFetchTimeout;
     while (!stopping_ && now() < until && !cupti_flush_.run(cupti_, 0, now() + kSlice)) {
     }
     return;
@@ -162,7 +164,7 @@ void Recorder::on_exit() { instance().finish(); }
 /// a thread that calls exit() in a signal handler may hold any lock.
 void Recorder::finish() {
   // A child that was created without fork()'s handlers has neither the flusher nor the file.
-  if (!is_alive() || getpid() != process_ || stopping_.exchange(true)) return;
+  if (!is_recording() || getpid() != process_ || stopping_.exchange(true)) return;
   // Additional time for the counters, and for whatever else is left after the rows.
   constexpr std::uint64_t kRestSeconds = 5;
   // Additional time in which CUPTI still returns rows, which are then counted as lost.
@@ -170,24 +172,24 @@ void Recorder::finish() {
   const std::uint64_t rows_until = now() + std::uint64_t{settings_.exit_ms} * 1'000'000;
   fetch_until_ = rows_until + kFetchSeconds * 1'000'000'000;
   const std::uint64_t until = rows_until + kRestSeconds * 1'000'000'000;
-  writer_.hurry(rows_until, until);
+  writer_.set_deadlines(rows_until, until);
   if (!has_flusher_) return end_recording();
-  const Locked lock(wake_mutex_);
+  const MutexLock lock(wake_mutex_);
   wake_.wake_all();
   while (!has_ended_ && ended_.wait_until(until + 1'000'000'000, wake_mutex_)) {
   }
-  alive_ = false;
+  recording_ = false;
 }
 
 void Recorder::end_recording() {
   flush(true);
-  alive_ = false;
+  recording_ = false;
   writer_.finish();
-  say_if_gone();
+  report_lost_file();
 }
 
-void Recorder::say_if_gone() {
-  if (!writer_.is_gone()) return;
+void Recorder::report_lost_file() {
+  if (!writer_.is_lost()) return;
   char line[256];
   const int length =
       std::snprintf(line, sizeof line,
@@ -195,12 +197,12 @@ void Recorder::say_if_gone() {
                     "be opened again: %llu records "
                     "are lost\n",
                     getpid(), static_cast<unsigned long long>(writer_.lost()));
-  tell({line, static_cast<std::size_t>(length)}, standard_error_at_start());
+  write_line({line, static_cast<std::size_t>(length)}, standard_error_at_start());
 }
 
 void Recorder::on_fork() {
   Recorder& recorder = instance();
-  recorder.alive_ = false;
+  recorder.recording_ = false;
   recorder.holds_cupti_ = false;
   recorder.window_open_ = false;
   recorder.writer_.abandon();

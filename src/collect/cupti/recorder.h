@@ -24,8 +24,8 @@
 #include "collect/cupti/cupti_flush.h"
 #include "collect/cupti/cupti_library.h"
 #include "collect/cupti/raw_dump.h"
-#include "collect/own/monotonic.h"
-#include "collect/own/settings.h"
+#include "collect/runtime/monotonic.h"
+#include "collect/runtime/settings.h"
 #include "collect/spool/spool_writer.h"
 #include "collect/spool/thread_log.h"
 #include "collect/spool/thread_names.h"
@@ -41,8 +41,10 @@ class Recorder {
   /// Opens the spool at the first call. Returns false if nothing is recorded in this process.
   bool start();
   /// Whether this process is recording. If false, nothing may be written.
-  bool is_alive() const { return alive_.load(std::memory_order_relaxed); }
-  bool holds_cupti() const { return is_alive() && holds_cupti_.load(std::memory_order_relaxed); }
+  bool is_recording() const { return recording_.load(std::memory_order_relaxed); }
+  bool holds_cupti() const {
+    return is_recording() && holds_cupti_.load(std::memory_order_relaxed);
+  }
 
   const Settings& settings() const { return settings_; }
   SpoolWriter& writer() { return writer_; }
@@ -56,23 +58,23 @@ class Recorder {
   static std::uint64_t now();  ///< Reads the monotonic clock.
 
  private:
-  enum class Wanted : std::uint8_t { nothing, open, closed };
+  enum class WindowRequest : std::uint8_t { nothing, open, closed };
 
   Recorder() = default;
 
-  void say(const char* problem, const char* cure);
+  void report_failure(const char* problem, const char* cure);
   bool subscribe();
   void enable_metadata();
-  void cut_chatter();
-  void listen();
-  void want_window(Wanted wanted);
+  void disable_frequent_calls();
+  void enable_callbacks();
+  void request_window(WindowRequest request);
   void open_window();
   void close_window();
   void check_window();
   void flush(bool force);
   void fetch(bool force);
   void end_recording();
-  void say_if_gone();
+  void report_lost_file();
   void write_clocks();
   void write_facts();
   void take_buffer(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid);
@@ -101,17 +103,17 @@ class Recorder {
   SpoolWriter writer_;
   Buffers buffers_;
   ThreadNames thread_names_;
-  std::atomic<bool> tried_{false};
-  std::atomic<bool> alive_{false};
+  std::atomic<bool> start_tried_{false};
+  std::atomic<bool> recording_{false};
   std::atomic<bool> holds_cupti_{false};
   std::atomic<bool> window_open_{false};
   std::atomic<bool> window_over_{false};
-  std::atomic<Wanted> wanted_{Wanted::nothing};
+  std::atomic<WindowRequest> window_request_{WindowRequest::nothing};
   std::atomic<bool> stopping_{false};
   bool has_flusher_ = false;
   bool has_ended_ = false;  ///< Guarded by wake_mutex_, like ended_.
   std::atomic<std::uint32_t> exit_handlers_{0};
-  std::atomic<bool> told_unreadable_{false};
+  std::atomic<bool> reported_unreadable_{false};
   std::uint64_t started_ = 0;
   std::atomic<std::uint64_t> fetch_until_{0};  ///< When to stop waiting for CUPTI's last records.
   std::atomic<std::uint64_t> opened_{0};

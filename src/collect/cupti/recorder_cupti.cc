@@ -6,7 +6,7 @@
 
 #include "collect/cupti/decode.h"
 #include "collect/cupti/recorder.h"
-#include "collect/own/keep_errno.h"
+#include "collect/runtime/keep_errno.h"
 
 namespace foretrace::collect {
 
@@ -38,14 +38,14 @@ const char* cure_of(cupti::Result result) {
 void Recorder::start_cupti() {
   if (!start() || holds_cupti_) return;
   if ((settings_.record & ~(kNvtx | kMemory)) == 0) return;
-  if (const char* missing = cupti_.load(settings_.cupti)) return say(missing, "");
+  if (const char* missing = cupti_.load(settings_.cupti)) return report_failure(missing, "");
   cupti_.get_version(&version_);
   writer_.cupti_version = version_;
   if (version_ < cupti::kOldestVersion) {
     char problem[128];
     std::snprintf(problem, sizeof problem,
                   "must be CUPTI of CUDA 11.8 or later, but its version is %u", version_);
-    return say(problem, "");
+    return report_failure(problem, "");
   }
   if (!subscribe()) return;
   if (settings_.raw_file != nullptr) raw_dump_.open(writer_.files, settings_.raw_file, version_);
@@ -57,13 +57,13 @@ void Recorder::start_cupti() {
     writer_.device_clock = spool::Clock::realtime;
   }
   const cupti::Result result = cupti_.register_callbacks(on_request, on_complete);
-  if (result != cupti::kSuccess) return say(cupti_.text(result), cure_of(result));
+  if (result != cupti::kSuccess) return report_failure(cupti_.text(result), cure_of(result));
   holds_cupti_ = true;
   enable_metadata();
-  listen();
+  enable_callbacks();
   if (is_open()) {
     window_open_ = false;
-    want_window(Wanted::open);
+    request_window(WindowRequest::open);
   }
 }
 
@@ -80,7 +80,7 @@ bool Recorder::subscribe() {
   char problem[512];
   std::snprintf(problem, sizeof problem, "CUPTI says \"%s\" (%d)%s%s", cupti_.text(result), result,
                 *holder == '\0' ? "" : ", and that it is held by ", holder);
-  say(problem, cure_of(result));
+  report_failure(problem, cure_of(result));
   return false;
 }
 
@@ -91,16 +91,16 @@ void Recorder::enable_metadata() {
 
 /// Stops recording calls that programs make thousands of times and that nothing waits for. CUPTI
 /// forgets this setting whenever it enables their kind, so it is repeated afterwards.
-void Recorder::cut_chatter() {
+void Recorder::disable_frequent_calls() {
   if (cupti_.enable_runtime_api != nullptr) {
-    for (const std::uint32_t id : cupti::kChatterRuntime) cupti_.enable_runtime_api(id, 0);
+    for (const std::uint32_t id : cupti::kFrequentRuntimeCalls) cupti_.enable_runtime_api(id, 0);
   }
   if (cupti_.enable_driver_api != nullptr) {
-    for (const std::uint32_t id : cupti::kChatterDriver) cupti_.enable_driver_api(id, 0);
+    for (const std::uint32_t id : cupti::kFrequentDriverCalls) cupti_.enable_driver_api(id, 0);
   }
 }
 
-void Recorder::listen() {
+void Recorder::enable_callbacks() {
   const auto on = [&](cupti::Domain domain, std::uint32_t id) {
     cupti_.enable_callback(1, subscriber_, domain, id);
   };
@@ -120,15 +120,15 @@ void Recorder::listen() {
 void Recorder::on_callback(void* user, cupti::Domain domain, std::uint32_t id, const void* data) {
   const KeepErrno keep;
   auto& recorder = *static_cast<Recorder*>(user);
-  if (!recorder.is_alive() || data == nullptr) return;
+  if (!recorder.is_recording() || data == nullptr) return;
   if (domain == cupti::Domain::driver || domain == cupti::Domain::runtime) {
     const bool runtime = domain == cupti::Domain::runtime;
     constexpr std::uint32_t kLeaving = 1;
     const bool leaving = static_cast<const cupti::CallbackData*>(data)->site == kLeaving;
     const bool start = id == (runtime ? cupti::kRuntimeProfilerStart : cupti::kProfilerStart);
     const bool stop = id == (runtime ? cupti::kRuntimeProfilerStop : cupti::kProfilerStop);
-    if (start && leaving) recorder.want_window(Wanted::open);
-    if (stop && !leaving) recorder.want_window(Wanted::closed);
+    if (start && leaving) recorder.request_window(WindowRequest::open);
+    if (stop && !leaving) recorder.request_window(WindowRequest::closed);
   } else if (domain == cupti::Domain::resource) {
     const void* graph = static_cast<const cupti::ResourceData*>(data)->descriptor;
     if (graph != nullptr) recorder.note_graph(id, *static_cast<const cupti::GraphData*>(graph));
@@ -143,7 +143,7 @@ void Recorder::on_callback(void* user, cupti::Domain domain, std::uint32_t id, c
 /// Logs a node or an edge of a CUDA graph. This happens outside the window, too, because a graph
 /// that is created before the window may be launched in it.
 void Recorder::note_graph(std::uint32_t id, const cupti::GraphData& graph) {
-  ThreadLog* log = ThreadLog::own(writer_);
+  ThreadLog* log = ThreadLog::of_calling_thread(writer_);
   if (log == nullptr) return;
   if (id == cupti::kGraphNodeDependencyCreated) {
     spool::GraphEdge row;
@@ -176,7 +176,7 @@ void Recorder::on_complete(void* context, std::uint32_t stream, std::uint8_t* bu
 
 void Recorder::take_buffer(void* context, std::uint32_t stream, std::uint8_t* buffer,
                            std::size_t valid) {
-  if (buffer != nullptr && is_alive()) {
+  if (buffer != nullptr && is_recording()) {
     if (valid > 0) {
       raw_dump_.add(cupti_, buffer, valid);
       decode_buffer(buffer, valid);
@@ -218,10 +218,10 @@ void Recorder::decode_buffer(std::uint8_t* buffer, std::size_t valid) {
       name_call(0, reinterpret_cast<const cupti::Api*>(current)->callback);
     }
     if (used + kMostRowBytes <= kBatch) continue;
-    writer_.write_rows(rows, used, count, SpoolWriter::Patience::of_recorder);
+    writer_.write_rows(rows, used, count, SpoolWriter::Timeout::recorder);
     used = count = 0;
   }
-  if (rows != nullptr) writer_.write_rows(rows, used, count, SpoolWriter::Patience::of_recorder);
+  if (rows != nullptr) writer_.write_rows(rows, used, count, SpoolWriter::Timeout::recorder);
   if (result != cupti::kMaxLimitReached) note_unreadable();
   writer_.untimed += untimed;
   std::free(rows);
@@ -230,7 +230,7 @@ void Recorder::decode_buffer(std::uint8_t* buffer, std::size_t valid) {
 /// Notes once that CUPTI's iterator stopped before the end of a buffer. The number of records after
 /// that point is unknown.
 void Recorder::note_unreadable() {
-  if (!told_unreadable_.exchange(true))
+  if (!reported_unreadable_.exchange(true))
     writer_.write_fact("problem", "CUPTI could not read the rest of some of its own buffers");
 }
 

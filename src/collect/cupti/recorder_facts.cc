@@ -56,7 +56,7 @@ void Recorder::write_facts() {
   static CommandLine command;
   const bool known =
       writer_.files.run([] {}, [](void* line) { static_cast<CommandLine*>(line)->read(); },
-                        &command, FileThread::Patience::of_program);
+                        &command, FileThread::Timeout::program);
   if (known) writer_.write_fact("command", std::string_view(command.room.data(), command.size));
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) == 0) fact("host", host.data());

@@ -11,12 +11,12 @@ namespace foretrace::collect {
 
 namespace {
 
-struct KindOf {
+struct RecordedKind {
   Record record;
   cupti::Kind kind;
 };
 
-constexpr KindOf kKinds[] = {
+constexpr RecordedKind kKinds[] = {
     {kKernels, cupti::Kind::concurrent_kernel},
     {kKernels, cupti::Kind::memcpy},
     {kKernels, cupti::Kind::memcpy_peer},
@@ -35,20 +35,20 @@ constexpr KindOf kKinds[] = {
 /// Opens or closes the window. Never waits for another thread that is changing it, because that
 /// thread may be waiting in CUPTI for the callback that this runs in. Instead, the thread that
 /// holds the lock checks for new requests before it returns.
-void Recorder::want_window(Wanted wanted) {
-  wanted_ = wanted;
-  while (wanted_ != Wanted::nothing && pthread_mutex_trylock(&window_mutex_) == 0) {
-    const Wanted now_wanted = wanted_.exchange(Wanted::nothing);
-    if (now_wanted == Wanted::open) open_window();
-    if (now_wanted == Wanted::closed) close_window();
+void Recorder::request_window(WindowRequest request) {
+  window_request_ = request;
+  while (window_request_ != WindowRequest::nothing && pthread_mutex_trylock(&window_mutex_) == 0) {
+    const WindowRequest latest = window_request_.exchange(WindowRequest::nothing);
+    if (latest == WindowRequest::open) open_window();
+    if (latest == WindowRequest::closed) close_window();
     pthread_mutex_unlock(&window_mutex_);
   }
 }
 
 void Recorder::open_window() {
-  if (window_open_ || window_over_ || !is_alive()) return;
+  if (window_open_ || window_over_ || !is_recording()) return;
   if (holds_cupti_) {
-    for (const KindOf& kind : kKinds) {
+    for (const RecordedKind& kind : kKinds) {
       if (!settings_.records(kind.record)) continue;
       const cupti::Result result = cupti_.enable(kind.kind);
       if (result == cupti::kSuccess) continue;
@@ -56,7 +56,7 @@ void Recorder::open_window() {
       std::snprintf(key, sizeof key, "not_recorded.%u", static_cast<unsigned>(kind.kind));
       writer_.write_fact(key, cupti_.text(result));
     }
-    if (settings_.records(kApi)) cut_chatter();
+    if (settings_.records(kApi)) disable_frequent_calls();
   }
   if (settings_.records(kSync) && holds_cupti_) {
     // Leave out event queries that return "not ready": they do not wait for anything.
@@ -71,12 +71,12 @@ void Recorder::open_window() {
 }
 
 void Recorder::close_window() {
-  if (!window_open_ || !is_alive()) return;
+  if (!window_open_ || !is_recording()) return;
   window_open_ = false;
   // A window that the program itself controls may open many times; all others open once.
   window_over_ = !settings_.by_profiler_api;
   if (holds_cupti_) {
-    for (const KindOf& kind : kKinds) {
+    for (const RecordedKind& kind : kKinds) {
       if (settings_.records(kind.record)) cupti_.disable(kind.kind);
     }
   }
@@ -86,16 +86,16 @@ void Recorder::close_window() {
 }
 
 void Recorder::check_window() {
-  if (!is_alive() || window_over_) return;
+  if (!is_recording() || window_over_) return;
   const std::uint64_t time = now();
   const bool by_time = !settings_.by_steps && !settings_.by_profiler_api;
   if (!window_open_ && by_time && time - started_ >= settings_.start_after_ns)
-    want_window(Wanted::open);
+    request_window(WindowRequest::open);
   // The window may have opened after `time` was read.
   const std::uint64_t opened = opened_;
   if (window_open_ && settings_.duration_ns != 0 && time >= opened &&
       time - opened >= settings_.duration_ns)
-    want_window(Wanted::closed);
+    request_window(WindowRequest::closed);
 }
 
 void Recorder::note_range(const char* name) {
@@ -103,9 +103,9 @@ void Recorder::note_range(const char* name) {
   const auto step = step_name(name);
   if (!step) return;
   if (step->number > settings_.last_step) {
-    want_window(Wanted::closed);
+    request_window(WindowRequest::closed);
   } else if (step->number >= settings_.first_step) {
-    want_window(Wanted::open);
+    request_window(WindowRequest::open);
   }
 }
 

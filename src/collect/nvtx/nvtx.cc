@@ -6,14 +6,14 @@
 
 #include "collect/cupti/recorder.h"
 #include "collect/nvtx/payload.h"
-#include "collect/own/keep_errno.h"
+#include "collect/runtime/keep_errno.h"
 
 namespace foretrace::collect {
 
 namespace {
 
 /// The arguments of a range or mark.
-struct Named {
+struct EventArguments {
   const char* name = nullptr;  ///< The text, used if `number` is 0.
   std::uint32_t number = 0;
   std::uint32_t domain = 0;
@@ -31,9 +31,9 @@ std::uint32_t from_handle(const void* handle) {
 }
 
 /// Converts a wide text to UTF-8 and cuts it if it is too long for the buffer.
-class Narrow {
+class Utf8Text {
  public:
-  explicit Narrow(const wchar_t* wide) {
+  explicit Utf8Text(const wchar_t* wide) {
     for (; wide != nullptr && *wide != L'\0' && used_ + 5 < sizeof text_; ++wide)
       add(static_cast<std::uint32_t>(*wide));
     text_[used_] = '\0';
@@ -62,13 +62,13 @@ std::atomic<std::uint64_t> next_range{1};
 
 Texts& texts() { return Recorder::instance().writer().texts; }
 
-void write(spool::RowKind kind, ThreadLog& log, const Named& named, std::uint64_t id) {
+void write(spool::RowKind kind, ThreadLog& log, const EventArguments& arguments, std::uint64_t id) {
   spool::Range row;
   row.row = kind;
   row.thread = log.thread();
-  row.name = named.number != 0 ? named.number : texts().number_at(named.name);
-  row.domain = named.domain;
-  row.payload = texts().number(named.payload);
+  row.name = arguments.number != 0 ? arguments.number : texts().number_at(arguments.name);
+  row.domain = arguments.domain;
+  row.payload = texts().number(arguments.payload);
   row.id = id;
   row.time = Recorder::now();
   log.add(row);
@@ -76,18 +76,18 @@ void write(spool::RowKind kind, ThreadLog& log, const Named& named, std::uint64_
 
 /// Returns the log for a new range or mark, or nullptr if nothing is recorded. If steps define the
 /// window, their ranges are examined even while nothing is recorded.
-ThreadLog* log_of(const Named& named) {
+ThreadLog* log_of(const EventArguments& arguments) {
   Recorder& recorder = Recorder::instance();
   if (!recorder.start()) return nullptr;
-  if (recorder.settings().by_steps) recorder.note_range(named.name);
+  if (recorder.settings().by_steps) recorder.note_range(arguments.name);
   return recorder.log();
 }
 
 /// Begins a nested range. Returns its level on the thread, from 0, as NVTX requires.
-int push(const Named& named) {
-  ThreadLog* log = log_of(named);
+int push(const EventArguments& arguments) {
+  ThreadLog* log = log_of(arguments);
   if (log == nullptr) return 0;
-  write(spool::RowKind::range_push, *log, named, 0);
+  write(spool::RowKind::range_push, *log, arguments, 0);
   return log->depth++;
 }
 
@@ -105,9 +105,9 @@ int pop(std::uint32_t domain) {
   return log->depth;
 }
 
-std::uint64_t start(const Named& named) {
+std::uint64_t start(const EventArguments& arguments) {
   const std::uint64_t id = next_range.fetch_add(1, std::memory_order_relaxed);
-  if (ThreadLog* log = log_of(named)) write(spool::RowKind::range_start, *log, named, id);
+  if (ThreadLog* log = log_of(arguments)) write(spool::RowKind::range_start, *log, arguments, id);
   return id;
 }
 
@@ -115,76 +115,81 @@ void end(std::uint64_t id) {
   if (ThreadLog* log = Recorder::instance().log()) write(spool::RowKind::range_end, *log, {}, id);
 }
 
-void mark(const Named& named) {
-  if (ThreadLog* log = log_of(named)) write(spool::RowKind::mark, *log, named, 0);
+void mark(const EventArguments& arguments) {
+  if (ThreadLog* log = log_of(arguments)) write(spool::RowKind::mark, *log, arguments, 0);
 }
 
-/// Calls `act` with the name, domain and payload of the event.
-template <class Act>
-auto with(const nvtx::EventAttributes* event, const void* domain, Act&& act) {
-  Named named{.domain = from_handle(domain)};
-  if (event == nullptr || event->size < sizeof *event) return act(named);
+/// Calls `function` with the name, domain and payload of the event.
+template <class Function>
+auto with_arguments(const nvtx::EventAttributes* event, const void* domain, Function&& function) {
+  EventArguments arguments{.domain = from_handle(domain)};
+  if (event == nullptr || event->size < sizeof *event) return function(arguments);
   const PayloadText payload(*event);
-  named.payload = payload.text();
+  arguments.payload = payload.text();
   if (event->message_type == nvtx::kAscii) {
-    named.name = event->message.ascii;
+    arguments.name = event->message.ascii;
   } else if (event->message_type == nvtx::kRegistered) {
-    named.number = from_handle(event->message.registered);
-    named.name = texts().text(named.number);
+    arguments.number = from_handle(event->message.registered);
+    arguments.name = texts().text(arguments.number);
   } else if (event->message_type == nvtx::kWide) {
-    const Narrow narrow(event->message.wide);
-    named.name = narrow.text();
-    return act(named);
+    const Utf8Text narrow(event->message.wide);
+    arguments.name = narrow.text();
+    return function(arguments);
   }
-  return act(named);
+  return function(arguments);
 }
 
-template <class Act>
-auto with(const nvtx::PayloadData* data, std::size_t count, const void* domain, Act&& act) {
+template <class Function>
+auto with_arguments(const nvtx::PayloadData* data, std::size_t count, const void* domain,
+                    Function&& function) {
   const PayloadText payload(data, count);
-  const Named named{
+  const EventArguments arguments{
       .name = message_of(data, count), .domain = from_handle(domain), .payload = payload.text()};
-  return act(named);
+  return function(arguments);
 }
 
 // The functions for NVTX's tables; NVTX defines their signatures.
 
-void core_mark_ex(const nvtx::EventAttributes* event) { with(event, nullptr, mark); }
+void core_mark_ex(const nvtx::EventAttributes* event) { with_arguments(event, nullptr, mark); }
 void core_mark(const char* name) { mark({.name = name}); }
-void core_mark_wide(const wchar_t* name) { mark({.name = Narrow(name).text()}); }
+void core_mark_wide(const wchar_t* name) { mark({.name = Utf8Text(name).text()}); }
 std::uint64_t core_start_ex(const nvtx::EventAttributes* event) {
-  return with(event, nullptr, start);
+  return with_arguments(event, nullptr, start);
 }
 std::uint64_t core_start(const char* name) { return start({.name = name}); }
-std::uint64_t core_start_wide(const wchar_t* name) { return start({.name = Narrow(name).text()}); }
+std::uint64_t core_start_wide(const wchar_t* name) {
+  return start({.name = Utf8Text(name).text()});
+}
 void core_end(std::uint64_t id) { end(id); }
-int core_push_ex(const nvtx::EventAttributes* event) { return with(event, nullptr, push); }
+int core_push_ex(const nvtx::EventAttributes* event) {
+  return with_arguments(event, nullptr, push);
+}
 int core_push(const char* name) { return push({.name = name}); }
-int core_push_wide(const wchar_t* name) { return push({.name = Narrow(name).text()}); }
+int core_push_wide(const wchar_t* name) { return push({.name = Utf8Text(name).text()}); }
 int core_pop() { return pop(0); }
 
 void domain_mark(const void* domain, const nvtx::EventAttributes* event) {
-  with(event, domain, mark);
+  with_arguments(event, domain, mark);
 }
 std::uint64_t domain_start(const void* domain, const nvtx::EventAttributes* event) {
-  return with(event, domain, start);
+  return with_arguments(event, domain, start);
 }
 void domain_end(const void*, std::uint64_t id) { end(id); }
 int domain_push(const void* domain, const nvtx::EventAttributes* event) {
-  return with(event, domain, push);
+  return with_arguments(event, domain, push);
 }
 int domain_pop(const void* domain) { return pop(from_handle(domain)); }
 void* register_string(const void*, const char* text) {
   return to_handle(texts().number(text == nullptr ? "" : text));
 }
 void* register_wide_string(const void*, const wchar_t* text) {
-  return to_handle(texts().number(Narrow(text).text()));
+  return to_handle(texts().number(Utf8Text(text).text()));
 }
 void* create_domain(const char* name) {
   return to_handle(texts().number(name == nullptr ? "" : name));
 }
 void* create_wide_domain(const wchar_t* name) {
-  return to_handle(texts().number(Narrow(name).text()));
+  return to_handle(texts().number(Utf8Text(name).text()));
 }
 
 std::uint64_t schema_register(const void*, const nvtx::SchemaAttributes* attributes) {
@@ -194,16 +199,16 @@ std::uint64_t enum_register(const void*, const nvtx::EnumAttributes* attributes)
   return register_enum(attributes);
 }
 void payload_mark(const void* domain, const nvtx::PayloadData* data, std::size_t count) {
-  with(data, count, domain, mark);
+  with_arguments(data, count, domain, mark);
 }
 int payload_push(const void* domain, const nvtx::PayloadData* data, std::size_t count) {
-  return with(data, count, domain, push);
+  return with_arguments(data, count, domain, push);
 }
 int payload_pop(const void* domain, const nvtx::PayloadData*, std::size_t) {
   return pop(from_handle(domain));
 }
 std::uint64_t payload_start(const void* domain, const nvtx::PayloadData* data, std::size_t count) {
-  return with(data, count, domain, start);
+  return with_arguments(data, count, domain, start);
 }
 void payload_end(const void*, std::uint64_t id, const nvtx::PayloadData*, std::size_t) { end(id); }
 std::uint8_t domain_is_enabled(const void*) { return 1; }
@@ -222,7 +227,7 @@ void name_thread(std::uint32_t thread, const char* name) {
 template <auto function>
 void set(nvtx::FunctionTable table, unsigned int size, std::uint32_t slot) {
   if (slot < size && table[slot] != nullptr)
-    *table[slot] = reinterpret_cast<nvtx::FunctionPointer>(Wrapped<function>::call);
+    *table[slot] = reinterpret_cast<nvtx::FunctionPointer>(ErrnoPreserving<function>::call);
 }
 
 void set_core(nvtx::FunctionTable table, unsigned int size) {
@@ -275,14 +280,14 @@ int attach_nvtx_extension(nvtx::ModuleInfo* module) {
   const auto fill = [&](std::size_t slot, auto* function) {
     if (slot < segment.slot_count) segment.slots[slot] = reinterpret_cast<std::intptr_t>(function);
   };
-  fill(nvtx::kSchemaRegister, Wrapped<schema_register>::call);
-  fill(nvtx::kEnumRegister, Wrapped<enum_register>::call);
-  fill(nvtx::kMarkPayload, Wrapped<payload_mark>::call);
-  fill(nvtx::kRangePushPayload, Wrapped<payload_push>::call);
-  fill(nvtx::kRangePopPayload, Wrapped<payload_pop>::call);
-  fill(nvtx::kRangeStartPayload, Wrapped<payload_start>::call);
-  fill(nvtx::kRangeEndPayload, Wrapped<payload_end>::call);
-  fill(nvtx::kDomainIsEnabled, Wrapped<domain_is_enabled>::call);
+  fill(nvtx::kSchemaRegister, ErrnoPreserving<schema_register>::call);
+  fill(nvtx::kEnumRegister, ErrnoPreserving<enum_register>::call);
+  fill(nvtx::kMarkPayload, ErrnoPreserving<payload_mark>::call);
+  fill(nvtx::kRangePushPayload, ErrnoPreserving<payload_push>::call);
+  fill(nvtx::kRangePopPayload, ErrnoPreserving<payload_pop>::call);
+  fill(nvtx::kRangeStartPayload, ErrnoPreserving<payload_start>::call);
+  fill(nvtx::kRangeEndPayload, ErrnoPreserving<payload_end>::call);
+  fill(nvtx::kDomainIsEnabled, ErrnoPreserving<domain_is_enabled>::call);
   return 1;
 }
 

@@ -34,16 +34,16 @@ std::size_t bytes_of(const char* rows, std::uint32_t count) {
 }  // namespace
 
 template <void (SpoolWriter::*task)(), class Prepare>
-bool SpoolWriter::run(const Prepare& prepare, Patience patience) {
+bool SpoolWriter::run(const Prepare& prepare, Timeout timeout) {
   return files.run(
-      prepare, [](void* self) { (static_cast<SpoolWriter*>(self)->*task)(); }, this, patience);
+      prepare, [](void* self) { (static_cast<SpoolWriter*>(self)->*task)(); }, this, timeout);
 }
 
 int SpoolWriter::open(const char* folder) {
   const int length = std::snprintf(path_, sizeof path_, "%s/%d.spool", folder, getpid());
   if (length < 0 || static_cast<std::size_t>(length) >= sizeof path_) return ENAMETOOLONG;
   if (const int error = files.start(); error != 0) return error;
-  if (!run<&SpoolWriter::create>(kNothingToPrepare, Patience::of_recorder)) return ETIMEDOUT;
+  if (!run<&SpoolWriter::create>(kNothingToPrepare, Timeout::recorder)) return ETIMEDOUT;
   return create_error_;
 }
 
@@ -79,7 +79,7 @@ bool SpoolWriter::stage(const char* bytes, std::size_t size, std::uint32_t count
 }
 
 void SpoolWriter::write_rows(const char* rows, std::size_t bytes, std::uint32_t count,
-                             Patience patience) {
+                             Timeout timeout) {
   if (count == 0 || !is_open()) return;
   const bool late = rows_until_ != UINT64_MAX && monotonic_now() >= rows_until_;
   bool is_staged = false;
@@ -90,8 +90,8 @@ void SpoolWriter::write_rows(const char* rows, std::size_t bytes, std::uint32_t 
   };
   const auto put = [](void* self) { static_cast<SpoolWriter*>(self)->put_rows(); };
   // Rows from CUPTI are on disk when its callback returns, no matter how the program ends later.
-  if (!late && patience == Patience::of_recorder) files.run(copy, put, this, patience);
-  if (!late && patience == Patience::of_program) files.post(copy, put, this, patience);
+  if (!late && timeout == Timeout::recorder) files.run(copy, put, this, timeout);
+  if (!late && timeout == Timeout::program) files.post(copy, put, this, timeout);
   if (!is_staged) lost_ += count;
 }
 
@@ -133,7 +133,7 @@ void SpoolWriter::write_fact(std::string_view key, std::string_view value) {
   std::memcpy(body.data() + 8, key.data(), key.size());
   std::memcpy(body.data() + 8 + key.size(), value.data(), value.size());
   const std::size_t size = (8 + key.size() + value.size() + 7) / 8 * 8;
-  run<&SpoolWriter::put_fact>([&] { stage(body.data(), size, 1); }, Patience::of_program);
+  run<&SpoolWriter::put_fact>([&] { stage(body.data(), size, 1); }, Timeout::program);
 }
 
 void SpoolWriter::put_fact() {
@@ -169,8 +169,8 @@ int SpoolWriter::put_chunk(spool::ChunkKind kind, const char* body, std::size_t 
     return 0;
   }
   if (disk_error_ == 0) disk_error_ = static_cast<std::uint32_t>(error);
-  file_.cut(end_);
-  is_gone_ = file_.is_gone();
+  file_.truncate(end_);
+  is_lost_ = file_.is_lost();
   return error;
 }
 
@@ -190,11 +190,11 @@ void SpoolWriter::write_header_as(spool::State state) {
   header.disk_error = disk_error_;
   header.cupti_error = cupti_error;
   file_.write_at(reinterpret_cast<const char*>(&header), sizeof header, 0);
-  is_gone_ = file_.is_gone();
+  is_lost_ = file_.is_lost();
 }
 
 void SpoolWriter::write_header() {
-  if (is_open()) run<&SpoolWriter::put_header>(kNothingToPrepare, Patience::of_recorder);
+  if (is_open()) run<&SpoolWriter::put_header>(kNothingToPrepare, Timeout::recorder);
 }
 
 void SpoolWriter::put_header() {
@@ -203,7 +203,7 @@ void SpoolWriter::put_header() {
 }
 
 void SpoolWriter::finish() {
-  if (is_open()) run<&SpoolWriter::put_end>(kNothingToPrepare, Patience::of_recorder);
+  if (is_open()) run<&SpoolWriter::put_end>(kNothingToPrepare, Timeout::recorder);
 }
 
 void SpoolWriter::put_end() {
@@ -219,9 +219,9 @@ void SpoolWriter::abandon() {
   if (is_open_.exchange(false) && !files.is_private()) file_.close();
 }
 
-void SpoolWriter::hurry(std::uint64_t rows_until, std::uint64_t until) {
+void SpoolWriter::set_deadlines(std::uint64_t rows_until, std::uint64_t until) {
   rows_until_ = rows_until;
-  files.hurry(until);
+  files.set_deadline(until);
 }
 
 }  // namespace foretrace::collect

@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "collect/own/file_thread.h"
-#include "collect/own/own_file.h"
+#include "collect/runtime/file_thread.h"
+#include "collect/runtime/recorder_file.h"
 #include "collect/spool/texts.h"
 #include "trace/spool.h"
 
@@ -22,17 +22,17 @@ namespace foretrace::collect {
 
 class SpoolWriter {
  public:
-  using Patience = FileThread::Patience;
+  using Timeout = FileThread::Timeout;
 
   /// Creates "<folder>/<process>.spool". Returns 0 or an errno.
   int open(const char* folder);
   bool is_open() const { return is_open_.load(std::memory_order_relaxed); }
 
   /// Writes rows after the texts that are new, so that no row uses the number of an unknown text.
-  void write_rows(const char* rows, std::size_t bytes, std::uint32_t count, Patience patience);
+  void write_rows(const char* rows, std::size_t bytes, std::uint32_t count, Timeout timeout);
   template <class Row>
   void write_row(const Row& row) {
-    write_rows(reinterpret_cast<const char*>(&row), sizeof row, 1, Patience::of_program);
+    write_rows(reinterpret_cast<const char*>(&row), sizeof row, 1, Timeout::program);
   }
   void write_fact(std::string_view key, std::string_view value);
   /// Writes new texts and the header with its counters.
@@ -42,9 +42,9 @@ class SpoolWriter {
   void abandon();
   /// Prepares for the end of the program: from `rows_until` on, rows are counted as lost instead of
   /// written, and from `until` on, no thread waits for the disk. Both are monotonic times.
-  void hurry(std::uint64_t rows_until, std::uint64_t until);
+  void set_deadlines(std::uint64_t rows_until, std::uint64_t until);
   /// Whether the program closed the file and it cannot be opened again.
-  bool is_gone() const { return is_gone_; }
+  bool is_lost() const { return is_lost_; }
   /// Returns the number of rows that are lost, or not written yet and lost if the disk hangs.
   std::uint64_t lost() const { return lost_ + left_to_write_; }
 
@@ -62,7 +62,7 @@ class SpoolWriter {
 
  private:
   template <void (SpoolWriter::*task)(), class Prepare>
-  bool run(const Prepare& prepare, Patience patience);
+  bool run(const Prepare& prepare, Timeout timeout);
   bool stage(const char* bytes, std::size_t size, std::uint32_t count);
 
   // These run on the file thread.
@@ -76,13 +76,13 @@ class SpoolWriter {
   void write_header_as(spool::State state);
 
   std::atomic<bool> is_open_{false};
-  std::atomic<bool> is_gone_{false};
+  std::atomic<bool> is_lost_{false};
   std::atomic<std::uint64_t> lost_{0};
   std::atomic<std::uint64_t> left_to_write_{0};  ///< Rows that the file thread is writing.
   std::atomic<std::uint64_t> rows_until_{UINT64_MAX};
 
   // Only the task under way uses these: while it is prepared, and on the file thread.
-  OwnFile file_;
+  RecorderFile file_;
   char path_[PATH_MAX] = {};
   int create_error_ = 0;
   char* staged_ = nullptr;  ///< The caller's data, copied.

@@ -52,7 +52,8 @@ std::uint32_t Texts::number(std::string_view text) {
 std::uint32_t Texts::number_at(const char* text) {
   if (text == nullptr || *text == '\0') return 0;
   const std::lock_guard lock(mutex_);
-  Seen& seen = seen_[(reinterpret_cast<std::uintptr_t>(text) >> 4U) % std::size(seen_)];
+  CachedText& seen =
+      text_cache_[(reinterpret_cast<std::uintptr_t>(text) >> 4U) % std::size(text_cache_)];
   // Compare the text, because a module that was loaded later may have another one at this address.
   if (seen.at == text && std::strcmp(entries_[seen.number].text, text) == 0) return seen.number;
   const std::uint32_t number = locked_number(text);
@@ -74,9 +75,9 @@ std::uint32_t Texts::locked_number(std::string_view text) {
     const Entry& entry = entries_[slots_[slot]];
     if (entry.hash == hash && std::string_view(entry.text, entry.size) == text) return slots_[slot];
   }
-  const char* kept = keep(text);
-  if (kept == nullptr || !append_new(count_, text)) return 0;
-  entries_[count_] = {kept, static_cast<std::uint32_t>(text.size()), hash};
+  const char* copy = copy_text(text);
+  if (copy == nullptr || !append_new(count_, text)) return 0;
+  entries_[count_] = {copy, static_cast<std::uint32_t>(text.size()), hash};
   slots_[slot] = count_;
   return count_++;
 }
@@ -99,21 +100,21 @@ bool Texts::grow() {
   return true;
 }
 
-const char* Texts::keep(std::string_view text) {
+const char* Texts::copy_text(std::string_view text) {
   const std::size_t bytes = text.size() + 1;
-  if (kept_bytes_ + bytes > kMostBytes) return nullptr;
+  if (copied_bytes_ + bytes > kMostBytes) return nullptr;
   if (bytes > block_left_) {
     block_ = static_cast<char*>(std::malloc(kBlockBytes));
     block_left_ = block_ == nullptr ? 0 : kBlockBytes;
     if (block_ == nullptr) return nullptr;
   }
-  char* kept = block_;
-  std::memcpy(kept, text.data(), text.size());
-  kept[text.size()] = '\0';
+  char* copy = block_;
+  std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
   block_ += bytes;
   block_left_ -= bytes;
-  kept_bytes_ += bytes;
-  return kept;
+  copied_bytes_ += bytes;
+  return copy;
 }
 
 bool Texts::append_new(std::uint32_t number, std::string_view text) {

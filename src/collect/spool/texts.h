@@ -37,7 +37,7 @@ class Texts {
     std::uint32_t size;
     std::uint32_t hash;
   };
-  struct Seen {
+  struct CachedText {
     const char* at;
     std::uint32_t number;
   };
@@ -45,20 +45,19 @@ class Texts {
   std::uint32_t locked_number(std::string_view text);
   bool grow();
   bool append_new(std::uint32_t number, std::string_view text);
-  const char* keep(std::string_view text);
+  const char* copy_text(std::string_view text);
 
   std::mutex mutex_;
   Entry* entries_ = nullptr;  ///< By number; entry 0 is unused.
   std::uint32_t count_ = 1;
-  std::uint32_t entry_room_ = 0;
   std::uint32_t* slots_ = nullptr;  ///< Numbers, open addressing; 0 is free.
   std::uint32_t slot_count_ = 0;
   char* block_ = nullptr;
   std::size_t block_left_ = 0;
-  std::size_t kept_bytes_ = 0;
+  std::size_t copied_bytes_ = 0;
   Body new_;
   std::size_t new_room_ = 0;
-  Seen seen_[4096] = {};
+  CachedText text_cache_[4096] = {};
 };
 
 }  // namespace foretrace::collect

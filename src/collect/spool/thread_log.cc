@@ -10,7 +10,7 @@ namespace foretrace::collect {
 
 namespace {
 
-thread_local ThreadLog* own_log = nullptr;
+thread_local ThreadLog* log_of_thread = nullptr;
 
 }  // namespace
 
@@ -38,8 +38,7 @@ class ThreadLogs {
         const std::lock_guard log_lock(log->mutex_);
         log->move_to(copy_);
       }
-      log->writer_->write_rows(copy_.bytes, copy_.used, copy_.rows,
-                               SpoolWriter::Patience::of_recorder);
+      log->writer_->write_rows(copy_.bytes, copy_.used, copy_.rows, SpoolWriter::Timeout::recorder);
     }
     forget_ended();
   }
@@ -71,7 +70,7 @@ class ThreadLogs {
   /// Marks the log of a thread that ends; from then on, drain() may delete it. If destructors of
   /// the program run later and call us again, they get a new log.
   static void end_of_thread(void* log) {
-    own_log = nullptr;
+    log_of_thread = nullptr;
     auto* ending = static_cast<ThreadLog*>(log);
     const std::lock_guard lock(ending->mutex_);
     ending->has_ended_ = true;
@@ -91,9 +90,9 @@ ThreadLogs logs;
 
 }  // namespace
 
-ThreadLog* ThreadLog::own(SpoolWriter& writer) {
-  if (own_log == nullptr) own_log = logs.add(writer);
-  return own_log;
+ThreadLog* ThreadLog::of_calling_thread(SpoolWriter& writer) {
+  if (log_of_thread == nullptr) log_of_thread = logs.add(writer);
+  return log_of_thread;
 }
 
 void ThreadLog::drain_all() { logs.drain(); }
@@ -106,7 +105,7 @@ void ThreadLog::add(const void* row, std::size_t bytes) {
   }
   if (used_ + bytes > kRoom) {
     if (is_copy()) return;
-    writer_->write_rows(bytes_, used_, rows_, SpoolWriter::Patience::of_program);
+    writer_->write_rows(bytes_, used_, rows_, SpoolWriter::Timeout::program);
     used_ = 0;
     rows_ = 0;
   }

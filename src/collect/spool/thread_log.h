@@ -17,7 +17,7 @@ namespace foretrace::collect {
 class ThreadLog {
  public:
   /// Returns the log of the calling thread, or nullptr if there is no memory for one.
-  static ThreadLog* own(SpoolWriter& writer);
+  static ThreadLog* of_calling_thread(SpoolWriter& writer);
 
   template <class Row>
   void add(const Row& row) {

@@ -32,14 +32,14 @@ void ThreadNames::write_new(SpoolWriter& writer) {
   texts_ = &writer.texts;
   const bool done =
       writer.files.run([] {}, [](void* self) { static_cast<ThreadNames*>(self)->read(); }, this,
-                       FileThread::Patience::of_recorder);
+                       FileThread::Timeout::recorder);
   if (!done) return;
   for (std::size_t i = 0; i < count_; ++i) {
-    if (!known_[i].is_new) continue;
-    known_[i].is_new = false;
+    if (!threads_[i].is_new) continue;
+    threads_[i].is_new = false;
     spool::ThreadName row;
-    row.thread = known_[i].thread;
-    row.name = known_[i].name;
+    row.thread = threads_[i].thread;
+    row.name = threads_[i].name;
     writer.write_row(row);
   }
 }
@@ -59,9 +59,9 @@ void ThreadNames::read() {
 
 void ThreadNames::note(std::uint32_t thread, std::uint32_t name) {
   std::size_t i = 0;
-  while (i < count_ && known_[i].thread != thread) ++i;
-  if (i == kMost || (i < count_ && known_[i].name == name)) return;
-  known_[i] = {thread, name, true};
+  while (i < count_ && threads_[i].thread != thread) ++i;
+  if (i == kMost || (i < count_ && threads_[i].name == name)) return;
+  threads_[i] = {thread, name, true};
   if (i == count_) ++count_;
 }
 

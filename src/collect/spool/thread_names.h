@@ -15,7 +15,7 @@ class ThreadNames {
 
  private:
   static constexpr std::size_t kMost = 4096;
-  struct Known {
+  struct NamedThread {
     std::uint32_t thread;
     std::uint32_t name;
     bool is_new;
@@ -24,7 +24,7 @@ class ThreadNames {
   void read();
   void note(std::uint32_t thread, std::uint32_t name);
 
-  Known known_[kMost] = {};
+  NamedThread threads_[kMost] = {};
   std::size_t count_ = 0;
   Texts* texts_ = nullptr;
 };

@@ -30,20 +30,20 @@ std::array<std::uint32_t, count> fractions(Root root) {
   return all;
 }
 
-struct Known {
+struct Sha256Constants {
   std::array<std::uint32_t, 64> rounds = fractions<64>([](double n) { return std::cbrt(n); });
   std::array<std::uint32_t, 8> start = fractions<8>([](double n) { return std::sqrt(n); });
 };
 
-const Known& known() {
-  static const Known all;
+const Sha256Constants& constants() {
+  static const Sha256Constants all;
   return all;
 }
 
 }  // namespace
 
 struct evp_md_ctx_st {
-  std::array<std::uint32_t, 8> state = known().start;
+  std::array<std::uint32_t, 8> state = constants().start;
   std::array<unsigned char, kBlock> block{};
   std::uint64_t size = 0;
 
@@ -62,7 +62,7 @@ struct evp_md_ctx_st {
     for (std::size_t i = 0; i < 64; ++i) {
       const std::uint32_t e = s[4], a = s[0];
       const std::uint32_t t = s[7] + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
-                              ((e & s[5]) ^ (~e & s[6])) + known().rounds[i] + w[i];
+                              ((e & s[5]) ^ (~e & s[6])) + constants().rounds[i] + w[i];
       const std::uint32_t u = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) +
                               ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
       std::shift_right(s.begin(), s.end(), 1);

@@ -26,10 +26,10 @@ const char* form_of(std::chars_format format) {
 }
 
 /// The smallest number of digits that read back as `value`, and the power of ten of `value`.
-struct Shortest {
+struct ShortestDigits {
   int digits = 1, power = 0;
 
-  explicit Shortest(double value) {
+  explicit ShortestDigits(double value) {
     for (; digits <= kMostDigits; ++digits) {
       char text[40];
       std::snprintf(text, sizeof text, "%.*e", digits - 1, value);
@@ -51,7 +51,7 @@ to_chars_result to_chars(char* first, char* last, double value, chars_format for
 }
 
 to_chars_result to_chars(char* first, char* last, double value, chars_format format) {
-  const Shortest shortest(value);
+  const ShortestDigits shortest(value);
   const int behind_point = shortest.digits - 1 - shortest.power;
   if (format == chars_format::fixed)
     return written(first, last, "%.*f", behind_point > 0 ? behind_point : 0, value);
@@ -61,7 +61,7 @@ to_chars_result to_chars(char* first, char* last, double value, chars_format for
 }
 
 to_chars_result to_chars(char* first, char* last, double value) {
-  const Shortest shortest(value);
+  const ShortestDigits shortest(value);
   const int behind_point = shortest.digits - 1 - shortest.power;
   const auto fixed = written(first, last, "%.*f", behind_point > 0 ? behind_point : 0, value);
   char other[40];

@@ -2,8 +2,8 @@
 #include <limits>
 #include <map>
 
-#include "export/anonymize/cloak.h"
 #include "export/anonymize/public_words.h"
+#include "export/anonymize/text_anonymizer.h"
 #include "foretrace/export.h"
 
 namespace foretrace {
@@ -13,8 +13,8 @@ constexpr std::uint64_t kPage = std::uint64_t{2} << 20;  ///< A page of the driv
 
 class Anonymizer {
  public:
-  Anonymizer(const Trace& trace, const Anonymization& how, AnonymizedTexts& texts)
-      : from_(trace), how_(how), cloak_(how, texts) {}
+  Anonymizer(const Trace& trace, const Anonymization& settings, AnonymizedTexts& texts)
+      : from_(trace), settings_(settings), anonymizer_(settings, texts) {}
 
   Trace run() {
     copy_tables();
@@ -27,10 +27,10 @@ class Anonymizer {
       rename(tensor.type, Rule::type);
       rename(tensor.shape, Rule::shapes);
     }
-    for (Thread& thread : to_.threads) thread.name = cloak_.word(thread.name);
-    for (const Device& device : to_.properties) cloak_.keep(device.name);
+    for (Thread& thread : to_.threads) thread.name = anonymizer_.word(thread.name);
+    for (const Device& device : to_.properties) anonymizer_.keep(device.name);
     for (const auto& [key, json] : from_.metadata) {
-      if (is_public_metadata(key, json)) to_.metadata.emplace(key, json), cloak_.keep(key);
+      if (is_public_metadata(key, json)) to_.metadata.emplace(key, json), anonymizer_.keep(key);
     }
     return std::move(to_);
   }
@@ -55,7 +55,7 @@ class Anonymizer {
     to_.properties = from_.properties;
     to_.rank = from_.rank;
     to_.world_size = from_.world_size;
-    to_.origin_ns = how_.keep_time ? from_.origin_ns : 0;
+    to_.origin_ns = settings_.keep_time ? from_.origin_ns : 0;
     to_.tick_ns = from_.tick_ns;
     to_.has_times = from_.has_times;
     to_.format = from_.format;
@@ -64,27 +64,27 @@ class Anonymizer {
   std::string hidden(std::string_view text, Rule rule) {
     switch (rule) {
       case Rule::op:
-        return cloak_.op(text);
+        return anonymizer_.op(text);
       case Rule::call:
-        return cloak_.call(text);
+        return anonymizer_.call(text);
       case Rule::frame:
-        return cloak_.frame(text);
+        return anonymizer_.frame(text);
       case Rule::stack:
-        return cloak_.stack(text);
+        return anonymizer_.stack(text);
       case Rule::kernel:
-        return cloak_.kernel(text);
+        return anonymizer_.kernel(text);
       case Rule::shapes:
-        return cloak_.shapes(text);
+        return anonymizer_.shapes(text);
       case Rule::types:
-        return cloak_.types(text);
+        return anonymizer_.types(text);
       case Rule::values:
-        return cloak_.values(text);
+        return anonymizer_.values(text);
       case Rule::type:
-        return cloak_.type(text);
+        return anonymizer_.type(text);
       case Rule::collective:
-        return cloak_.collective(text);
+        return anonymizer_.collective(text);
       case Rule::word:
-        return cloak_.word(text);
+        return anonymizer_.word(text);
     }
     return {};
   }
@@ -105,7 +105,7 @@ class Anonymizer {
   void hide(DeviceRecord& record) {
     if (record.kind == DeviceKind::kernel) return rename(record.name, Rule::kernel);
     if (record.kind == DeviceKind::annotation) return rename(record.name, Rule::op);
-    record.name = to_.names.intern(cloak_.copy(record, from_.names[record.name]));
+    record.name = to_.names.intern(anonymizer_.copy(record, from_.names[record.name]));
   }
 
   void hide(OpDetails& details) {
@@ -145,16 +145,16 @@ class Anonymizer {
   }
 
   const Trace& from_;
-  const Anonymization& how_;
-  Cloak cloak_;
+  const Anonymization& settings_;
+  TextAnonymizer anonymizer_;
   Trace to_;
   std::map<std::pair<Rule, NameId>, NameId> known_;
 };
 
 }  // namespace
 
-Trace anonymize(const Trace& trace, const Anonymization& how, AnonymizedTexts& texts) {
-  return Anonymizer(trace, how, texts).run();
+Trace anonymize(const Trace& trace, const Anonymization& settings, AnonymizedTexts& texts) {
+  return Anonymizer(trace, settings, texts).run();
 }
 
 }  // namespace foretrace

@@ -1,6 +1,7 @@
 #include "export/common/copy_name.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/contains.h"
 
@@ -8,12 +9,12 @@ namespace foretrace {
 namespace {
 
 /// Texts by which profilers name the source and the destination of a copy.
-constexpr std::string_view kSigns[] = {
+constexpr std::string_view kEndpointWords[] = {
     "HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "HtoA", "AtoH",   "AtoA",     "AtoD",   "DtoA",
     "H2D",  "D2H",  "D2D",  "P2P",  "M2D",  "D2M",  "ToHost", "ToDevice", "ToPeer", " -> ",
 };
 
-std::string_view ends_of(CopyDirection direction, bool pinned) {
+std::string_view endpoints_of(CopyDirection direction, bool pinned) {
   switch (direction) {
     case CopyDirection::in:
       return pinned ? "Pinned -> Device" : "Pageable -> Device";
@@ -30,12 +31,13 @@ std::string_view ends_of(CopyDirection direction, bool pinned) {
 
 std::string copy_name(const Trace& trace, const DeviceRecord& record) {
   const std::string_view name = trace.names[record.name];
-  const bool tells_ends = record.direction == CopyDirection::none ||
-                          std::any_of(std::begin(kSigns), std::end(kSigns),
-                                      [&](std::string_view sign) { return contains(name, sign); });
-  if (tells_ends && record.pinned_host == contains(name, "Pinned")) return std::string(name);
-  return "Memcpy " + std::string(copy_sign(record.direction)) + " (" +
-         std::string(ends_of(record.direction, record.pinned_host)) + ")";
+  const bool has_endpoints =
+      record.direction == CopyDirection::none ||
+      std::any_of(std::begin(kEndpointWords), std::end(kEndpointWords),
+                  [&](std::string_view sign) { return contains(name, sign); });
+  if (has_endpoints && record.pinned_host == contains(name, "Pinned")) return std::string(name);
+  return fmt::format("Memcpy {} ({})", copy_sign(record.direction),
+                     endpoints_of(record.direction, record.pinned_host));
 }
 
 }  // namespace foretrace

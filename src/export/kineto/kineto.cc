@@ -48,18 +48,18 @@ class Launches {
       if (record.correlation != 0 && record.kind != DeviceKind::annotation)
         launched_.push_back(record.correlation);
     }
-    tidy(launched_);
+    sort_unique(launched_);
     for (const HostRecord& record : trace.hosts) {
       if (is_call(record.kind) && record.correlation != 0) called_.push_back(record.correlation);
     }
-    tidy(called_);
+    sort_unique(called_);
   }
 
   bool launched(std::uint32_t correlation) const { return has(launched_, correlation); }
   bool called(std::uint32_t correlation) const { return has(called_, correlation); }
 
  private:
-  static void tidy(std::vector<std::uint32_t>& ids) {
+  static void sort_unique(std::vector<std::uint32_t>& ids) {
     std::sort(ids.begin(), ids.end());
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   }
@@ -139,7 +139,7 @@ class KinetoExport {
       arguments_.add_number("bytes", record.bytes);
     }
     if (record.kind == DeviceKind::copy) {
-      add_ends(record, stream);
+      add_endpoints(record, stream);
       complete(category_of(record.kind), json_string(copy_name(trace_, record)), track, record);
     } else {
       complete(category_of(record.kind), names_.string(record.name), track, record);
@@ -150,12 +150,12 @@ class KinetoExport {
 
   /// A trace has only the total number of blocks or threads, not their shape.
   void add_size(std::string_view key, std::uint32_t count) {
-    if (count != 0) arguments_.add(key, "[" + std::to_string(count) + ", 1, 1]");
+    if (count != 0) arguments_.add(key, fmt::format("[{}, 1, 1]", count));
   }
 
-  void add_ends(const DeviceRecord& record, const Stream& stream) {
+  void add_endpoints(const DeviceRecord& record, const Stream& stream) {
     if (record.direction == CopyDirection::none) return;
-    arguments_.add("kind", "\"" + std::string(copy_sign(record.direction)) + "\"");
+    arguments_.add("kind", fmt::format("\"{}\"", copy_sign(record.direction)));
     if (record.direction != CopyDirection::peer) return;
     // A trace does not record the other device.
     arguments_.add_number("fromDevice", -1);

@@ -1,6 +1,7 @@
 #include "export/kineto/kineto_tracks.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <set>
 #include <type_traits>
 
@@ -121,7 +122,7 @@ class TrackNames {
     if (stream == kNone) return;
     const std::int64_t id = trace_.streams[stream].id;
     if (track.thread != id && named_.insert(track).second)
-      name(track, "stream " + std::to_string(id) + std::string(what), id);
+      name(track, fmt::format("stream {}{}", id, what), id);
   }
 
   std::string label_of(std::int64_t device) const {

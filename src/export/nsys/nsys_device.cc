@@ -26,20 +26,20 @@ std::optional<std::int64_t> memory_kind(std::string_view text) {
   return std::nullopt;
 }
 
-struct Ends {
+struct CopyMemoryKinds {
   std::optional<std::int64_t> from, to;
 };
 
 /// The kinds of memory at both ends of a copy, from a name such as "Memcpy HtoD (Pageable ->
 /// Device)" or else from the direction.
-Ends ends_of(const DeviceRecord& record, std::string_view name) {
+CopyMemoryKinds memory_kinds_of(const DeviceRecord& record, std::string_view name) {
   const std::size_t open = name.find('(');
   const std::size_t arrow = name.find(" -> ");
   const std::size_t close = name.find(')');
   if (open < arrow && arrow < close && close != std::string_view::npos) {
-    const Ends ends{memory_kind(name.substr(open + 1, arrow - open - 1)),
-                    memory_kind(name.substr(arrow + 4, close - arrow - 4))};
-    if (ends.from && ends.to) return ends;
+    const CopyMemoryKinds kinds{memory_kind(name.substr(open + 1, arrow - open - 1)),
+                                memory_kind(name.substr(arrow + 4, close - arrow - 4))};
+    if (kinds.from && kinds.to) return kinds;
   }
   const std::int64_t host = record.pinned_host ? kPinned : kPageable;
   switch (record.direction) {
@@ -144,7 +144,7 @@ void NsysExport::write_copies() {
       "migrationCause INTEGER, graphNodeId INTEGER, virtualAddress INTEGER, externalId INTEGER");
   for (const DeviceRecord& record : trace_.devices) {
     if (record.kind != DeviceKind::copy) continue;
-    const Ends ends = ends_of(record, trace_.names[record.name]);
+    const CopyMemoryKinds kinds = memory_kinds_of(record, trace_.names[record.name]);
     const auto none = std::nullopt;
     rows.add({record.start_ns,
               record.start_ns + record.duration_ns,
@@ -157,8 +157,8 @@ void NsysExport::write_copies() {
               record.bytes,
               kCopyKinds[static_cast<std::size_t>(record.direction)],
               none,
-              ends.from,
-              ends.to,
+              kinds.from,
+              kinds.to,
               none,
               none,
               none,
@@ -182,8 +182,9 @@ void NsysExport::write_fills() {
     const std::string_view name = trace_.names[record.name];
     const std::size_t open = name.find('(');
     const std::size_t close = name.find(')');
-    const bool told = open < close && close != std::string_view::npos;
-    const auto kind = told ? memory_kind(name.substr(open + 1, close - open - 1)) : std::nullopt;
+    const bool has_kind = open < close && close != std::string_view::npos;
+    const auto kind =
+        has_kind ? memory_kind(name.substr(open + 1, close - open - 1)) : std::nullopt;
     rows.add({record.start_ns, record.start_ns + record.duration_ns, device_of(record), kContext,
               std::nullopt, stream_of(record), unless_zero(record.correlation),
               threads_.global_pid(), std::int64_t{0}, record.bytes, unless_zero(record.graph_node),

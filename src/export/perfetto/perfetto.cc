@@ -28,15 +28,15 @@ namespace {
 
 /// The begin or end of a slice, or an instant. All of them are sorted by time before they are
 /// written.
-struct Moment {
+struct TimedEvent {
   std::int64_t time_ns = 0;
   std::uint64_t track = 0;
   std::uint32_t record = 0;
-  enum class What : std::uint8_t { host, device, sync, end, memory, link } what = What::end;
+  enum class Kind : std::uint8_t { host, device, sync, end, memory, link } kind = Kind::end;
 };
 
 // The id of a track consists of its kind, an index and a row.
-enum class Of : std::uint64_t {
+enum class TrackKind : std::uint64_t {
   file = 1,
   process,
   thread,
@@ -46,8 +46,8 @@ enum class Of : std::uint64_t {
   waits,
   counters
 };
-std::uint64_t track_id(Of of, std::uint64_t which, std::uint64_t row = 0) {
-  return static_cast<std::uint64_t>(of) << 56U | which << 28U | row;
+std::uint64_t track_id(TrackKind track_kind, std::uint64_t index, std::uint64_t row = 0) {
+  return static_cast<std::uint64_t>(track_kind) << 56U | index << 28U | row;
 }
 
 constexpr std::uint64_t kNoStream = 0xfffffff;
@@ -63,23 +63,24 @@ class PerfettoExport {
     out_.begin(trace_.origin_ns);
     write_threads();
     write_devices();
-    lay_out_hosts();
-    lay_out_devices();
-    lay_out_syncs();
-    lay_out_moments();
+    add_host_slices();
+    add_device_slices();
+    add_sync_slices();
+    add_instants();
     link_launches();
     link_waits();
-    std::stable_sort(moments_.begin(), moments_.end(),
-                     [](const Moment& a, const Moment& b) { return a.time_ns < b.time_ns; });
+    std::stable_sort(events_.begin(), events_.end(), [](const TimedEvent& a, const TimedEvent& b) {
+      return a.time_ns < b.time_ns;
+    });
     write_head();
-    for (const Moment& moment : moments_) write(moment);
+    for (const TimedEvent& event : events_) write(event);
   }
 
  private:
   std::int64_t absolute(std::int64_t time_ns) const { return trace_.origin_ns + time_ns; }
 
   void write_head() {
-    const std::uint64_t track = track_id(Of::file, 0);
+    const std::uint64_t track = track_id(TrackKind::file, 0);
     out_.group(track, "about this trace", 0, 1'000'000);
     out_.event(TrackEventType::instant, track);
     out_.name(kPerfettoHead);
@@ -98,7 +99,7 @@ class PerfettoExport {
       out_.argument("minor", std::int64_t{device.minor});
     }
     for (const auto& [key, json] : trace_.metadata) out_.argument("metadata " + key, json);
-    out_.write_event(absolute(moments_.empty() ? 0 : moments_.front().time_ns));
+    out_.write_event(absolute(events_.empty() ? 0 : events_.front().time_ns));
   }
 
   void write_threads() {
@@ -106,12 +107,12 @@ class PerfettoExport {
     for (std::size_t i = 0; i < trace_.threads.size(); ++i) {
       const Thread& thread = trace_.threads[i];
       const auto [known, added] =
-          processes.try_emplace(thread.process, track_id(Of::process, processes.size()));
+          processes.try_emplace(thread.process, track_id(TrackKind::process, processes.size()));
       const std::string label =
           view_ ? view_->processes.at(thread.process) : "process " + std::to_string(thread.process);
       if (added && fits(thread.process)) out_.process(known->second, thread.process, label);
       if (added && !fits(thread.process)) out_.group(known->second, label, 0, 0);
-      const std::uint64_t track = track_id(Of::thread, i);
+      const std::uint64_t track = track_id(TrackKind::thread, i);
       if (fits(thread.process) && fits(thread.id)) {
         out_.thread(track, thread.process, thread.id, thread.name);
       } else {
@@ -125,11 +126,12 @@ class PerfettoExport {
     for (const MemoryRecord& record : trace_.memory) devices_.try_emplace(record.device, 0);
     std::uint64_t count = 0;
     for (auto& [device, track] : devices_) {
-      track = track_id(Of::device, count++);
+      track = track_id(TrackKind::device, count++);
       std::string label = device < 0 ? "memory of the host" : "GPU " + std::to_string(device);
       if (view_ != nullptr && device >= 0) label = view_->devices.at(device);
       for (const Device& known : trace_.properties) {
-        if (known.ordinal == device && !known.name.empty()) label += " (" + known.name + ")";
+        if (known.ordinal == device && !known.name.empty())
+          label += fmt::format(" ({})", known.name);
       }
       out_.group(track, label, 0, 1000 + static_cast<std::int32_t>(count));
       out_.bytes_counter(counter_of(track, 0), "allocated", track);
@@ -137,8 +139,8 @@ class PerfettoExport {
     }
   }
 
-  static std::uint64_t counter_of(std::uint64_t device_track, std::uint64_t which) {
-    return track_id(Of::counters, device_track >> 28U & 0xfffffffU, which);
+  static std::uint64_t counter_of(std::uint64_t device_track, std::uint64_t index) {
+    return track_id(TrackKind::counters, device_track >> 28U & 0xfffffffU, index);
   }
 
   /// The track of a stream's device; 0 for kNoStream.
@@ -147,35 +149,36 @@ class PerfettoExport {
   }
 
   /// Arranges slices in rows, each of which becomes a track of the same name, and adds their begins
-  /// and ends to `moments_`.
-  void lay_out(std::vector<Slice>& slices, Of of, std::uint64_t which, Moment::What what,
-               bool nests, std::string_view label) {
-    const std::uint32_t rows = arrange(slices, nests);
-    const std::uint64_t first = track_id(of, which);
-    const auto position = static_cast<std::int32_t>(which);
-    if (of != Of::thread) out_.group(first, label, parent_of(which), position);
+  /// and ends to `events_`.
+  void add_slices(std::vector<Slice>& slices, TrackKind track_kind, std::uint64_t index,
+                  TimedEvent::Kind kind, bool nests, std::string_view label) {
+    const std::uint32_t rows = assign_rows(slices, nests);
+    const std::uint64_t first = track_id(track_kind, index);
+    const auto position = static_cast<std::int32_t>(index);
+    if (track_kind != TrackKind::thread) out_.group(first, label, parent_of(index), position);
     for (std::uint32_t row = 1; row < rows; ++row) {
-      const std::uint64_t parent = of == Of::thread ? first : parent_of(which);
-      out_.group(track_id(of, which, row), label, parent, position);
+      const std::uint64_t parent = track_kind == TrackKind::thread ? first : parent_of(index);
+      out_.group(track_id(track_kind, index, row), label, parent, position);
     }
     std::vector<std::vector<std::pair<std::int64_t, std::uint32_t>>> open(rows);
     const auto close = [&](std::uint32_t row, std::int64_t until) {
       while (!open[row].empty() && open[row].back().first <= until) {
-        moments_.push_back({open[row].back().first, track_id(of, which, row),
-                            open[row].back().second, Moment::What::end});
+        events_.push_back({open[row].back().first, track_id(track_kind, index, row),
+                           open[row].back().second, TimedEvent::Kind::end});
         open[row].pop_back();
       }
     };
     for (const Slice& slice : slices) {
       close(slice.row, slice.start_ns);
-      moments_.push_back({slice.start_ns, track_id(of, which, slice.row), slice.record, what});
+      events_.push_back(
+          {slice.start_ns, track_id(track_kind, index, slice.row), slice.record, kind});
       open[slice.row].emplace_back(slice.end_ns, slice.record);
     }
     for (std::uint32_t row = 0; row < rows; ++row)
       close(row, std::numeric_limits<std::int64_t>::max());
   }
 
-  void lay_out_hosts() {
+  void add_host_slices() {
     std::vector<std::vector<Slice>> slices(trace_.threads.size());
     for (std::size_t i = 0; i < trace_.hosts.size(); ++i) {
       const HostRecord& record = trace_.hosts[i];
@@ -184,10 +187,11 @@ class PerfettoExport {
                                        static_cast<std::uint8_t>(perfetto_depth(record.kind))});
     }
     for (std::size_t i = 0; i < slices.size(); ++i)
-      lay_out(slices[i], Of::thread, i, Moment::What::host, true, trace_.threads[i].name);
+      add_slices(slices[i], TrackKind::thread, i, TimedEvent::Kind::host, true,
+                 trace_.threads[i].name);
   }
 
-  void lay_out_devices() {
+  void add_device_slices() {
     std::vector<std::vector<Slice>> work(trace_.streams.size()), ranges(trace_.streams.size());
     for (std::size_t i = 0; i < trace_.devices.size(); ++i) {
       const DeviceRecord& record = trace_.devices[i];
@@ -197,13 +201,15 @@ class PerfettoExport {
     }
     for (std::size_t i = 0; i < work.size(); ++i) {
       const std::string label = "stream " + std::to_string(trace_.streams[i].id);
-      if (!work[i].empty()) lay_out(work[i], Of::stream, i, Moment::What::device, false, label);
+      if (!work[i].empty())
+        add_slices(work[i], TrackKind::stream, i, TimedEvent::Kind::device, false, label);
       if (!ranges[i].empty())
-        lay_out(ranges[i], Of::ranges, i, Moment::What::device, true, label + " (ranges)");
+        add_slices(ranges[i], TrackKind::ranges, i, TimedEvent::Kind::device, true,
+                   label + " (ranges)");
     }
   }
 
-  void lay_out_syncs() {
+  void add_sync_slices() {
     std::map<std::uint32_t, std::vector<Slice>> slices;
     for (std::size_t i = 0; i < trace_.syncs.size(); ++i) {
       const SyncRecord& record = trace_.syncs[i];
@@ -213,21 +219,24 @@ class PerfettoExport {
     }
     for (auto& [stream, waits] : slices) {
       if (stream != kNone) {
-        lay_out(waits, Of::waits, stream, Moment::What::sync, true,
-                fmt::format("stream {} (waits)", trace_.streams[stream].id));
+        add_slices(waits, TrackKind::waits, stream, TimedEvent::Kind::sync, true,
+                   fmt::format("stream {} (waits)", trace_.streams[stream].id));
       } else {
-        lay_out(waits, Of::waits, kNoStream, Moment::What::sync, true, "waits for a device");
+        add_slices(waits, TrackKind::waits, kNoStream, TimedEvent::Kind::sync, true,
+                   "waits for a device");
       }
     }
   }
 
-  void lay_out_moments() {
+  void add_instants() {
     for (std::size_t i = 0; i < trace_.memory.size(); ++i)
-      moments_.push_back({trace_.memory[i].time_ns, track_id(Of::thread, trace_.memory[i].thread),
-                          static_cast<std::uint32_t>(i), Moment::What::memory});
+      events_.push_back({trace_.memory[i].time_ns,
+                         track_id(TrackKind::thread, trace_.memory[i].thread),
+                         static_cast<std::uint32_t>(i), TimedEvent::Kind::memory});
     for (std::size_t i = 0; i < trace_.links.size(); ++i)
-      moments_.push_back({trace_.links[i].time_ns, track_id(Of::thread, trace_.links[i].thread),
-                          static_cast<std::uint32_t>(i), Moment::What::link});
+      events_.push_back({trace_.links[i].time_ns,
+                         track_id(TrackKind::thread, trace_.links[i].thread),
+                         static_cast<std::uint32_t>(i), TimedEvent::Kind::link});
   }
 
   void link_launches() {
@@ -247,33 +256,34 @@ class PerfettoExport {
     }
   }
 
-  void write(const Moment& moment) {
-    const auto type = moment.what == Moment::What::end ? TrackEventType::slice_end
-                      : moment.what == Moment::What::memory || moment.what == Moment::What::link
-                          ? TrackEventType::instant
-                          : TrackEventType::slice_begin;
-    out_.event(type, moment.track);
-    switch (moment.what) {
-      case Moment::What::host:
-        describe(trace_.hosts[moment.record]);
+  void write(const TimedEvent& event) {
+    const auto type =
+        event.kind == TimedEvent::Kind::end ? TrackEventType::slice_end
+        : event.kind == TimedEvent::Kind::memory || event.kind == TimedEvent::Kind::link
+            ? TrackEventType::instant
+            : TrackEventType::slice_begin;
+    out_.event(type, event.track);
+    switch (event.kind) {
+      case TimedEvent::Kind::host:
+        describe(trace_.hosts[event.record]);
         break;
-      case Moment::What::device:
-        describe(trace_.devices[moment.record], moment.record);
+      case TimedEvent::Kind::device:
+        describe(trace_.devices[event.record], event.record);
         break;
-      case Moment::What::sync:
-        describe_sync(trace_, trace_.syncs[moment.record], out_);
+      case TimedEvent::Kind::sync:
+        describe_sync(trace_, trace_.syncs[event.record], out_);
         break;
-      case Moment::What::memory:
-        describe_memory(trace_, trace_.memory[moment.record], out_);
+      case TimedEvent::Kind::memory:
+        describe_memory(trace_, trace_.memory[event.record], out_);
         break;
-      case Moment::What::link:
-        describe(trace_.links[moment.record]);
+      case TimedEvent::Kind::link:
+        describe(trace_.links[event.record]);
         break;
-      case Moment::What::end:
+      case TimedEvent::Kind::end:
         break;
     }
-    out_.write_event(absolute(moment.time_ns));
-    if (moment.what == Moment::What::memory) write_counters(trace_.memory[moment.record]);
+    out_.write_event(absolute(event.time_ns));
+    if (event.kind == TimedEvent::Kind::memory) write_counters(trace_.memory[event.record]);
   }
 
   void describe(const HostRecord& record) {
@@ -317,7 +327,7 @@ class PerfettoExport {
   PerfettoPackets& out_;
   const RankView* view_;                           ///< nullptr if the trace is of one rank.
   std::map<std::int32_t, std::uint64_t> devices_;  ///< Track of each device.
-  std::vector<Moment> moments_;
+  std::vector<TimedEvent> events_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> launched_;  ///< By correlation.
   /// Flows from collectives that wait to the collective of the rank that enters last: id and
   /// whether the flow ends here, by device record.

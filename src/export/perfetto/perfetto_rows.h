@@ -22,6 +22,6 @@ struct Slice {
 
 /// Sorts the slices of a track, outer ones first, and assigns a row to each. Unless `nests`, no two
 /// slices of a row overlap at all. Returns the number of rows.
-std::uint32_t arrange(std::vector<Slice>& slices, bool nests);
+std::uint32_t assign_rows(std::vector<Slice>& slices, bool nests);
 
 }  // namespace foretrace

@@ -108,7 +108,7 @@ class SnapshotWriter {
 
 void SnapshotWriter::write_frame(const std::string& text) {
   const auto found = frames_.find(text);
-  if (found != frames_.end()) return out_.again(found->second);
+  if (found != frames_.end()) return out_.repeat(found->second);
   const Frame frame = frame_of(text);
   out_.begin_dict();
   member("name", frame.name);
@@ -116,16 +116,16 @@ void SnapshotWriter::write_frame(const std::string& text) {
   // PyTorch stores lines as unsigned numbers, so an unknown line, -1, is a very large number.
   out_.text("line"), out_.address(static_cast<std::uint64_t>(frame.line));
   out_.end();
-  frames_.emplace(text, out_.remember());
+  frames_.emplace(text, out_.memoize());
 }
 
 void SnapshotWriter::write_frames(std::uint32_t stack) {
   out_.text("frames");
-  if (stacks_[stack] != kNone) return out_.again(stacks_[stack]);
+  if (stacks_[stack] != kNone) return out_.repeat(stacks_[stack]);
   out_.begin_list();
   for (const std::string& frame : state_.stacks[stack]) write_frame(frame);
   out_.end();
-  stacks_[stack] = out_.remember();
+  stacks_[stack] = out_.memoize();
 }
 
 void SnapshotWriter::write_block(const VizBlock& block) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdlib>
+#include <fmt/core.h>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -31,7 +32,8 @@ class Stacks {
   std::uint32_t operator()(NameId stack) {
     if (stack == NameId{}) return 0;
     const auto next = static_cast<std::uint32_t>(state_.stacks.size());
-    const auto [found, is_new] = numbers_.try_emplace(static_cast<std::uint32_t>(stack), next);
+    const auto [found, is_new] =
+        stack_indices_.try_emplace(static_cast<std::uint32_t>(stack), next);
     if (is_new) state_.stacks.push_back(frames_of(trace_.names[stack]));
     return found->second;
   }
@@ -39,7 +41,7 @@ class Stacks {
  private:
   const Trace& trace_;
   VizState& state_;
-  std::unordered_map<std::uint32_t, std::uint32_t> numbers_;
+  std::unordered_map<std::uint32_t, std::uint32_t> stack_indices_;
 };
 
 std::int64_t stream_id(const Trace& trace, std::uint32_t stream) {
@@ -110,7 +112,7 @@ class EnclosingOps {
     for (auto host = open.rbegin(); host != open.rend(); ++host)
       names.push_back(trace_.hosts[*host].name);
     const auto [found, is_new] =
-        numbers_.try_emplace(names, static_cast<std::uint32_t>(state_.stacks.size()));
+        stack_indices_.try_emplace(names, static_cast<std::uint32_t>(state_.stacks.size()));
     if (is_new) {
       std::vector<std::string>& frames = state_.stacks.emplace_back();
       for (auto host = open.rbegin(); host != open.rend(); ++host) frames.push_back(frame(*host));
@@ -126,22 +128,22 @@ class EnclosingOps {
     if (record.kind == HostKind::python && bracket < colon && colon != name.npos) {
       const std::string_view line = name.substr(bracket + 1, colon - bracket - 1);
       if (!line.empty() && line.find_first_not_of("0123456789") == line.npos) {
-        return std::string(name.substr(0, bracket)) + ":" + std::string(line) + " " +
-               std::string(name.substr(colon + 3));
+        return fmt::format("{}:{} {}", name.substr(0, bracket), line, name.substr(colon + 3));
       }
     }
-    return std::string(to_string(record.kind)) + ":0 " + std::string(name);
+    return fmt::format("{}:0 {}", to_string(record.kind), name);
   }
 
   const Trace& trace_;
   VizState& state_;
   std::vector<std::vector<std::uint32_t>> hosts_, open_;
   std::vector<std::size_t> next_;
-  std::map<std::vector<NameId>, std::uint32_t> numbers_;
+  std::map<std::vector<NameId>, std::uint32_t> stack_indices_;
 };
 
 /// Makes segments around blocks: whole granules, joined if they touch.
-void place(const std::map<std::uint64_t, VizEvent>& live, std::int32_t device, VizState& state) {
+void add_segments(const std::map<std::uint64_t, VizEvent>& live, std::int32_t device,
+                  VizState& state) {
   VizSegment* segment = nullptr;
   std::uint64_t end = 0;  // End of the blocks in the segment so far.
   const auto segment_end = [&] {
@@ -196,7 +198,7 @@ class InUseBefore {
   }
 
   /// Adds these bytes as one block after all others.
-  void place(std::int32_t device, VizState& state) const {
+  void add_segments(std::int32_t device, VizState& state) const {
     if (level_ <= known_) return;
     VizSegment& segment = state.segments.emplace_back();
     segment.address = (end_ + kGranule - 1) / kGranule * kGranule;
@@ -275,17 +277,17 @@ VizState state_of_events(const Trace& trace) {
     if (record->action == MemoryAction::block && event.frees) {
       // Profilers record only that a block was freed; a snapshot also records when that was
       // requested.
-      VizEvent asked = event;
-      asked.action = MemoryAction::free_requested;
-      history.push_back(asked);
+      VizEvent request = event;
+      request.action = MemoryAction::free_requested;
+      history.push_back(request);
       live[record->device].erase(event.address);
     } else if (record->action == MemoryAction::block && event.bytes > 0) {
       live[record->device][event.address] = event;
     }
     history.push_back(event);
   }
-  for (const auto& [device, blocks] : live) place(blocks, device, state);
-  for (const auto& [device, rest] : before) rest.place(device, state);
+  for (const auto& [device, blocks] : live) add_segments(blocks, device, state);
+  for (const auto& [device, rest] : before) rest.add_segments(device, state);
   return state;
 }
 

@@ -20,7 +20,7 @@ PickleWriter::PickleWriter(std::string path) : path_(std::move(path)), file_(pat
 
 void PickleWriter::before_value() {
   if (open_.empty()) return;
-  Open& open = open_.back();
+  OpenContainer& open = open_.back();
   if (open.count == kMostAtOnce * open.per) {
     bytes_ += open.add;
     open.count = 0;
@@ -31,13 +31,13 @@ void PickleWriter::before_value() {
 }
 
 void PickleWriter::begin(char make, char add, std::size_t per) {
-  put(make);
+  write_opcode(make);
   open_.push_back({add, per, 0});
 }
 
 void PickleWriter::end() {
   CHECK(!open_.empty());
-  const Open open = open_.back();
+  const OpenContainer open = open_.back();
   CHECK(open.count % open.per == 0);
   open_.pop_back();
   if (open.count > 0) bytes_ += open.add;
@@ -55,16 +55,16 @@ void PickleWriter::little_endian(std::uint64_t value, int bytes) {
 
 void PickleWriter::integer(std::int64_t value) {
   if (value >= 0 && value < 256) {
-    put('K');
+    write_opcode('K');
     little_endian(static_cast<std::uint64_t>(value), 1);
   } else if (value >= 0 && value < 65536) {
-    put('M');
+    write_opcode('M');
     little_endian(static_cast<std::uint64_t>(value), 2);
   } else if (value >= INT32_MIN && value <= INT32_MAX) {
-    put('J');
+    write_opcode('J');
     little_endian(static_cast<std::uint64_t>(value), 4);
   } else {
-    put('\x8a');
+    write_opcode('\x8a');
     bytes_ += '\x08';
     little_endian(static_cast<std::uint64_t>(value), 8);
   }
@@ -73,40 +73,40 @@ void PickleWriter::integer(std::int64_t value) {
 void PickleWriter::address(std::uint64_t value) {
   if (value <= INT64_MAX) return integer(static_cast<std::int64_t>(value));
   // One byte more, so that it is not read as a negative number.
-  put('\x8a');
+  write_opcode('\x8a');
   bytes_ += '\x09';
   little_endian(value, 8);
   bytes_ += '\0';
 }
 
 void PickleWriter::real(double value) {
-  put('G');
+  write_opcode('G');
   const auto bits = std::bit_cast<std::uint64_t>(value);
   for (int i = 7; i >= 0; --i) bytes_ += static_cast<char>(bits >> (8 * i));
 }
 
 void PickleWriter::text(std::string_view text) {
-  const auto [found, is_new] = texts_.try_emplace(std::string(text), remembered_);
-  if (!is_new) return again(found->second);
+  const auto [found, is_new] = texts_.try_emplace(std::string(text), memoized_);
+  if (!is_new) return repeat(found->second);
   if (text.size() < 256) {
-    put('\x8c');
+    write_opcode('\x8c');
     little_endian(text.size(), 1);
   } else {
-    put('X');
+    write_opcode('X');
     little_endian(text.size(), 4);
   }
   bytes_ += text;
-  remember();
+  memoize();
 }
 
-std::uint32_t PickleWriter::remember() {
+std::uint32_t PickleWriter::memoize() {
   bytes_ += '\x94';
-  return remembered_++;
+  return memoized_++;
 }
 
-void PickleWriter::again(std::uint32_t number) {
+void PickleWriter::repeat(std::uint32_t number) {
   const bool is_short = number < 256;
-  put(is_short ? 'h' : 'j');
+  write_opcode(is_short ? 'h' : 'j');
   little_endian(number, is_short ? 1 : 4);
 }
 

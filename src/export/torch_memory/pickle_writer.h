@@ -2,7 +2,7 @@
 
 // Writes a pickle of plain data, protocol 4, to a file. Uses only the opcodes that Python itself
 // uses for such data, because other readers of these files know no others. A text, or a value
-// passed to remember(), is written once and referred to afterwards.
+// passed to memoize(), is written once and referred to afterwards.
 //
 //     writer.begin_dict();
 //     writer.text("size"), writer.integer(512);
@@ -26,8 +26,8 @@ class PickleWriter {
   PickleWriter(const PickleWriter&) = delete;
   PickleWriter& operator=(const PickleWriter&) = delete;
 
-  void none() { put('N'); }
-  void boolean(bool value) { put(value ? '\x88' : '\x89'); }
+  void none() { write_opcode('N'); }
+  void boolean(bool value) { write_opcode(value ? '\x88' : '\x89'); }
   void integer(std::int64_t value);
   void address(std::uint64_t value);
   void real(double value);
@@ -41,22 +41,22 @@ class PickleWriter {
   /// Joins the last two values into a tuple.
   void pair();
 
-  /// Returns a number by which again() repeats the value written last.
-  std::uint32_t remember();
-  void again(std::uint32_t number);
+  /// Returns a number by which repeat() refers to the value written last.
+  std::uint32_t memoize();
+  void repeat(std::uint32_t number);
 
   /// Ends the pickle and moves the file to its place.
   void finish();
 
  private:
-  struct Open {
+  struct OpenContainer {
     char add;           ///< Opcode that adds the values above the mark.
     std::size_t per;    ///< Values per element.
     std::size_t count;  ///< Values since the mark.
   };
 
   void begin(char make, char add, std::size_t per);
-  void put(char opcode) { before_value(), bytes_ += opcode; }
+  void write_opcode(char opcode) { before_value(), bytes_ += opcode; }
   /// Prepares for a value. Adds the elements of a container in batches, so that readers do not need
   /// a stack for all of them.
   void before_value();
@@ -66,9 +66,9 @@ class PickleWriter {
   std::string path_;
   NewFile file_;
   std::string bytes_;  ///< Bytes of the frame that is not yet written.
-  std::vector<Open> open_;
+  std::vector<OpenContainer> open_;
   std::unordered_map<std::string, std::uint32_t> texts_;
-  std::uint32_t remembered_ = 0;
+  std::uint32_t memoized_ = 0;
   std::uint64_t written_ = 0;
 };
 

@@ -139,9 +139,9 @@ void RpdReader::read_operations() {
 
 void RpdReader::add_operation(const SqliteRows& row) {
   const NameId type = strings_[row.integer(6)];
-  const std::string_view what = trace_.names[type];
-  const bool is_kernel = contains(what, "Kernel");
-  if (!is_kernel && (contains(what, "Barrier") || contains(what, "Marker"))) {
+  const std::string_view operation = trace_.names[type];
+  const bool is_kernel = contains(operation, "Kernel");
+  if (!is_kernel && (contains(operation, "Barrier") || contains(operation, "Marker"))) {
     ++barriers_;
     return;
   }
@@ -152,15 +152,15 @@ void RpdReader::add_operation(const SqliteRows& row) {
   record.correlation = static_cast<std::uint32_t>(caller);
   record.name = strings_[row.integer(5)];
   if (record.name == NameId{}) record.name = type;
-  if (!is_kernel && contains(what, "Copy")) {
+  if (!is_kernel && contains(operation, "Copy")) {
     record.kind = DeviceKind::copy;
     const auto copy = copies_.find(details);
     if (copy != copies_.end()) {
       record.bytes = copy->second.bytes;
       record.pinned_host = copy->second.pinned;
     }
-    record.direction = direction_of(copy == copies_.end() ? -1 : copy->second.kind, what);
-  } else if (!is_kernel && (contains(what, "Fill") || contains(what, "Memset"))) {
+    record.direction = direction_of(copy == copies_.end() ? -1 : copy->second.kind, operation);
+  } else if (!is_kernel && (contains(operation, "Fill") || contains(operation, "Memset"))) {
     record.kind = DeviceKind::fill;
   } else if (const auto launch = launches_.find(details); launch != launches_.end()) {
     record.grid = launch->second.grid;

@@ -49,12 +49,12 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-class Opened {
+class Descriptor {
  public:
-  Opened(const std::string& path, int flags) : file_(::open(path.c_str(), flags | O_CLOEXEC)) {}
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-  ~Opened() {
+  Descriptor(const std::string& path, int flags) : file_(::open(path.c_str(), flags | O_CLOEXEC)) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
     if (file_ >= 0) ::close(file_);
   }
   operator int() const { return file_; }
@@ -77,25 +77,26 @@ bool is_trusted_folder(const std::string& folder) {
   struct stat link = {};
   if (::lstat(folder.c_str(), &link) != 0) return false;
   if (S_ISLNK(link.st_mode) && link.st_uid != ::geteuid() && link.st_uid != 0) return false;
-  const Opened opened(folder, O_RDONLY | O_DIRECTORY);
+  const Descriptor descriptor(folder, O_RDONLY | O_DIRECTORY);
   struct stat found = {};
-  if (opened < 0 || ::fstat(opened, &found) != 0 || found.st_uid != ::geteuid()) return false;
+  if (descriptor < 0 || ::fstat(descriptor, &found) != 0 || found.st_uid != ::geteuid())
+    return false;
   if ((found.st_mode & kOthers) == 0) return true;
   const std::vector<std::string> names = names_in(folder);
   const bool only_copies = std::all_of(names.begin(), names.end(), [](const std::string& name) {
     return is_copy(name) || is_unfinished(name);
   });
   if ((found.st_mode & kOthersWrite) != 0 && !only_copies) return false;
-  if (only_copies && ::fchmod(opened, 0700) != 0) return false;
+  if (only_copies && ::fchmod(descriptor, 0700) != 0) return false;
   if ((found.st_mode & kOthersWrite) != 0) {
     // The rights were changed first, so nobody else can add files after this listing.
-    for (const std::string& name : names_in(folder)) ::unlinkat(opened, name.c_str(), 0);
+    for (const std::string& name : names_in(folder)) ::unlinkat(descriptor, name.c_str(), 0);
   }
   return true;
 }
 
 bool is_trusted_copy(const std::string& path) {
-  const Opened copy(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  const Descriptor copy(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat found = {};
   if (copy < 0 || ::fstat(copy, &found) != 0) return false;
   const bool is_own = S_ISREG(found.st_mode) && found.st_uid == ::geteuid() && found.st_nlink == 1;

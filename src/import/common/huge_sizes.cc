@@ -15,7 +15,7 @@ bool fits(std::int64_t bytes) { return bytes >= -kMost && bytes <= kMost; }
 std::int64_t left_out_events(Trace& trace) {
   PlausibleSizes sizes;
   return static_cast<std::int64_t>(std::erase_if(
-      trace.memory, [&](const MemoryRecord& record) { return !sizes.take(record.bytes); }));
+      trace.memory, [&](const MemoryRecord& record) { return !sizes.accept(record.bytes); }));
 }
 
 /// Treats impossible totals as missing (-1).
@@ -33,7 +33,7 @@ std::int64_t forget_totals(Trace& trace) {
 
 bool is_believable(std::uint64_t address, std::int64_t bytes, PlausibleSizes& sizes) {
   const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - address;
-  return bytes >= 0 && static_cast<std::uint64_t>(bytes) <= room && sizes.take(bytes);
+  return bytes >= 0 && static_cast<std::uint64_t>(bytes) <= room && sizes.accept(bytes);
 }
 
 /// Removes all segments and blocks if one of them has an impossible size: blocks must cover their
@@ -47,7 +47,7 @@ std::int64_t left_out_segments(Trace& trace) {
                   }) &&
       std::all_of(trace.blocks.begin(), trace.blocks.end(), [&](const MemoryBlock& block) {
         return is_believable(block.address, block.bytes, sizes) &&
-               sizes.take(block.requested_bytes);
+               sizes.accept(block.requested_bytes);
       });
   if (believable) return 0;
   const std::int64_t count = std::ssize(trace.segments);
@@ -61,12 +61,12 @@ std::int64_t forget_sizes(Trace& trace) {
   PlausibleSizes copied, accessed;
   std::int64_t forgotten = 0;
   for (DeviceRecord& record : trace.devices) {
-    if (copied.take(record.bytes)) continue;
+    if (copied.accept(record.bytes)) continue;
     record.bytes = 0;
     ++forgotten;
   }
   for (TensorRecord& record : trace.tensors) {
-    if (fits(record.offset_bytes) && accessed.take(record.bytes)) continue;
+    if (fits(record.offset_bytes) && accessed.accept(record.bytes)) continue;
     record.bytes = record.offset_bytes = 0;
     ++forgotten;
   }
@@ -85,7 +85,7 @@ std::int64_t forget_sizes(Trace& trace) {
 
 }  // namespace
 
-bool PlausibleSizes::take(std::int64_t bytes) {
+bool PlausibleSizes::accept(std::int64_t bytes) {
   if (!fits(bytes)) return false;
   const std::int64_t size = bytes < 0 ? -bytes : bytes;
   if (size > kMostTogether - sum_) return false;
@@ -94,8 +94,8 @@ bool PlausibleSizes::take(std::int64_t bytes) {
 }
 
 void leave_out_huge_sizes(Trace& trace) {
-  const auto note = [&](const char* what, std::int64_t count) {
-    if (count > 0) trace.notes.add(Severity::warning, what, {}, count);
+  const auto note = [&](const char* text, std::int64_t count) {
+    if (count > 0) trace.notes.add(Severity::warning, text, {}, count);
   };
   note("memory events of impossible sizes, left out", left_out_events(trace));
   note("memory totals of impossible size, left out", forget_totals(trace));

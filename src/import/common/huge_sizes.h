@@ -15,7 +15,7 @@ class PlausibleSizes {
  public:
   /// Adds a size (negative if memory is freed) to the sum if it is within the limits. Returns false
   /// otherwise.
-  bool take(std::int64_t bytes);
+  bool accept(std::int64_t bytes);
 
  private:
   std::int64_t sum_ = 0;

@@ -24,20 +24,20 @@ class WordTable {
 
   constexpr WordTable(std::initializer_list<Entry> entries) {
     for (const Entry& entry : entries) {
-      const Ends ends = ends_of(entry.word);
-      std::size_t slot = hash(ends);
+      const WordKey key = key_of(entry.word);
+      std::size_t slot = hash(key);
       while (!slots_[slot].entry.word.empty()) slot = (slot + 1) % kSlots;
-      slots_[slot] = {ends, entry};
+      slots_[slot] = {key, entry};
     }
   }
 
   /// The value of `text`, or Value{} if it is not a known word.
   Value find(std::string_view text) const {
-    const Ends ends = ends_of(text);
-    for (std::size_t at = hash(ends);; at = (at + 1) % kSlots) {
+    const WordKey key = key_of(text);
+    for (std::size_t at = hash(key);; at = (at + 1) % kSlots) {
       const Slot& slot = slots_[at];
       if (slot.entry.word.empty()) return Value{};
-      if (slot.ends == ends && (text.size() <= 16 || slot.entry.word == text))
+      if (slot.key == key && (text.size() <= 16 || slot.entry.word == text))
         return slot.entry.value;
     }
   }
@@ -58,24 +58,24 @@ class WordTable {
   }
 
   /// The first and last 8 bytes and the size, which identify a text of up to 16 bytes.
-  struct Ends {
+  struct WordKey {
     std::uint64_t first = 0, last = 0, size = 0;
-    friend constexpr bool operator==(const Ends&, const Ends&) = default;
+    friend constexpr bool operator==(const WordKey&, const WordKey&) = default;
   };
   struct Slot {
-    Ends ends;
+    WordKey key;
     Entry entry;
   };
 
-  static constexpr Ends ends_of(std::string_view text) {
+  static constexpr WordKey key_of(std::string_view text) {
     const std::size_t size = text.size();
     return {load(text.data(), size < 8 ? size : 8), size > 8 ? load(text.data() + size - 8, 8) : 0,
             size};
   }
 
-  static constexpr std::size_t hash(const Ends& ends) {
+  static constexpr std::size_t hash(const WordKey& key) {
     const std::uint64_t mixed =
-        (ends.first ^ ends.size) * 0x9e3779b97f4a7c15U ^ ends.last * 0xc2b2ae3d27d4eb4fU;
+        (key.first ^ key.size) * 0x9e3779b97f4a7c15U ^ key.last * 0xc2b2ae3d27d4eb4fU;
     return static_cast<std::size_t>(mixed >> 40U) % kSlots;
   }
 

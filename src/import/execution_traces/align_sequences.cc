@@ -9,65 +9,64 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::size_t kGram = 8;         ///< Elements in a piece.
-constexpr std::size_t kCommon = 256;     ///< More frequent pieces do not identify a place.
-constexpr std::size_t kSamples = 65536;  ///< About this many pieces of a long `a` vote.
+constexpr std::size_t kGramSize = 8;     ///< Elements in a gram.
+constexpr std::size_t kCommon = 256;     ///< More frequent grams do not identify a place.
+constexpr std::size_t kSamples = 65536;  ///< About this many grams of a long `a` vote.
 constexpr std::int32_t kMostEdits = 512;
 constexpr std::int32_t kNowhere = -(1 << 30);
 
-struct Piece {
+struct Gram {
   std::uint64_t hash;
   std::uint32_t at;
 };
 
-std::uint64_t hash_of(std::span<const std::uint32_t> piece) {
+std::uint64_t hash_of(std::span<const std::uint32_t> gram) {
   std::uint64_t hash = 0x9e3779b97f4a7c15U;
-  for (const std::uint32_t element : piece) hash = (hash ^ element) * 0xff51afd7ed558ccdU + 1;
+  for (const std::uint32_t element : gram) hash = (hash ^ element) * 0xff51afd7ed558ccdU + 1;
   return hash ^ hash >> 29U;
 }
 
-std::vector<Piece> pieces_of(const std::vector<std::uint32_t>& sequence, std::size_t size) {
-  std::vector<Piece> pieces;
+std::vector<Gram> grams_of(const std::vector<std::uint32_t>& sequence, std::size_t size) {
+  std::vector<Gram> grams;
   for (std::size_t i = 0; i + size <= sequence.size(); ++i) {
-    pieces.push_back(
-        {hash_of(std::span(sequence).subspan(i, size)), static_cast<std::uint32_t>(i)});
+    grams.push_back({hash_of(std::span(sequence).subspan(i, size)), static_cast<std::uint32_t>(i)});
   }
-  std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+  std::sort(grams.begin(), grams.end(), [](const Gram& a, const Gram& b) {
     return a.hash != b.hash ? a.hash < b.hash : a.at < b.at;
   });
-  return pieces;
+  return grams;
 }
 
-struct Start {
+struct Anchor {
   std::size_t a = 0, b = 0;
 };
 
-/// Calls `visit` with the places in `a` and `b` of each shared piece and the number of its
+/// Calls `visit` with the positions in `a` and `b` of each shared gram and the number of its
 /// occurrences in `b`.
 template <class Visit>
-void each_shared(const std::vector<std::uint32_t>& a, const std::vector<Piece>& pieces,
-                 std::size_t size, Visit&& visit) {
+void each_shared_gram(const std::vector<std::uint32_t>& a, const std::vector<Gram>& grams,
+                      std::size_t size, Visit&& visit) {
   const std::size_t stride = a.size() / kSamples + 1;
   for (std::size_t i = 0; i + size <= a.size(); i += stride) {
-    const Piece wanted{hash_of(std::span(a).subspan(i, size)), 0};
+    const Gram wanted{hash_of(std::span(a).subspan(i, size)), 0};
     const auto [first, last] =
-        std::equal_range(pieces.begin(), pieces.end(), wanted,
-                         [](const Piece& x, const Piece& y) { return x.hash < y.hash; });
+        std::equal_range(grams.begin(), grams.end(), wanted,
+                         [](const Gram& x, const Gram& y) { return x.hash < y.hash; });
     const auto count = static_cast<std::size_t>(last - first);
     if (count > kCommon) continue;
-    for (auto piece = first; piece != last; ++piece) visit(i, std::size_t{piece->at}, count);
+    for (auto gram = first; gram != last; ++gram) visit(i, std::size_t{gram->at}, count);
   }
 }
 
-/// Finds a pair of matching places: at the rarest shared piece on the diagonal with the most votes,
-/// within the stretch of diagonals with the most votes.
-Start find_start(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
+/// Finds a pair of matching positions: at the rarest shared gram on the diagonal with the most
+/// votes, within the stretch of diagonals with the most votes.
+Anchor find_anchor(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
   constexpr std::size_t kStretch = 256;
-  const std::size_t size = std::min({kGram, a.size(), b.size()});
-  const std::vector<Piece> pieces = pieces_of(b, size);
+  const std::size_t size = std::min({kGramSize, a.size(), b.size()});
+  const std::vector<Gram> grams = grams_of(b, size);
   const auto diagonal = [&](std::size_t i, std::size_t j) { return j + a.size() - i; };
   std::vector<std::uint32_t> stretches((a.size() + b.size()) / kStretch + 2);
-  each_shared(a, pieces, size, [&](std::size_t i, std::size_t j, std::size_t) {
+  each_shared_gram(a, grams, size, [&](std::size_t i, std::size_t j, std::size_t) {
     ++stretches[diagonal(i, j) / kStretch];
   });
   std::size_t best = 0;
@@ -79,28 +78,28 @@ Start find_start(const std::vector<std::uint32_t>& a, const std::vector<std::uin
   const auto vote_of = [&](std::size_t i, std::size_t j) {
     return diagonal(i, j) - best * kStretch;  // Wraps if the diagonal is before the stretch.
   };
-  each_shared(a, pieces, size, [&](std::size_t i, std::size_t j, std::size_t) {
+  each_shared_gram(a, grams, size, [&](std::size_t i, std::size_t j, std::size_t) {
     if (vote_of(i, j) < votes.size()) ++votes[vote_of(i, j)];
   });
   const auto winner =
       static_cast<std::size_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
-  Start start;
+  Anchor anchor;
   std::size_t rarest = kCommon + 1;
-  each_shared(a, pieces, size, [&](std::size_t i, std::size_t j, std::size_t count) {
+  each_shared_gram(a, grams, size, [&](std::size_t i, std::size_t j, std::size_t count) {
     if (vote_of(i, j) != winner || count >= rarest) return;
     rarest = count;
-    start = {i, j};
+    anchor = {i, j};
   });
-  return start;
+  return anchor;
 }
 
 /// A view of a sequence from one element to the end, or backward from one element to the front.
-class Side {
+class SequenceView {
  public:
-  static Side onward(const std::vector<std::uint32_t>& all, std::size_t from) {
+  static SequenceView forward(const std::vector<std::uint32_t>& all, std::size_t from) {
     return {all.data() + from, 1, all.size() - from};
   }
-  static Side backward(const std::vector<std::uint32_t>& all, std::size_t before) {
+  static SequenceView backward(const std::vector<std::uint32_t>& all, std::size_t before) {
     return {all.data() + before, -1, before};
   }
   std::int32_t size() const { return size_; }
@@ -111,7 +110,7 @@ class Side {
   }
 
  private:
-  Side(const std::uint32_t* at, int step, std::size_t size)
+  SequenceView(const std::uint32_t* at, int step, std::size_t size)
       : at_(at), step_(step), size_(static_cast<std::int32_t>(size)) {}
   const std::uint32_t* at_;
   int step_;
@@ -122,7 +121,7 @@ class Side {
 /// -d to d.
 class EditScript {
  public:
-  EditScript(Side a, Side b) : a_(a), b_(b) {}
+  EditScript(SequenceView a, SequenceView b) : a_(a), b_(b) {}
 
   /// Runs until `a` or the allowed number of edits is used up. Then end_x() and end_y() return how
   /// many elements of `a` and `b` it has aligned.
@@ -133,7 +132,7 @@ class EditScript {
   std::int32_t end_x() const { return end_x_; }
   std::int32_t end_y() const { return end_x_ - end_diagonal_; }
 
-  /// Calls `visit` with the places of each match, from the last to the first.
+  /// Calls `visit` with the positions of each match, from the last to the first.
   template <class Visit>
   void each_match(Visit&& visit) const {
     std::int32_t x = end_x_;
@@ -191,7 +190,7 @@ class EditScript {
     return done;
   }
 
-  Side a_, b_;
+  SequenceView a_, b_;
   std::vector<std::vector<std::int32_t>> furthest_;
   std::int32_t end_x_ = 0;
   std::int32_t end_diagonal_ = 0;
@@ -200,7 +199,7 @@ class EditScript {
 /// Aligns `a` and `b` from their fronts. Calls `visit` with the distances of each match from the
 /// fronts.
 template <class Visit>
-void extend(Side a, Side b, Visit&& visit) {
+void extend(SequenceView a, SequenceView b, Visit&& visit) {
   std::int32_t from_a = 0, from_b = 0;
   while (a.size() > 0 && b.size() > 0) {
     EditScript script(a, b);
@@ -218,20 +217,22 @@ void extend(Side a, Side b, Visit&& visit) {
 
 std::vector<std::uint32_t> align_sequences(const std::vector<std::uint32_t>& a,
                                            const std::vector<std::uint32_t>& b) {
-  std::vector<std::uint32_t> places(a.size(), kNone);
-  if (a.empty() || b.empty()) return places;
-  const Start start = find_start(a, b);
+  std::vector<std::uint32_t> positions(a.size(), kNone);
+  if (a.empty() || b.empty()) return positions;
+  const Anchor anchor = find_anchor(a, b);
   const auto match = [&](std::size_t i, std::size_t j) {
-    places[i] = static_cast<std::uint32_t>(j);
+    positions[i] = static_cast<std::uint32_t>(j);
   };
-  extend(Side::onward(a, start.a), Side::onward(b, start.b), [&](std::int32_t x, std::int32_t y) {
-    match(start.a + static_cast<std::size_t>(x), start.b + static_cast<std::size_t>(y));
-  });
-  extend(
-      Side::backward(a, start.a), Side::backward(b, start.b), [&](std::int32_t x, std::int32_t y) {
-        match(start.a - 1 - static_cast<std::size_t>(x), start.b - 1 - static_cast<std::size_t>(y));
-      });
-  return places;
+  extend(SequenceView::forward(a, anchor.a), SequenceView::forward(b, anchor.b),
+         [&](std::int32_t x, std::int32_t y) {
+           match(anchor.a + static_cast<std::size_t>(x), anchor.b + static_cast<std::size_t>(y));
+         });
+  extend(SequenceView::backward(a, anchor.a), SequenceView::backward(b, anchor.b),
+         [&](std::int32_t x, std::int32_t y) {
+           match(anchor.a - 1 - static_cast<std::size_t>(x),
+                 anchor.b - 1 - static_cast<std::size_t>(y));
+         });
+  return positions;
 }
 
 }  // namespace foretrace

@@ -36,29 +36,29 @@ class PaddedJson {
 };
 
 /// The inputs or outputs of a node: three texts, each a list.
-struct Slots {
+struct TensorLists {
   std::string_view values, shapes, types;
 };
 
-Slots read_slots(std::string_view message) {
-  Slots slots;
+TensorLists read_tensor_lists(std::string_view message) {
+  TensorLists lists;
   for (ProtoReader fields(message); fields.next();) {
-    if (fields.number() == 1) slots.values = fields.bytes();
-    if (fields.number() == 2) slots.shapes = fields.bytes();
-    if (fields.number() == 3) slots.types = fields.bytes();
+    if (fields.number() == 1) lists.values = fields.bytes();
+    if (fields.number() == 2) lists.shapes = fields.bytes();
+    if (fields.number() == 3) lists.types = fields.bytes();
   }
-  return slots;
+  return lists;
 }
 
 struct PaddedArguments {
-  explicit PaddedArguments(const Slots& slots)
-      : values(slots.values), shapes(slots.shapes), types(slots.types) {}
+  explicit PaddedArguments(const TensorLists& lists)
+      : values(lists.values), shapes(lists.shapes), types(lists.types) {}
   Arguments arguments() const { return {values.value(), shapes.value(), types.value()}; }
   PaddedJson values, shapes, types;
 };
 
 /// Returns 0 for a number that does not fit.
-std::int64_t whole(double number) {
+std::int64_t integer_or_zero(double number) {
   constexpr double kMost = 9e18;
   return number > -kMost && number < kMost ? static_cast<std::int64_t>(number) : 0;
 }
@@ -67,9 +67,9 @@ std::int64_t whole(double number) {
 std::int64_t number_of(const ProtoReader& fields) {
   switch (fields.number()) {
     case 3:
-      return whole(fields.double_value());
+      return integer_or_zero(fields.double_value());
     case 5:
-      return whole(double{fields.float_value()});
+      return integer_or_zero(double{fields.float_value()});
     case 15:
     case 17:
       return fields.zigzag_value();
@@ -254,16 +254,16 @@ void ChakraNodes::set_attribute(std::string_view name, const ProtoReader& value,
 }
 
 void ChakraNodes::describe_op(Draft& draft) {
-  const PaddedArguments inputs(read_slots(draft.inputs));
-  const PaddedArguments outputs(read_slots(draft.outputs));
-  const Arguments given = inputs.arguments();
+  const PaddedArguments inputs(read_tensor_lists(draft.inputs));
+  const PaddedArguments outputs(read_tensor_lists(draft.outputs));
+  const Arguments arguments = inputs.arguments();
   const auto text = [&](const JsonValue& list) {
     return list.kind == ValueKind::array ? names_.intern(json_text(list)) : NameId{};
   };
   OpDetails details;
-  details.shapes = text(given.shapes);
-  details.types = text(given.types);
-  details.values = names_.intern(tensors_.concrete_values(given));
+  details.shapes = text(arguments.shapes);
+  details.types = text(arguments.types);
+  details.values = names_.intern(tensors_.concrete_values(arguments));
   details.sequence = draft.number(Attribute::sequence, -1);
   details.forward_thread = static_cast<std::uint64_t>(draft.number(Attribute::forward_thread, 0));
   const std::int64_t id = draft.number(Attribute::record_function, 0);
@@ -271,7 +271,7 @@ void ChakraNodes::describe_op(Draft& draft) {
   draft.node.details = static_cast<std::uint32_t>(trace_.op_details.size());
   trace_.op_details.push_back(details);
   const auto number = static_cast<std::uint32_t>(nodes_.size());
-  tensors_.add(number, given, false);
+  tensors_.add(number, arguments, false);
   tensors_.add(number, outputs.arguments(), true);
 }
 
@@ -279,8 +279,8 @@ void ChakraNodes::describe_op(Draft& draft) {
 /// contain both.
 void ChakraNodes::describe_device_node(Draft& draft) {
   const std::size_t before = trace_.tensors.size();
-  const PaddedArguments outputs(read_slots(draft.outputs));
-  const PaddedArguments inputs(read_slots(draft.inputs));
+  const PaddedArguments outputs(read_tensor_lists(draft.outputs));
+  const PaddedArguments inputs(read_tensor_lists(draft.inputs));
   tensors_.add(0, outputs.arguments(), true);
   tensors_.add(0, inputs.arguments(), false);
   std::int64_t written = 0;

@@ -87,7 +87,7 @@ class Schedule {
       const std::uint32_t node = ready_.top();
       ready_.pop();
       done[node] = true;
-      place(node, done);
+      schedule(node, done);
       for (const std::uint32_t after : dependents_[node]) {
         if (--waits_[after] == 0 && !done[after]) ready_.push(after);
       }
@@ -100,14 +100,15 @@ class Schedule {
   }
 
  private:
-  void place(std::uint32_t node, const std::vector<bool>& done) {
-    const ChakraNode& what = nodes_[node];
-    std::int64_t& lane = lanes_[{what.on_device, what.on_device ? what.stream : what.thread}];
+  void schedule(std::uint32_t node, const std::vector<bool>& done) {
+    const ChakraNode& current = nodes_[node];
+    std::int64_t& lane =
+        lanes_[{current.on_device, current.on_device ? current.stream : current.thread}];
     std::int64_t ready = lane, device_done = 0;
     for (const std::uint32_t before : links_.before[node]) {
       if (!done[before]) continue;
       const std::int64_t finish = times_.finish[before];
-      if (what.on_device || !nodes_[before].on_device) {
+      if (current.on_device || !nodes_[before].on_device) {
         ready = std::max(ready, finish);
       } else if (times_.awaited[node] == kNone || finish > device_done) {
         times_.awaited[node] = before;
@@ -116,7 +117,7 @@ class Schedule {
     }
     times_.ready[node] = ready;
     times_.start[node] = std::max(ready, device_done);
-    lane = times_.finish[node] = times_.start[node] + what.duration_ns;
+    lane = times_.finish[node] = times_.start[node] + current.duration_ns;
   }
 
   const std::vector<ChakraNode>& nodes_;

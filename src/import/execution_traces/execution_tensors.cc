@@ -84,9 +84,9 @@ void ExecutionTensors::add(std::uint32_t host, const Arguments& arguments, bool 
 }
 
 void ExecutionTensors::add_value(const JsonValue& value, const JsonValue& shape,
-                                 std::string_view type, const Place& place) {
+                                 std::string_view type, const OpArgument& owner) {
   if (type.substr(0, kTensor.size()) == kTensor) {
-    if (!element_type(type).empty()) add_tensor(value, shape, type, place);
+    if (!element_type(type).empty()) add_tensor(value, shape, type, owner);
     return;
   }
   std::string_view types = inside_brackets(type);
@@ -96,12 +96,12 @@ void ExecutionTensors::add_value(const JsonValue& value, const JsonValue& shape,
     const std::string_view of_element = take_type(types);
     const JsonValue of_shape = i < shapes.size() ? shapes[i] : JsonValue{};
     ++i;
-    if (has_tensors(of_element)) add_value(element, of_shape, of_element, place);
+    if (has_tensors(of_element)) add_value(element, of_shape, of_element, owner);
   });
 }
 
 void ExecutionTensors::add_tensor(const JsonValue& value, const JsonValue& shape,
-                                  std::string_view type, const Place& place) {
+                                  std::string_view type, const OpArgument& owner) {
   std::array<std::int64_t, 5> numbers{};
   std::string_view device;
   std::size_t count = 0;
@@ -122,12 +122,12 @@ void ExecutionTensors::add_tensor(const JsonValue& value, const JsonValue& shape
   }
   record.tensor = tensor;
   record.storage = storage;
-  record.host = place.host;
+  record.host = owner.host;
   record.type = names_.intern(element_type(type));
   record.shape = names_.intern(shape.view());
-  record.argument = place.argument;
+  record.argument = owner.argument;
   record.device = device_ordinal(device);
-  record.is_output = place.is_output;
+  record.is_output = owner.is_output;
   trace_.tensors.push_back(record);
 }
 

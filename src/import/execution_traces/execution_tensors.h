@@ -40,15 +40,15 @@ class ExecutionTensors {
   void write_notes();
 
  private:
-  struct Place {
+  struct OpArgument {
     std::uint32_t host;
     std::uint16_t argument;
     bool is_output;
   };
   void add_value(const JsonValue& value, const JsonValue& shape, std::string_view type,
-                 const Place& place);
+                 const OpArgument& owner);
   void add_tensor(const JsonValue& value, const JsonValue& shape, std::string_view type,
-                  const Place& place);
+                  const OpArgument& owner);
 
   Trace& trace_;
   InternCache& names_;

@@ -18,11 +18,12 @@ constexpr double kLeastShare = 0.5;
 constexpr std::size_t kMostPairs = 16;
 
 void note_match(Trace& profiled, const Trace& execution, const OpMatch& match) {
-  const std::string how = match.by_ids ? "by the ids of their record functions"
-                                       : "by the order of their names on each thread";
-  profiled.notes.add(Severity::info, "ops found in the execution trace of the same run, " + how,
-                     std::to_string(profiled.tensors.size()) + " tensors read or written",
-                     match.matched);
+  const std::string_view evidence = match.by_ids ? "the ids of their record functions"
+                                                 : "the order of their names on each thread";
+  profiled.notes.add(
+      Severity::info,
+      fmt::format("ops found in the execution trace of the same run, by {}", evidence),
+      fmt::format("{} tensors read or written", profiled.tensors.size()), match.matched);
   const auto missing = static_cast<std::int64_t>(match.hosts.size()) - match.matched;
   if (missing == 0) return;
   const auto first = std::find(match.hosts.begin(), match.hosts.end(), kNone);
@@ -34,7 +35,7 @@ void note_match(Trace& profiled, const Trace& execution, const OpMatch& match) {
 
 /// Leaves out execution traces without times if there are others with times: Chakra's traces are
 /// made from PyTorch's and contain the same tensors.
-void keep_those_with_times(std::vector<Trace>& traces, Notes& notes) {
+void keep_timed_traces(std::vector<Trace>& traces, Notes& notes) {
   const auto is_timed = [](const Trace& trace) { return trace.has_times; };
   if (std::none_of(traces.begin(), traces.end(), is_timed)) return;
   const auto dropped = std::erase_if(traces, std::not_fn(is_timed));
@@ -44,20 +45,20 @@ void keep_those_with_times(std::vector<Trace>& traces, Notes& notes) {
   }
 }
 
-struct Pair {
+struct TracePair {
   std::size_t profiled, execution;
   OpMatch match;
 };
 
 /// All pairs of a profiler's trace and an execution trace of a rank, the best match first; empty if
 /// there are too many pairs.
-std::vector<Pair> pairs_of(const std::vector<Trace>& traces, std::int32_t rank, Notes& notes) {
+std::vector<TracePair> pairs_of(const std::vector<Trace>& traces, std::int32_t rank, Notes& notes) {
   std::vector<std::size_t> profiled, executions;
   for (std::size_t i = 0; i < traces.size(); ++i) {
     if (traces[i].rank != rank) continue;
     (is_execution_trace(traces[i]) ? executions : profiled).push_back(i);
   }
-  std::vector<Pair> pairs;
+  std::vector<TracePair> pairs;
   if (profiled.size() * executions.size() > kMostPairs) {
     notes.add(Severity::warning,
               "ranks with too many traces to link an execution trace; name a pair",
@@ -69,12 +70,12 @@ std::vector<Pair> pairs_of(const std::vector<Trace>& traces, std::int32_t rank, 
   }
   // Prefer PyTorch's own execution trace, which has all ops, to Chakra's, which is made from it and
   // from the profiler's trace.
-  const auto quality = [&](const Pair& pair) {
+  const auto quality = [&](const TracePair& pair) {
     const bool is_original = !traces[pair.execution].has_times;
     return std::pair(pair.match.share() >= kLeastShare && is_original, pair.match.share());
   };
   std::stable_sort(pairs.begin(), pairs.end(),
-                   [&](const Pair& a, const Pair& b) { return quality(a) > quality(b); });
+                   [&](const TracePair& a, const TracePair& b) { return quality(a) > quality(b); });
   return pairs;
 }
 
@@ -108,7 +109,7 @@ bool link_execution_trace(Trace& profiled, const Trace& execution, const OpMatch
 void link_execution_traces(std::vector<Trace>& traces, Notes& notes) {
   const auto executions = std::count_if(traces.begin(), traces.end(), is_execution_trace);
   if (executions == 0) return;
-  if (executions == std::ssize(traces)) return keep_those_with_times(traces, notes);
+  if (executions == std::ssize(traces)) return keep_timed_traces(traces, notes);
   std::vector<std::int32_t> ranks;
   for (const Trace& trace : traces) ranks.push_back(trace.rank);
   std::sort(ranks.begin(), ranks.end());
@@ -116,7 +117,7 @@ void link_execution_traces(std::vector<Trace>& traces, Notes& notes) {
   std::int64_t linked = 0;
   for (const std::int32_t rank : ranks) {
     std::vector<bool> taken(traces.size());
-    for (const Pair& pair : pairs_of(traces, rank, notes)) {
+    for (const TracePair& pair : pairs_of(traces, rank, notes)) {
       if (taken[pair.profiled] || taken[pair.execution] || pair.match.share() < kLeastShare)
         continue;
       taken[pair.profiled] = taken[pair.execution] = true;

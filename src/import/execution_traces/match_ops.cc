@@ -41,7 +41,7 @@ class Matcher {
 
  private:
   using Hosts = std::vector<std::uint32_t>;
-  struct Identified {
+  struct OpId {
     std::int64_t id;
     std::uint32_t host;
   };
@@ -53,21 +53,21 @@ class Matcher {
   /// Matches ops by id. The result counts (`by_ids`) only if ops with equal ids have equal names,
   /// because the two recordings may have started to count record functions at different times.
   OpMatch match_ids() const {
-    std::vector<Identified> known;
+    std::vector<OpId> by_id;
     for (std::uint32_t i = 0; i < profiled_.hosts.size(); ++i) {
       const std::int64_t id = record_function(profiled_, profiled_.hosts[i]);
-      if (id > 0 && is_op(profiled_.hosts[i])) known.push_back({id, i});
+      if (id > 0 && is_op(profiled_.hosts[i])) by_id.push_back({id, i});
     }
-    const auto before = [](const Identified& a, const Identified& b) { return a.id < b.id; };
-    std::stable_sort(known.begin(), known.end(), before);
+    const auto before = [](const OpId& a, const OpId& b) { return a.id < b.id; };
+    std::stable_sort(by_id.begin(), by_id.end(), before);
     OpMatch match;
     match.hosts.assign(execution_.hosts.size(), kNone);
     std::int64_t found = 0;
     for (std::uint32_t op = 0; op < match.hosts.size(); ++op) {
-      const Identified wanted{record_function(execution_, execution_.hosts[op]), 0};
+      const OpId wanted{record_function(execution_, execution_.hosts[op]), 0};
       if (wanted.id <= 0) continue;
-      const auto host = std::lower_bound(known.begin(), known.end(), wanted, before);
-      if (host == known.end() || host->id != wanted.id) continue;
+      const auto host = std::lower_bound(by_id.begin(), by_id.end(), wanted, before);
+      if (host == by_id.end() || host->id != wanted.id) continue;
       ++found;
       if (static_cast<std::uint32_t>(profiled_.hosts[host->host].name) != name_of(op)) continue;
       match.hosts[op] = host->host;
@@ -104,12 +104,12 @@ class Matcher {
 
   /// Number of `ops` that have a partner of the same name. `counts` has the number of possible
   /// partners for each name.
-  std::int64_t common(const Hosts& ops, std::vector<std::int32_t> counts) const {
-    std::int64_t both = 0;
+  std::int64_t count_common(const Hosts& ops, std::vector<std::int32_t> counts) const {
+    std::int64_t count = 0;
     for (const std::uint32_t op : ops) {
-      if (name_of(op) != kNone && counts[name_of(op)]-- > 0) ++both;
+      if (name_of(op) != kNone && counts[name_of(op)]-- > 0) ++count;
     }
-    return both;
+    return count;
   }
 
   /// The thread with the most names in common among the threads that are not taken;
@@ -123,8 +123,8 @@ class Matcher {
       std::vector<std::int32_t> counts(profiled_.names.size());
       for (const std::uint32_t host : threads[t])
         ++counts[static_cast<std::size_t>(profiled_.hosts[host].name)];
-      const std::int64_t both = common(ops, std::move(counts));
-      if (both > most) most = both, best = t;
+      const std::int64_t count = count_common(ops, std::move(counts));
+      if (count > most) most = count, best = t;
     }
     return best;
   }
@@ -134,19 +134,19 @@ class Matcher {
         64;  // Every pair is compared, and shorter threads have hardly any ops.
     OpMatch match;
     match.hosts.assign(execution_.hosts.size(), kNone);
-    std::vector<Hosts> ours = ops_of_threads(execution_);
-    std::vector<Hosts> theirs = ops_of_threads(profiled_);
+    std::vector<Hosts> executed = ops_of_threads(execution_);
+    std::vector<Hosts> profiled = ops_of_threads(profiled_);
     const auto longer = [](const Hosts& a, const Hosts& b) { return a.size() > b.size(); };
-    std::stable_sort(ours.begin(), ours.end(), longer);
-    std::stable_sort(theirs.begin(), theirs.end(), longer);
-    if (ours.size() > kMostThreads) ours.resize(kMostThreads);
-    if (theirs.size() > kMostThreads) theirs.resize(kMostThreads);
-    std::vector<bool> taken(theirs.size());
-    for (const Hosts& ops : ours) {
-      const std::size_t partner = partner_of(ops, theirs, taken);
-      if (partner == theirs.size()) continue;
+    std::stable_sort(executed.begin(), executed.end(), longer);
+    std::stable_sort(profiled.begin(), profiled.end(), longer);
+    if (executed.size() > kMostThreads) executed.resize(kMostThreads);
+    if (profiled.size() > kMostThreads) profiled.resize(kMostThreads);
+    std::vector<bool> taken(profiled.size());
+    for (const Hosts& ops : executed) {
+      const std::size_t partner = partner_of(ops, profiled, taken);
+      if (partner == profiled.size()) continue;
       taken[partner] = true;
-      align(ops, theirs[partner], match);
+      align(ops, profiled[partner], match);
     }
     return match;
   }

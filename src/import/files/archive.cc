@@ -4,6 +4,7 @@
 #include <archive_entry.h>
 
 #include <filesystem>
+#include <fmt/core.h>
 #include <utility>
 
 #include "foretrace/error.h"
@@ -134,8 +135,8 @@ std::ptrdiff_t ArchiveReader::give(struct archive* reader, void* self, const voi
 
 void ArchiveReader::note_damage() {
   if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
-  damage_ = form_ == Form::archive ? "the archive " : "the packed data ";
-  damage_ += at_end_ ? "ends in the middle" : "is damaged";
+  damage_ = fmt::format("the {} {}", form_ == Form::archive ? "archive" : "packed data",
+                        at_end_ ? "ends in the middle" : "is damaged");
 }
 
 bool ArchiveReader::next() {
@@ -167,7 +168,7 @@ std::size_t ArchiveReader::take(char* to, std::size_t room, UnpackStage stage) {
     note_damage();
     return 0;
   }
-  if (budget_) budget_->gave(stage, static_cast<std::size_t>(got));
+  if (budget_) budget_->add_unpacked(stage, static_cast<std::size_t>(got));
   return static_cast<std::size_t>(got);
 }
 

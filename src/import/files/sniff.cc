@@ -18,12 +18,12 @@ bool is_apple_double(const std::string& member) {
 }
 
 /// Visits the members of an archive that are traces and describes the first one that is not.
-class Walk {
+class ArchiveWalk {
  public:
-  Walk(const TraceFile& file, const std::function<void(const TraceFile&)>& visit)
+  ArchiveWalk(const TraceFile& file, const std::function<void(const TraceFile&)>& visit)
       : file_(file), visit_(visit), bytes_(file.open()), archive_(*bytes_, file.budget()) {}
 
-  ArchiveRest run() {
+  ArchiveProblems run() {
     while (next()) {
       if (is_apple_double(archive_.name())) continue;
       if (!names_.insert(archive_.name()).second) {
@@ -31,15 +31,15 @@ class Walk {
         continue;
       }
       const TraceFile member = open_member();
-      const std::string other = what_else_is(member);
+      const std::string other = describe_other(member);
       if (other.empty()) {
         visit_(member);
       } else {
         note_other(other);
       }
     }
-    rest_.damage = bytes_->damage().empty() ? archive_.damage() : bytes_->damage();
-    return std::move(rest_);
+    problems_.damage = bytes_->damage().empty() ? archive_.damage() : bytes_->damage();
+    return std::move(problems_);
   }
 
  private:
@@ -56,7 +56,7 @@ class Walk {
   }
 
   /// Describes a member that is not a trace; empty if it is one.
-  static std::string what_else_is(const TraceFile& member) {
+  static std::string describe_other(const TraceFile& member) {
     try {
       return member.contents().other;
     } catch (const TraceError& error) {
@@ -64,8 +64,9 @@ class Walk {
     }
   }
 
-  void note_other(const std::string& what) {
-    if (rest_.first_other.empty()) rest_.first_other = archive_.name() + " is " + what;
+  void note_other(const std::string& description) {
+    if (problems_.first_other.empty())
+      problems_.first_other = fmt::format("{} is {}", archive_.name(), description);
   }
 
   const TraceFile& file_;
@@ -73,12 +74,12 @@ class Walk {
   std::unique_ptr<PeekedSource> bytes_;
   ArchiveReader archive_;
   std::set<std::string> names_;
-  ArchiveRest rest_;
+  ArchiveProblems problems_;
 };
 
 /// The end of "must be a trace, but is ...", for a file that no importer recognizes.
-std::string what_it_is(const Sniffed& sniffed) {
-  const std::string known = what_else_it_is(sniffed);
+std::string describe_contents(const Sniffed& sniffed) {
+  const std::string known = describe_unreadable(sniffed);
   if (!known.empty()) return known;
   std::string bytes;
   for (const char c : sniffed.head.substr(0, 4)) {
@@ -92,21 +93,22 @@ std::string what_it_is(const Sniffed& sniffed) {
 
 }  // namespace
 
-Contents look_at(const TraceFile& file) {
+Contents examine_contents(const TraceFile& file) {
   const SqliteSniff database = sniff_sqlite(file);
   const Sniffed sniffed{file, file.head(), database};
   if (is_archive(file.path(), sniffed.head))
-    return {.is_archive = true, .other = what_it_is(sniffed)};
+    return {.is_archive = true, .other = describe_contents(sniffed)};
   for (const ImporterEntry& importer : importers()) {
     if (importer.recognizes(sniffed)) return {.importer = &importer};
   }
-  return {.other = what_it_is(sniffed)};
+  return {.other = describe_contents(sniffed)};
 }
 
 std::vector<TraceFile> traces_in(const TraceFile& file) {
   const ImporterEntry* const importer = file.contents().importer;
   if (importer == nullptr)
-    throw TraceError(file.path() + ": must be a trace, but is " + file.contents().other);
+    throw TraceError(
+        fmt::format("{}: must be a trace, but is {}", file.path(), file.contents().other));
   if (!file.part().empty() && importer->members == nullptr)
     throw TraceError(file.path() + ": must be the path of a file that contains one trace");
   if (!file.part().empty() || importer->members == nullptr) return {file};
@@ -117,16 +119,16 @@ std::vector<TraceFile> traces_in(const TraceFile& file) {
   return traces;
 }
 
-ArchiveRest walk_archive(const TraceFile& archive,
-                         const std::function<void(const TraceFile& member)>& visit) {
-  return Walk(archive, visit).run();
+ArchiveProblems walk_archive(const TraceFile& archive,
+                             const std::function<void(const TraceFile& member)>& visit) {
+  return ArchiveWalk(archive, visit).run();
 }
 
-void note_damage(const ArchiveRest& rest, const std::string& archive, Notes& notes) {
-  if (rest.damage.empty()) return;
+void note_damage(const ArchiveProblems& problems, const std::string& archive, Notes& notes) {
+  if (problems.damage.empty()) return;
   notes.add(Severity::warning,
             "the archive is cut off or damaged; everything after that is missing",
-            archive + ": " + rest.damage);
+            fmt::format("{}: {}", archive, problems.damage));
 }
 
 }  // namespace foretrace

@@ -28,18 +28,18 @@ void refuse_streams(const std::string& path) {
   }
 }
 
-class File : public Source {
+class FileSource : public Source {
  public:
-  explicit File(const std::string& path) {
+  explicit FileSource(const std::string& path) {
     refuse_streams(path);
     file_ = std::fopen(path.c_str(), "rb");
     if (file_ == nullptr)
       throw TraceError(std::string("cannot be opened: ") + std::strerror(errno));
     std::setvbuf(file_, nullptr, _IONBF, 0);
   }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() override { std::fclose(file_); }
+  FileSource(const FileSource&) = delete;
+  FileSource& operator=(const FileSource&) = delete;
+  ~FileSource() override { std::fclose(file_); }
 
   std::size_t read(char* to, std::size_t room) override {
     const std::size_t got = std::fread(to, 1, room, file_);
@@ -53,12 +53,12 @@ class File : public Source {
   std::FILE* file_ = nullptr;
 };
 
-class Counted : public Source {
+class CountedSource : public Source {
  public:
   using Count = void (*)(UnpackBudget& budget, UnpackStage stage, std::size_t size);
 
-  Counted(std::unique_ptr<Source> bytes, std::shared_ptr<UnpackBudget> budget, UnpackStage stage,
-          Count count)
+  CountedSource(std::unique_ptr<Source> bytes, std::shared_ptr<UnpackBudget> budget,
+                UnpackStage stage, Count count)
       : bytes_(std::move(bytes)), budget_(std::move(budget)), stage_(stage), count_(count) {}
 
   std::size_t read(char* to, std::size_t room) override {
@@ -75,21 +75,21 @@ class Counted : public Source {
   Count count_;
 };
 
-using Undo = std::unique_ptr<Source> (*)(std::unique_ptr<Source>);
+using Inflate = std::unique_ptr<Source> (*)(std::unique_ptr<Source>);
 
 /// The decompressor for the first bytes of a file; null if it is not compressed.
-Undo undo_of(std::string_view head) {
+Inflate decompressor_of(std::string_view head) {
   using namespace std::string_view_literals;
-  struct Known {
+  struct Signature {
     std::string_view start;
-    Undo undo;
+    Inflate inflate;
   };
-  static constexpr Known kKnown[] = {{"\x1f\x8b"sv, inflate_gzip},
-                                     {"\x28\xb5\x2f\xfd"sv, inflate_zstd},
-                                     {"\xfd\x37zXZ\0"sv, inflate_by_libarchive},
-                                     {"BZh"sv, inflate_by_libarchive}};
-  for (const Known& known : kKnown) {
-    if (head.starts_with(known.start)) return known.undo;
+  static constexpr Signature kSignatures[] = {{"\x1f\x8b"sv, inflate_gzip},
+                                              {"\x28\xb5\x2f\xfd"sv, inflate_zstd},
+                                              {"\xfd\x37zXZ\0"sv, inflate_by_libarchive},
+                                              {"BZh"sv, inflate_by_libarchive}};
+  for (const Signature& signature : kSignatures) {
+    if (head.starts_with(signature.start)) return signature.inflate;
   }
   return nullptr;
 }
@@ -115,19 +115,24 @@ std::size_t PeekedSource::read(char* to, std::size_t room) {
   return left;
 }
 
-std::unique_ptr<Source> open_file(const std::string& path) { return std::make_unique<File>(path); }
+std::unique_ptr<Source> open_file(const std::string& path) {
+  return std::make_unique<FileSource>(path);
+}
 
 std::unique_ptr<Source> counted_as_packed(std::unique_ptr<Source> bytes,
                                           std::shared_ptr<UnpackBudget> budget) {
-  const auto count = [](UnpackBudget& to, UnpackStage, std::size_t size) { to.took(size); };
-  return std::make_unique<Counted>(std::move(bytes), std::move(budget), UnpackStage::file, count);
+  const auto count = [](UnpackBudget& to, UnpackStage, std::size_t size) { to.add_packed(size); };
+  return std::make_unique<CountedSource>(std::move(bytes), std::move(budget), UnpackStage::file,
+                                         count);
 }
 
 std::unique_ptr<Source> counted_as_unpacked(std::unique_ptr<Source> bytes,
                                             std::shared_ptr<UnpackBudget> budget,
                                             UnpackStage stage) {
-  const auto count = [](UnpackBudget& to, UnpackStage of, std::size_t size) { to.gave(of, size); };
-  return std::make_unique<Counted>(std::move(bytes), std::move(budget), stage, count);
+  const auto count = [](UnpackBudget& to, UnpackStage of, std::size_t size) {
+    to.add_unpacked(of, size);
+  };
+  return std::make_unique<CountedSource>(std::move(bytes), std::move(budget), stage, count);
 }
 
 std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes,
@@ -135,9 +140,9 @@ std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes,
                                            UnpackStage stage) {
   auto peeked = std::make_unique<PeekedSource>(std::move(bytes));
   const std::string_view head = peeked->peek(32);
-  if (const Undo undo = undo_of(head)) {
+  if (const Inflate inflate = decompressor_of(head)) {
     return std::make_unique<PeekedSource>(
-        counted_as_unpacked(undo(std::move(peeked)), std::move(budget), stage));
+        counted_as_unpacked(inflate(std::move(peeked)), std::move(budget), stage));
   }
   if (head == std::string_view("version https://git-lfs.github.com/spec/v1").substr(0, 32)) {
     throw TraceError(

@@ -71,9 +71,9 @@ std::string quoted(std::string_view name) {
 
 /// SQLite does not read a database from memory if its header says that it uses a write-ahead log.
 /// The log is not part of the file, so this source removes that mark.
-class WithoutLog : public Source {
+class LoglessDatabase : public Source {
  public:
-  explicit WithoutLog(std::unique_ptr<PeekedSource> bytes) : bytes_(std::move(bytes)) {
+  explicit LoglessDatabase(std::unique_ptr<PeekedSource> bytes) : bytes_(std::move(bytes)) {
     header_ = bytes_->peek(kHeader);
     if (header_.size() == kHeader) header_[18] = header_[19] = 1;
   }
@@ -97,7 +97,9 @@ class WithoutLog : public Source {
 bool is_sqlite(std::string_view head) { return head.substr(0, kMagic.size()) == kMagic; }
 
 void SqliteFile::Close::operator()(sqlite3* database) const { sqlite3_close(database); }
-void SqliteRows::Finish::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+void SqliteRows::FinalizeStatement::operator()(sqlite3_stmt* statement) const {
+  sqlite3_finalize(statement);
+}
 
 std::int64_t sqlite_size(std::string_view head) {
   const Pages pages = pages_of(head);
@@ -105,7 +107,7 @@ std::int64_t sqlite_size(std::string_view head) {
 }
 
 std::unique_ptr<Source> without_log(std::unique_ptr<PeekedSource> database) {
-  return std::make_unique<WithoutLog>(std::move(database));
+  return std::make_unique<LoglessDatabase>(std::move(database));
 }
 
 SqliteFile::SqliteFile(const TraceFile& file) : file_(file) {
@@ -149,11 +151,11 @@ void SqliteFile::open(const std::string& name, int flags) {
 
 void SqliteFile::restrict() {
   sqlite3* const database = database_.get();
-  for (const auto& [what, value] :
+  for (const auto& [option, value] :
        {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1), std::pair(SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
         std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0), std::pair(SQLITE_DBCONFIG_ENABLE_VIEW, 0),
         std::pair(SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)}) {
-    sqlite3_db_config(database, what, value, nullptr);
+    sqlite3_db_config(database, option, value, nullptr);
   }
   sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
   sqlite3_limit(database, SQLITE_LIMIT_LENGTH,

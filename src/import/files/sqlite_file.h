@@ -81,7 +81,7 @@ class SqliteRows {
   std::int64_t number() const { return number_; }  ///< Number of the current row, from 1.
 
  private:
-  struct Finish {
+  struct FinalizeStatement {
     void operator()(sqlite3_stmt* statement) const;
   };
   [[noreturn]] void fail(const std::string& why) const;
@@ -89,7 +89,7 @@ class SqliteRows {
   const SqliteFile& file_;
   std::string table_;
   std::vector<bool> known_;
-  std::unique_ptr<sqlite3_stmt, Finish> statement_;
+  std::unique_ptr<sqlite3_stmt, FinalizeStatement> statement_;
   std::int64_t number_ = 0;
   mutable std::int64_t text_bytes_ = 0;
 };

@@ -19,9 +19,9 @@ constexpr std::size_t kHead = 64 * 1024;
 
 }  // namespace
 
-struct TraceFile::Opened {
+struct TraceFile::SharedFile {
   std::string path;  ///< The path without the part.
-  ArchivePath place = split_archive_path(path);
+  ArchivePath location = split_archive_path(path);
   std::int64_t max_unpacked = 0;
   /// An open source of which only the first bytes have been peeked at.
   std::unique_ptr<PeekedSource> fresh;
@@ -37,12 +37,12 @@ struct TraceFile::Opened {
   std::unique_ptr<PeekedSource> open() {
     budget = std::make_shared<UnpackBudget>(max_unpacked);
     auto packed =
-        std::make_unique<PeekedSource>(counted_as_packed(open_file(place.archive), budget));
+        std::make_unique<PeekedSource>(counted_as_packed(open_file(location.archive), budget));
     const std::string start(packed->peek(16));
     auto bytes = decompressed(std::move(packed), budget, UnpackStage::file);
-    is_plain = place.member.empty() && bytes->peek(start.size()) == start;
-    return place.member.empty() ? std::move(bytes)
-                                : open_member(std::move(bytes), place.member, budget);
+    is_plain = location.member.empty() && bytes->peek(start.size()) == start;
+    return location.member.empty() ? std::move(bytes)
+                                   : open_member(std::move(bytes), location.member, budget);
   }
 };
 
@@ -51,7 +51,7 @@ TraceFile::TraceFile(std::string path, std::int64_t max_unpacked)
 
 TraceFile::TraceFile(std::string path, std::int64_t max_unpacked,
                      std::unique_ptr<PeekedSource> member)
-    : path_(std::move(path)), opened_(std::make_shared<Opened>(path_)) {
+    : path_(std::move(path)), opened_(std::make_shared<SharedFile>(path_)) {
   opened_->max_unpacked = max_unpacked;
   opened_->fresh = std::move(member);
 }
@@ -63,7 +63,7 @@ TraceFile TraceFile::with_part(const std::string& part) const {
   return file;
 }
 
-const std::string& TraceFile::on_disk() const { return opened_->place.archive; }
+const std::string& TraceFile::on_disk() const { return opened_->location.archive; }
 
 const std::string& TraceFile::head() const {
   if (opened_->head) return *opened_->head;
@@ -78,7 +78,7 @@ const std::string& TraceFile::head() const {
 }
 
 const Contents& TraceFile::contents() const {
-  if (!opened_->contents) opened_->contents = look_at(*this);
+  if (!opened_->contents) opened_->contents = examine_contents(*this);
   return *opened_->contents;
 }
 

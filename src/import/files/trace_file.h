@@ -54,11 +54,11 @@ class TraceFile {
 
  private:
   /// Shared by all parts of a file.
-  struct Opened;
+  struct SharedFile;
 
   std::string path_;
   std::string part_;
-  std::shared_ptr<Opened> opened_;
+  std::shared_ptr<SharedFile> opened_;
 };
 
 /// The file that a user means by `path`. A number after the last ':' is a part if the text before

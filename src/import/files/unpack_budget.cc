@@ -17,23 +17,23 @@ constexpr std::int64_t kMostRatio = 200;
 
 }  // namespace
 
-void UnpackBudget::gave(UnpackStage stage, std::size_t unpacked) {
-  Given& given = given_[static_cast<std::size_t>(stage)];
-  given.all += static_cast<std::int64_t>(unpacked);
-  given.of_trace += static_cast<std::int64_t>(unpacked);
+void UnpackBudget::add_unpacked(UnpackStage stage, std::size_t unpacked) {
+  UnpackedBytes& counted = unpacked_[static_cast<std::size_t>(stage)];
+  counted.total += static_cast<std::int64_t>(unpacked);
+  counted.of_trace += static_cast<std::int64_t>(unpacked);
   const bool of_one_trace =
       stage == UnpackStage::file ? !holds_several_ : stage != UnpackStage::skipped;
-  if (of_one_trace) check(given.of_trace);
-  if (most_ > 0 || given.all <= kHarmless || given.all / kMostRatio <= packed_) return;
+  if (of_one_trace) check(counted.of_trace);
+  if (most_ > 0 || counted.total <= kHarmless || counted.total / kMostRatio <= packed_) return;
   throw TraceError(
       fmt::format("unpacks to more than {} times its size, as no recording does ({} from {}); if "
                   "it is a recording, allow it with --max-unpacked 16GiB",
-                  kMostRatio, to_text(Bytes{given.all}), to_text(Bytes{packed_})));
+                  kMostRatio, to_text(Bytes{counted.total}), to_text(Bytes{packed_})));
 }
 
 void UnpackBudget::begin_trace() {
   holds_several_ = true;
-  for (Given& given : given_) given.of_trace = 0;
+  for (UnpackedBytes& counted : unpacked_) counted.of_trace = 0;
 }
 
 void UnpackBudget::check(std::int64_t unpacked) const {

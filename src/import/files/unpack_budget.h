@@ -22,9 +22,9 @@ class UnpackBudget {
   /// Allows `most` bytes for each trace; 0 applies the rule above.
   explicit UnpackBudget(std::int64_t most = 0) : most_(most) {}
 
-  void took(std::size_t packed) { packed_ += static_cast<std::int64_t>(packed); }
+  void add_packed(std::size_t packed) { packed_ += static_cast<std::int64_t>(packed); }
   /// Counts unpacked bytes. Throws TraceError if they exceed a limit.
-  void gave(UnpackStage stage, std::size_t unpacked);
+  void add_unpacked(UnpackStage stage, std::size_t unpacked);
   /// Begins a member of an archive. Each member has the full limit of a trace, but the ratio is
   /// that of the whole archive.
   void begin_trace();
@@ -34,14 +34,14 @@ class UnpackBudget {
   void check(std::int64_t unpacked) const;
 
  private:
-  struct Given {
-    std::int64_t all = 0, of_trace = 0;
+  struct UnpackedBytes {
+    std::int64_t total = 0, of_trace = 0;
   };
 
   std::int64_t most_;
   std::int64_t packed_ = 0;
   bool holds_several_ = false;
-  std::array<Given, static_cast<std::size_t>(UnpackStage::count)> given_;
+  std::array<UnpackedBytes, static_cast<std::size_t>(UnpackStage::count)> unpacked_;
 };
 
 }  // namespace foretrace

@@ -5,7 +5,7 @@ namespace foretrace {
 
 namespace {
 
-std::string what_json_it_is(std::string_view head) {
+std::string describe_json(std::string_view head) {
   if (contains(head, "\"traceEvents\"") || contains(head, "\"schemaVersion\"")) return {};
   if (contains(head, "\"communicators\"")) return "a list of communicators";
   if (contains(head, "\"dataDeps\"") || contains(head, "\"durationMicros\""))
@@ -15,7 +15,7 @@ std::string what_json_it_is(std::string_view head) {
   return {};
 }
 
-std::string what_binary_it_is(std::string_view head) {
+std::string describe_binary(std::string_view head) {
   if (head.starts_with("PK\x03\x04"))
     return "a zip archive; unpack it first, or rename it to end in .zip";
   if (head.size() > 512 && head.substr(257, 5) == "ustar")
@@ -32,7 +32,7 @@ std::string what_binary_it_is(std::string_view head) {
   return {};
 }
 
-std::string what_database_it_is(const SqliteSniff& found) {
+std::string describe_database(const SqliteSniff& found) {
   switch (found.kind) {
     case SqliteKind::none:
     case SqliteKind::nsys:
@@ -51,17 +51,17 @@ std::string what_database_it_is(const SqliteSniff& found) {
 
 }  // namespace
 
-std::string what_else_it_is(const Sniffed& file) {
+std::string describe_unreadable(const Sniffed& file) {
   const std::size_t start = file.head.find_first_not_of(" \t\r\n");
   if (start == std::string_view::npos) return file.head.empty() ? "empty" : "blank";
   const std::string_view head = file.head.substr(start);
-  if (head[0] == '{' || head[0] == '[') return what_json_it_is(head);
+  if (head[0] == '{' || head[0] == '[') return describe_json(head);
   if (head.starts_with("<!DOCTYPE") || head.starts_with("<html") || head.starts_with("<?xml")) {
     return "a web page or XML";
   }
-  if (const std::string database = what_database_it_is(file.database); !database.empty())
+  if (const std::string database = describe_database(file.database); !database.empty())
     return database;
-  return what_binary_it_is(head);
+  return describe_binary(head);
 }
 
 }  // namespace foretrace

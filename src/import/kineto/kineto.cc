@@ -11,7 +11,7 @@ bool recognizes_kineto(const Sniffed& file) {
   const std::size_t start = file.head.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   if (start == std::string_view::npos || (file.head[start] != '{' && file.head[start] != '['))
     return false;
-  return what_else_it_is(file).empty();
+  return describe_unreadable(file).empty();
 }
 
 Trace read_kineto(PeekedSource& bytes) { return KinetoDocument(bytes).read(); }

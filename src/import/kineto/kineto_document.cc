@@ -183,8 +183,8 @@ void KinetoDocument::write_notes() {
 void KinetoDocument::refuse() const {
   if (cut_ && elements_ == 0) {
     const std::string damage = bytes_.damage();
-    throw TraceError("must contain events, but ends before the first one" +
-                     (damage.empty() ? "" : ": " + damage));
+    throw TraceError(fmt::format("must contain events, but ends before the first one{}{}",
+                                 damage.empty() ? "" : ": ", damage));
   }
   if (has_events_ && elements_ == 0)
     throw TraceError("must contain events, but its list of events is empty");
@@ -193,11 +193,12 @@ void KinetoDocument::refuse() const {
         "must contain events of operators, calls or kernels, but none of its {} elements is one",
         elements_));
   }
-  std::string found;
+  std::string keys;
   for (std::size_t i = 0; i < keys_.size() && i < 8; ++i)
-    found += (i == 0 ? "" : ", ") + keys_[i].substr(0, 60);
-  throw TraceError("must have \"traceEvents\" or be a list of events, but is an object " +
-                   (found.empty() ? std::string("without keys") : "with " + found));
+    keys += (i == 0 ? "" : ", ") + keys_[i].substr(0, 60);
+  throw TraceError(
+      fmt::format("must have \"traceEvents\" or be a list of events, but is an object {}{}",
+                  keys.empty() ? "without keys" : "with ", keys));
 }
 
 }  // namespace foretrace

@@ -72,23 +72,23 @@ bool scan_key(JsonCursor& cursor, JsonValue& key) {
   return found;
 }
 
-enum class Next { key, end, broken };
+enum class KeyToken { key, end, broken };
 
 /// Reads the separator after '{' or a value. Returns `key` if a key follows.
-Next next_key(JsonCursor& cursor, bool first) {
+KeyToken next_key(JsonCursor& cursor, bool first) {
   char c = cursor.peek();
   if (!first && c == ',') {
     ++cursor.at;
     c = cursor.peek();
     if (c == '}') ++cursor.odd.trailing_commas;
   } else if (!first && c != '}') {
-    return Next::broken;
+    return KeyToken::broken;
   }
   if (c == '}') {
     ++cursor.at;
-    return Next::end;
+    return KeyToken::end;
   }
-  return c == '"' ? Next::key : Next::broken;
+  return c == '"' ? KeyToken::key : KeyToken::broken;
 }
 
 }  // namespace
@@ -109,8 +109,8 @@ bool KinetoEvent::parse(JsonCursor& cursor) {
   ++cursor.at;
   JsonValue key;
   for (;; ++keys_) {
-    const Next next = next_key(cursor, keys_ == 0);
-    if (next != Next::key) return next == Next::end;
+    const KeyToken token = next_key(cursor, keys_ == 0);
+    if (token != KeyToken::key) return token == KeyToken::end;
     if (!scan_key(cursor, key)) return false;
     const Field field = kEventKeys.find(key.view());
     const bool is_args = field == Field::args && cursor.peek() == '{';
@@ -122,8 +122,8 @@ bool KinetoEvent::parse_args(JsonCursor& cursor) {
   ++cursor.at;
   JsonValue key;
   for (bool first = true;; first = false) {
-    const Next next = next_key(cursor, first);
-    if (next != Next::key) return next == Next::end;
+    const KeyToken token = next_key(cursor, first);
+    if (token != KeyToken::key) return token == KeyToken::end;
     if (!scan_key(cursor, key)) return false;
     if (!parse_value(cursor, kArgKeys.find(key.view()))) return false;
   }

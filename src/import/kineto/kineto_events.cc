@@ -51,7 +51,7 @@ bool KinetoDocument::read_event() {
   ++elements_;
   bool unfinished = false;
   if (*at_ != '{') {
-    records_.count(Odd::not_an_object, offset());
+    records_.count(KinetoOddity::not_an_object, offset());
     JsonValue value;
     std::string text;
     if (read_value(value, text)) return true;

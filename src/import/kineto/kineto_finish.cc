@@ -102,11 +102,11 @@ void name_ends_of_messages(KinetoTrace& to) {
 
 void KinetoRecords::finish(std::int64_t base_ns) {
   Trace& trace = to_.trace;
-  for (const auto& ranges : open_) to_.count(Odd::unclosed_begin, std::ssize(ranges));
-  to_.count_at(Odd::zero_time, -1, drop_unrecorded_times(trace));
+  for (const auto& ranges : open_) to_.count(KinetoOddity::unclosed_begin, std::ssize(ranges));
+  to_.count_at(KinetoOddity::zero_time, -1, drop_unrecorded_times(trace));
   make_times_relative(trace, base_ns);
   fill_copy_sizes(call_bytes_, trace.devices);
-  to_.count_at(Odd::shared_correlation, -1, shared_correlations(trace));
+  to_.count_at(KinetoOddity::shared_correlation, -1, shared_correlations(trace));
   to_.lanes.finish();
   name_ends_of_messages(to_);
   trace.tick_ns = to_.whole_us() && useful_ > 0 ? 1000 : 1;

@@ -15,10 +15,10 @@ std::int64_t integer(const nlohmann::json& object, const char* key, std::int64_t
   return otherwise;
 }
 
-bool read(const std::string& text, nlohmann::json& json, Trace& trace, const char* what) {
+bool read(const std::string& text, nlohmann::json& json, Trace& trace, const char* entry) {
   json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_discarded()) return true;
-  trace.notes.add(Severity::warning, std::string(what) + " is not JSON and was not read");
+  trace.notes.add(Severity::warning, std::string(entry) + " is not JSON and was not read");
   return false;
 }
 

@@ -9,50 +9,54 @@ namespace {
 
 /// Where the events of a category belong. `none` means that a trace has no place for them,
 /// `ignored` that they repeat other events.
-enum class Place : std::uint8_t { unknown, by_name, host, device, sync, ignored, none };
+enum class Destination : std::uint8_t { unknown, by_name, host, device, sync, ignored, none };
 
 /// The meaning of a category. The table below has the names of both generations of the profiler,
 /// and those of ROCm, XPU and others.
 struct Category {
-  Place place = Place::unknown;
+  Destination destination = Destination::unknown;
   HostKind host = HostKind::op;
   DeviceKind device = DeviceKind::kernel;
 };
-constexpr Category of(HostKind kind) { return {.place = Place::host, .host = kind}; }
-constexpr Category of(DeviceKind kind) { return {.place = Place::device, .device = kind}; }
+constexpr Category category_for(HostKind kind) {
+  return {.destination = Destination::host, .host = kind};
+}
+constexpr Category category_for(DeviceKind kind) {
+  return {.destination = Destination::device, .device = kind};
+}
 
 constexpr WordTable<Category> kCategories{
-    {"cpu_op", {Place::by_name}},
-    {"Operator", {Place::by_name}},
-    {"hpu_op", {Place::by_name}},
-    {"user_annotation", of(HostKind::annotation)},
-    {"User Annotation", of(HostKind::annotation)},
-    {"python_function", of(HostKind::python)},
-    {"cuda_runtime", of(HostKind::runtime)},
-    {"Runtime", of(HostKind::runtime)},
-    {"hip_runtime", of(HostKind::runtime)},
-    {"xpu_runtime", of(HostKind::runtime)},
-    {"mtia_runtime", of(HostKind::runtime)},
-    {"glow_runtime", of(HostKind::runtime)},
-    {"privateuse1_runtime", of(HostKind::runtime)},
-    {"cuda_driver", of(HostKind::driver)},
-    {"xpu_driver", of(HostKind::driver)},
-    {"privateuse1_driver", of(HostKind::driver)},
-    {"overhead", of(HostKind::overhead)},
-    {"kernel", of(DeviceKind::kernel)},
-    {"Kernel", of(DeviceKind::kernel)},
-    {"gpu_memcpy", of(DeviceKind::copy)},
-    {"Memcpy", of(DeviceKind::copy)},
-    {"gpu_memset", of(DeviceKind::fill)},
-    {"Memset", of(DeviceKind::fill)},
-    {"gpu_user_annotation", of(DeviceKind::annotation)},
-    {"cuda_sync", {Place::sync}},
-    {"xpu_sync", {Place::sync}},
-    {"Trace", {Place::ignored}},
-    {"external_correlation", {Place::ignored}},
-    {"cuda_event", {Place::none}},
-    {"cuda_profiler_range", {Place::none}},
-    {"hardware_counters", {Place::none}},
+    {"cpu_op", {Destination::by_name}},
+    {"Operator", {Destination::by_name}},
+    {"hpu_op", {Destination::by_name}},
+    {"user_annotation", category_for(HostKind::annotation)},
+    {"User Annotation", category_for(HostKind::annotation)},
+    {"python_function", category_for(HostKind::python)},
+    {"cuda_runtime", category_for(HostKind::runtime)},
+    {"Runtime", category_for(HostKind::runtime)},
+    {"hip_runtime", category_for(HostKind::runtime)},
+    {"xpu_runtime", category_for(HostKind::runtime)},
+    {"mtia_runtime", category_for(HostKind::runtime)},
+    {"glow_runtime", category_for(HostKind::runtime)},
+    {"privateuse1_runtime", category_for(HostKind::runtime)},
+    {"cuda_driver", category_for(HostKind::driver)},
+    {"xpu_driver", category_for(HostKind::driver)},
+    {"privateuse1_driver", category_for(HostKind::driver)},
+    {"overhead", category_for(HostKind::overhead)},
+    {"kernel", category_for(DeviceKind::kernel)},
+    {"Kernel", category_for(DeviceKind::kernel)},
+    {"gpu_memcpy", category_for(DeviceKind::copy)},
+    {"Memcpy", category_for(DeviceKind::copy)},
+    {"gpu_memset", category_for(DeviceKind::fill)},
+    {"Memset", category_for(DeviceKind::fill)},
+    {"gpu_user_annotation", category_for(DeviceKind::annotation)},
+    {"cuda_sync", {Destination::sync}},
+    {"xpu_sync", {Destination::sync}},
+    {"Trace", {Destination::ignored}},
+    {"external_correlation", {Destination::ignored}},
+    {"cuda_event", {Destination::none}},
+    {"cuda_profiler_range", {Destination::none}},
+    {"hardware_counters", {Destination::none}},
 };
 
 /// Whether a name belongs to a range of the profiler or of PyTorch's own loops. Old traces do not
@@ -64,7 +68,7 @@ bool is_old_annotation(std::string_view name) {
 
 /// The kind of an event on a CPU thread.
 HostKind host_kind(const Category& category, std::string_view name) {
-  if (category.place == Place::host) return category.host;
+  if (category.destination == Destination::host) return category.host;
   return is_old_annotation(name) ? HostKind::annotation : HostKind::op;
 }
 
@@ -75,8 +79,8 @@ bool is_link(std::string_view category) {
 Category category_of(const KinetoEvent& event) {
   if (!event.has(Field::category) || event.text(Field::category).empty()) {
     // The profiler before Kineto wrote no categories.
-    return event.text(Field::pid) == "CUDA functions" ? of(DeviceKind::kernel)
-                                                      : Category{Place::by_name};
+    return event.text(Field::pid) == "CUDA functions" ? category_for(DeviceKind::kernel)
+                                                      : Category{Destination::by_name};
   }
   return kCategories.find(event.text(Field::category));
 }
@@ -105,21 +109,23 @@ void KinetoRecords::add(const KinetoEvent& event, std::int64_t offset) {
     case 'E':
       return end_range(event);
     default:
-      to_.count(Odd::no_place);
+      to_.count(KinetoOddity::no_place);
   }
 }
 
 void KinetoRecords::add_complete(const KinetoEvent& event) {
   const Category category = category_of(event);
-  if (category.place == Place::ignored) return;
-  if (category.place == Place::none) return to_.count(Odd::no_place);
-  if (category.place == Place::unknown) return to_.count(Odd::unknown_category);
+  if (category.destination == Destination::ignored) return;
+  if (category.destination == Destination::none) return to_.count(KinetoOddity::no_place);
+  if (category.destination == Destination::unknown)
+    return to_.count(KinetoOddity::unknown_category);
   KinetoTimes times;
   if (!to_.read_start(event, times.start)) return;
   times.duration = to_.read_duration(event);
   ++useful_;
-  if (category.place == Place::device) return add_device(to_, event, category.device, times);
-  if (category.place == Place::sync) return add_sync(to_, event, times);
+  if (category.destination == Destination::device)
+    return add_device(to_, event, category.device, times);
+  if (category.destination == Destination::sync) return add_sync(to_, event, times);
   const HostKind kind = host_kind(category, event.text(Field::name));
   if (is_call(kind)) note_bytes(event);
   add_host(to_, event, kind, times);
@@ -143,12 +149,12 @@ void KinetoRecords::add_link(const KinetoEvent& event, bool is_end) {
 
 void KinetoRecords::add_metadata(const KinetoEvent& event) {
   if (!event.has(Field::label) || !event.has(Field::pid)) return;
-  const std::string_view what = event.text(Field::name);
-  const bool of_thread = what == "thread_name";
-  if (!of_thread && what != "process_name") return;
+  const std::string_view name = event.text(Field::name);
+  const bool of_thread = name == "thread_name";
+  if (!of_thread && name != "process_name") return;
   std::int64_t invalid = 0;
   const std::string label = decode_text(event[Field::label], invalid);
-  if (invalid > 0) to_.count(Odd::invalid_text);
+  if (invalid > 0) to_.count(KinetoOddity::invalid_text);
   const std::int64_t process = to_.lanes.identity(event[Field::pid]);
   if (!of_thread) return to_.lanes.name_process(process, label);
   to_.lanes.name_thread(process, event.has(Field::tid) ? to_.lanes.identity(event[Field::tid]) : 0,
@@ -185,12 +191,13 @@ void KinetoRecords::end_range(const KinetoEvent& event) {
   std::int64_t end = 0;
   if (!to_.read_start(event, end)) return;
   const std::uint16_t thread = to_.thread_of(event);
-  if (thread >= open_.size() || open_[thread].empty()) return to_.count(Odd::unmatched_end);
+  if (thread >= open_.size() || open_[thread].empty())
+    return to_.count(KinetoOddity::unmatched_end);
   HostRecord record = open_[thread].back();
   open_[thread].pop_back();
   record.duration_ns = end - record.start_ns;
   if (record.duration_ns < 0 || record.duration_ns > kMostDuration) {
-    to_.count(Odd::negative_duration);
+    to_.count(KinetoOddity::negative_duration);
     record.duration_ns = 0;
   }
   ++useful_;

@@ -17,7 +17,7 @@ class KinetoRecords {
 
   /// Adds an event. `offset` is its first byte in the text.
   void add(const KinetoEvent& event, std::int64_t offset);
-  void count(Odd odd, std::int64_t offset) { to_.count_at(odd, offset); }
+  void count(KinetoOddity oddity, std::int64_t offset) { to_.count_at(oddity, offset); }
 
   /// Number of events that a trace has a place for.
   std::int64_t useful() const { return useful_; }

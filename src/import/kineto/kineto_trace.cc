@@ -7,12 +7,12 @@ namespace {
 /// The difference of times further from 0 could overflow 64 bits.
 constexpr std::int64_t kMostTime = 4'000'000'000'000'000'000;
 
-struct OddText {
+struct OddityNote {
   Severity severity;
   std::string_view text;
 };
 
-constexpr OddText kOddTexts[] = {
+constexpr OddityNote kOddityNotes[] = {
     {Severity::warning, "events without a time, left out"},
     {Severity::warning, "events whose time is not a number, left out"},
     {Severity::warning, "events without a duration, read as 0"},
@@ -27,12 +27,12 @@ constexpr OddText kOddTexts[] = {
     {Severity::info, "calls with the correlation id of another call"},
     {Severity::info, "elements of the event list that are not events"},
 };
-static_assert(std::size(kOddTexts) == static_cast<std::size_t>(Odd::count));
+static_assert(std::size(kOddityNotes) == static_cast<std::size_t>(KinetoOddity::count));
 
 }  // namespace
 
-void KinetoTrace::count_at(Odd odd, std::int64_t offset, std::int64_t times) {
-  auto& [count, first] = odd_[static_cast<std::size_t>(odd)];
+void KinetoTrace::count_at(KinetoOddity oddity, std::int64_t offset, std::int64_t times) {
+  auto& [count, first] = odd_[static_cast<std::size_t>(oddity)];
   if (count == 0) first = offset;
   count += times;
 }
@@ -42,25 +42,26 @@ void KinetoTrace::write_notes() const {
     const auto& [count, offset] = odd_[i];
     if (count == 0) continue;
     const std::string place = offset >= 0 ? "at byte " + std::to_string(offset) : std::string();
-    trace.notes.add(kOddTexts[i].severity, kOddTexts[i].text, place, count);
+    trace.notes.add(kOddityNotes[i].severity, kOddityNotes[i].text, place, count);
   }
 }
 
 bool KinetoTrace::read_start(const KinetoEvent& event, std::int64_t& start) {
-  if (!event.has(Field::start)) return count(Odd::no_time), false;
+  if (!event.has(Field::start)) return count(KinetoOddity::no_time), false;
   ExactTime time;
-  if (!to_nanoseconds(event[Field::start], kMostTime, time)) return count(Odd::bad_time), false;
+  if (!to_nanoseconds(event[Field::start], kMostTime, time))
+    return count(KinetoOddity::bad_time), false;
   whole_us_ &= time.whole_us;
   start = time.ns;
   return true;
 }
 
 std::int64_t KinetoTrace::read_duration(const KinetoEvent& event) {
-  if (!event.has(Field::duration)) return count(Odd::no_duration), 0;
+  if (!event.has(Field::duration)) return count(KinetoOddity::no_duration), 0;
   ExactTime time;
   if (!to_nanoseconds(event[Field::duration], kMostDuration, time))
-    return count(Odd::bad_duration), 0;
-  if (time.ns < 0) return count(Odd::negative_duration), 0;
+    return count(KinetoOddity::bad_duration), 0;
+  if (time.ns < 0) return count(KinetoOddity::negative_duration), 0;
   whole_us_ &= time.whole_us;
   return time.ns;
 }
@@ -74,7 +75,7 @@ NameId KinetoTrace::name(const KinetoEvent& event, Field field) {
   if (!decode) return intern_.intern(value.view());
   std::int64_t invalid = 0;
   const std::string text = decode_text(value, invalid);
-  if (invalid > 0) count(Odd::invalid_text);
+  if (invalid > 0) count(KinetoOddity::invalid_text);
   return intern_.intern(text);
 }
 

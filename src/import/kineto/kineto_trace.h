@@ -15,8 +15,8 @@
 
 namespace foretrace {
 
-/// Kinds of odd events. Each has one line in kOddTexts.
-enum class Odd : std::uint8_t {
+/// Kinds of odd events. Each has one line in kOddityNotes.
+enum class KinetoOddity : std::uint8_t {
   no_time,
   bad_time,
   no_duration,
@@ -48,9 +48,9 @@ class KinetoTrace {
   /// Begins an event, whose first byte in the text is at `offset`.
   void begin(std::int64_t offset) { offset_ = offset; }
   /// Counts the current event as odd.
-  void count(Odd odd, std::int64_t times = 1) { count_at(odd, offset_, times); }
+  void count(KinetoOddity oddity, std::int64_t times = 1) { count_at(oddity, offset_, times); }
   /// A negative `offset` means that the place is unknown.
-  void count_at(Odd odd, std::int64_t offset, std::int64_t times = 1);
+  void count_at(KinetoOddity oddity, std::int64_t offset, std::int64_t times = 1);
   void write_notes() const;
 
   /// Returns false, and counts the event, if it has no valid time.
@@ -72,7 +72,7 @@ class KinetoTrace {
   InternCache intern_;
   bool whole_us_ = true;
   std::int64_t offset_ = 0;
-  std::array<std::pair<std::int64_t, std::int64_t>, static_cast<std::size_t>(Odd::count)>
+  std::array<std::pair<std::int64_t, std::int64_t>, static_cast<std::size_t>(KinetoOddity::count)>
       odd_{};  ///< Count, first offset.
 };
 

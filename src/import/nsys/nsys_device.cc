@@ -1,5 +1,7 @@
 // Reads the work of the device: kernels, copies, fills and launches of whole graphs.
 
+#include <fmt/core.h>
+
 #include "import/common/cuda_words.h"
 #include "import/nsys/nsys_readers.h"
 
@@ -50,7 +52,7 @@ void read_kernels(NsysTables& tables) {
     for (int column = kCommon; column < kCommon + 3 && record.name == NameId{}; ++column)
       record.name = tables.strings.name(rows.integer(column, -1));
     if (record.name == NameId{}) {
-      tables.count(NsysOdd::no_name, "kernel " + std::to_string(rows.number()));
+      tables.count(NsysOddity::no_name, "kernel " + std::to_string(rows.number()));
       record.name = tables.trace.names.intern("(unnamed kernel)");
     }
     record.grid = volume_at(rows, kCommon + 3);
@@ -80,7 +82,8 @@ void read_copies(NsysTables& tables) {
     std::string name = "Memcpy";
     if (!kind.text.empty()) (name += ' ') += kind.text;
     if (rows.has(kCommon + 2) && rows.has(kCommon + 3)) {
-      name += " (" + memory_text(rows, kCommon + 2) + " -> " + memory_text(rows, kCommon + 3) + ")";
+      name += fmt::format(" ({} -> {})", memory_text(rows, kCommon + 2),
+                          memory_text(rows, kCommon + 3));
     }
     record.name = tables.trace.names.intern(name);
     add_device(tables, rows, record);
@@ -93,7 +96,7 @@ void read_fills(NsysTables& tables) {
     record.kind = DeviceKind::fill;
     record.bytes = tables.take_bytes(rows, kCommon, "row ");
     std::string name = "Memset";
-    if (rows.has(kCommon + 1)) name += " (" + memory_text(rows, kCommon + 1) + ")";
+    if (rows.has(kCommon + 1)) name += fmt::format(" ({})", memory_text(rows, kCommon + 1));
     record.name = tables.trace.names.intern(name);
     add_device(tables, rows, record);
   }

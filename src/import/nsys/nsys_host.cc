@@ -42,7 +42,7 @@ NsysCalls read_nsys_calls(NsysTables& tables) {
     record.external = static_cast<std::uint32_t>(rows.integer(6));
     record.name = tables.strings.call(rows.integer(4, -1));
     if (record.name == NameId{}) {
-      tables.count(NsysOdd::no_name, "call " + std::to_string(rows.number()));
+      tables.count(NsysOddity::no_name, "call " + std::to_string(rows.number()));
       record.name = tables.trace.names.intern("(unnamed call)");
     }
     record.kind = kind_of(rows.integer(5, -1), tables.trace.names[record.name]);

@@ -180,7 +180,7 @@ void note_processes(NsysTables& tables) {
                            "processes without device work next to others with it, left out",
                            "process " + tables.processes.first_left_out, tables.processes.left_out);
   }
-  if (!tables.processes.told) {
+  if (!tables.processes.rows_name_process) {
     tables.trace.notes.add(
         Severity::warning,
         "the device records do not name their process, and there are several; calls "

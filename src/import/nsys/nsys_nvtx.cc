@@ -72,7 +72,7 @@ class NvtxReader {
           if (rows.has(end)) {
             add(rows);
           } else {
-            tables_.count(NsysOdd::open_range, "row " + std::to_string(rows.number()));
+            tables_.count(NsysOddity::open_range, "row " + std::to_string(rows.number()));
           }
           break;
         case mark:
@@ -84,7 +84,8 @@ class NvtxReader {
         case thread_name:
           break;
         default:
-          tables_.count(NsysOdd::unknown_event, "type " + std::to_string(rows.integer(event_type)));
+          tables_.count(NsysOddity::unknown_event,
+                        "type " + std::to_string(rows.integer(event_type)));
       }
     }
   }
@@ -100,7 +101,8 @@ class NvtxReader {
     record.thread = tables_.thread(row, thread_id);
     const std::string_view name =
         row.has(text) ? row.text(text) : tables_.strings.text(row.integer(text_id, -1));
-    if (name.empty()) tables_.count(NsysOdd::no_name, "NVTX row " + std::to_string(row.number()));
+    if (name.empty())
+      tables_.count(NsysOddity::no_name, "NVTX row " + std::to_string(row.number()));
     const std::int64_t of_domain = row.integer(domain);
     if (take_category(of_domain, row.integer(category), record.kind)) {
       record.name = tables_.strings.intern(name);

@@ -29,35 +29,35 @@ constexpr std::string_view kHostTables[] = {"CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX
 /// The lowest device that each process uses, by the global id of the process.
 using Devices = std::map<std::int64_t, std::int64_t>;
 
-struct Found {
+struct ProcessScan {
   Devices with_work, on_host;
-  bool untold = false;  ///< Whether device rows do not name their process.
-  bool any = false;
+  bool has_unnamed_rows = false;  ///< Whether device rows do not name their process.
+  bool has_rows = false;
 };
 
-Found look(const SqliteFile& file) {
-  Found found;
+ProcessScan scan_processes(const SqliteFile& file) {
+  ProcessScan scan;
   for (const std::string_view table : kDeviceTables) {
     SqliteRows rows(file, table, {"globalPid", "deviceId"});
     while (rows.next()) {
-      found.any = true;
+      scan.has_rows = true;
       if (!rows.has(0)) {
-        found.untold = true;
+        scan.has_unnamed_rows = true;
         continue;
       }
       std::int64_t& least =
-          found.with_work.try_emplace(process_part(rows.integer(0)), kNoDevice).first->second;
+          scan.with_work.try_emplace(process_part(rows.integer(0)), kNoDevice).first->second;
       least = std::min(least, rows.integer(1, kNoDevice));
     }
   }
   for (const std::string_view table : kHostTables) {
     SqliteRows rows(file, table, {"globalTid"});
     while (rows.next()) {
-      found.any = true;
-      if (rows.has(0)) found.on_host.try_emplace(process_part(rows.integer(0)), kNoDevice);
+      scan.has_rows = true;
+      if (rows.has(0)) scan.on_host.try_emplace(process_part(rows.integer(0)), kNoDevice);
     }
   }
-  return found;
+  return scan;
 }
 
 /// Replaces the numbers of devices by the machine's. CUDA numbers the devices that a process can
@@ -137,21 +137,21 @@ std::vector<NsysProcess> in_order(const Devices& devices) {
 }  // namespace
 
 NsysProcesses find_nsys_processes(const SqliteFile& file) {
-  Found found = look(file);
-  if (!found.any) {
+  ProcessScan scan = scan_processes(file);
+  if (!scan.has_rows) {
     throw TraceError(
         "must have CUDA or NVTX records, but has none; apart from tables of names, it has " +
         tables_of(file));
   }
   NsysProcesses processes;
-  Devices chosen = found.with_work;
+  Devices chosen = scan.with_work;
   if (chosen.empty()) {
     // Rows of old versions do not name their process. It is known if only one process made calls.
-    processes.told = !(found.untold && found.on_host.size() > 1);
-    if (processes.told) chosen = found.on_host;
+    processes.rows_name_process = !(scan.has_unnamed_rows && scan.on_host.size() > 1);
+    if (processes.rows_name_process) chosen = scan.on_host;
     if (chosen.empty()) chosen.emplace(0, kNoDevice);
   } else {
-    for (const auto& [global, device] : found.on_host) {
+    for (const auto& [global, device] : scan.on_host) {
       if (chosen.count(global) > 0) continue;
       if (processes.left_out++ == 0) processes.first_left_out = std::to_string(pid_part(global));
     }

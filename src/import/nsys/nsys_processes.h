@@ -26,7 +26,7 @@ struct NsysProcesses {
   std::string first_left_out;  ///< Process id of the first of them.
   bool ranks_recorded =
       false;  ///< Whether MPI recorded the ranks; otherwise devices and processes give their order.
-  bool told = true;  ///< Whether the process of each row is known.
+  bool rows_name_process = true;  ///< Whether the process of each row is known.
 };
 
 NsysProcesses find_nsys_processes(const SqliteFile& file);

@@ -13,12 +13,12 @@ namespace {
 constexpr std::int64_t kMostTime = 2'000'000'000'000'000'000;
 constexpr std::int64_t kMostDuration = 1'000'000'000'000'000'000;
 
-struct OddText {
+struct OddityNote {
   Severity severity;
   std::string_view text;
 };
 
-constexpr OddText kNsysOddTexts[] = {
+constexpr OddityNote kNsysOddityNotes[] = {
     {Severity::warning, "rows whose times are impossible, left out"},
     {Severity::warning, "rows that end before they start, read as 0 long"},
     {Severity::warning, "NVTX ranges without an end, left out"},
@@ -29,7 +29,7 @@ constexpr OddText kNsysOddTexts[] = {
      "waits whose type differs from that of the call; the type of the call is used"},
     {Severity::warning, "rows with a negative number of bytes, read as 0"},
 };
-static_assert(std::size(kNsysOddTexts) == static_cast<std::size_t>(NsysOdd::count));
+static_assert(std::size(kNsysOddityNotes) == static_cast<std::size_t>(NsysOddity::count));
 
 }  // namespace
 
@@ -77,7 +77,7 @@ NsysTables::NsysTables(const SqliteFile& database, const NsysProcesses& all, con
       lanes(trace) {}
 
 bool NsysTables::is_mine(const SqliteRows& row, int column) const {
-  if (!processes.told) return true;
+  if (!processes.rows_name_process) return true;
   if (!row.has(column)) return processes.all.size() == 1;
   return (row.integer(column) & ~std::int64_t{0xffffff}) == process.global;
 }
@@ -87,12 +87,12 @@ bool NsysTables::take_times(const SqliteRows& row, int start, int end, Times& ti
   const std::int64_t finish = row.integer(end, times.start);
   const auto possible = [](std::int64_t time) { return time >= -kMostTime && time <= kMostTime; };
   if (!row.has(start) || !possible(times.start) || !possible(finish)) {
-    count(NsysOdd::bad_time, "row " + std::to_string(row.number()));
+    count(NsysOddity::bad_time, "row " + std::to_string(row.number()));
     return false;
   }
   times.duration = finish - times.start;
   if (times.duration < 0) {
-    count(NsysOdd::negative_duration, "row " + std::to_string(row.number()));
+    count(NsysOddity::negative_duration, "row " + std::to_string(row.number()));
     times.duration = 0;
   }
   times.duration = std::min(times.duration, kMostDuration);
@@ -108,9 +108,10 @@ std::uint16_t NsysTables::stream(const SqliteRows& row, int device, int stream) 
   return lanes.stream(row.integer(device), row.integer(stream));
 }
 
-std::int64_t NsysTables::take_bytes(const SqliteRows& row, int column, std::string_view what) {
+std::int64_t NsysTables::take_bytes(const SqliteRows& row, int column, std::string_view place) {
   const std::int64_t bytes = row.integer(column);
-  if (bytes < 0) count(NsysOdd::negative_bytes, std::string(what) + std::to_string(row.number()));
+  if (bytes < 0)
+    count(NsysOddity::negative_bytes, std::string(place) + std::to_string(row.number()));
   return std::max<std::int64_t>(bytes, 0);
 }
 
@@ -118,17 +119,17 @@ void NsysTables::name_thread(std::int64_t global, std::string_view name) {
   lanes.name_thread((global >> 24) & 0xffffff, global & 0xffffff, name);
 }
 
-void NsysTables::count(NsysOdd odd, const std::string& example) {
-  auto& [count, first] = odd_[static_cast<std::size_t>(odd)];
+void NsysTables::count(NsysOddity oddity, const std::string& example) {
+  auto& [count, first] = odd_[static_cast<std::size_t>(oddity)];
   if (count++ == 0) first = example;
 }
 
 void NsysTables::write_notes() {
-  odd_[static_cast<std::size_t>(NsysOdd::invalid_text)].first = strings.invalid();
+  odd_[static_cast<std::size_t>(NsysOddity::invalid_text)].first = strings.invalid();
   for (std::size_t i = 0; i < odd_.size(); ++i) {
     const auto& [count, example] = odd_[i];
     if (count == 0) continue;
-    trace.notes.add(kNsysOddTexts[i].severity, kNsysOddTexts[i].text, example, count);
+    trace.notes.add(kNsysOddityNotes[i].severity, kNsysOddityNotes[i].text, example, count);
   }
 }
 

@@ -22,8 +22,8 @@
 
 namespace foretrace {
 
-/// Kinds of odd rows. Each has one line in kNsysOddTexts.
-enum class NsysOdd : std::uint8_t {
+/// Kinds of odd rows. Each has one line in kNsysOddityNotes.
+enum class NsysOddity : std::uint8_t {
   bad_time,
   negative_duration,
   open_range,
@@ -90,11 +90,11 @@ class NsysTables {
   bool is_mine(const SqliteRows& row, int column) const;
   /// Reads times from two columns. Returns false, and counts the row, if they are impossible.
   bool take_times(const SqliteRows& row, int start, int end, Times& times);
-  std::int64_t take_bytes(const SqliteRows& row, int column, std::string_view what);
+  std::int64_t take_bytes(const SqliteRows& row, int column, std::string_view place);
   std::uint16_t thread(const SqliteRows& row, int column);
   std::uint16_t stream(const SqliteRows& row, int device, int stream);
   void name_thread(std::int64_t global, std::string_view name);
-  void count(NsysOdd odd, const std::string& example);
+  void count(NsysOddity oddity, const std::string& example);
   /// Adds a note for each kind of odd row that was counted.
   void write_notes();
 
@@ -106,7 +106,8 @@ class NsysTables {
   KinetoLanes lanes;
 
  private:
-  std::array<std::pair<std::int64_t, std::string>, static_cast<std::size_t>(NsysOdd::count)> odd_;
+  std::array<std::pair<std::int64_t, std::string>, static_cast<std::size_t>(NsysOddity::count)>
+      odd_;
 };
 
 }  // namespace foretrace

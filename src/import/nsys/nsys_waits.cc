@@ -134,7 +134,7 @@ SyncKind sync_kind(const SqliteRows& row, SyncKind called, NsysTables& tables) {
   if (found == SyncKind::unknown)
     found = row.known(stream) && row.known(event) ? kind_of_ids(row) : typed;
   if (row.has(type) && typed != found) {
-    tables.count(NsysOdd::named_otherwise,
+    tables.count(NsysOddity::named_otherwise,
                  fmt::format("type {} for a wait of kind {}", row.integer(type), to_string(found)));
   }
   return found;

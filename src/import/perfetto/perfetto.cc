@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kMostTime = 4'000'000'000'000'000'000;
 
 /// A clock that a sequence defines. It counts in units of `unit_ns`.
-struct OwnClock {
+struct SequenceClock {
   std::int64_t base_ns = 0;  ///< Time of the trace's clock when this clock shows `value`.
   std::int64_t value = 0;
   std::int64_t unit_ns = 1;
@@ -27,7 +27,7 @@ struct OwnClock {
 
 struct Sequence {
   PerfettoTexts texts;
-  std::map<std::uint64_t, OwnClock> clocks;
+  std::map<std::uint64_t, SequenceClock> clocks;
   std::uint64_t default_clock = 0;
   std::uint64_t default_track = 0;
 };
@@ -128,9 +128,9 @@ class PerfettoDocument {
     }
   }
 
-  static OwnClock read_clock(std::string_view message, std::uint64_t& id) {
+  static SequenceClock read_clock(std::string_view message, std::uint64_t& id) {
     constexpr std::uint64_t kMostUnit = 1'000'000;
-    OwnClock clock;
+    SequenceClock clock;
     std::uint64_t unit = 0;
     ProtoReader parts(message);
     while (parts.next()) {
@@ -147,22 +147,22 @@ class PerfettoDocument {
   /// sequence; the boot time is preferred among the others.
   static void read_snapshot(std::string_view message, Sequence& sequence) {
     constexpr std::uint64_t kFirstOwn = 64, kBootTime = 6;
-    std::map<std::uint64_t, OwnClock> own;
+    std::map<std::uint64_t, SequenceClock> clocks;
     std::int64_t now = 0;
     bool is_boot_time = false;
     ProtoReader fields(message);
     while (fields.next()) {
       if (fields.number() != 1) continue;
       std::uint64_t id = 0;
-      const OwnClock clock = read_clock(fields.bytes(), id);
+      const SequenceClock clock = read_clock(fields.bytes(), id);
       if (id >= kFirstOwn) {
-        own[id] = clock;
+        clocks[id] = clock;
       } else if (!is_boot_time) {
         now = clock.value;
         is_boot_time = id == kBootTime;
       }
     }
-    for (auto& [id, clock] : own) {
+    for (auto& [id, clock] : clocks) {
       clock.base_ns = now;
       sequence.clocks[id] = clock;
     }
@@ -190,7 +190,7 @@ class PerfettoDocument {
     if (found == sequence.clocks.end()) {
       time_ns = time;
     } else {
-      OwnClock& clock = found->second;
+      SequenceClock& clock = found->second;
       std::int64_t step = 0;
       const bool too_far = clock.counts_on ? __builtin_mul_overflow(time, clock.unit_ns, &step)
                                            : __builtin_sub_overflow(time, clock.value, &step) ||

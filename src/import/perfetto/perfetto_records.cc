@@ -129,7 +129,7 @@ void PerfettoRecords::add(const PerfettoEvent& event, std::int64_t time_ns) {
     case PerfettoEvent::Type::slice_begin:
       return begin(event, time_ns);
     case PerfettoEvent::Type::slice_end: {
-      std::vector<Open>& open = open_[event.track];
+      std::vector<OpenSlice>& open = open_[event.track];
       if (open.empty()) {
         ++ends_without_begin_;
         return;
@@ -160,11 +160,11 @@ void PerfettoRecords::begin(const PerfettoEvent& event, std::int64_t time_ns) {
   add_host(event, HostKind::annotation, time_ns);
 }
 
-void PerfettoRecords::end(const Open& slice, std::int64_t time_ns) {
+void PerfettoRecords::end(const OpenSlice& slice, std::int64_t time_ns) {
   const std::int64_t duration = std::max<std::int64_t>(time_ns - slice.start_ns, 0);
-  if (slice.table == Open::Table::hosts) trace_.hosts[slice.row].duration_ns = duration;
-  if (slice.table == Open::Table::devices) trace_.devices[slice.row].duration_ns = duration;
-  if (slice.table == Open::Table::syncs) trace_.syncs[slice.row].duration_ns = duration;
+  if (slice.table == OpenSlice::Table::hosts) trace_.hosts[slice.row].duration_ns = duration;
+  if (slice.table == OpenSlice::Table::devices) trace_.devices[slice.row].duration_ns = duration;
+  if (slice.table == OpenSlice::Table::syncs) trace_.syncs[slice.row].duration_ns = duration;
 }
 
 void PerfettoRecords::add_host(const PerfettoEvent& event, HostKind kind, std::int64_t time_ns) {
@@ -176,7 +176,7 @@ void PerfettoRecords::add_host(const PerfettoEvent& event, HostKind kind, std::i
   record.correlation = static_cast<std::uint32_t>(event.number("correlation", 0));
   record.external = static_cast<std::uint32_t>(event.number("External id", 0));
   record.details = details(event);
-  open_[event.track].push_back({Open::Table::hosts, trace_.hosts.size(), time_ns});
+  open_[event.track].push_back({OpenSlice::Table::hosts, trace_.hosts.size(), time_ns});
   trace_.hosts.push_back(record);
 }
 
@@ -224,7 +224,7 @@ void PerfettoRecords::add_device(const PerfettoEvent& event, DeviceKind kind,
   record.pinned_host = kind == DeviceKind::copy && event.name.find("Pinned") != event.name.npos;
   if (kind == DeviceKind::kernel && !event.text("Collective name").empty())
     record.details = collective(event);
-  open_[event.track].push_back({Open::Table::devices, trace_.devices.size(), time_ns});
+  open_[event.track].push_back({OpenSlice::Table::devices, trace_.devices.size(), time_ns});
   trace_.devices.push_back(record);
 }
 
@@ -250,7 +250,7 @@ void PerfettoRecords::add_sync(const PerfettoEvent& event, std::int64_t time_ns)
   record.wait_on_correlation =
       static_cast<std::uint32_t>(event.number("wait_on_cuda_event_record_corr_id", 0));
   record.event = static_cast<std::uint32_t>(event.number("wait_on_cuda_event_id", 0));
-  open_[event.track].push_back({Open::Table::syncs, trace_.syncs.size(), time_ns});
+  open_[event.track].push_back({OpenSlice::Table::syncs, trace_.syncs.size(), time_ns});
   trace_.syncs.push_back(record);
 }
 
@@ -308,7 +308,7 @@ void PerfettoRecords::add_trace_facts(const PerfettoEvent& event) {
 void PerfettoRecords::finish() {
   std::int64_t unfinished = 0;
   for (auto& [track, open] : open_) {
-    for (const Open& slice : open) end(slice, last_ns_), ++unfinished;
+    for (const OpenSlice& slice : open) end(slice, last_ns_), ++unfinished;
   }
   const auto note = [&](std::string_view text, std::int64_t count) {
     if (count > 0) trace_.notes.add(Severity::warning, text, {}, count);

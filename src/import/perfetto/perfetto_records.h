@@ -35,14 +35,14 @@ class PerfettoRecords {
     std::uint32_t number = kNone;  ///< Index into Trace::threads; kNone before the first event.
   };
   /// A slice without an end so far, and its record in one of the tables.
-  struct Open {
+  struct OpenSlice {
     enum class Table : std::uint8_t { hosts, devices, syncs, none } table = Table::none;
     std::size_t row = 0;
     std::int64_t start_ns = 0;
   };
 
   void begin(const PerfettoEvent& event, std::int64_t time_ns);
-  void end(const Open& slice, std::int64_t time_ns);
+  void end(const OpenSlice& slice, std::int64_t time_ns);
   void add_host(const PerfettoEvent& event, HostKind kind, std::int64_t time_ns);
   void add_device(const PerfettoEvent& event, DeviceKind kind, std::int64_t time_ns);
   void add_sync(const PerfettoEvent& event, std::int64_t time_ns);
@@ -61,7 +61,7 @@ class PerfettoRecords {
   Trace& trace_;
   KinetoLanes lanes_;
   std::unordered_map<std::uint64_t, Track> tracks_;
-  std::unordered_map<std::uint64_t, std::vector<Open>> open_;
+  std::unordered_map<std::uint64_t, std::vector<OpenSlice>> open_;
   std::int64_t useful_ = 0;
   std::int64_t last_ns_ = 0;
   std::int64_t ends_without_begin_ = 0;

@@ -34,7 +34,7 @@ void write_facts(const SpoolIndex& index, const spool::Header& header, Trace& tr
     trace.world_size = world;
     trace.rank_is_known = true;
     trace.metadata["distributedInfo"] =
-        "{\"rank\":" + std::to_string(rank) + ",\"world_size\":" + std::to_string(world) + "}";
+        fmt::format("{{\"rank\":{},\"world_size\":{}}}", rank, world);
   }
   for (const auto& [key, value] : index.facts) trace.metadata[key] = json_string(value);
   trace.metadata["process"] = std::to_string(header.process);

@@ -1,6 +1,7 @@
 #include "import/spool/spool_index.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "import/common/cuda_words.h"
 #include "import/scan/json_scan.h"
@@ -11,12 +12,12 @@ namespace foretrace {
 namespace {
 
 /// Two numbers, and the bytes that follow them.
-struct Prefixed {
+struct PrefixedBytes {
   std::uint32_t first = 0, second = 0;
   std::string_view rest;
 };
 
-bool split(std::string_view body, Prefixed& prefixed) {
+bool split(std::string_view body, PrefixedBytes& prefixed) {
   if (body.size() < 8) return false;
   std::memcpy(&prefixed.first, body.data(), 4);
   std::memcpy(&prefixed.second, body.data() + 4, 4);
@@ -28,7 +29,7 @@ std::uint64_t key_of_stream(std::uint32_t context, std::uint32_t stream) {
   return (std::uint64_t{context} << 32U) | stream;
 }
 
-std::string_view behind(std::string_view body, std::size_t bytes) {
+std::string_view after_padded(std::string_view body, std::size_t bytes) {
   return body.substr(std::min(body.size(), (bytes + 7) / 8 * 8));
 }
 
@@ -60,13 +61,13 @@ void SpoolIndex::learn(const SpoolFile::Chunk& chunk) {
 }
 
 void SpoolIndex::learn_texts(std::string_view body, std::uint32_t count) {
-  Prefixed text;
+  PrefixedBytes text;
   for (; count > 0 && split(body, text); --count) {
     if (text.second > text.rest.size() || text.first >= most_texts_) return;
     if (text.first >= texts_.size())
       texts_.resize(std::min<std::size_t>(text.first + text.first / 2 + 1024, most_texts_));
     texts_[text.first] = valid(text.rest.substr(0, text.second));
-    body = behind(body, 8 + std::size_t{text.second});
+    body = after_padded(body, 8 + std::size_t{text.second});
   }
 }
 
@@ -80,7 +81,7 @@ std::string_view SpoolIndex::valid(std::string_view text) {
 }
 
 void SpoolIndex::learn_facts(std::string_view body, std::uint32_t count) {
-  Prefixed fact;
+  PrefixedBytes fact;
   for (; count > 0 && split(body, fact); --count) {
     const std::size_t size = std::size_t{fact.first} + fact.second;
     if (size > fact.rest.size()) return;
@@ -89,11 +90,11 @@ void SpoolIndex::learn_facts(std::string_view body, std::uint32_t count) {
     if (key == "problem") {
       problems.push_back(value);
     } else if (key.starts_with("not_recorded.")) {
-      not_recorded.push_back("kind " + key.substr(key.find('.') + 1) + ": " + value);
+      not_recorded.push_back(fmt::format("kind {}: {}", key.substr(key.find('.') + 1), value));
     } else {
       facts[key] = value;
     }
-    body = behind(body, 8 + size);
+    body = after_padded(body, 8 + size);
   }
 }
 

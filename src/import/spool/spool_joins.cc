@@ -61,8 +61,8 @@ void clone_edges(const std::vector<spool::GraphClone>& clones, Trace& trace) {
     if (added) order.push_back(clone.graph);
     copy->second[clone.original] = clone.node;
   }
-  std::unordered_set<std::uint64_t> told;
-  for (const GraphEdge& edge : trace.graph_edges) told.insert(edge.after);
+  std::unordered_set<std::uint64_t> has_edges;
+  for (const GraphEdge& edge : trace.graph_edges) has_edges.insert(edge.after);
   // A copy may be the original of a later one, so its edges are added before that one is processed.
   for (const std::uint32_t graph : order) {
     const auto& node_of = copies[graph];
@@ -70,7 +70,7 @@ void clone_edges(const std::vector<spool::GraphClone>& clones, Trace& trace) {
     for (std::size_t i = 0; i < count; ++i) {
       const auto before = node_of.find(trace.graph_edges[i].before);
       const auto after = node_of.find(trace.graph_edges[i].after);
-      if (before == node_of.end() || after == node_of.end() || told.contains(after->second))
+      if (before == node_of.end() || after == node_of.end() || has_edges.contains(after->second))
         continue;
       trace.graph_edges.push_back({before->second, after->second});
     }
@@ -132,27 +132,27 @@ std::int64_t field(const nlohmann::json& payload, std::initializer_list<const ch
 }
 
 /// The thread, time and index of an entry of some list.
-struct OnThread {
+struct ThreadPosition {
   std::uint16_t thread;
   std::int64_t time;
-  std::uint32_t place;
+  std::uint32_t index;
 };
 
-void sort_by_thread(std::vector<OnThread>& all) {
-  std::sort(all.begin(), all.end(), [](const OnThread& a, const OnThread& b) {
+void sort_by_thread(std::vector<ThreadPosition>& all) {
+  std::sort(all.begin(), all.end(), [](const ThreadPosition& a, const ThreadPosition& b) {
     return std::pair(a.thread, a.time) < std::pair(b.thread, b.time);
   });
 }
 
-/// The calls that launched NCCL's kernels; `place` is the index of the kernel's device record.
-std::vector<OnThread> launches_of_collectives(const Trace& trace) {
+/// The calls that launched NCCL's kernels; `index` is the index of the kernel's device record.
+std::vector<ThreadPosition> launches_of_collectives(const Trace& trace) {
   std::unordered_map<std::uint32_t, std::uint32_t> kernels;  // Correlation to device record.
   for (std::size_t i = 0; i < trace.devices.size(); ++i) {
     const std::string_view name = trace.names[trace.devices[i].name];
     if (name.find("nccl") != std::string_view::npos)
       kernels[trace.devices[i].correlation] = static_cast<std::uint32_t>(i);
   }
-  std::vector<OnThread> launches;
+  std::vector<ThreadPosition> launches;
   for (const HostRecord& call : trace.hosts) {
     if (!is_call(call.kind)) continue;
     const auto found = kernels.find(call.correlation);
@@ -231,25 +231,25 @@ void resolve_events(const SpoolJoins& joins, SpoolIndex& index, Trace& trace) {
 void describe_collectives(const SpoolJoins& joins, const SpoolIndex& index, Trace& trace) {
   const std::vector<NamedCollective>& all = joins.collectives;
   if (all.empty()) return;
-  std::vector<OnThread> asked;
+  std::vector<ThreadPosition> calls;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const HostRecord& range = trace.hosts[all[i].record];
-    asked.push_back({range.thread, range.start_ns, static_cast<std::uint32_t>(i)});
+    calls.push_back({range.thread, range.start_ns, static_cast<std::uint32_t>(i)});
   }
-  sort_by_thread(asked);
-  auto next = asked.begin();
-  for (const OnThread& launch : launches_of_collectives(trace)) {
-    while (next != asked.end() && next->thread < launch.thread) ++next;
+  sort_by_thread(calls);
+  auto next = calls.begin();
+  for (const ThreadPosition& launch : launches_of_collectives(trace)) {
+    while (next != calls.end() && next->thread < launch.thread) ++next;
     CollectiveDetails details;
     bool any = false;
-    for (; next != asked.end() && next->thread == launch.thread && next->time <= launch.time;
+    for (; next != calls.end() && next->thread == launch.thread && next->time <= launch.time;
          ++next) {
-      const NamedCollective& named = all[next->place];
+      const NamedCollective& named = all[next->index];
       any = add_collective(named, index.text(named.payload), trace, details) || any;
     }
     if (!any) continue;
     details.dtype = trace.names.intern("Byte");
-    trace.devices[launch.place].details = static_cast<std::uint32_t>(trace.collectives.size());
+    trace.devices[launch.index].details = static_cast<std::uint32_t>(trace.collectives.size());
     trace.collectives.push_back(details);
   }
 }

@@ -1,6 +1,7 @@
 #include "import/spool/spool_records.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "import/common/cuda_words.h"
 #include "import/spool/spool_rows.h"
@@ -10,8 +11,8 @@ namespace foretrace {
 namespace {
 
 std::string copy_name(const spool::Transfer& row, const CopyKind& kind) {
-  return "Memcpy " + std::string(kind.text) + " (" + std::string(memory_kind(row.source_kind)) +
-         " -> " + std::string(memory_kind(row.destination_kind)) + ")";
+  return fmt::format("Memcpy {} ({} -> {})", kind.text, memory_kind(row.source_kind),
+                     memory_kind(row.destination_kind));
 }
 
 std::string_view overhead_name(std::uint32_t kind) {
@@ -138,7 +139,7 @@ void SpoolRecords::add_transfer(const spool::Transfer& row) {
                       .stream = index_.stream(row.device, row.context, row.stream)};
   if (row.copy_kind == 0) {
     record.kind = DeviceKind::fill;
-    record.name = index_.intern("Memset (" + std::string(memory_kind(row.destination_kind)) + ")");
+    record.name = index_.intern(fmt::format("Memset ({})", memory_kind(row.destination_kind)));
   } else {
     const CopyKind& kind = copy_kind(row.copy_kind);
     record.kind = DeviceKind::copy;

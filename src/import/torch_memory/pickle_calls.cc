@@ -13,19 +13,19 @@ enum class Callable : std::uint8_t { dict, default_dict, list, factory };
 
 struct KnownCallable {
   std::string_view name;
-  Callable what;
+  Callable kind;
 };
 
 /// The known functions and classes, with the names that their modules have in Python 3.
-constexpr KnownCallable kKnown[] = {{"collections.OrderedDict", Callable::dict},
-                                    {"collections.defaultdict", Callable::default_dict},
-                                    {"builtins.set", Callable::list},
-                                    {"builtins.frozenset", Callable::list},
-                                    {"builtins.list", Callable::factory},
-                                    {"builtins.dict", Callable::factory},
-                                    {"builtins.int", Callable::factory},
-                                    {"builtins.float", Callable::factory},
-                                    {"builtins.str", Callable::factory}};
+constexpr KnownCallable kCallables[] = {{"collections.OrderedDict", Callable::dict},
+                                        {"collections.defaultdict", Callable::default_dict},
+                                        {"builtins.set", Callable::list},
+                                        {"builtins.frozenset", Callable::list},
+                                        {"builtins.list", Callable::factory},
+                                        {"builtins.dict", Callable::factory},
+                                        {"builtins.int", Callable::factory},
+                                        {"builtins.float", Callable::factory},
+                                        {"builtins.str", Callable::factory}};
 
 constexpr std::size_t kNameShown = 120;
 
@@ -73,9 +73,9 @@ void PickleMachine::push_callable(std::string_view module, std::string_view name
   std::string full(module.substr(0, kNameShown));
   full += ".";
   full += name.substr(0, kNameShown);
-  for (const KnownCallable& known : kKnown) {
+  for (const KnownCallable& known : kCallables) {
     if (known.name == full)
-      return push(data_.make(PlainKind::callable, static_cast<std::uint64_t>(known.what)));
+      return push(data_.make(PlainKind::callable, static_cast<std::uint64_t>(known.kind)));
   }
   refuse_call(full);
 }

@@ -91,7 +91,7 @@ Trace SnapshotReader::read() {
   if (trace_.memory.empty() && trace_.segments.empty())
     throw TraceError("must contain segments or events of an allocator, but is an empty snapshot");
   if (trace_.threads.empty()) trace_.threads.push_back({});
-  settle_times();
+  normalize_times();
   fill_all_levels();
   write_notes();
   return std::move(trace_);
@@ -109,8 +109,8 @@ std::uint32_t SnapshotReader::stream(std::int32_t device, std::int64_t id) {
   return found->second;
 }
 
-void SnapshotReader::count(Odd odd, const std::string& example) {
-  auto& [times, first] = odd_[static_cast<std::size_t>(odd)];
+void SnapshotReader::count(Oddity oddity, const std::string& example) {
+  auto& [times, first] = odd_[static_cast<std::size_t>(oddity)];
   if (times++ == 0) first = example;
 }
 
@@ -119,7 +119,7 @@ void SnapshotReader::count(Odd odd, const std::string& example) {
 bool SnapshotReader::is_new_list(PlainValue list, const std::string& example) {
   if (!list.is_list()) return false;
   const bool is_new = lists_.insert(list.index()).second;
-  if (!is_new) count(Odd::shared, example);
+  if (!is_new) count(Oddity::shared, example);
   return is_new;
 }
 
@@ -140,7 +140,8 @@ void SnapshotReader::read_annotations(PlainValue annotations) {
   std::size_t at = 0;
   for (const PlainValue annotation : data_.items(annotations))
     read_annotation(annotation, fmt::format("external_annotations[{}]", at++));
-  for (const Open& open : open_) count(Odd::unpaired, std::string(trace_.names[open.name]));
+  for (const OpenAnnotation& open : open_)
+    count(Oddity::unpaired, std::string(trace_.names[open.name]));
 }
 
 /// Reads the beginning or the end of a range. An end closes the last open range of its name and
@@ -150,17 +151,19 @@ void SnapshotReader::read_annotation(PlainValue annotation, const std::string& p
   const std::string_view stage = data_.text(data_.find(annotation, "stage"));
   if (!annotation.is_dict() || !read_time(annotation, time_ns, place) ||
       (stage != "START" && stage != "END"))
-    return count(Odd::unpaired, place);
+    return count(Oddity::unpaired, place);
   const std::int64_t device = integer(annotation, "device", 0);
-  if (device < -1 || device > INT16_MAX) return count(Odd::bad_device, place);
-  const Open here{time_ns, thread(static_cast<std::int32_t>(device)), text(annotation, "name")};
-  if (stage == "START") return open_.push_back(here);
+  if (device < -1 || device > INT16_MAX) return count(Oddity::bad_device, place);
+  const OpenAnnotation started{time_ns, thread(static_cast<std::int32_t>(device)),
+                               text(annotation, "name")};
+  if (stage == "START") return open_.push_back(started);
   // The search is bounded, so that each of many ends without a beginning takes little time.
   constexpr std::size_t kMostOpen = 256;
   const std::size_t least = open_.size() > kMostOpen ? open_.size() - kMostOpen : 0;
   for (std::size_t i = open_.size(); i-- > least;) {
-    const Open& open = open_[i];
-    if (open.name != here.name || open.thread != here.thread || open.start_ns > time_ns) continue;
+    const OpenAnnotation& open = open_[i];
+    if (open.name != started.name || open.thread != started.thread || open.start_ns > time_ns)
+      continue;
     HostRecord record;
     record.kind = HostKind::annotation;
     record.name = open.name;
@@ -171,7 +174,7 @@ void SnapshotReader::read_annotation(PlainValue annotation, const std::string& p
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(i));
     return;
   }
-  count(Odd::unpaired, place);
+  count(Oddity::unpaired, place);
 }
 
 NameId SnapshotReader::text(PlainValue dict, std::string_view key) {
@@ -193,15 +196,15 @@ std::uint16_t SnapshotReader::thread(std::int32_t device) {
 bool SnapshotReader::read_time(PlainValue event, std::int64_t& time_ns, const std::string& place) {
   const PlainValue value = data_.find(event, "time_us");
   const auto time = data_.integer(value);
-  if (!time) return count(Odd::no_time, place), false;
+  if (!time) return count(Oddity::no_time, place), false;
   if (*time < -kMostMicroseconds || *time > kMostMicroseconds)
-    return count(Odd::bad_time, place), false;
+    return count(Oddity::bad_time, place), false;
   time_ns = *time * 1000;
   return true;
 }
 
 /// Makes times relative to the first one. If no event has a time, its position becomes its time.
-void SnapshotReader::settle_times() {
+void SnapshotReader::normalize_times() {
   trace_.has_times = timed_ > 0 || (trace_.memory.empty() && !trace_.hosts.empty());
   if (!trace_.has_times) {
     for (std::size_t i = 0; i < trace_.memory.size(); ++i)

@@ -74,7 +74,7 @@ struct HistoryFit {
   std::int64_t entries_missing = 0;  ///< Events that contradict the state before them.
   std::int64_t other_sizes = 0;      ///< Blocks that have another size in the snapshot.
   std::int64_t start_allocated = 0, start_reserved = 0;
-  std::int64_t off_allocated =
+  std::int64_t mismatched_bytes =
       0;  ///< Bytes of blocks that are in use only in the history or only in the snapshot.
 };
 
@@ -90,7 +90,7 @@ class SnapshotReader {
   Trace read();
 
  private:
-  enum class Odd : std::uint8_t {
+  enum class Oddity : std::uint8_t {
     no_dict,
     no_address,
     bad_size,
@@ -109,7 +109,7 @@ class SnapshotReader {
   std::int64_t integer(PlainValue dict, std::string_view key, std::int64_t otherwise) const;
   NameId text(PlainValue dict, std::string_view key);
   std::uint32_t stream(std::int32_t device, std::int64_t id);
-  void count(Odd odd, const std::string& example);
+  void count(Oddity oddity, const std::string& example);
   bool is_new_list(PlainValue list, const std::string& example);
 
   void read_segments(PlainValue segments);
@@ -128,11 +128,11 @@ class SnapshotReader {
   std::uint16_t thread(std::int32_t device);
   void read_metadata(PlainValue key, PlainValue value);
 
-  void settle_times();
+  void normalize_times();
   void fill_all_levels();
   void write_notes();
 
-  struct Open {
+  struct OpenAnnotation {
     std::int64_t start_ns;
     std::uint16_t thread;
     NameId name;
@@ -146,11 +146,11 @@ class SnapshotReader {
   std::map<std::pair<std::int32_t, std::int64_t>, std::uint32_t> streams_;
   std::map<std::int32_t, std::uint16_t> threads_;
   std::unordered_set<std::uint64_t> lists_;  ///< Lists that were read; see is_new_list().
-  std::vector<Open> open_;                   ///< Annotations without an end so far.
+  std::vector<OpenAnnotation> open_;         ///< Annotations without an end so far.
   std::int64_t timed_ = 0, untimed_ = 0;
   std::int64_t last_time_ns_ = 0;
   PlausibleSizes sizes_;
-  std::pair<std::int64_t, std::string> odd_[static_cast<std::size_t>(Odd::count)];
+  std::pair<std::int64_t, std::string> odd_[static_cast<std::size_t>(Oddity::count)];
 };
 
 }  // namespace foretrace

@@ -31,16 +31,16 @@ constexpr std::int64_t kLargestSmall = std::int64_t{1} << 20;
 constexpr unsigned kFirstDivision = 20;  ///< Exponent of the size that divisions[0] is for.
 
 /// A block of a segment, used or free.
-struct Piece {
+struct PoolBlock {
   std::int64_t bytes = 0;
   std::size_t segment = 0;
   bool used = false;
 };
 
-using Pieces = std::map<std::uint64_t, Piece>;
+using PoolBlocks = std::map<std::uint64_t, PoolBlock>;
 
-std::uint64_t end_of(Pieces::const_iterator piece) {
-  return piece->first + static_cast<std::uint64_t>(piece->second.bytes);
+std::uint64_t end_of(PoolBlocks::const_iterator block) {
+  return block->first + static_cast<std::uint64_t>(block->second.bytes);
 }
 
 class AllocatorReplay {
@@ -94,17 +94,17 @@ class AllocatorReplay {
   void add_segment(std::uint64_t address, std::int64_t bytes);
   void remove_segment(std::uint64_t address, std::int64_t bytes);
   void occupy(std::uint64_t address, std::int64_t charge);
-  std::int64_t place(std::uint64_t address, std::int64_t asked);
+  std::int64_t take_block(std::uint64_t address, std::int64_t requested_bytes);
   void allocate(const MemoryRecord& record);
   void release(const MemoryRecord& record);
-  void merge(Pieces::iterator piece);
-  Pieces::iterator piece_at(std::uint64_t address);
+  void merge(PoolBlocks::iterator block);
+  PoolBlocks::iterator pool_block_at(std::uint64_t address);
   void compare();
 
   const DeviceHistory& history_;
   const AllocatorRules& rules_;
   Trace& trace_;
-  Pieces pieces_;
+  PoolBlocks pool_;
   std::map<std::uint64_t, std::int64_t> live_;  ///< Address -> counted size of each block in use.
   std::size_t segments_ = 0;
   std::int64_t allocated_ = 0, reserved_ = 0;
@@ -114,18 +114,18 @@ class AllocatorReplay {
 
 void AllocatorReplay::add_segment(std::uint64_t address, std::int64_t bytes) {
   reserved_ += bytes;
-  const auto [piece, is_new] = pieces_.try_emplace(address, Piece{bytes, segments_++, false});
+  const auto [block, is_new] = pool_.try_emplace(address, PoolBlock{bytes, segments_++, false});
   if (!is_new) ++fit_.entries_missing;
 }
 
 void AllocatorReplay::remove_segment(std::uint64_t address, std::int64_t bytes) {
   reserved_ -= bytes;
-  const auto found = pieces_.find(address);
-  if (found == pieces_.end()) return;
+  const auto found = pool_.find(address);
+  if (found == pool_.end()) return;
   const std::size_t segment = found->second.segment;
   auto end = found;
-  while (end != pieces_.end() && end->second.segment == segment) ++end;
-  pieces_.erase(found, end);
+  while (end != pool_.end() && end->second.segment == segment) ++end;
+  pool_.erase(found, end);
 }
 
 /// Restores the segments that existed before the first event: those that no event mentions, and
@@ -170,26 +170,26 @@ void AllocatorReplay::restore_blocks() {
   }
 }
 
-Pieces::iterator AllocatorReplay::piece_at(std::uint64_t address) {
-  auto piece = pieces_.upper_bound(address);
-  if (piece == pieces_.begin()) return pieces_.end();
-  --piece;
-  return address < end_of(piece) ? piece : pieces_.end();
+PoolBlocks::iterator AllocatorReplay::pool_block_at(std::uint64_t address) {
+  auto block = pool_.upper_bound(address);
+  if (block == pool_.begin()) return pool_.end();
+  --block;
+  return address < end_of(block) ? block : pool_.end();
 }
 
 /// Restores a block that was in use before the first event, by splitting the free block around it.
 void AllocatorReplay::occupy(std::uint64_t address, std::int64_t charge) {
   live_[address] = charge;
   allocated_ += charge;
-  auto piece = piece_at(address);
-  if (piece == pieces_.end() || piece->second.used) return;
-  const auto lead = static_cast<std::int64_t>(address - piece->first);
-  const std::int64_t rest = piece->second.bytes - lead - charge;
+  auto block = pool_block_at(address);
+  if (block == pool_.end() || block->second.used) return;
+  const auto lead = static_cast<std::int64_t>(address - block->first);
+  const std::int64_t rest = block->second.bytes - lead - charge;
   if (rest < 0) return;
-  const std::size_t segment = piece->second.segment;
-  if (lead > 0) piece->second.bytes = lead;
-  pieces_[address] = {charge, segment, true};
-  if (rest > 0) pieces_[address + static_cast<std::uint64_t>(charge)] = {rest, segment, false};
+  const std::size_t segment = block->second.segment;
+  if (lead > 0) block->second.bytes = lead;
+  pool_[address] = {charge, segment, true};
+  if (rest > 0) pool_[address + static_cast<std::uint64_t>(charge)] = {rest, segment, false};
 }
 
 void AllocatorReplay::apply(const MemoryRecord& record) {
@@ -209,24 +209,24 @@ void AllocatorReplay::apply(const MemoryRecord& record) {
 }
 
 /// Marks the block for a request as used, splitting it if the rules say so. Returns its size.
-std::int64_t AllocatorReplay::place(std::uint64_t address, std::int64_t asked) {
-  const std::int64_t size = rules_.rounded(asked);
-  auto piece = piece_at(address);
-  if (piece == pieces_.end()) return size;
-  if (piece->second.used) return ++fit_.entries_missing, size;
-  if (piece->first != address) {
+std::int64_t AllocatorReplay::take_block(std::uint64_t address, std::int64_t requested_bytes) {
+  const std::int64_t size = rules_.rounded(requested_bytes);
+  auto block = pool_block_at(address);
+  if (block == pool_.end()) return size;
+  if (block->second.used) return ++fit_.entries_missing, size;
+  if (block->first != address) {
     // Memory that was free before the first event may have consisted of several blocks.
-    const auto lead = static_cast<std::int64_t>(address - piece->first);
-    const Piece behind{piece->second.bytes - lead, piece->second.segment, false};
-    piece->second.bytes = lead;
-    piece = pieces_.emplace(address, behind).first;
+    const auto lead = static_cast<std::int64_t>(address - block->first);
+    const PoolBlock upper_part{block->second.bytes - lead, block->second.segment, false};
+    block->second.bytes = lead;
+    block = pool_.emplace(address, upper_part).first;
   }
-  const std::int64_t rest = piece->second.bytes - size;
+  const std::int64_t rest = block->second.bytes - size;
   if (rest < 0) return ++fit_.entries_missing, size;
-  piece->second.used = true;
-  if (!rules_.splits(size, rest)) return piece->second.bytes;
-  pieces_[address + static_cast<std::uint64_t>(size)] = {rest, piece->second.segment, false};
-  piece->second.bytes = size;
+  block->second.used = true;
+  if (!rules_.splits(size, rest)) return block->second.bytes;
+  pool_[address + static_cast<std::uint64_t>(size)] = {rest, block->second.segment, false};
+  block->second.bytes = size;
   return size;
 }
 
@@ -237,42 +237,42 @@ void AllocatorReplay::allocate(const MemoryRecord& record) {
     ++fit_.entries_missing;
     allocated_ -= before->second;
     live_.erase(before);
-    const auto piece = pieces_.find(record.address);
-    if (piece != pieces_.end()) merge(piece);
+    const auto block = pool_.find(record.address);
+    if (block != pool_.end()) merge(block);
   }
-  const std::int64_t charge = place(record.address, record.bytes);
+  const std::int64_t charge = take_block(record.address, record.bytes);
   live_[record.address] = charge;
   allocated_ += charge;
 }
 
 void AllocatorReplay::release(const MemoryRecord& record) {
-  const auto block = live_.find(record.address);
-  if (block == live_.end()) {
+  const auto live = live_.find(record.address);
+  if (live == live_.end()) {
     ++fit_.entries_missing;
     return;
   }
-  allocated_ -= block->second;
-  live_.erase(block);
-  const auto piece = pieces_.find(record.address);
-  if (piece != pieces_.end()) merge(piece);
+  allocated_ -= live->second;
+  live_.erase(live);
+  const auto block = pool_.find(record.address);
+  if (block != pool_.end()) merge(block);
 }
 
-void AllocatorReplay::merge(Pieces::iterator piece) {
-  piece->second.used = false;
-  const auto joins = [](Pieces::iterator a, Pieces::iterator b) {
+void AllocatorReplay::merge(PoolBlocks::iterator block) {
+  block->second.used = false;
+  const auto joins = [](PoolBlocks::iterator a, PoolBlocks::iterator b) {
     return a->second.segment == b->second.segment && !a->second.used && !b->second.used &&
            end_of(a) == b->first;
   };
-  const auto next = std::next(piece);
-  if (next != pieces_.end() && joins(piece, next)) {
-    piece->second.bytes += next->second.bytes;
-    pieces_.erase(next);
+  const auto next = std::next(block);
+  if (next != pool_.end() && joins(block, next)) {
+    block->second.bytes += next->second.bytes;
+    pool_.erase(next);
   }
-  if (piece == pieces_.begin()) return;
-  const auto previous = std::prev(piece);
-  if (!joins(previous, piece)) return;
-  previous->second.bytes += piece->second.bytes;
-  pieces_.erase(piece);
+  if (block == pool_.begin()) return;
+  const auto previous = std::prev(block);
+  if (!joins(previous, block)) return;
+  previous->second.bytes += block->second.bytes;
+  pool_.erase(block);
 }
 
 /// Compares the blocks in use with those of the snapshot, by address, because the size of a block
@@ -287,7 +287,7 @@ void AllocatorReplay::compare() {
     if (block.state == BlockState::inactive) continue;
     const auto found = live_.find(block.address);
     if (found == live_.end()) {
-      fit_.off_allocated += block.bytes;
+      fit_.mismatched_bytes += block.bytes;
       continue;
     }
     if (found->second != block.bytes) ++fit_.other_sizes;
@@ -295,7 +295,7 @@ void AllocatorReplay::compare() {
   }
   // Without segments there is no state to compare with.
   if (!has_segments) return;
-  for (const auto& [address, bytes] : gone) fit_.off_allocated += bytes;
+  for (const auto& [address, bytes] : gone) fit_.mismatched_bytes += bytes;
 }
 
 /// The divisions for a size; 0 if none are set. The index is the base-2 logarithm of the size,

@@ -21,15 +21,16 @@ void SnapshotReader::fill_all_levels() {
     if (history.first == history.last) continue;
     const std::string start = on_device(history.device, fit.start_allocated);
     if (fit.start_allocated > 0 || fit.start_reserved > 0) {
-      notes.add(Severity::info,
-                "the history begins when memory was already in use: it was switched on late, or "
-                "kept only the last entries (max_entries)",
-                start + " allocated, " + to_text(Bytes{fit.start_reserved}) + " reserved");
+      notes.add(
+          Severity::info,
+          "the history begins when memory was already in use: it was switched on late, or "
+          "kept only the last entries (max_entries)",
+          fmt::format("{} allocated, {} reserved", start, to_text(Bytes{fit.start_reserved})));
     }
-    if (fit.off_allocated != 0) {
+    if (fit.mismatched_bytes != 0) {
       notes.add(Severity::warning,
                 "entries are missing: the history does not lead to the state of the snapshot",
-                on_device(history.device, fit.off_allocated) + " off");
+                on_device(history.device, fit.mismatched_bytes) + " off");
     }
     if (fit.entries_missing > 0) {
       notes.add(Severity::warning, "events that contradict those before them",
@@ -45,22 +46,23 @@ void SnapshotReader::fill_all_levels() {
 }
 
 void SnapshotReader::write_notes() {
-  const auto note = [&](Odd odd, std::string_view text, Severity severity = Severity::warning) {
-    const auto& [times, first] = odd_[static_cast<std::size_t>(odd)];
+  const auto note = [&](Oddity oddity, std::string_view text,
+                        Severity severity = Severity::warning) {
+    const auto& [times, first] = odd_[static_cast<std::size_t>(oddity)];
     if (times > 0) trace_.notes.add(severity, text, first, times);
   };
-  note(Odd::no_dict, "elements that are not dicts, left out");
-  note(Odd::no_address, "elements without an address, left out");
-  note(Odd::bad_size, "elements without a possible size, left out");
-  note(Odd::bad_device, "elements of an impossible device, left out");
-  note(Odd::unknown_action, "events of an unknown action, left out");
-  note(Odd::unknown_state, "blocks in an unknown state, left out");
-  note(Odd::no_time, "elements without a time");
-  note(Odd::bad_time, "elements with an impossible time");
-  note(Odd::uncovered, "segments whose blocks do not add up to their size");
-  note(Odd::shared, "lists that occur twice, read once");
-  note(Odd::repeated, "lists that repeat elements too often, cut off");
-  note(Odd::unpaired, "annotations without a beginning or an end, left out");
+  note(Oddity::no_dict, "elements that are not dicts, left out");
+  note(Oddity::no_address, "elements without an address, left out");
+  note(Oddity::bad_size, "elements without a possible size, left out");
+  note(Oddity::bad_device, "elements of an impossible device, left out");
+  note(Oddity::unknown_action, "events of an unknown action, left out");
+  note(Oddity::unknown_state, "blocks in an unknown state, left out");
+  note(Oddity::no_time, "elements without a time");
+  note(Oddity::bad_time, "elements with an impossible time");
+  note(Oddity::uncovered, "segments whose blocks do not add up to their size");
+  note(Oddity::shared, "lists that occur twice, read once");
+  note(Oddity::repeated, "lists that repeat elements too often, cut off");
+  note(Oddity::unpaired, "annotations without a beginning or an end, left out");
   if (stacks_.left_out() > 0)
     trace_.notes.add(Severity::warning, "stacks that are longer than the file allows, left out", {},
                      stacks_.left_out());

@@ -11,22 +11,22 @@ namespace foretrace {
 
 namespace {
 
-struct Word {
+struct ActionName {
   std::string_view text;
   MemoryAction action;
 };
 
 constexpr std::array kActions{
-    Word{"alloc", MemoryAction::block},
-    Word{"free_completed", MemoryAction::block},
-    Word{"free_requested", MemoryAction::free_requested},
-    Word{"free", MemoryAction::block},
-    Word{"segment_alloc", MemoryAction::segment_alloc},
-    Word{"segment_free", MemoryAction::segment_free},
-    Word{"segment_map", MemoryAction::segment_map},
-    Word{"segment_unmap", MemoryAction::segment_unmap},
-    Word{"oom", MemoryAction::out_of_memory},
-    Word{"snapshot", MemoryAction::snapshot},
+    ActionName{"alloc", MemoryAction::block},
+    ActionName{"free_completed", MemoryAction::block},
+    ActionName{"free_requested", MemoryAction::free_requested},
+    ActionName{"free", MemoryAction::block},
+    ActionName{"segment_alloc", MemoryAction::segment_alloc},
+    ActionName{"segment_free", MemoryAction::segment_free},
+    ActionName{"segment_map", MemoryAction::segment_map},
+    ActionName{"segment_unmap", MemoryAction::segment_unmap},
+    ActionName{"oom", MemoryAction::out_of_memory},
+    ActionName{"snapshot", MemoryAction::snapshot},
 };
 
 /// Whether an event frees memory.
@@ -64,13 +64,13 @@ void SnapshotReader::read_segments(PlainValue segments) {
 }
 
 void SnapshotReader::read_segment(PlainValue value, const std::string& place) {
-  if (!value.is_dict()) return count(Odd::no_dict, place);
+  if (!value.is_dict()) return count(Oddity::no_dict, place);
   const auto address = data_.integer(data_.find(value, "address"));
   const std::int64_t bytes = integer(value, "total_size", -1);
   const std::int64_t device = integer(value, "device", 0);
-  if (!address) return count(Odd::no_address, place);
-  if (bytes < 0 || !sizes_.take(bytes)) return count(Odd::bad_size, place);
-  if (device < 0 || device > kMostDevice) return count(Odd::bad_device, place);
+  if (!address) return count(Oddity::no_address, place);
+  if (bytes < 0 || !sizes_.accept(bytes)) return count(Oddity::bad_size, place);
+  if (device < 0 || device > kMostDevice) return count(Oddity::bad_device, place);
   MemorySegment segment;
   segment.address = static_cast<std::uint64_t>(*address);
   segment.bytes = bytes;
@@ -93,7 +93,7 @@ void SnapshotReader::read_blocks(PlainValue blocks, std::uint32_t segment,
   std::int64_t covered = 0;
   std::size_t at = 0;
   for (const PlainValue value : data_.items(blocks)) {
-    if (trace_.blocks.size() >= data_.container_count()) return count(Odd::repeated, place);
+    if (trace_.blocks.size() >= data_.container_count()) return count(Oddity::repeated, place);
     MemoryBlock block;
     block.segment = segment;
     if (!read_block(value, expected, block, fmt::format("{}.blocks[{}]", place, at++))) continue;
@@ -101,26 +101,26 @@ void SnapshotReader::read_blocks(PlainValue blocks, std::uint32_t segment,
     covered += block.bytes;
     trace_.blocks.push_back(block);
   }
-  if (covered != trace_.segments[segment].bytes) count(Odd::uncovered, place);
+  if (covered != trace_.segments[segment].bytes) count(Oddity::uncovered, place);
 }
 
 /// Old versions omit the address, which follows from the sizes of the blocks before, and store
 /// frames and requested sizes in a list of the block's uses, the current use first.
 bool SnapshotReader::read_block(PlainValue value, std::uint64_t expected, MemoryBlock& block,
                                 const std::string& place) {
-  if (!value.is_dict()) return count(Odd::no_dict, place), false;
+  if (!value.is_dict()) return count(Oddity::no_dict, place), false;
   block.bytes = integer(value, "size", -1);
-  if (block.bytes < 0 || !sizes_.take(block.bytes)) return count(Odd::bad_size, place), false;
+  if (block.bytes < 0 || !sizes_.accept(block.bytes)) return count(Oddity::bad_size, place), false;
   if (!block_state(data_.text(data_.find(value, "state")), block.state))
-    return count(Odd::unknown_state, place), false;
+    return count(Oddity::unknown_state, place), false;
   const auto address = data_.integer(data_.find(value, "address"));
   block.address = address ? static_cast<std::uint64_t>(*address) : expected;
   const auto uses = data_.items(data_.find(value, "history"));
   const PlainValue use = uses.empty() ? PlainValue{} : uses.front();
   const std::int64_t real = integer(use, "real_size", block.bytes);
   block.requested_bytes = integer(value, "requested_size", real);
-  if (block.requested_bytes < 0 || !sizes_.take(block.requested_bytes))
-    return count(Odd::bad_size, place), false;
+  if (block.requested_bytes < 0 || !sizes_.accept(block.requested_bytes))
+    return count(Oddity::bad_size, place), false;
   const PlainValue frames = data_.find(value, "frames");
   block.stack = stacks_.stack(frames.is_none() ? data_.find(use, "frames") : frames);
   return true;
@@ -132,7 +132,7 @@ void SnapshotReader::read_histories(PlainValue traces) {
   for (const PlainValue events : data_.items(traces)) {
     const std::string place = element("device_traces", static_cast<std::size_t>(device));
     if (device > kMostDevice) {
-      count(Odd::bad_device, place);
+      count(Oddity::bad_device, place);
     } else if (events.is_list() && is_new_list(events, place)) {
       read_history(events, static_cast<std::int32_t>(device));
     }
@@ -150,7 +150,7 @@ void SnapshotReader::read_history(PlainValue events, std::int32_t device) {
     record.device = static_cast<std::int16_t>(device);
     const std::string place = element(list, at++);
     if (trace_.memory.size() >= data_.container_count()) {
-      count(Odd::repeated, place);
+      count(Oddity::repeated, place);
       break;
     }
     if (read_event(event, record, place)) trace_.memory.push_back(record);
@@ -160,19 +160,20 @@ void SnapshotReader::read_history(PlainValue events, std::int32_t device) {
 }
 
 bool SnapshotReader::read_event(PlainValue event, MemoryRecord& record, const std::string& place) {
-  if (!event.is_dict()) return count(Odd::no_dict, place), false;
+  if (!event.is_dict()) return count(Oddity::no_dict, place), false;
   const std::string_view action = data_.text(data_.find(event, "action"));
   const auto known = std::find_if(kActions.begin(), kActions.end(),
-                                  [&](const Word& word) { return word.text == action; });
-  if (known == kActions.end()) return count(Odd::unknown_action, place), false;
+                                  [&](const ActionName& word) { return word.text == action; });
+  if (known == kActions.end()) return count(Oddity::unknown_action, place), false;
   record.action = known->action;
   const bool is_oom = record.action == MemoryAction::out_of_memory;
   const auto address = data_.integer(data_.find(event, is_oom ? "device_free" : "addr"));
   if (!address && !is_oom && record.action != MemoryAction::snapshot)
-    return count(Odd::no_address, place), false;
+    return count(Oddity::no_address, place), false;
   record.address = static_cast<std::uint64_t>(address.value_or(0));
   record.bytes = integer(event, "size", -1);
-  if (record.bytes < 0 || !sizes_.take(record.bytes)) return count(Odd::bad_size, place), false;
+  if (record.bytes < 0 || !sizes_.accept(record.bytes))
+    return count(Oddity::bad_size, place), false;
   if (gives_back(action)) record.bytes = -record.bytes;
   record.stream = stream(record.device, integer(event, "stream", 0));
   record.stack = stacks_.stack(data_.find(event, "frames"));

@@ -37,18 +37,18 @@ void find_collective_waits(const Records& records, EventWaits& waits) {
 }
 
 void measure_arrival_skew(const Records& records, Inference& result) {
-  std::map<std::pair<NameId, std::int64_t>, std::vector<const DeviceEvent*>> alike;
+  std::map<std::pair<NameId, std::int64_t>, std::vector<const DeviceEvent*>> same_kind;
   for (const DeviceEvent& event : records.events) {
     if (event.kind != TaskKind::collective) continue;
     const DeviceRecord& record = records.trace.devices[event.record];
     const std::int64_t size =
         record.details == kNone ? 0 : records.trace.collectives[record.details].in_elements;
-    alike[{record.name, size}].push_back(&event);
+    same_kind[{record.name, size}].push_back(&event);
   }
   if (records.trace.world_size <= 1) return;
   Nanoseconds& peers = result.graph.unexplained().peers;
   const auto duration = [](const DeviceEvent* event) { return event->finish - event->start; };
-  for (const auto& [key, events] : alike) {
+  for (const auto& [key, events] : same_kind) {
     std::int64_t least = duration(events.front());
     for (const DeviceEvent* event : events) least = std::min(least, duration(event));
     for (const DeviceEvent* event : events) {
@@ -58,7 +58,7 @@ void measure_arrival_skew(const Records& records, Inference& result) {
       result.open.push_back({.task = event->task, .time = skew, .of_peers = true});
     }
   }
-  if (!alike.empty()) {
+  if (!same_kind.empty()) {
     result.assumptions.emplace_back(kCollectivesKeepTime);
   }
 }
@@ -95,21 +95,21 @@ void list_collectives(const Records& records, Inference& result) {
     if (event.kind != TaskKind::collective || event.task == kNoTask) continue;
     const DeviceRecord& record = trace.devices[event.record];
     const std::string_view kernel = trace.names[record.name];
-    RecordedCollective& one = result.graph.collectives().emplace_back();
-    one.task = event.task;
+    RecordedCollective& collective = result.graph.collectives().emplace_back();
+    collective.task = event.task;
     if (record.details != kNone) {
       const CollectiveDetails& details = trace.collectives[record.details];
-      one.operation = details.collective, one.type = details.dtype;
-      one.group = details.group, one.members = details.ranks;
-      one.elements = details.in_elements, one.sequence = details.sequence;
-      one.group_size = details.group_size;
-      one.bytes = bytes_of(details, trace.names[details.dtype]);
+      collective.operation = details.collective, collective.type = details.dtype;
+      collective.group = details.group, collective.members = details.ranks;
+      collective.elements = details.in_elements, collective.sequence = details.sequence;
+      collective.group_size = details.group_size;
+      collective.bytes = bytes_of(details, trace.names[details.dtype]);
     }
-    if (one.operation == NameId{})
-      one.operation = names.intern(kernel.substr(0, kernel.find_first_of("(<")));
+    if (collective.operation == NameId{})
+      collective.operation = names.intern(kernel.substr(0, kernel.find_first_of("(<")));
   }
-  const auto start = [&](const RecordedCollective& one) {
-    return std::pair(result.recorded.start[index(one.task)], one.task);
+  const auto start = [&](const RecordedCollective& collective) {
+    return std::pair(result.recorded.start[index(collective.task)], collective.task);
   };
   std::vector<RecordedCollective>& all = result.graph.collectives();
   std::sort(all.begin(), all.end(),

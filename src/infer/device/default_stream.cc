@@ -49,8 +49,8 @@ struct DeviceState {
 
 struct StreamState {
   bool takes_part = false;
-  std::uint32_t last = kNone;  ///< Last event on the stream.
-  std::uint32_t seen = kNone;  ///< The last default-stream event that it waits for.
+  std::uint32_t last = kNone;     ///< Last event on the stream.
+  std::uint32_t awaited = kNone;  ///< The last default-stream event that it waits for.
   bool changed = false;
 };
 
@@ -61,7 +61,7 @@ bool orders_streams(std::string_view call) {
 
 class DefaultStreams {
  public:
-  DefaultStreams(const Records& records, const Typical& typical)
+  DefaultStreams(const Records& records, const TypicalDelays& typical)
       : records_(records), typical_(typical), tallies_(records.trace.streams.size()) {
     choose_streams();
   }
@@ -74,7 +74,7 @@ class DefaultStreams {
     find_ordering_calls();
     for (const std::uint32_t i : records_.by_launch) launch(i);
     for (const auto& [ordinal, device] : devices_) {
-      take(ordinal, device, waits, notes, assumptions);
+      add_waits(ordinal, device, waits, notes, assumptions);
     }
   }
 
@@ -137,10 +137,10 @@ class DefaultStreams {
       device.last_null = i;
       return;
     }
-    if (device.last_null != kNone && stream.seen != device.last_null) {
+    if (device.last_null != kNone && stream.awaited != device.last_null) {
       note(device, event.stream, i, device.last_null);
     }
-    stream.seen = device.last_null;
+    stream.awaited = device.last_null;
     stream.last = i;
     if (!stream.changed) device.changed.push_back(event.stream);
     stream.changed = true;
@@ -182,17 +182,17 @@ class DefaultStreams {
     return first.kind == TaskKind::kernel || second.kind == TaskKind::kernel;
   }
 
-  void take(std::int32_t ordinal, const DeviceState& device, EventWaits& waits, Notes& notes,
-            Assumptions& assumptions) const {
+  void add_waits(std::int32_t ordinal, const DeviceState& device, EventWaits& waits, Notes& notes,
+                 Assumptions& assumptions) const {
     std::size_t streams = 0, broken = 0, shown = 0;
-    std::string named;
+    std::string stream_ids;
     for (std::size_t i = 0; i < tallies_.size(); ++i) {
       const StreamTally& tally = tallies_[i];
       if (tally.waits.empty() || records_.trace.streams[i].device != ordinal) continue;
       const bool is_blocking = !ordering_.empty() && tally.broken == 0 && tally.shown >= kEnough;
       if (!device.is_recorded && !is_blocking) continue;
       ++streams, broken += tally.broken, shown += tally.shown;
-      named += (named.empty() ? "" : ", ") + std::to_string(records_.trace.streams[i].id);
+      stream_ids += (stream_ids.empty() ? "" : ", ") + std::to_string(records_.trace.streams[i].id);
       waits.insert(waits.end(), tally.waits.begin(), tally.waits.end());
     }
     if (streams == 0) return;
@@ -202,29 +202,29 @@ class DefaultStreams {
                 "for, although the stream flags require it",
                 {}, static_cast<std::int64_t>(broken));
     }
-    assumptions.push_back(device.is_recorded ? recorded_text(ordinal, named)
-                                             : inferred_text(ordinal, named, shown));
+    assumptions.push_back(device.is_recorded ? recorded_text(ordinal, stream_ids)
+                                             : inferred_text(ordinal, stream_ids, shown));
   }
 
-  static std::string recorded_text(std::int32_t ordinal, const std::string& named) {
+  static std::string recorded_text(std::int32_t ordinal, const std::string& stream_ids) {
     return fmt::format(
         "The default stream of device {} and its blocking streams wait for each other, in order of "
         "launch (stream {}); the recording shows how the streams were created.",
-        ordinal, named);
+        ordinal, stream_ids);
   }
 
-  static std::string inferred_text(std::int32_t ordinal, const std::string& named,
+  static std::string inferred_text(std::int32_t ordinal, const std::string& stream_ids,
                                    std::size_t shown) {
     return fmt::format(
         "The default stream of device {} and blocking streams are assumed to wait for each other "
         "(stream {}): their work never overlapped, and nothing else explains {} starts. The "
         "recording does not show how the streams were created; if they are non-blocking, what-ifs "
         "overlap too little.",
-        ordinal, named, shown);
+        ordinal, stream_ids, shown);
   }
 
   const Records& records_;
-  const Typical& typical_;
+  const TypicalDelays& typical_;
   std::map<std::int32_t, DeviceState> devices_;  ///< By ordinal.
   std::vector<StreamState> streams_;
   std::vector<StreamTally> tallies_;    ///< By stream.
@@ -233,8 +233,8 @@ class DefaultStreams {
 
 }  // namespace
 
-void find_default_stream_waits(const Records& records, const Typical& typical, EventWaits& waits,
-                               Notes& notes, Assumptions& assumptions) {
+void find_default_stream_waits(const Records& records, const TypicalDelays& typical,
+                               EventWaits& waits, Notes& notes, Assumptions& assumptions) {
   DefaultStreams(records, typical).find(waits, notes, assumptions);
 }
 

@@ -108,7 +108,8 @@ class WaitFinder {
 
 class Connector {
  public:
-  Connector(const Records& records, const Typical& typical, EventWaits waits, Inference& result)
+  Connector(const Records& records, const TypicalDelays& typical, EventWaits waits,
+            Inference& result)
       : records_(records),
         typical_(typical),
         finder_(records, typical.launch_fence),
@@ -268,7 +269,7 @@ class Connector {
   }
 
   const Records& records_;
-  const Typical& typical_;
+  const TypicalDelays& typical_;
   WaitFinder finder_;
   EventWaits waits_;
   Inference& result_;
@@ -279,7 +280,7 @@ class Connector {
 
 }  // namespace
 
-void connect_devices(const Records& records, const Typical& typical, EventWaits waits,
+void connect_devices(const Records& records, const TypicalDelays& typical, EventWaits waits,
                      Inference& result) {
   Connector(records, typical, std::move(waits), result).connect();
 }

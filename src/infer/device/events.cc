@@ -78,7 +78,7 @@ bool leaves_room(const Records& records, const DeviceEvent& event) {
 
 void sort_waits(EventWaits& waits) { std::stable_sort(waits.begin(), waits.end()); }
 
-EventWaits find_stream_waits(const Records& records, const Typical& typical, Notes& notes,
+EventWaits find_stream_waits(const Records& records, const TypicalDelays& typical, Notes& notes,
                              Assumptions& assumptions) {
   EventWaits waits = recorded_waits(records);
   find_default_stream_waits(records, typical, waits, notes, assumptions);

@@ -30,7 +30,7 @@ int threads_of(const Device& device) {
 }
 
 /// Thread slots of a device; 0 if unknown.
-double places_on(const Trace& trace, std::int32_t ordinal) {
+double resident_threads(const Trace& trace, std::int32_t ordinal) {
   for (const Device& device : trace.properties) {
     if (device.ordinal == ordinal)
       return static_cast<double>(device.multiprocessors) * threads_of(device);
@@ -42,19 +42,20 @@ double places_on(const Trace& trace, std::int32_t ordinal) {
 
 void measure_fill(const Records& records, Graph& graph) {
   const Trace& trace = records.trace;
-  std::vector<double> parts(trace.names.size(), 0);  // By name; 0 if not determined yet.
+  // By name; 0 if not determined yet.
+  std::vector<double> saturating_shares(trace.names.size(), 0);
   for (const DeviceEvent& event : records.events) {
     const DeviceRecord& record = trace.devices[event.record];
     if (event.kind != TaskKind::kernel || record.grid == 0 || record.block == 0) continue;
-    const double places = places_on(trace, trace.streams[event.stream].device);
-    if (places <= 0) continue;
-    double& part = parts[static_cast<std::size_t>(record.name)];
-    if (part == 0) {
+    const double capacity = resident_threads(trace, trace.streams[event.stream].device);
+    if (capacity <= 0) continue;
+    double& share = saturating_shares[static_cast<std::size_t>(record.name)];
+    if (share == 0) {
       const bool arithmetic = classify_kernel(trace.names[record.name]).bound == Boundness::compute;
-      part = arithmetic ? kSaturatesArithmetic : kSaturatesMemory;
+      share = arithmetic ? kSaturatesArithmetic : kSaturatesMemory;
     }
     const double threads = static_cast<double>(record.grid) * record.block;
-    graph.task(event.task).fill = static_cast<float>(threads / (places * part));
+    graph.task(event.task).fill = static_cast<float>(threads / (capacity * share));
   }
 }
 

@@ -84,11 +84,11 @@ double convolution_flops(const std::vector<Shape>& shapes, const std::vector<Sha
   if (spatial == 0 || weight.size() != input.size()) return 0;
   double places = input[0];
   for (std::size_t i = 0; i < spatial; ++i) {
-    const auto of = [&](std::size_t which) {
+    const auto setting = [&](std::size_t which) {
       const Shape& list = values[which];
       return list.empty() ? 0.0 : list[std::min(i, list.size() - 1)];
     };
-    const double stride = of(3), padding = of(4), dilation = of(5);
+    const double stride = setting(3), padding = setting(4), dilation = setting(5);
     if (stride < 1 || dilation < 1) return 0;
     places *=
         std::floor((input[i + 2] + 2 * padding - dilation * (weight[i + 2] - 1) - 1) / stride) + 1;
@@ -114,9 +114,9 @@ double op_flops(std::string_view name, const std::vector<Shape>& shapes,
   return 0;
 }
 
-class Counter {
+class FlopCounter {
  public:
-  Counter(const Records& records, const std::vector<Context>& contexts, Graph& graph)
+  FlopCounter(const Records& records, const std::vector<Context>& contexts, Graph& graph)
       : records_(records), contexts_(contexts), graph_(graph) {}
 
   void count() {
@@ -153,7 +153,7 @@ class Counter {
     const OpDetails& details = records_.trace.op_details[record.details];
     if (details.shapes == NameId{}) return 0;
     const auto [found, added] =
-        known_.try_emplace({record.name, details.shapes, details.values}, 0.0);
+        cached_.try_emplace({record.name, details.shapes, details.values}, 0.0);
     if (added) {
       const Names& names = records_.trace.names;
       found->second = op_flops(names[record.name], read_shapes(names[details.shapes]),
@@ -165,13 +165,13 @@ class Counter {
   const Records& records_;
   const std::vector<Context>& contexts_;
   Graph& graph_;
-  std::map<std::tuple<NameId, NameId, NameId>, double> known_;
+  std::map<std::tuple<NameId, NameId, NameId>, double> cached_;
 };
 
 }  // namespace
 
 void count_flops(const Records& records, const std::vector<Context>& contexts, Graph& graph) {
-  Counter(records, contexts, graph).count();
+  FlopCounter(records, contexts, graph).count();
 }
 
 }  // namespace foretrace::infer_detail

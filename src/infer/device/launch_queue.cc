@@ -25,8 +25,8 @@ constexpr std::int64_t kTimesHeldBack = 8;
 /// Number of tenths of the slow launches that must agree on the depth. Chosen.
 constexpr std::size_t kTenthsAgreeing = 6;
 
-struct Finishes {
-  explicit Finishes(const Records& records) {
+struct CompletionCounter {
+  explicit CompletionCounter(const Records& records) {
     finishes.reserve(records.events.size());
     for (std::size_t i = 0; i < records.events.size(); ++i) {
       finishes.emplace_back(records.events[i].finish, static_cast<std::uint32_t>(i));
@@ -59,7 +59,7 @@ std::vector<Launch> launches_in_order(Records& records) {
 }
 
 /// Returns the number of activities outstanding at the return of most slow launches, or 0.
-std::int64_t find_depth(const std::vector<Launch>& launches, const Finishes& counter) {
+std::int64_t find_depth(const std::vector<Launch>& launches, const CompletionCounter& counter) {
   std::vector<std::int64_t> durations;
   durations.reserve(launches.size());
   for (const Launch& launch : launches) {
@@ -68,16 +68,16 @@ std::int64_t find_depth(const std::vector<Launch>& launches, const Finishes& cou
   if (durations.size() < kEnoughLaunches) return 0;
   const std::int64_t slow = std::max(kLeastHeldBack, kTimesHeldBack * lower_quartile(durations));
   std::map<std::int64_t, std::size_t> outstanding;
-  std::size_t slow_ones = 0;
+  std::size_t slow_launches = 0;
   for (const Launch& launch : launches) {
     if (launch.call->waits || launch.call->finish - launch.call->start < slow) continue;
     const std::int64_t depth =
         launch.before + counter.orphans - counter.done_at(launch.call->finish);
     if (depth < kLeastDepth) continue;
-    ++slow_ones;
+    ++slow_launches;
     ++outstanding[depth];
   }
-  if (slow_ones < kEnoughLaunches) return 0;
+  if (slow_launches < kEnoughLaunches) return 0;
   std::int64_t best = 0;
   std::size_t most = 0;
   for (const auto& [depth, count] : outstanding) {
@@ -87,14 +87,14 @@ std::int64_t find_depth(const std::vector<Launch>& launches, const Finishes& cou
     }
     if (near > most) most = near, best = depth;
   }
-  return most * 10 >= slow_ones * kTenthsAgreeing ? best : 0;
+  return most * 10 >= slow_launches * kTenthsAgreeing ? best : 0;
 }
 
 }  // namespace
 
 void resolve_launch_queue(Records& records, Assumptions& assumptions) {
   std::vector<Launch> launches = launches_in_order(records);
-  const Finishes counter(records);
+  const CompletionCounter counter(records);
   const std::int64_t depth = find_depth(launches, counter);
   if (depth == 0) return;
   std::int64_t bound = 0;

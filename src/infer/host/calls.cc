@@ -35,7 +35,7 @@ struct EventMark {
 
 class Resolver {
  public:
-  Resolver(const Records& records, const Typical& typical, const EventWaits& waits)
+  Resolver(const Records& records, const TypicalDelays& typical, const EventWaits& waits)
       : records_(records), typical_(typical), waits_(waits) {
     mark_events();
   }
@@ -253,14 +253,14 @@ class Resolver {
   }
 
   const Records& records_;
-  const Typical& typical_;
+  const TypicalDelays& typical_;
   const EventWaits& waits_;
   std::vector<EventMark> marks_;  ///< Sorted by when they were done.
 };
 
 }  // namespace
 
-void resolve_calls(Records& records, const Typical& typical, const EventWaits& stream_waits) {
+void resolve_calls(Records& records, const TypicalDelays& typical, const EventWaits& stream_waits) {
   Resolver resolver(records, typical, stream_waits);
   for (Call& call : records.calls) resolver.resolve(call);
 }

@@ -42,24 +42,23 @@ class Cutter {
       close_until(host.start_ns);
       emit_until(host.start_ns);
       open_.push_back({record, host.start_ns + std::max<std::int64_t>(host.duration_ns, 0),
-                       context_for(record, host), out_.size()});
+                       context_for(record, host)});
     }
     close_until(std::numeric_limits<std::int64_t>::max());
   }
 
  private:
-  struct Open {
+  struct OpenRecord {
     std::uint32_t record;
     std::int64_t finish;
     std::uint32_t context;
-    std::size_t first_segment;  ///< Index of the first segment that may be its own.
     bool emitted = false;
   };
 
   void close_until(std::int64_t time) {
     while (!open_.empty() && open_.back().finish <= time) {
       emit_until(open_.back().finish);
-      Open& top = open_.back();
+      OpenRecord& top = open_.back();
       if (!top.emitted && records_.call_of_record[top.record] != kNone) emit(now_);
       open_.pop_back();
     }
@@ -72,7 +71,7 @@ class Cutter {
   void emit(std::int64_t until) {
     Segment segment{.start = now_, .finish = until};
     if (!open_.empty()) {
-      Open& top = open_.back();
+      OpenRecord& top = open_.back();
       top.emitted = true;
       segment.record = top.record;
       segment.context = top.context;
@@ -123,7 +122,7 @@ class Cutter {
   HostTime& host_;
   std::vector<Segment>& out_;
   Names& names_;
-  std::vector<Open> open_;
+  std::vector<OpenRecord> open_;
   std::int64_t now_ = 0;
 };
 

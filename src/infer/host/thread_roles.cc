@@ -18,29 +18,30 @@ namespace {
 
 /// Whether a call only queries the device, judged by the CUDA or HIP name. Calls such as
 /// "GetDevice" do not make a thread a worker either.
-bool only_looks(std::string_view call) {
+bool only_queries(std::string_view call) {
   return !launches_kernel(call) && !contains_any(call, {"Memcpy", "Memset", "Synchronize", "Malloc",
                                                         "Free", "Alloc", "GraphLaunch"});
 }
 
 /// The kinds of records that a thread has.
-struct Seen {
+struct ThreadActivity {
   bool records = false;
   bool works = false;     ///< Has calls that do something, or step markers.
   bool operates = false;  ///< Has ops, annotations or allocations.
 };
 
-std::vector<Seen> look_at_threads(const Records& records, const std::vector<Handover>& handovers) {
+std::vector<ThreadActivity> thread_activities(const Records& records,
+                                              const std::vector<Handover>& handovers) {
   const Trace& trace = records.trace;
-  std::vector<char> looks(trace.names.size(), 0);
-  for (std::size_t i = 0; i < looks.size(); ++i)
-    looks[i] = only_looks(trace.names[static_cast<NameId>(i)]) ? 1 : 0;
-  std::vector<Seen> seen(trace.threads.size());
+  std::vector<char> queries(trace.names.size(), 0);
+  for (std::size_t i = 0; i < queries.size(); ++i)
+    queries[i] = only_queries(trace.names[static_cast<NameId>(i)]) ? 1 : 0;
+  std::vector<ThreadActivity> activities(trace.threads.size());
   for (const HostRecord& record : trace.hosts) {
-    Seen& thread = seen[record.thread];
+    ThreadActivity& thread = activities[record.thread];
     thread.records = true;
     if (is_call(record.kind)) {
-      if (looks[static_cast<std::size_t>(record.name)] == 0) thread.works = true;
+      if (queries[static_cast<std::size_t>(record.name)] == 0) thread.works = true;
     } else if (record.kind == HostKind::annotation &&
                records.name(record).starts_with(kProfilerStep)) {
       thread.works = true;
@@ -49,12 +50,12 @@ std::vector<Seen> look_at_threads(const Records& records, const std::vector<Hand
     }
   }
   for (const Call& call : records.calls) {
-    if (!call.launched.empty() || call.waits) seen[call.thread].works = true;
+    if (!call.launched.empty() || call.waits) activities[call.thread].works = true;
   }
-  for (const MemoryRecord& record : trace.memory) seen[record.thread].operates = true;
+  for (const MemoryRecord& record : trace.memory) activities[record.thread].operates = true;
   for (const Handover& handover : handovers)
-    seen[handover.waiter].works = seen[handover.worker].works = true;
-  return seen;
+    activities[handover.waiter].works = activities[handover.worker].works = true;
+  return activities;
 }
 
 }  // namespace
@@ -64,16 +65,17 @@ std::vector<ThreadRole> find_thread_roles(const Records& records,
   std::vector<ThreadRole> roles(records.trace.threads.size(), ThreadRole::works);
   // Without device work, every thread may matter.
   if (records.events.empty()) return roles;
-  const std::vector<Seen> seen = look_at_threads(records, handovers);
+  const std::vector<ThreadActivity> activities = thread_activities(records, handovers);
   // If no thread seems to work, it is unknown which one does.
-  if (std::none_of(seen.begin(), seen.end(), [](const Seen& thread) { return thread.works; }))
+  if (std::none_of(activities.begin(), activities.end(),
+                   [](const ThreadActivity& thread) { return thread.works; }))
     return roles;
   std::int64_t left_out = 0;
   std::string example;
-  for (std::size_t i = 0; i < seen.size(); ++i) {
-    if (!seen[i].records || seen[i].works) continue;
-    roles[i] = seen[i].operates ? ThreadRole::helps : ThreadRole::watches;
-    if (seen[i].operates) continue;
+  for (std::size_t i = 0; i < activities.size(); ++i) {
+    if (!activities[i].records || activities[i].works) continue;
+    roles[i] = activities[i].operates ? ThreadRole::helps : ThreadRole::watches;
+    if (activities[i].operates) continue;
     ++left_out;
     const Thread& thread = records.trace.threads[i];
     if (example.empty())

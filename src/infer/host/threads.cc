@@ -37,7 +37,7 @@ bool takes_part(const Trace& trace, const std::vector<Segment>& thread) {
 }
 
 /// A score; the thread of a pair with the greater one is more likely the waiter.
-std::int64_t standing(const HostTime& host, std::size_t thread) {
+std::int64_t waiter_score(const HostTime& host, std::size_t thread) {
   std::int64_t markers = 0, backward = 0, records = 0;
   for (const Segment& segment : host.segments[thread]) {
     if (!is_busy(segment)) continue;
@@ -115,23 +115,23 @@ bool find_burst(const HostTime& host, std::int64_t tolerance, Handover& found, b
 }
 
 /// The threads that take part, most likely waiters first.
-std::vector<std::uint16_t> threads_by_standing(const HostTime& host) {
+std::vector<std::uint16_t> threads_by_waiter_score(const HostTime& host) {
   std::vector<std::uint16_t> order;
   for (std::size_t i = 0; i < host.segments.size(); ++i) {
     if (takes_part(host.trace, host.segments[i])) order.push_back(static_cast<std::uint16_t>(i));
   }
-  std::vector<std::int64_t> standings(host.segments.size());
-  for (const std::uint16_t thread : order) standings[thread] = standing(host, thread);
+  std::vector<std::int64_t> scores(host.segments.size());
+  for (const std::uint16_t thread : order) scores[thread] = waiter_score(host, thread);
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint16_t a, std::uint16_t b) { return standings[a] > standings[b]; });
+                   [&](std::uint16_t a, std::uint16_t b) { return scores[a] > scores[b]; });
   return order;
 }
 
 /// Assigns a burst to a waiter; returns false if it was assigned before.
-bool take(std::vector<char>& given, const Handover& found) {
-  if (given[found.first] || given[found.last]) return false;
-  std::fill(given.begin() + static_cast<std::ptrdiff_t>(found.first),
-            given.begin() + static_cast<std::ptrdiff_t>(found.last) + 1, 1);
+bool assign_burst(std::vector<char>& assigned, const Handover& found) {
+  if (assigned[found.first] || assigned[found.last]) return false;
+  std::fill(assigned.begin() + static_cast<std::ptrdiff_t>(found.first),
+            assigned.begin() + static_cast<std::ptrdiff_t>(found.last) + 1, 1);
   return true;
 }
 
@@ -139,17 +139,17 @@ bool take(std::vector<char>& given, const Handover& found) {
 
 std::vector<Handover> find_handovers(const HostTime& host, std::int64_t tolerance) {
   std::vector<Handover> handovers;
-  const std::vector<std::uint16_t> order = threads_by_standing(host);
+  const std::vector<std::uint16_t> order = threads_by_waiter_score(host);
   // Segments of each worker that were assigned to a waiter.
-  std::vector<std::vector<char>> taken(host.segments.size());
-  for (std::size_t i = 0; i < taken.size(); ++i) taken[i].assign(host.segments[i].size(), 0);
+  std::vector<std::vector<char>> assigned(host.segments.size());
+  for (std::size_t i = 0; i < assigned.size(); ++i) assigned[i].assign(host.segments[i].size(), 0);
   for (std::size_t a = 0; a < order.size(); ++a) {
     const std::vector<Segment>& waiter = host.segments[order[a]];
     for (std::size_t i = 0; i < waiter.size(); ++i) {
       if (waiter[i].finish - waiter[i].start < kLeastWait || waiter[i].call != kNone) continue;
       for (std::size_t b = a + 1; b < order.size(); ++b) {
         Handover found{.waiter = order[a], .worker = order[b], .segment = i};
-        if (find_burst(host, tolerance, found, a == 0) && take(taken[order[b]], found))
+        if (find_burst(host, tolerance, found, a == 0) && assign_burst(assigned[order[b]], found))
           handovers.push_back(found);
       }
     }
@@ -176,9 +176,9 @@ namespace {
 TaskId starter_of(const Threads& threads, const Timeline& recorded, std::size_t number) {
   const Handover& handover = threads.handovers[number];
   const std::int64_t start = recorded.start[index(handover.first_task)].count();
-  std::int64_t latest = recorded.finish[index(handover.gives)].count();
-  if (start - latest < kLeastWait) return handover.gives;
-  TaskId starter = handover.gives;
+  std::int64_t latest = recorded.finish[index(handover.before_task)].count();
+  if (start - latest < kLeastWait) return handover.before_task;
+  TaskId starter = handover.before_task;
   const auto of_same_wait = [&](std::size_t i) {
     const Handover& other = threads.handovers[i];
     return other.waiter == handover.waiter && other.segment == handover.segment;
@@ -205,7 +205,7 @@ void connect_threads(const Threads& threads, std::int64_t tolerance, Inference& 
   std::vector<char> started(threads.tasks.size(), 0);
   for (std::size_t i = 0; i < threads.handovers.size(); ++i) {
     const Handover& h = threads.handovers[i];
-    if (h.gives == kNoTask || h.first_task == kNoTask) continue;
+    if (h.before_task == kNoTask || h.first_task == kNoTask) continue;
     if (h.starts) {
       const TaskId starter = starter_of(threads, result.recorded, i);
       const auto lag = std::max(Nanoseconds{0}, start(h.first_task) - finish(starter));
@@ -216,7 +216,7 @@ void connect_threads(const Threads& threads, std::int64_t tolerance, Inference& 
                         .why = Rule::thread_handover});
     }
     result.graph.add({.before = h.last_task,
-                      .after = h.takes,
+                      .after = h.after_task,
                       .provenance = Provenance::inferred,
                       .why = Rule::wait_for_thread});
     if (h.starts && h.first_task == threads.tasks[h.worker].front()) started[h.worker] = 1;

@@ -82,9 +82,9 @@ Samples take_samples(const Records& records) {
 
 }  // namespace
 
-Typical measure_typical_delays(const Records& records) {
+TypicalDelays measure_typical_delays(const Records& records) {
   Samples samples = take_samples(records);
-  Typical typical;
+  TypicalDelays typical;
   const std::int64_t tick = records.trace.tick_ns;
   // A long delay is a launch latency for certain only on an idle device; on an idle stream it may
   // be a wait for another stream.

@@ -17,11 +17,12 @@
 namespace foretrace::infer_detail {
 namespace {
 
-class Pairing {
+class BlockPairing {
  public:
-  Pairing(const Records& records, const LaunchedWork& work, const EventPlaces& places, Graph& graph)
-      : records_(records), trace_(records.trace), work_(work), places_(places), graph_(graph) {
-    choose_what_counts();
+  BlockPairing(const Records& records, const LaunchedWork& work, const EventLocator& locator,
+               Graph& graph)
+      : records_(records), trace_(records.trace), work_(work), locator_(locator), graph_(graph) {
+    choose_actions();
   }
 
   std::vector<BlockSites> pair() {
@@ -50,7 +51,7 @@ class Pairing {
   /// Decides which events count. Blocks are the memory that the program uses; for a program without
   /// its own allocator, the memory that it requests from the driver. Recorders can skip actions: if
   /// no completed free is recorded, the request to free counts.
-  void choose_what_counts() {
+  void choose_actions() {
     bool has_frees = false;
     for (const MemoryRecord& record : trace_.memory) {
       if (record.device < 0 || record.action != MemoryAction::block) continue;
@@ -84,20 +85,20 @@ class Pairing {
   void allocate(std::uint32_t number, const MemoryRecord& record) {
     live_[key_of(record)].push_back(sites_.size());
     Allocation block{.bytes = Bytes{record.bytes}, .device = record.device};
-    sites_.push_back({.made = places_.site(number, false), .freed = {}});
+    sites_.push_back({.made = locator_.site(number, false), .freed = {}});
     make(block, number, record);
     graph_.allocations().push_back(block);
   }
 
   void make(Allocation& block, std::uint32_t number, const MemoryRecord& record) {
-    std::tie(block.made_by, block.made_after) = places_.place(record, number);
+    std::tie(block.made_by, block.made_after) = locator_.task(record, number);
     block.made_order = static_cast<std::uint32_t>(position_);
-    block.stack = record.stack != NameId{} ? record.stack : places_.stack(sites_.back().made);
+    block.stack = record.stack != NameId{} ? record.stack : locator_.stack(sites_.back().made);
     if (record.stream != kNone) streams_.emplace_back(sites_.size() - 1, record.stream);
   }
 
   void free(std::uint32_t number, const MemoryRecord& record) {
-    const MemorySite site = places_.site(number, true);
+    const MemorySite site = locator_.site(number, true);
     std::vector<std::size_t>& live = live_[key_of(record)];
     const auto chosen = choose(live, record, site);
     std::size_t block = sites_.size();
@@ -109,7 +110,7 @@ class Pairing {
       live.erase(chosen);
     }
     Allocation& freed = graph_.allocations()[block];
-    std::tie(freed.freed_by, freed.freed_after) = places_.place(record, number);
+    std::tie(freed.freed_by, freed.freed_after) = locator_.task(record, number);
     freed.freed_order = static_cast<std::uint32_t>(position_);
     sites_[block].freed = site;
   }
@@ -174,7 +175,7 @@ class Pairing {
   const Records& records_;
   const Trace& trace_;
   const LaunchedWork& work_;
-  const EventPlaces& places_;
+  const EventLocator& locator_;
   Graph& graph_;
   bool has_blocks_ = false, requests_free_ = false;
   std::size_t position_ = 0;
@@ -189,17 +190,17 @@ class Pairing {
 }  // namespace
 
 std::vector<BlockSites> pair_events(const Records& records, const LaunchedWork& work,
-                                    const EventPlaces& places, Graph& graph) {
-  return Pairing(records, work, places, graph).pair();
+                                    const EventLocator& locator, Graph& graph) {
+  return BlockPairing(records, work, locator, graph).pair();
 }
 
 namespace {
 
 /// Finds the task that a thread was executing at an event. Events come in order of time, so each
 /// search starts at the task found last.
-class ThreadPlaces {
+class TaskLocator {
  public:
-  ThreadPlaces(const Threads& threads, const Inference& result)
+  TaskLocator(const Threads& threads, const Inference& result)
       : threads_(threads), result_(result), at_(threads.tasks.size(), 0) {}
 
   /// Returns the task, and the time since its start.
@@ -231,14 +232,14 @@ class ThreadPlaces {
 void connect_memory(const Program& program, const Threads& threads, Inference& result) {
   if (program.host.trace.memory.empty()) return;
   const LaunchedWork work(program.records, program.host);
-  Surroundings surroundings(program.host, result.graph.names());
-  ThreadPlaces tasks(threads, result);
-  const EventPlaces places{
-      .place = [&](const MemoryRecord& record, std::uint32_t) { return tasks.at(record); },
-      .site = [&](std::uint32_t number, bool frees) { return surroundings.at(number, frees); },
-      .stack = [&](const MemorySite& site) { return surroundings.stack(site); }};
-  std::vector<BlockSites> sites = pair_events(program.records, work, places, result.graph);
-  tell_uses(program, sites, work, result.graph.allocations());
+  SiteFinder site_finder(program.host, result.graph.names());
+  TaskLocator tasks(threads, result);
+  const EventLocator locator{
+      .task = [&](const MemoryRecord& record, std::uint32_t) { return tasks.at(record); },
+      .site = [&](std::uint32_t number, bool frees) { return site_finder.at(number, frees); },
+      .stack = [&](const MemorySite& site) { return site_finder.stack(site); }};
+  std::vector<BlockSites> sites = pair_events(program.records, work, locator, result.graph);
+  infer_uses(program, sites, work, result.graph.allocations());
   const std::vector<WeightUse> weights = find_weights(program, sites, result);
   find_accesses(program, sites, work, weights, result.graph);
 }

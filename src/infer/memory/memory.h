@@ -97,18 +97,18 @@ class NamedOps {
   NameId stack(std::uint32_t context) const { return all_[context].stack; }
 
  private:
-  struct Around {
+  struct EnclosingOps {
     std::uint32_t op = kNone, plain = kNone, innermost = kNone, node = kNone;
     NameId stack{};
   };
-  std::vector<Around> all_;
+  std::vector<EnclosingOps> all_;
 };
 
 /// Looks up the context of a time on a thread.
-class Surroundings {
+class SiteFinder {
  public:
   /// Interns stacks in `names`.
-  Surroundings(const HostTime& host, Names& names);
+  SiteFinder(const HostTime& host, Names& names);
   MemorySite at(std::uint32_t record, bool frees) const;
   /// The Python frames around a time, innermost first, in the form of MemoryRecord::stack; or the
   /// stack that the profiler recorded with the op.
@@ -173,8 +173,8 @@ class LaunchedWork {
 std::vector<std::int64_t> input_bytes(const Trace& trace, std::uint32_t op);
 
 /// Functions that locate an event: its task, the time since the task's start, and the context.
-struct EventPlaces {
-  std::function<std::pair<TaskId, Nanoseconds>(const MemoryRecord&, std::uint32_t number)> place;
+struct EventLocator {
+  std::function<std::pair<TaskId, Nanoseconds>(const MemoryRecord&, std::uint32_t number)> task;
   std::function<MemorySite(std::uint32_t number, bool frees)> site;
   std::function<NameId(const MemorySite&)> stack;
 };
@@ -182,15 +182,15 @@ struct EventPlaces {
 /// memory.cc: adds an allocation for each block, and returns where they were made and freed. `work`
 /// shows what can have used a block that has no address.
 std::vector<BlockSites> pair_events(const Records& records, const LaunchedWork& work,
-                                    const EventPlaces& places, Graph& graph);
+                                    const EventLocator& locator, Graph& graph);
 
 /// memory_uses.cc: infers the use from the phases in which a block was made and freed.
 MemoryUse use_by_phases(const PhaseTimes& times, const MemorySite& made, const MemorySite& freed);
 /// If an update frees a parameter or a state, the last block of its size that the update made
 /// replaces it.
 void follow_replacements(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites);
-void tell_uses(const Program& program, const std::vector<BlockSites>& sites,
-               const LaunchedWork& work, std::vector<Allocation>& blocks);
+void infer_uses(const Program& program, const std::vector<BlockSites>& sites,
+                const LaunchedWork& work, std::vector<Allocation>& blocks);
 
 /// memory_gradients.cc: nodes of autograd that add a gradient to an existing one and free it.
 class GradientSums {
@@ -245,8 +245,8 @@ struct BlockChange {
 /// The accesses of one thread to a block before an in-place change.
 struct BlockHistory {
   std::uint32_t block = 0;
-  std::uint32_t written = 0;           ///< The last work that fills it.
-  std::vector<std::uint32_t> taken{};  ///< Works that read it, in order.
+  std::uint32_t last_write = 0;        ///< The last work that fills it.
+  std::vector<std::uint32_t> reads{};  ///< Works that read it, in order.
   std::int64_t freed = 0;              ///< kEver if never freed.
 };
 std::vector<BlockChange> find_changes(const HostTime& host, std::span<const OpWork> works,

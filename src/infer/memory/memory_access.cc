@@ -39,9 +39,9 @@ class AccessFinder {
         work_(work),
         graph_(graph),
         has_backward_reader_(sites.size(), 0) {
-    touched_.resize(host_.segments.size());
-    for (std::size_t t = 0; t < touched_.size(); ++t) {
-      touched_[t].resize(work.works(static_cast<std::uint16_t>(t)).size());
+    used_blocks_.resize(host_.segments.size());
+    for (std::size_t t = 0; t < used_blocks_.size(); ++t) {
+      used_blocks_[t].resize(work.works(static_cast<std::uint16_t>(t)).size());
     }
   }
 
@@ -56,13 +56,13 @@ class AccessFinder {
     find_saved();
     for (std::uint32_t i = 0; i < sites_.size(); ++i) find_last_reader(i);
     find_updates();
-    for (const MeasuredUses& told : measured_uses(host_, sites_, graph_.allocations()))
-      add_measured(told);
-    keep_each_once();
+    for (const MeasuredUses& uses : measured_uses(host_, sites_, graph_.allocations()))
+      add_measured(uses);
+    remove_duplicates();
   }
 
  private:
-  struct Written {
+  struct LastWrite {
     std::uint16_t thread = 0;
     /// Last work of the thread that writes it; kNone if none does.
     std::uint32_t last_work = kNone;
@@ -84,7 +84,7 @@ class AccessFinder {
     return host_.trace.streams[event.stream].device;
   }
 
-  bool is_there(std::uint32_t block, std::int64_t time) const {
+  bool exists_at(std::uint32_t block, std::int64_t time) const {
     const BlockSites& sites = sites_[block];
     if (sites.made.exists() && time < sites.made.time) return false;
     return !sites.freed.exists() || time <= sites.freed.time;
@@ -92,24 +92,24 @@ class AccessFinder {
 
   /// Records that a work uses an existing block; returns false if it cannot. If an op launches very
   /// many tasks, the first and the last represent all.
-  bool touch(std::uint32_t block, std::uint16_t thread, std::uint32_t number, bool writes,
-             Provenance provenance = Provenance::inferred) {
+  bool add_accesses(std::uint32_t block, std::uint16_t thread, std::uint32_t number, bool writes,
+                    Provenance provenance = Provenance::inferred) {
     const OpWork& work = work_.works(thread)[number];
     bool any = false;
     for (std::uint32_t i = work.first; i < work.last; ++i) {
       if (i == work.first + kMostLaunches) i = std::max(i, work.last - kMostLaunches);
-      any |= touch_by(work_.launches(thread)[i], block, writes, provenance);
+      any |= add_access(work_.launches(thread)[i], block, writes, provenance);
     }
-    if (any) touched_[thread][number].push_back(block);
+    if (any) used_blocks_[thread][number].push_back(block);
     return any;
   }
 
-  bool touch_by(const LaunchedWork::Launch& launch, std::uint32_t block, bool writes,
-                Provenance provenance) {
+  bool add_access(const LaunchedWork::Launch& launch, std::uint32_t block, bool writes,
+                  Provenance provenance) {
     const DeviceEvent& event = records_.events[launch.event];
     const std::int32_t device = graph_.allocations()[block].device;
     if (!one_device_ && device_of(event) != device) return false;
-    if (!is_there(block, launch.time)) return false;
+    if (!exists_at(block, launch.time)) return false;
     // A copy from the host only writes a device block; a copy to it only reads one.
     if (event.kind == (writes ? TaskKind::copy_out : TaskKind::copy_in)) return false;
     graph_.accesses().push_back({block, event.task, writes, provenance});
@@ -128,17 +128,17 @@ class AccessFinder {
     const MemorySite& made = sites_[block].made;
     const auto launches = work_.launches(made.thread);
     const std::uint32_t first = work_.first_launch(made.thread, made.time);
-    written_.resize(sites_.size());
-    if (first == launches.size() || !is_there(block, launches[first].time)) return;
+    last_writes_.resize(sites_.size());
+    if (first == launches.size() || !exists_at(block, launches[first].time)) return;
     const std::int64_t until = writing_op_finish(made, launches[first].time);
     const auto works = work_.works(made.thread);
     const std::uint32_t begin = launches[first].work;
     std::uint32_t last = begin;
     for (std::uint32_t i = begin; i < works.size() && i < begin + kMostAhead; ++i) {
-      if (i > begin && (works[i].time > until || !is_there(block, works[i].time))) break;
-      touch(block, made.thread, last = i, true);
+      if (i > begin && (works[i].time > until || !exists_at(block, works[i].time))) break;
+      add_accesses(block, made.thread, last = i, true);
     }
-    written_[block] = {made.thread, last};
+    last_writes_[block] = {made.thread, last};
     if (!has_shapes_) return;
     writes_of_size_.emplace(made.thread, last, graph_.allocations()[block].bytes.count);
   }
@@ -187,15 +187,15 @@ class AccessFinder {
   }
 
   void find_readers(std::uint32_t block) {
-    if (written_.empty() || written_[block].last_work == kNone) return;
-    const std::uint16_t thread = written_[block].thread;
+    if (last_writes_.empty() || last_writes_[block].last_work == kNone) return;
+    const std::uint16_t thread = last_writes_[block].thread;
     const std::int64_t bytes = graph_.allocations()[block].bytes.count;
     const auto works = work_.works(thread);
-    const std::uint32_t next = written_[block].last_work + 1;
+    const std::uint32_t next = last_writes_[block].last_work + 1;
     bool any = false;
     for (std::uint32_t i = next; has_shapes_ && i < works.size() && i < next + kMostAhead; ++i) {
-      if (!is_there(block, works[i].time)) break;
-      if (takes(works[i], bytes) && touch(block, thread, i, false)) any = true;
+      if (!exists_at(block, works[i].time)) break;
+      if (takes(works[i], bytes) && add_accesses(block, thread, i, false)) any = true;
       if (writes_of_size_.contains({thread, i, bytes})) break;
     }
     // Gradients and states wait for the update; the next op does not read them.
@@ -203,37 +203,37 @@ class AccessFinder {
     if (use == MemoryUse::optimizer_state || use == MemoryUse::gradient) return;
     // Skips works that cannot read the block, such as copies from the host.
     for (std::uint32_t i = next; !any && i < works.size() && i < next + kMostAhead; ++i) {
-      if (!is_there(block, works[i].time)) break;
-      any = touch(block, thread, i, false);
+      if (!exists_at(block, works[i].time)) break;
+      any = add_accesses(block, thread, i, false);
     }
   }
 
   /// Finds ops that change blocks in place, which read and write them.
   void find_changed() {
-    std::vector<std::vector<BlockHistory>> histories(touched_.size());
+    std::vector<std::vector<BlockHistory>> histories(used_blocks_.size());
     std::vector<std::uint32_t> number(sites_.size(), kNone);
-    for (std::uint32_t i = 0; i < written_.size(); ++i) {
-      if (written_[i].last_work == kNone) continue;
-      std::vector<BlockHistory>& of_thread = histories[written_[i].thread];
+    for (std::uint32_t i = 0; i < last_writes_.size(); ++i) {
+      if (last_writes_[i].last_work == kNone) continue;
+      std::vector<BlockHistory>& of_thread = histories[last_writes_[i].thread];
       number[i] = static_cast<std::uint32_t>(of_thread.size());
       of_thread.push_back({.block = i,
-                           .written = written_[i].last_work,
+                           .last_write = last_writes_[i].last_work,
                            .freed = sites_[i].freed.exists()
                                         ? sites_[i].freed.time
                                         : std::numeric_limits<std::int64_t>::max()});
     }
-    for (std::uint16_t thread = 0; thread < touched_.size(); ++thread) {
-      for (std::uint32_t work = 0; work < touched_[thread].size(); ++work) {
-        for (const std::uint32_t block : touched_[thread][work]) {
-          if (number[block] == kNone || written_[block].thread != thread) continue;
-          if (work > written_[block].last_work)
-            histories[thread][number[block]].taken.push_back(work);
+    for (std::uint16_t thread = 0; thread < used_blocks_.size(); ++thread) {
+      for (std::uint32_t work = 0; work < used_blocks_[thread].size(); ++work) {
+        for (const std::uint32_t block : used_blocks_[thread][work]) {
+          if (number[block] == kNone || last_writes_[block].thread != thread) continue;
+          if (work > last_writes_[block].last_work)
+            histories[thread][number[block]].reads.push_back(work);
         }
       }
       for (const BlockChange& change :
            find_changes(host_, work_.works(thread), histories[thread], graph_.allocations())) {
-        touch(change.block, thread, change.work, false);
-        touch(change.block, thread, change.work, true);
+        add_accesses(change.block, thread, change.work, false);
+        add_accesses(change.block, thread, change.work, true);
       }
     }
   }
@@ -242,8 +242,8 @@ class AccessFinder {
     const HostRecord& op = host_.trace.hosts[weight.op];
     const auto [from, to] = works_in(op.thread, op.start_ns, op.start_ns + op.duration_ns);
     for (std::uint32_t i = from; i < std::min(to, from + kMostAhead); ++i) {
-      touch(weight.block, op.thread, i, false);
-      if (weight.writes) touch(weight.block, op.thread, i, true);
+      add_accesses(weight.block, op.thread, i, false);
+      if (weight.writes) add_accesses(weight.block, op.thread, i, true);
     }
   }
 
@@ -273,7 +273,8 @@ class AccessFinder {
       }
     }
     for (const auto& [sequence, both] : nodes) {
-      if (both.first.op != kNone && both.second.op != kNone) share(both.first, both.second);
+      if (both.first.op != kNone && both.second.op != kNone)
+        find_saved_reads(both.first, both.second);
     }
   }
 
@@ -289,39 +290,40 @@ class AccessFinder {
             static_cast<std::uint32_t>(to - works.begin())};
   }
 
-  void share(const Span& forward, const Span& backward) {
+  void find_saved_reads(const Span& forward, const Span& backward) {
     const auto [from, to] = works_in(forward.thread, forward.start, forward.finish);
     const auto [first, last] = works_in(backward.thread, backward.start, backward.finish);
     if (from == to || first == last) return;
     if (to - from > kMostAhead || last - first > kMostAhead) {
-      share_in_order({forward.thread, from, to}, {backward.thread, first, last});
+      find_saved_reads_in_order({forward.thread, from, to}, {backward.thread, first, last});
       return;
     }
     std::vector<std::uint32_t> blocks;
     for (std::uint32_t i = from; i < to; ++i) {
-      blocks.insert(blocks.end(), touched_[forward.thread][i].begin(),
-                    touched_[forward.thread][i].end());
+      blocks.insert(blocks.end(), used_blocks_[forward.thread][i].begin(),
+                    used_blocks_[forward.thread][i].end());
     }
     std::sort(blocks.begin(), blocks.end());
     blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
     for (const std::uint32_t block : blocks) {
       if (!is_saved(block)) continue;
-      for (std::uint32_t i = first; i < last; ++i) touch(block, backward.thread, i, false);
+      for (std::uint32_t i = first; i < last; ++i) add_accesses(block, backward.thread, i, false);
     }
   }
 
   /// Handles an op and a node of many works each. A node that first runs a forward pass again uses
   /// the blocks of the pass at its start.
-  void share_in_order(const WorkRange& forward, const WorkRange& backward) {
+  void find_saved_reads_in_order(const WorkRange& forward, const WorkRange& backward) {
     const bool again = runs_passes(host_, work_, backward);
     const std::vector<std::uint32_t> mirrored =
         again ? std::vector<std::uint32_t>(forward.last - forward.first, backward.first)
               : mirror_works(host_, work_, forward, backward);
     for (std::uint32_t i = forward.first; i < forward.last; ++i) {
-      // A copy, because touch() appends to such lists.
-      const std::vector<std::uint32_t> blocks = touched_[forward.thread][i];
+      // A copy, because add_accesses() appends to such lists.
+      const std::vector<std::uint32_t> blocks = used_blocks_[forward.thread][i];
       for (const std::uint32_t block : blocks) {
-        if (is_saved(block)) touch(block, backward.thread, mirrored[i - forward.first], false);
+        if (is_saved(block))
+          add_accesses(block, backward.thread, mirrored[i - forward.first], false);
       }
     }
   }
@@ -342,11 +344,11 @@ class AccessFinder {
     const auto [from, to] = works_in(freed.thread, start, freed.time);
     if (to - from > kMostAhead) {
       // At its end, a node with this much work frees blocks that any part of it may have read.
-      if (!has_backward_reader_[block]) touch(block, freed.thread, to - 1, false);
+      if (!has_backward_reader_[block]) add_accesses(block, freed.thread, to - 1, false);
     } else if (to > from) {
-      for (std::uint32_t i = from; i < to; ++i) touch(block, freed.thread, i, false);
+      for (std::uint32_t i = from; i < to; ++i) add_accesses(block, freed.thread, i, false);
     } else if (to > 0) {
-      touch(block, freed.thread, to - 1, false);
+      add_accesses(block, freed.thread, to - 1, false);
     }
   }
 
@@ -370,9 +372,9 @@ class AccessFinder {
     };
     std::stable_sort(updated.begin(), updated.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return made(a) < made(b); });
-    for (std::uint16_t thread = 0; thread < touched_.size(); ++thread) {
+    for (std::uint16_t thread = 0; thread < used_blocks_.size(); ++thread) {
       const auto works = work_.works(thread);
-      std::vector<std::uint32_t> there;
+      std::vector<std::uint32_t> live;
       auto next = updated.begin();
       for (std::uint32_t i = 0; i < works.size();) {
         const std::uint32_t from = i;
@@ -381,9 +383,9 @@ class AccessFinder {
           ++i;
           continue;
         }
-        while (next != updated.end() && made(*next) <= works[from].time) there.push_back(*next++);
-        std::erase_if(there, [&](std::uint32_t b) { return !is_there(b, works[from].time); });
-        update(thread, from, i, there);
+        while (next != updated.end() && made(*next) <= works[from].time) live.push_back(*next++);
+        std::erase_if(live, [&](std::uint32_t b) { return !exists_at(b, works[from].time); });
+        update(thread, from, i, live);
       }
     }
   }
@@ -403,25 +405,25 @@ class AccessFinder {
       const Allocation& allocation = graph_.allocations()[block];
       const auto sized = by_size.find(allocation.bytes.count);
       const auto [first, last] = sized == by_size.end() ? std::pair(from, to - 1) : sized->second;
-      touch(block, thread, first, false);
-      touch(block, thread, last, allocation.use != MemoryUse::gradient);
+      add_accesses(block, thread, first, false);
+      add_accesses(block, thread, last, allocation.use != MemoryUse::gradient);
     }
   }
 
-  void add_measured(const MeasuredUses& told) {
-    for (const std::uint32_t use : told.tensors) {
-      const TensorRecord& tensor = host_.trace.tensors[use];
+  void add_measured(const MeasuredUses& uses) {
+    for (const std::uint32_t number : uses.tensors) {
+      const TensorRecord& tensor = host_.trace.tensors[number];
       const HostRecord& op = host_.trace.hosts[tensor.host];
       const auto [from, to] = works_in(op.thread, op.start_ns, op.start_ns + op.duration_ns);
       for (std::uint32_t i = from; i < std::min(to, from + kMostAhead); ++i) {
-        touch(told.block, op.thread, i, tensor.is_output, Provenance::measured);
+        add_accesses(uses.block, op.thread, i, tensor.is_output, Provenance::measured);
       }
     }
   }
 
   /// Removes duplicates. If a block has measured accesses, they replace all inferred ones. Sorts by
   /// block, then by task, writes first.
-  void keep_each_once() {
+  void remove_duplicates() {
     std::vector<Access>& all = graph_.accesses();
     const AccessLists lists(graph_);
     all.clear();
@@ -456,10 +458,11 @@ class AccessFinder {
   Graph& graph_;
   bool one_device_ = false;
   std::vector<char> has_backward_reader_;  ///< Indexed by block.
-  std::vector<Written> written_;
+  std::vector<LastWrite> last_writes_;
   /// Thread, work, and bytes of the block it writes.
   std::set<std::tuple<std::uint16_t, std::uint32_t, std::int64_t>> writes_of_size_;
-  std::vector<std::vector<std::vector<std::uint32_t>>> touched_;  ///< Blocks, by thread and work.
+  /// By thread and work.
+  std::vector<std::vector<std::vector<std::uint32_t>>> used_blocks_;
   bool has_shapes_ = false;
   std::unordered_map<std::uint64_t, std::vector<std::int64_t>> inputs_;  ///< By shapes and types.
 };

@@ -27,20 +27,20 @@ class ChangeFinder {
     order_.reserve(histories.size());
     for (std::uint32_t i = 0; i < histories.size(); ++i) order_.push_back(i);
     std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::pair(histories[a].written, a) < std::pair(histories[b].written, b);
+      return std::pair(histories[a].last_write, a) < std::pair(histories[b].last_write, b);
     });
   }
 
   /// Returns the block that a work changes, or kNone. REQUIRES: works come in order.
   std::uint32_t changed_by(std::uint32_t work, std::int64_t time, std::int64_t bytes) {
-    while (begun_ < order_.size() && histories_[order_[begun_]].written < work) {
+    while (begun_ < order_.size() && histories_[order_[begun_]].last_write < work) {
       const std::uint32_t number = order_[begun_++];
-      changed_[number] = histories_[number].written;
-      there_[size_of(number)].push_back(number);
+      changed_[number] = histories_[number].last_write;
+      candidates_[size_of(number)].push_back(number);
     }
-    const auto alike = there_.find(bytes);
-    if (alike == there_.end()) return kNone;
-    std::vector<std::uint32_t>& numbers = alike->second;
+    const auto found = candidates_.find(bytes);
+    if (found == candidates_.end()) return kNone;
+    std::vector<std::uint32_t>& numbers = found->second;
     std::erase_if(numbers, [&](std::uint32_t i) { return histories_[i].freed < time; });
     std::uint32_t best = kNone;
     for (auto i = numbers.rbegin(); i != numbers.rend(); ++i) {
@@ -60,10 +60,10 @@ class ChangeFinder {
   }
   /// Whether the block was read between its last change and `work`.
   bool was_read(std::uint32_t number, std::uint32_t work) {
-    const std::vector<std::uint32_t>& taken = histories_[number].taken;
+    const std::vector<std::uint32_t>& reads = histories_[number].reads;
     std::size_t& next = next_[number];
-    while (next < taken.size() && taken[next] <= changed_[number]) ++next;
-    return next < taken.size() && taken[next] < work;
+    while (next < reads.size() && reads[next] <= changed_[number]) ++next;
+    return next < reads.size() && reads[next] < work;
   }
   std::uint32_t take(std::uint32_t number, std::uint32_t work) {
     changed_[number] = work;
@@ -73,10 +73,11 @@ class ChangeFinder {
   const std::vector<BlockHistory>& histories_;
   const std::vector<Allocation>& blocks_;
   std::vector<std::uint32_t> changed_;  ///< Last work that changed each block.
-  std::vector<std::size_t> next_;       ///< For each block, the first entry of `taken` after that.
+  std::vector<std::size_t> next_;       ///< For each block, the first entry of `reads` after that.
   std::vector<std::uint32_t> order_;
   std::size_t begun_ = 0;
-  std::map<std::int64_t, std::vector<std::uint32_t>> there_;  ///< By size, in order of `written`.
+  /// By size, in order of `last_write`.
+  std::map<std::int64_t, std::vector<std::uint32_t>> candidates_;
 };
 
 /// Returns the size of the tensor that the innermost in-place op around a work changes, as an

@@ -54,7 +54,7 @@ struct Weight {
   std::int64_t bytes = 0;
   bool trained = true;
 
-  std::int64_t whole() const { return in_blocks(bytes); }
+  std::int64_t block_bytes() const { return in_blocks(bytes); }
 };
 
 struct Pass {
@@ -109,7 +109,7 @@ class WeightFinder {
         std::max_element(passes_.begin(), passes_.end(), [](const Pass& a, const Pass& b) {
           return a.bytes < b.bytes;
         })->weights;
-    if (!take(2 * whole_bytes(weights, true))) return {};
+    if (!claim(2 * total_bytes(weights, true))) return {};
     for (const Weight& weight : weights) add(weight, MemoryUse::parameter);
     const std::size_t first = result_.graph.allocations().size();
     for (const Weight& weight : weights) add(weight, MemoryUse::gradient);
@@ -152,7 +152,7 @@ class WeightFinder {
     const std::vector<Bytes>& initial = result_.graph.initial_memory();
     const auto number = static_cast<std::size_t>(device_);
     if (device_ >= 0 && number < initial.size()) {
-      room_ = initial[number].count - known;
+      unclaimed_ = initial[number].count - known;
     }
     return !is_made_[static_cast<std::size_t>(MemoryUse::parameter)];
   }
@@ -235,27 +235,27 @@ class WeightFinder {
     return found == modules_.end() ? NameId{} : found->second;
   }
 
-  static std::int64_t whole_bytes(const std::vector<Weight>& weights, bool trained_only) {
+  static std::int64_t total_bytes(const std::vector<Weight>& weights, bool trained_only) {
     std::int64_t bytes = 0;
     for (const Weight& weight : weights) {
-      if (weight.trained || !trained_only) bytes += weight.whole();
+      if (weight.trained || !trained_only) bytes += weight.block_bytes();
     }
     return bytes;
   }
 
   bool fits(const std::vector<Weight>& weights) {
     count_accumulations();
-    const std::int64_t bytes = whole_bytes(weights, false);
-    if (room_) return take(bytes);
+    const std::int64_t bytes = total_bytes(weights, false);
+    if (unclaimed_) return claim(bytes);
     const auto trained = static_cast<std::size_t>(std::count_if(
         weights.begin(), weights.end(), [](const Weight& weight) { return weight.trained; }));
     return trained > 0 && trained == accumulations_;
   }
 
-  bool take(std::int64_t bytes) {
-    if (!room_) return true;
-    if (bytes > *room_) return false;
-    *room_ -= bytes;
+  bool claim(std::int64_t bytes) {
+    if (!unclaimed_) return true;
+    if (bytes > *unclaimed_) return false;
+    *unclaimed_ -= bytes;
     return true;
   }
 
@@ -287,7 +287,7 @@ class WeightFinder {
     const auto trained = static_cast<std::size_t>(std::count_if(
         weights.begin(), weights.end(), [](const Weight& weight) { return weight.trained; }));
     if (is_made_[static_cast<std::size_t>(MemoryUse::gradient)]) return false;
-    return trained > 0 && additions_ == trained && take(whole_bytes(weights, true));
+    return trained > 0 && additions_ == trained && claim(total_bytes(weights, true));
   }
 
   /// Number of tensors that the optimizer keeps for each parameter; 0 if unknown.
@@ -314,25 +314,26 @@ class WeightFinder {
       states = 1;
     }
     if (updates == 0 || states == 0) return 0;
-    const auto bytes = static_cast<std::int64_t>(states) * whole_bytes(weights, true);
-    return take(bytes) ? states : 0;
+    const auto bytes = static_cast<std::int64_t>(states) * total_bytes(weights, true);
+    return claim(bytes) ? states : 0;
   }
 
   static std::size_t states_of(std::string_view optimizer) {
-    struct Known {
+    struct OptimizerStates {
       std::string_view name;
       std::size_t states;
     };
-    constexpr Known kKnown[] = {{"Adam", 2},   {"AdamW", 2},    {"NAdam", 2},   {"RAdam", 2},
-                                {"Adamax", 2}, {"Adadelta", 2}, {"Adagrad", 1}, {"RMSprop", 1}};
-    for (const Known& known : kKnown) {
+    constexpr OptimizerStates kOptimizers[] = {{"Adam", 2},    {"AdamW", 2},  {"NAdam", 2},
+                                               {"RAdam", 2},   {"Adamax", 2}, {"Adadelta", 2},
+                                               {"Adagrad", 1}, {"RMSprop", 1}};
+    for (const OptimizerStates& known : kOptimizers) {
       if (known.name == optimizer) return known.states;
     }
     return 0;
   }
 
   void add(const Weight& weight, MemoryUse use) {
-    result_.graph.allocations().push_back({.bytes = Bytes{weight.whole()},
+    result_.graph.allocations().push_back({.bytes = Bytes{weight.block_bytes()},
                                            .requested = Bytes{weight.bytes},
                                            .device = device_,
                                            .op = host_.trace.hosts[weight.op].name,
@@ -344,11 +345,11 @@ class WeightFinder {
   std::vector<WeightUse> uses_of(const std::vector<Weight>& weights, std::size_t first) const {
     std::vector<WeightUse> uses;
     for (const Pass& pass : passes_) {
-      const std::vector<Weight> here = distinct(pass.weights);
-      if (here.size() != weights.size()) continue;
-      for (std::size_t i = 0; i < here.size(); ++i) {
-        if (here[i].bytes != weights[i].bytes || here[i].argument != weights[i].argument) break;
-        uses.push_back({static_cast<std::uint32_t>(first + i), here[i].op});
+      const std::vector<Weight> used = distinct(pass.weights);
+      if (used.size() != weights.size()) continue;
+      for (std::size_t i = 0; i < used.size(); ++i) {
+        if (used[i].bytes != weights[i].bytes || used[i].argument != weights[i].argument) break;
+        uses.push_back({static_cast<std::uint32_t>(first + i), used[i].op});
       }
     }
     return uses;
@@ -361,7 +362,7 @@ class WeightFinder {
   GradientSums sums_;
   std::int32_t device_ = 0;
   /// Initial memory that is not attributed yet; nullopt if not recorded.
-  std::optional<std::int64_t> room_;
+  std::optional<std::int64_t> unclaimed_;
   std::array<bool, 8> is_made_{};  ///< By use: whether blocks made in the recording have it.
   std::vector<Pass> passes_;
   std::map<std::uint32_t, NameId> modules_;

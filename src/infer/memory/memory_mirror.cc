@@ -4,10 +4,10 @@
 //     forward     a   relu  b   tanh  c        k-th from the front
 //     backward    c' tanh_backward b' relu_backward a'        k-th from the end
 //
-// Ops whose names match are tied to each other if both passes have equally many of them; ops
-// between two ties are spread evenly. Sources: PyTorch's naming of backward ops (aten::X_backward);
-// the autograd engine runs nodes in the reverse order of their creation, and compilers trace
-// exactly that.
+// Ops whose names match are paired if both passes have equally many of them; ops
+// between two pairs are spread evenly. Sources: PyTorch's naming of backward ops
+// (aten::X_backward); the autograd engine runs nodes in the reverse order of their creation, and
+// compilers trace exactly that.
 
 #include <algorithm>
 #include <map>
@@ -26,7 +26,7 @@ std::string_view forward_of(std::string_view op) {
   return at == op.npos ? std::string_view{} : op.substr(0, at);
 }
 
-struct Tie {
+struct WorkPair {
   std::uint32_t forward = 0, backward = 0;
 };
 
@@ -36,14 +36,15 @@ class Mirror {
          const WorkRange& backward)
       : host_(host), work_(work), forward_(forward), backward_(backward) {}
 
-  std::vector<std::uint32_t> of_each() const {
-    const std::vector<Tie> ties = in_opposite_order(all_ties());
+  std::vector<std::uint32_t> find() const {
+    const std::vector<WorkPair> pairs = in_opposite_order(matching_pairs());
     std::vector<std::uint32_t> mirrored;
-    Tie from{forward_.first, backward_.last - 1};
+    WorkPair from{forward_.first, backward_.last - 1};
     std::size_t next = 0;
     for (std::uint32_t i = forward_.first; i < forward_.last; ++i) {
-      while (next < ties.size() && ties[next].forward <= i) from = ties[next++];
-      const Tie to = next < ties.size() ? ties[next] : Tie{forward_.last, backward_.first};
+      while (next < pairs.size() && pairs[next].forward <= i) from = pairs[next++];
+      const WorkPair to =
+          next < pairs.size() ? pairs[next] : WorkPair{forward_.last, backward_.first};
       const std::uint64_t gone = i - from.forward, way = to.forward - from.forward;
       const auto back = static_cast<std::uint64_t>(from.backward - to.backward) * gone / way;
       mirrored.push_back(from.backward - static_cast<std::uint32_t>(back));
@@ -52,7 +53,7 @@ class Mirror {
   }
 
  private:
-  std::vector<Tie> all_ties() const {
+  std::vector<WorkPair> matching_pairs() const {
     std::map<std::string, std::vector<std::uint32_t>, std::less<>> backward;
     for (std::uint32_t i = backward_.first; i < backward_.last; ++i) {
       for_each_op(backward_.thread, i, [&](std::string_view op) {
@@ -68,15 +69,15 @@ class Mirror {
           add(forward[found->first], i);
       });
     }
-    std::vector<Tie> ties;
+    std::vector<WorkPair> pairs;
     for (const auto& [op, works] : forward) {
       const std::vector<std::uint32_t>& others = backward.find(op)->second;
       if (works.size() != others.size()) continue;
       for (std::size_t k = 0; k < works.size(); ++k) {
-        ties.push_back({works[k], others[others.size() - 1 - k]});
+        pairs.push_back({works[k], others[others.size() - 1 - k]});
       }
     }
-    return ties;
+    return pairs;
   }
 
   static void add(std::vector<std::uint32_t>& works, std::uint32_t work) {
@@ -95,18 +96,18 @@ class Mirror {
     }
   }
 
-  /// Returns the largest set of ties whose order in the forward pass is the reverse of that in the
+  /// Returns the largest set of pairs whose order in the forward pass is the reverse of that in the
   /// backward pass.
-  static std::vector<Tie> in_opposite_order(std::vector<Tie> ties) {
-    std::sort(ties.begin(), ties.end(), [](const Tie& a, const Tie& b) {
+  static std::vector<WorkPair> in_opposite_order(std::vector<WorkPair> pairs) {
+    std::sort(pairs.begin(), pairs.end(), [](const WorkPair& a, const WorkPair& b) {
       return a.forward != b.forward ? a.forward < b.forward : a.backward < b.backward;
     });
     constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
     // `ends` is by length of the chain.
-    std::vector<std::size_t> ends, before(ties.size(), kNobody);
-    for (std::size_t i = 0; i < ties.size(); ++i) {
+    std::vector<std::size_t> ends, before(pairs.size(), kNobody);
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
       const auto at = std::partition_point(ends.begin(), ends.end(), [&](std::size_t end) {
-        return ties[end].backward > ties[i].backward;
+        return pairs[end].backward > pairs[i].backward;
       });
       if (at != ends.begin()) before[i] = *std::prev(at);
       if (at == ends.end()) {
@@ -115,9 +116,9 @@ class Mirror {
         *at = i;
       }
     }
-    std::vector<Tie> chain;
+    std::vector<WorkPair> chain;
     for (std::size_t i = ends.empty() ? kNobody : ends.back(); i != kNobody; i = before[i]) {
-      chain.push_back(ties[i]);
+      chain.push_back(pairs[i]);
     }
     std::reverse(chain.begin(), chain.end());
     return chain;
@@ -134,7 +135,7 @@ class Mirror {
 std::vector<std::uint32_t> mirror_works(const HostTime& host, const LaunchedWork& work,
                                         const WorkRange& forward, const WorkRange& backward) {
   if (forward.first >= forward.last || backward.first >= backward.last) return {};
-  return Mirror(host, work, forward, backward).of_each();
+  return Mirror(host, work, forward, backward).find();
 }
 
 bool runs_passes(const HostTime& host, const LaunchedWork& work, const WorkRange& backward) {

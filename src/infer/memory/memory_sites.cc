@@ -46,7 +46,7 @@ NamedOps::NamedOps(const HostTime& host) {
   }
   all_.reserve(host.contexts.size());
   for (const Context& context : host.contexts) {
-    Around around = context.parent == kNone ? Around{} : all_[context.parent];
+    EnclosingOps around = context.parent == kNone ? EnclosingOps{} : all_[context.parent];
     const bool has_op = context.op != kNone &&
                         (context.parent == kNone || host.contexts[context.parent].op != context.op);
     if (has_op) {
@@ -70,7 +70,7 @@ NamedOps::NamedOps(const HostTime& host) {
 }
 
 std::uint32_t NamedOps::name(std::uint32_t context) const {
-  const Around& around = all_[context];
+  const EnclosingOps& around = all_[context];
   if (around.op != kNone) return around.op;
   return around.plain != kNone ? around.plain : around.innermost;
 }
@@ -89,7 +89,7 @@ bool PhaseTimes::began(Phase phase, std::int64_t after, std::int64_t until) cons
   return next(phase, after) <= until;
 }
 
-Surroundings::Surroundings(const HostTime& host, Names& names)
+SiteFinder::SiteFinder(const HostTime& host, Names& names)
     : host_(host), names_(names), ops_(host) {
   const Trace& trace = host.trace;
   allocates_.resize(trace.names.size());
@@ -109,7 +109,7 @@ Surroundings::Surroundings(const HostTime& host, Names& names)
   }
 }
 
-bool Surroundings::only_allocates(std::uint32_t context) const {
+bool SiteFinder::only_allocates(std::uint32_t context) const {
   if (context == kNone || host_.contexts[context].op == kNone) return false;
   const HostRecord& op = host_.trace.hosts[host_.contexts[context].op];
   return allocates_[static_cast<std::size_t>(op.name)] != 0;
@@ -117,7 +117,7 @@ bool Surroundings::only_allocates(std::uint32_t context) const {
 
 /// Returns the segment of an event. If times are whole microseconds, an allocating op may have
 /// ended in the same microsecond as its event; then the event belongs to that op.
-const Segment* Surroundings::segment_at(const MemorySite& site, bool frees) const {
+const Segment* SiteFinder::segment_at(const MemorySite& site, bool frees) const {
   const std::vector<Segment>& segments = host_.segments[site.thread];
   auto behind =
       std::upper_bound(segments.begin(), segments.end(), site.time,
@@ -135,7 +135,7 @@ const Segment* Surroundings::segment_at(const MemorySite& site, bool frees) cons
   return &found;
 }
 
-MemorySite Surroundings::at(std::uint32_t record, bool frees) const {
+MemorySite SiteFinder::at(std::uint32_t record, bool frees) const {
   const MemoryRecord& event = host_.trace.memory[record];
   MemorySite site{.time = event.time_ns, .record = record, .thread = event.thread};
   const Segment* segment = segment_at(site, frees);
@@ -173,7 +173,7 @@ std::string frame_text(std::string_view frame) {
 
 }  // namespace
 
-NameId Surroundings::stack(const MemorySite& site) {
+NameId SiteFinder::stack(const MemorySite& site) {
   if (site.context != kNone && ops_.stack(site.context) != NameId{}) {
     return written_stack(ops_.stack(site.context));
   }
@@ -181,7 +181,7 @@ NameId Surroundings::stack(const MemorySite& site) {
 }
 
 /// Converts frames that are lines of a file to the form of all stacks; keeps others as they are.
-NameId Surroundings::written_stack(NameId recorded) {
+NameId SiteFinder::written_stack(NameId recorded) {
   const auto [found, is_new] = stacks_.try_emplace(static_cast<std::uint32_t>(recorded));
   if (!is_new) return found->second;
   std::string text;
@@ -196,7 +196,7 @@ NameId Surroundings::written_stack(NameId recorded) {
   return found->second = names_.intern(text);
 }
 
-void Surroundings::sort_frames() {
+void SiteFinder::sort_frames() {
   frames_.resize(host_.segments.size());
   for (std::size_t i = 0; i < host_.trace.hosts.size(); ++i) {
     const HostRecord& host = host_.trace.hosts[i];
@@ -219,7 +219,7 @@ void Surroundings::sort_frames() {
   }
 }
 
-NameId Surroundings::python_stack(std::uint16_t thread, std::int64_t time) {
+NameId SiteFinder::python_stack(std::uint16_t thread, std::int64_t time) {
   if (frames_.empty()) sort_frames();
   const std::vector<Frame>& frames = frames_[thread];
   const auto behind = std::partition_point(frames.begin(), frames.end(),
@@ -232,7 +232,7 @@ NameId Surroundings::python_stack(std::uint16_t thread, std::int64_t time) {
 
 /// Returns the text of a frame: its own line followed by those of the enclosing frames, up to a
 /// number that is useful to a reader.
-NameId Surroundings::text_of(std::uint16_t thread, std::size_t frame) {
+NameId SiteFinder::text_of(std::uint16_t thread, std::size_t frame) {
   constexpr int kMostFrames = 24;
   std::vector<Frame>& frames = frames_[thread];
   Frame& inner = frames[frame];

@@ -11,13 +11,13 @@ namespace {
 
 using Uses = std::vector<std::uint32_t>;
 
-class StorageTies {
+class StorageMatcher {
  public:
-  StorageTies(const HostTime& host, const std::vector<BlockSites>& sites,
-              const std::vector<Allocation>& blocks)
+  StorageMatcher(const HostTime& host, const std::vector<BlockSites>& sites,
+                 const std::vector<Allocation>& blocks)
       : host_(host), sites_(sites), blocks_(blocks) {}
 
-  std::vector<MeasuredUses> tie() {
+  std::vector<MeasuredUses> match() {
     const std::vector<TensorRecord>& tensors = host_.trace.tensors;
     for (std::uint32_t i = 0; i < tensors.size(); ++i) {
       if (tensors[i].storage != 0 && tensors[i].device >= 0)
@@ -28,7 +28,7 @@ class StorageTies {
         return host_.trace.hosts[tensors[a].host].start_ns <
                host_.trace.hosts[tensors[b].host].start_ns;
       });
-      if (tensors[uses.front()].is_output) given_[tensors[uses.front()].host].push_back(&uses);
+      if (tensors[uses.front()].is_output) outputs_[tensors[uses.front()].host].push_back(&uses);
     }
     std::vector<MeasuredUses> found;
     for (std::uint32_t block = 0; block < sites_.size(); ++block) {
@@ -44,23 +44,23 @@ class StorageTies {
     int depth = 0;
     for (std::uint32_t at = sites_[block].made.context; at != kNone && depth < kMostDepth;
          at = host_.contexts[at].parent, ++depth) {
-      const auto found = given_.find(host_.contexts[at].op);
-      if (found == given_.end()) continue;
+      const auto found = outputs_.find(host_.contexts[at].op);
+      if (found == outputs_.end()) continue;
       // An op returns few tensors.
       constexpr std::size_t kMostTried = 64;
       const auto end = found->second.begin() +
                        static_cast<std::ptrdiff_t>(std::min(kMostTried, found->second.size()));
-      const auto tied = std::find_if(found->second.begin(), end,
-                                     [&](const Uses* uses) { return is_alike(block, *uses); });
-      if (tied == end) continue;
-      const Uses* uses = *tied;
-      found->second.erase(tied);
+      const auto match = std::find_if(found->second.begin(), end,
+                                      [&](const Uses* uses) { return has_size_of(block, *uses); });
+      if (match == end) continue;
+      const Uses* uses = *match;
+      found->second.erase(match);
       return uses;
     }
     return nullptr;
   }
 
-  bool is_alike(std::uint32_t block, const Uses& uses) const {
+  bool has_size_of(std::uint32_t block, const Uses& uses) const {
     const TensorRecord& tensor = host_.trace.tensors[uses.front()];
     return in_blocks(tensor.offset_bytes + tensor.bytes) == blocks_[block].bytes.count;
   }
@@ -69,7 +69,7 @@ class StorageTies {
   const std::vector<BlockSites>& sites_;
   const std::vector<Allocation>& blocks_;
   std::map<std::int64_t, Uses> storages_;
-  std::map<std::uint32_t, std::vector<const Uses*>> given_;  ///< By op.
+  std::map<std::uint32_t, std::vector<const Uses*>> outputs_;  ///< By op.
 };
 
 }  // namespace
@@ -77,7 +77,7 @@ class StorageTies {
 std::vector<MeasuredUses> measured_uses(const HostTime& host, const std::vector<BlockSites>& sites,
                                         const std::vector<Allocation>& blocks) {
   if (host.trace.tensors.empty()) return {};
-  return StorageTies(host, sites, blocks).tie();
+  return StorageMatcher(host, sites, blocks).match();
 }
 
 }  // namespace foretrace::infer_detail

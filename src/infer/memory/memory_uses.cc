@@ -81,7 +81,7 @@ class UseFinder {
     times_.sort();
   }
 
-  void tell() {
+  void infer() {
     for (std::size_t i = 0; i < sites_.size(); ++i) blocks_[i].use = use_of(blocks_[i], sites_[i]);
     follow_replacements(blocks_, sites_);
     infer_from_similar();
@@ -147,21 +147,21 @@ class UseFinder {
   }
 
   void infer_from_similar() {
-    using Like = std::tuple<std::int64_t, NameId, NameId, Phase>;
-    const auto like = [&](std::size_t i) {
+    using Key = std::tuple<std::int64_t, NameId, NameId, Phase>;
+    const auto key_of = [&](std::size_t i) {
       const Allocation& block = blocks_[i];
-      return Like{block.bytes.count, block.op, block.stack, sites_[i].made.phase};
+      return Key{block.bytes.count, block.op, block.stack, sites_[i].made.phase};
     };
-    std::map<Like, MemoryUse> told;
+    std::map<Key, MemoryUse> known;
     for (std::size_t i = 0; i < sites_.size(); ++i) {
       if (blocks_[i].use == MemoryUse::unknown || blocks_[i].op == NameId{}) continue;
-      const auto [found, is_new] = told.try_emplace(like(i), blocks_[i].use);
+      const auto [found, is_new] = known.try_emplace(key_of(i), blocks_[i].use);
       if (!is_new && found->second != blocks_[i].use) found->second = MemoryUse::unknown;
     }
     for (std::size_t i = 0; i < sites_.size(); ++i) {
       if (blocks_[i].use != MemoryUse::unknown || blocks_[i].op == NameId{}) continue;
-      const auto found = told.find(like(i));
-      if (found != told.end()) blocks_[i].use = found->second;
+      const auto found = known.find(key_of(i));
+      if (found != known.end()) blocks_[i].use = found->second;
     }
   }
 
@@ -250,9 +250,9 @@ void follow_replacements(std::vector<Allocation>& blocks, const std::vector<Bloc
   }
 }
 
-void tell_uses(const Program& program, const std::vector<BlockSites>& sites,
-               const LaunchedWork& work, std::vector<Allocation>& blocks) {
-  UseFinder(program, sites, work, blocks).tell();
+void infer_uses(const Program& program, const std::vector<BlockSites>& sites,
+                const LaunchedWork& work, std::vector<Allocation>& blocks) {
+  UseFinder(program, sites, work, blocks).infer();
 }
 
 }  // namespace foretrace::infer_detail

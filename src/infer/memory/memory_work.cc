@@ -72,33 +72,33 @@ std::vector<std::string_view> read_texts(std::string_view list) {
 
 /// Returns the number of elements of each shape in a JSON text such as [[32, 3], [], 5]; 0 for
 /// anything but a list of numbers. An empty list is a number or an absent tensor.
-std::vector<std::int64_t> read_places(std::string_view text) {
+std::vector<std::int64_t> read_element_counts(std::string_view text) {
   constexpr std::int64_t kMost = std::int64_t{1} << 42;  // No tensor has more elements; chosen.
-  std::vector<std::int64_t> places;
+  std::vector<std::int64_t> counts;
   int depth = 0;
   bool has_number = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '[') {
-      if (++depth == 2) places.push_back(1), has_number = false;
-      if (depth == 3) places.back() = 0;  // A list of tensors.
+      if (++depth == 2) counts.push_back(1), has_number = false;
+      if (depth == 3) counts.back() = 0;  // A list of tensors.
     } else if (c == ']') {
-      if (depth-- == 2 && !has_number) places.back() = 0;
+      if (depth-- == 2 && !has_number) counts.back() = 0;
     } else if (c >= '0' && c <= '9' && (depth == 1 || depth == 2)) {
       std::int64_t value = 0;
       const auto read = std::from_chars(text.data() + i, text.data() + text.size(), value);
       if (read.ec != std::errc{}) return {};
       i = static_cast<std::size_t>(read.ptr - text.data()) - 1;
       if (depth == 1) {
-        places.push_back(0);
+        counts.push_back(0);
         continue;
       }
       has_number = true;
-      const bool fits = value == 0 || places.back() <= kMost / value;
-      places.back() = fits ? places.back() * value : 0;
+      const bool fits = value == 0 || counts.back() <= kMost / value;
+      counts.back() = fits ? counts.back() * value : 0;
     }
   }
-  return places;
+  return counts;
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ std::vector<std::int64_t> input_bytes(const Trace& trace, std::uint32_t op) {
   if (at == kNone) return {};
   const OpDetails& details = trace.op_details[at];
   if (details.shapes == NameId{} || details.types == NameId{}) return {};
-  std::vector<std::int64_t> bytes = read_places(trace.names[details.shapes]);
+  std::vector<std::int64_t> bytes = read_element_counts(trace.names[details.shapes]);
   const std::vector<std::string_view> types = read_texts(trace.names[details.types]);
   if (types.size() != bytes.size()) return {};
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] *= size_of(types[i]);

@@ -39,23 +39,23 @@ class SnapshotGraph {
     const Records records = order_records(trace_, result_.notes);
     order_events();
     charge_blocks();
-    tell_phases();
+    find_phases();
     steps_ = find_steps(records, result_.notes, result_.assumptions);
     build_tasks(records.tolerance);
     const LaunchedWork work(records, HostTime{.trace = trace_});
-    const EventPlaces places{
-        .place = [&](const MemoryRecord&,
-                     std::uint32_t number) { return std::pair(task_of_[number], 0ns); },
+    const EventLocator locator{
+        .task = [&](const MemoryRecord&,
+                    std::uint32_t number) { return std::pair(task_of_[number], 0ns); },
         .site = [&](std::uint32_t number, bool) { return site_of(number); },
         .stack = [](const MemorySite&) { return NameId{}; }};
-    sites_ = pair_events(records, work, places, graph_);
+    sites_ = pair_events(records, work, locator, graph_);
     set_sizes();
-    tell_uses();
-    add_held_blocks();
-    tell_held_weights();
+    infer_uses();
+    add_initial_blocks();
+    infer_initial_weights();
     set_first_levels();
     find_repetitions();
-    say();
+    add_notes();
   }
 
  private:
@@ -100,7 +100,7 @@ class SnapshotGraph {
     }
   }
 
-  void tell_phases() {
+  void find_phases() {
     std::size_t empty = 0, made = 0;
     bool has_engine = false;
     for (const std::uint32_t number : order_) {
@@ -121,7 +121,7 @@ class SnapshotGraph {
       const bool in_update = update != updates.end() && update->first <= record.time_ns;
       if (makes(record)) {
         const StackFacts& facts = stacks_.read(record.stack);
-        Phase phase = decided(facts);
+        Phase phase = phase_of(facts);
         if (phase == Phase::none && in_update) phase = Phase::update;
         if (phase != Phase::none) latest = phase;
         if (phase == Phase::forward) first_forward_ = std::min(first_forward_, position_[number]);
@@ -138,7 +138,7 @@ class SnapshotGraph {
     times_.sort();
   }
 
-  Phase decided(const StackFacts& facts) const {
+  Phase phase_of(const StackFacts& facts) const {
     if (facts.is_empty) return empty_is_backward_ ? Phase::backward : Phase::none;
     return facts.phase;
   }
@@ -209,7 +209,7 @@ class SnapshotGraph {
     }
   }
 
-  void tell_uses() {
+  void infer_uses() {
     for (std::size_t i = 0; i < sites_.size(); ++i) {
       blocks_[i].use = sites_[i].made.exists()
                            ? use_of(sites_[i])
@@ -222,11 +222,11 @@ class SnapshotGraph {
     const StackFacts& facts = stacks_.read(trace_.memory[sites.made.record].stack);
     if (facts.is_workspace) return MemoryUse::workspace;
     const std::int64_t freed = sites.freed.exists() ? sites.freed.time : kEver;
-    const bool building = facts.builds_model && decided(facts) == Phase::none;
-    if (building && freed > updated_behind(sites.made.time)) {
+    const bool building = facts.builds_model && phase_of(facts) == Phase::none;
+    if (building && freed > first_update_after(sites.made.time)) {
       return facts.of_optimizer ? MemoryUse::optimizer_state : MemoryUse::parameter;
     }
-    if (facts.moves && decided(facts) == Phase::none && !facts.builds_model) {
+    if (facts.moves && phase_of(facts) == Phase::none && !facts.builds_model) {
       return MemoryUse::input;
     }
     return use_by_phases(times_, sites.made, sites.freed);
@@ -234,7 +234,7 @@ class SnapshotGraph {
 
   /// Returns when a block built by `time` has been updated: the update after the next forward and
   /// backward pass.
-  std::int64_t updated_behind(std::int64_t time) const {
+  std::int64_t first_update_after(std::int64_t time) const {
     const std::int64_t forward = std::max(first_forward_, time);
     if (forward == kEver) return kEver - 1;
     const std::int64_t backward = times_.next(Phase::backward, forward);
@@ -242,34 +242,34 @@ class SnapshotGraph {
   }
 
   /// Adds the blocks that no event mentions, which existed all the time.
-  void add_held_blocks() {
+  void add_initial_blocks() {
     std::set<std::pair<std::int32_t, std::uint64_t>> mentioned;
     for (const std::uint32_t number : order_) {
       const MemoryRecord& record = trace_.memory[number];
       if (makes(record) || frees(record)) mentioned.emplace(record.device, record.address);
     }
-    for (const MemoryBlock& held : trace_.blocks) {
-      if (held.state == BlockState::inactive || held.bytes <= 0) continue;
-      const std::int32_t device = trace_.segments[held.segment].device;
-      if (mentioned.contains({device, held.address})) continue;
-      const StackFacts& facts = stacks_.read(held.stack);
-      blocks_.push_back({.bytes = Bytes{held.bytes},
-                         .requested = Bytes{held.requested_bytes},
+    for (const MemoryBlock& block : trace_.blocks) {
+      if (block.state == BlockState::inactive || block.bytes <= 0) continue;
+      const std::int32_t device = trace_.segments[block.segment].device;
+      if (mentioned.contains({device, block.address})) continue;
+      const StackFacts& facts = stacks_.read(block.stack);
+      blocks_.push_back({.bytes = Bytes{block.bytes},
+                         .requested = Bytes{block.requested_bytes},
                          .device = device,
                          .op = facts.op,
-                         .stack = held.stack,
-                         .use = use_of_held(facts)});
+                         .stack = block.stack,
+                         .use = use_of_initial(facts)});
     }
   }
 
-  void tell_held_weights() {
+  void infer_initial_weights() {
     const bool trains = std::any_of(blocks_.begin(), blocks_.end(), [](const Allocation& block) {
       return block.use == MemoryUse::gradient || block.use == MemoryUse::optimizer_state;
     });
     const bool is_forward_only = !trains && first_forward_ != kEver &&
                                  !times_.began(Phase::backward, -1, kEver - 1) &&
                                  !times_.began(Phase::update, -1, kEver - 1);
-    if (!tell_weights(blocks_, sites_, first_forward_, is_forward_only)) return;
+    if (!infer_weights(blocks_, sites_, first_forward_, is_forward_only)) return;
     result_.assumptions.push_back(
         is_forward_only
             ? "Blocks from before the forward passes that outlive them are assumed to be "
@@ -307,7 +307,7 @@ class SnapshotGraph {
     }
   }
 
-  static MemoryUse use_of_held(const StackFacts& facts) {
+  static MemoryUse use_of_initial(const StackFacts& facts) {
     if (facts.is_workspace) return MemoryUse::workspace;
     if (facts.of_optimizer && (facts.phase == Phase::update || facts.builds_model)) {
       return MemoryUse::optimizer_state;
@@ -370,7 +370,7 @@ class SnapshotGraph {
     }
   }
 
-  void say() {
+  void add_notes() {
     result_.assumptions.push_back(
         "A memory snapshot shows what the allocator did, not what ran: memory can be predicted "
         "from it, but not time; its times are those of the history.");

@@ -43,28 +43,28 @@ std::map<DeviceAndSize, std::int64_t> gradients_at_once(const std::vector<Alloca
 
 }  // namespace
 
-bool tell_weights(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites,
-                  std::int64_t first_forward, bool is_forward_only) {
-  const auto was_there = [&](std::size_t i) {
+bool infer_weights(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites,
+                   std::int64_t first_forward, bool is_forward_only) {
+  const auto existed_before = [&](std::size_t i) {
     return i >= sites.size() || !sites[i].made.exists();
   };
-  const auto waits_all_along = [&](std::size_t i) {
+  const auto spans_history = [&](std::size_t i) {
     if (i < sites.size() && sites[i].freed.exists()) return false;
-    return was_there(i) || sites[i].made.time < first_forward;
+    return existed_before(i) || sites[i].made.time < first_forward;
   };
   std::map<DeviceAndSize, std::int64_t> missing = gradients_at_once(blocks, sites);
   for (const Allocation& block : blocks) {
     if (block.use == MemoryUse::parameter) --missing[size_of(block)];
   }
-  bool told = false;
+  bool found = false;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    if (blocks[i].use != MemoryUse::unknown || !waits_all_along(i)) continue;
+    if (blocks[i].use != MemoryUse::unknown || !spans_history(i)) continue;
     // A program with only forward passes also makes their inputs before them.
-    if (is_forward_only ? !was_there(i) : missing[size_of(blocks[i])]-- <= 0) continue;
+    if (is_forward_only ? !existed_before(i) : missing[size_of(blocks[i])]-- <= 0) continue;
     blocks[i].use = MemoryUse::parameter;
-    told = true;
+    found = true;
   }
-  return told;
+  return found;
 }
 
 }  // namespace foretrace::infer_detail

@@ -22,7 +22,7 @@ namespace foretrace::infer_detail {
 /// Sets the use of parameters among blocks of unknown use. Blocks beyond the end of `sites` existed
 /// all the time. `first_forward` is on the clock of `sites`. Returns whether any block became a
 /// parameter.
-bool tell_weights(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites,
-                  std::int64_t first_forward, bool is_forward_only);
+bool infer_weights(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites,
+                   std::int64_t first_forward, bool is_forward_only);
 
 }  // namespace foretrace::infer_detail

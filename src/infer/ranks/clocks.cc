@@ -21,70 +21,72 @@ constexpr double kClearDrift = 4;
 constexpr double kMostDrift = 1e-3;
 
 /// The same moment on the clocks of two ranks, in ns.
-struct SameMoment {
-  std::int64_t here = 0, there = 0;
+struct ClockSample {
+  std::int64_t own = 0, other = 0;
 };
 
-/// there = here + offset + drift * (here - pivot)
-struct Relation {
+/// other = own + offset + drift * (own - pivot)
+struct ClockRelation {
   std::int64_t offset = 0, pivot = 0;
   double drift = 0;
   std::int64_t residual = 0;
   std::size_t common = 0;
 
-  std::int64_t there(std::int64_t here) const {
-    return here + offset +
-           static_cast<std::int64_t>(std::llround(drift * static_cast<double>(here - pivot)));
+  std::int64_t other_time(std::int64_t own) const {
+    return own + offset +
+           static_cast<std::int64_t>(std::llround(drift * static_cast<double>(own - pivot)));
   }
 };
 
-std::int64_t typical_distance(const std::vector<SameMoment>& moments, const Relation& relation) {
+std::int64_t typical_distance(const std::vector<ClockSample>& samples,
+                              const ClockRelation& relation) {
   std::vector<std::int64_t> distances;
-  for (const SameMoment& one : moments)
-    distances.push_back(std::abs(one.there - relation.there(one.here)));
+  for (const ClockSample& sample : samples)
+    distances.push_back(std::abs(sample.other - relation.other_time(sample.own)));
   return median(std::move(distances));
 }
 
 /// Sets offset and residual for the given drift.
-void centre(const std::vector<SameMoment>& moments, Relation& relation) {
+void centre(const std::vector<ClockSample>& samples, ClockRelation& relation) {
   relation.offset = 0;
-  std::vector<std::int64_t> left;
-  for (const SameMoment& one : moments) left.push_back(one.there - relation.there(one.here));
-  relation.offset = median(std::move(left));
-  relation.residual = typical_distance(moments, relation);
+  std::vector<std::int64_t> offsets;
+  for (const ClockSample& sample : samples)
+    offsets.push_back(sample.other - relation.other_time(sample.own));
+  relation.offset = median(std::move(offsets));
+  relation.residual = typical_distance(samples, relation);
 }
 
-/// The median of the slopes between all pairs of moments that are far enough apart (Theil, 1950;
+/// The median of the slopes between all pairs of samples that are far enough apart (Theil, 1950;
 /// Sen, 1968).
-double median_slope(const std::vector<SameMoment>& moments, std::int64_t span) {
+double median_slope(const std::vector<ClockSample>& samples, std::int64_t span) {
   std::vector<double> slopes;
-  const std::size_t stride = moments.size() / kMostForDrift + 1;
-  for (std::size_t i = 0; i < moments.size(); i += stride) {
-    for (std::size_t j = i + stride; j < moments.size(); j += stride) {
-      const std::int64_t apart = moments[j].here - moments[i].here;
+  const std::size_t stride = samples.size() / kMostForDrift + 1;
+  for (std::size_t i = 0; i < samples.size(); i += stride) {
+    for (std::size_t j = i + stride; j < samples.size(); j += stride) {
+      const std::int64_t apart = samples[j].own - samples[i].own;
       if (apart < span / 4) continue;
       const std::int64_t gained =
-          (moments[j].there - moments[j].here) - (moments[i].there - moments[i].here);
+          (samples[j].other - samples[j].own) - (samples[i].other - samples[i].own);
       slopes.push_back(static_cast<double>(gained) / static_cast<double>(apart));
     }
   }
   return median(std::move(slopes));
 }
 
-Relation relation_of(std::vector<SameMoment> moments) {
-  std::sort(moments.begin(), moments.end(),
-            [](const SameMoment& a, const SameMoment& b) { return a.here < b.here; });
-  const std::int64_t first = moments.front().here, span = moments.back().here - first;
-  Relation plain{.pivot = first + span / 2, .common = moments.size()};
-  centre(moments, plain);
-  if (moments.size() < kLeastForDrift || span <= 0) return plain;
-  Relation drifting = plain;
-  drifting.drift = median_slope(moments, span);
+ClockRelation relation_of(std::vector<ClockSample> samples) {
+  std::sort(samples.begin(), samples.end(),
+            [](const ClockSample& a, const ClockSample& b) { return a.own < b.own; });
+  const std::int64_t first = samples.front().own, span = samples.back().own - first;
+  ClockRelation plain{.pivot = first + span / 2, .common = samples.size()};
+  centre(samples, plain);
+  if (samples.size() < kLeastForDrift || span <= 0) return plain;
+  ClockRelation drifting = plain;
+  drifting.drift = median_slope(samples, span);
   if (std::abs(drifting.drift) > kMostDrift) return plain;
-  centre(moments, drifting);
+  centre(samples, drifting);
   const double moved = std::abs(drifting.drift) * static_cast<double>(span);
   const double noise = static_cast<double>(std::max<std::int64_t>(drifting.residual, 1)) /
-                       std::sqrt(static_cast<double>(moments.size()));
+                       std::sqrt(static_cast<double>(samples.size()));
   return moved > kClearDrift * noise && drifting.residual < plain.residual ? drifting : plain;
 }
 
@@ -139,34 +141,34 @@ class ClockFinder {
 
   /// Derives the clock of the second rank from that of the first.
   void follow(const Pair& pair) {
-    const auto [there, here] = pair;
-    std::vector<SameMoment> moments;
+    const auto [known, unknown] = pair;
+    std::vector<ClockSample> samples;
     for (const Match& match : matches_) {
       const Occurrence* own = nullptr;
       const Occurrence* other = nullptr;
-      for (const Match::Member& one : match.members) {
-        if (one.rank == here) own = &one.what;
-        if (one.rank == there) other = &one.what;
+      for (const Match::Member& member : match.members) {
+        if (member.rank == unknown) own = &member.occurrence;
+        if (member.rank == known) other = &member.occurrence;
       }
-      if (own && other) moments.push_back({own->finish, other->finish});
+      if (own && other) samples.push_back({own->finish, other->finish});
     }
-    const Relation found = relation_of(std::move(moments));
-    known_[here] = 1;
+    const ClockRelation found = relation_of(std::move(samples));
+    known_[unknown] = 1;
     // Chains through the clock of the known rank to the common clock.
-    Relation& relation = relations_[here];
+    ClockRelation& relation = relations_[unknown];
     relation = found;
-    const Relation& front = relations_[there];
-    relation.offset = front.there(found.there(found.pivot)) - found.pivot;
+    const ClockRelation& front = relations_[known];
+    relation.offset = front.other_time(found.other_time(found.pivot)) - found.pivot;
     relation.drift += front.drift;
   }
 
   void describe() {
     std::vector<std::int64_t> begins;
     for (std::size_t i = 0; i < ranks_.size(); ++i)
-      begins.push_back(relations_[i].there(ranks_[i]->rank.origin.count()));
+      begins.push_back(relations_[i].other_time(ranks_[i]->rank.origin.count()));
     const std::int64_t zero = begins.empty() ? 0 : begins.front();
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      const Relation& from = relations_[i];
+      const ClockRelation& from = relations_[i];
       const std::int64_t origin = ranks_[i]->rank.origin.count();
       RankClock& clock = clocks_[i];
       clock.pivot = Nanoseconds(from.pivot == 0 ? 0 : from.pivot - origin);
@@ -182,7 +184,7 @@ class ClockFinder {
   const std::vector<Match>& matches_;
   std::vector<RankClock> clocks_;
   std::vector<char> known_;
-  std::vector<Relation> relations_;  ///< By rank: relation to the common clock.
+  std::vector<ClockRelation> relations_;  ///< By rank: relation to the common clock.
   std::map<Pair, std::size_t> common_;
 };
 

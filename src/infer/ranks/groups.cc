@@ -57,13 +57,13 @@ std::vector<std::int32_t> members_in(std::string_view text) {
 /// direction has its own order.
 using GroupKey = std::tuple<std::vector<std::int32_t>, std::string, std::uint32_t>;
 
-class Grouping {
+class GroupFinder {
  public:
-  Grouping(std::span<const Inference* const> ranks, std::span<const std::string> labels)
+  GroupFinder(std::span<const Inference* const> ranks, std::span<const std::string> labels)
       : ranks_(ranks), labels_(labels) {}
 
   std::vector<RankGroup> find() {
-    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) sort_out(rank);
+    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) add_rank(rank);
     pair_streams();
     std::vector<RankGroup> all;
     for (auto& [key, group] : groups_) all.push_back(std::move(group));
@@ -71,26 +71,26 @@ class Grouping {
   }
 
  private:
-  void sort_out(std::uint32_t rank) {
+  void add_rank(std::uint32_t rank) {
     const Inference& from = *ranks_[rank];
     const Names& names = from.graph.names();
     std::map<LaneId, GroupLine> unnamed;
     for (std::uint32_t i = 0; i < from.graph.collectives().size(); ++i) {
-      const RecordedCollective& one = from.graph.collectives()[i];
-      if (one.group_size == 1) continue;  // A rank alone waits for nobody.
+      const RecordedCollective& collective = from.graph.collectives()[i];
+      if (collective.group_size == 1) continue;  // A rank alone waits for nobody.
       const Occurrence found = occurrence(from, i);
-      const std::vector<std::int32_t> members = members_in(names[one.members]);
-      const std::string name(names[one.group]);
+      const std::vector<std::int32_t> members = members_in(names[collective.members]);
+      const std::string name(names[collective.group]);
       if (members.empty() && name.empty()) {
-        GroupLine& line = unnamed[from.graph.lane_of(one.task)];
+        GroupLine& line = unnamed[from.graph.lane_of(collective.task)];
         line.rank = rank;
         line.all.push_back(found);
         continue;
       }
       if (members.size() == 1) continue;
-      const std::uint32_t end = end_of_message(from, one, members);
+      const std::uint32_t end = end_of_message(from, collective, members);
       RankGroup& group = groups_[{members, name, end}];
-      check_size(group, members, name, one, rank);
+      check_size(group, members, name, collective, rank);
       if (end > 0) {
         group.receiver = members[end - 1];
         group.name =
@@ -104,9 +104,9 @@ class Grouping {
 
   /// Returns which of the two members receives the message, from 1 on; 0 if it is no message
   /// between two known ranks.
-  static std::uint32_t end_of_message(const Inference& from, const RecordedCollective& one,
+  static std::uint32_t end_of_message(const Inference& from, const RecordedCollective& collective,
                                       const std::vector<std::int32_t>& members) {
-    const std::string operation = lower_case(from.graph.names()[one.operation]);
+    const std::string operation = lower_case(from.graph.names()[collective.operation]);
     if (members.size() != 2 || (!sends(operation) && !receives(operation))) return 0;
     if (std::ranges::find(members, from.rank.number) == members.end()) return 0;
     const bool is_first = from.rank.number == members[0];
@@ -114,25 +114,27 @@ class Grouping {
   }
 
   static Occurrence occurrence(const Inference& from, std::uint32_t number) {
-    const RecordedCollective& one = from.graph.collectives()[number];
+    const RecordedCollective& collective = from.graph.collectives()[number];
     const Names& names = from.graph.names();
-    const std::string operation = common_operation(names[one.operation]);
+    const std::string operation = common_operation(names[collective.operation]);
     Occurrence found{.number = number};
-    found.key = hash_of(operation, hash_of(names[one.type]));
-    if (has_equal_parts(operation)) found.key = hash_of(std::to_string(one.elements), found.key);
-    const Task& task = from.graph.task(one.task);
+    found.key = hash_of(operation, hash_of(names[collective.type]));
+    if (has_equal_parts(operation))
+      found.key = hash_of(std::to_string(collective.elements), found.key);
+    const Task& task = from.graph.task(collective.task);
     if (task.step >= 0)
       found.step = hash_of(from.graph.steps()[static_cast<std::size_t>(task.step)].name);
     const std::int64_t origin = from.rank.origin.count();
-    found.finish = origin + from.recorded.finish[index(one.task)].count();
-    found.sequence = one.sequence;
+    found.finish = origin + from.recorded.finish[index(collective.task)].count();
+    found.sequence = collective.sequence;
     return found;
   }
 
   void check_size(RankGroup& group, const std::vector<std::int32_t>& members,
-                  const std::string& name, const RecordedCollective& one, std::uint32_t rank) {
-    const std::int64_t size =
-        one.group_size > 0 ? one.group_size : static_cast<std::int64_t>(members.size());
+                  const std::string& name, const RecordedCollective& collective,
+                  std::uint32_t rank) {
+    const std::int64_t size = collective.group_size > 0 ? collective.group_size
+                                                        : static_cast<std::int64_t>(members.size());
     if (group.size == 0) {
       group.size = size;
       group.name = members.empty() ? fmt::format("group \"{}\"", name) : words_for(members);
@@ -194,8 +196,8 @@ class Grouping {
       if (taken[i] != 0) continue;
       std::size_t differs = 0;
       std::int64_t fit = 0;
-      for (const std::int64_t place : places_of(line, streams[i], differs)) {
-        if (place >= 0 && place < static_cast<std::int64_t>(streams[i].all.size())) ++fit;
+      for (const std::int64_t position : positions_in(line, streams[i], differs)) {
+        if (position >= 0 && position < static_cast<std::int64_t>(streams[i].all.size())) ++fit;
       }
       if (fit > most) most = fit, best = i;
     }
@@ -221,17 +223,16 @@ std::string words_for(const std::vector<std::int32_t>& members) {
 
 std::vector<RankGroup> groups_of(std::span<const Inference* const> ranks,
                                  std::span<const std::string> labels) {
-  return Grouping(ranks, labels).find();
+  return GroupFinder(ranks, labels).find();
 }
 
-std::string described(const Inference& rank, const Occurrence& one) {
-  const RecordedCollective& recorded = rank.graph.collectives()[one.number];
+std::string described(const Inference& rank, const Occurrence& occurrence) {
+  const RecordedCollective& recorded = rank.graph.collectives()[occurrence.number];
   const Names& names = rank.graph.names();
-  std::string text(names[recorded.operation]);
-  if (recorded.elements < 0) return text;
-  text += " of " + std::to_string(recorded.elements);
-  if (recorded.type != NameId{}) text += ' ' + lower_case(names[recorded.type]);
-  return text;
+  const std::string_view operation = names[recorded.operation];
+  if (recorded.elements < 0) return std::string(operation);
+  if (recorded.type == NameId{}) return fmt::format("{} of {}", operation, recorded.elements);
+  return fmt::format("{} of {} {}", operation, recorded.elements, lower_case(names[recorded.type]));
 }
 
 }  // namespace foretrace::infer_detail

@@ -45,14 +45,14 @@ std::vector<RankGroup> groups_of(std::span<const Inference* const> ranks,
 std::string words_for(const std::vector<std::int32_t>& members);
 
 /// In words: "allreduce of 6144 float".
-std::string described(const Inference& rank, const Occurrence& one);
+std::string described(const Inference& rank, const Occurrence& occurrence);
 
-/// Returns, for each occurrence of `line`, its place in the sequence of the group, where the
-/// occurrences of `reference` have places 0, 1, 2 ...; kUnplaced for those that fit nowhere.
-/// Returns nothing if the two lines do not agree; then `differs` is the first differing place in
-/// `line`.
-inline constexpr std::int64_t kUnplaced = INT64_MIN;
-std::vector<std::int64_t> places_of(const GroupLine& line, const GroupLine& reference,
-                                    std::size_t& differs);
+/// Returns, for each occurrence of `line`, its position in the sequence of the group, where
+/// the occurrences of `reference` have positions 0, 1, 2 ...; kNoPosition for those that fit
+/// nowhere. Returns nothing if the two lines do not agree; then `differs` is the first position in
+/// `line` that differs.
+inline constexpr std::int64_t kNoPosition = INT64_MIN;
+std::vector<std::int64_t> positions_in(const GroupLine& line, const GroupLine& reference,
+                                       std::size_t& differs);
 
 }  // namespace foretrace::infer_detail

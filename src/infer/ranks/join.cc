@@ -46,11 +46,11 @@ bool has_collectives(const Inference* rank) { return !rank->graph.collectives().
 /// Throws TraceError unless at least two ranks meet.
 void check_shared(std::span<const Inference* const> ranks, std::span<const std::string> labels,
                   const std::vector<Match>& matches) {
-  std::set<std::uint32_t> meet;
+  std::set<std::uint32_t> sharing;
   for (const Match& match : matches) {
-    for (const Match::Member& one : match.members) meet.insert(one.rank);
+    for (const Match::Member& member : match.members) sharing.insert(member.rank);
   }
-  if (!meet.empty()) return;
+  if (!sharing.empty()) return;
   const auto first = std::find_if(ranks.begin(), ranks.end(), has_collectives) - ranks.begin();
   throw TraceError(labels[static_cast<std::size_t>(first)] +
                    ": it shares no collective with another rank; give ranks of one job, or the "
@@ -74,18 +74,18 @@ std::vector<RankClock> clocks_with(std::span<const Inference* const> ranks,
 /// Removes ranks whose ends belong to other collectives from the matches.
 void drop_mismatched_ranks(std::span<const std::string> labels, std::vector<Match>& matches,
                            RankJoin& join) {
-  const auto is_strange = [&](const Match::Member& one) {
-    return join.clocks[one.rank].residual > kMostResidual;
+  const auto is_mismatched = [&](const Match::Member& member) {
+    return join.clocks[member.rank].residual > kMostResidual;
   };
-  std::set<std::uint32_t> strange;
+  std::set<std::uint32_t> mismatched;
   for (Match& match : matches) {
-    for (const Match::Member& one : match.members) {
-      if (is_strange(one)) strange.insert(one.rank);
+    for (const Match::Member& member : match.members) {
+      if (is_mismatched(member)) mismatched.insert(member.rank);
     }
-    std::erase_if(match.members, is_strange);
+    std::erase_if(match.members, is_mismatched);
   }
   std::erase_if(matches, [](const Match& match) { return match.members.size() < 2; });
-  for (const std::uint32_t rank : strange)
+  for (const std::uint32_t rank : mismatched)
     join.notes.add(Severity::warning,
                    "the collectives of a rank do not end when those of the others do; it is "
                    "replayed alone",
@@ -99,17 +99,18 @@ class Splitter {
       : ranks_(ranks), groups_(groups), join_(join) {}
 
   void add(const Match& match) {
-    Meeting meeting{
-        .operation = described(*ranks_[match.members.front().rank], match.members.front().what),
-        .group = groups_[match.group].name,
-        .sequence = match.sequence,
-        .matched = match.provenance,
-        .members = {}};
+    Meeting meeting{.operation = described(*ranks_[match.members.front().rank],
+                                           match.members.front().occurrence),
+                    .group = groups_[match.group].name,
+                    .sequence = match.sequence,
+                    .matched = match.provenance,
+                    .members = {}};
     std::vector<Nanoseconds> starts;
-    for (const Match::Member& one : match.members) starts.push_back(common(one, &Timeline::start));
+    for (const Match::Member& member : match.members)
+      starts.push_back(common(member, &Timeline::start));
     const auto last = std::max_element(starts.begin(), starts.end());
     for (std::size_t i = 0; i < match.members.size(); ++i)
-      meeting.members.push_back(member(match.members[i], starts[i], *last));
+      meeting.members.push_back(meeting_member(match.members[i], starts[i], *last));
     note_last(match, starts, *last);
     meetings_.emplace_back(*last, std::move(meeting));
   }
@@ -121,32 +122,32 @@ class Splitter {
   }
 
  private:
-  TaskId task_of(const Match::Member& one) const {
-    return ranks_[one.rank]->graph.collectives()[one.what.number].task;
+  TaskId task_of(const Match::Member& member) const {
+    return ranks_[member.rank]->graph.collectives()[member.occurrence.number].task;
   }
 
-  Nanoseconds common(const Match::Member& one, std::vector<Nanoseconds> Timeline::*side) const {
-    const Nanoseconds own = (ranks_[one.rank]->recorded.*side)[index(task_of(one))];
-    return join_.clocks[one.rank].common_time(own);
+  Nanoseconds common(const Match::Member& member, std::vector<Nanoseconds> Timeline::*side) const {
+    const Nanoseconds own = (ranks_[member.rank]->recorded.*side)[index(task_of(member))];
+    return join_.clocks[member.rank].common_time(own);
   }
 
-  MeetingMember member(const Match::Member& one, Nanoseconds start, Nanoseconds last) {
-    const TaskId task = task_of(one);
-    const Timeline& recorded = ranks_[one.rank]->recorded;
-    MeetingMember found{.rank = one.stands_for,
+  MeetingMember meeting_member(const Match::Member& member, Nanoseconds start, Nanoseconds last) {
+    const TaskId task = task_of(member);
+    const Timeline& recorded = ranks_[member.rank]->recorded;
+    MeetingMember found{.rank = member.stands_for,
                         .task = task,
                         .skew = {},
                         .recorded = recorded.finish[index(task)] - recorded.start[index(task)]};
-    const Nanoseconds together = std::max(kTogether, 3 * join_.clocks[one.rank].residual);
-    const Nanoseconds left = common(one, &Timeline::finish);
+    const Nanoseconds together = std::max(kTogether, 3 * join_.clocks[member.rank].residual);
+    const Nanoseconds left = common(member, &Timeline::finish);
     found.left_early = left + together < last;
     if (left < last && !found.left_early) ++join_.crossed;
     found.skew = found.left_early ? 0ns : std::clamp(last - start, 0ns, found.recorded);
-    if (one.stands_for != one.rank) return found;
-    RankMeetings& sums = join_.ranks[one.rank];
-    ++sums.matched;
-    sums.waits += found.skew;
-    sums.transfer += found.recorded - found.skew;
+    if (member.stands_for != member.rank) return found;
+    CollectiveTotals& totals = join_.ranks[member.rank];
+    ++totals.matched;
+    totals.waits += found.skew;
+    totals.transfer += found.recorded - found.skew;
     return found;
   }
 
@@ -156,15 +157,15 @@ class Splitter {
     Nanoseconds before = Nanoseconds::min();
     const Match::Member* late = nullptr;
     for (std::size_t i = 0; i < starts.size(); ++i) {
-      const Match::Member& one = match.members[i];
-      const bool is_late = starts[i] == last && one.stands_for == one.rank;
-      if (is_late && late == nullptr) late = &one;
+      const Match::Member& member = match.members[i];
+      const bool is_late = starts[i] == last && member.stands_for == member.rank;
+      if (is_late && late == nullptr) late = &member;
       if (starts[i] < last) before = std::max(before, starts[i]);
     }
     if (late == nullptr || before == Nanoseconds::min()) return;
-    RankMeetings& sums = join_.ranks[late->rank];
-    ++sums.times_last;
-    sums.keeps_waiting += last - before;
+    CollectiveTotals& totals = join_.ranks[late->rank];
+    ++totals.times_last;
+    totals.keeps_waiting += last - before;
   }
 
   std::span<const Inference* const> ranks_;
@@ -182,20 +183,20 @@ RankJoin join_ranks(std::span<const Inference* const> ranks, std::span<const std
   RankJoin join;
   join.clocks.resize(ranks.size());
   join.ranks.resize(ranks.size());
-  const bool meet = std::any_of(ranks.begin(), ranks.end(), has_collectives) &&
-                    (ranks.size() > 1 || world_size > 1);
+  const bool joinable = std::any_of(ranks.begin(), ranks.end(), has_collectives) &&
+                        (ranks.size() > 1 || world_size > 1);
   std::vector<RankGroup> groups;
-  if (meet) groups = groups_of(ranks, labels);
+  if (joinable) groups = groups_of(ranks, labels);
   std::vector<Match> matches = matches_in(groups, ranks, labels, join.notes);
   World world;
   if (world_size > 0) world = world_of(groups, ranks, labels, world_size, join.notes);
-  for (std::size_t i = 0; i < world.like.size(); ++i)
-    join.world.push_back({world.numbers[i], world.like[i]});
-  if (!meet) return join;
+  for (std::size_t i = 0; i < world.stand_ins.size(); ++i)
+    join.world.push_back({world.numbers[i], world.stand_ins[i]});
+  if (!joinable) return join;
   if (ranks.size() > 1 && world.matches.empty()) check_shared(ranks, labels, matches);
   join.clocks = clocks_with(ranks, matches, world.patterns);
   drop_mismatched_ranks(labels, matches, join);
-  std::erase_if(matches, [&](const Match& one) { return world.completed.contains(one.group); });
+  std::erase_if(matches, [&](const Match& match) { return world.completed.contains(match.group); });
   Splitter splitter(ranks, groups, join);
   for (const Match& match : matches) splitter.add(match);
   for (const Match& match : world.matches) splitter.add(match);

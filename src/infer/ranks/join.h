@@ -42,7 +42,7 @@ struct RankClock {
 };
 
 /// Totals over the meetings of one rank.
-struct RankMeetings {
+struct CollectiveTotals {
   /// Collectives with and without a counterpart on other ranks.
   std::size_t matched = 0, unmatched = 0;
   Nanoseconds waits{0};        ///< Time spent waiting for ranks that enter later.
@@ -53,9 +53,9 @@ struct RankMeetings {
 };
 
 struct RankJoin {
-  std::vector<RankClock> clocks;    ///< By rank.
-  std::vector<RankMeetings> ranks;  ///< By rank.
-  std::vector<Meeting> meetings;    ///< In order of the common time at which the last entered.
+  std::vector<RankClock> clocks;        ///< By rank.
+  std::vector<CollectiveTotals> ranks;  ///< By rank.
+  std::vector<Meeting> meetings;        ///< In order of the common time at which the last entered.
   /// Number of members that left just before the last entered, as recorded; only inexact clocks
   /// explain it.
   std::size_t crossed = 0;

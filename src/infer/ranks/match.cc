@@ -17,19 +17,19 @@ class Matcher {
 
   void add(const RankGroup& group, std::uint32_t number) {
     if (group.lines.size() < 2) return;
-    by_place_.clear();
+    by_position_.clear();
     const bool numbered = std::all_of(group.lines.begin(), group.lines.end(), is_numbered);
     if (numbered)
       by_number(group);
     else
       by_order(group);
-    for (auto& [place, members] : by_place_) {
+    for (auto& [position, members] : by_position_) {
       if (members.size() < 2) continue;
       std::sort(members.begin(), members.end(),
                 [](const auto& a, const auto& b) { return a.rank < b.rank; });
-      const std::int64_t sequence = members.front().what.sequence;
+      const std::int64_t sequence = members.front().occurrence.sequence;
       all_.push_back({.group = number,
-                      .sequence = numbered ? sequence : place - by_place_.begin()->first,
+                      .sequence = numbered ? sequence : position - by_position_.begin()->first,
                       .provenance = numbered ? Provenance::measured : Provenance::inferred,
                       .members = std::move(members)});
     }
@@ -42,31 +42,32 @@ class Matcher {
   /// collective, are ignored.
   static bool is_numbered(const GroupLine& line) {
     std::int64_t last = -1;
-    for (const Occurrence& one : line.all) {
-      if (one.sequence <= last) return false;
-      last = one.sequence;
+    for (const Occurrence& occurrence : line.all) {
+      if (occurrence.sequence <= last) return false;
+      last = occurrence.sequence;
     }
     return true;
   }
 
   void by_number(const RankGroup& group) {
     for (const GroupLine& line : group.lines) {
-      for (const Occurrence& one : line.all) {
-        by_place_[one.sequence].push_back({line.rank, one, line.rank});
+      for (const Occurrence& occurrence : line.all) {
+        by_position_[occurrence.sequence].push_back({line.rank, occurrence, line.rank});
       }
     }
-    for (auto& [number, members] : by_place_) {
-      const auto odd = std::find_if(members.begin(), members.end(), [&](const Match::Member& one) {
-        return one.what.key != members.front().what.key;
-      });
-      if (odd == members.end()) continue;
+    for (auto& [number, members] : by_position_) {
+      const auto mismatch =
+          std::find_if(members.begin(), members.end(), [&](const Match::Member& member) {
+            return member.occurrence.key != members.front().occurrence.key;
+          });
+      if (mismatch == members.end()) continue;
       notes_.add(
           Severity::warning,
           "collectives with the same number are different operations on two ranks; they are not "
           "joined",
           fmt::format("{}, number {}: {} and {}", group.name, number,
-                      described(*ranks_[members.front().rank], members.front().what),
-                      described(*ranks_[odd->rank], odd->what)));
+                      described(*ranks_[members.front().rank], members.front().occurrence),
+                      described(*ranks_[mismatch->rank], mismatch->occurrence)));
       members.clear();
     }
   }
@@ -77,11 +78,11 @@ class Matcher {
         [](const GroupLine& a, const GroupLine& b) { return a.all.size() < b.all.size(); });
     for (const GroupLine& line : group.lines) {
       std::size_t differs = 0;
-      const std::vector<std::int64_t> places = places_of(line, reference, differs);
-      if (places.empty()) refuse(group, line, reference, differs);
-      for (std::size_t i = 0; i < places.size(); ++i) {
-        if (places[i] != kUnplaced)
-          by_place_[places[i]].push_back({line.rank, line.all[i], line.rank});
+      const std::vector<std::int64_t> positions = positions_in(line, reference, differs);
+      if (positions.empty()) refuse(group, line, reference, differs);
+      for (std::size_t i = 0; i < positions.size(); ++i) {
+        if (positions[i] != kNoPosition)
+          by_position_[positions[i]].push_back({line.rank, line.all[i], line.rank});
       }
     }
   }
@@ -98,8 +99,8 @@ class Matcher {
   std::span<const Inference* const> ranks_;
   std::span<const std::string> labels_;
   Notes& notes_;
-  /// Members in the current group, by place.
-  std::map<std::int64_t, std::vector<Match::Member>> by_place_;
+  /// Members in the current group, by position.
+  std::map<std::int64_t, std::vector<Match::Member>> by_position_;
   std::vector<Match> all_;
 };
 

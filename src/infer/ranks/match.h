@@ -19,7 +19,7 @@ struct Match {
   Provenance provenance = Provenance::inferred;
   struct Member {
     std::uint32_t rank = 0;
-    Occurrence what;
+    Occurrence occurrence;
     std::uint32_t stands_for = 0;  ///< Rank of the whole job; a recorded rank stands for itself.
   };
   std::vector<Member> members;

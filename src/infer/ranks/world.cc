@@ -16,7 +16,7 @@ namespace {
 
 /// The layout of a group among the ranks: `size` ranks at a distance of `stride`. A message has
 /// size 0 and goes to the rank at a distance of `stride`, or comes from there.
-struct Layout {
+struct GroupLayout {
   std::int32_t stride = 1, size = 0;
   bool sends = false;
   std::int32_t number = 0;  ///< Number among the groups of a rank with the same layout.
@@ -33,23 +33,24 @@ struct Layout {
     return members;
   }
   /// The layout of the same group as another member sees it.
-  Layout seen_from(std::int32_t own, std::int32_t other) const {
+  GroupLayout seen_from(std::int32_t own, std::int32_t other) const {
     if (!is_message() || own == other) return *this;
     return {-stride, size, !sends, number};
   }
   /// Orders messages first, then groups of neighbours: the order in which places are compared.
-  friend auto operator<=>(const Layout& a, const Layout& b) {
-    const auto key = [](const Layout& one) {
-      return std::tuple(!one.is_message(), one.stride, one.size, one.sends, one.number);
+  friend auto operator<=>(const GroupLayout& a, const GroupLayout& b) {
+    const auto key = [](const GroupLayout& layout) {
+      return std::tuple(!layout.is_message(), layout.stride, layout.size, layout.sends,
+                        layout.number);
     };
     return key(a) <=> key(b);
   }
 };
 
 /// Returns nullopt if the members are not evenly spaced.
-std::optional<Layout> layout_of(const std::vector<std::int32_t>& members) {
+std::optional<GroupLayout> layout_of(const std::vector<std::int32_t>& members) {
   const std::int32_t stride = members[1] - members[0];
-  const Layout found{stride, static_cast<std::int32_t>(members.size())};
+  const GroupLayout found{stride, static_cast<std::int32_t>(members.size())};
   if (stride < 1 || found.members_with(members[0]) != members) return {};
   return found;
 }
@@ -67,16 +68,16 @@ class WorldFinder {
 
   World find() {
     check_size();
-    for (std::uint32_t i = 0; i < groups_.size(); ++i) lay_out(i);
+    for (std::uint32_t i = 0; i < groups_.size(); ++i) add_layouts(i);
     list_ranks();
-    for (std::uint32_t i = 0; i < world_.numbers.size(); ++i) meet(i);
+    for (std::uint32_t i = 0; i < world_.numbers.size(); ++i) add_groups_led_by(i);
     return std::move(world_);
   }
 
  private:
   std::int32_t number_of(std::uint32_t rank) const { return ranks_[rank]->rank.number; }
 
-  bool is_whole() const {
+  bool is_numbered_from_zero() const {
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
       if (number_of(i) != static_cast<std::int32_t>(i)) return false;
     }
@@ -92,12 +93,14 @@ class WorldFinder {
           "--ranks: must be at least {}, because rank {} was recorded, got {}; for a part of "
           "the job give the files of the ranks that stay",
           greatest + 1, greatest, size_));
-    if (is_whole()) check_multiple(recorded, "recorded ranks, which are numbered from 0");
+    if (is_numbered_from_zero())
+      check_multiple(recorded, "recorded ranks, which are numbered from 0");
   }
 
-  void check_multiple(std::int32_t of, const std::string& what) const {
-    if (size_ % of == 0) return;
-    throw Error(fmt::format("--ranks: must be a multiple of the {} {}, got {}", of, what, size_));
+  void check_multiple(std::int32_t divisor, const std::string& unit) const {
+    if (size_ % divisor == 0) return;
+    throw Error(
+        fmt::format("--ranks: must be a multiple of the {} {}, got {}", divisor, unit, size_));
   }
 
   /// Returns the members of a group. If they were not recorded, all ranks, as far as recorded; none
@@ -105,19 +108,19 @@ class WorldFinder {
   std::vector<std::int32_t> members_of(const RankGroup& group) const {
     if (!group.members.empty()) return group.members;
     std::vector<std::int32_t> all;
-    const bool repeats = is_whole() && ranks_.size() > 1;
+    const bool repeats = is_numbered_from_zero() && ranks_.size() > 1;
     const auto count = repeats ? static_cast<std::int32_t>(ranks_.size()) : size_;
     if (group.size > 0 && group.size != count) return {};
     for (std::int32_t i = 0; i < count; ++i) all.push_back(i);
     return all;
   }
 
-  void lay_out(std::uint32_t number) {
+  void add_layouts(std::uint32_t number) {
     const RankGroup& group = groups_[number];
     const std::vector<std::int32_t> members = members_of(group);
     for (const GroupLine& line : group.lines) {
       const std::int32_t own = number_of(line.rank);
-      std::optional<Layout> layout;
+      std::optional<GroupLayout> layout;
       if (group.receiver >= 0)
         layout = {members[0] == own ? members[1] - own : members[0] - own, 0,
                   own != group.receiver};
@@ -144,23 +147,23 @@ class WorldFinder {
       recorded.emplace(number_of(i), i);
       add_rank(number_of(i), i);
     }
-    if (!is_whole()) find_late_ranks();
+    if (!is_numbered_from_zero()) find_late_ranks();
     for (std::int32_t number = 0; number < size_; ++number) {
-      if (!recorded.contains(number)) add_rank(number, most_alike(number));
+      if (!recorded.contains(number)) add_rank(number, most_similar_to(number));
     }
   }
 
-  void add_rank(std::int32_t number, std::uint32_t like) {
-    index_.emplace(number, static_cast<std::uint32_t>(world_.like.size()));
-    world_.like.push_back(like);
+  void add_rank(std::int32_t number, std::uint32_t recorded) {
+    index_.emplace(number, static_cast<std::uint32_t>(world_.stand_ins.size()));
+    world_.stand_ins.push_back(recorded);
     world_.numbers.push_back(number);
   }
 
   Nanoseconds time_in_collectives(std::uint32_t rank) const {
     Nanoseconds sum{0};
-    for (const RecordedCollective& one : ranks_[rank]->graph.collectives())
-      sum += ranks_[rank]->recorded.finish[index(one.task)] -
-             ranks_[rank]->recorded.start[index(one.task)];
+    for (const RecordedCollective& collective : ranks_[rank]->graph.collectives())
+      sum += ranks_[rank]->recorded.finish[index(collective.task)] -
+             ranks_[rank]->recorded.start[index(collective.task)];
     return sum;
   }
 
@@ -176,19 +179,21 @@ class WorldFinder {
 
   /// Returns the recorded rank that shares most places in groups, comparing the most important
   /// places first.
-  std::uint32_t most_alike(std::int32_t number) const {
-    if (is_whole())
+  std::uint32_t most_similar_to(std::int32_t number) const {
+    if (is_numbered_from_zero())
       return static_cast<std::uint32_t>(static_cast<std::size_t>(number) % ranks_.size());
-    using Unlike = std::tuple<std::vector<char>, bool, std::int32_t>;
-    std::optional<Unlike> least;
+    using Difference = std::tuple<std::vector<char>, bool, std::int32_t>;
+    std::optional<Difference> least;
     std::uint32_t best = 0;
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
-      std::vector<char> elsewhere;
+      std::vector<char> differing_places;
       for (const auto& [layout, line] : lines_[i])
-        elsewhere.push_back(layout.place_of(number) != layout.place_of(number_of(i)) ? 1 : 0);
-      Unlike unlike{std::move(elsewhere), is_late_[i] != 0, std::abs(number - number_of(i))};
-      if (least && *least <= unlike) continue;
-      least = std::move(unlike);
+        differing_places.push_back(layout.place_of(number) != layout.place_of(number_of(i)) ? 1
+                                                                                            : 0);
+      Difference difference{std::move(differing_places), is_late_[i] != 0,
+                            std::abs(number - number_of(i))};
+      if (least && *least <= difference) continue;
+      least = std::move(difference);
       best = i;
     }
     return best;
@@ -197,33 +202,34 @@ class WorldFinder {
   bool is_recorded(std::uint32_t rank) const { return rank < ranks_.size(); }
 
   /// Adds the collectives of the groups in which this rank is the first.
-  void meet(std::uint32_t rank) {
+  void add_groups_led_by(std::uint32_t rank) {
     const std::int32_t number = world_.numbers[rank];
-    for (const auto& [layout, line] : lines_[world_.like[rank]]) {
+    for (const auto& [layout, line] : lines_[world_.stand_ins[rank]]) {
       std::vector<std::uint32_t> members;
-      for (const std::int32_t one : layout.members_with(number)) {
-        const auto found = index_.find(one);
+      for (const std::int32_t other : layout.members_with(number)) {
+        const auto found = index_.find(other);
         if (found == index_.end()) continue;
-        const Layout theirs = layout.seen_from(number, one);
-        if (lines_[world_.like[found->second]].contains(theirs)) members.push_back(found->second);
+        const GroupLayout theirs = layout.seen_from(number, other);
+        if (lines_[world_.stand_ins[found->second]].contains(theirs))
+          members.push_back(found->second);
       }
       if (members.size() < 2 || std::ranges::min(members) != rank) continue;
-      if (std::ranges::all_of(members, [&](std::uint32_t one) { return is_recorded(one); }))
+      if (std::ranges::all_of(members, [&](std::uint32_t member) { return is_recorded(member); }))
         continue;
       add_group(layout, number, members);
     }
   }
 
-  void add_group(const Layout& layout, std::int32_t number,
+  void add_group(const GroupLayout& layout, std::int32_t number,
                  const std::vector<std::uint32_t>& members) {
     RankGroup group;
     group.size = std::ssize(members);
     std::map<std::uint32_t, const GroupLine*> lines;  // Lines of the members, by recorded rank.
-    for (const std::uint32_t one : members) {
-      const std::uint32_t like = world_.like[one];
-      lines[like] = lines_[like].at(layout.seen_from(number, world_.numbers[one]));
-      if (is_recorded(one)) world_.completed.insert(group_of_.at(lines[like]));
-      group.members.push_back(world_.numbers[one]);
+    for (const std::uint32_t member : members) {
+      const std::uint32_t recorded = world_.stand_ins[member];
+      lines[recorded] = lines_[recorded].at(layout.seen_from(number, world_.numbers[member]));
+      if (is_recorded(member)) world_.completed.insert(group_of_.at(lines[recorded]));
+      group.members.push_back(world_.numbers[member]);
     }
     group.name = words_for(group.members);
     const auto place = static_cast<std::uint32_t>(groups_.size());
@@ -232,9 +238,10 @@ class WorldFinder {
       Match match = pattern;
       match.group = place;
       match.members.clear();
-      for (const std::uint32_t one : members) {
-        for (const Match::Member& like : pattern.members) {
-          if (like.rank == world_.like[one]) match.members.push_back({like.rank, like.what, one});
+      for (const std::uint32_t member : members) {
+        for (const Match::Member& recorded : pattern.members) {
+          if (recorded.rank == world_.stand_ins[member])
+            match.members.push_back({recorded.rank, recorded.occurrence, member});
         }
       }
       if (match.members.size() > 1) world_.matches.push_back(std::move(match));
@@ -249,16 +256,16 @@ class WorldFinder {
     const auto [found, is_new] = patterns_.try_emplace(key);
     if (!is_new) return found->second;
     if (key.size() == 1) {
-      for (const Occurrence& one : key.front()->all)
-        found->second.push_back(
-            {.sequence = one.sequence, .members = {{key.front()->rank, one, key.front()->rank}}});
+      for (const Occurrence& occurrence : key.front()->all)
+        found->second.push_back({.sequence = occurrence.sequence,
+                                 .members = {{key.front()->rank, occurrence, key.front()->rank}}});
       return found->second;
     }
-    RankGroup together;
-    together.name = "ranks that stand for others";
-    for (const GroupLine* line : key) together.lines.push_back(*line);
+    RankGroup joint;
+    joint.name = "ranks that stand for others";
+    for (const GroupLine* line : key) joint.lines.push_back(*line);
     try {
-      found->second = matches_in({together}, ranks_, labels_, notes_);
+      found->second = matches_in({joint}, ranks_, labels_, notes_);
     } catch (const TraceError& error) {
       notes_.add(
           Severity::warning,
@@ -275,8 +282,8 @@ class WorldFinder {
   std::span<const std::string> labels_;
   std::int32_t size_;
   Notes& notes_;
-  std::vector<std::map<Layout, const GroupLine*>> lines_;  ///< By recorded rank.
-  std::vector<char> is_late_;                              ///< By recorded rank.
+  std::vector<std::map<GroupLayout, const GroupLine*>> lines_;  ///< By recorded rank.
+  std::vector<char> is_late_;                                   ///< By recorded rank.
   std::map<const GroupLine*, std::uint32_t> group_of_;
   std::map<std::int32_t, std::uint32_t> index_;  ///< Index into the world, by number of the rank.
   std::map<std::vector<const GroupLine*>, std::vector<Match>> patterns_;

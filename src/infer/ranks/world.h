@@ -28,7 +28,7 @@ namespace foretrace::infer_detail {
 struct World {
   /// By rank of the world: index of the recorded rank that stands for it. Recorded ranks come
   /// first, in their order; the others follow in order of their numbers.
-  std::vector<std::uint32_t> like;
+  std::vector<std::uint32_t> stand_ins;
   std::vector<std::int32_t> numbers;  ///< By rank of the world.
   std::vector<Match> matches;         ///< Collectives with at least one unrecorded rank.
   std::set<std::uint32_t> completed;  ///< Recorded groups that `matches` replace, because not all

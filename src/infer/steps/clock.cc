@@ -28,12 +28,12 @@ std::int64_t without_outliers(std::vector<std::int64_t>& values) {
 
 /// Collects, for each call that certainly waited, the time from the end of what it waited for to
 /// its return.
-class Returns {
+class ReturnDelays {
  public:
-  explicit Returns(const Records& records)
+  explicit ReturnDelays(const Records& records)
       : records_(records),
-        of_stream_(records.streams.size(), kNone),
-        of_thread_(records.trace.threads.size(), kNone) {}
+        last_on_stream_(records.streams.size(), kNone),
+        last_of_thread_(records.trace.threads.size(), kNone) {}
 
   std::vector<std::int64_t> run() {
     std::vector<const Call*> calls;
@@ -47,16 +47,16 @@ class Returns {
         const DeviceEvent& event = records_.events[*next];
         const Call& launch = *records_.call_of(event);
         if (launch.start > call->start || &launch == call) break;
-        of_stream_[event.stream] = of_thread_[launch.thread] = *next;
+        last_on_stream_[event.stream] = last_of_thread_[launch.thread] = *next;
         latest_ = std::max(latest_, event.finish);
       }
-      look_at(*call);
+      add_call(*call);
     }
-    return std::move(spare_);
+    return std::move(delays_);
   }
 
  private:
-  void look_at(const Call& call) {
+  void add_call(const Call& call) {
     const std::string_view name = records_.name(records_.trace.hosts[call.record]);
     if (!call.launched.empty()) {
       const DeviceEvent& copy = records_.events[call.launched.back()];
@@ -69,10 +69,10 @@ class Returns {
     if (contains_any(name, {"DeviceSynchronize", "CtxSynchronize"})) {
       add(call, latest_);
     } else if (sync && sync->kind == SyncKind::stream && sync->stream != kNone) {
-      add(call, of_stream_[sync->stream]);
+      add(call, last_on_stream_[sync->stream]);
     } else if (contains(name, "StreamSynchronize")) {
-      const std::uint32_t own = of_thread_[call.thread];
-      if (own != kNone && records_.events[own].kind == TaskKind::copy_out) add(call, own);
+      const std::uint32_t last = last_of_thread_[call.thread];
+      if (last != kNone && records_.events[last].kind == TaskKind::copy_out) add(call, last);
     }
   }
 
@@ -81,22 +81,22 @@ class Returns {
   }
   /// An end that is later than any clock error means that the call did not wait for it.
   void add(const Call& call, std::int64_t done) {
-    if (call.finish - done >= -kGreatestShift) spare_.push_back(call.finish - done);
+    if (call.finish - done >= -kGreatestShift) delays_.push_back(call.finish - done);
   }
 
   const Records& records_;
-  std::vector<std::uint32_t> of_stream_, of_thread_;  ///< The event launched last.
+  std::vector<std::uint32_t> last_on_stream_, last_of_thread_;  ///< The event launched last.
   std::int64_t latest_ = std::numeric_limits<std::int64_t>::min() / 2;
-  std::vector<std::int64_t> spare_;
+  std::vector<std::int64_t> delays_;
 };
 
 /// Returns the offset for device times. Launches are more reliable evidence than returns.
 std::int64_t find_shift(const Records& records, std::vector<std::int64_t>& delays) {
   const std::int64_t delay = without_outliers(delays);
   if (delay <= 0) return std::min(-delay, kGreatestShift);
-  std::vector<std::int64_t> spare = Returns(records).run();
-  if (spare.empty()) return 0;
-  const std::int64_t least = without_outliers(spare);
+  std::vector<std::int64_t> returns = ReturnDelays(records).run();
+  if (returns.empty()) return 0;
+  const std::int64_t least = without_outliers(returns);
   if (least >= -records.tolerance) return 0;
   return std::max(least, -delay);
 }

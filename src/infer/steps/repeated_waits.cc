@@ -41,7 +41,7 @@ struct WaitTally {
 
 class RepeatedWaits {
  public:
-  RepeatedWaits(const Records& records, const Typical& typical)
+  RepeatedWaits(const Records& records, const TypicalDelays& typical)
       : records_(records), typical_(typical), calls_(records.trace.threads.size()) {
     for (const HostRecord& record : records.trace.hosts) {
       if (!is_call(record.kind)) continue;
@@ -102,7 +102,7 @@ class RepeatedWaits {
   }
 
   const Records& records_;
-  const Typical& typical_;
+  const TypicalDelays& typical_;
   /// Times at which each thread made a stream wait.
   std::vector<std::vector<std::int64_t>> calls_;
   std::map<WaitKey, WaitTally> tallies_;
@@ -110,7 +110,7 @@ class RepeatedWaits {
 
 }  // namespace
 
-void find_repeated_waits(const Records& records, const Typical& typical, EventWaits& waits) {
+void find_repeated_waits(const Records& records, const TypicalDelays& typical, EventWaits& waits) {
   const std::vector<SyncRecord>& syncs = records.trace.syncs;
   const bool recorded = std::any_of(syncs.begin(), syncs.end(), [](const SyncRecord& sync) {
     return sync.kind == SyncKind::stream_wait_event;

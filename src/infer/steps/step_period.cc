@@ -79,31 +79,31 @@ bool is_within_one(const std::vector<Activity>& activities,
 }
 
 /// Positions of each name, or of each stretch of names.
-using Places = std::map<std::uint32_t, std::vector<std::size_t>>;
-using Votes = std::map<std::size_t, std::size_t>;  ///< Votes by distance.
+using Positions = std::map<std::uint32_t, std::vector<std::size_t>>;
+using VotesByDistance = std::map<std::size_t, std::size_t>;  ///< Votes by distance.
 
 /// Returns the positions of every stretch of a few activities, by content. At the border between
 /// two layers there are stretches that occur once in a step, even if each activity in them occurs
 /// often.
-Places places_of_stretches(const std::vector<Activity>& activities) {
+Positions positions_of_stretches(const std::vector<Activity>& activities) {
   constexpr std::size_t kLength = 8;
-  Places places;
+  Positions positions;
   for (std::size_t i = 0; i + kLength <= activities.size(); ++i) {
     std::uint64_t hash = 0;
     for (std::size_t k = 0; k < kLength; ++k) {
       hash = (hash ^ static_cast<std::uint32_t>(activities[i + k].name)) * 0x9e3779b97f4a7c15U;
       hash ^= hash >> 29U;
     }
-    places[static_cast<std::uint32_t>(hash >> 32U)].push_back(i);
+    positions[static_cast<std::uint32_t>(hash >> 32U)].push_back(i);
   }
-  return places;
+  return positions;
 }
 
 /// Gives one vote to the distance of each stretch that nearly always repeats at the same distance:
 /// a model has many layers that are alike, but one beginning and one end.
-Votes regular_distances(const Places& places) {
-  Votes votes;
-  for (const auto& [what, at] : places) {
+VotesByDistance regular_distances(const Positions& positions) {
+  VotesByDistance votes;
+  for (const auto& [hash, at] : positions) {
     if (at.size() < kLeastRepeats) continue;
     std::vector<std::size_t> gaps;
     for (std::size_t i = 0; i + 1 < at.size(); ++i) gaps.push_back(at[i + 1] - at[i]);
@@ -115,7 +115,7 @@ Votes regular_distances(const Places& places) {
 }
 
 /// Adds the `most` distances with most votes, weighted by their length.
-void add_best(const Votes& votes, std::size_t activities, std::size_t most,
+void add_best(const VotesByDistance& votes, std::size_t activities, std::size_t most,
               std::set<std::size_t>& periods) {
   std::vector<std::pair<std::size_t, std::size_t>> ranked;
   for (const auto& [distance, count] : votes) {
@@ -129,12 +129,12 @@ void add_best(const Votes& votes, std::size_t activities, std::size_t most,
 
 /// Returns distances that occur often between two activities of the same name, in ascending order.
 std::set<std::size_t> candidate_periods(const std::vector<Activity>& activities) {
-  Places places;
+  Positions positions;
   for (std::size_t i = 0; i < activities.size(); ++i) {
-    places[static_cast<std::uint32_t>(activities[i].name)].push_back(i);
+    positions[static_cast<std::uint32_t>(activities[i].name)].push_back(i);
   }
-  Votes votes;
-  for (const auto& [name, at] : places) {
+  VotesByDistance votes;
+  for (const auto& [name, at] : positions) {
     if (at.size() < kLeastRepeats) continue;
     std::map<std::size_t, std::size_t> distances;
     for (const std::size_t hop : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
@@ -146,7 +146,7 @@ std::set<std::size_t> candidate_periods(const std::vector<Activity>& activities)
   }
   std::set<std::size_t> periods;
   add_best(votes, activities.size(), 40, periods);
-  add_best(regular_distances(places_of_stretches(activities)), activities.size(), 10, periods);
+  add_best(regular_distances(positions_of_stretches(activities)), activities.size(), 10, periods);
   return periods;
 }
 
@@ -186,18 +186,18 @@ Repetition follow(const std::vector<Activity>& activities, std::size_t period) {
   // Counted in activities; chosen.
   constexpr std::size_t kMostLeftOut = 8;  // Activities left out at one place.
   constexpr std::size_t kAgreeBehind = 4;
-  const auto agree = [&](std::size_t one, std::size_t other) {
+  const auto agree = [&](std::size_t i, std::size_t j) {
     for (std::size_t k = 0; k < kAgreeBehind; ++k) {
-      if (one + k >= activities.size() || other + k >= activities.size()) return false;
-      if (activities[one + k].name != activities[other + k].name) return false;
+      if (i + k >= activities.size() || j + k >= activities.size()) return false;
+      if (activities[i + k].name != activities[j + k].name) return false;
     }
     return true;
   };
   /// Counts the activities to leave out on either side until both agree again.
-  const auto gap = [&](std::size_t one, std::size_t other) {
+  const auto gap = [&](std::size_t i, std::size_t j) {
     for (std::size_t sum = 1; sum <= kMostLeftOut; ++sum) {
-      for (std::size_t here = 0; here <= sum; ++here) {
-        if (agree(one + here, other + sum - here)) return std::pair(here, sum - here);
+      for (std::size_t skipped = 0; skipped <= sum; ++skipped) {
+        if (agree(i + skipped, j + sum - skipped)) return std::pair(skipped, sum - skipped);
       }
     }
     return std::pair(std::size_t{1}, std::size_t{1});
@@ -210,8 +210,8 @@ Repetition follow(const std::vector<Activity>& activities, std::size_t period) {
       ++alike;
       continue;
     }
-    const auto [here, there] = gap(i, j);
-    i += here, j += there;
+    const auto [skipped, skipped_later] = gap(i, j);
+    i += skipped, j += skipped_later;
     if (i >= j) return {};
   }
   found.lacking = all - alike;
@@ -280,8 +280,8 @@ std::vector<std::size_t> nearly_repeated(const std::vector<Activity>& activities
   return {};
 }
 
-void take_period(const std::vector<Activity>& activities, std::string_view what, Steps& steps,
-                 Assumptions& assumptions) {
+void mark_repetitions(const std::vector<Activity>& activities, std::string_view unit, Steps& steps,
+                      Assumptions& assumptions) {
   if (activities.size() < kLeastActivities) return;
   const std::set<std::size_t> candidates = candidate_periods(activities);
   std::size_t period = 0;
@@ -296,7 +296,7 @@ void take_period(const std::vector<Activity>& activities, std::string_view what,
   if (begins.empty()) return;
   steps.source = StepSource::period;
   assumptions.push_back(fmt::format(
-      "Steps are found by the repetition of {} {}; the trace has no step markers.", period, what));
+      "Steps are found by the repetition of {} {}; the trace has no step markers.", period, unit));
 }
 
 }  // namespace
@@ -304,14 +304,14 @@ void take_period(const std::vector<Activity>& activities, std::string_view what,
 Steps find_period(const Records& records, Assumptions& assumptions) {
   Steps steps;
   if (!records.events.empty()) {
-    take_period(activities_in_order(records, steps.by_device), "device activities", steps,
-                assumptions);
+    mark_repetitions(activities_in_order(records, steps.by_device), "device activities", steps,
+                     assumptions);
     steps.by_device = steps.by_device && !steps.marks.empty();
     return steps;
   }
   if (is_snapshot(records.trace)) return steps;
   for (const std::vector<Activity>& activities : host_activities(records)) {
-    take_period(activities, "records of a thread", steps, assumptions);
+    mark_repetitions(activities, "records of a thread", steps, assumptions);
     if (!steps.marks.empty()) break;
   }
   return steps;

@@ -15,7 +15,7 @@ namespace foretrace::infer_detail {
 namespace {
 
 /// Share of the launched work that ranges must contain to be steps. Chosen.
-constexpr double kLeastHeld = 0.9;
+constexpr double kLeastEnclosed = 0.9;
 
 bool find_markers(const Records& records, Steps& steps) {
   std::map<std::string_view, MarkedStep> found;
@@ -52,11 +52,11 @@ bool find_numbered_ranges(const Records& records, Steps& steps, Assumptions& ass
   for (auto& [word, ranges] : by_word) {
     std::sort(ranges.begin(), ranges.end(),
               [](const MarkedStep& a, const MarkedStep& b) { return a.start < b.start; });
-    bool in_line = ranges.size() >= kLeastRepeats;
+    bool sequential = ranges.size() >= kLeastRepeats;
     for (std::size_t i = 1; i < ranges.size(); ++i)
-      in_line &= ranges[i - 1].finish <= ranges[i].start;
+      sequential &= ranges[i - 1].finish <= ranges[i].start;
     // The word with fewer, longer ranges wins, because a step may have several micro-batches.
-    if (in_line && (best.empty() || ranges.size() < best.size())) best = std::move(ranges);
+    if (sequential && (best.empty() || ranges.size() < best.size())) best = std::move(ranges);
   }
   if (best.empty()) return false;
   steps.marks = std::move(best);
@@ -96,58 +96,59 @@ std::string without_numbers(std::string_view name) {
 }
 
 /// Ranges or module calls of one kind on one thread; or calls that launch graphs of the same size.
-struct Holders {
+struct EnclosingRanges {
   std::map<std::int64_t, std::uint32_t> records;  ///< Host records, by start.
-  std::size_t held = 0;                           ///< Number of launched events inside.
+  std::size_t enclosed = 0;                       ///< Number of launched events inside.
 };
 
-std::map<std::pair<std::uint16_t, std::string>, Holders> holders_of_work(const Records& records) {
+std::map<std::pair<std::uint16_t, std::string>, EnclosingRanges> ranges_around_launches(
+    const Records& records) {
   const Enclosing enclosing(records);
   // By record: number of launched events, and kind.
-  std::map<std::uint32_t, std::pair<std::size_t, std::string>> held;
-  std::map<std::pair<std::uint16_t, std::string>, Holders> kinds;
+  std::map<std::uint32_t, std::pair<std::size_t, std::string>> enclosed;
+  std::map<std::pair<std::uint16_t, std::string>, EnclosingRanges> kinds;
   for (const std::uint32_t event : records.by_launch) {
     const Call& call = *records.call_of(records.events[event]);
     std::uint32_t record = enclosing.record(call);
     const bool is_range = record != kNone && records.trace.hosts[record].kind != HostKind::op;
     if (!is_range && call.launched.size() < 2) continue;
     if (!is_range) record = call.record;
-    auto& [count, kind] = held[record];
+    auto& [count, kind] = enclosed[record];
     if (++count > 1) continue;
     kind = is_range ? without_numbers(records.name(records.trace.hosts[record]))
                     : "graph of " + std::to_string(call.launched.size());
   }
-  for (const auto& [record, what] : held) {
+  for (const auto& [record, counted] : enclosed) {
     const HostRecord& range = records.trace.hosts[record];
-    Holders& holders = kinds[{range.thread, what.second}];
-    holders.records.emplace(range.start_ns, record);
-    holders.held += what.first;
+    EnclosingRanges& ranges = kinds[{range.thread, counted.second}];
+    ranges.records.emplace(range.start_ns, record);
+    ranges.enclosed += counted.first;
   }
   return kinds;
 }
 
-/// Share of launches made while one of the holders was open, including launches by other threads
+/// Share of launches made while one of the ranges was open, including launches by other threads
 /// (autograd's).
-double share_held(const Records& records, const Holders& holders) {
-  std::size_t held = 0;
+double enclosed_share(const Records& records, const EnclosingRanges& ranges) {
+  std::size_t enclosed = 0;
   for (const std::uint32_t event : records.by_launch) {
     const std::int64_t time = records.call_of(records.events[event])->start;
-    const auto behind = holders.records.upper_bound(time);
-    if (behind == holders.records.begin()) continue;
+    const auto behind = ranges.records.upper_bound(time);
+    if (behind == ranges.records.begin()) continue;
     const HostRecord& range = records.trace.hosts[std::prev(behind)->second];
-    held += time < range.start_ns + range.duration_ns ? 1 : 0;
+    enclosed += time < range.start_ns + range.duration_ns ? 1 : 0;
   }
-  return static_cast<double>(held) / static_cast<double>(records.by_launch.size());
+  return static_cast<double>(enclosed) / static_cast<double>(records.by_launch.size());
 }
 
 /// Uses outermost ranges that contain nearly all launches. Each is one step, however often
 /// something repeats within it.
-bool find_holding_ranges(const Records& records, Steps& steps, Assumptions& assumptions) {
-  const auto kinds = holders_of_work(records);
+bool find_enclosing_ranges(const Records& records, Steps& steps, Assumptions& assumptions) {
+  const auto kinds = ranges_around_launches(records);
   const auto most = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
-    return a.second.held < b.second.held;
+    return a.second.enclosed < b.second.enclosed;
   });
-  if (most == kinds.end() || share_held(records, most->second) < kLeastHeld) return false;
+  if (most == kinds.end() || enclosed_share(records, most->second) < kLeastEnclosed) return false;
   for (const auto& [start, record] : most->second.records) {
     const HostRecord& range = records.trace.hosts[record];
     steps.marks.push_back({start, start + range.duration_ns, std::string(records.name(range))});
@@ -188,7 +189,7 @@ Steps find_steps(const Records& records, Notes& notes, Assumptions& assumptions)
   Steps steps;
   if (find_markers(records, steps) || find_numbered_ranges(records, steps, assumptions) ||
       find_optimizer_steps(records, steps, assumptions) ||
-      find_holding_ranges(records, steps, assumptions)) {
+      find_enclosing_ranges(records, steps, assumptions)) {
     drop_steps_without_work(records, steps, notes);
     return steps;
   }
@@ -202,7 +203,7 @@ void settle_step_time(StepSource source, Inference& result) {
   if (times.each.empty()) return;
   if (times.steps() < kFewSteps) {
     result.notes.add(Severity::warning, "fewer than three steps count towards the step time",
-                     std::to_string(times.steps()) + (times.steps() == 1 ? " step" : " steps"));
+                     fmt::format("{} {}", times.steps(), times.steps() == 1 ? "step" : "steps"));
   }
   if (times.spread > kWideSpread) {
     result.notes.add(

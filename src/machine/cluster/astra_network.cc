@@ -23,7 +23,7 @@
 namespace foretrace {
 namespace {
 
-using Lists = std::map<std::string, std::vector<std::string>>;
+using NamedLists = std::map<std::string, std::vector<std::string>>;
 
 /// A YAML document, freed by the destructor.
 class Document {
@@ -45,11 +45,11 @@ class Document {
   ~Document() { yaml_document_delete(&document_); }
 
   /// Throws Error unless it is a mapping of names to lists.
-  Lists lists() {
+  NamedLists lists() {
     const yaml_node_t* root = yaml_document_get_root_node(&document_);
     if (!root || root->type != YAML_MAPPING_NODE)
       throw Error("must be a mapping with settings such as topology: [ Ring ]");
-    Lists all;
+    NamedLists all;
     for (const yaml_node_pair_t* pair = root->data.mapping.pairs.start;
          pair < root->data.mapping.pairs.top; ++pair) {
       const std::string key = scalar(pair->key);
@@ -79,7 +79,7 @@ class Document {
   yaml_document_t document_;
 };
 
-const std::vector<std::string>& entries(const Lists& lists, const std::string& key,
+const std::vector<std::string>& entries(const NamedLists& lists, const std::string& key,
                                         std::size_t dimensions) {
   const auto found = lists.find(key);
   if (found == lists.end()) throw Error(key + ": must be given, with a value per dimension");
@@ -110,11 +110,12 @@ std::string topology_of(const std::string& name) {
 }  // namespace
 
 MachineFile read_astra_network(std::string_view yaml) {
-  const Lists lists = Document(yaml).lists();
+  const NamedLists lists = Document(yaml).lists();
   for (const auto& [key, values] : lists) {
     if (key != "topology" && key != "npus_count" && key != "bandwidth" && key != "latency") {
-      throw Error("there is no setting \"" + key +
-                  "\"; the settings are bandwidth, latency, npus_count, topology");
+      throw Error(fmt::format(
+          "there is no setting \"{}\"; the settings are bandwidth, latency, npus_count, topology",
+          key));
     }
   }
   const auto& names = entries(lists, "topology", 0);

@@ -43,14 +43,14 @@ const Preset* preset_named(std::string_view name) {
 
 /// Applies "extends": a file may start from a preset and list only the differences. A "network" or
 /// "domain" that contains "use" replaces the preset's entirely.
-Json extended(Json file) {
+Json resolve_extends(Json file) {
   if (!file.is_object() || !file.contains("extends")) return file;
   const Json name = file["extends"];
   file.erase("extends");
   const Preset* base =
       name.is_string() ? preset_named(name.get_ref<const std::string&>()) : nullptr;
   if (!base) throw Error("extends: must be a built-in machine, got " + name.dump());
-  Json all = extended(Json::parse(base->file));
+  Json all = resolve_extends(Json::parse(base->file));
   for (const char* key : {"network", "domain"}) {
     if (file.contains(key) && file[key].is_object() && file[key].contains("use")) all.erase(key);
   }
@@ -59,14 +59,14 @@ Json extended(Json file) {
 }
 
 MachineFile read_preset(const Preset& preset) {
-  Json json = extended(Json::parse(preset.file));
+  Json json = resolve_extends(Json::parse(preset.file));
   json["name"] = preset.name;
   return machine_from_json(std::move(json));
 }
 
 /// A machine that consists only of a topology, with one device per host.
-struct Generic final : Described {
-  explicit Generic(MachineFile& made) : machine(made) {}
+struct TopologyMachine final : Described {
+  explicit TopologyMachine(MachineFile& made) : machine(made) {}
   void describe(Fields& fields) override {
     fields.text("device", machine.device, "Device model");
     fields.integer("hosts", machine.hosts, "Number of devices", 1, 1'000'000);
@@ -78,13 +78,13 @@ struct Generic final : Described {
 
 constexpr std::int64_t kGenericHosts = 8;
 
-MachineFile generic(const TopologyEntry& entry, std::string_view settings) {
+MachineFile topology_machine(const TopologyEntry& entry, std::string_view settings) {
   MachineFile machine;
   machine.name = machine.use = entry.name;
   machine.source = "as given; settings that were not given are assumed";
   machine.network = entry.make();
   machine.hosts = kGenericHosts;
-  Generic all(machine);
+  TopologyMachine all(machine);
   if (!settings.empty()) read_assigned(settings, all);
   if (machine.network->size() > 0) machine.hosts = machine.network->size();
   return machine;
@@ -103,7 +103,7 @@ MachineFile read_file(const std::string& path) {
   if (ends_in(path, ".xml")) return read_nccl_topology(read_text_file(path));
   if (ends_in(path, ".yml") || ends_in(path, ".yaml"))
     return read_astra_network(read_text_file(path));
-  return machine_from_json(extended(parse_json_text(read_text_file(path))));
+  return machine_from_json(resolve_extends(parse_json_text(read_text_file(path))));
 }
 
 /// Returns where the settings of "dgx-h100:hosts=4" or "a:b/c.json:hosts=4" begin: they contain a =
@@ -119,12 +119,12 @@ std::size_t end_of_name(std::string_view text) {
 }
 
 /// If the number of hosts is not given, adds whole hosts until all ranks have a device.
-void grow(MachineFile& machine, const std::string& settings, std::int64_t ranks) {
+void add_hosts_for_ranks(MachineFile& machine, const std::string& settings, std::int64_t ranks) {
   const bool given = ("," + settings).find(",hosts=") != settings.npos;
   const std::int64_t size = machine.network ? machine.network->size() : 0;
   if (given || ranks <= 0 || size > 0) return;
   machine.hosts = 1;
-  const std::int64_t devices = laid_out(machine, 0).facts.devices_per_host;
+  const std::int64_t devices = build_cluster(machine, 0).facts.devices_per_host;
   machine.hosts = (ranks + devices - 1) / devices;
 }
 
@@ -143,11 +143,11 @@ MachineFile read_machine(std::string_view name_or_path, std::int64_t ranks) {
       machine = read_preset(*preset);
       if (!settings.empty()) read_assigned(settings, machine);
     } else if (const TopologyEntry* entry = topology_named(name)) {
-      machine = generic(*entry, settings);
+      machine = topology_machine(*entry, settings);
     } else {
       refuse_name(name);
     }
-    grow(machine, settings, ranks);
+    add_hosts_for_ranks(machine, settings, ranks);
     return machine;
   });
 }
@@ -167,7 +167,7 @@ const std::vector<ClusterEntry>& clusters() {
 
 Cluster find_cluster(std::string_view name_or_path, std::int64_t ranks) {
   const MachineFile machine = read_machine(name_or_path, ranks);
-  return within(name_or_path, [&] { return laid_out(machine, ranks); });
+  return within(name_or_path, [&] { return build_cluster(machine, ranks); });
 }
 
 Json cluster_json(std::string_view name_or_path, std::int64_t ranks) {

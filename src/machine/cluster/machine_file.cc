@@ -12,7 +12,7 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kMostHosts = 100'000;
 
-Json taken(Json& object, const char* key) {
+Json take_member(Json& object, const char* key) {
   Json value = object.value(key, Json());
   object.erase(key);
   return value;
@@ -34,7 +34,7 @@ std::vector<LinkGroup> read_links(const Json& list) {
 }
 
 /// Returns the settings that differ from those of `fresh`.
-Json changed(Described& object, Described& fresh) {
+Json without_defaults(Described& object, Described& fresh) {
   Json now = write_json(object);
   const Json before = write_json(fresh);
   for (const auto& [name, value] : before.items()) {
@@ -44,12 +44,12 @@ Json changed(Described& object, Described& fresh) {
 }
 
 /// Returns the topology of this key, whose settings are still to be read; nullptr without the key.
-std::shared_ptr<Topology> taken_topology(Json& json, const std::string& key, std::string& use) {
+std::shared_ptr<Topology> take_topology(Json& json, const std::string& key, std::string& use) {
   if (!json.contains(key)) return nullptr;
   return within(key, [&]() -> std::shared_ptr<Topology> {
     if (!json[key].is_object() || !json[key].contains("use"))
       throw Error("must be an object such as {\"use\": \"switch\"}");
-    const Json name = taken(json[key], "use");
+    const Json name = take_member(json[key], "use");
     if (!name.is_string()) throw Error("use: must be the name of a topology");
     use = name.get<std::string>();
     return within("use", [&] { return make_topology(use); });
@@ -59,15 +59,15 @@ std::shared_ptr<Topology> taken_topology(Json& json, const std::string& key, std
 void write_topology(const std::shared_ptr<Topology>& topology, const std::string& key,
                     const std::string& use, Json& json) {
   if (!topology) return;
-  json[key] = changed(*topology, *make_topology(use));
+  json[key] = without_defaults(*topology, *make_topology(use));
   json[key]["use"] = use;
 }
 
-Json written(std::vector<LinkGroup>& links) {
+Json links_json(std::vector<LinkGroup>& links) {
   Json list = Json::array();
   for (LinkGroup& link : links) {
     LinkGroup fresh;
-    list.push_back(changed(link, fresh));
+    list.push_back(without_defaults(link, fresh));
   }
   return list;
 }
@@ -150,14 +150,14 @@ void MachineFile::describe(Fields& fields) {
 MachineFile machine_from_json(Json json) {
   if (!json.is_object()) throw Error("must be an object, such as {\"hosts\": 2, \"host\": {...}}");
   MachineFile machine;
-  taken(json, "$schema");
-  taken(json, "$comment");
-  machine.links = read_links(taken(json, "links"));
+  take_member(json, "$schema");
+  take_member(json, "$comment");
+  machine.links = read_links(take_member(json, "links"));
   if (json.contains("host") && json["host"].is_object()) {
-    within("host", [&] { machine.host.links = read_links(taken(json["host"], "links")); });
+    within("host", [&] { machine.host.links = read_links(take_member(json["host"], "links")); });
   }
-  machine.network = taken_topology(json, "network", machine.use);
-  machine.domain = taken_topology(json, "domain", machine.domain_use);
+  machine.network = take_topology(json, "network", machine.use);
+  machine.domain = take_topology(json, "domain", machine.domain_use);
   read_json(json, machine);
   if (machine.name.empty()) machine.name = "machine";
   return machine;
@@ -165,14 +165,14 @@ MachineFile machine_from_json(Json json) {
 
 Json machine_to_json(MachineFile& machine) {
   MachineFile fresh;
-  Json json = changed(machine, fresh);
+  Json json = without_defaults(machine, fresh);
   json["hosts"] = machine.hosts;
   HostModel no_host;
-  json["host"] = changed(machine.host, no_host);
-  if (!machine.host.links.empty()) json["host"]["links"] = written(machine.host.links);
+  json["host"] = without_defaults(machine.host, no_host);
+  if (!machine.host.links.empty()) json["host"]["links"] = links_json(machine.host.links);
   FactSettings no_facts;
-  if (json.contains("facts")) json["facts"] = changed(machine.facts, no_facts);
-  if (!machine.links.empty()) json["links"] = written(machine.links);
+  if (json.contains("facts")) json["facts"] = without_defaults(machine.facts, no_facts);
+  if (!machine.links.empty()) json["links"] = links_json(machine.links);
   write_topology(machine.network, "network", machine.use, json);
   write_topology(machine.domain, "domain", machine.domain_use, json);
   return json;

@@ -68,7 +68,7 @@ nlohmann::json machine_to_json(MachineFile& machine);
 
 /// Lays out all hosts and the links between them. The first `ranks` devices are placed, or all if
 /// `ranks` is 0. Throws Error.
-Cluster laid_out(const MachineFile& machine, std::int64_t ranks);
+Cluster build_cluster(const MachineFile& machine, std::int64_t ranks);
 
 /// Returns the latency of a link whose latency is not given, from end to end, including the devices
 /// on the way. Recalled.

@@ -56,13 +56,13 @@ void add_names(std::string_view range, std::vector<std::string>& names) {
 
 }  // namespace
 
-std::vector<std::string> names_in(std::string_view range) {
+std::vector<std::string> expand_names(std::string_view range) {
   std::vector<std::string> names;
   add_names(range, names);
   return names;
 }
 
-std::vector<std::string> names_in(const std::vector<std::string>& ranges) {
+std::vector<std::string> expand_names(const std::vector<std::string>& ranges) {
   std::vector<std::string> names;
   for (const std::string& range : ranges) add_names(range, names);
   return names;

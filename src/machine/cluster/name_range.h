@@ -15,7 +15,7 @@ namespace foretrace {
 /// Returns the names in the order in which they are written; the last range changes fastest. Throws
 /// Error if a range is not closed or has other characters than numbers, or if there are more than a
 /// million names.
-std::vector<std::string> names_in(std::string_view range);
-std::vector<std::string> names_in(const std::vector<std::string>& ranges);
+std::vector<std::string> expand_names(std::string_view range);
+std::vector<std::string> expand_names(const std::vector<std::string>& ranges);
 
 }  // namespace foretrace

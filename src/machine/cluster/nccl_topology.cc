@@ -48,21 +48,21 @@ std::string vendor_of(const Attributes& cpu) {
 }
 
 /// Builds the machine as elements begin and end.
-class Reader {
+class TopologyReader {
  public:
   void begin(const std::string& element, const Attributes& attributes) {
     if (open_.size() >= kDeepest) throw Error("must be at most 64 elements deep");
-    Element now{element, {}, attributes};
-    if (!open_.empty()) now.node = open_.back().node;
+    Element added{element, {}, attributes};
+    if (!open_.empty()) added.node = open_.back().node;
     if (open_.empty()) {
       if (element != "system")
         throw Error(fmt::format("must begin with <system>, as NCCL writes it, got <{}>", element));
     } else if (element == "cpu") {
-      add_cpu(attributes, now);
+      add_cpu(attributes, added);
     } else if (element == "gpu") {
-      add_gpu(attributes, now);
+      add_gpu(attributes, added);
     } else if (element == "nic") {
-      add_nic(now);
+      add_nic(added);
     } else if (element == "net") {
       add_net(attributes);
     } else if (element == "nvlink") {
@@ -71,9 +71,9 @@ class Reader {
     } else if (element == "c2c") {
       add_c2c(attributes);
     } else if (element == "pci") {
-      add_bridge_if_known(attributes, now);
+      add_bridge_if_known(attributes, added);
     }
-    open_.push_back(std::move(now));
+    open_.push_back(std::move(added));
   }
 
   void end() {
@@ -129,56 +129,58 @@ class Reader {
     return link;
   }
 
-  void add_cpu(const Attributes& attributes, Element& now) {
-    now.node = "cpu" + std::to_string(cpus_.size());
-    cpus_.push_back(now.node);
+  void add_cpu(const Attributes& attributes, Element& added) {
+    added.node = "cpu" + std::to_string(cpus_.size());
+    cpus_.push_back(added.node);
     vendor_ = machine_.facts.cpu = vendor_of(attributes);
     model_ = number(attributes, "modelid", 0);
     if (cpus_.size() == 1) machine_.host.cpus.clear();
-    machine_.host.cpus.push_back(now.node);
+    machine_.host.cpus.push_back(added.node);
   }
 
   /// PCI devices of class 0x03.. are GPUs and of class 0x02.. are NICs; their inner element
   /// describes them.
-  void add_bridge_if_known(const Attributes& attributes, Element& now) {
+  void add_bridge_if_known(const Attributes& attributes, Element& added) {
     const std::string kind = text(attributes, "class");
-    now.parent = open_.back().node;
-    now.link = pci_bandwidth(text(attributes, "link_speed"), number(attributes, "link_width", 0));
+    added.parent = open_.back().node;
+    added.link = pci_bandwidth(text(attributes, "link_speed"), number(attributes, "link_width", 0));
     if (kind.starts_with("0x03") || kind.starts_with("0x02")) return;
-    now.node = "pci-" + text(attributes, "busid");
-    machine_.host.switches.push_back(now.node);
-    require_parent(now.parent);
-    add_link(now.node, now.parent, now.link, "pcie");
+    added.node = "pci-" + text(attributes, "busid");
+    machine_.host.switches.push_back(added.node);
+    require_parent(added.parent);
+    add_link(added.node, added.parent, added.link, "pcie");
   }
 
   static void require_parent(const std::string& parent) {
     if (parent.empty()) throw Error("PCI devices must be below a <cpu>");
   }
 
-  void add_gpu(const Attributes& attributes, Element& now) {
+  void add_gpu(const Attributes& attributes, Element& added) {
     const Element& pci = open_.back();
-    if (pci.name != "pci") throw Error("<gpu> must be in a <pci>, got it in <" + pci.name + ">");
+    if (pci.name != "pci")
+      throw Error(fmt::format("<gpu> must be in a <pci>, got it in <{}>", pci.name));
     require_parent(pci.parent);
     const double dev = number(attributes, "dev", static_cast<double>(gpus_.size()));
-    now.node = "gpu" + std::to_string(static_cast<std::int64_t>(dev));
-    gpus_.push_back({now.node, number(attributes, "rank", dev)});
-    by_bus_[text(pci.attributes, "busid")] = now.node;
+    added.node = "gpu" + std::to_string(static_cast<std::int64_t>(dev));
+    gpus_.push_back({added.node, number(attributes, "rank", dev)});
+    by_bus_[text(pci.attributes, "busid")] = added.node;
     machine_.facts.architecture = static_cast<std::int64_t>(number(attributes, "sm", 0));
-    add_link(now.node, pci.parent, pci.link, "pcie");
+    add_link(added.node, pci.parent, pci.link, "pcie");
   }
 
-  void add_nic(Element& now) {
-    const Element& around = open_.back();
-    now.parent = around.name == "pci" ? around.parent : around.node;
-    now.link = around.name == "pci" ? around.link : kLocalBandwidth;
-    now.node.clear();
-    require_parent(now.parent);
+  void add_nic(Element& added) {
+    const Element& enclosing = open_.back();
+    added.parent = enclosing.name == "pci" ? enclosing.parent : enclosing.node;
+    added.link = enclosing.name == "pci" ? enclosing.link : kLocalBandwidth;
+    added.node.clear();
+    require_parent(added.parent);
   }
 
   /// A NIC is named after its first port and has the bandwidth of all its ports.
   void add_net(const Attributes& attributes) {
     Element& nic = open_.back();
-    if (nic.name != "nic") throw Error("<net> must be in a <nic>, got it in <" + nic.name + ">");
+    if (nic.name != "nic")
+      throw Error(fmt::format("<net> must be in a <nic>, got it in <{}>", nic.name));
     if (nic.node.empty()) nic.node = text(attributes, "name");
     if (nic.node.empty()) throw Error("<net> must have a name");
     constexpr double kBytesPerMegabit = 1e6 / 8;
@@ -228,7 +230,7 @@ class Reader {
       if (target == by_bus_.end()) {  // NCCL ignores these as well.
         machine_.notes.add(Severity::warning,
                            "NVLinks to devices that the file does not contain; they are ignored",
-                           link.from + " to " + link.target);
+                           fmt::format("{} to {}", link.from, link.target));
         continue;
       }
       LinkGroup& added = add_link(link.from, target->second, rate, "nvlink");
@@ -267,13 +269,13 @@ class Reader {
 };
 
 /// expat is a C library, so an Error must not propagate through it.
-struct Parsing {
-  Reader reader;
+struct ParserState {
+  TopologyReader reader;
   XML_Parser parser;
   std::optional<std::string> error;
 
   template <class Action>
-  void guarded(Action&& action) {
+  void run_guarded(Action&& action) {
     if (error) return;
     try {
       action();
@@ -285,17 +287,17 @@ struct Parsing {
 };
 
 void on_begin(void* user, const char* name, const char** attributes) {
-  auto& parsing = *static_cast<Parsing*>(user);
-  parsing.guarded([&] {
+  auto& state = *static_cast<ParserState*>(user);
+  state.run_guarded([&] {
     Attributes all;
     for (; *attributes != nullptr; attributes += 2) all[attributes[0]] = attributes[1];
-    parsing.reader.begin(name, all);
+    state.reader.begin(name, all);
   });
 }
 
 void on_end(void* user, const char*) {
-  auto& parsing = *static_cast<Parsing*>(user);
-  parsing.guarded([&] { parsing.reader.end(); });
+  auto& state = *static_cast<ParserState*>(user);
+  state.run_guarded([&] { state.reader.end(); });
 }
 
 }  // namespace
@@ -304,17 +306,17 @@ MachineFile read_nccl_topology(std::string_view xml) {
   const std::unique_ptr<XML_ParserStruct, decltype(&XML_ParserFree)> parser(
       XML_ParserCreate(nullptr), &XML_ParserFree);
   if (!parser) throw Error("there is not enough memory to read it");
-  Parsing parsing{.reader = {}, .parser = parser.get(), .error = {}};
-  XML_SetUserData(parser.get(), &parsing);
+  ParserState state{.reader = {}, .parser = parser.get(), .error = {}};
+  XML_SetUserData(parser.get(), &state);
   XML_SetElementHandler(parser.get(), on_begin, on_end);
   const bool good =
       XML_Parse(parser.get(), xml.data(), static_cast<int>(xml.size()), XML_TRUE) == XML_STATUS_OK;
-  if (parsing.error) throw Error(*parsing.error);
+  if (state.error) throw Error(*state.error);
   if (!good) {
     throw Error(fmt::format("line {}: must be XML, got {}", XML_GetCurrentLineNumber(parser.get()),
                             XML_ErrorString(XML_GetErrorCode(parser.get()))));
   }
-  return parsing.reader.finished();
+  return state.reader.finished();
 }
 
 }  // namespace foretrace

@@ -57,18 +57,18 @@ Nanoseconds hockney(double messages, double bytes, double reduced, const LinkCos
   return Nanoseconds(std::llround(nanoseconds));
 }
 
-std::string unless_served(Operation operation, std::initializer_list<Operation> served) {
+std::string unsupported_operation(Operation operation, std::initializer_list<Operation> served) {
   std::vector<std::string_view> names;
-  for (const Operation one : served) {
-    if (one == operation) return {};
-    names.push_back(to_string(one));
+  for (const Operation other : served) {
+    if (other == operation) return {};
+    names.push_back(to_string(other));
   }
   return fmt::format("serves {}, not {}", joined(names), to_string(operation));
 }
 
-std::string unless_power(std::uint32_t ranks) {
+std::string not_power_of_two(std::uint32_t ranks) {
   if (std::has_single_bit(ranks)) return {};
-  return "needs a power of two of ranks, got " + std::to_string(ranks);
+  return fmt::format("needs a power of two of ranks, got {}", ranks);
 }
 
 }  // namespace foretrace

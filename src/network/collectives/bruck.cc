@@ -12,10 +12,10 @@ namespace {
 class Bruck final : public Algorithm {
  public:
   std::string refusal(const Call& call) const override {
-    return unless_served(call.operation, {Operation::all_gather, Operation::all_to_all});
+    return unsupported_operation(call.operation, {Operation::all_gather, Operation::all_to_all});
   }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     const double rounds = ceil_log2(call.ranks);
     double blocks = call.ranks - 1;
     if (call.operation == Operation::all_to_all) {

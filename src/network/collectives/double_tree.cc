@@ -27,7 +27,7 @@ namespace {
 constexpr std::int64_t kLeastChunk = 2048;  ///< Bytes; our choice.
 constexpr std::int64_t kMostChunks = 512;   ///< For each half; our choice.
 
-struct Place {
+struct TreePosition {
   std::uint32_t depth = 0;
   std::uint32_t parent = 0;
   std::uint32_t children[3] = {0, 0, 0};
@@ -41,20 +41,20 @@ std::uint32_t parent_of(std::uint32_t rank, std::uint32_t ranks) {
   return up >= ranks ? rank ^ bit : up;
 }
 
-Place place_in(std::uint32_t rank, std::uint32_t ranks) {
-  Place place;
-  for (std::uint32_t at = rank; at != 0; at = parent_of(at, ranks)) ++place.depth;
+TreePosition position_in(std::uint32_t rank, std::uint32_t ranks) {
+  TreePosition position;
+  for (std::uint32_t at = rank; at != 0; at = parent_of(at, ranks)) ++position.depth;
   if (rank == 0) {
-    if (ranks > 1) place.children[place.child_count++] = std::bit_ceil(ranks) >> 1;
-    return place;
+    if (ranks > 1) position.children[position.child_count++] = std::bit_ceil(ranks) >> 1;
+    return position;
   }
-  place.parent = parent_of(rank, ranks);
+  position.parent = parent_of(rank, ranks);
   std::uint32_t low = (rank & (~rank + 1)) >> 1;
-  if (low == 0) return place;
-  place.children[place.child_count++] = rank - low;
+  if (low == 0) return position;
+  position.children[position.child_count++] = rank - low;
   while (low != 0 && rank + low >= ranks) low >>= 1;
-  if (low != 0) place.children[place.child_count++] = rank + low;
-  return place;
+  if (low != 0) position.children[position.child_count++] = rank + low;
+  return position;
 }
 
 /// Ranks per chain, and number of chains.
@@ -68,33 +68,33 @@ Levels levels_of(const Call& call) {
   return {call.levels[0], call.levels[1]};
 }
 
-/// A rank's place in the tree of chain heads, each followed by its chain.
-Place place_with_chain(std::uint32_t head, std::uint32_t along, const Levels& levels) {
-  Place place = place_in(head, levels.heads);
+/// A rank's position in the tree of chain heads, each followed by its chain.
+TreePosition position_with_chain(std::uint32_t head, std::uint32_t along, const Levels& levels) {
+  TreePosition position = position_in(head, levels.heads);
   const std::uint32_t g = levels.chain;
-  place.depth += along;
+  position.depth += along;
   if (along > 0) {
-    place.parent = head * g + along - 1;
-    place.child_count = 0;
+    position.parent = head * g + along - 1;
+    position.child_count = 0;
   } else {
-    place.parent *= g;
-    for (std::uint32_t i = 0; i < place.child_count; ++i) place.children[i] *= g;
+    position.parent *= g;
+    for (std::uint32_t i = 0; i < position.child_count; ++i) position.children[i] *= g;
   }
-  if (along + 1 < g) place.children[place.child_count++] = head * g + along + 1;
-  return place;
+  if (along + 1 < g) position.children[position.child_count++] = head * g + along + 1;
+  return position;
 }
 
 class DoubleTree final : public Algorithm {
  public:
   std::string refusal(const Call& call) const override {
-    const std::string served = unless_served(call.operation, {Operation::all_reduce});
+    const std::string served = unsupported_operation(call.operation, {Operation::all_reduce});
     const bool divides =
         call.levels.size() != 2 || std::uint64_t{call.levels[0]} * call.levels[1] == call.ranks;
     if (!served.empty() || divides) return served;
     return "takes two levels whose product is " + std::to_string(call.ranks);
   }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     if (call.ranks < 2) return Nanoseconds(0);
     const double n = static_cast<double>(call.bytes.count);
     return hockney(2 * levels_of(call).height(), 2 * n, 0, cost_at(costs, 0));
@@ -123,8 +123,8 @@ class DoubleTree final : public Algorithm {
 
  private:
   /// Maps a rank to its number within a tree, and back. Mirroring is its own inverse.
-  static std::uint32_t turned(std::uint32_t tree, std::uint32_t rank, std::uint32_t ranks,
-                              std::uint32_t shift) {
+  static std::uint32_t relabeled(std::uint32_t tree, std::uint32_t rank, std::uint32_t ranks,
+                                 std::uint32_t shift) {
     if (tree == 0) return rank;
     return ranks % 2 == 0 ? ranks - 1 - rank : (rank + shift) % ranks;
   }
@@ -133,22 +133,23 @@ class DoubleTree final : public Algorithm {
                        std::uint32_t round, std::vector<Message>& out) {
     const Levels levels = levels_of(call);
     const std::uint32_t g = levels.chain, p = levels.heads, height = levels.height();
-    const Place place = place_with_chain(turned(tree, rank / g, p, p - 1), rank % g, levels);
+    const TreePosition position =
+        position_with_chain(relabeled(tree, rank / g, p, p - 1), rank % g, levels);
     const auto add = [&](std::uint32_t to, std::uint32_t chunk, bool reduces) {
       const Bytes half = part_of(call.bytes, 2, tree);
-      out.push_back({.to = turned(tree, to / g, p, 1) * g + to % g,
+      out.push_back({.to = relabeled(tree, to / g, p, 1) * g + to % g,
                      .bytes = part_of(half, plan.chunks, chunk),
                      .reduces = reduces,
                      .streams = true});
     };
-    const std::uint32_t down = plan.lag * (height + place.depth);
+    const std::uint32_t down = plan.lag * (height + position.depth);
     if (round >= down && round - down < plan.chunks) {
-      for (std::uint32_t i = 0; i < place.child_count; ++i)
-        add(place.children[i], round - down, false);
+      for (std::uint32_t i = 0; i < position.child_count; ++i)
+        add(position.children[i], round - down, false);
     }
-    const std::uint32_t up = plan.lag * (height - place.depth);
-    if (place.depth > 0 && round >= up && round - up < plan.chunks)
-      add(place.parent, round - up, true);
+    const std::uint32_t up = plan.lag * (height - position.depth);
+    if (position.depth > 0 && round >= up && round - up < plan.chunks)
+      add(position.parent, round - up, true);
   }
 };
 

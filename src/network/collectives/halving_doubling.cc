@@ -15,13 +15,13 @@ namespace {
 class HalvingDoubling final : public Algorithm {
  public:
   std::string refusal(const Call& call) const override {
-    const std::string served = unless_served(
+    const std::string served = unsupported_operation(
         call.operation, {Operation::all_reduce, Operation::all_gather, Operation::reduce_scatter});
     if (!served.empty() || call.operation == Operation::all_reduce) return served;
-    return unless_power(call.ranks);
+    return not_power_of_two(call.ranks);
   }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     const std::uint32_t power = std::bit_floor(call.ranks);
     const double n = static_cast<double>(call.bytes.count), part = n * (power - 1) / power;
     const double laps = call.operation == Operation::all_reduce ? 2 : 1;

@@ -15,7 +15,7 @@ namespace {
 class Hierarchical final : public Algorithm {
  public:
   std::string refusal(const Call& call) const override {
-    const std::string served = unless_served(call.operation, {Operation::all_reduce});
+    const std::string served = unsupported_operation(call.operation, {Operation::all_reduce});
     if (!served.empty()) return served;
     const std::uint64_t product = std::accumulate(call.levels.begin(), call.levels.end(),
                                                   std::uint64_t{1}, std::multiplies<>());
@@ -23,7 +23,7 @@ class Hierarchical final : public Algorithm {
     return "needs levels, such as 8x4 for 32 ranks, whose product is " + std::to_string(call.ranks);
   }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     double n = static_cast<double>(call.bytes.count);
     Nanoseconds time{0};
     for (std::size_t i = 0; i < call.levels.size(); ++i) {
@@ -43,7 +43,7 @@ class Hierarchical final : public Algorithm {
     const bool gathers = round >= steps(call);
     std::uint32_t step = gathers ? 2 * steps(call) - 1 - round : round;
     std::uint32_t stride = 1;
-    Bytes held = call.bytes;
+    Bytes remaining = call.bytes;
     for (std::size_t level = 0; level < call.levels.size(); ++level) {
       const std::uint32_t p = call.levels[level], digit = rank / stride % p;
       if (step < p - 1) {
@@ -51,14 +51,14 @@ class Hierarchical final : public Algorithm {
         const std::uint32_t back = gathers ? p - 2 - step : step;  // Rounds since the level began.
         const std::uint32_t part = (digit + p + (gathers ? 1 : 0) - back) % p;
         out.push_back({.to = to,
-                       .bytes = part_of(held, p, part),
+                       .bytes = part_of(remaining, p, part),
                        .level = static_cast<std::uint8_t>(level),
                        .reduces = !gathers});
         return;
       }
       step -= p - 1;
       // The part that the ring's reduce-scatter leaves to the rank.
-      held = part_of(held, p, (digit + 1) % p);
+      remaining = part_of(remaining, p, (digit + 1) % p);
       stride *= p;
     }
   }

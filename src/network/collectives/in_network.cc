@@ -14,10 +14,10 @@ constexpr std::uint32_t kSwitchChunks = 64;
 class InNetwork final : public Algorithm {
  public:
   std::string refusal(const Call& call) const override {
-    return unless_served(call.operation, {Operation::all_reduce, Operation::broadcast});
+    return unsupported_operation(call.operation, {Operation::all_reduce, Operation::broadcast});
   }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     if (call.ranks < 2) return Nanoseconds(0);
     const double n = static_cast<double>(call.bytes.count);
     return hockney(2, n * (1 + 1.0 / kSwitchChunks), 0, cost_at(costs, 0));

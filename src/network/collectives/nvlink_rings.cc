@@ -31,8 +31,8 @@ class Cables {
     std::uint32_t tried = 0;
     if (!extend(ring, tried)) return {};
     for (std::uint32_t i = 0; i < ranks_; ++i) {
-      const std::uint32_t one = ring[i], other = ring[(i + 1) % ranks_];
-      --left(one, other), --left(other, one);
+      const std::uint32_t a = ring[i], b = ring[(i + 1) % ranks_];
+      --left(a, b), --left(b, a);
     }
     return ring;
   }

@@ -15,7 +15,7 @@ namespace {
 class Pairwise final : public Algorithm {
  public:
   std::string refusal(const Call& call) const override {
-    const std::string served = unless_served(call.operation, {Operation::all_to_all});
+    const std::string served = unsupported_operation(call.operation, {Operation::all_to_all});
     if (!served.empty() || call.shares.empty()) return served;
     if (call.shares.size() != call.ranks)
       return fmt::format("needs a share for each of {} ranks, got {}", call.ranks,
@@ -25,7 +25,7 @@ class Pairwise final : public Algorithm {
     return positive ? "" : "needs shares that are greater than 0";
   }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     const double others = call.ranks - 1, n = static_cast<double>(call.bytes.count);
     if (call.shares.empty()) return hockney(others, others * n / call.ranks, 0, cost_at(costs, 0));
     const double sum = std::accumulate(call.shares.begin(), call.shares.end(), 0.0);

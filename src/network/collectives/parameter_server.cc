@@ -23,9 +23,9 @@ namespace {
 constexpr std::uint32_t kTensorPieces = 256;  ///< Pieces of a tensor in BytePS; our choice.
 
 std::string refused(const Call& call) {
-  const std::string served = unless_served(call.operation, {Operation::all_reduce});
+  const std::string served = unsupported_operation(call.operation, {Operation::all_reduce});
   if (!served.empty()) return served;
-  return call.ranks >= 2 ? "" : "needs at least 2 ranks, got " + std::to_string(call.ranks);
+  return call.ranks >= 2 ? "" : fmt::format("needs at least 2 ranks, got {}", call.ranks);
 }
 
 class SeparateServers final : public Algorithm {
@@ -36,7 +36,7 @@ class SeparateServers final : public Algorithm {
     return "needs at least 1 server";
   }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     const double n = static_cast<double>(call.bytes.count);
     return hockney(2, 2 * std::max(n * call.ranks / call.servers, n), 0, cost_at(costs, 0));
   }
@@ -64,7 +64,7 @@ class Colocated final : public Algorithm {
  public:
   std::string refusal(const Call& call) const override { return refused(call); }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     const double others = call.ranks - 1;
     return hockney(2, 2 * others * static_cast<double>(call.bytes.count) / call.ranks, 0,
                    cost_at(costs, 0));
@@ -98,7 +98,7 @@ class BytePs final : public Algorithm {
                        call.servers);
   }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     const double w = call.ranks, k = call.servers;
     const double load = 2 * w * (w - 1) / (w * w + k * w - 2 * k);
     return hockney(2, load * static_cast<double>(call.bytes.count), 0, cost_at(costs, 0));

@@ -14,12 +14,12 @@ constexpr double kMostPieces = 65536;  ///< Our choice: more pieces only slow do
 class Pipeline final : public Algorithm {
  public:
   std::string refusal(const Call& call) const override {
-    const std::string served = unless_served(call.operation, {Operation::broadcast});
+    const std::string served = unsupported_operation(call.operation, {Operation::broadcast});
     if (!served.empty()) return served;
     return call.ranks >= 2 ? "" : "needs at least 2 ranks, got " + std::to_string(call.ranks);
   }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     const Plan plan = this->plan(call, costs);
     const double chunk = static_cast<double>(call.bytes.count) / plan.chunks;
     return hockney(plan.rounds, plan.rounds * chunk, 0, cost_at(costs, 0));

@@ -15,12 +15,12 @@ class RecursiveDoubling final : public Algorithm {
  public:
   std::string refusal(const Call& call) const override {
     const std::string served =
-        unless_served(call.operation, {Operation::all_reduce, Operation::all_gather});
+        unsupported_operation(call.operation, {Operation::all_reduce, Operation::all_gather});
     if (!served.empty() || call.operation == Operation::all_reduce) return served;
-    return unless_power(call.ranks);
+    return not_power_of_two(call.ranks);
   }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     const std::uint32_t power = std::bit_floor(call.ranks);
     const double rounds = ceil_log2(power), n = static_cast<double>(call.bytes.count);
     if (call.operation == Operation::all_gather)
@@ -46,14 +46,14 @@ class RecursiveDoubling final : public Algorithm {
     } else if (rank < power) {
       const std::uint32_t distance = 1U << (round - (folds ? 1 : 0));
       out.push_back({.to = rank ^ distance,
-                     .bytes = gathers ? held(call, rank, distance) : call.bytes,
+                     .bytes = gathers ? gathered_bytes(call, rank, distance) : call.bytes,
                      .reduces = !gathers});
     }
   }
 
  private:
   /// Returns the size of the parts of the `distance` ranks that share the upper bits of `rank`.
-  static Bytes held(const Call& call, std::uint32_t rank, std::uint32_t distance) {
+  static Bytes gathered_bytes(const Call& call, std::uint32_t rank, std::uint32_t distance) {
     const std::uint32_t first = rank & ~(distance - 1);
     return parts_before(call.bytes, call.ranks, first + distance) -
            parts_before(call.bytes, call.ranks, first);

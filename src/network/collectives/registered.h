@@ -32,8 +32,8 @@ const LinkCost& cost_at(LinkCosts costs, std::size_t level);
 Nanoseconds hockney(double messages, double bytes, double reduced, const LinkCost& cost);
 
 /// "serves all_reduce and all_gather, not broadcast"; empty if `operation` is among `served`.
-std::string unless_served(Operation operation, std::initializer_list<Operation> served);
+std::string unsupported_operation(Operation operation, std::initializer_list<Operation> served);
 /// "needs a power of two of ranks, got 6"; empty if `ranks` is a power of two.
-std::string unless_power(std::uint32_t ranks);
+std::string not_power_of_two(std::uint32_t ranks);
 
 }  // namespace foretrace

@@ -10,11 +10,11 @@ namespace {
 class Ring final : public Algorithm {
  public:
   std::string refusal(const Call& call) const override {
-    return unless_served(call.operation,
-                         {Operation::all_reduce, Operation::all_gather, Operation::reduce_scatter});
+    return unsupported_operation(
+        call.operation, {Operation::all_reduce, Operation::all_gather, Operation::reduce_scatter});
   }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     const double steps = call.ranks - 1;
     const double bytes = static_cast<double>(call.bytes.count) * steps / call.ranks;
     const double laps = call.operation == Operation::all_reduce ? 2 : 1;

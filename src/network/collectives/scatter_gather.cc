@@ -10,11 +10,11 @@ namespace {
 class ScatterGather final : public Algorithm {
  public:
   std::string refusal(const Call& call) const override {
-    const std::string served = unless_served(call.operation, {Operation::broadcast});
-    return served.empty() ? unless_power(call.ranks) : served;
+    const std::string served = unsupported_operation(call.operation, {Operation::broadcast});
+    return served.empty() ? not_power_of_two(call.ranks) : served;
   }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     const double others = call.ranks - 1;
     return hockney(ceil_log2(call.ranks) + others,
                    2 * others * static_cast<double>(call.bytes.count) / call.ranks, 0,

@@ -8,10 +8,10 @@ namespace {
 class SendReceive final : public Algorithm {
  public:
   std::string refusal(const Call& call) const override {
-    return unless_served(call.operation, {Operation::send_receive});
+    return unsupported_operation(call.operation, {Operation::send_receive});
   }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     if (call.ranks < 2) return Nanoseconds(0);
     return hockney(1, static_cast<double>(call.bytes.count), 0, cost_at(costs, 0));
   }

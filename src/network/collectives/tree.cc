@@ -11,11 +11,11 @@ namespace {
 class Tree final : public Algorithm {
  public:
   std::string refusal(const Call& call) const override {
-    return unless_served(call.operation,
-                         {Operation::all_reduce, Operation::broadcast, Operation::reduce});
+    return unsupported_operation(call.operation,
+                                 {Operation::all_reduce, Operation::broadcast, Operation::reduce});
   }
 
-  Nanoseconds closed(const Call& call, LinkCosts costs) const override {
+  Nanoseconds closed_form(const Call& call, LinkCosts costs) const override {
     const double n = static_cast<double>(call.bytes.count), rounds = ceil_log2(call.ranks);
     const double laps = call.operation == Operation::all_reduce ? 2 : 1;
     const double reduced = call.operation == Operation::broadcast ? 0 : rounds * n;

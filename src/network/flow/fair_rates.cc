@@ -19,14 +19,14 @@ std::uint32_t FairRates::add(std::span<const std::uint32_t> route, std::uint32_t
   }
   Entry& entry = entries_[id];
   entry.route.assign(route.begin(), route.end());
-  entry.place.resize(route.size());
+  entry.position.resize(route.size());
   entry.priority = priority;
   entry.count = 0;
   entry.rate = 0;
   for (std::uint32_t hop = 0; hop < route.size(); ++hop) {
-    std::vector<Place>& places = links_[route[hop]].places;
-    entry.place[hop] = static_cast<std::uint32_t>(places.size());
-    places.push_back({id, hop});
+    std::vector<RouteHop>& hops = links_[route[hop]].hops;
+    entry.position[hop] = static_cast<std::uint32_t>(hops.size());
+    hops.push_back({id, hop});
   }
   return id;
 }
@@ -34,11 +34,11 @@ std::uint32_t FairRates::add(std::span<const std::uint32_t> route, std::uint32_t
 void FairRates::remove(std::uint32_t id) {
   Entry& entry = entries_[id];
   for (std::uint32_t hop = 0; hop < entry.route.size(); ++hop) {
-    std::vector<Place>& places = links_[entry.route[hop]].places;
-    const Place moved = places.back();
-    places[entry.place[hop]] = moved;
-    entries_[moved.entry].place[moved.hop] = entry.place[hop];
-    places.pop_back();
+    std::vector<RouteHop>& hops = links_[entry.route[hop]].hops;
+    const RouteHop moved = hops.back();
+    hops[entry.position[hop]] = moved;
+    entries_[moved.entry].position[moved.hop] = entry.position[hop];
+    hops.pop_back();
   }
   dirty_.insert(dirty_.end(), entry.route.begin(), entry.route.end());
   entry.route.clear();
@@ -47,7 +47,7 @@ void FairRates::remove(std::uint32_t id) {
   unused_.push_back(id);
 }
 
-void FairRates::change(std::uint32_t id, std::int32_t by) {
+void FairRates::add_flows(std::uint32_t id, std::int32_t by) {
   Entry& entry = entries_[id];
   entry.count = static_cast<std::uint32_t>(static_cast<std::int32_t>(entry.count) + by);
   dirty_.insert(dirty_.end(), entry.route.begin(), entry.route.end());
@@ -55,63 +55,66 @@ void FairRates::change(std::uint32_t id, std::int32_t by) {
 
 std::optional<std::uint32_t> FairRates::find(std::span<const std::uint32_t> route,
                                              std::uint32_t priority) const {
-  const std::vector<Place>* fewest = &links_[route.front()].places;
+  const std::vector<RouteHop>* fewest = &links_[route.front()].hops;
   for (const std::uint32_t link : route) {
-    if (links_[link].places.size() < fewest->size()) fewest = &links_[link].places;
+    if (links_[link].hops.size() < fewest->size()) fewest = &links_[link].hops;
   }
-  for (const Place& place : *fewest) {
-    const Entry& entry = entries_[place.entry];
-    if (entry.priority == priority && std::ranges::equal(entry.route, route)) return place.entry;
+  for (const RouteHop& hop : *fewest) {
+    const Entry& entry = entries_[hop.entry];
+    if (entry.priority == priority && std::ranges::equal(entry.route, route)) return hop.entry;
   }
   return std::nullopt;
 }
 
-void FairRates::reach_link(std::uint32_t link) {
+void FairRates::add_affected_link(std::uint32_t link) {
   if (links_[link].visit == visit_) return;
   links_[link].visit = visit_;
-  in_reach_.push_back(link);
+  affected_links_.push_back(link);
 }
 
 /// Collects the links and entries connected with the changed links.
-void FairRates::reach() {
+void FairRates::collect_affected() {
   ++visit_;
-  reached_.clear();
-  in_reach_.clear();
-  for (const std::uint32_t link : dirty_) reach_link(link);
-  for (std::size_t i = 0; i < in_reach_.size(); ++i) {
-    for (const Place& place : links_[in_reach_[i]].places) {
-      Entry& entry = entries_[place.entry];
+  affected_entries_.clear();
+  affected_links_.clear();
+  for (const std::uint32_t link : dirty_) add_affected_link(link);
+  for (std::size_t i = 0; i < affected_links_.size(); ++i) {
+    for (const RouteHop& hop : links_[affected_links_[i]].hops) {
+      Entry& entry = entries_[hop.entry];
       if (entry.visit == visit_) continue;
       entry.visit = visit_;
-      reached_.push_back(place.entry);
-      for (const std::uint32_t link : entry.route) reach_link(link);
+      affected_entries_.push_back(hop.entry);
+      for (const std::uint32_t link : entry.route) add_affected_link(link);
     }
   }
 }
 
-void FairRates::settle(std::vector<Change>& changed) {
+void FairRates::update_rates(std::vector<Change>& changed) {
   if (dirty_.empty()) return;
-  reach();
+  collect_affected();
   dirty_.clear();
-  for (const std::uint32_t link : in_reach_) links_[link].left = links_[link].capacity;
-  for (const std::uint32_t id : reached_) entries_[id].before = entries_[id].rate;
-  std::sort(reached_.begin(), reached_.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return entries_[a].priority < entries_[b].priority;
-  });
-  for (std::size_t first = 0; first < reached_.size();) {
+  for (const std::uint32_t link : affected_links_) links_[link].left = links_[link].capacity;
+  for (const std::uint32_t id : affected_entries_) entries_[id].before = entries_[id].rate;
+  std::sort(affected_entries_.begin(), affected_entries_.end(),
+            [&](std::uint32_t a, std::uint32_t b) {
+              return entries_[a].priority < entries_[b].priority;
+            });
+  for (std::size_t first = 0; first < affected_entries_.size();) {
     std::size_t last = first;
-    const std::uint32_t priority = entries_[reached_[first]].priority;
-    while (last < reached_.size() && entries_[reached_[last]].priority == priority) ++last;
-    serve({reached_.data() + first, last - first});
+    const std::uint32_t priority = entries_[affected_entries_[first]].priority;
+    while (last < affected_entries_.size() &&
+           entries_[affected_entries_[last]].priority == priority)
+      ++last;
+    fill_class({affected_entries_.data() + first, last - first});
     first = last;
   }
-  for (const std::uint32_t id : reached_) {
+  for (const std::uint32_t id : affected_entries_) {
     if (entries_[id].rate != entries_[id].before) changed.push_back({id, entries_[id].before});
   }
 }
 
 /// Distributes the remaining capacity among entries of one priority by progressive filling.
-void FairRates::serve(std::span<const std::uint32_t> entries) {
+void FairRates::fill_class(std::span<const std::uint32_t> entries) {
   for (const std::uint32_t id : entries) {
     entries_[id].is_fixed = false;
     for (const std::uint32_t link : entries_[id].route) links_[link].open = 0;
@@ -142,8 +145,8 @@ void FairRates::serve(std::span<const std::uint32_t> entries) {
       continue;
     }
     touched_.clear();
-    for (const Place& place : link.places) {
-      Entry& entry = entries_[place.entry];
+    for (const RouteHop& hop : link.hops) {
+      Entry& entry = entries_[hop.entry];
       if (entry.is_fixed || entry.priority != priority || entry.count == 0) continue;
       entry.is_fixed = true;
       entry.rate = share;

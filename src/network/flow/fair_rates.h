@@ -20,7 +20,7 @@ class FairRates {
   std::uint32_t add(std::span<const std::uint32_t> route, std::uint32_t priority);
   void remove(std::uint32_t entry);
   /// Adds to the number of flows of an entry.
-  void change(std::uint32_t entry, std::int32_t by);
+  void add_flows(std::uint32_t entry, std::int32_t by);
 
   /// Finds the entry with this route and priority by looking at the link of the route with the
   /// fewest entries. Returns nullopt if there is none.
@@ -28,7 +28,7 @@ class FairRates {
                                     std::uint32_t priority) const;
   std::span<const std::uint32_t> route(std::uint32_t entry) const { return entries_[entry].route; }
   std::uint32_t count(std::uint32_t entry) const { return entries_[entry].count; }
-  /// Bytes per second of each flow of the entry, as of the last settle().
+  /// Bytes per second of each flow of the entry, as of the last update_rates().
   double rate(std::uint32_t entry) const { return entries_[entry].rate; }
 
   struct Change {
@@ -37,11 +37,11 @@ class FairRates {
   };
   /// Computes new rates for all entries that the changes since the last call affect; appends the
   /// entries whose rate changed.
-  void settle(std::vector<Change>& changed);
+  void update_rates(std::vector<Change>& changed);
   void each(const std::function<void(std::uint32_t)>& visit) const;
 
  private:
-  struct Place {
+  struct RouteHop {
     std::uint32_t entry, hop;  ///< `hop`: index into the entry's route.
   };
   struct Link {
@@ -49,11 +49,11 @@ class FairRates {
     double left = 0;  ///< Capacity left for entries that are not fixed yet.
     std::uint32_t open = 0, fixing = 0;
     std::uint32_t visit = 0;
-    std::vector<Place> places;
+    std::vector<RouteHop> hops;
   };
   struct Entry {
-    /// `place`: index of the entry in the list of each link of its route.
-    std::vector<std::uint32_t> route, place;
+    /// `position`: index of the entry in the list of each link of its route.
+    std::vector<std::uint32_t> route, position;
     std::uint32_t priority = 0, count = 0, visit = 0;
     bool is_fixed = false;
     double rate = 0, before = 0;
@@ -66,16 +66,16 @@ class FairRates {
     }
   };
 
-  void reach();
-  void reach_link(std::uint32_t link);
-  void serve(std::span<const std::uint32_t> entries);
+  void collect_affected();
+  void add_affected_link(std::uint32_t link);
+  void fill_class(std::span<const std::uint32_t> entries);
   void fix(std::uint32_t link, double share);
 
   std::vector<Link> links_;
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> unused_;
-  std::vector<std::uint32_t> dirty_;               ///< Links whose traffic changed.
-  std::vector<std::uint32_t> reached_, in_reach_;  ///< Entries, links.
+  std::vector<std::uint32_t> dirty_;                              ///< Links whose traffic changed.
+  std::vector<std::uint32_t> affected_entries_, affected_links_;  ///< Entries, links.
   std::uint32_t visit_ = 0;
   std::vector<Candidate> heap_;
   std::vector<std::uint32_t> touched_;

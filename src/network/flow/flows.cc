@@ -18,20 +18,20 @@ constexpr double kRounding = 1e-3;
 
 struct Flows::Impl {
   /// A flow within its entry. It ends when each flow of the entry has received `until` bytes.
-  struct Ending {
+  struct FlowEnd {
     double until = 0;
     FlowId flow = 0;
-    bool operator>(const Ending& other) const {
+    bool operator>(const FlowEnd& other) const {
       return until != other.until ? until > other.until : flow > other.flow;
     }
   };
 
-  struct Served {
-    double passed = 0;  ///< Bytes that each flow of the entry has received since the entry began.
-    double all = 0;     ///< Bytes of all its flows, including ended ones.
+  struct EntryProgress {
+    double received = 0;  ///< Bytes that each flow of the entry has received since the entry began.
+    double uncredited = 0;  ///< Bytes of all its flows that the links are not credited with yet.
     Nanoseconds at{0};
     std::uint32_t version = 0;
-    std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;
+    std::priority_queue<FlowEnd, std::vector<FlowEnd>, std::greater<>> ends;
   };
 
   struct Event {
@@ -43,7 +43,7 @@ struct Flows::Impl {
   };
 
   FairRates rates;
-  std::vector<Served> served;  ///< By entry.
+  std::vector<EntryProgress> progress;  ///< By entry.
   std::vector<std::uint32_t> entry_of;
   std::vector<FlowId> unused;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
@@ -69,31 +69,31 @@ struct Flows::Impl {
   std::uint32_t entry_for(std::span<const std::uint32_t> route, std::uint32_t priority) {
     if (const auto found = rates.find(route, priority)) return *found;
     const std::uint32_t entry = rates.add(route, priority);
-    if (entry >= served.size()) served.resize(entry + 1);
-    served[entry].passed = 0;
-    served[entry].at = now;
+    if (entry >= progress.size()) progress.resize(entry + 1);
+    progress[entry].received = 0;
+    progress[entry].at = now;
     return entry;
   }
 
   /// Updates the bytes transferred up to `now`.
   void advance(std::uint32_t entry, double rate) {
-    Served& one = served[entry];
-    const double bytes = rate * static_cast<double>((now - one.at).count()) * 1e-9;
-    one.passed += bytes;
-    one.all += bytes * rates.count(entry);
-    one.at = now;
+    EntryProgress& state = progress[entry];
+    const double bytes = rate * static_cast<double>((now - state.at).count()) * 1e-9;
+    state.received += bytes;
+    state.uncredited += bytes * rates.count(entry);
+    state.at = now;
   }
   void advance(std::uint32_t entry) { advance(entry, rates.rate(entry)); }
 
-  void carry(std::uint32_t entry) {
-    for (const std::uint32_t link : rates.route(entry)) carried[link] += served[entry].all;
-    served[entry].all = 0;
+  void credit_links(std::uint32_t entry) {
+    for (const std::uint32_t link : rates.route(entry)) carried[link] += progress[entry].uncredited;
+    progress[entry].uncredited = 0;
   }
 
   /// Computes new rates for all affected entries, and when the first flow of each ends.
-  void settle() {
+  void update_rates() {
     changed.clear();
-    rates.settle(changed);
+    rates.update_rates(changed);
     for (const auto& [entry, before] : changed) {
       advance(entry, before);
       schedule(entry);
@@ -101,40 +101,40 @@ struct Flows::Impl {
   }
 
   void schedule(std::uint32_t entry) {
-    Served& one = served[entry];
-    ++one.version;
+    EntryProgress& state = progress[entry];
+    ++state.version;
     const double rate = rates.rate(entry);
-    if (one.endings.empty() || rate <= 0) return;
-    const double left = std::max(0.0, one.endings.top().until - one.passed - kRounding);
+    if (state.ends.empty() || rate <= 0) return;
+    const double left = std::max(0.0, state.ends.top().until - state.received - kRounding);
     const double wait = std::ceil(left * 1e9 / rate);
     if (wait > 9e18) return;
-    events.push({now + Nanoseconds(static_cast<std::int64_t>(wait)), entry, one.version});
+    events.push({now + Nanoseconds(static_cast<std::int64_t>(wait)), entry, state.version});
   }
 
   void remove_entry(std::uint32_t entry) {
-    ++served[entry].version;
-    carry(entry);
+    ++progress[entry].version;
+    credit_links(entry);
     rates.remove(entry);
   }
 
-  bool is_stale(const Event& event) const { return served[event.entry].version != event.version; }
+  bool is_stale(const Event& event) const { return progress[event.entry].version != event.version; }
 
-  void move_to(Nanoseconds time) {
+  void advance_clock(Nanoseconds time) {
     if (time == now) return;
-    settle();
+    update_rates();
     now = time;
   }
 
   void end_flows(std::uint32_t entry, std::vector<FlowId>& out) {
     advance(entry);
-    Served& one = served[entry];
-    while (!one.endings.empty() && one.endings.top().until <= one.passed + 2 * kRounding) {
-      out.push_back(one.endings.top().flow);
-      one.endings.pop();
-      rates.change(entry, -1);
+    EntryProgress& state = progress[entry];
+    while (!state.ends.empty() && state.ends.top().until <= state.received + 2 * kRounding) {
+      out.push_back(state.ends.top().flow);
+      state.ends.pop();
+      rates.add_flows(entry, -1);
       --active;
     }
-    if (one.endings.empty())
+    if (state.ends.empty())
       remove_entry(entry);
     else
       schedule(entry);
@@ -154,7 +154,7 @@ Flows::~Flows() = default;
 FlowId Flows::begin(std::span<const std::uint32_t> route, Bytes bytes, std::uint32_t priority,
                     Nanoseconds now) {
   CHECK(now >= impl_->now);
-  impl_->move_to(now);
+  impl_->advance_clock(now);
   const FlowId flow = impl_->new_flow();
   if (route.empty() || bytes.count <= 0) {
     impl_->ended.push_back(flow);
@@ -163,9 +163,9 @@ FlowId Flows::begin(std::span<const std::uint32_t> route, Bytes bytes, std::uint
   const std::uint32_t entry = impl_->entry_for(route, priority);
   impl_->advance(entry);
   impl_->entry_of[flow] = entry;
-  impl_->served[entry].endings.push(
-      {impl_->served[entry].passed + static_cast<double>(bytes.count), flow});
-  impl_->rates.change(entry, 1);
+  impl_->progress[entry].ends.push(
+      {impl_->progress[entry].received + static_cast<double>(bytes.count), flow});
+  impl_->rates.add_flows(entry, 1);
   if (impl_->rates.rate(entry) > 0) impl_->schedule(entry);  // It may end before the others.
   ++impl_->active;
   return flow;
@@ -173,7 +173,7 @@ FlowId Flows::begin(std::span<const std::uint32_t> route, Bytes bytes, std::uint
 
 std::optional<Nanoseconds> Flows::next() {
   if (!impl_->ended.empty()) return impl_->now;
-  impl_->settle();
+  impl_->update_rates();
   auto& events = impl_->events;
   while (!events.empty() && impl_->is_stale(events.top())) events.pop();
   if (events.empty()) return std::nullopt;
@@ -181,7 +181,7 @@ std::optional<Nanoseconds> Flows::next() {
 }
 
 void Flows::take_ended(Nanoseconds now, std::vector<FlowId>& out) {
-  impl_->move_to(now);
+  impl_->advance_clock(now);
   const std::size_t before = out.size();
   out.insert(out.end(), impl_->ended.begin(), impl_->ended.end());
   impl_->ended.clear();
@@ -199,15 +199,15 @@ void Flows::take_ended(Nanoseconds now, std::vector<FlowId>& out) {
 std::size_t Flows::active() const { return impl_->active; }
 
 double Flows::rate(FlowId flow) {
-  impl_->settle();
+  impl_->update_rates();
   return impl_->rates.rate(impl_->entry_of[flow]);
 }
 
 std::vector<double> Flows::carried(Nanoseconds now) {
-  impl_->move_to(now);
+  impl_->advance_clock(now);
   impl_->rates.each([&](std::uint32_t entry) {
     impl_->advance(entry);
-    impl_->carry(entry);
+    impl_->credit_links(entry);
   });
   return impl_->carried;
 }

@@ -13,31 +13,32 @@ namespace {
 
 /// Counts the messages of each round that have not arrived yet, by endpoint. Rounds that all
 /// endpoints have completed are dropped.
-class Missing {
+class PendingMessages {
  public:
-  Missing(const Algorithm& algorithm, const Call& call, const Plan& plan)
-      : algorithm_(algorithm), call_(call), plan_(plan), whole_(plan.endpoints) {}
+  PendingMessages(const Algorithm& algorithm, const Call& call, const Plan& plan)
+      : algorithm_(algorithm), call_(call), plan_(plan), complete_rounds_(plan.endpoints) {}
 
   /// Returns whether all messages sent to `rank` in rounds up to `round` have arrived.
   bool has_all(std::uint32_t rank, std::uint32_t round) {
-    whole_[rank] = std::max(whole_[rank], dropped_);
-    while (whole_[rank] <= round && row(whole_[rank]).left[rank] == 0) ++whole_[rank];
-    return whole_[rank] > round;
+    complete_rounds_[rank] = std::max(complete_rounds_[rank], dropped_);
+    while (complete_rounds_[rank] <= round && row(complete_rounds_[rank]).by_endpoint[rank] == 0)
+      ++complete_rounds_[rank];
+    return complete_rounds_[rank] > round;
   }
 
   void arrived(std::uint32_t rank, std::uint32_t round) {
-    Row& one = row(round);
-    --one.left[rank];
-    --one.all;
-    while (!rows_.empty() && rows_.front().all == 0) rows_.pop_front(), ++dropped_;
+    Row& counts = row(round);
+    --counts.by_endpoint[rank];
+    --counts.total;
+    while (!rows_.empty() && rows_.front().total == 0) rows_.pop_front(), ++dropped_;
   }
 
   std::size_t bytes() const { return (rows_.size() + 1) * plan_.endpoints * sizeof(std::uint32_t); }
 
  private:
   struct Row {
-    std::vector<std::uint32_t> left;
-    std::uint64_t all = 0;
+    std::vector<std::uint32_t> by_endpoint;
+    std::uint64_t total = 0;
   };
 
   Row& row(std::uint32_t round) {
@@ -48,25 +49,25 @@ class Missing {
   void add_row() {
     const auto round = static_cast<std::uint32_t>(dropped_ + rows_.size());
     Row& added = rows_.emplace_back();
-    added.left.resize(plan_.endpoints);
+    added.by_endpoint.resize(plan_.endpoints);
     for (std::uint32_t rank = 0; rank < plan_.endpoints; ++rank) {
       messages_.clear();
       algorithm_.sends(call_, plan_, rank, round, messages_);
-      for (const Message& message : messages_) ++added.left[message.to];
-      added.all += messages_.size();
+      for (const Message& message : messages_) ++added.by_endpoint[message.to];
+      added.total += messages_.size();
     }
   }
 
   const Algorithm& algorithm_;
   const Call& call_;
   const Plan& plan_;
-  std::vector<std::uint32_t> whole_;
+  std::vector<std::uint32_t> complete_rounds_;
   std::deque<Row> rows_;
   std::uint32_t dropped_ = 0;
   std::vector<Message> messages_;
 };
 
-struct UnderWay {
+struct MessageInFlight {
   std::size_t collective = 0;
   std::uint32_t from = 0, to = 0, round = 0;
   Nanoseconds reduce{0};
@@ -85,64 +86,64 @@ struct Arrival {
 
 constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 
-/// The messages in flight of all collectives, by the id that their carrier assigned.
-struct Shared {
-  Carrier& carrier;
-  std::vector<UnderWay> under_way = {};
+/// The messages in flight of all collectives, by the id that their network assigned.
+struct SharedState {
+  MessageNetwork& network;
+  std::vector<MessageInFlight> in_flight = {};
   Expansion expansion = {};
 };
 
 /// One collective and the progress of each of its endpoints.
 class Rounds {
  public:
-  Rounds(Shared& shared, std::size_t number, const CollectiveRun& of)
+  Rounds(SharedState& shared, std::size_t number, const CollectiveRun& run)
       : shared_(shared),
         number_(number),
-        algorithm_(*of.algorithm),
-        call_(of.call),
-        costs_(of.costs),
+        algorithm_(*run.algorithm),
+        call_(run.call),
+        costs_(run.costs),
         plan_(algorithm_.plan(call_, costs_)),
-        missing_(algorithm_, call_, plan_),
+        pending_(algorithm_, call_, plan_),
         round_(plan_.endpoints),
         sending_(plan_.endpoints) {}
 
   void begin(Nanoseconds now) {
     now_ = now;
-    for (std::uint32_t rank = 0; rank < plan_.endpoints; ++rank) go_on(rank);
+    for (std::uint32_t rank = 0; rank < plan_.endpoints; ++rank) advance(rank);
   }
 
   /// Returns when the next message that only its latency still delays arrives.
   Nanoseconds next() const { return arrivals_.empty() ? Nanoseconds::max() : arrivals_.top().at; }
 
   /// A streaming message occupies its sender only until its last byte has left.
-  void leave(const UnderWay& message, Nanoseconds now) {
+  void on_departure(const MessageInFlight& message, Nanoseconds now) {
     if (!message.streams) return;
     --open_;
     if (--sending_[message.from] == 0) arrivals_.push({now, message.from, kNobody, kNobody});
   }
 
-  void come(const UnderWay& message, Nanoseconds at) {
+  void on_arrival(const MessageInFlight& message, Nanoseconds at) {
     arrivals_.push(
         {at + message.reduce, message.to, message.round, message.streams ? kNobody : message.from});
     --open_;
   }
 
-  void go_on_at(Nanoseconds now) {
+  void advance_to(Nanoseconds now) {
     now_ = now;
     woken_.clear();
     while (next() == now) arrive();
-    for (const std::uint32_t rank : woken_) go_on(rank);
+    for (const std::uint32_t rank : woken_) advance(rank);
   }
 
   Bytes moved() const { return moved_; }
   bool is_done() const { return open_ == 0 && arrivals_.empty(); }
-  std::size_t state() const { return missing_.bytes() + (round_.size() + sending_.size()) * 4; }
+  std::size_t state() const { return pending_.bytes() + (round_.size() + sending_.size()) * 4; }
 
  private:
   void arrive() {
     const Arrival arrival = arrivals_.top();
     arrivals_.pop();
-    if (arrival.round != kNobody && plan_.lag > 0) missing_.arrived(arrival.to, arrival.round);
+    if (arrival.round != kNobody && plan_.lag > 0) pending_.arrived(arrival.to, arrival.round);
     if (arrival.round != kNobody && plan_.lag == 0) ++received_of(arrival);
     woken_.push_back(arrival.to);
     if (arrival.from == kNobody) return;
@@ -172,14 +173,14 @@ class Rounds {
     const std::uint32_t round = round_[rank];
     if (plan_.lag > 0) {
       const bool is_source = plan_.switches_from < plan_.endpoints && rank < plan_.switches_from;
-      return is_source || round < plan_.lag || missing_.has_all(rank, round - plan_.lag);
+      return is_source || round < plan_.lag || pending_.has_all(rank, round - plan_.lag);
     }
     if (round < plan_.second_phase) return true;
     if (received_.empty()) count_first_phase();
     return received_[rank] >= expected_[rank];
   }
 
-  void go_on(std::uint32_t rank) {
+  void advance(std::uint32_t rank) {
     while (sending_[rank] == 0 && round_[rank] < plan_.rounds && may_start(rank)) {
       messages_.clear();
       const std::uint32_t round = round_[rank]++;
@@ -190,10 +191,10 @@ class Rounds {
 
   void send(std::uint32_t from, std::uint32_t round, const Message& message) {
     const LinkCost& cost = costs_[std::min<std::size_t>(message.level, costs_.size() - 1)];
-    const std::uint32_t id = shared_.carrier.begin(number_, from, message, now_);
-    if (id >= shared_.under_way.size()) shared_.under_way.resize(id + 1);
+    const std::uint32_t id = shared_.network.begin(number_, from, message, now_);
+    if (id >= shared_.in_flight.size()) shared_.in_flight.resize(id + 1);
     const double reduce = message.reduces ? cost.reduce_ns_per_byte : 0;
-    shared_.under_way[id] = {
+    shared_.in_flight[id] = {
         number_,
         from,
         message.to,
@@ -207,13 +208,13 @@ class Rounds {
     moved_ += message.bytes;
   }
 
-  Shared& shared_;
+  SharedState& shared_;
   std::size_t number_;
   const Algorithm& algorithm_;
   const Call& call_;
   LinkCosts costs_;
   Plan plan_;
-  Missing missing_;
+  PendingMessages pending_;
   std::vector<std::uint32_t> round_;                ///< The next round to start.
   std::vector<std::uint32_t> sending_;              ///< Messages in flight of the previous round.
   std::vector<std::uint32_t> received_, expected_;  ///< Before the second phase.
@@ -228,13 +229,15 @@ class Rounds {
 };
 
 /// Runs all collectives on one clock.
-class Together {
+class CollectiveScheduler {
  public:
-  Together(Carrier& carrier, std::span<const CollectiveRun> of, std::vector<RoundsTimes>& times)
-      : shared_{carrier}, of_(of), times_(times), running_(of.size()) {
-    times_.assign(of.size(), {});
-    for (std::size_t i = 0; i < of.size(); ++i)
-      if (of[i].behind == CollectiveRun::kNothing) begins_.emplace(of[i].at, i);
+  CollectiveScheduler(MessageNetwork& network, std::span<const CollectiveRun> collectives,
+                      std::vector<CollectiveTimes>& times)
+      : shared_{network}, collectives_(collectives), times_(times), running_(collectives.size()) {
+    times_.assign(collectives.size(), {});
+    for (std::size_t i = 0; i < collectives.size(); ++i)
+      if (collectives[i].predecessor == CollectiveRun::kNoPredecessor)
+        due_.emplace(collectives[i].at, i);
   }
 
   Expansion run() {
@@ -247,24 +250,24 @@ class Together {
   /// Advances to the next moment at which something begins, leaves or arrives; returns false if
   /// there is none.
   bool step() {
-    Nanoseconds limit = begins_.empty() ? Nanoseconds::max() : begins_.top().first;
+    Nanoseconds limit = due_.empty() ? Nanoseconds::max() : due_.top().first;
     for (const std::size_t i : active_) limit = std::min(limit, running_[i]->next());
-    const std::optional<Nanoseconds> next = shared_.carrier.next(limit);
+    const std::optional<Nanoseconds> next = shared_.network.next(limit);
     if (!next && limit == Nanoseconds::max()) return false;
     now_ = next ? std::min(*next, limit) : limit;
     count_state();
     left_.clear();
     arrived_.clear();
-    shared_.carrier.take(now_, left_, arrived_);
+    shared_.network.take(now_, left_, arrived_);
     for (const std::uint32_t id : left_) {
-      const UnderWay& message = shared_.under_way[id];
-      running_[message.collective]->leave(message, now_);
+      const MessageInFlight& message = shared_.in_flight[id];
+      running_[message.collective]->on_departure(message, now_);
     }
     for (const std::uint32_t id : arrived_) {
-      const UnderWay& message = shared_.under_way[id];
-      running_[message.collective]->come(message, now_ + shared_.carrier.latency(id));
+      const MessageInFlight& message = shared_.in_flight[id];
+      running_[message.collective]->on_arrival(message, now_ + shared_.network.latency(id));
     }
-    for (const std::size_t i : active_) running_[i]->go_on_at(now_);
+    for (const std::size_t i : active_) running_[i]->advance_to(now_);
     do {
       std::erase_if(active_, [&](std::size_t i) { return running_[i]->is_done() && end(i); });
     } while (begin_due());
@@ -273,10 +276,10 @@ class Together {
 
   /// Begins one collective that is due; returns false if none is.
   bool begin_due() {
-    if (begins_.empty() || begins_.top().first > now_) return false;
-    const std::size_t i = begins_.top().second;
-    begins_.pop();
-    running_[i] = std::make_unique<Rounds>(shared_, i, of_[i]);
+    if (due_.empty() || due_.top().first > now_) return false;
+    const std::size_t i = due_.top().second;
+    due_.pop();
+    running_[i] = std::make_unique<Rounds>(shared_, i, collectives_[i]);
     times_[i].begin = now_;
     active_.push_back(i);
     running_[i]->begin(now_);
@@ -286,34 +289,35 @@ class Together {
   bool end(std::size_t i) {
     times_[i].end = now_;
     times_[i].moved = running_[i]->moved();
-    for (std::size_t other = 0; other < of_.size(); ++other)
-      if (of_[other].behind == i) begins_.emplace(std::max(of_[other].at, now_), other);
+    for (std::size_t other = 0; other < collectives_.size(); ++other)
+      if (collectives_[other].predecessor == i)
+        due_.emplace(std::max(collectives_[other].at, now_), other);
     return true;
   }
 
   void count_state() {
-    std::size_t state = shared_.carrier.active() * sizeof(UnderWay);
+    std::size_t state = shared_.network.active() * sizeof(MessageInFlight);
     for (const std::size_t i : active_) state += running_[i]->state();
     const Bytes bytes{static_cast<std::int64_t>(state)};
     shared_.expansion.state = std::max(shared_.expansion.state, bytes);
   }
 
-  Shared shared_;
-  std::span<const CollectiveRun> of_;
-  std::vector<RoundsTimes>& times_;
+  SharedState shared_;
+  std::span<const CollectiveRun> collectives_;
+  std::vector<CollectiveTimes>& times_;
   std::vector<std::unique_ptr<Rounds>> running_;
   std::vector<std::size_t> active_;
-  using Begin = std::pair<Nanoseconds, std::size_t>;
-  std::priority_queue<Begin, std::vector<Begin>, std::greater<>> begins_;
+  using DueTime = std::pair<Nanoseconds, std::size_t>;
+  std::priority_queue<DueTime, std::vector<DueTime>, std::greater<>> due_;
   std::vector<std::uint32_t> left_, arrived_;
   Nanoseconds now_{0};
 };
 
 }  // namespace
 
-Expansion run_rounds(Carrier& carrier, std::span<const CollectiveRun> collectives,
-                     std::vector<RoundsTimes>& times) {
-  return Together(carrier, collectives, times).run();
+Expansion run_rounds(MessageNetwork& network, std::span<const CollectiveRun> collectives,
+                     std::vector<CollectiveTimes>& times) {
+  return CollectiveScheduler(network, collectives, times).run();
 }
 
 }  // namespace foretrace

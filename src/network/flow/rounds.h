@@ -1,6 +1,6 @@
 #pragma once
 
-// Runs the messages of collectives, round after round, over any carrier: flows or packets.
+// Runs the messages of collectives, round after round, over any message network: flows or packets.
 
 #include <cstdint>
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace foretrace {
 
-class Carrier {
+class MessageNetwork {
  public:
-  virtual ~Carrier() = default;
+  virtual ~MessageNetwork() = default;
   /// Begins a message of one of the collectives. REQUIRES: `now` does not decrease from call to
   /// call. Ids of messages that have arrived are reused.
   virtual std::uint32_t begin(std::size_t collective, std::uint32_t from, const Message& message,
@@ -31,7 +31,7 @@ class Carrier {
 
 /// One of several collectives that may run at the same time.
 struct CollectiveRun {
-  static constexpr std::size_t kNothing = ~std::size_t{0};
+  static constexpr std::size_t kNoPredecessor = ~std::size_t{0};
 
   const Algorithm* algorithm = nullptr;
   Call call = {};
@@ -39,18 +39,18 @@ struct CollectiveRun {
   LinkCosts costs = {};
   Nanoseconds at{0};
   /// Index of the collective that must be done before this one begins.
-  std::size_t behind = kNothing;
+  std::size_t predecessor = kNoPredecessor;
 };
 
-struct RoundsTimes {
+struct CollectiveTimes {
   Nanoseconds begin{0}, end{0};
   Bytes moved{};
 };
 
 /// Runs all collectives. A message begins when its sender has the data it needs and the sender's
 /// previous round has arrived. `times` receives when each collective began and ended. The expansion
-/// covers all collectives. REQUIRES: `behind` forms no cycle.
-Expansion run_rounds(Carrier& carrier, std::span<const CollectiveRun> collectives,
-                     std::vector<RoundsTimes>& times);
+/// covers all collectives. REQUIRES: `predecessor` forms no cycle.
+Expansion run_rounds(MessageNetwork& network, std::span<const CollectiveRun> collectives,
+                     std::vector<CollectiveTimes>& times);
 
 }  // namespace foretrace

@@ -93,8 +93,8 @@ Wires wires_of(const Network& network, std::uint64_t seed) {
   return wires;
 }
 
-Nanoseconds closed_on(const Wires& wires, const Algorithm& algorithm, const Call& call,
-                      LinkCosts costs) {
+Nanoseconds closed_form_time(const Wires& wires, const Algorithm& algorithm, const Call& call,
+                             LinkCosts costs) {
   const Plan plan = algorithm.plan(call, costs);
   if (plan.rounds == 0) return Nanoseconds(0);
   const std::uint64_t most = std::max<std::uint64_t>(kLeastSamples, kMostMessages / plan.endpoints);

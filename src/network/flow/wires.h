@@ -30,13 +30,13 @@ Wires wires_of(const Network& network, std::uint64_t seed);
 /// Returns the closed-form time: each round takes as long as its longest latency plus its busiest
 /// link. If there are many rounds, evenly spaced ones are computed, each standing for those around
 /// it.
-Nanoseconds closed_on(const Wires& wires, const Algorithm& algorithm, const Call& call,
-                      LinkCosts costs);
+Nanoseconds closed_form_time(const Wires& wires, const Algorithm& algorithm, const Call& call,
+                             LinkCosts costs);
 
 /// Simulates every message as a flow, which begins when the sender has the data it needs and its
 /// previous round has arrived. The state is a few counts per rank and the active flows. `costs`
 /// gives gamma, and decides into how many pieces a pipeline cuts the data.
-Expansion flow_on(const Wires& wires, const Algorithm& algorithm, const Call& call,
-                  LinkCosts costs);
+Expansion simulate_flows(const Wires& wires, const Algorithm& algorithm, const Call& call,
+                         LinkCosts costs);
 
 }  // namespace foretrace

@@ -12,7 +12,7 @@ namespace {
 using Rows = std::vector<MeasuredCollective>;
 using Fit = Calibration::Fit;
 using Residuals = Calibration::Residuals;
-using ByOperation = std::map<Operation, Rows>;
+using RowsByOperation = std::map<Operation, Rows>;
 
 /// Percent of held-out times that an interval should contain.
 constexpr std::size_t kInterval = 80;
@@ -47,7 +47,7 @@ Rows medians(const Rows& rows) {
 
 /// REQUIRES: `rows` are the medians of one operation.
 Fit fit_of(const Rows& rows, const CollectiveModel& start) {
-  Fit fit{.model = fitted(rows, start), .rows = rows.size(), .residuals = {}};
+  Fit fit{.model = fit_model(rows, start), .rows = rows.size(), .residuals = {}};
   for (const MeasuredCollective& row : rows) {
     const double model = fit.model.us(row.operation, shape_of(row), row.bytes);
     fit.residuals[shape_of(row)].emplace_back(log2_of(row.bytes), std::log(row.us / model));
@@ -62,11 +62,11 @@ struct Predicted {
   bool is_covered = false;
 };
 
-bool same_kind(Shape one, Shape other) { return (one.nodes > 1) == (other.nodes > 1); }
+bool same_kind(Shape a, Shape b) { return (a.nodes > 1) == (b.nodes > 1); }
 
-double distance_of(Shape one, Shape other) {
-  return std::abs(std::log2(static_cast<double>(one.nodes) / other.nodes)) +
-         std::abs(std::log2(static_cast<double>(one.per_node) / other.per_node));
+double distance_of(Shape a, Shape b) {
+  return std::abs(std::log2(static_cast<double>(a.nodes) / b.nodes)) +
+         std::abs(std::log2(static_cast<double>(a.per_node) / b.per_node));
 }
 
 /// Returns the measured shapes of the same kind whose ranks per node are nearest, with log2 of
@@ -116,13 +116,14 @@ Predicted predict(const Fit& fit, Operation operation, Shape shape, Bytes bytes)
 
 /// Starting points of the fits. The network is the same for all operations, so an operation without
 /// rows across nodes starts from the median of the others.
-class Starts {
+class StartingPoints {
  public:
-  Starts(const ByOperation& by_operation, const CollectiveModel& first) : first_(first) {
+  StartingPoints(const RowsByOperation& by_operation, const CollectiveModel& first)
+      : first_(first) {
     for (const auto& [operation, rows] : by_operation) {
       const bool crosses =
           std::ranges::any_of(rows, [](const MeasuredCollective& row) { return row.nodes > 1; });
-      if (crosses) across_[operation] = fitted(rows, first);
+      if (crosses) across_[operation] = fit_model(rows, first);
     }
   }
 
@@ -144,7 +145,7 @@ class Starts {
 };
 
 /// Errors of held-out times, divided by the growth of the spread with distance.
-struct HeldOut {
+struct HeldOutErrors {
   std::vector<double> sizes, shapes, kinds;
 
   static double growth(double distance) { return std::sqrt(1 + distance); }
@@ -158,22 +159,22 @@ struct HeldOut {
   void add_sizes(const Fit& fit) {
     for (const auto& [shape, points] : fit.residuals) {
       for (std::size_t i = 1; i + 1 < points.size(); ++i) {
-        const Residuals beside = {points[i - 1], points[i + 1]};
-        sizes.push_back(std::abs(points[i].second - interpolated(beside, points[i].first)));
+        const Residuals neighbors = {points[i - 1], points[i + 1]};
+        sizes.push_back(std::abs(points[i].second - interpolated(neighbors, points[i].first)));
       }
     }
   }
 
   Calibration::Spreads spreads() const {
-    const auto of = [](std::vector<double> errors, double otherwise) {
+    const auto spread = [](std::vector<double> errors, double otherwise) {
       return errors.empty() ? otherwise : upper_quantile(errors, kInterval);
     };
-    const double near = of(shapes, kUnknown);
-    return {of(sizes, near), near, std::max(near, of(kinds, kUnknown))};
+    const double near = spread(shapes, kUnknown);
+    return {spread(sizes, near), near, std::max(near, spread(kinds, kUnknown))};
   }
 };
 
-void hold_out(const Rows& rows, const CollectiveModel& start, HeldOut& held_out) {
+void hold_out(const Rows& rows, const CollectiveModel& start, HeldOutErrors& held_out) {
   std::map<Shape, Rows> by_shape;
   for (const MeasuredCollective& row : rows) by_shape[shape_of(row)].push_back(row);
   if (by_shape.size() < 2) return;
@@ -193,27 +194,27 @@ Calibration::Calibration(const Rows& rows, const RankPlaces& places) : rows_(row
   CollectiveModel first;
   if (places.intra > 0) first.within = places.intra;
   if (places.inter > 0) first.across = places.inter / places.per_node;
-  ByOperation by_operation;
+  RowsByOperation by_operation;
   for (const MeasuredCollective& row : rows) by_operation[row.operation].push_back(row);
-  for (auto& [operation, own] : by_operation) own = medians(own);
-  const Starts starts(by_operation, first);
-  HeldOut held_out;
-  for (const auto& [operation, own] : by_operation) {
+  for (auto& [operation, own_rows] : by_operation) own_rows = medians(own_rows);
+  const StartingPoints starts(by_operation, first);
+  HeldOutErrors held_out;
+  for (const auto& [operation, own_rows] : by_operation) {
     const CollectiveModel start = starts.of(operation);
-    fits_[operation] = fit_of(own, start);
+    fits_[operation] = fit_of(own_rows, start);
     held_out.add_sizes(fits_[operation]);
-    hold_out(own, start, held_out);
+    hold_out(own_rows, start, held_out);
   }
   spreads_ = held_out.spreads();
 }
 
-Calibrated Calibration::time(Operation operation, Shape shape, Bytes bytes) const {
+CalibratedTime Calibration::time(Operation operation, Shape shape, Bytes bytes) const {
   const Fit& fit = fits_.at(operation);
   const Predicted predicted = predict(fit, operation, shape, bytes);
   const double spread = fit.residuals.contains(shape) ? spreads_.sizes
                         : predicted.has_kind          ? spreads_.shapes
                                                       : spreads_.kinds;
-  const double far = std::exp(spread * HeldOut::growth(predicted.distance));
+  const double far = std::exp(spread * HeldOutErrors::growth(predicted.distance));
   return {predicted.us, predicted.us / far, predicted.us * far, predicted.is_covered};
 }
 

@@ -24,11 +24,11 @@
 #include <vector>
 
 #include "network/nccl/collective_model.h"
-#include "network/nccl/system_of.h"
+#include "network/nccl/nccl_system.h"
 
 namespace foretrace {
 
-struct Calibrated {
+struct CalibratedTime {
   double us = 0;
   double lower_us = 0, upper_us = 0;  ///< Contains 80 % of measured times, see above.
   bool is_covered = false;            ///< Shape and size lie between measured ones.
@@ -43,7 +43,7 @@ class Calibration {
 
   bool knows(Operation operation) const { return fits_.contains(operation); }
   /// REQUIRES: knows(operation).
-  Calibrated time(Operation operation, Shape shape, Bytes bytes) const;
+  CalibratedTime time(Operation operation, Shape shape, Bytes bytes) const;
   std::size_t rows() const { return rows_; }
   /// "all_reduce: 6 numbers and 3 shapes from 93 rows: base 5.1 us, ..."
   std::vector<std::string> summary() const;

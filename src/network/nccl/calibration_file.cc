@@ -12,13 +12,13 @@ namespace {
 constexpr const char* kSchema = "foretrace.calibration/2";
 
 /// The name of a number in the file, and the variable that receives it.
-using Named = std::pair<const char*, double*>;
+using NamedNumber = std::pair<const char*, double*>;
 
-void read_numbers(const nlohmann::json& json, std::initializer_list<Named> numbers) {
+void read_numbers(const nlohmann::json& json, std::initializer_list<NamedNumber> numbers) {
   for (const auto& [name, value] : numbers) {
     const auto found = json.find(name);
     if (found == json.end() || !found->is_number() || !(found->get<double>() > 0))
-      throw Error(std::string(name) + ": must be a number greater than 0");
+      throw Error(fmt::format("{}: must be a number greater than 0", name));
     *value = found->get<double>();
   }
 }
@@ -29,13 +29,14 @@ std::vector<std::string> Calibration::summary() const {
   std::vector<std::string> lines;
   for (const auto& [operation, fit] : fits_) {
     const CollectiveModel& model = fit.model;
-    const auto one = [](double value) { return to_fixed(value, value < 10 ? 2 : 1); };
+    const auto text = [](double value) { return to_fixed(value, value < 10 ? 2 : 1); };
     lines.push_back(fmt::format(
         "{}: 6 numbers and {} from {}: base {} us, hop {} us within and {} us across nodes, {} "
         "GB/s within and {} GB/s a NIC, mixed {}",
         to_string(operation), counted(static_cast<std::int64_t>(fit.residuals.size()), "shape"),
-        counted(static_cast<std::int64_t>(fit.rows), "row"), one(model.base), one(model.within_hop),
-        one(model.across_hop), one(model.within), one(model.across), one(model.mixed)));
+        counted(static_cast<std::int64_t>(fit.rows), "row"), text(model.base),
+        text(model.within_hop), text(model.across_hop), text(model.within), text(model.across),
+        text(model.mixed)));
   }
   return lines;
 }
@@ -75,19 +76,19 @@ Calibration::Calibration(const nlohmann::json& json) {
     read_numbers(json, {{"spread_of_sizes", &spreads_.sizes},
                         {"spread_of_shapes", &spreads_.shapes},
                         {"spread_of_kinds", &spreads_.kinds}});
-    for (const auto& [name, one] : json.at("operations").items()) {
+    for (const auto& [name, entry] : json.at("operations").items()) {
       Fit& fit = fits_[read_operation(name)];
-      fit.rows = one.at("rows").get<std::size_t>();
+      fit.rows = entry.at("rows").get<std::size_t>();
       CollectiveModel& model = fit.model;
       within(name, [&] {
-        read_numbers(one, {{"base_us", &model.base},
-                           {"within_hop_us", &model.within_hop},
-                           {"across_hop_us", &model.across_hop},
-                           {"within_gbps", &model.within},
-                           {"across_gbps", &model.across},
-                           {"mixed", &model.mixed}});
+        read_numbers(entry, {{"base_us", &model.base},
+                             {"within_hop_us", &model.within_hop},
+                             {"across_hop_us", &model.across_hop},
+                             {"within_gbps", &model.within},
+                             {"across_gbps", &model.across},
+                             {"mixed", &model.mixed}});
       });
-      for (const nlohmann::json& shape : one.at("shapes")) {
+      for (const nlohmann::json& shape : entry.at("shapes")) {
         auto& points = fit.residuals[{shape.at("nodes").get<std::uint32_t>(),
                                       shape.at("ranks_per_node").get<std::uint32_t>()}];
         for (const nlohmann::json& point : shape.at("residuals"))

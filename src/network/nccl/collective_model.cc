@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kOutlier = .5;  ///< A logarithm: larger errors count linearly.
 /// Weight of the square of ln (number / start), relative to the error of one row.
-constexpr double kDrawn = .01;
+constexpr double kPriorWeight = .01;
 constexpr double kNoLimit = 1e30;
 
 /// Bytes that cross a rank's port within a node, and its NIC, as shares of the buffer; and hops.
@@ -32,11 +32,11 @@ std::uint32_t peer_channels(Shape shape) {
 Traffic to_neighbor(Shape shape, double bytes) {
   const bool many = shape.nodes > 1;
   const std::uint32_t ranks = shape.nodes * shape.per_node;
-  Traffic way{
+  Traffic load{
       .within = ranks > 1 ? 1.0 : 0.0, .across = many ? 1.0 : 0.0, .across_hops = many ? 1.0 : 0.0};
-  if (!many) way.most_within = local_peer_rate(ranks, bytes);
-  if (many) way.most_across = peer_rate(peer_channels(shape));
-  return way;
+  if (!many) load.most_within = local_peer_rate(ranks, bytes);
+  if (many) load.most_across = peer_rate(peer_channels(shape));
+  return load;
 }
 
 Traffic traffic(Operation operation, Shape shape, double bytes) {
@@ -65,16 +65,16 @@ Traffic traffic(Operation operation, Shape shape, double bytes) {
   }
 }
 
-using Numbers = std::vector<double>;
+using LogParameters = std::vector<double>;
 
-Numbers logs(const CollectiveModel& model) {
+LogParameters logs(const CollectiveModel& model) {
   return {std::log(model.base),   std::log(model.within_hop), std::log(model.across_hop),
           std::log(model.within), std::log(model.across),     std::log(model.mixed)};
 }
 
-CollectiveModel model_of(const Numbers& numbers) {
-  return {std::exp(numbers[0]), std::exp(numbers[1]), std::exp(numbers[2]),
-          std::exp(numbers[3]), std::exp(numbers[4]), std::exp(numbers[5])};
+CollectiveModel model_of(const LogParameters& parameters) {
+  return {std::exp(parameters[0]), std::exp(parameters[1]), std::exp(parameters[2]),
+          std::exp(parameters[3]), std::exp(parameters[4]), std::exp(parameters[5])};
 }
 
 double loss(double error) {
@@ -89,24 +89,25 @@ Shape shape_of(const MeasuredCollective& row) {
 }
 
 double CollectiveModel::us(Operation operation, Shape shape, Bytes bytes) const {
-  const Traffic way = traffic(operation, shape, static_cast<double>(bytes.count));
+  const Traffic load = traffic(operation, shape, static_cast<double>(bytes.count));
   const auto n = static_cast<double>(bytes.count) / 1e3;
-  const double latency = base + way.within_hops * within_hop + way.across_hops * across_hop;
-  const double wire = n * (std::max(way.within / std::min(within, way.most_within),
-                                    way.across / std::min(across, way.most_across)) +
-                           way.own / std::min(within, way.most_own));
+  const double latency = base + load.within_hops * within_hop + load.across_hops * across_hop;
+  const double wire = n * (std::max(load.within / std::min(within, load.most_within),
+                                    load.across / std::min(across, load.most_across)) +
+                           load.own / std::min(within, load.most_own));
   return latency + wire + mixed * std::sqrt(latency * wire);
 }
 
-CollectiveModel fitted(const std::vector<MeasuredCollective>& rows, const CollectiveModel& start) {
-  const Numbers first = logs(start);
-  const auto cost = [&](const Numbers& numbers) {
-    const CollectiveModel model = model_of(numbers);
+CollectiveModel fit_model(const std::vector<MeasuredCollective>& rows,
+                          const CollectiveModel& start) {
+  const LogParameters first = logs(start);
+  const auto cost = [&](const LogParameters& parameters) {
+    const CollectiveModel model = model_of(parameters);
     double sum = 0;
     for (const MeasuredCollective& row : rows)
       sum += loss(std::log(row.us / model.us(row.operation, shape_of(row), row.bytes)));
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      sum += kDrawn * (numbers[i] - first[i]) * (numbers[i] - first[i]);
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      sum += kPriorWeight * (parameters[i] - first[i]) * (parameters[i] - first[i]);
     return sum;
   };
   return model_of(least_of(cost, first, {.flat = 1e-9}));

@@ -32,6 +32,7 @@ struct CollectiveModel {
   double us(Operation operation, Shape shape, Bytes bytes) const;
 };
 
-CollectiveModel fitted(const std::vector<MeasuredCollective>& rows, const CollectiveModel& start);
+CollectiveModel fit_model(const std::vector<MeasuredCollective>& rows,
+                          const CollectiveModel& start);
 
 }  // namespace foretrace

@@ -5,7 +5,7 @@
 
 #include "foretrace/error.h"
 #include "network/collectives/interleaved.h"
-#include "network/collectives/on_rails.h"
+#include "network/collectives/multi_rail.h"
 #include "network/flow/wires.h"
 #include "network/nccl/sends.h"
 
@@ -49,7 +49,8 @@ MachineCollectives::MachineCollectives(Cluster cluster, double slow_link, std::u
   (is_across ? system_.channel_inter : system_.channel_intra) *= slow_link;
 }
 
-MachineCollectives::OfNccl MachineCollectives::by_nccl(Operation operation, Bytes bytes) const {
+MachineCollectives::NcclEstimate MachineCollectives::by_nccl(Operation operation,
+                                                             Bytes bytes) const {
   if (operation == Operation::all_to_all || operation == Operation::send_receive)
     return {"sends", sends_us(operation, places_, bytes)};
   if (places_.ranks <= 1) return {};
@@ -86,10 +87,10 @@ void MachineCollectives::share_nics(Wires& wires) const {
   if (nic_share_ == 1) return;
   const std::vector<ClusterNode>& nodes = cluster().nodes;
   for (LinkId link = 0; link < network_.links().size(); ++link) {
-    const ClusterLink& one = network_.links()[link];
+    const ClusterLink& cable = network_.links()[link];
     const bool is_of_nic =
-        nodes[one.from].kind == NodeKind::nic || nodes[one.to].kind == NodeKind::nic;
-    if (is_of_nic && one.kind == LinkKind::network)
+        nodes[cable.from].kind == NodeKind::nic || nodes[cable.to].kind == NodeKind::nic;
+    if (is_of_nic && cable.kind == LinkKind::network)
       wires.capacities[link].bytes_per_second *= nic_share_;
   }
 }
@@ -103,13 +104,13 @@ Wires MachineCollectives::wires(std::uint64_t routing) const {
 
 PacketPaths MachineCollectives::packet_paths(std::uint64_t routing) const {
   PacketPaths paths = paths_of(network_, routing);
-  const Wires like = wires(routing);
+  const Wires links = wires(routing);
   for (LinkId link = 0; link < paths.links.size(); ++link)
-    paths.links[link].bandwidth = like.capacities[link];
+    paths.links[link].bandwidth = links.capacities[link];
   return paths;
 }
 
-SentCollective MachineCollectives::sent(Run run) const {
+PreparedCollective MachineCollectives::prepare(Run run) const {
   Call& call = run.call;
   if (run.algorithm == "auto")
     run.algorithm = like_nccl(call.operation, by_nccl(call.operation, call.bytes).choice);
@@ -120,9 +121,10 @@ SentCollective MachineCollectives::sent(Run run) const {
   const LinkCost cost{kHopTime, Bandwidth{std::max(rate, 1e-3) * 1e9}, 0};
   check_call(run.algorithm, *algorithm, call, {&cost, 1});
   if (algorithm->plan(call, {&cost, 1}).endpoints > call.ranks)
-    throw Error(run.algorithm +
-                " needs dedicated servers or switches, which the machine does not have; "
-                "use a uniform network instead");
+    throw Error(
+        fmt::format("{} needs dedicated servers or switches, which the machine does not have; use "
+                    "a uniform network instead",
+                    run.algorithm));
   if (run.groups > 1) {
     const std::uint32_t active = run.flows || run.packets != nullptr ? run.groups : 1;
     auto groups = std::make_unique<Interleaved>(*algorithm, call, run.groups, active);
@@ -135,22 +137,23 @@ SentCollective MachineCollectives::sent(Run run) const {
   const std::size_t channels = orders.size() * (places_.nodes > 1 ? places_.per_node : 1);
   if (channels > 1) run.algorithm += " x " + std::to_string(channels);
   if (tree) call.levels = {places_.per_node, places_.nodes};
-  auto rails = std::make_unique<OnRails>(*algorithm, orders,
-                                         tree ? OnRails::Kind::tree : OnRails::Kind::ring);
+  auto rails = std::make_unique<MultiRail>(*algorithm, orders,
+                                           tree ? MultiRail::Kind::tree : MultiRail::Kind::ring);
   return {run.algorithm, std::move(algorithm), std::move(rails), call, cost};
 }
 
-MachineCollectives::OnLinks MachineCollectives::on_links(const Run& run) const {
-  const SentCollective one = sent(run);
-  const LinkCosts costs(&one.cost, 1);
+MachineCollectives::LinkEstimate MachineCollectives::on_links(const Run& run) const {
+  const PreparedCollective prepared = prepare(run);
+  const LinkCosts costs(&prepared.cost, 1);
   if (run.packets != nullptr) {
-    const PacketRun packets =
-        packet_on(packet_paths(run.routing), *run.packets, *one.algorithm, one.call, costs);
-    return {one.name, packets.expansion.time, packets};
+    const PacketRun packets = simulate_packets(packet_paths(run.routing), *run.packets,
+                                               *prepared.algorithm, prepared.call, costs);
+    return {prepared.name, packets.expansion.time, packets};
   }
-  const Wires on = wires(run.routing);
-  return {one.name, run.flows ? flow_on(on, *one.algorithm, one.call, costs).time
-                              : closed_on(on, *one.algorithm, one.call, costs)};
+  const Wires links = wires(run.routing);
+  return {prepared.name, run.flows
+                             ? simulate_flows(links, *prepared.algorithm, prepared.call, costs).time
+                             : closed_form_time(links, *prepared.algorithm, prepared.call, costs)};
 }
 
 }  // namespace foretrace

@@ -11,9 +11,9 @@
 #include "network/collective.h"
 #include "network/collectives/nvlink_rings.h"
 #include "network/flow/wires.h"
-#include "network/nccl/system_of.h"
+#include "network/nccl/nccl_system.h"
 #include "network/network.h"
-#include "network/packet/packet_on.h"
+#include "network/packet/packet_run.h"
 
 namespace foretrace {
 
@@ -26,12 +26,12 @@ class MachineCollectives {
   /// the time.
   explicit MachineCollectives(Cluster cluster, double slow_link = 1, std::uint32_t groups = 1);
 
-  struct OfNccl {
+  struct NcclEstimate {
     std::string choice;  ///< "Ring Simple"; "sends" if NCCL has no dedicated collective.
     double us = 0;
   };
   /// `bytes` is counted as in nccl-tests. A collective of one rank takes 0 us.
-  OfNccl by_nccl(Operation operation, Bytes bytes) const;
+  NcclEstimate by_nccl(Operation operation, Bytes bytes) const;
 
   struct Run {
     /// A name, or "auto" for the algorithm that sends as NCCL's choice does.
@@ -42,14 +42,14 @@ class MachineCollectives {
     const PacketSettings* packets = nullptr;  ///< If not null, messages are packets.
     std::uint64_t routing = 0;                ///< Seed of ECMP.
   };
-  struct OnLinks {
+  struct LinkEstimate {
     std::string algorithm;  ///< The name and the number of channels: "ring x 8".
     Nanoseconds time{0};
     std::optional<PacketRun> packets = {};
   };
   /// Throws Error if the algorithm cannot serve the call, or needs dedicated servers.
-  OnLinks on_links(const Run& run) const;
-  SentCollective sent(Run run) const;
+  LinkEstimate on_links(const Run& run) const;
+  PreparedCollective prepare(Run run) const;
   /// Returns the links as packets see them. REQUIRES: this outlives the result.
   PacketPaths packet_paths(std::uint64_t routing = 0) const;
 

@@ -118,8 +118,8 @@ std::vector<MeasuredCollective> read_measured(std::istream& in, Operation operat
     });
   }
   if (rows.empty())
-    throw Error("has no measured collective" +
-                std::string(only.empty() ? "" : " that passes --only"));
+    throw Error(
+        fmt::format("has no measured collective{}", only.empty() ? "" : " that passes --only"));
   return rows;
 }
 

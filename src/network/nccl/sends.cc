@@ -23,12 +23,12 @@ constexpr double kDoubledNic = 25;  ///< GB/s from which NCCL doubles a NIC's ch
 constexpr double kPeer = .65;
 
 /// Data volumes in kilobytes, so that division by GB/s gives microseconds.
-struct Load {
+struct Volumes {
   double within = 0, across = 0, message = 0;
   double peers = 0;  ///< On other nodes.
 };
 
-Load load_of(Operation operation, const RankPlaces& places, double n) {
+Volumes volumes_of(Operation operation, const RankPlaces& places, double n) {
   const double g = places.per_node, p = places.ranks, nodes = places.nodes;
   const bool many = places.nodes > 1;
   if (operation == Operation::all_to_all)
@@ -56,8 +56,8 @@ double local_peer_rate(std::uint32_t ranks, double message) {
 }
 
 double sends_us(Operation operation, const RankPlaces& places, Bytes bytes) {
-  const Load load = load_of(operation, places, static_cast<double>(bytes.count) / 1e3);
-  const std::size_t protocol = load.message * 1e3 <= kLeastLlBytes ? 0 : 2;
+  const Volumes volumes = volumes_of(operation, places, static_cast<double>(bytes.count) / 1e3);
+  const std::size_t protocol = volumes.message * 1e3 <= kLeastLlBytes ? 0 : 2;
   const auto hop = [&](std::size_t link) { return nccl::kHopLatency[link][kRing][protocol]; };
   const double slower = protocol == 0 ? 2 : 1;  // LL sends a flag with every four bytes.
   double latency = nccl::kBaseLatency[kRing][protocol];
@@ -66,20 +66,20 @@ double sends_us(Operation operation, const RankPlaces& places, Bytes bytes) {
     double rate = places.intra;
     if (operation == Operation::send_receive && places.nodes == 1 &&
         places.kind == LinkKind::nvlink)
-      rate = std::min(rate, local_peer_rate(places.ranks, load.message * 1e3));
-    within = slower * load.within / rate;
+      rate = std::min(rate, local_peer_rate(places.ranks, volumes.message * 1e3));
+    within = slower * volumes.within / rate;
     latency += hop(places.kind == LinkKind::nvlink ? 0 : 1);
   }
   if (places.nodes == 1) return latency + within + nccl::kMixedSends * std::sqrt(latency * within);
   const double nic = places.inter / std::max(1U, places.nics);
   const std::uint32_t channels = channels_per_peer(places.ranks, places.nics, nic);
   if (operation == Operation::send_receive) {
-    across = slower * load.across / std::min(nic, peer_rate(channels));
+    across = slower * volumes.across / std::min(nic, peer_rate(channels));
   } else {
-    across = slower * load.across / (places.inter / places.per_node) +
-             load.message / own_copy_rate(channels);
+    across = slower * volumes.across / (places.inter / places.per_node) +
+             volumes.message / own_copy_rate(channels);
   }
-  return latency + hop(2) + (load.peers - 1) * kPeer * hop(2) + std::max(within, across);
+  return latency + hop(2) + (volumes.peers - 1) * kPeer * hop(2) + std::max(within, across);
 }
 
 }  // namespace foretrace

@@ -11,7 +11,7 @@
 // The model ignores that GPUs without their own NIC forward traffic through GPUs that have one
 // (PXN).
 
-#include "network/nccl/system_of.h"
+#include "network/nccl/nccl_system.h"
 
 namespace foretrace {
 

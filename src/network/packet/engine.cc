@@ -22,7 +22,7 @@ PacketEngine::PacketEngine(const PacketPaths& paths, const PacketSettings& setti
       traits_(transport_->traits()),
       pairs_(paths, settings.spray),
       ports_(paths, settings, traits_.by_remaining, packets_, events_),
-      on_link_(paths.links.size()) {
+      link_uses_(paths.links.size()) {
   settings_.check();
 }
 
@@ -59,21 +59,22 @@ MessageId PacketEngine::begin(const PacketMessage& message, Nanoseconds now) {
   } else {
     id = unused_.back();
     unused_.pop_back();
-    messages_[id] = Sending{};
+    messages_[id] = MessageTransfer{};
   }
-  Sending& one = messages_[id];
-  one.from = message.from, one.to = message.to;
-  one.bytes = message.bytes.count;
+  MessageTransfer& transfer = messages_[id];
+  transfer.from = message.from, transfer.to = message.to;
+  transfer.bytes = message.bytes.count;
   const std::int64_t slice = settings_.slice.count;
-  one.packets =
-      static_cast<std::uint32_t>(std::max<std::int64_t>(1, (one.bytes + slice - 1) / slice));
-  one.slice = static_cast<std::uint32_t>(slice);
-  one.last = static_cast<std::uint32_t>(one.bytes - (one.packets - 1) * slice);
-  one.queue = message.queue;
-  one.needed = one.bytes;
+  transfer.packets =
+      static_cast<std::uint32_t>(std::max<std::int64_t>(1, (transfer.bytes + slice - 1) / slice));
+  transfer.slice = static_cast<std::uint32_t>(slice);
+  transfer.last = static_cast<std::uint32_t>(transfer.bytes - (transfer.packets - 1) * slice);
+  transfer.queue = message.queue;
+  transfer.needed = transfer.bytes;
   if (traits_.bounds_loss) {
-    one.needed -= static_cast<std::int64_t>(static_cast<double>(one.bytes) * message.loss);
-    if (one.needed < one.bytes) one.unimportant = message.unimportant;
+    transfer.needed -=
+        static_cast<std::int64_t>(static_cast<double>(transfer.bytes) * message.loss);
+    if (transfer.needed < transfer.bytes) transfer.unimportant = message.unimportant;
   }
   ++active_;
   events_.push(now.count() * kPicoseconds, EventHeap::begin, id);
@@ -82,51 +83,53 @@ MessageId PacketEngine::begin(const PacketMessage& message, Nanoseconds now) {
 
 void PacketEngine::start(MessageId id, Picoseconds now) {
   const std::uint32_t found = pairs_.between(messages_[id].from, messages_[id].to);
-  Sending& one = messages_[id];
-  one.begun = now;
-  one.pair = found;
-  one.paths = pairs_.count(found);
-  if (found >= of_pair_.size()) of_pair_.resize(found + 1);
+  MessageTransfer& transfer = messages_[id];
+  transfer.begun = now;
+  transfer.pair = found;
+  transfer.paths = pairs_.count(found);
+  if (found >= pair_states_.size()) pair_states_.resize(found + 1);
   if (settings_.link_loss > 0)
-    one.luck = Draws(Draws(pair_seed(one)).next() + of_pair_[found].messages++).next();
-  const auto first = pairs_.links(one.pair, 0);
+    transfer.loss_seed =
+        Draws(Draws(pair_seed(transfer)).next() + pair_states_[found].messages++).next();
+  const auto first = pairs_.links(transfer.pair, 0);
   if (first.empty()) {
-    one.stopped = true;
-    leave(id);
+    transfer.stopped = true;
+    mark_left(id);
     end(id, now);
     return release(id);
   }
-  one.first_path = one.paths > 1
-                       ? static_cast<std::uint32_t>(
-                             Draws(std::uint64_t{one.from} << 32U | one.to).below(one.paths))
-                       : 0;
-  measure(one, first);
-  one.acknowledged.reset(one.packets);
-  one.outstanding.reset(one.packets);
-  one.got.reset(one.packets);
-  take_links(id, now);
+  transfer.first_path =
+      transfer.paths > 1
+          ? static_cast<std::uint32_t>(
+                Draws(std::uint64_t{transfer.from} << 32U | transfer.to).below(transfer.paths))
+          : 0;
+  measure(transfer, first);
+  transfer.acknowledged.reset(transfer.packets);
+  transfer.outstanding.reset(transfer.packets);
+  transfer.got.reset(transfer.packets);
+  claim_links(id, now);
   join_connection(id);
-  if (!start_train(id, now)) go(id, now);
+  if (!start_train(id, now)) send_and_set_timer(id, now);
 }
 
-void PacketEngine::measure(Sending& one, std::span<const std::uint32_t> links) {
-  const std::uint32_t wire = wire_bytes(one, 0);
+void PacketEngine::measure(MessageTransfer& transfer, std::span<const std::uint32_t> links) {
+  const std::uint32_t wire = wire_bytes(transfer, 0);
   Picoseconds slowest = 1;
   for (const std::uint32_t link : links) {
-    one.back += ports_.latency(link);
-    one.round_trip += ports_.time_on(link, wire) + 2 * ports_.latency(link);
+    transfer.back += ports_.latency(link);
+    transfer.round_trip += ports_.time_on(link, wire) + 2 * ports_.latency(link);
     slowest = std::max(slowest, ports_.time_on(link, wire));
   }
-  one.full_window = static_cast<double>((one.round_trip + slowest - 1) / slowest + 1);
+  transfer.full_window = static_cast<double>((transfer.round_trip + slowest - 1) / slowest + 1);
 }
 
 void PacketEngine::offer(std::uint32_t id, Picoseconds now) {
-  if (!ports_.offer(id, pairs_.link(packets_[id].hop), now)) vanish(id);
-  for (const std::uint32_t evicted : ports_.evicted()) vanish(evicted);
+  if (!ports_.offer(id, pairs_.link(packets_[id].hop), now)) discard(id);
+  for (const std::uint32_t evicted : ports_.evicted()) discard(evicted);
   ports_.evicted().clear();
 }
 
-void PacketEngine::vanish(std::uint32_t id) {
+void PacketEngine::discard(std::uint32_t id) {
   const MessageId message = packets_[id].flow;
   packets_.give_back(id);
   --messages_[message].under_way;
@@ -147,58 +150,58 @@ void PacketEngine::lose(std::uint32_t id) {
   ++counts.lost;
   (packet.has(Packet::important) ? counts.dropped_important : counts.dropped_unimportant) +=
       Bytes{packet.bytes};
-  vanish(id);
+  discard(id);
 }
 
 void PacketEngine::receive(std::uint32_t id, Picoseconds now) {
   Packet& packet = packets_[id];
-  Sending& one = messages_[packet.flow];
+  MessageTransfer& transfer = messages_[packet.flow];
   if (!packet.has(Packet::probe)) {
     ++ports_.counts().arrived;
-    if (!packet.has(Packet::trimmed) && !one.got.has(packet.seq)) {
-      one.got.add(packet.seq);
-      one.got_bytes += one.payload(packet.seq);
-      if (!one.has_ended && one.got_bytes >= one.needed) end(packet.flow, now);
+    if (!packet.has(Packet::trimmed) && !transfer.got.has(packet.seq)) {
+      transfer.got.add(packet.seq);
+      transfer.got_bytes += transfer.payload(packet.seq);
+      if (!transfer.has_ended && transfer.got_bytes >= transfer.needed) end(packet.flow, now);
     }
   }
-  if (one.has_ended) packet.set(Packet::stop);
-  events_.push(now + one.back,
+  if (transfer.has_ended) packet.set(Packet::stop);
+  events_.push(now + transfer.back,
                packet.has(Packet::probe) ? EventHeap::probe_answer : EventHeap::answer, id);
 }
 
 void PacketEngine::end(MessageId id, Picoseconds now) {
-  Sending& one = messages_[id];
-  one.has_ended = true;
+  MessageTransfer& transfer = messages_[id];
+  transfer.has_ended = true;
   arrived_.push_back(id);
-  completions_.push_back(rounded_up(now - one.begun));
+  completions_.push_back(rounded_up(now - transfer.begun));
   --active_;
 }
 
 void PacketEngine::release(MessageId id) {
-  Sending& one = messages_[id];
-  if (!one.has_ended || !one.stopped || one.under_way > 0) return;
-  if (one.uses_links) {
-    one.uses_links = false;
-    std::erase(one.connection->open, id);
-    each_link(one, [&](std::uint32_t link) { --on_link_[link].users; });
-    count_missing(one);
+  MessageTransfer& transfer = messages_[id];
+  if (!transfer.has_ended || !transfer.stopped || transfer.under_way > 0) return;
+  if (transfer.uses_links) {
+    transfer.uses_links = false;
+    std::erase(transfer.connection->open, id);
+    each_link(transfer, [&](std::uint32_t link) { --link_uses_[link].users; });
+    count_missing(transfer);
   }
-  if (one.has_timer) return;
-  one.has_ended = false;
+  if (transfer.has_timer) return;
+  transfer.has_ended = false;
   free_later_.push_back(id);
 }
 
-void PacketEngine::count_missing(const Sending& one) {
-  if (one.got_bytes == one.bytes) return;
-  for (std::uint32_t seq = 0; seq < one.packets; ++seq) {
-    if (one.got.has(seq)) continue;
+void PacketEngine::count_missing(const MessageTransfer& transfer) {
+  if (transfer.got_bytes == transfer.bytes) return;
+  for (std::uint32_t seq = 0; seq < transfer.packets; ++seq) {
+    if (transfer.got.has(seq)) continue;
     PacketCounts& counts = ports_.counts();
-    (is_unimportant(one, seq) ? counts.missing_unimportant : counts.missing_important) +=
-        Bytes{one.payload(seq)};
+    (is_unimportant(transfer, seq) ? counts.missing_unimportant : counts.missing_important) +=
+        Bytes{transfer.payload(seq)};
   }
 }
 
-void PacketEngine::happen(const EventHeap::Event& event) {
+void PacketEngine::handle(const EventHeap::Event& event) {
   switch (event.kind()) {
     case EventHeap::begin:
       return start(event.id(), event.at);
@@ -207,11 +210,11 @@ void PacketEngine::happen(const EventHeap::Event& event) {
       return arrive(event.id(), event.at);
     case EventHeap::answer:
     case EventHeap::probe_answer:
-      return answer(event.id(), event.at);
+      return take_answer(event.id(), event.at);
     case EventHeap::port_free:
       return ports_.serve(event.id(), event.at);
     case EventHeap::timer:
-      return timer(event.id(), event.at);
+      return run_timer(event.id(), event.at);
     case EventHeap::train_left:
       return train_left(event.id(), event.at);
     case EventHeap::train_end:
@@ -223,7 +226,7 @@ void PacketEngine::step() {
   const EventHeap::Event event = events_.top();
   events_.pop();
   last_ = event.at;
-  happen(event);
+  handle(event);
 }
 
 }  // namespace foretrace

@@ -4,12 +4,12 @@
 
 namespace foretrace {
 
-void PacketEngine::take_links(MessageId id, Picoseconds now) {
+void PacketEngine::claim_links(MessageId id, Picoseconds now) {
   messages_[id].uses_links = true;
   joined_.clear();
   each_link(messages_[id], [&](std::uint32_t link) {
-    ++on_link_[link].users;
-    if (on_link_[link].train != kNoMessage) joined_.push_back(on_link_[link].train);
+    ++link_uses_[link].users;
+    if (link_uses_[link].train != kNoMessage) joined_.push_back(link_uses_[link].train);
     if (traits_.by_remaining) ports_.expect(link, messages_[id].round_trip);
   });
   for (const MessageId train : joined_) {
@@ -17,76 +17,79 @@ void PacketEngine::take_links(MessageId id, Picoseconds now) {
   }
 }
 
-std::vector<std::span<const std::uint32_t>> PacketEngine::all_links(const Sending& one) const {
+std::vector<std::span<const std::uint32_t>> PacketEngine::all_links(
+    const MessageTransfer& transfer) const {
   std::vector<std::span<const std::uint32_t>> all;
-  for (std::uint32_t path = 0; path < one.paths; ++path)
-    all.push_back(pairs_.links(one.pair, path));
+  for (std::uint32_t path = 0; path < transfer.paths; ++path)
+    all.push_back(pairs_.links(transfer.pair, path));
   return all;
 }
 
-Train PacketEngine::train_of(const Sending& one) const {
-  return Train(ports_, all_links(one),
-               {.packets = one.packets,
-                .whole = wire_bytes(one, 0),
-                .last = wire_bytes(one, one.packets - 1),
-                .window = static_cast<std::uint32_t>(one.full_window),
-                .first_path = one.first_path},
-               one.begun);
+Train PacketEngine::train_of(const MessageTransfer& transfer) const {
+  return Train(ports_, all_links(transfer),
+               {.packets = transfer.packets,
+                .whole = wire_bytes(transfer, 0),
+                .last = wire_bytes(transfer, transfer.packets - 1),
+                .window = static_cast<std::uint32_t>(transfer.full_window),
+                .first_path = transfer.first_path},
+               transfer.begun);
 }
 
 bool PacketEngine::start_train(MessageId id, Picoseconds now) {
-  Sending& one = messages_[id];
-  if (!settings_.trains || first_window(one) < one.full_window) return false;
+  MessageTransfer& transfer = messages_[id];
+  if (!settings_.trains || first_window(transfer) < transfer.full_window) return false;
   bool is_alone = true;
-  each_link(one, [&](std::uint32_t link) {
-    is_alone =
-        is_alone && on_link_[link].users == 1 && ports_.is_idle(link, now) && !ports_.is_bad(link);
+  each_link(transfer, [&](std::uint32_t link) {
+    is_alone = is_alone && link_uses_[link].users == 1 && ports_.is_idle(link, now) &&
+               !ports_.is_bad(link);
   });
   if (!is_alone) return false;
-  const Train train = train_of(one);
+  const Train train = train_of(transfer);
   if (!train.fits()) return false;
-  one.is_train = true;
-  each_link(one, [&](std::uint32_t link) { on_link_[link].train = id; });
-  one.deadline = train.arrives(needed_packets(one) - 1);
-  events_.push(train.enters(one.packets - 1), EventHeap::train_left, id);
-  events_.push(one.deadline, EventHeap::train_end, id);
+  transfer.is_train = true;
+  each_link(transfer, [&](std::uint32_t link) { link_uses_[link].train = id; });
+  transfer.deadline = train.arrives(needed_packets(transfer) - 1);
+  events_.push(train.enters(transfer.packets - 1), EventHeap::train_left, id);
+  events_.push(transfer.deadline, EventHeap::train_end, id);
   return true;
 }
 
-std::uint32_t PacketEngine::needed_packets(const Sending& one) {
-  const std::int64_t whole = (one.needed + one.slice - 1) / one.slice;
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(whole, 1, one.packets));
+std::uint32_t PacketEngine::needed_packets(const MessageTransfer& transfer) {
+  const std::int64_t count = (transfer.needed + transfer.slice - 1) / transfer.slice;
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(count, 1, transfer.packets));
 }
 
 void PacketEngine::train_left(MessageId id, Picoseconds now) {
-  Sending& one = messages_[id];
-  if (one.is_train && !one.has_left && train_of(one).enters(one.packets - 1) == now) leave(id);
+  MessageTransfer& transfer = messages_[id];
+  if (transfer.is_train && !transfer.has_left &&
+      train_of(transfer).enters(transfer.packets - 1) == now)
+    mark_left(id);
 }
 
 void PacketEngine::train_end(MessageId id, Picoseconds now) {
-  Sending& one = messages_[id];
-  if (!one.is_train || one.deadline != now) return;
-  if (needed_packets(one) < one.packets) return break_up(id, now);
+  MessageTransfer& transfer = messages_[id];
+  if (!transfer.is_train || transfer.deadline != now) return;
+  if (needed_packets(transfer) < transfer.packets) return break_up(id, now);
   stop_train(id);
-  count_train(one, one.packets);
-  one.got_bytes = one.bytes;
-  one.stopped = true;
-  if (!one.has_left) leave(id);
+  count_train(transfer, transfer.packets);
+  transfer.got_bytes = transfer.bytes;
+  transfer.stopped = true;
+  if (!transfer.has_left) mark_left(id);
   end(id, now);
   release(id);
 }
 
 void PacketEngine::stop_train(MessageId id) {
   messages_[id].is_train = false;
-  each_link(messages_[id], [&](std::uint32_t link) { on_link_[link].train = kNoMessage; });
+  each_link(messages_[id], [&](std::uint32_t link) { link_uses_[link].train = kNoMessage; });
 }
 
-void PacketEngine::count_train(const Sending& one, std::uint32_t count) {
+void PacketEngine::count_train(const MessageTransfer& transfer, std::uint32_t count) {
   PacketCounts& counts = ports_.counts();
   counts.sent += count;
   counts.arrived += count;
   counts.in_trains += count;
-  counts.hops += std::uint64_t{count} * pairs_.links(one.pair, 0).size();
+  counts.hops += std::uint64_t{count} * pairs_.links(transfer.pair, 0).size();
 }
 
 void PacketEngine::break_up(MessageId id, Picoseconds now) {
@@ -94,32 +97,32 @@ void PacketEngine::break_up(MessageId id, Picoseconds now) {
   stop_train(id);
   const std::uint32_t known = train.acknowledged_by(now);
   {
-    Sending& one = messages_[id];
-    count_train(one, known);
-    one.connection->smoothed = one.round_trip;
+    MessageTransfer& transfer = messages_[id];
+    count_train(transfer, known);
+    transfer.connection->smoothed = transfer.round_trip;
     for (std::uint32_t seq = 0; seq < known; ++seq) {
-      one.acknowledged.add(seq);
-      one.got.add(seq);
-      one.base = one.highest = one.looked_at = seq + 1;
-      one.connection->passed = seq + 1;
-      one.connection->sent =
-          std::min(one.packets, seq + static_cast<std::uint32_t>(one.full_window));
-      transport_->acknowledged(one, false);
+      transfer.acknowledged.add(seq);
+      transfer.got.add(seq);
+      transfer.base = transfer.highest = transfer.looked_at = seq + 1;
+      transfer.connection->passed = seq + 1;
+      transfer.connection->sent =
+          std::min(transfer.packets, seq + static_cast<std::uint32_t>(transfer.full_window));
+      transport_->on_acknowledged(transfer, false);
     }
-    one.got_bytes = std::int64_t{known} * one.slice;
-    one.next = known;
-    one.connection->sent = one.connection->passed = known;
+    transfer.got_bytes = std::int64_t{known} * transfer.slice;
+    transfer.next = known;
+    transfer.connection->sent = transfer.connection->passed = known;
   }
   for (std::uint32_t seq = known; seq < messages_[id].packets && train.enters(seq) <= now; ++seq) {
     messages_[id].next = seq + 1;
-    put_where_it_is(id, seq, train, now);
+    place_in_flight(id, seq, train, now);
   }
-  if (messages_[id].next == messages_[id].packets && !messages_[id].has_left) leave(id);
-  messages_[id].deadline = now + transport_->patience(messages_[id]);
-  go(id, now);
+  if (messages_[id].next == messages_[id].packets && !messages_[id].has_left) mark_left(id);
+  messages_[id].deadline = now + transport_->timeout(messages_[id]);
+  send_and_set_timer(id, now);
 }
 
-void PacketEngine::put_where_it_is(MessageId id, std::uint32_t seq, const Train& train,
+void PacketEngine::place_in_flight(MessageId id, std::uint32_t seq, const Train& train,
                                    Picoseconds now) {
   const std::uint32_t packet = make_packet(id, seq, false);
   packets_[packet].sent = train.enters(seq);
@@ -130,11 +133,11 @@ void PacketEngine::put_where_it_is(MessageId id, std::uint32_t seq, const Train&
   ports_.counts().hops += hop;
   if (hop > 0) {
     const std::uint32_t link = pairs_.link(begin + hop - 1);
-    const Picoseconds free = train.leaves(seq, hop - 1), there = free + ports_.latency(link);
+    const Picoseconds free = train.leaves(seq, hop - 1), arrival = free + ports_.latency(link);
     ports_.keep_busy(link, free);
-    if (there > now || hop == train.hops()) {
+    if (arrival > now || hop == train.hops()) {
       packets_[packet].hop = begin + hop - 1;
-      return events_.push(there, EventHeap::arrival, packet);
+      return events_.push(arrival, EventHeap::arrival, packet);
     }
   }
   packets_[packet].hop = begin + hop;

@@ -30,7 +30,7 @@ struct Packet {
   std::uint32_t bytes = 0;      ///< On the wire.
   std::uint32_t remaining = 0;  ///< Packets that its flow still had to send, including this one.
   /// Random; a bad link loses packets with values below a threshold.
-  std::uint32_t luck = ~std::uint32_t{0};
+  std::uint32_t loss_draw = ~std::uint32_t{0};
   Picoseconds sent = 0;
   std::uint8_t queue = 0;  ///< 0 is served first.
   std::uint8_t flags = 0;

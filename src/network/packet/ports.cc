@@ -32,10 +32,10 @@ Ports::Ports(const PacketPaths& paths, const PacketSettings& settings, bool by_r
       port_limit_(settings.port_limit().count),
       drop_at_(std::min(settings.drop_threshold().count, port_limit_)),
       header_room_(trims_ ? port_limit_ / kHeaderShare : 0),
-      least_luck_(settings.link_loss * 0x1p32),
+      loss_threshold_(settings.link_loss * 0x1p32),
       draws_(static_cast<std::uint64_t>(settings.seed)),
       ports_(paths.links.size()),
-      held_(paths.memories) {
+      used_bytes_(paths.memories) {
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     const PacketLink& link = paths.links[i];
     Port& port = ports_[i];
@@ -110,10 +110,10 @@ void Ports::push(Port& port, std::uint32_t id) {
   ++port.waiting;
   port.bytes += packet.bytes;
   if (port.memory != PacketLink::kLossless) {
-    std::int64_t& held = held_[port.memory];
-    held += packet.bytes;
-    counts_.fullest = std::max(counts_.fullest, Bytes{held});
-    counts_.deepest = std::max(counts_.deepest, Bytes{port.bytes});
+    std::int64_t& used = used_bytes_[port.memory];
+    used += packet.bytes;
+    counts_.fullest_switch = std::max(counts_.fullest_switch, Bytes{used});
+    counts_.deepest_queue = std::max(counts_.deepest_queue, Bytes{port.bytes});
   }
   if (by_remaining_) return port.shortest.push_back(id);
   const std::size_t queue = queue_of(port, packet);
@@ -128,7 +128,7 @@ void Ports::push(Port& port, std::uint32_t id) {
 void Ports::take_out(Port& port, const Packet& packet) {
   --port.waiting;
   port.bytes -= packet.bytes;
-  if (port.memory != PacketLink::kLossless) held_[port.memory] -= packet.bytes;
+  if (port.memory != PacketLink::kLossless) used_bytes_[port.memory] -= packet.bytes;
 }
 
 std::uint32_t Ports::pop(Port& port) {
@@ -170,7 +170,8 @@ bool Ports::cut(const Port& port, Packet& packet) {
   packet.queue = 0;
   packet.set(Packet::trimmed);
   ++counts_.trimmed;
-  return held_[port.memory] + packet.bytes <= buffer_ && port.bytes + packet.bytes <= port_limit_;
+  return used_bytes_[port.memory] + packet.bytes <= buffer_ &&
+         port.bytes + packet.bytes <= port_limit_;
 }
 
 bool Ports::drops_early(Port& port, Packet& packet) {
@@ -190,7 +191,7 @@ bool Ports::admit(Port& port, std::uint32_t id) {
   if (packet.has(Packet::probe)) return true;
   if (drops_early(port, packet)) return drop(packet), false;
   const std::int64_t size = packet.bytes, room = packet.has(Packet::trimmed) ? 0 : header_room_;
-  if (port.bytes + size > port_limit_ - room || held_[port.memory] + size > buffer_ - room) {
+  if (port.bytes + size > port_limit_ - room || used_bytes_[port.memory] + size > buffer_ - room) {
     if (!cut(port, packet)) return drop(packet), false;
     return true;
   }

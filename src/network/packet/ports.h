@@ -31,8 +31,8 @@ struct PacketCounts {
   Bytes dropped_important{}, dropped_unimportant{};  ///< Includes losses on bad links.
   Bytes sent_again{};
   Bytes missing_important{}, missing_unimportant{};  ///< Never delivered, as the transport allows.
-  Bytes deepest{};                                   ///< The longest queue of a switch port.
-  Bytes fullest{};                                   ///< The most bytes that a switch held.
+  Bytes deepest_queue{};                             ///< The longest queue of a switch port.
+  Bytes fullest_switch{};                            ///< The most bytes that a switch held.
 };
 
 class Ports {
@@ -49,7 +49,7 @@ class Ports {
   void serve(std::uint32_t link, Picoseconds now);
   /// Returns whether a bad link loses the packet that it carries.
   bool loses(std::uint32_t link, const Packet& packet) const {
-    return ports_[link].is_bad && packet.luck < least_luck_;
+    return ports_[link].is_bad && packet.loss_draw < loss_threshold_;
   }
 
   /// For trains: places a packet where offer() would have, behind the packets already there.
@@ -108,10 +108,10 @@ class Ports {
   std::uint32_t whole_packet_;
   bool by_remaining_, trims_, is_red_;
   std::int64_t buffer_, port_limit_, drop_at_, header_room_;
-  double least_luck_;  ///< Packets below this value are lost on bad links.
+  double loss_threshold_;  ///< Packets below this value are lost on bad links.
   Draws draws_;
   std::vector<Port> ports_;
-  std::vector<std::int64_t> held_;  ///< Bytes, by switch.
+  std::vector<std::int64_t> used_bytes_;  ///< Bytes, by switch.
   std::vector<std::uint32_t> evicted_;
   PacketCounts counts_;
 };

@@ -36,79 +36,80 @@ const TransportEntry& find_transport(std::string_view name) {
                           did_you_mean(name, names)));
 }
 
-void Transport::silent(Sending& sending) const {
-  restart_window(sending);
-  sending.send_all_again();
+void Transport::on_timeout(MessageTransfer& transfer) const {
+  restart_window(transfer);
+  transfer.send_all_again();
 }
 
-Picoseconds TimedTransport::patience(const Sending& sending) const {
-  return backed_off(sending, timeout_);
+Picoseconds TimedTransport::timeout(const MessageTransfer& transfer) const {
+  return backed_off(transfer, timeout_);
 }
 
-void take_acknowledgement(const Transport& transport, Sending& sending, const Packet& packet,
-                          Picoseconds now) {
+void take_acknowledgement(const Transport& transport, MessageTransfer& transfer,
+                          const Packet& packet, Picoseconds now) {
   const std::uint32_t seq = packet.seq;
-  sending.settle(seq);
+  transfer.settle(seq);
   if (packet.has(Packet::trimmed)) {
-    if (!sending.acknowledged.has(seq)) transport.came_cut(sending, seq);
+    if (!transfer.acknowledged.has(seq)) transport.on_trimmed(transfer, seq);
     return;
   }
-  if (sending.acknowledged.has(seq)) return;
-  sending.acknowledged.add(seq);
-  sending.highest = std::max(sending.highest, seq + 1);
-  while (sending.base < sending.packets && sending.acknowledged.has(sending.base)) ++sending.base;
+  if (transfer.acknowledged.has(seq)) return;
+  transfer.acknowledged.add(seq);
+  transfer.highest = std::max(transfer.highest, seq + 1);
+  while (transfer.base < transfer.packets && transfer.acknowledged.has(transfer.base))
+    ++transfer.base;
   if (!packet.has(Packet::again)) {
     const Picoseconds took = now - packet.sent;
-    Picoseconds& smoothed = sending.connection->smoothed;
+    Picoseconds& smoothed = transfer.connection->smoothed;
     const auto change = static_cast<double>(took - smoothed) * kSmoothing;
     smoothed = smoothed == 0 ? took : smoothed + std::llround(change);
   }
-  transport.acknowledged(sending, packet.has(Packet::marked));
+  transport.on_acknowledged(transfer, packet.has(Packet::marked));
 }
 
-void grow_window(Sending& sending) {
-  Connection& all = *sending.connection;
-  all.window += all.window < all.threshold ? 1 : 1 / all.window;
+void grow_window(MessageTransfer& transfer) {
+  Connection& connection = *transfer.connection;
+  connection.window += connection.window < connection.threshold ? 1 : 1 / connection.window;
 }
 
-void shrink_window(Sending& sending, double factor) {
-  Connection& all = *sending.connection;
-  if (all.passed < all.recover) return;
-  all.recover = all.sent;
-  all.window = std::max(kLeastWindow, all.window * factor);
-  all.threshold = all.window;
+void shrink_window(MessageTransfer& transfer, double factor) {
+  Connection& connection = *transfer.connection;
+  if (connection.passed < connection.recover) return;
+  connection.recover = connection.sent;
+  connection.window = std::max(kLeastWindow, connection.window * factor);
+  connection.threshold = connection.window;
 }
 
-void follow_marks(Sending& sending, bool marked) {
-  Connection& all = *sending.connection;
-  all.answers += 1;
-  if (marked) all.marks += 1;
-  if (all.passed >= all.window_end) {
-    const double share = all.marks / all.answers;
-    all.congestion += kDctcpGain * (share - all.congestion);
-    if (all.marks > 0) shrink_window(sending, 1 - all.congestion / 2);
-    all.answers = all.marks = 0;
-    all.window_end = all.sent;
+void follow_marks(MessageTransfer& transfer, bool marked) {
+  Connection& connection = *transfer.connection;
+  connection.answers += 1;
+  if (marked) connection.marks += 1;
+  if (connection.passed >= connection.window_end) {
+    const double share = connection.marks / connection.answers;
+    connection.congestion += kDctcpGain * (share - connection.congestion);
+    if (connection.marks > 0) shrink_window(transfer, 1 - connection.congestion / 2);
+    connection.answers = connection.marks = 0;
+    connection.window_end = connection.sent;
   }
-  if (!marked) grow_window(sending);
+  if (!marked) grow_window(transfer);
 }
 
-void restart_window(Sending& sending) {
-  Connection& all = *sending.connection;
-  all.threshold = std::max(2.0, all.window / 2);
-  all.window = kLeastWindow;
-  ++sending.timeouts;
+void restart_window(MessageTransfer& transfer) {
+  Connection& connection = *transfer.connection;
+  connection.threshold = std::max(2.0, connection.window / 2);
+  connection.window = kLeastWindow;
+  ++transfer.timeouts;
 }
 
-Picoseconds backed_off(const Sending& sending, Picoseconds least) {
-  const Picoseconds base = std::max(least, 2 * sending.connection->smoothed);
-  return base << std::min(sending.timeouts, kMostDoublings);
+Picoseconds backed_off(const MessageTransfer& transfer, Picoseconds least) {
+  const Picoseconds base = std::max(least, 2 * transfer.connection->smoothed);
+  return base << std::min(transfer.timeouts, kMostDoublings);
 }
 
-void repair_gaps(Sending& sending) {
-  sending.find_gaps(kDuplicates, [&](std::uint32_t seq) {
-    shrink_window(sending, .5);
-    sending.send_again(seq);
+void repair_gaps(MessageTransfer& transfer) {
+  transfer.find_gaps(kDuplicates, [&](std::uint32_t seq) {
+    shrink_window(transfer, .5);
+    transfer.send_again(seq);
   });
 }
 

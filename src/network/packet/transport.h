@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "network/packet/sending.h"
+#include "network/packet/message_transfer.h"
 #include "network/packet/settings.h"
 
 namespace foretrace {
@@ -26,13 +26,13 @@ class Transport {
   virtual Traits traits() const = 0;
 
   /// Called when a packet is acknowledged for the first time. `marked`: it met a long queue.
-  virtual void acknowledged(Sending& sending, bool marked) const = 0;
+  virtual void on_acknowledged(MessageTransfer& transfer, bool marked) const = 0;
   /// Called when a packet arrived without its payload.
-  virtual void came_cut(Sending& sending, std::uint32_t seq) const = 0;
-  /// Called when nothing was heard for patience(). By default all missing packets are
+  virtual void on_trimmed(MessageTransfer& transfer, std::uint32_t seq) const = 0;
+  /// Called when nothing was heard for timeout(). By default all missing packets are
   /// retransmitted, starting with a window of one packet.
-  virtual void silent(Sending& sending) const;
-  virtual Picoseconds patience(const Sending& sending) const = 0;
+  virtual void on_timeout(MessageTransfer& transfer) const;
+  virtual Picoseconds timeout(const MessageTransfer& transfer) const = 0;
 };
 
 /// Waits as TCP does: at least the timeout of the settings, doubled after each timeout.
@@ -40,7 +40,7 @@ class TimedTransport : public Transport {
  public:
   explicit TimedTransport(const PacketSettings& settings)
       : timeout_(settings.timeout.count() * 1000) {}
-  Picoseconds patience(const Sending& sending) const override;
+  Picoseconds timeout(const MessageTransfer& transfer) const override;
 
  private:
   Picoseconds timeout_;
@@ -57,24 +57,24 @@ const TransportEntry& find_transport(std::string_view name);
 
 /// Handles an acknowledgement at the sender: counts the packet, updates the round trip, and lets
 /// the transport react.
-void take_acknowledgement(const Transport& transport, Sending& sending, const Packet& packet,
-                          Picoseconds now);
+void take_acknowledgement(const Transport& transport, MessageTransfer& transfer,
+                          const Packet& packet, Picoseconds now);
 
 /// Additive increase (Reno), which several transports build on.
-void grow_window(Sending& sending);
+void grow_window(MessageTransfer& transfer);
 /// Multiplies the window by `factor`, at most once for all packets in flight when the first loss of
 /// a window was noticed.
-void shrink_window(Sending& sending, double factor);
+void shrink_window(MessageTransfer& transfer, double factor);
 /// DCTCP (Alizadeh et al., SIGCOMM 2010): the window shrinks by half the share of marked packets.
-void follow_marks(Sending& sending, bool marked);
+void follow_marks(MessageTransfer& transfer, bool marked);
 /// Starts over with a window of one packet, because nothing is heard of any packet.
-void restart_window(Sending& sending);
+void restart_window(MessageTransfer& transfer);
 /// Returns `least`, doubled with each consecutive timeout.
-Picoseconds backed_off(const Sending& sending, Picoseconds least);
+Picoseconds backed_off(const MessageTransfer& transfer, Picoseconds least);
 
 /// As in TCP, a packet is retransmitted once three later ones have arrived, or after a timeout.
 constexpr std::uint32_t kDuplicates = 3;
-void repair_gaps(Sending& sending);
+void repair_gaps(MessageTransfer& transfer);
 
 #define TRANSPORT(name, summary) \
   std::unique_ptr<Transport> make_##name##_transport(const PacketSettings& settings);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 
 #include "base/numbers/expression.h"
@@ -45,9 +46,9 @@ double RateCurve::at(double nodes) const {
 
 namespace {
 
-RateCurve formula_curve(const JobNow& now, const std::string& formula, Nanoseconds time) {
+RateCurve formula_curve(const JobState& state, const std::string& formula, Nanoseconds time) {
   constexpr std::int64_t kMostPoints = 4096;
-  const ElasticJob& job = *now.job;
+  const ElasticJob& job = *state.job;
   const double left = job.deadline > 0ns ? in_seconds(job.deadline - time) : 0;
   Expression expression(formula, kObjectiveNames);
   RateCurve curve;
@@ -55,7 +56,7 @@ RateCurve formula_curve(const JobNow& now, const std::string& formula, Nanosecon
   for (std::int64_t n = step; n < job.most + step; n += step) {
     const auto nodes = static_cast<double>(std::min(n, job.most));
     const double values[] = {
-        nodes, job.rates.at(nodes), job.rates.at(1), job.value, job.samples, now.done, left};
+        nodes, job.rates.at(nodes), job.rates.at(1), job.value, job.samples, state.done, left};
     curve.points.emplace_back(
         nodes, within("objective of job " + job.name, [&] { return expression.at(values); }));
   }
@@ -64,10 +65,10 @@ RateCurve formula_curve(const JobNow& now, const std::string& formula, Nanosecon
 
 }  // namespace
 
-RateCurve objective_curve(const JobNow& now, const std::string& objective, Nanoseconds time) {
-  const ElasticJob& job = *now.job;
+RateCurve objective_curve(const JobState& state, const std::string& objective, Nanoseconds time) {
+  const ElasticJob& job = *state.job;
   if (std::ranges::find(kObjectives, objective) == std::end(kObjectives))
-    return formula_curve(now, objective, time);
+    return formula_curve(state, objective, time);
   if (objective == "throughput") return job.rates;
   if (objective == "price") {
     if (!std::isfinite(job.value) || job.value <= 0)
@@ -77,29 +78,31 @@ RateCurve objective_curve(const JobNow& now, const std::string& objective, Nanos
   if (objective == "speedup") {
     const double one = job.rates.at(1);
     if (one <= 0)
-      throw Error("objective: speedup must be bounded; job " + job.name +
-                  " processes no samples on one node");
+      throw Error(fmt::format(
+          "objective: speedup must be bounded; job {} processes no samples on one node", job.name));
     return scaled_curve(job.rates, 1 / one);
   }
   if (job.deadline <= 0ns || job.samples <= 0)
     throw Error("objective: deadline needs a deadline and samples for job " + job.name);
   // A job that is already late counts with the rate that it would need to finish within one second.
   const double left = std::max(1., in_seconds(job.deadline - time));
-  const double needed = std::max(1e-9, job.samples - now.done) / left;
+  const double needed = std::max(1e-9, job.samples - state.done) / left;
   return capped_curve(scaled_curve(job.rates, 1 / needed));
 }
 
 double AllocationProblem::current_rate(std::size_t j) const {
-  const JobNow& now = jobs[j];
-  return now.nodes >= now.job->least ? curves[j].at(static_cast<double>(now.nodes)) : 0;
+  const JobState& state = jobs[j];
+  return state.nodes >= state.job->least ? curves[j].at(static_cast<double>(state.nodes)) : 0;
 }
 
 namespace {
 
 double value_of(const AllocationProblem& problem, std::size_t j, std::int64_t nodes) {
-  const JobNow& now = problem.jobs[j];
-  const double stop = nodes > now.nodes ? now.job->up : nodes < now.nodes ? now.job->down : 0;
-  return problem.ahead * problem.curves[j].at(static_cast<double>(nodes)) -
+  const JobState& state = problem.jobs[j];
+  const double stop = nodes > state.nodes   ? state.job->up
+                      : nodes < state.nodes ? state.job->down
+                                            : 0;
+  return problem.horizon * problem.curves[j].at(static_cast<double>(nodes)) -
          stop * problem.current_rate(j);
 }
 
@@ -114,26 +117,26 @@ double value_of(const AllocationProblem& problem, const std::vector<std::int64_t
 NodeShares allocate_by_knapsack(const AllocationProblem& problem) {
   const auto budget = static_cast<std::size_t>(problem.nodes);
   // By nodes spent on the jobs so far: the value, and minus the number of nodes that change hands.
-  using Worth = std::pair<double, std::int64_t>;
-  std::vector<Worth> best(budget + 1, {0, 0}), next(budget + 1);
+  using Score = std::pair<double, std::int64_t>;
+  std::vector<Score> best(budget + 1, {0, 0}), next(budget + 1);
   std::vector<std::vector<std::int64_t>> chosen(problem.jobs.size());
   for (std::size_t j = 0; j < problem.jobs.size(); ++j) {
-    const JobNow& now = problem.jobs[j];
-    const std::int64_t most = std::min(now.job->most, problem.nodes);
-    std::vector<std::pair<std::int64_t, Worth>> choices;
+    const JobState& state = problem.jobs[j];
+    const std::int64_t most = std::min(state.job->most, problem.nodes);
+    std::vector<std::pair<std::int64_t, Score>> choices;
     for (std::int64_t n = 0; n <= most;
-         n = n == 0 ? std::max<std::int64_t>(1, now.job->least) : n + 1)
-      choices.push_back({n, {value_of(problem, j, n), -std::abs(n - now.nodes)}});
+         n = n == 0 ? std::max<std::int64_t>(1, state.job->least) : n + 1)
+      choices.push_back({n, {value_of(problem, j, n), -std::abs(n - state.nodes)}});
     chosen[j].assign(budget + 1, 0);
     for (std::size_t b = 0; b <= budget; ++b) {
-      Worth most_worth{kNone, 0};
-      for (const auto& [n, worth] : choices) {
+      Score best_score{kNone, 0};
+      for (const auto& [n, score] : choices) {
         if (static_cast<std::size_t>(n) > b) break;
-        const Worth& rest = best[b - static_cast<std::size_t>(n)];
-        const Worth sum{rest.first + worth.first, rest.second + worth.second};
-        if (sum > most_worth) most_worth = sum, chosen[j][b] = n;
+        const Score& rest = best[b - static_cast<std::size_t>(n)];
+        const Score sum{rest.first + score.first, rest.second + score.second};
+        if (sum > best_score) best_score = sum, chosen[j][b] = n;
       }
-      next[b] = most_worth;
+      next[b] = best_score;
     }
     std::swap(best, next);
   }

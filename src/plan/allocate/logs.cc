@@ -2,6 +2,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <fmt/core.h>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -20,15 +21,15 @@ constexpr std::int32_t kMostNodes = 10'000'000;
 constexpr Nanoseconds kForever = Nanoseconds::max();
 
 /// The time that a job occupies a node.
-struct Busy {
+struct NodeUse {
   std::int32_t node = 0;
   Nanoseconds begin{0}, end{0};
   std::size_t line = 0;
 };
 
-class Lines {
+class LineReader {
  public:
-  explicit Lines(const std::string& path) : file_(path), path_(path) {
+  explicit LineReader(const std::string& path) : file_(path), path_(path) {
     if (!file_) throw Error(path + ": cannot be read");
   }
   bool next() {
@@ -38,7 +39,7 @@ class Lines {
     return true;
   }
   [[noreturn]] void refuse(const std::string& why) const {
-    throw Error(path_ + ": line " + std::to_string(number) + ": " + why);
+    throw Error(fmt::format("{}: line {}: {}", path_, number, why));
   }
   std::string text;
   std::size_t number = 0;
@@ -74,24 +75,24 @@ Nanoseconds from_seconds(double value) {
 }
 
 /// Returns the events between the first and the last change: nodes without a job are idle.
-NodeLog idle_of(std::int32_t nodes, std::vector<Busy> busy, const std::string& path) {
+NodeLog idle_log(std::int32_t nodes, std::vector<NodeUse> busy, const std::string& path) {
   if (busy.empty()) throw Error(path + ": must have a job that ran on a node");
-  std::ranges::sort(busy, {}, [](const Busy& one) { return std::tuple(one.node, one.begin); });
+  std::ranges::sort(busy, {}, [](const NodeUse& use) { return std::tuple(use.node, use.begin); });
   Nanoseconds first = kForever, last{0};
   std::map<Nanoseconds, NodeEvent> events;
   for (std::size_t i = 0; i < busy.size(); ++i) {
-    const Busy& one = busy[i];
-    if (i > 0 && busy[i - 1].node == one.node && one.begin < busy[i - 1].end)
-      throw Error(path + ": lines " + std::to_string(std::min(busy[i - 1].line, one.line)) +
-                  " and " + std::to_string(std::max(busy[i - 1].line, one.line)) +
-                  " overlap: two jobs on one node");
-    first = std::min(first, one.begin);
-    last = std::max({last, one.begin, one.end == kForever ? one.begin : one.end});
-    const bool goes_on = i > 0 && busy[i - 1].node == one.node && one.begin == busy[i - 1].end;
-    if (!goes_on) events[one.begin].left.push_back(one.node);
+    const NodeUse& use = busy[i];
+    if (i > 0 && busy[i - 1].node == use.node && use.begin < busy[i - 1].end)
+      throw Error(fmt::format("{}: lines {} and {} overlap: two jobs on one node", path,
+                              std::min(busy[i - 1].line, use.line),
+                              std::max(busy[i - 1].line, use.line)));
+    first = std::min(first, use.begin);
+    last = std::max({last, use.begin, use.end == kForever ? use.begin : use.end});
+    const bool goes_on = i > 0 && busy[i - 1].node == use.node && use.begin == busy[i - 1].end;
+    if (!goes_on) events[use.begin].left.push_back(use.node);
     const bool is_followed =
-        i + 1 < busy.size() && busy[i + 1].node == one.node && busy[i + 1].begin == one.end;
-    if (one.end != kForever && !is_followed) events[one.end].joined.push_back(one.node);
+        i + 1 < busy.size() && busy[i + 1].node == use.node && busy[i + 1].begin == use.end;
+    if (use.end != kForever && !is_followed) events[use.end].joined.push_back(use.node);
   }
   std::vector<std::int32_t>& start = events[first].joined;
   const std::set<std::int32_t> taken(events[first].left.begin(), events[first].left.end());
@@ -126,7 +127,7 @@ std::optional<Nanoseconds> time_in(const std::string& text) {
 }
 
 /// Expands "nid[001-003,7],login1" to nid001, nid002, nid003, nid7, login1.
-std::vector<std::string> expanded(const std::string& list) {
+std::vector<std::string> expanded_nodes(const std::string& list) {
   std::vector<std::string> names;
   for (std::size_t at = 0; at < list.size();) {
     const std::size_t bracket = list.find('[', at), comma = list.find(',', at);
@@ -168,7 +169,7 @@ std::vector<std::string> split(const std::string& line, char separator) {
 }  // namespace
 
 NodeLog read_node_events(const std::string& path) {
-  Lines lines(path);
+  LineReader lines(path);
   if (!lines.next() ||
       csv_cells(lines.text) != std::vector<std::string>{"time_s", "joined", "left"})
     throw Error(path + ": must begin with time_s,joined,left");
@@ -191,7 +192,7 @@ NodeLog read_node_events(const std::string& path) {
 }
 
 NodeLog read_sacct(const std::string& path) {
-  Lines lines(path);
+  LineReader lines(path);
   if (!lines.next()) throw Error(path + ": is empty");
   const std::vector<std::string> heading = split(lines.text, '|');
   const auto column = [&](const std::string& name) {
@@ -200,7 +201,7 @@ NodeLog read_sacct(const std::string& path) {
   const std::size_t id = column("JobID"), start = column("Start"), end = column("End");
   const std::size_t list = column("NodeList");
   NodeNames names;
-  std::vector<Busy> busy;
+  std::vector<NodeUse> busy;
   while (lines.next()) {
     const std::vector<std::string> cells = split(lines.text, '|');
     if (cells.size() <= std::max({id, start, end, list})) lines.refuse("must have all columns");
@@ -212,17 +213,17 @@ NodeLog read_sacct(const std::string& path) {
     if (stop < *begin) lines.refuse("must not end before it starts");
     if (stop == *begin) continue;
     try {
-      for (const std::string& name : expanded(cells[list]))
+      for (const std::string& name : expanded_nodes(cells[list]))
         busy.push_back({names.id(name), *begin, stop, lines.number});
     } catch (const Error& error) {
       lines.refuse(std::string("NodeList ") + error.what());
     }
   }
-  return idle_of(names.count(), std::move(busy), path);
+  return idle_log(names.count(), std::move(busy), path);
 }
 
 NodeLog read_swf(const std::string& path) {
-  Lines lines(path);
+  LineReader lines(path);
   double most_nodes = 0, most_processors = 0;
   struct Row {
     Nanoseconds begin, end;
@@ -257,7 +258,7 @@ NodeLog read_swf(const std::string& path) {
   std::ranges::stable_sort(rows, {}, &Row::begin);
   std::set<std::int32_t> free;
   for (std::int32_t node = 0; node < static_cast<std::int32_t>(all); ++node) free.insert(node);
-  std::vector<Busy> busy;
+  std::vector<NodeUse> busy;
   std::multimap<Nanoseconds, std::size_t> ends;  // The values are indices into `busy`.
   for (const Row& row : rows) {
     while (!ends.empty() && ends.begin()->first <= row.begin) {
@@ -268,9 +269,8 @@ NodeLog read_swf(const std::string& path) {
     if (wanted > static_cast<double>(free.size())) {
       std::string others = "no other";
       if (!ends.empty()) others = "line " + std::to_string(busy[ends.begin()->second].line);
-      throw Error(path + ": line " + std::to_string(row.line) + " overlaps with " + others +
-                  ": it needs " + std::to_string(static_cast<std::int64_t>(wanted)) + " nodes, " +
-                  std::to_string(free.size()) + " are free");
+      throw Error(fmt::format("{}: line {} overlaps with {}: it needs {} nodes, {} are free", path,
+                              row.line, others, static_cast<std::int64_t>(wanted), free.size()));
     }
     for (double i = 0; i < wanted; ++i) {
       ends.emplace(row.end, busy.size());
@@ -278,7 +278,7 @@ NodeLog read_swf(const std::string& path) {
       free.erase(free.begin());
     }
   }
-  return idle_of(static_cast<std::int32_t>(all), std::move(busy), path);
+  return idle_log(static_cast<std::int32_t>(all), std::move(busy), path);
 }
 
 }  // namespace foretrace

@@ -39,19 +39,19 @@ class NodeProgram {
   static constexpr double kInfinite = IntegerProgram::kInfinite;
 
   void add_job(std::size_t j) {
-    const JobNow& now = problem_.jobs[j];
-    const auto all = static_cast<double>(problem_.nodes) + 1, c = static_cast<double>(now.nodes);
+    const JobState& state = problem_.jobs[j];
+    const auto all = static_cast<double>(problem_.nodes) + 1, c = static_cast<double>(state.nodes);
     const double rate = problem_.current_rate(j);
     const int n = program_.add(Kind::integer, all, 0);
     counts_.push_back(n);
-    add_curve(n, problem_.curves[j], static_cast<double>(now.job->most));
+    add_curve(n, problem_.curves[j], static_cast<double>(state.job->most));
     const int none = program_.add(Kind::binary, 1, 0);
-    const auto least = static_cast<double>(now.job->least),
-               most = static_cast<double>(now.job->most);
+    const auto least = static_cast<double>(state.job->least),
+               most = static_cast<double>(state.job->most);
     program_.require({{n, 1.}, {none, least}}, least, kInfinite);
     program_.require({{n, 1.}, {none, most}}, -kInfinite, most);
-    const int up = program_.add(Kind::binary, 1, -now.job->up * rate);
-    const int down = program_.add(Kind::binary, 1, -now.job->down * rate);
+    const int up = program_.add(Kind::binary, 1, -state.job->up * rate);
+    const int down = program_.add(Kind::binary, 1, -state.job->down * rate);
     const double m = std::max(all, c + 1);
     program_.require({{n, 1.}, {up, -(m - c)}}, -kInfinite, c);
     program_.require({{n, 1.}, {up, -(c + 1)}}, 0, kInfinite);
@@ -65,7 +65,7 @@ class NodeProgram {
     if (points.back().first < most) points.emplace_back(most, points.back().second);
     IntegerProgram::Terms nodes = {{n, -1.}}, weights, segments;
     for (const auto& [count, rate] : points) {
-      const int weight = program_.add(Kind::continuous, 1, problem_.ahead * rate);
+      const int weight = program_.add(Kind::continuous, 1, problem_.horizon * rate);
       nodes.emplace_back(weight, count), weights.emplace_back(weight, 1.);
     }
     for (std::size_t i = 0; i + 1 < points.size(); ++i)

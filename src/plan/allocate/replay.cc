@@ -82,7 +82,7 @@ class AllocationReplayer {
 
   void decide() {
     AllocationProblem problem;
-    problem.nodes = idle_, problem.ahead = policy_.ahead;
+    problem.nodes = idle_, problem.horizon = policy_.horizon;
     for (const Running& one : running_) {
       problem.jobs.push_back({one.job, static_cast<std::int64_t>(one.nodes.size()), one.done});
       problem.curves.push_back(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/core.h>
 
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -41,34 +42,35 @@ class Enumeration {
     for (const std::string& name : space.fixed) {
       const std::vector<std::string>& searched = searched_settings();
       if (std::ranges::find(searched, name) == searched.end())
-        throw Error("--fix: must be one of " + joined(searched) + ", got " + name);
+        throw Error(fmt::format("--fix: must be one of {}, got {}", joined(searched), name));
     }
     std::vector<std::string> names;
     for (const PlannedSchedule& one : kPlannedSchedules) names.emplace_back(one.name);
     if (space.fixed.contains("schedule") && std::ranges::find(names, base_.schedule) == names.end())
-      throw Error("--fix: schedule: must be one of " + joined(names) + ", got " + base_.schedule);
+      throw Error(
+          fmt::format("--fix: schedule: must be one of {}, got {}", joined(names), base_.schedule));
   }
 
   std::vector<Candidate> run() {
     for (const std::int64_t gpus : space_.gpus) {
-      for (const std::int64_t tensor : of("tp", base_.tensor, divisors(gpus))) {
-        for (const std::int64_t context : of("cp", base_.context, divisors(gpus / tensor)))
-          share(gpus, tensor, context);
+      for (const std::int64_t tensor : values_of("tp", base_.tensor, divisors(gpus))) {
+        for (const std::int64_t context : values_of("cp", base_.context, divisors(gpus / tensor)))
+          add_pipelines(gpus, tensor, context);
       }
     }
-    if (found_.empty()) throw Error("no layout is left: " + taken_by_);
+    if (found_.empty()) throw Error("no layout is left: " + constraint_);
     return std::move(found_);
   }
 
  private:
   /// Returns the searched values, or only the fixed value if the setting is fixed; empty if that
   /// value is not among the searched ones.
-  std::vector<std::int64_t> of(const char* name, std::int64_t value,
-                               std::vector<std::int64_t> searched) {
+  std::vector<std::int64_t> values_of(const char* name, std::int64_t value,
+                                      std::vector<std::int64_t> searched) {
     if (!space_.fixed.contains(name)) return searched;
     if (std::ranges::find(searched, value) != searched.end()) return {value};
-    took(0, std::string(name) + " must be one of " + joined_numbers(searched) + ", got " +
-                std::to_string(value));
+    note_constraint(
+        0, fmt::format("{} must be one of {}, got {}", name, joined_numbers(searched), value));
     return {};
   }
 
@@ -79,58 +81,60 @@ class Enumeration {
   }
 
   /// Remembers the constraint to report if no layout is left: the one that the search reached last.
-  void took(int order, const std::string& what) {
-    if (order < taken_at_) return;
-    taken_at_ = order, taken_by_ = what;
+  void note_constraint(int order, const std::string& constraint) {
+    if (order < constraint_order_) return;
+    constraint_order_ = order, constraint_ = constraint;
   }
 
-  void share(std::int64_t gpus, std::int64_t tensor, std::int64_t context) {
+  void add_pipelines(std::int64_t gpus, std::int64_t tensor, std::int64_t context) {
     for (const std::int64_t pipeline :
-         of("pp", base_.pipeline, divisors(gpus / tensor / context))) {
+         values_of("pp", base_.pipeline, divisors(gpus / tensor / context))) {
       const std::int64_t data = gpus / tensor / context / pipeline;
       if (space_.fixed.contains("dp") && data != base_.data) {
-        took(0, "tp x pp x dp x cp must be equal to the number of GPUs, " + std::to_string(gpus));
+        note_constraint(
+            0, fmt::format("tp x pp x dp x cp must be equal to the number of GPUs, {}", gpus));
         continue;
       }
-      for (const std::int64_t expert : of("ep", base_.expert, divisors(data * context * tensor))) {
+      for (const std::int64_t expert :
+           values_of("ep", base_.expert, divisors(data * context * tensor))) {
         try {
           space_.step.workload->layers({.tensor = tensor, .context = context, .expert = expert});
         } catch (const Error& error) {
-          took(1, error.what());
+          note_constraint(1, error.what());
           continue;
         }
-        Candidate one;
-        one.tensor = static_cast<std::int32_t>(tensor);
-        one.pipeline = static_cast<std::int32_t>(pipeline);
-        one.data = static_cast<std::int32_t>(data);
-        one.context = static_cast<std::int32_t>(context);
-        one.expert = static_cast<std::int32_t>(expert);
-        add_batches(one);
+        Candidate candidate;
+        candidate.tensor = static_cast<std::int32_t>(tensor);
+        candidate.pipeline = static_cast<std::int32_t>(pipeline);
+        candidate.data = static_cast<std::int32_t>(data);
+        candidate.context = static_cast<std::int32_t>(context);
+        candidate.expert = static_cast<std::int32_t>(expert);
+        add_batches(candidate);
       }
     }
   }
 
-  void add_batches(Candidate one) {
-    if (base_.global_batch % one.data != 0)
-      return took(2, "--global-batch: must be a multiple of dp, " + std::to_string(one.data) +
-                         ", got " + std::to_string(base_.global_batch));
-    const std::int64_t samples = base_.global_batch / one.data;
+  void add_batches(Candidate candidate) {
+    if (base_.global_batch % candidate.data != 0)
+      return note_constraint(2, fmt::format("--global-batch: must be a multiple of dp, {}, got {}",
+                                            candidate.data, base_.global_batch));
+    const std::int64_t samples = base_.global_batch / candidate.data;
     const auto add = [&](std::int64_t size) {
-      one.micro_batch = static_cast<std::int32_t>(size);
-      add_schedules(one, samples / size);
+      candidate.micro_batch = static_cast<std::int32_t>(size);
+      add_schedules(candidate, samples / size);
     };
     if (!space_.fixed.contains("micro_batch"))
       for (std::int64_t size = 1; samples % size == 0; size *= 2) add(size);
     else if (samples % base_.micro_batch == 0)
       add(base_.micro_batch);
     else
-      took(2, "--global-batch: must be a multiple of dp x micro_batch, " +
-                  std::to_string(one.data * base_.micro_batch) + ", got " +
-                  std::to_string(base_.global_batch));
+      note_constraint(
+          2, fmt::format("--global-batch: must be a multiple of dp x micro_batch, {}, got {}",
+                         candidate.data * base_.micro_batch, base_.global_batch));
   }
 
-  void add_schedules(Candidate one, std::int64_t micro_batches) {
-    const std::int64_t stages = one.pipeline;
+  void add_schedules(Candidate candidate, std::int64_t micro_batches) {
+    const std::int64_t stages = candidate.pipeline;
     for (std::size_t i = 0; i < kPlannedSchedules.size(); ++i) {
       const auto& [name, chunks, goes_both_ways] = kPlannedSchedules[i];
       const bool is_any = chunks == 0;
@@ -142,42 +146,44 @@ class Enumeration {
       if (name == std::string_view("dualpipe") &&
           (micro_batches % 2 != 0 || micro_batches < 2 * stages))
         continue;
-      one.schedule = static_cast<std::int8_t>(i);
+      candidate.schedule = static_cast<std::int8_t>(i);
       const std::int64_t most = is_any ? layers_ / stages : chunks;
       for (std::int64_t v = is_any ? 2 : chunks; v <= most; ++v) {
         if (space_.fixed.contains("virtual_stages") && v != base_.virtual_stages) continue;
         if (v > 1 && micro_batches % stages != 0) {
-          took(3, "virtual stages need micro-batches in multiples of pp, " +
-                      std::to_string(stages) + ", got " + std::to_string(micro_batches));
+          note_constraint(
+              3, fmt::format("virtual stages need micro-batches in multiples of pp, {}, got {}",
+                             stages, micro_batches));
           continue;
         }
         const bool divides = layers_ % (stages * v) == 0;
         if (!divides && (layers_ + 2) % (stages * v) != 0) {
-          took(3, "pp x virtual_stages must divide the layers, " + std::to_string(layers_));
+          note_constraint(3,
+                          fmt::format("pp x virtual_stages must divide the layers, {}", layers_));
           continue;
         }
-        one.embedding_is_layer = !divides;
-        one.virtual_stages = static_cast<std::int32_t>(v);
-        add_rest(one);
+        candidate.embedding_is_layer = !divides;
+        candidate.virtual_stages = static_cast<std::int32_t>(v);
+        add_memory_settings(candidate);
       }
     }
   }
 
-  void add_rest(Candidate one) {
-    const bool is_replicated = one.data * one.context > 1;
+  void add_memory_settings(Candidate candidate) {
+    const bool is_replicated = candidate.data * candidate.context > 1;
     for (std::size_t recompute = 0; recompute < kRecomputes.size(); ++recompute) {
       if (space_.fixed.contains("recompute") && base_.recompute != kRecomputes[recompute]) continue;
       for (std::int64_t zero = 0; zero <= (is_replicated ? 3 : 0); ++zero) {
         if (space_.fixed.contains("zero") && is_replicated && base_.zero != zero) continue;
         for (const bool split : {false, true}) {
-          if (split && one.tensor == 1) continue;
-          if (space_.fixed.contains("sequence_parallel") && one.tensor > 1 &&
+          if (split && candidate.tensor == 1) continue;
+          if (space_.fixed.contains("sequence_parallel") && candidate.tensor > 1 &&
               base_.sequence_parallel != split)
             continue;
-          one.recompute = static_cast<std::int8_t>(recompute);
-          one.zero = static_cast<std::int8_t>(zero);
-          one.sequence_parallel = split;
-          found_.push_back(one);
+          candidate.recompute = static_cast<std::int8_t>(recompute);
+          candidate.zero = static_cast<std::int8_t>(zero);
+          candidate.sequence_parallel = split;
+          found_.push_back(candidate);
         }
       }
     }
@@ -187,8 +193,8 @@ class Enumeration {
   const Layout& base_;
   std::int64_t layers_;
   std::vector<Candidate> found_;
-  int taken_at_ = -1;
-  std::string taken_by_ = "a count of GPUs must be given";
+  int constraint_order_ = -1;
+  std::string constraint_ = "a count of GPUs must be given";
 };
 
 }  // namespace

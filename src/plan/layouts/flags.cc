@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <fmt/core.h>
 #include <utility>
 
 #include "plan/plan.h"
@@ -81,7 +82,7 @@ bool torchtitan_runs(const Layout& layout) {
 std::vector<std::string> torchtitan_flags(const Layout& layout) {
   Flags flags;
   const auto degree = [&](const char* name, std::int64_t value) {
-    flags.add(std::string("--parallelism.") + name + "_degree", value);
+    flags.add(fmt::format("--parallelism.{}_degree", name), value);
   };
   degree("data_parallel_replicate", layout.zero == 0 ? layout.data : 1);
   degree("data_parallel_shard", layout.zero == 0 ? 1 : layout.data);

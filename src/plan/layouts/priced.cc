@@ -36,19 +36,19 @@ PlannedLayout priced_layout(const PlanSpace& space, const Layout& layout,
   return answer;
 }
 
-PlannedLayout compared(PlannedLayout one, const PlannedLayout& best) {
-  if (!one.fits)
-    one.loss = Loss::memory;
-  else if (one.price.us > best.price.us)
-    one.loss = loss_of(parts_of(one.price), parts_of(best.price));
-  return one;
+PlannedLayout with_loss(PlannedLayout layout, const PlannedLayout& best) {
+  if (!layout.fits)
+    layout.loss = Loss::memory;
+  else if (layout.price.us > best.price.us)
+    layout.loss = loss_of(parts_of(layout.price), parts_of(best.price));
+  return layout;
 }
 
 PlannedLayout planned_layout(const PlanSpace& space, const Layout& layout,
                              const StepCalibration& calibration, const PlannedLayout& best) {
   layout.check();
-  StepCalibration own = calibration.clone();
-  return compared(priced_layout(space, layout, own), best);
+  StepCalibration copy = calibration.clone();
+  return with_loss(priced_layout(space, layout, copy), best);
 }
 
 }  // namespace foretrace

@@ -15,6 +15,7 @@ inline double cost_of(const PlanSpace& space, double us, std::int64_t devices) {
 PlannedLayout priced_layout(const PlanSpace& space, const Layout& layout,
                             StepCalibration& calibration);
 
-PlannedLayout compared(PlannedLayout one, const PlannedLayout& best);
+/// Returns the layout with the reason why it is slower than the best.
+PlannedLayout with_loss(PlannedLayout layout, const PlannedLayout& best);
 
 }  // namespace foretrace

@@ -17,8 +17,8 @@ struct Bound : LayoutBound {
   std::uint8_t programs = 0;  ///< One bit for each of launch_programs() that can run it.
 };
 
-struct Replayed {
-  std::size_t place = 0;  ///< Index of its candidate.
+struct ReplayedLayout {
+  std::size_t candidate = 0;  ///< Index of its candidate.
   double us = 0, cost = 0;
   std::int64_t reserved = 0;
   std::uint8_t programs = 0;
@@ -28,24 +28,24 @@ class Ranking {
  public:
   explicit Ranking(std::size_t shown) : shown_(shown) {}
 
-  void add(const Replayed& one);
-  /// Returns whether the candidate at `place` may be one of the fastest, in the front, or the
+  void add(const ReplayedLayout& layout);
+  /// Returns whether `candidate` may be one of the fastest, in the front, or the
   /// fastest of a program.
-  bool may_show(std::size_t place, const Bound& bound) const;
+  bool may_show(std::size_t candidate, const Bound& bound) const;
 
   std::size_t size() const { return replayed_.size(); }
   /// At most as many as are shown, fastest first.
-  const std::vector<Replayed>& fastest() const { return fastest_; }
+  const std::vector<ReplayedLayout>& fastest() const { return fastest_; }
   /// The fastest layout that each of launch_programs() can run.
-  const std::vector<std::optional<Replayed>>& launched() const { return launched_; }
+  const std::vector<std::optional<ReplayedLayout>>& launched() const { return launched_; }
   /// Returns the layouts that no other beats in time, memory and price; the first among equal ones.
-  std::vector<Replayed> front() const;
+  std::vector<ReplayedLayout> front() const;
 
  private:
   std::size_t shown_;
-  std::vector<Replayed> replayed_, fastest_;
-  std::vector<std::optional<Replayed>> launched_{launch_programs().size()};
-  std::vector<Replayed> efficient_;  ///< The entries of `replayed_` that no other beats.
+  std::vector<ReplayedLayout> replayed_, fastest_;
+  std::vector<std::optional<ReplayedLayout>> launched_{launch_programs().size()};
+  std::vector<ReplayedLayout> efficient_;  ///< The entries of `replayed_` that no other beats.
 };
 
 }  // namespace foretrace

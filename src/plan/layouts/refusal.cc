@@ -1,6 +1,7 @@
 #include "plan/layouts/refusal.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <limits>
 
 #include "foretrace/error.h"
@@ -18,8 +19,8 @@ Layout layout_of(const PlanSpace& space, const Candidate& candidate) {
 std::string refusal_of(const PlanSpace& space, const Layout& layout,
                        const StepCalibration& calibration) {
   try {
-    StepCalibration own = calibration.clone();
-    priced_layout(space, layout, own);
+    StepCalibration copy = calibration.clone();
+    priced_layout(space, layout, copy);
   } catch (const Error& error) {
     return error.what();
   }
@@ -40,8 +41,8 @@ void check_layer(const PlanSpace& space, const std::vector<Candidate>& candidate
   }
   const Bytes layer{static_cast<std::int64_t>(least)};
   if (layer > space.limit())
-    throw Error("--memory: must hold the weights of one layer, " + to_text(layer) + ", got " +
-                to_text(space.limit()));
+    throw Error(fmt::format("--memory: must hold the weights of one layer, {}, got {}",
+                            to_text(layer), to_text(space.limit())));
 }
 
 }  // namespace
@@ -59,9 +60,10 @@ void refuse_space(const PlanSpace& space, const std::vector<Candidate>& candidat
     throw Error("no layout is left: " +
                 refusal_of(space, layout_of(space, candidates.front()), calibration));
   check_layer(space, candidates);
-  throw Error("no layout is left: memory took the last " + std::to_string(count) + " of them; " +
-              layout_text(layout_of(space, candidates[smallest])) + " needs the least, " +
-              to_text(Bytes{bounds[smallest].reserved}) + " of " + to_text(space.limit()));
+  throw Error(fmt::format(
+      "no layout is left: memory took the last {} of them; {} needs the least, {} of {}", count,
+      layout_text(layout_of(space, candidates[smallest])),
+      to_text(Bytes{bounds[smallest].reserved}), to_text(space.limit())));
 }
 
 }  // namespace foretrace

@@ -37,30 +37,31 @@ class Search {
     return std::min(candidates_.size(), block * kBlock);
   }
 
-  void set(std::size_t block, std::size_t place, const LayoutBound& bound) {
-    static_cast<LayoutBound&>(bounds_[begin_of(block) + place]) = bound;
+  void set(std::size_t block, std::size_t offset, const LayoutBound& bound) {
+    static_cast<LayoutBound&>(bounds_[begin_of(block) + offset]) = bound;
   }
   std::vector<LayoutBound> bounds(std::size_t block) const {
     return {bounds_.begin() + static_cast<std::ptrdiff_t>(begin_of(block)),
             bounds_.begin() + static_cast<std::ptrdiff_t>(begin_of(block + 1))};
   }
 
-  void find_bounds(std::size_t first, std::size_t end, const PlanSearch::Found& found,
+  void find_bounds(std::size_t first, std::size_t end, const PlanSearch::OnBlock& on_block,
                    const std::atomic<bool>& stop) {
     std::mutex mutex;
-    std::vector<char> is_found(end - first, 0);
-    std::size_t taken = 0;  // Blocks up to the first gap.
-    in_blocks(first, end, [&](StepCalibration& calibration, std::size_t block, MeasuredStep& step) {
-      if (stop) return;
-      for (std::size_t i = begin_of(block); i < begin_of(block + 1); ++i) {
-        set_layout(candidates_[i], step.layout);
-        static_cast<LayoutBound&>(bounds_[i]) = bound_of(calibration, step);
-      }
-      const std::lock_guard lock(mutex);
-      is_found[block - first] = 1;
-      for (; taken < is_found.size() && is_found[taken] != 0; ++taken)
-        found(first + taken, bounds(first + taken));
-    });
+    std::vector<char> is_done(end - first, 0);
+    std::size_t reported = 0;  // Blocks up to the first gap.
+    for_each_block(first, end,
+                   [&](StepCalibration& calibration, std::size_t block, MeasuredStep& step) {
+                     if (stop) return;
+                     for (std::size_t i = begin_of(block); i < begin_of(block + 1); ++i) {
+                       set_layout(candidates_[i], step.layout);
+                       static_cast<LayoutBound&>(bounds_[i]) = bound_of(calibration, step);
+                     }
+                     const std::lock_guard lock(mutex);
+                     is_done[block - first] = 1;
+                     for (; reported < is_done.size() && is_done[reported] != 0; ++reported)
+                       on_block(first + reported, bounds(first + reported));
+                   });
   }
 
   /// REQUIRES: all bounds are known.
@@ -70,29 +71,29 @@ class Search {
     replay();
     outcome.candidates = candidates_.size() - count_served_by_none();
     outcome.replayed = ranking_.size();
-    const PlannedLayout first = planned_at(ranking_.fastest().front().place);
-    std::vector<char> is_named(candidates_.size(), 0);
-    const auto named = [&](const Replayed& one) {
-      is_named[one.place] = 1;
-      return compared(planned_at(one.place), first);
+    const PlannedLayout first = planned(ranking_.fastest().front().candidate);
+    std::vector<char> is_shown(candidates_.size(), 0);
+    const auto show = [&](const ReplayedLayout& layout) {
+      is_shown[layout.candidate] = 1;
+      return with_loss(planned(layout.candidate), first);
     };
-    for (const Replayed& one : ranking_.fastest()) outcome.best.push_back(named(one));
-    for (const Replayed& one : ranking_.front()) outcome.front.push_back(named(one));
-    for (const auto& one : ranking_.launched())
-      outcome.launched.push_back(one ? std::optional(compared(planned_at(one->place), first))
-                                     : std::nullopt);
-    count_losses(is_named, parts_of(first.price), outcome);
+    for (const ReplayedLayout& layout : ranking_.fastest()) outcome.best.push_back(show(layout));
+    for (const ReplayedLayout& layout : ranking_.front()) outcome.front.push_back(show(layout));
+    for (const auto& layout : ranking_.launched())
+      outcome.launched.push_back(
+          layout ? std::optional(with_loss(planned(layout->candidate), first)) : std::nullopt);
+    count_losses(is_shown, parts_of(first.price), outcome);
     return outcome;
   }
 
  private:
-  PlannedLayout planned_at(std::size_t place) {
+  PlannedLayout planned(std::size_t candidate) {
     Layout layout = space_.step.layout;
-    set_layout(candidates_[place], layout);
-    return priced_layout(space_, layout, of_thread(0));
+    set_layout(candidates_[candidate], layout);
+    return priced_layout(space_, layout, calibration_of(0));
   }
 
-  StepCalibration& of_thread(std::size_t thread) {
+  StepCalibration& calibration_of(std::size_t thread) {
     if (calibrations_.size() < threads_) calibrations_.resize(threads_);
     if (!calibrations_[thread]) calibrations_[thread] = calibration_.clone();
     return *calibrations_[thread];
@@ -100,11 +101,11 @@ class Search {
 
   /// Calls work(calibration, block, step) on all threads; `work` may modify its `step`.
   template <class Work>
-  void in_blocks(std::size_t first, std::size_t end, const Work& work) {
-    of_thread(0);
+  void for_each_block(std::size_t first, std::size_t end, const Work& work) {
+    calibration_of(0);
     on_threads(threads_, end - first, [&](std::size_t thread, std::size_t i) {
       MeasuredStep step = space_.step;
-      work(of_thread(thread), first + i, step);
+      work(calibration_of(thread), first + i, step);
     });
   }
 
@@ -123,7 +124,7 @@ class Search {
   }
 
   void complete_bounds() {
-    in_blocks(0, blocks(), [&](StepCalibration&, std::size_t block, MeasuredStep& step) {
+    for_each_block(0, blocks(), [&](StepCalibration&, std::size_t block, MeasuredStep& step) {
       for (std::size_t i = begin_of(block); i < begin_of(block + 1); ++i) {
         Bound& bound = bounds_[i];
         if (!bound.is_served || !bound.fits) continue;
@@ -142,41 +143,42 @@ class Search {
 
   /// Replays in order of the bounds, so that the most promising layouts come first.
   void replay() {
-    std::vector<std::size_t> left;
+    std::vector<std::size_t> remaining;
     for (std::size_t i = 0; i < bounds_.size(); ++i) {
-      if (bounds_[i].is_served && bounds_[i].fits) left.push_back(i);
+      if (bounds_[i].is_served && bounds_[i].fits) remaining.push_back(i);
     }
-    if (left.empty()) refuse_space(space_, candidates_, bounds_, calibration_);
-    std::ranges::sort(left, [&](std::size_t a, std::size_t b) {
+    if (remaining.empty()) refuse_space(space_, candidates_, bounds_, calibration_);
+    std::ranges::sort(remaining, [&](std::size_t a, std::size_t b) {
       return std::tie(bounds_[a].us, a) < std::tie(bounds_[b].us, b);
     });
-    for (std::size_t next = 0; next < left.size();) {
+    for (std::size_t next = 0; next < remaining.size();) {
       std::vector<std::size_t> round;
-      for (; next < left.size() && round.size() < kRound; ++next) {
-        if (ranking_.may_show(left[next], bounds_[left[next]])) round.push_back(left[next]);
+      for (; next < remaining.size() && round.size() < kRound; ++next) {
+        if (ranking_.may_show(remaining[next], bounds_[remaining[next]]))
+          round.push_back(remaining[next]);
       }
-      std::vector<Replayed> found(round.size());
+      std::vector<ReplayedLayout> layouts(round.size());
       on_threads(threads_, round.size(), [&](std::size_t thread, std::size_t i) {
-        found[i] = replayed(of_thread(thread), round[i]);
+        layouts[i] = replayed(calibration_of(thread), round[i]);
       });
-      for (const Replayed& one : found) ranking_.add(one);
+      for (const ReplayedLayout& layout : layouts) ranking_.add(layout);
     }
   }
 
-  Replayed replayed(StepCalibration& calibration, std::size_t place) const {
+  ReplayedLayout replayed(StepCalibration& calibration, std::size_t candidate) const {
     MeasuredStep step = space_.step;
-    set_layout(candidates_[place], step.layout);
+    set_layout(candidates_[candidate], step.layout);
     const double us = calibration.price(step).us;
-    const Bound& bound = bounds_[place];
-    return {place, us, cost_of(space_, us, candidates_[place].devices()), bound.reserved,
+    const Bound& bound = bounds_[candidate];
+    return {candidate, us, cost_of(space_, us, candidates_[candidate].devices()), bound.reserved,
             bound.programs};
   }
 
-  void count_losses(const std::vector<char>& is_named, const PriceParts& best,
+  void count_losses(const std::vector<char>& is_shown, const PriceParts& best,
                     PlanOutcome& outcome) const {
     std::array<std::size_t, 5> counts{};
     for (std::size_t i = 0; i < bounds_.size(); ++i) {
-      if (is_named[i] || !bounds_[i].is_served) continue;
+      if (is_shown[i] || !bounds_[i].is_served) continue;
       const Loss loss = bounds_[i].fits ? loss_of(bounds_[i].parts, best) : Loss::memory;
       ++counts[static_cast<std::size_t>(loss)];
     }
@@ -210,11 +212,11 @@ std::optional<PlannedLayout> plain_layout(PlanSpace space, std::int64_t gpus,
     return search.run().best.front();
   } catch (const Error&) {
     std::optional<PlannedLayout> least;
-    StepCalibration own = calibration.clone();
+    StepCalibration copy = calibration.clone();
     for (const Layout& other : all_layouts(space)) {
-      PlannedLayout one = priced_layout(space, other, own);
-      if (!least || one.price.memory.reserved < least->price.memory.reserved)
-        least = std::move(one);
+      PlannedLayout planned = priced_layout(space, other, copy);
+      if (!least || planned.price.memory.reserved < least->price.memory.reserved)
+        least = std::move(planned);
     }
     return least;
   }
@@ -244,15 +246,15 @@ void PlanSearch::set(std::size_t block, const std::vector<LayoutBound>& bounds) 
   for (std::size_t i = 0; i < bounds.size(); ++i) impl_->search.set(block, i, bounds[i]);
 }
 
-void PlanSearch::find(std::size_t first, std::size_t end, const Found& found,
+void PlanSearch::find(std::size_t first, std::size_t end, const OnBlock& on_block,
                       const std::atomic<bool>& stop) {
-  impl_->search.find_bounds(first, end, found, stop);
+  impl_->search.find_bounds(first, end, on_block, stop);
 }
 
 PlanOutcome PlanSearch::outcome() {
   PlanOutcome outcome = impl_->search.run();
-  for (const PlannedLayout& one : plain_layouts(impl_->space, impl_->calibration))
-    outcome.plain.push_back(compared(one, outcome.best.front()));
+  for (const PlannedLayout& layout : plain_layouts(impl_->space, impl_->calibration))
+    outcome.plain.push_back(with_loss(layout, outcome.best.front()));
   return outcome;
 }
 
@@ -266,7 +268,7 @@ std::vector<PlannedLayout> plain_layouts(const PlanSpace& space,
                                          const StepCalibration& calibration) {
   std::vector<PlannedLayout> plain;
   for (const std::int64_t gpus : space.gpus) {
-    if (auto one = plain_layout(space, gpus, calibration)) plain.push_back(std::move(*one));
+    if (auto layout = plain_layout(space, gpus, calibration)) plain.push_back(std::move(*layout));
   }
   return plain;
 }

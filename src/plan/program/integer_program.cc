@@ -1,5 +1,6 @@
 #include "plan/program/integer_program.h"
 
+#include <fmt/core.h>
 #include <string>
 
 #include "foretrace/error.h"
@@ -23,7 +24,7 @@ IntegerProgram::IntegerProgram(const char* exact) : exact_(exact), impl_(new Imp
   glp_set_obj_dir(impl_->program.get(), GLP_MAX);
 }
 
-int IntegerProgram::add(Kind kind, double most, double worth) {
+int IntegerProgram::add(Kind kind, double most, double gain) {
   glp_prob* const program = impl_->program.get();
   const int column = glp_add_cols(program, 1);  // glpk counts from 1.
   constexpr int kKinds[] = {GLP_CV, GLP_IV, GLP_BV};
@@ -32,7 +33,7 @@ int IntegerProgram::add(Kind kind, double most, double worth) {
     glp_set_col_bnds(program, column, GLP_DB, 0, most);
   else
     glp_set_col_bnds(program, column, GLP_FX, 0, 0);
-  glp_set_obj_coef(program, column, worth);
+  glp_set_obj_coef(program, column, gain);
   return column - 1;
 }
 
@@ -59,8 +60,8 @@ IntegerProgram::Solution IntegerProgram::maximize() {
   settings.tm_lim = kMilliseconds;
   glp_term_out(GLP_OFF);
   if (glp_intopt(program, &settings) != 0 || glp_mip_status(program) != GLP_OPT)
-    throw Error("--solver: milp found no optimum within 10 s; " + std::string(exact_) +
-                " is exact and needs no limit");
+    throw Error(fmt::format(
+        "--solver: milp found no optimum within 10 s; {} is exact and needs no limit", exact_));
   Solution solution{.objective = glp_mip_obj_val(program)};
   for (int column = 1; column <= glp_get_num_cols(program); ++column)
     solution.values.push_back(glp_mip_col_val(program, column));
@@ -76,8 +77,8 @@ namespace foretrace {
 struct IntegerProgram::Impl {};
 
 IntegerProgram::IntegerProgram(const char* exact) : exact_(exact) {
-  throw Error("--solver: milp needs a build with glpk; " + std::string(exact_) +
-              " is exact as well and needs no glpk");
+  throw Error(fmt::format(
+      "--solver: milp needs a build with glpk; {} is exact as well and needs no glpk", exact_));
 }
 int IntegerProgram::add(Kind, double, double) { return 0; }
 void IntegerProgram::require(const Terms&, double, double) {}

@@ -2,7 +2,7 @@
 
 // A linear program in which some variables are whole numbers, solved by glpk.
 //
-//     max  sum_i worth_i x_i     least_r <= sum_i factor_ri x_i <= most_r,   0 <= x_i <= most_i
+//     max  sum_i gain_i x_i     least_r <= sum_i factor_ri x_i <= most_r,   0 <= x_i <= most_i
 
 #include <limits>
 #include <memory>
@@ -27,7 +27,7 @@ class IntegerProgram {
   ~IntegerProgram();
 
   /// Adds a variable and returns its number.
-  int add(Kind kind, double most, double worth);
+  int add(Kind kind, double most, double gain);
   /// Pairs of a variable's number and its factor.
   using Terms = std::vector<std::pair<int, double>>;
   void require(const Terms& terms, double least, double most);

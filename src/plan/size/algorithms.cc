@@ -8,7 +8,7 @@ namespace foretrace {
 namespace {
 
 /// A choice of algorithms for the first layers.
-struct Partial {
+struct PartialChoice {
   Nanoseconds time{0};
   Bytes memory{};
   /// Algorithm of the last layer; index of the choice for the layers before it.
@@ -16,20 +16,20 @@ struct Partial {
 };
 
 /// Sorted by memory; each takes less time than those before it.
-std::vector<Partial> undominated(std::vector<Partial> all) {
-  std::ranges::sort(all, [](const Partial& a, const Partial& b) {
+std::vector<PartialChoice> undominated(std::vector<PartialChoice> all) {
+  std::ranges::sort(all, [](const PartialChoice& a, const PartialChoice& b) {
     return std::tie(a.memory, a.time, a.before, a.algorithm) <
            std::tie(b.memory, b.time, b.before, b.algorithm);
   });
-  std::vector<Partial> kept;
-  for (const Partial& one : all) {
+  std::vector<PartialChoice> kept;
+  for (const PartialChoice& one : all) {
     if (kept.empty() || one.time < kept.back().time) kept.push_back(one);
   }
   return kept;
 }
 
-ChosenAlgorithms chosen_of(const std::vector<LayerChoices>& layers,
-                           std::vector<std::size_t> chosen) {
+ChosenAlgorithms with_totals(const std::vector<LayerChoices>& layers,
+                             std::vector<std::size_t> chosen) {
   ChosenAlgorithms answer{.chosen = std::move(chosen)};
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const LayerAlgorithm& one = layers[i].algorithms[answer.chosen[i]];
@@ -49,13 +49,13 @@ Bytes least_memory(const std::vector<LayerChoices>& layers) {
 
 std::optional<ChosenAlgorithms> choose_algorithms(const std::vector<LayerChoices>& layers,
                                                   Bytes bound) {
-  std::vector<std::vector<Partial>> fronts = {{Partial{}}};
+  std::vector<std::vector<PartialChoice>> fronts = {{PartialChoice{}}};
   Bytes rest = least_memory(layers);
   for (const LayerChoices& layer : layers) {
     rest -= std::ranges::min(layer.algorithms, {}, &LayerAlgorithm::memory).memory;
-    std::vector<Partial> next;
+    std::vector<PartialChoice> next;
     for (std::size_t before = 0; before < fronts.back().size(); ++before) {
-      const Partial& one = fronts.back()[before];
+      const PartialChoice& one = fronts.back()[before];
       for (std::size_t i = 0; i < layer.algorithms.size(); ++i) {
         const LayerAlgorithm& algorithm = layer.algorithms[i];
         const Bytes memory = one.memory + algorithm.memory;
@@ -68,10 +68,10 @@ std::optional<ChosenAlgorithms> choose_algorithms(const std::vector<LayerChoices
   std::vector<std::size_t> chosen(layers.size());
   std::size_t at = fronts.back().size() - 1;
   for (std::size_t i = layers.size(); i-- > 0;) {
-    const Partial& one = fronts[i + 1][at];
+    const PartialChoice& one = fronts[i + 1][at];
     chosen[i] = one.algorithm, at = one.before;
   }
-  return chosen_of(layers, std::move(chosen));
+  return with_totals(layers, std::move(chosen));
 }
 
 std::optional<ChosenAlgorithms> choose_algorithms_by_milp(const std::vector<LayerChoices>& layers,
@@ -102,7 +102,7 @@ std::optional<ChosenAlgorithms> choose_algorithms_by_milp(const std::vector<Laye
     }
     chosen.push_back(taken);
   }
-  return chosen_of(layers, std::move(chosen));
+  return with_totals(layers, std::move(chosen));
 }
 
 }  // namespace foretrace

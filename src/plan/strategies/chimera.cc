@@ -35,7 +35,7 @@ class Bidirectional {
     plan.recomputes = recomputes, plan.stages = even_stages(layers_.size(), depth);
     for (std::size_t i = 0; i < plan.stages.size(); ++i) {
       const StrategyStage& other = plan.stages[plan.stages.size() - 1 - i];
-      if (need(plan.stages[i], other, depth, recomputes) > problem_.memory) return {};
+      if (needed_bytes(plan.stages[i], other, depth, recomputes) > problem_.memory) return {};
     }
     time(width, depth, plan);
     return plan;
@@ -43,8 +43,8 @@ class Bidirectional {
 
  private:
   /// A worker holds one stage of each direction.
-  double need(const StrategyStage& one, const StrategyStage& other, std::int64_t depth,
-              bool recomputes) const {
+  double needed_bytes(const StrategyStage& one, const StrategyStage& other, std::int64_t depth,
+                      bool recomputes) const {
     double bytes = 0, kept = 0;
     for (const StrategyStage* stage : {&one, &other}) {
       const LayerCost cost = layers_.of(stage->begin, stage->end);

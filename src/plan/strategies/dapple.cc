@@ -47,9 +47,9 @@ class LeastLatency {
     find_limits();
     if (limits_.empty()) return {};
     const std::size_t last = limits_.size() - 1;
-    const double least = rest(0), most = rest(last);
+    const double least = ramp_us(0), most = ramp_us(last);
     if (most == kInfinite) return {};
-    between(0, least, last, most);
+    bisect(0, least, last, most);
     return plan_;
   }
 
@@ -78,20 +78,20 @@ class LeastLatency {
     for (double& limit : limits_) limit *= 1 + 2e-9;
   }
 
-  void between(std::size_t low, double rest_low, std::size_t high, double rest_high) {
-    const double bound = limits_[low] * (micro_batches_ - 1) + rest_high;
+  void bisect(std::size_t low, double low_us, std::size_t high, double high_us) {
+    const double bound = limits_[low] * (micro_batches_ - 1) + high_us;
     if (high - low < 2 || bound >= plan_us_ * (1 - 1e-9)) return;
     const std::size_t middle = low + (high - low) / 2;
-    const double rest_middle = rest(middle);
-    between(low, rest_low, middle, rest_middle);
-    between(middle, rest_middle, high, rest_high);
+    const double middle_us = ramp_us(middle);
+    bisect(low, low_us, middle, middle_us);
+    bisect(middle, middle_us, high, high_us);
   }
 
   /// Returns F of a limit; remembers the plan if it is the best so far.
-  double rest(std::size_t place) {
-    const double limit = limits_[place];
-    ends_.assign((layers_.size() + 1) * (devices_ + 1), {});
-    ends_[layers_.size() * (devices_ + 1)].push_back({.behind = 0});
+  double ramp_us(std::size_t index) {
+    const double limit = limits_[index];
+    partials_.assign((layers_.size() + 1) * (devices_ + 1), {});
+    partials_[layers_.size() * (devices_ + 1)].push_back({.behind = 0});
     for (std::size_t begin = layers_.size(); begin-- > 0;) {
       for (std::size_t end = begin + 1; end <= layers_.size(); ++end) {
         for (std::size_t replicas = 1; replicas <= devices_; ++replicas)
@@ -99,12 +99,13 @@ class LeastLatency {
       }
     }
     double least = kInfinite;
-    const std::vector<PartialPlan>& whole = ends_[devices_];
-    for (std::size_t i = 0; i < whole.size(); ++i) {
-      const double us = whole[i].us + std::max(0., whole[i].overflow);
+    const std::vector<PartialPlan>& complete = partials_[devices_];
+    for (std::size_t i = 0; i < complete.size(); ++i) {
+      const double us = complete[i].us + std::max(0., complete[i].overflow);
       if (us >= least) continue;
       least = us;
-      if (us + limit * (micro_batches_ - 1) < plan_us_) keep(i, us + limit * (micro_batches_ - 1));
+      if (us + limit * (micro_batches_ - 1) < plan_us_)
+        keep_plan(i, us + limit * (micro_batches_ - 1));
     }
     return least;
   }
@@ -119,37 +120,39 @@ class LeastLatency {
     const double send = 2 * input / (problem_.rate(problem_.devices) * r);
     const double sum = ring_sum(cost.exchanged, count, problem_.rate(count));
     for (std::size_t used = 0; used + replicas <= devices_; ++used) {
-      const std::vector<PartialPlan>& behind = ends_[end * (devices_ + 1) + used];
+      const std::vector<PartialPlan>& behind = partials_[end * (devices_ + 1) + used];
       for (std::size_t i = 0; i < behind.size(); ++i) {
         const auto flying = static_cast<double>(behind[i].stages + 1);
         if (flying > micro_batches_) continue;
         if (cost.state + cost.weights + cost.kept * flying / r > problem_.memory) continue;
         const double overflow =
             behind[i].stages == 0 ? sum : std::max(sum, behind[i].overflow - limit);
-        put({behind[i].us + us + send, overflow, behind[i].stages + 1, {begin, end, count, us}, i},
-            ends_[begin * (devices_ + 1) + used + replicas]);
+        add_undominated(
+            {behind[i].us + us + send, overflow, behind[i].stages + 1, {begin, end, count, us}, i},
+            partials_[begin * (devices_ + 1) + used + replicas]);
       }
     }
   }
 
-  static void put(const PartialPlan& one, std::vector<PartialPlan>& ends) {
+  static void add_undominated(const PartialPlan& plan, std::vector<PartialPlan>& partials) {
     const auto is_no_worse = [](const PartialPlan& a, const PartialPlan& b) {
       return a.us <= b.us && a.overflow <= b.overflow && a.stages <= b.stages;
     };
     // Partial plans are referred to by index, so that one dominated by a new one is not removed.
-    for (const PartialPlan& other : ends) {
-      if (is_no_worse(other, one)) return;
+    for (const PartialPlan& other : partials) {
+      if (is_no_worse(other, plan)) return;
     }
-    ends.push_back(one);
+    partials.push_back(plan);
   }
 
-  void keep(std::size_t i, double us) {
+  void keep_plan(std::size_t i, double us) {
     plan_us_ = us;
     plan_.us = us, plan_.stages.clear();
     for (std::size_t begin = 0, used = devices_; begin < layers_.size();) {
-      const PartialPlan& one = ends_[begin * (devices_ + 1) + used][i];
-      plan_.stages.push_back(one.first);
-      begin = one.first.end, used -= static_cast<std::size_t>(one.first.replicas), i = one.behind;
+      const PartialPlan& partial = partials_[begin * (devices_ + 1) + used][i];
+      plan_.stages.push_back(partial.first);
+      begin = partial.first.end, used -= static_cast<std::size_t>(partial.first.replicas),
+      i = partial.behind;
     }
   }
 
@@ -158,7 +161,7 @@ class LeastLatency {
   std::size_t devices_;
   double micro_batches_;
   std::vector<double> limits_;
-  std::vector<std::vector<PartialPlan>> ends_;  ///< By first layer and devices used.
+  std::vector<std::vector<PartialPlan>> partials_;  ///< By first layer and devices used.
   double plan_us_ = kInfinite;
   StrategyPlan plan_;
 };

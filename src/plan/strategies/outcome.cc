@@ -33,18 +33,18 @@ StrategyOutcome plan_by(const Strategy& strategy, const PlanSpace& space,
   PlanOutcome& outcome = found.outcome;
   outcome.candidates = outcome.replayed = 1;
   outcome.plain = plain_layouts(space, calibration);
-  StepCalibration own = calibration.clone();
+  StepCalibration copy = calibration.clone();
   if (const auto layout = layout_of(found.plan, space.step.layout)) {
     found.is_layout = true;
-    outcome.best = {priced_layout(space, *layout, own)};
+    outcome.best = {priced_layout(space, *layout, copy)};
   } else {
     const auto first = std::ranges::find_if(outcome.plain, &PlannedLayout::fits);
     if (first != outcome.plain.end()) outcome.best = {*first};
   }
-  for (PlannedLayout& one : outcome.best) one = compared(one, one);
+  for (PlannedLayout& layout : outcome.best) layout = with_loss(layout, layout);
   outcome.front = outcome.best;
-  for (PlannedLayout& one : outcome.plain)
-    one = compared(one, outcome.best.empty() ? one : outcome.best.front());
+  for (PlannedLayout& layout : outcome.plain)
+    layout = with_loss(layout, outcome.best.empty() ? layout : outcome.best.front());
   for (const LaunchProgram& program : launch_programs()) {
     if (outcome.best.empty()) break;
     const PlannedLayout& best = outcome.best.front();

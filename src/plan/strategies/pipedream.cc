@@ -59,7 +59,7 @@ class Partition {
 
   double stage_us(std::size_t begin, std::size_t end, std::size_t replicas) const {
     const LayerCost cost = layers_.of(begin, end);
-    const double sum = summed(cost.exchanged, static_cast<std::int64_t>(replicas), rate_);
+    const double sum = pipedream_sum(cost.exchanged, static_cast<std::int64_t>(replicas), rate_);
     return (cost.forward + cost.backward + sum) / static_cast<double>(replicas);
   }
 

@@ -18,13 +18,13 @@ namespace {
 
 constexpr double kRecomputed = 4. / 3;
 
-class Equal {
+class EqualStages {
  public:
-  Equal(const StrategyProblem& problem, const LayerCosts& layers, std::int64_t size)
+  EqualStages(const StrategyProblem& problem, const LayerCosts& layers, std::int64_t size)
       : problem_(problem), layers_(layers), size_(size) {}
 
   /// Returns the better of `plan` and the plan of this width and depth.
-  StrategyPlan better(StrategyPlan plan, std::int64_t width, std::int64_t depth) const {
+  StrategyPlan better_plan(StrategyPlan plan, std::int64_t width, std::int64_t depth) const {
     const std::int64_t samples = width * size_;
     if (static_cast<std::size_t>(depth) > layers_.size() || problem_.global_batch % samples != 0)
       return plan;
@@ -39,7 +39,7 @@ class Equal {
         stage.replicas = width;
         stage.us = stage_us(stage, depth, m, recomputes);
         slowest = std::max(slowest, stage.us);
-        fits = fits && need(stage, depth, recomputes) <= problem_.memory;
+        fits = fits && needed_bytes(stage, depth, recomputes) <= problem_.memory;
       }
       one.us = slowest * static_cast<double>(m);
       if (fits && one.us < plan.us) plan = one;
@@ -56,13 +56,14 @@ class Equal {
     double sends = 0;
     if (stage.begin > 0) sends += 2 * layers_.of(stage.begin - 1, stage.begin).output / rate;
     if (stage.end < layers_.size()) sends += 2 * cost.output / rate;
-    const double sum = summed(cost.exchanged, stage.replicas, problem_.rate(stage.replicas)) /
-                       static_cast<double>(m);
+    const double sum =
+        pipedream_sum(cost.exchanged, stage.replicas, problem_.rate(stage.replicas)) /
+        static_cast<double>(m);
     return std::max(passes + sends, sum);
   }
 
   /// Uses the stage's own layers in the form of two_versions_memory().
-  double need(const StrategyStage& stage, std::int64_t depth, bool recomputes) const {
+  double needed_bytes(const StrategyStage& stage, std::int64_t depth, bool recomputes) const {
     const LayerCost cost = layers_.of(stage.begin, stage.end);
     const auto d = static_cast<double>(depth);
     const double input =
@@ -88,10 +89,10 @@ StrategyPlan plan_by_pipedream_2bw(const StrategyProblem& problem) {
   StrategyPlan plan;
   plan.us = std::numeric_limits<double>::infinity();
   for (const std::int64_t size : problem.sizes) {
-    const Equal equal(problem, problem.layers(size), size);
+    const EqualStages equal(problem, problem.layers(size), size);
     for (std::int64_t depth = 1; depth <= problem.devices; ++depth) {
       if (problem.devices % depth == 0)
-        plan = equal.better(std::move(plan), problem.devices / depth, depth);
+        plan = equal.better_plan(std::move(plan), problem.devices / depth, depth);
     }
   }
   if (plan.stages.empty())

@@ -2,6 +2,7 @@
 // own on one device, so that it costs what `generate` says.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <memory>
 
 #include "foretrace/error.h"
@@ -67,7 +68,7 @@ class LayerPricer {
       const LayerCost one = cost_of(table[row]);
       for (std::int64_t i = 0; i < table[row].count; ++i) {
         costs.push_back(one);
-        costs.back().name = table[row].name + " " + std::to_string(costs.size());
+        costs.back().name = fmt::format("{} {}", table[row].name, costs.size());
       }
     }
     add(cost_of(table.front()), costs.front());
@@ -113,8 +114,7 @@ StrategyProblem strategy_problem(const PlanSpace& space, const StepCalibration& 
   const Layout& layout = space.step.layout;
   const std::int64_t share = layout.tensor * layout.context;
   if (gpus % share != 0)
-    throw Error("--gpus: must be a multiple of tp x cp, " + std::to_string(share) + ", got " +
-                std::to_string(gpus));
+    throw Error(fmt::format("--gpus: must be a multiple of tp x cp, {}, got {}", share, gpus));
   StrategyProblem problem;
   problem.devices = gpus / share;
   set_machine(space.step.platform, share, problem);

@@ -31,7 +31,7 @@ inline double ring_sum(double bytes, std::int64_t replicas, double rate) {
   return 2 * (r - 1) / r * bytes / rate;
 }
 /// PipeDream's model: each replica sends and receives the gradients twice.
-inline double summed(double bytes, std::int64_t replicas, double rate) {
+inline double pipedream_sum(double bytes, std::int64_t replicas, double rate) {
   return 2 * ring_sum(bytes, replicas, rate);
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/core.h>
 #include <optional>
 
 #include "base/wording.h"
@@ -22,7 +23,7 @@ const Strategy& find_strategy(const std::string& name) {
   if (found != strategies().end()) return *found;
   std::vector<std::string_view> names;
   for (const Strategy& one : strategies()) names.push_back(one.name);
-  throw Error("must be one of " + joined(names) + ", got " + name);
+  throw Error(fmt::format("must be one of {}, got {}", joined(names), name));
 }
 
 void add(const LayerCost& one, LayerCost& to) {
@@ -51,8 +52,8 @@ LayerCost LayerSums::of(std::size_t begin, std::size_t end) const {
 
 void check_devices(const StrategyProblem& problem, std::int64_t most, const char* name) {
   if (problem.devices > most)
-    throw Error("--gpus: must be at most " + std::to_string(most) + " for --strategy " + name +
-                ", got " + std::to_string(problem.devices));
+    throw Error(fmt::format("--gpus: must be at most {} for --strategy {}, got {}", most, name,
+                            problem.devices));
 }
 
 std::vector<StrategyStage> even_stages(std::size_t layers, std::int64_t depth) {
@@ -68,8 +69,8 @@ std::vector<StrategyStage> even_stages(std::size_t layers, std::int64_t depth) {
 
 std::optional<Layout> layout_of(const StrategyPlan& plan, const Layout& base) {
   const std::int64_t replicas = plan.stages.front().replicas;
-  const auto is_alike = [&](const StrategyStage& one) { return one.replicas == replicas; };
-  if (!std::ranges::all_of(plan.stages, is_alike)) return std::nullopt;
+  const auto has_same_replicas = [&](const StrategyStage& one) { return one.replicas == replicas; };
+  if (!std::ranges::all_of(plan.stages, has_same_replicas)) return std::nullopt;
   const std::int64_t shares = plan.is_shared ? replicas : 1;
   if (plan.micro_batch % shares != 0 ||
       base.global_batch % (replicas * plan.micro_batch / shares) != 0)

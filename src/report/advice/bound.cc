@@ -18,9 +18,9 @@ struct Bound {
   Nanoseconds gain{0};
 };
 
-const Rung* rung_named(const Advice& advice, std::string_view name) {
-  for (const Rung& rung : advice.ladder) {
-    if (rung.name == name && rung.there) return &rung;
+const AdviceCeiling* ceiling_named(const Advice& advice, std::string_view name) {
+  for (const AdviceCeiling& ceiling : advice.ladder) {
+    if (ceiling.name == name && ceiling.is_present) return &ceiling;
   }
   return nullptr;
 }
@@ -29,7 +29,7 @@ const Rung* rung_named(const Advice& advice, std::string_view name) {
 Bound bound_of(const Advice& advice) {
   struct Part {
     PathPart part;
-    std::string_view rung;
+    std::string_view ceiling;
   };
   constexpr Part kParts[] = {{PathPart::host, "host"},
                              {PathPart::input, "input"},
@@ -40,9 +40,9 @@ Bound bound_of(const Advice& advice) {
     if (one.name == "kernels") most = {PathPart::kernels, advice.step_time - one.at_best};
   }
   for (const Part& one : kParts) {
-    const Rung* const rung = rung_named(advice, one.rung);
-    if (rung == nullptr || advice.step_time - rung->step_time <= most.gain) continue;
-    most = {one.part, advice.step_time - rung->step_time};
+    const AdviceCeiling* const ceiling = ceiling_named(advice, one.ceiling);
+    if (ceiling == nullptr || advice.step_time - ceiling->step_time <= most.gain) continue;
+    most = {one.part, advice.step_time - ceiling->step_time};
   }
   return most;
 }
@@ -71,9 +71,11 @@ std::string bound_sentence(const Advice& advice) {
                                                        : std::string(to_string(bound.part));
   text += ": ";
   if (agrees || !ceilings) {
-    if (is_host(bound.part)) text += "its work and launches take ";
-    if (bound.part == PathPart::kernels) text += "kernels take ";
-    text += to_share(share, 0) + " of what a step waits for; ";
+    text += fmt::format("{}{} of what a step waits for; ",
+                        is_host(bound.part)               ? "its work and launches take "
+                        : bound.part == PathPart::kernels ? "kernels take "
+                                                          : "",
+                        to_share(share, 0));
   }
   if (ceilings) {
     text += fmt::format("without {} {} would take {} ({}); ",

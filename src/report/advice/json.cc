@@ -30,13 +30,13 @@ Json path_json(const PathShares& path) {
   return object;
 }
 
-Json rung_json(const Rung& rung) {
-  Json object = {{"name", rung.name},
-                 {"title", rung.title},
-                 {"assumes", rung.assumes},
-                 {"there", rung.there},
-                 {"step_time_ns", rung.step_time.count()}};
-  object["bound_by"] = rung.there ? Json(key_of(rung.bound)) : Json(nullptr);
+Json ceiling_json(const AdviceCeiling& ceiling) {
+  Json object = {{"name", ceiling.name},
+                 {"title", ceiling.title},
+                 {"assumes", ceiling.assumes},
+                 {"there", ceiling.is_present},
+                 {"step_time_ns", ceiling.step_time.count()}};
+  object["bound_by"] = ceiling.is_present ? Json(key_of(ceiling.bound)) : Json(nullptr);
   return object;
 }
 
@@ -102,7 +102,7 @@ Json speed_up_json(const SpeedUp& one, bool asked) {
                  {"graded", one.graded},
                  {"work_ns", one.work.count()},
                  {"step_time_at_best_ns", one.at_best.count()},
-                 {"bound_by", key_of(one.then)}};
+                 {"bound_by", key_of(one.bound_by)}};
   object["enough"] = one.enough > 0 ? Json(one.enough) : Json(nullptr);
   if (!asked) return object;
   object["reachable"] = one.needed.has_value();
@@ -166,13 +166,14 @@ Json to_json(const Advice& advice) {
       {"joint", joint_json(advice)},
       {"not_applicable", not_tried_json(advice.not_applicable)},
       {"not_tried", not_tried_json(advice.no_advice)},
-      {"first", advice.first},
+      {"first", advice.causes},
       {"trust", to_json(advice.trust)},
       {"notes", notes_json(advice.notes)}};
   if (!advice.machine.empty()) object["machine"] = advice.machine;
   if (!advice.more_gpus.network.empty()) object["more_gpus"] = more_gpus_json(advice.more_gpus);
   for (const char* list : {"ladder", "suggestions", "speed_ups"}) object[list] = Json::array();
-  for (const Rung& rung : advice.ladder) object["ladder"].push_back(rung_json(rung));
+  for (const AdviceCeiling& ceiling : advice.ladder)
+    object["ladder"].push_back(ceiling_json(ceiling));
   for (const Suggestion& one : advice.suggestions)
     object["suggestions"].push_back(suggestion_json(one));
   for (const SpeedUp& one : advice.speed_ups)
@@ -198,10 +199,10 @@ void write_advice_csv(const Advice& advice, std::ostream& out) {
   line("now", "as recorded", advice.step_time,
        fmt::format(",,0,{},{},,,", advice.allocated ? std::to_string(advice.allocated->count) : "",
                    now));
-  for (const Rung& rung : advice.ladder) {
-    line("ladder", rung.name, rung.step_time,
-         fmt::format(",,{},,{},,,{}", (advice.step_time - rung.step_time).count(),
-                     rung.there ? key_of(rung.bound) : "", csv_text(rung.assumes)));
+  for (const AdviceCeiling& ceiling : advice.ladder) {
+    line("ladder", ceiling.name, ceiling.step_time,
+         fmt::format(",,{},,{},,,{}", (advice.step_time - ceiling.step_time).count(),
+                     ceiling.is_present ? key_of(ceiling.bound) : "", csv_text(ceiling.assumes)));
   }
   for (const Suggestion& one : advice.suggestions) {
     line(one.goal, one.use, one.step_time,
@@ -219,8 +220,8 @@ void write_advice_csv(const Advice& advice, std::ostream& out) {
     std::string why;
     if (advice.target) why = one.needed ? "needed " + to_text(*one.needed) : "not reachable alone";
     line("faster", one.name, one.at_best,
-         fmt::format(",,{},,{},,,{}", (advice.step_time - one.at_best).count(), key_of(one.then),
-                     csv_text(why)));
+         fmt::format(",,{},,{},,,{}", (advice.step_time - one.at_best).count(),
+                     key_of(one.bound_by), csv_text(why)));
   }
 }
 

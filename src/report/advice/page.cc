@@ -21,7 +21,7 @@ std::string advice_lead(const Advice& advice) {
   };
   constexpr const char* kStrong = " class=\"verdict\"";
   add("Trust is ", trust_warning(advice.trust), kStrong);
-  for (const std::string& first : advice.first) add("First: ", first, kStrong);
+  for (const std::string& cause : advice.causes) add("First: ", cause, kStrong);
   add("Bound by ", verdict.bound, "");
   if (advice.ladder.empty()) return html;
   add("Would help: ", verdict.help, "");

@@ -27,8 +27,8 @@ void write_heads(const Advice& advice, std::ostream& out) {
   if (const std::string warning = trust_warning(advice.trust); !warning.empty())
     write_head(out, "Trust", warning);
   write_head(out, "Bound by", verdict.bound);
-  for (std::size_t i = 0; i < advice.first.size() && i < kMostFirst; ++i)
-    write_head(out, i == 0 ? "First" : "", advice.first[i]);
+  for (std::size_t i = 0; i < advice.causes.size() && i < kMostFirst; ++i)
+    write_head(out, i == 0 ? "First" : "", advice.causes[i]);
   if (advice.ladder.empty()) return;
   write_head(out, "Would help", verdict.help);
   write_head(out, "At best", verdict.best);
@@ -57,7 +57,7 @@ std::string now_sentence(const Advice& advice) {
 std::vector<std::string> not_applicable(const Advice& advice) {
   std::vector<std::string> lines;
   for (const NotTried& one : advice.not_applicable)
-    lines.push_back(one.transform + ": " + one.reason);
+    lines.push_back(fmt::format("{}: {}", one.transform, one.reason));
   return lines;
 }
 
@@ -104,10 +104,10 @@ void write_answers(const Advice& advice, std::ostream& out) {
 /// Summarizes the table of ceilings in one line.
 void write_ceilings(const Advice& advice, std::ostream& out) {
   std::string text;
-  for (const Rung& rung : advice.ladder) {
-    if (rung.there && rung.name != "all" && rung.name != "overlap")
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", rung.title,
-                          change_text(advice.step_time, rung.step_time));
+  for (const AdviceCeiling& ceiling : advice.ladder) {
+    if (ceiling.is_present && ceiling.name != "all" && ceiling.name != "overlap")
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", ceiling.title,
+                          change_text(advice.step_time, ceiling.step_time));
   }
   if (text.empty()) return;
   out << '\n';
@@ -120,7 +120,7 @@ Table short_table(const Advice& advice) {
   for (const Suggestion* one : recommended(advice, "time")) {
     table.rows.push_back(
         {one->use, to_text(one->step_time), change_text(advice.step_time, one->step_time),
-         to_text(one->lower) + " to " + to_text(one->upper), one->confidence.word});
+         fmt::format("{} to {}", to_text(one->lower), to_text(one->upper)), one->confidence.word});
   }
   return table;
 }
@@ -174,8 +174,8 @@ void write_advice_markdown(const Advice& advice, std::ostream& out) {
   };
   const AdviceVerdict verdict = advice_verdict(advice);
   out << markdown_trust(trust_warning(advice.trust));
-  for (const std::string& first : advice.first)
-    out << "**First:** " << markdown_text(first) << "\n\n";
+  for (const std::string& cause : advice.causes)
+    out << "**First:** " << markdown_text(cause) << "\n\n";
   out << "**Bound by " << markdown_text(verdict.bound) << "**\n\n";
   if (!advice.ladder.empty()) {
     out << "**Would help:** " << markdown_text(verdict.help) << "\n\n**At best:** "

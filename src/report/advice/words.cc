@@ -12,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-std::string a_step(const Advice& advice) {
+std::string per_step_text(const Advice& advice) {
   return advice.has_steps ? " a step" : " for the whole recording";
 }
 
@@ -59,7 +59,7 @@ std::string help_sentence(const Advice& advice) {
         to_share(advice.noise));
   }
   return fmt::format("{}: {} -> {}{} ({}), between {} and {}, confidence {}{}", best->use,
-                     to_text(advice.step_time), to_text(best->step_time), a_step(advice),
+                     to_text(advice.step_time), to_text(best->step_time), per_step_text(advice),
                      change_from(advice, best->step_time), to_text(best->lower),
                      to_text(best->upper), best->confidence.word, joint_text(advice));
 }
@@ -69,7 +69,7 @@ std::string best_sentence(const Advice& advice) {
   const Nanoseconds least = advice.ladder.back().step_time;
   if (least <= 0ns) return "a step without kernels has no bound";
   std::string text =
-      fmt::format("{}{} while kernels stay as they are", to_text(least), a_step(advice));
+      fmt::format("{}{} while kernels stay as they are", to_text(least), per_step_text(advice));
   if (ratio(advice.step_time - least, advice.step_time) >= 0.01)
     text += fmt::format(" ({})", times_as_fast(advice.step_time, least));
   else
@@ -85,7 +85,7 @@ bool is_member(const Advice& advice, const Suggestion& one) {
 }
 
 /// Returns the lowest confidence among the members of the joint advice.
-std::string weakest(const Advice& advice) {
+std::string lowest_confidence(const Advice& advice) {
   std::string word = "high";
   for (const std::size_t member : advice.joint->members) {
     const std::string& other = advice.suggestions[member].confidence.word;
@@ -101,7 +101,7 @@ std::string bytes_change(const std::optional<Bytes>& before, const std::optional
 }
 
 /// An added GPU pays off if it brings at least this share of what one alone does. Our choice.
-constexpr double kPays = 0.5;
+constexpr double kLeastPayoff = 0.5;
 
 }  // namespace
 
@@ -113,7 +113,7 @@ std::string more_gpus_sentence(const MoreGpus& more) {
   };
   const MoreGpus::Point* last = nullptr;
   for (const MoreGpus::Point& point : more.points) {
-    if (point.each_added < kPays) {
+    if (point.each_added < kLeastPayoff) {
       const std::string brings = fmt::format("each of the GPUs up to {} brings {} of one alone",
                                              point.gpus, to_share(std::max(0., point.each_added)));
       if (last == nullptr) return "more do not pay: " + brings;
@@ -184,13 +184,14 @@ Table ladder_table(const Advice& advice) {
   Table table{.heading = {"if this took no time", "step", "change", "then bound by", "assumes"},
               .rows = {},
               .left = {0, 3, 4}};
-  for (const Rung& rung : advice.ladder) {
-    if (!rung.there) {
-      table.rows.push_back({rung.title, "-", "-", "-", "this trace has none"});
+  for (const AdviceCeiling& ceiling : advice.ladder) {
+    if (!ceiling.is_present) {
+      table.rows.push_back({ceiling.title, "-", "-", "-", "this trace has none"});
       continue;
     }
-    table.rows.push_back({rung.title, to_text(rung.step_time), change_from(advice, rung.step_time),
-                          std::string(to_string(rung.bound)), rung.assumes});
+    table.rows.push_back({ceiling.title, to_text(ceiling.step_time),
+                          change_from(advice, ceiling.step_time),
+                          std::string(to_string(ceiling.bound)), ceiling.assumes});
   }
   return table;
 }
@@ -284,7 +285,7 @@ Table speed_table(const Advice& advice) {
                                     to_text(one.at_best),
                                     change_from(advice, one.at_best),
                                     enough,
-                                    brings ? std::string(to_string(one.then)) : ""};
+                                    brings ? std::string(to_string(one.bound_by)) : ""};
     if (advice.target) {
       std::string needed = "not alone: at best " + to_text(one.at_best);
       if (one.needed && *one.needed == 1)
@@ -311,11 +312,11 @@ std::vector<std::string> joint_sentences(const Advice& advice) {
     return lines;
   }
   const Nanoseconds as_sum = advice.step_time - joint.sum;
-  std::string verdict =
-      fmt::format("{}{} ({}), {}, between {} and {}, confidence {} for the least certain",
-                  to_text(joint.step_time), a_step(advice), change_from(advice, joint.step_time),
-                  times_as_fast(advice.step_time, joint.step_time), to_text(joint.lower),
-                  to_text(joint.upper), weakest(advice));
+  std::string verdict = fmt::format(
+      "{}{} ({}), {}, between {} and {}, confidence {} for the least certain",
+      to_text(joint.step_time), per_step_text(advice), change_from(advice, joint.step_time),
+      times_as_fast(advice.step_time, joint.step_time), to_text(joint.lower), to_text(joint.upper),
+      lowest_confidence(advice));
   const double off = ratio(joint.gain - joint.sum, advice.step_time);
   if (std::abs(off) < 0.005)
     verdict += "; their gains add up";
@@ -347,8 +348,9 @@ Table pair_table(const Advice& advice) {
     std::string why = pair.why;
     if (std::abs(ratio(pair.gain - pair.other_order, advice.step_time)) >= 0.005)
       why += "; in the other order " + to_text(pair.other_order);
-    table.rows.push_back({advice.joint->uses[pair.first] + " + " + advice.joint->uses[pair.second],
-                          to_text(pair.gain), to_text(pair.sum), std::move(why)});
+    table.rows.push_back(
+        {fmt::format("{} + {}", advice.joint->uses[pair.first], advice.joint->uses[pair.second]),
+         to_text(pair.gain), to_text(pair.sum), std::move(why)});
   }
   return table;
 }
@@ -358,7 +360,7 @@ std::string target_sentence(const Advice& advice) {
   const AdviceTarget& target = *advice.target;
   if (target.holds_now)
     return fmt::format("{} holds already, with {}{}", target.text, to_text(advice.step_time),
-                       a_step(advice));
+                       per_step_text(advice));
   std::string reached;
   const auto add = [&](const std::string& what) {
     reached += (reached.empty() ? "" : ", or ") + what;
@@ -374,16 +376,16 @@ std::string target_sentence(const Advice& advice) {
             ? fmt::format("{} {} as fast", one.name, times_text(std::ceil(*one.needed * 100) / 100))
             : "no " + one.title);
   }
-  if (advice.curve) return target.text + " " + advice.curve->answer_text;
+  if (advice.curve) return fmt::format("{} {}", target.text, advice.curve->answer_text);
   if (reached.empty()) return target.text + " is not reached by anything that was tried";
-  return target.text + " is reached by " + reached;
+  return fmt::format("{} is reached by {}", target.text, reached);
 }
 
 std::vector<std::string> not_recommended(const Advice& advice) {
   std::vector<std::string> lines;
   for (const Suggestion& one : advice.suggestions) {
     if (one.recommended) continue;
-    std::string line = one.use + ": " + one.why_not;
+    std::string line = fmt::format("{}: {}", one.use, one.why_not);
     if (is_member(advice, one)) line += " alone, but see what it adds to the others";
     lines.push_back(std::move(line));
   }

@@ -63,22 +63,22 @@ void write_test(const CheckReport& report, const CheckedFigure& figure, std::ost
   }
   const std::string message = html_text(figure_sentence(figure));
   switch (figure.standing) {
-    case Standing::failed:
+    case CheckOutcome::failed:
       out << ">\n      <failure type=\"regression\" message=\"" << message << "\">"
           << html_text(failure_body(report, figure)) << "</failure>\n    </testcase>\n";
       return;
-    case Standing::undecided:
+    case CheckOutcome::undecided:
       out << ">\n      <error type=\"undecided\" message=\"" << message << "\">"
           << html_text(failure_body(report, figure)) << "</error>\n    </testcase>\n";
       return;
-    case Standing::left_out:
+    case CheckOutcome::left_out:
       out << ">\n      <skipped message=\"" << html_text(figure.why) << "\"/>\n    </testcase>\n";
       return;
-    case Standing::warned:
+    case CheckOutcome::warned:
       out << ">\n      <system-out>" << html_text("warning: " + failure_body(report, figure))
           << "</system-out>\n    </testcase>\n";
       return;
-    case Standing::passed:
+    case CheckOutcome::passed:
       out << "/>\n";
   }
 }
@@ -121,8 +121,8 @@ std::string cause_properties(const CheckCause& cause, const std::string& title) 
 void write_check_junit(const CheckReport& report, std::ostream& out) {
   const std::string counts =
       fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"0\"",
-                  report.figures.size(), report.count(Standing::failed),
-                  report.count(Standing::undecided), report.count(Standing::left_out));
+                  report.figures.size(), report.count(CheckOutcome::failed),
+                  report.count(CheckOutcome::undecided), report.count(CheckOutcome::left_out));
   out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"foretrace\" " << counts
       << ">\n  <testsuite name=\"foretrace check\" " << counts << ">\n    <properties>\n";
   const std::pair<const char*, std::string> properties[] = {
@@ -141,26 +141,27 @@ void write_check_junit(const CheckReport& report, std::ostream& out) {
 void write_check_github(const CheckReport& report, std::ostream& out) {
   const CommandsPass commands(out);
   Annotations errors("error"), warnings("warning");
-  const auto annotations_for = [&](Standing standing) -> Annotations* {
-    if (standing == Standing::failed) return &errors;
-    return standing == Standing::undecided || standing == Standing::warned ? &warnings : nullptr;
+  const auto annotations_for = [&](CheckOutcome standing) -> Annotations* {
+    if (standing == CheckOutcome::failed) return &errors;
+    return standing == CheckOutcome::undecided || standing == CheckOutcome::warned ? &warnings
+                                                                                   : nullptr;
   };
   const auto standing_of = [&](const std::string& name) {
     for (const CheckedFigure& figure : report.figures) {
       if (figure.name == name) return figure.standing;
     }
-    return Standing::left_out;
+    return CheckOutcome::left_out;
   };
   for (const CheckCause& cause : report.causes) {
     if (Annotations* list = annotations_for(standing_of(cause.figure)))
       list->add(cause_properties(cause, "foretrace: " + cause.figure), cause_sentence(cause));
   }
   for (const CheckedFigure& figure : report.figures) {
-    const bool is_told =
+    const bool has_cause =
         std::any_of(report.causes.begin(), report.causes.end(),
                     [&](const CheckCause& cause) { return cause.figure == figure.name; });
     Annotations* list = annotations_for(figure.standing);
-    if (list == nullptr || is_told) continue;
+    if (list == nullptr || has_cause) continue;
     list->add("title=" + command_text("foretrace: " + figure.name, true), figure_sentence(figure));
   }
   errors.write(out);

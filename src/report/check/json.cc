@@ -1,6 +1,7 @@
 // The answer for programs: JSON with everything, and the formats that benchmark trackers read.
 
 #include <cmath>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -69,7 +70,8 @@ Json cause_json(const CheckCause& cause) {
 }
 
 std::string tracked_name(const CheckReport& report, const CheckedFigure& figure) {
-  return report.scenario == "as recorded" ? figure.name : report.scenario + ": " + figure.name;
+  return report.scenario == "as recorded" ? figure.name
+                                          : fmt::format("{}: {}", report.scenario, figure.name);
 }
 
 }  // namespace
@@ -105,7 +107,7 @@ void write_check_bencher(const CheckReport& report, std::ostream& out) {
     if (!figure.after) continue;
     Json& entry = names[tracked_name(report, figure)][words_of(figure).measure];
     entry["value"] = value_json(figure.unit, *figure.after);
-    if (!figure.before || figure.standing == Standing::left_out) continue;
+    if (!figure.before || figure.standing == CheckOutcome::left_out) continue;
     entry["lower_value"] = value_json(figure.unit, *figure.before + figure.lower);
     entry["upper_value"] = value_json(figure.unit, *figure.before + figure.upper);
   }
@@ -121,7 +123,7 @@ void write_check_benchmark(const CheckReport& report, std::ostream& out) {
                   {"unit", words_of(figure).benchmark},
                   {"value", value_json(figure.unit, *figure.after)},
                   {"extra", figure.says}};
-    if (figure.standing != Standing::left_out)
+    if (figure.standing != CheckOutcome::left_out)
       entry["range"] = figure_text(figure.unit, (figure.upper - figure.lower) / 2);
     list.push_back(std::move(entry));
   }

@@ -15,8 +15,9 @@ std::string shown_value(const CheckedFigure& figure, const std::optional<std::in
 }
 
 std::string standing_words(const CheckedFigure& figure) {
-  std::string text =
-      figure.standing == Standing::left_out ? "left out" : std::string(to_string(figure.standing));
+  std::string text = figure.standing == CheckOutcome::left_out
+                         ? "left out"
+                         : std::string(to_string(figure.standing));
   if (!figure.why.empty()) text += ": " + figure.why;
   return text;
 }

@@ -17,29 +17,29 @@ std::string signed_text(FigureUnit unit, std::int64_t value) {
 
 }  // namespace
 
-std::string_view to_string(Standing standing) {
+std::string_view to_string(CheckOutcome standing) {
   switch (standing) {
-    case Standing::left_out:
+    case CheckOutcome::left_out:
       return "left_out";
-    case Standing::passed:
+    case CheckOutcome::passed:
       return "passed";
-    case Standing::warned:
+    case CheckOutcome::warned:
       return "warned";
-    case Standing::undecided:
+    case CheckOutcome::undecided:
       return "undecided";
-    case Standing::failed:
+    case CheckOutcome::failed:
       return "failed";
   }
   return "";
 }
 
-Standing CheckReport::standing() const {
-  Standing worst = Standing::left_out;
+CheckOutcome CheckReport::standing() const {
+  CheckOutcome worst = CheckOutcome::left_out;
   for (const CheckedFigure& figure : figures) worst = std::max(worst, figure.standing);
   return worst;
 }
 
-std::int64_t CheckReport::count(Standing standing) const {
+std::int64_t CheckReport::count(CheckOutcome standing) const {
   return std::count_if(figures.begin(), figures.end(),
                        [&](const CheckedFigure& figure) { return figure.standing == standing; });
 }
@@ -63,7 +63,8 @@ std::string figure_change(const CheckedFigure& figure) {
   const std::int64_t change = *figure.after - *figure.before;
   if (change == 0) return "0";
   if (figure.unit == FigureUnit::share)
-    return (change > 0 ? "+" : "") + to_fixed(static_cast<double>(change) / 10'000, 1) + " points";
+    return fmt::format("{}{} points", change > 0 ? "+" : "",
+                       to_fixed(static_cast<double>(change) / 10'000, 1));
   const std::string difference = signed_text(figure.unit, change);
   if (*figure.before == 0) return difference;
   const double relative =
@@ -77,13 +78,14 @@ std::string figure_sentence(const CheckedFigure& figure) {
   if (figure.after)
     text += (figure.before ? " -> " : " ") + figure_text(figure.unit, *figure.after);
   if (figure.before && figure.after) {
-    text += " (" + figure_change(figure);
-    if (figure.standing == Standing::undecided)
-      text += fmt::format(", between {} and {}", signed_text(figure.unit, figure.lower),
-                          signed_text(figure.unit, figure.upper));
-    text += ")";
+    const std::string interval =
+        figure.standing == CheckOutcome::undecided
+            ? fmt::format(", between {} and {}", signed_text(figure.unit, figure.lower),
+                          signed_text(figure.unit, figure.upper))
+            : "";
+    text += fmt::format(" ({}{})", figure_change(figure), interval);
   }
-  const bool is_warning = figure.standing == Standing::warned;
+  const bool is_warning = figure.standing == CheckOutcome::warned;
   const std::string& limit = is_warning ? figure.warn_limit : figure.limit;
   if (!limit.empty()) text += (is_warning ? ", warns from " : ", limit ") + limit;
   if (!figure.why.empty()) text += "; " + figure.why;
@@ -106,21 +108,21 @@ std::string check_headline(const CheckReport& report) {
   const auto worst = std::find_if(
       report.figures.begin(), report.figures.end(),
       [&](const CheckedFigure& figure) { return figure.standing == report.standing(); });
-  const auto compared = std::ssize(report.figures) - report.count(Standing::left_out);
+  const auto compared = std::ssize(report.figures) - report.count(CheckOutcome::left_out);
   const std::string metrics = counted(compared, "metric");
   switch (report.standing()) {
-    case Standing::failed:
+    case CheckOutcome::failed:
       return fmt::format("REGRESSION: {}; {} of {} beyond the limit", figure_sentence(*worst),
-                         report.count(Standing::failed), metrics);
-    case Standing::undecided:
+                         report.count(CheckOutcome::failed), metrics);
+    case CheckOutcome::undecided:
       return fmt::format("UNDECIDED: {}; {} of {} may be on either side of the limit",
-                         figure_sentence(*worst), report.count(Standing::undecided), metrics);
-    case Standing::warned:
+                         figure_sentence(*worst), report.count(CheckOutcome::undecided), metrics);
+    case CheckOutcome::warned:
       return fmt::format("PASSED with warnings: {}; {} of {}", figure_sentence(*worst),
-                         report.count(Standing::warned), metrics);
-    case Standing::passed:
+                         report.count(CheckOutcome::warned), metrics);
+    case CheckOutcome::passed:
       return fmt::format("PASSED: {} within the limits", metrics);
-    case Standing::left_out:
+    case CheckOutcome::left_out:
       return "NOTHING COMPARED: no metric is in both the baseline and the trace";
   }
   return {};

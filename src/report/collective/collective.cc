@@ -136,7 +136,7 @@ std::string collective_heading(const CollectiveReport& report) {
   const std::string operation = report.rows.empty() ? "collective" : report.rows.front().operation;
   std::string text = operation;
   if (report.groups > 1) text += fmt::format(" of {} at once", counted(report.groups, "group"));
-  return text + " on " + report.machine;
+  return fmt::format("{} on {}", text, report.machine);
 }
 
 void write_collective_text(const CollectiveReport& report, std::ostream& out) {

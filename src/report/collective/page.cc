@@ -1,6 +1,7 @@
 // The cost of a collective as a page: a plot of bus bandwidth over size, both on logarithmic
 // scales, and the tables.
 
+#include <fmt/core.h>
 #include <map>
 #include <ostream>
 
@@ -27,7 +28,8 @@ std::vector<PlotLine> lines_of(const CollectiveReport& report) {
     const auto [shape, is_new] = shapes.try_emplace({row.nodes, row.ranks}, shapes.size());
     const std::size_t number = shape->second;
     if (is_new) {
-      const std::string name = counted(row.ranks, "rank") + " on " + counted(row.nodes, "node");
+      const std::string name =
+          fmt::format("{} on {}", counted(row.ranks, "rank"), counted(row.nodes, "node"));
       lines.push_back({.name = name, .colour = number});
       lines.push_back({.name = name + ", measured", .colour = number, .is_dashed = true});
     }

@@ -25,10 +25,10 @@ Notes all_notes(const DiffReport& report, const Diff& diff) {
 /// Returns the tables that are shown for a rank, without empty ones.
 std::vector<Table> diff_tables(const DiffReport& report, const Diff& diff) {
   std::vector<Table> tables{ranks_table(report)};
-  const bool tells_times = !diff.identical && diff.has_times;
-  if (tells_times) tables.push_back(waterfall_table(diff));
+  const bool shows_times = !diff.identical && diff.has_times;
+  if (shows_times) tables.push_back(waterfall_table(diff));
   tables.push_back(content_table(diff));
-  if (tells_times) tables.push_back(path_table(diff));
+  if (shows_times) tables.push_back(path_table(diff));
   if (!diff.identical) tables.push_back(peak_table(diff));
   std::erase_if(tables, [](const Table& table) { return table.rows.empty(); });
   return tables;

@@ -85,9 +85,10 @@ std::string_view to_string(Agreement agreement) {
 }
 
 std::string verify_verdict(const Verification& result) {
-  const std::string interval = to_text(result.lower) + " to " + to_text(result.upper);
+  const std::string interval =
+      fmt::format("{} to {}", to_text(result.lower), to_text(result.upper));
   const bool high = result.error > 0;
-  std::string text = result.residual ? unlike_text(*result.residual) : std::string();
+  std::string text = result.residual ? mismatch_text(*result.residual) : std::string();
   text += "measured " + to_text(result.measured.step_time);
   switch (result.agreement) {
     case Agreement::inside:
@@ -151,7 +152,8 @@ void write_verification_text(const Verification& result, std::ostream& out) {
 
 void write_verification_markdown(const Verification& result, std::ostream& out) {
   out << markdown_trust(trust_warning(result.trust), " in what was measured");
-  out << "**" << markdown_text(verified_uses(result) + ": " + verify_verdict(result)) << "**\n";
+  out << "**" << markdown_text(fmt::format("{}: {}", verified_uses(result), verify_verdict(result)))
+      << "**\n";
   for (const Table& table : verify_tables(result)) {
     out << '\n';
     write_markdown_table(table, out);

@@ -17,7 +17,7 @@ constexpr std::int64_t kSmallShare = 2000;
 std::string number_text(std::int64_t count) { return count == 0 ? "no" : grouped(count); }
 
 /// Returns "12 new", "3 fewer" or "2 new and 1 dropped"; empty if nothing came or went.
-std::string come_and_gone(const DiffCause& cause) {
+std::string counts_text(const DiffCause& cause) {
   if (cause.added > 0 && cause.removed > 0)
     return fmt::format("{} new and {} dropped", grouped(cause.added), grouped(cause.removed));
   if (cause.added > 0) return grouped(cause.added) + " new";
@@ -38,98 +38,101 @@ std::string moved_bytes_text(const DiffCause& cause) {
                      cause.bytes.count > 0 ? "more" : "less");
 }
 
-bool is_joined(const DiffCause& cause) { return cause.label.starts_with("other "); }
+bool is_rest_group(const DiffCause& cause) { return cause.label.starts_with("other "); }
 
 std::string device_work_text(const DiffCause& cause, std::string_view noun) {
-  const std::string moved = come_and_gone(cause);
-  if (moved.empty() && cause.changed == 0) return cause.label + ", in other steps";
+  const std::string counts = counts_text(cause);
+  if (counts.empty() && cause.changed == 0) return cause.label + ", in other steps";
   const bool one = cause.added + cause.removed == 1 && cause.changed == 0;
-  const std::string of =
-      is_joined(cause) ? cause.label : fmt::format("{}{} of {}", noun, one ? "" : "s", cause.label);
-  if (!moved.empty() && cause.changed == 0)
-    return fmt::format("{} {}{}{}", moved, of, from_place(cause), moved_bytes_text(cause));
+  const std::string of = is_rest_group(cause)
+                             ? cause.label
+                             : fmt::format("{}{} of {}", noun, one ? "" : "s", cause.label);
+  if (!counts.empty() && cause.changed == 0)
+    return fmt::format("{} {}{}{}", counts, of, from_place(cause), moved_bytes_text(cause));
   return fmt::format("{} {} ({}){}{}", of, more_or_less(cause, "slower", "faster"),
-                     grouped(cause.changed), moved.empty() ? "" : ", " + moved,
+                     grouped(cause.changed), counts.empty() ? "" : ", " + counts,
                      moved_bytes_text(cause));
 }
 
 /// Returns the name of the call. A copy of pageable memory also waits for the device; then the text
 /// is "waits in cudaMemcpyAsync".
 std::string call_noun(const DiffCause& cause) {
-  const bool hidden = cause.kind == DiffKind::syncs && !is_joined(cause) &&
+  const bool hidden = cause.kind == DiffKind::syncs && !is_rest_group(cause) &&
                       cause.label.find("ynchron") == std::string::npos;
   return hidden ? "waits in " + cause.label : cause.label;
 }
 
 std::string call_text(const DiffCause& cause) {
-  const std::string moved = come_and_gone(cause);
-  if (!moved.empty() && cause.changed == 0)
-    return fmt::format("{} {}{}{}", moved, call_noun(cause), from_place(cause),
+  const std::string counts = counts_text(cause);
+  if (!counts.empty() && cause.changed == 0)
+    return fmt::format("{} {}{}{}", counts, call_noun(cause), from_place(cause),
                        moved_bytes_text(cause));
-  if (moved.empty() && cause.changed == 0)
+  if (counts.empty() && cause.changed == 0)
     return fmt::format("{}{}, in other steps", call_noun(cause), from_place(cause));
-  const std::string text = cause.name_after.empty()
-                               ? call_noun(cause) + " " + more_or_less(cause, "slower", "faster")
-                               : cause.name_before + " now " + cause.name_after;
+  const std::string text =
+      cause.name_after.empty()
+          ? fmt::format("{} {}", call_noun(cause), more_or_less(cause, "slower", "faster"))
+          : fmt::format("{} now {}", cause.name_before, cause.name_after);
   return fmt::format("{} ({}){}{}{}", text, grouped(cause.changed), from_place(cause),
-                     moved.empty() ? "" : ", " + moved, moved_bytes_text(cause));
+                     counts.empty() ? "" : ", " + counts, moved_bytes_text(cause));
 }
 
 std::string replaced_text(const DiffCause& cause) {
-  if (is_joined(cause)) return fmt::format("{} ({})", cause.label, grouped(cause.changed));
+  if (is_rest_group(cause)) return fmt::format("{} ({})", cause.label, grouped(cause.changed));
   return fmt::format("another kernel for {} ({}): {} -> {}", cause.label, grouped(cause.changed),
                      cause.name_before, cause.name_after);
 }
 
 std::string work_text(const DiffCause& cause) {
-  const bool is_plain = is_joined(cause) || cause.label.starts_with("Python ");
+  const bool is_plain = is_rest_group(cause) || cause.label.starts_with("Python ");
   const std::string what =
       cause.kind == DiffKind::host && !is_plain ? "host work of " + cause.label : cause.label;
   return what + (cause.local == 0ns ? "" : more_or_less(cause, " takes longer", " takes less"));
 }
 
 std::string waits_text(const DiffCause& cause) {
-  const std::string moved = come_and_gone(cause);
-  if (is_joined(cause)) return cause.label + (moved.empty() ? "" : ": " + moved);
-  if (!moved.empty()) return moved + " " + cause.label;
+  const std::string counts = counts_text(cause);
+  if (is_rest_group(cause))
+    return counts.empty() ? cause.label : fmt::format("{}: {}", cause.label, counts);
+  if (!counts.empty()) return fmt::format("{} {}", counts, cause.label);
   return cause.label + (cause.local == 0ns ? "" : more_or_less(cause, " longer", " shorter"));
 }
 
 /// A kind of work that other work waits for, and its name in sentences.
-struct WaitedFor {
+struct AwaitedWork {
   DiffKind kind;
-  std::string_view way;  ///< Part of a copy's name.
+  std::string_view direction;  ///< Part of a copy's name.
   const char *one, *many;
 };
-constexpr WaitedFor kWaitedFor[] = {
+constexpr AwaitedWork kAwaitedWork[] = {
     {DiffKind::copies, "DtoH", "copy to the host", "copies to the host"},
     {DiffKind::copies, "HtoD", "copy to the device", "copies to the device"},
     {DiffKind::syncs, "", "synchronization", "synchronizations"},
     {DiffKind::collectives, "", "collective", "collectives"}};
 
 /// Returns "30 copies to the host and 20 synchronizations are gone"; empty if none came or went.
-std::string come_and_gone_words(const Diff& diff) {
+std::string changed_waits_text(const Diff& diff) {
   std::string texts[2];
   std::int64_t sums[2] = {0, 0};
-  for (const WaitedFor& sort : kWaitedFor) {
+  for (const AwaitedWork& work : kAwaitedWork) {
     std::int64_t more = 0;
     for (const DiffCause& cause : diff.causes) {
-      if (cause.kind == sort.kind && cause.label.find(sort.way) != std::string::npos)
+      if (cause.kind == work.kind && cause.label.find(work.direction) != std::string::npos)
         more += cause.added - cause.removed;
     }
     if (more == 0) continue;
-    const std::size_t which = more < 0 ? 0 : 1;
+    const std::size_t side = more < 0 ? 0 : 1;
     const std::int64_t count = std::abs(more);
-    sums[which] += count;
-    texts[which] += fmt::format("{}{} {}", texts[which].empty() ? "" : " and ", grouped(count),
-                                count == 1 ? sort.one : sort.many);
+    sums[side] += count;
+    texts[side] += fmt::format("{}{} {}", texts[side].empty() ? "" : " and ", grouped(count),
+                               count == 1 ? work.one : work.many);
   }
   if (sums[0] > 0) texts[0] += sums[0] == 1 ? " is gone" : " are gone";
   if (sums[1] > 0) texts[1] += sums[1] == 1 ? " is new" : " are new";
-  return texts[0] + (sums[0] > 0 && sums[1] > 0 ? ", " : "") + texts[1];
+  return fmt::format("{}{}{}", texts[0], sums[0] > 0 && sums[1] > 0 ? ", " : "", texts[1]);
 }
 
-Nanoseconds worth_a_line(const Diff& diff) {
+Nanoseconds least_shown_effect(const Diff& diff) {
   return std::max(diff.before.step_time, diff.after.step_time) / kSmallShare;
 }
 
@@ -146,24 +149,24 @@ std::string peak_verdict(const Diff& diff) {
 }
 
 /// Names up to two causes that account for most of the change, leaving out small ones.
-std::string greatest_causes(const Diff& diff, Nanoseconds change) {
+std::string main_causes_text(const Diff& diff, Nanoseconds change) {
   std::string parts;
-  int told = 0;
+  int named = 0;
   for (const DiffCause& cause : diff.causes) {
     const bool same_way = (cause.effect > 0ns) == (change > 0ns);
-    if (cause.kind == DiffKind::rest || !same_way || told == 2) continue;
+    if (cause.kind == DiffKind::rest || !same_way || named == 2) continue;
     if (std::abs(cause.effect.count()) * 10 < std::abs(change.count()) || change == 0ns) break;
     const Nanoseconds size = cause.effect > 0ns ? cause.effect : -cause.effect;
     parts += fmt::format("{} {}{}: {}", parts.empty() ? ":" : ";", to_text(size),
-                         told == 0 ? " of it" : "", cause_text(diff, cause));
-    ++told;
+                         named == 0 ? " of it" : "", cause_text(diff, cause));
+    ++named;
   }
   return parts;
 }
 
 }  // namespace
 
-std::string unlike_text(const Diff& diff) {
+std::string mismatch_text(const Diff& diff) {
   if (diff.aligned >= kHardlyTheSameJob) return {};
   return fmt::format("hardly the same job, {} % of the tasks correspond: ",
                      to_fixed(100 * diff.aligned, 1));
@@ -196,25 +199,25 @@ std::string cause_text(const DiffCause& cause) {
 
 std::string cause_text(const Diff& diff, const DiffCause& cause) {
   const bool is_order = cause.kind == DiffKind::waits && cause.added + cause.removed > 0;
-  const std::string gone = is_order ? come_and_gone_words(diff) : "";
+  const std::string gone = is_order ? changed_waits_text(diff) : "";
   return gone.empty() ? cause_text(cause) : gone;
 }
 
 Table waterfall_table(const Diff& diff, const SideNames& names) {
   Table table{.heading = {"effect", "work itself", "what"}, .rows = {}, .left = {2}};
-  const Nanoseconds least = worth_a_line(diff);
+  const Nanoseconds least = least_shown_effect(diff);
   table.rows.push_back({to_text(diff.before.step_time), "", names.before});
   DiffCause small{.kind = DiffKind::rest, .label = {}, .place = {}};
   std::size_t smaller = 0, hidden = 0;
   for (const DiffCause& cause : diff.causes) {
     const bool is_rest = cause.kind == DiffKind::rest;
-    const bool speaks =
+    const bool is_shown =
         std::max(std::abs(cause.effect.count()), std::abs(cause.local.count())) >= least.count();
-    if ((!is_rest && (!speaks || table.rows.size() > kMostWaterfall)) ||
+    if ((!is_rest && (!is_shown || table.rows.size() > kMostWaterfall)) ||
         (is_rest && std::abs(cause.effect.count()) < least.count())) {
       small.effect += cause.effect;
       small.local += cause.local;
-      ++(speaks ? hidden : smaller);
+      ++(is_shown ? hidden : smaller);
       continue;
     }
     table.rows.push_back({signed_time(cause.effect), is_rest ? "" : signed_time(cause.local),
@@ -279,17 +282,17 @@ Table peak_table(const Diff& diff) {
 Table ranks_table(const DiffReport& report) {
   Table table{.heading = {"rank", "A", "B", "change"}, .rows = {}};
   if (report.ranks.size() < 2) return table;
-  const bool meet = std::all_of(report.ranks.begin(), report.ranks.end(), [](const Diff& diff) {
-    return diff.among_before && diff.among_after;
-  });
-  if (meet)
+  const bool has_rank_facts =
+      std::all_of(report.ranks.begin(), report.ranks.end(),
+                  [](const Diff& diff) { return diff.among_before && diff.among_after; });
+  if (has_rank_facts)
     table.heading.insert(table.heading.end(),
                          {"waits for others, A", "B", "keeps waiting, A", "B"});
   for (const Diff& diff : report.ranks) {
     std::vector<std::string>& row = table.rows.emplace_back(std::vector<std::string>{
         std::to_string(diff.rank), to_text(diff.before.step_time), to_text(diff.after.step_time),
         change_text(diff.before.step_time, diff.after.step_time)});
-    if (!meet) continue;
+    if (!has_rank_facts) continue;
     row.insert(row.end(), {to_text(diff.among_before->waits), to_text(diff.among_after->waits),
                            to_text(diff.among_before->keeps_waiting),
                            to_text(diff.among_after->keeps_waiting)});
@@ -306,7 +309,7 @@ const Diff& slowest_of(const DiffReport& report) {
 namespace {
 
 /// Returns by how much the time that other ranks wait for this rank in a step has changed.
-Nanoseconds change_of_lateness(const Diff& diff) {
+Nanoseconds lateness_change(const Diff& diff) {
   if (!diff.among_before || !diff.among_after) return 0ns;
   const auto late = [](const RankFacts& facts, const DiffSideReport& side) {
     return facts.keeps_waiting / static_cast<std::int64_t>(std::max<std::size_t>(side.steps, 1));
@@ -321,9 +324,9 @@ const Diff& decisive_rank(const DiffReport& report) {
   const Diff& slowest = slowest_of(report);
   const Diff& late = *std::max_element(
       report.ranks.begin(), report.ranks.end(),
-      [](const Diff& a, const Diff& b) { return change_of_lateness(a) < change_of_lateness(b); });
+      [](const Diff& a, const Diff& b) { return lateness_change(a) < lateness_change(b); });
   const Nanoseconds change = std::chrono::abs(slowest.after.step_time - slowest.before.step_time);
-  return change > 0ns && 2 * change_of_lateness(late) > change ? late : slowest;
+  return change > 0ns && 2 * lateness_change(late) > change ? late : slowest;
 }
 
 std::string step_change(const Diff& diff) {
@@ -351,7 +354,7 @@ std::string diff_verdict(const Diff& diff) {
   if (!diff.has_times) return peak_verdict(diff);
   const Nanoseconds change = diff.after.step_time - diff.before.step_time;
   const std::string unit = diff.after.has_steps ? " a step" : "";
-  std::string text = unlike_text(diff);
+  std::string text = mismatch_text(diff);
   if (change == 0ns) {
     text += "B takes as long as A" + unit;
   } else {
@@ -360,11 +363,12 @@ std::string diff_verdict(const Diff& diff) {
                         change_text(diff.before.step_time, diff.after.step_time));
   }
   // A difference within the variation between steps of one recording is chance, not a cause.
-  const bool apart = diff.after.times.fastest > diff.before.times.slowest ||
-                     diff.before.times.fastest > diff.after.times.slowest || diff.before.steps < 3;
-  if (diff.same_structure && !apart && diff.before.has_steps)
+  const bool is_beyond_variation = diff.after.times.fastest > diff.before.times.slowest ||
+                                   diff.before.times.fastest > diff.after.times.slowest ||
+                                   diff.before.steps < 3;
+  if (diff.same_structure && !is_beyond_variation && diff.before.has_steps)
     return text + ", which is within the variation between its own steps; the work is the same";
-  const std::string parts = greatest_causes(diff, change);
+  const std::string parts = main_causes_text(diff, change);
   if (parts.empty() && diff.same_structure) return text + "; the work is the same";
   return text + parts;
 }

@@ -17,7 +17,7 @@ std::string cause_text(const Diff& diff, const DiffCause& cause);
 
 /// Returns the beginning of a verdict about two jobs that have little in common; empty if they are
 /// alike.
-std::string unlike_text(const Diff& diff);
+std::string mismatch_text(const Diff& diff);
 
 /// Returns a text such as "+1.2 ms", "-3 us" or "0 ns".
 std::string signed_time(Nanoseconds time);

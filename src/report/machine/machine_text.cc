@@ -32,7 +32,7 @@ std::string counts_text(const Cluster& cluster) {
   return text;
 }
 
-std::string end_name(const Cluster& cluster, std::uint32_t node) {
+std::string endpoint_name(const Cluster& cluster, std::uint32_t node) {
   const ClusterNode& end = cluster.nodes[node];
   if (end.kind == NodeKind::host) return "CPU";
   if (end.kind == NodeKind::nic) return "NIC";
@@ -44,8 +44,9 @@ Table link_table(const Cluster& cluster) {
   using Row = std::tuple<LinkKind, std::string, double, Nanoseconds, std::uint32_t>;
   std::map<Row, std::int64_t> rows;
   for (const ClusterLink& link : cluster.links) {
-    const std::string from = end_name(cluster, link.from), to = end_name(cluster, link.to);
-    ++rows[{link.kind, std::min(from, to) + " - " + std::max(from, to),
+    const std::string from = endpoint_name(cluster, link.from),
+                      to = endpoint_name(cluster, link.to);
+    ++rows[{link.kind, fmt::format("{} - {}", std::min(from, to), std::max(from, to)),
             link.bandwidth.bytes_per_second, link.latency, link.count}];
   }
   Table table{.heading = {"links", "between", "one-way links", "bandwidth", "latency", "cables"},
@@ -63,7 +64,7 @@ Table link_table(const Cluster& cluster) {
 Table route_table(const Network& network) {
   Table table{.heading = {"from rank 0 to", "links", "equal routes", "narrowest", "latency"},
               .rows = {}};
-  const auto add = [&](std::uint32_t rank, const std::string& what) {
+  const auto add = [&](std::uint32_t rank, const std::string& place) {
     std::vector<LinkId> route;
     network.route(0, rank, 0, route);
     Bandwidth narrowest = network.links()[route.front()].bandwidth;
@@ -72,7 +73,7 @@ Table route_table(const Network& network) {
       narrowest = std::min(narrowest, network.links()[link].bandwidth);
       latency += network.links()[link].latency;
     }
-    table.rows.push_back({"rank " + grouped(rank) + what,
+    table.rows.push_back({fmt::format("rank {}{}", grouped(rank), place),
                           grouped(static_cast<std::int64_t>(route.size())),
                           grouped(network.paths(0, rank)), to_text(narrowest), to_text(latency)});
   };
@@ -85,7 +86,7 @@ Table route_table(const Network& network) {
   return table;
 }
 
-std::string known(const std::optional<bool>& fact) {
+std::string yes_or_no(const std::optional<bool>& fact) {
   return !fact ? "unknown" : *fact ? "yes" : "no";
 }
 
@@ -93,7 +94,7 @@ std::string facts_text(const HostFacts& facts) {
   return fmt::format(
       "architecture {}, CPU {}, NVLS {}, SHARP {}, {} in an NVLink domain, NICs of a host {}",
       facts.architecture ? std::to_string(*facts.architecture) : "unknown",
-      facts.cpu.empty() ? "unknown" : facts.cpu, known(facts.nvls), known(facts.sharp),
+      facts.cpu.empty() ? "unknown" : facts.cpu, yes_or_no(facts.nvls), yes_or_no(facts.sharp),
       counted(facts.devices_per_nvlink_domain, "device"),
       facts.nic_bandwidth ? to_text(*facts.nic_bandwidth) : "unknown");
 }

@@ -19,19 +19,19 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kStacksShown = 5;
 
-struct Allocator {
+struct AllocatorHistory {
   std::int64_t allocations = 0, frees = 0, out_of_memory = 0;
   std::map<std::string_view, std::int64_t> actions;
   std::int64_t start_allocated = -1, start_reserved = -1;
   std::int64_t peak_allocated = -1, peak_reserved = -1;
   std::int64_t peak_requested = 0;  ///< Computed from the sizes of the events alone.
-  std::int64_t asked = 0;
+  std::int64_t requested = 0;
   std::int64_t segments = 0, blocks = 0, used_blocks = 0;
-  std::int64_t held = 0, in_use = 0, in_use_requested = 0;
+  std::int64_t reserved = 0, in_use = 0, in_use_requested = 0;
   std::int64_t missing = 0;
 };
 
-void count(const MemoryRecord& record, Allocator& to) {
+void count_record(const MemoryRecord& record, AllocatorHistory& to) {
   const bool is_block = record.action == MemoryAction::block;
   const bool gives = is_block && record.bytes >= 0;
   ++to.actions[is_block ? (gives ? "alloc" : "free") : to_string(record.action)];
@@ -41,8 +41,8 @@ void count(const MemoryRecord& record, Allocator& to) {
   to.peak_allocated = std::max(to.peak_allocated, record.total_allocated);
   to.peak_reserved = std::max(to.peak_reserved, record.total_reserved);
   if (is_block) {
-    to.asked += record.bytes;
-    to.peak_requested = std::max(to.peak_requested, to.asked);
+    to.requested += record.bytes;
+    to.peak_requested = std::max(to.peak_requested, to.requested);
   }
   if (to.start_reserved < 0 && record.total_reserved >= 0) {
     to.start_reserved = record.total_reserved - reserved_change(record);
@@ -50,16 +50,16 @@ void count(const MemoryRecord& record, Allocator& to) {
   }
 }
 
-std::map<std::int16_t, Allocator> allocators(const Trace& trace) {
-  std::map<std::int16_t, Allocator> all;
-  for (const MemoryRecord& record : trace.memory) count(record, all[record.device]);
+std::map<std::int16_t, AllocatorHistory> allocators(const Trace& trace) {
+  std::map<std::int16_t, AllocatorHistory> all;
+  for (const MemoryRecord& record : trace.memory) count_record(record, all[record.device]);
   for (const MemorySegment& segment : trace.segments) {
-    Allocator& one = all[segment.device];
+    AllocatorHistory& one = all[segment.device];
     one.segments += 1;
-    one.held += segment.bytes;
+    one.reserved += segment.bytes;
   }
   for (const MemoryBlock& block : trace.blocks) {
-    Allocator& one = all[trace.segments[block.segment].device];
+    AllocatorHistory& one = all[trace.segments[block.segment].device];
     one.blocks += 1;
     if (block.state == BlockState::inactive) continue;
     one.used_blocks += 1;
@@ -68,11 +68,11 @@ std::map<std::int16_t, Allocator> allocators(const Trace& trace) {
   }
   for (auto& [device, one] : all) {
     // Memory that is in use at the end but was never allocated existed before the first event.
-    one.missing = std::max<std::int64_t>(one.in_use_requested - one.asked, 0);
+    one.missing = std::max<std::int64_t>(one.in_use_requested - one.requested, 0);
     one.peak_requested += one.missing;
     if (one.segments > 0) {
       one.peak_allocated = std::max(one.peak_allocated, one.in_use);
-      one.peak_reserved = std::max(one.peak_reserved, one.held);
+      one.peak_reserved = std::max(one.peak_reserved, one.reserved);
     }
   }
   return all;
@@ -80,9 +80,9 @@ std::map<std::int16_t, Allocator> allocators(const Trace& trace) {
 
 /// Whether the history explains all memory in use at its end. Sizes in events are requested sizes
 /// or, in old versions of PyTorch, sizes of whole blocks.
-bool is_whole(const Allocator& one) {
+bool explains_all(const AllocatorHistory& one) {
   return one.missing == 0 && one.start_reserved <= 0 &&
-         (one.asked == one.in_use_requested || one.asked == one.in_use);
+         (one.requested == one.in_use_requested || one.requested == one.in_use);
 }
 
 struct AllocatingStack {
@@ -91,18 +91,18 @@ struct AllocatingStack {
   NameId stack{};
 };
 
-std::vector<AllocatingStack> askers(const Trace& trace) {
+std::vector<AllocatingStack> largest_stacks(const Trace& trace) {
   std::map<NameId, AllocatingStack> by_stack;
   for (const MemoryRecord& record : trace.memory) {
     if (record.action != MemoryAction::block || record.bytes <= 0 || record.stack == NameId{})
       continue;
-    AllocatingStack& asker = by_stack[record.stack];
-    asker.stack = record.stack;
-    asker.count += 1;
-    asker.bytes += record.bytes;
+    AllocatingStack& caller = by_stack[record.stack];
+    caller.stack = record.stack;
+    caller.count += 1;
+    caller.bytes += record.bytes;
   }
   std::vector<AllocatingStack> all;
-  for (const auto& [stack, asker] : by_stack) all.push_back(asker);
+  for (const auto& [stack, caller] : by_stack) all.push_back(caller);
   std::stable_sort(all.begin(), all.end(), [](const AllocatingStack& a, const AllocatingStack& b) {
     return a.bytes > b.bytes;
   });
@@ -126,18 +126,18 @@ nlohmann::json allocators_json(const Trace& trace) {
                   {"blocks", one.blocks},
                   {"blocks_in_use", one.used_blocks},
                   {"peak_requested_bytes", one.peak_requested}};
-    const auto known = [&](const char* key, std::int64_t bytes) {
+    const auto add_known = [&](const char* key, std::int64_t bytes) {
       if (bytes >= 0) entry[key] = bytes;
     };
-    known("peak_allocated_bytes", one.peak_allocated);
-    known("peak_reserved_bytes", one.peak_reserved);
+    add_known("peak_allocated_bytes", one.peak_allocated);
+    add_known("peak_reserved_bytes", one.peak_reserved);
     if (one.segments > 0) {
-      entry["reserved_at_end_bytes"] = one.held;
+      entry["reserved_at_end_bytes"] = one.reserved;
       entry["in_use_at_end_bytes"] = one.in_use;
       entry["requested_at_end_bytes"] = one.in_use_requested;
       // For a snapshot: whether the history explains all memory at its end.
       entry["history_complete"] =
-          one.missing == 0 && one.start_reserved <= 0 && one.in_use_requested == one.asked;
+          one.missing == 0 && one.start_reserved <= 0 && one.in_use_requested == one.requested;
     }
     all.push_back(std::move(entry));
   }
@@ -146,11 +146,11 @@ nlohmann::json allocators_json(const Trace& trace) {
 
 nlohmann::json allocating_stacks_json(const Trace& trace) {
   Json all = Json::array();
-  for (const AllocatingStack& asker : askers(trace)) {
-    all.push_back({{"bytes", asker.bytes},
-                   {"count", asker.count},
-                   {"frame", telling_frame(trace.names[asker.stack])},
-                   {"stack", trace.names[asker.stack]}});
+  for (const AllocatingStack& caller : largest_stacks(trace)) {
+    all.push_back({{"bytes", caller.bytes},
+                   {"count", caller.count},
+                   {"frame", informative_frame(trace.names[caller.stack])},
+                   {"stack", trace.names[caller.stack]}});
   }
   return all;
 }
@@ -158,7 +158,7 @@ nlohmann::json allocating_stacks_json(const Trace& trace) {
 namespace {
 
 /// Describes the recorded peaks; empty if there are none.
-std::string peaks_text(const Allocator& one, bool with_requests) {
+std::string peaks_text(const AllocatorHistory& one, bool with_requests) {
   if (one.peak_allocated < 0 && one.peak_reserved < 0) return {};
   std::string text = "peak ";
   if (one.peak_allocated >= 0) text += bytes_text(one.peak_allocated) + " allocated";
@@ -167,7 +167,7 @@ std::string peaks_text(const Allocator& one, bool with_requests) {
     text += one.peak_allocated >= 0 ? ", " : "";
     text += bytes_text(one.peak_reserved) + " reserved";
   }
-  return text + "; " + counted(one.allocations, "allocation");
+  return fmt::format("{}; {}", text, counted(one.allocations, "allocation"));
 }
 
 }  // namespace
@@ -184,11 +184,12 @@ void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>
     if (one.segments == 0) continue;  // The state at the end is unknown.
     rows.push_back({"", fmt::format("at the end {} in {} of {}, {} in {}", bytes_text(one.in_use),
                                     counted(one.used_blocks, "block"), grouped(one.blocks),
-                                    bytes_text(one.held), counted(one.segments, "segment"))});
-    rows.push_back({"", is_whole(one) ? "the history is complete: it starts from an empty device "
-                                        "and leads to the state at the end"
-                                      : "the history is not complete: it does not start from an "
-                                        "empty device, or entries are missing"});
+                                    bytes_text(one.reserved), counted(one.segments, "segment"))});
+    rows.push_back({"", explains_all(one)
+                            ? "the history is complete: it starts from an empty device "
+                              "and leads to the state at the end"
+                            : "the history is not complete: it does not start from an "
+                              "empty device, or entries are missing"});
   }
 }
 
@@ -196,9 +197,9 @@ void write_allocating_stacks(const Trace& trace, std::ostream& out) {
   Table table;
   table.heading = {"allocated in all", "count", "by"};
   table.left = {2};
-  for (const AllocatingStack& asker : askers(trace)) {
+  for (const AllocatingStack& caller : largest_stacks(trace)) {
     table.rows.push_back(
-        {bytes_text(asker.bytes), grouped(asker.count), shown_frame(trace.names[asker.stack])});
+        {bytes_text(caller.bytes), grouped(caller.count), shown_frame(trace.names[caller.stack])});
   }
   if (table.rows.empty()) return;
   out << '\n';

@@ -42,10 +42,11 @@ void add_block(std::uint32_t number, const Allocation& block, DeviceMemory& memo
 }
 
 void set_times(DeviceMemory& memory) {
-  std::vector<std::uint32_t> place(memory.graph.allocations().size());
-  for (std::uint32_t i = 0; i < memory.blocks.size(); ++i) place[memory.blocks[i].allocation] = i;
+  std::vector<std::uint32_t> block_number(memory.graph.allocations().size());
+  for (std::uint32_t i = 0; i < memory.blocks.size(); ++i)
+    block_number[memory.blocks[i].allocation] = i;
   for (const MemoryEvent& event : memory.events) {
-    TimedBlock& block = memory.blocks[place[event.allocation]];
+    TimedBlock& block = memory.blocks[block_number[event.allocation]];
     (event.frees ? block.freed : block.made) = event.time;
   }
 }
@@ -129,19 +130,19 @@ Quantiles quantiles(std::vector<Nanoseconds> times) {
   return {at(0), at(10), at(50), at(90), at(100)};
 }
 
-Decades::Decades() {
+TimeHistogram::TimeHistogram() {
   bins_.push_back({});
   for (Nanoseconds from = 1us; from <= 10s; from *= 10) bins_.push_back({.from = from});
 }
 
-TimeBin& Decades::at(Nanoseconds time) {
+TimeBin& TimeHistogram::bin_of(Nanoseconds time) {
   const auto behind =
       std::upper_bound(bins_.begin(), bins_.end(), time,
                        [](Nanoseconds value, const TimeBin& bin) { return value < bin.from; });
   return behind == bins_.begin() ? bins_.front() : *std::prev(behind);
 }
 
-std::vector<TimeBin> Decades::used() const {
+std::vector<TimeBin> TimeHistogram::trimmed_bins() const {
   const auto is_used = [](const TimeBin& bin) { return bin.count > 0; };
   const auto first = std::find_if(bins_.begin(), bins_.end(), is_used);
   const auto last = std::find_if(bins_.rbegin(), bins_.rend(), is_used).base();

@@ -50,13 +50,13 @@ std::string line_of(const Graph& graph, const Allocation& block);
 /// Sorts the times first; returns zeros if there are none.
 Quantiles quantiles(std::vector<Nanoseconds> times);
 
-/// Counts times by decade, from below 1 us to 10 s and more. used() leaves out empty decades at
-/// both ends.
-class Decades {
+/// Counts times by decade, from below 1 us to 10 s and more. trimmed_bins() leaves out empty bins
+/// at both ends.
+class TimeHistogram {
  public:
-  Decades();
-  TimeBin& at(Nanoseconds time);
-  std::vector<TimeBin> used() const;
+  TimeHistogram();
+  TimeBin& bin_of(Nanoseconds time);
+  std::vector<TimeBin> trimmed_bins() const;
 
  private:
   std::vector<TimeBin> bins_;
@@ -64,8 +64,7 @@ class Decades {
 
 void describe_occupation(const DeviceMemory& memory, const MemoryQuestion& question,
                          MemoryReport& report);
-void describe_lifetimes(const DeviceMemory& memory, const MemoryQuestion& question,
-                        MemoryReport& report);
+void describe_lifetimes(const DeviceMemory& memory, MemoryReport& report);
 void describe_growth(const DeviceMemory& memory, const MemoryQuestion& question,
                      MemoryReport& report);
 void describe_pool(const DeviceMemory& memory, MemoryReport& report);

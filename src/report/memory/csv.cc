@@ -33,7 +33,7 @@ void write_memory_csv(const MemoryReport& report, const Graph& graph, std::ostre
   out << "block,device,bytes,requested_bytes,use,made_ns,freed_ns,lifetime_ns,was_there,is_left,"
          "accesses,step,phase,module,layer,op,stack,made_by,freed_by\n";
   const AccessLists accesses(graph);
-  for (const TimedBlock& timed : report.held) {
+  for (const TimedBlock& timed : report.timed_blocks) {
     const Allocation& block = graph.allocations()[timed.allocation];
     out << timed.allocation << ',' << block.device << ',' << block.bytes.count << ',';
     if (block.requested > Bytes{}) out << block.requested.count;

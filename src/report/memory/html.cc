@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 
 /// These limits keep the page of any trace below 6 MB.
 constexpr std::size_t kMostBlocks = 16'000;
-constexpr std::size_t kMostStretches = 8'000;
+constexpr std::size_t kMostIntervals = 8'000;
 constexpr std::size_t kMostSteps = 2'000;
 constexpr std::size_t kLongestName = 120;
 constexpr std::size_t kTableBlocks = 100;
@@ -48,7 +48,7 @@ class NameTable {
 
 Json points_json(const std::vector<MemoryCurve::Point>& curve, Nanoseconds from) {
   Json all = Json::array();
-  for (const MemoryCurve::Point& point : thinned(curve, kMostStretches))
+  for (const MemoryCurve::Point& point : thinned(curve, kMostIntervals))
     all.push_back({(point.time - from).count(), point.allocated.count});
   return all;
 }
@@ -111,9 +111,11 @@ Json data_json(const MemoryReport& report, const Graph& graph, const MemoryLayou
 
 PageSection page_section(const std::string& id, const MemorySection& section) {
   PageSection made{.id = id, .heading = section.heading, .html = {}};
-  for (const std::string& line : section.before) made.html += "<p>" + html_text(line) + "</p>\n";
+  for (const std::string& line : section.before)
+    made.html += fmt::format("<p>{}</p>\n", html_text(line));
   if (!section.table.rows.empty()) made.html += html_table(section.heading, section.table);
-  for (const std::string& line : section.after) made.html += "<p>" + html_text(line) + "</p>\n";
+  for (const std::string& line : section.after)
+    made.html += fmt::format("<p>{}</p>\n", html_text(line));
   return made;
 }
 
@@ -128,7 +130,7 @@ MemorySection largest_blocks(const Graph& graph, const MemoryLayout& layout) {
         {to_text(block.bytes), std::string(to_string(block.use)),
          placed.block.was_there ? "before" : to_text(placed.block.made),
          placed.block.is_left ? "not freed" : to_text(placed.block.freed - placed.block.made),
-         who_text(maker_of(graph, block), line_of(graph, block))});
+         op_and_line(maker_of(graph, block), line_of(graph, block))});
   }
   return section;
 }

@@ -60,9 +60,9 @@ Json phases_json(const MemoryReport& report) {
   return all;
 }
 
-Json holders_json(const std::vector<HolderRow>& rows) {
+Json holders_json(const std::vector<RequesterRow>& rows) {
   Json all = Json::array();
-  for (const HolderRow& row : rows) {
+  for (const RequesterRow& row : rows) {
     all.push_back({{"name", row.name},
                    {"bytes", row.bytes.count},
                    {"blocks", row.blocks},

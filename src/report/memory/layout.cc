@@ -9,9 +9,9 @@ namespace foretrace {
 namespace {
 
 /// An address space without a limit. It knows the free gaps below its top.
-class Shelf {
+class AddressAllocator {
  public:
-  std::int64_t put(std::int64_t bytes) {
+  std::int64_t allocate(std::int64_t bytes) {
     const auto fit = by_size_.lower_bound({bytes, 0});
     if (fit == by_size_.end()) {
       top_ += bytes;
@@ -19,41 +19,41 @@ class Shelf {
       return top_ - bytes;
     }
     const auto [room, offset] = *fit;
-    remove(offset, room);
-    if (room > bytes) add(offset + bytes, room - bytes);
+    remove_gap(offset, room);
+    if (room > bytes) add_gap(offset + bytes, room - bytes);
     return offset;
   }
 
-  void take_away(std::int64_t offset, std::int64_t bytes) {
+  void release(std::int64_t offset, std::int64_t bytes) {
     const auto behind = free_.lower_bound(offset);
     if (behind != free_.end() && behind->first == offset + bytes) {
       bytes += behind->second;
-      remove(behind->first, behind->second);
+      remove_gap(behind->first, behind->second);
     }
     const auto at = free_.lower_bound(offset);
     if (at != free_.begin()) {
       const auto [before, room] = *std::prev(at);
       if (before + room == offset) {
-        remove(before, room);
+        remove_gap(before, room);
         offset = before, bytes += room;
       }
     }
     if (offset + bytes == top_) {
       top_ = offset;
     } else {
-      add(offset, bytes);
+      add_gap(offset, bytes);
     }
   }
 
   std::int64_t highest() const { return highest_; }
 
  private:
-  void add(std::int64_t offset, std::int64_t bytes) {
+  void add_gap(std::int64_t offset, std::int64_t bytes) {
     free_[offset] = bytes;
     by_size_.insert({bytes, offset});
   }
 
-  void remove(std::int64_t offset, std::int64_t bytes) {
+  void remove_gap(std::int64_t offset, std::int64_t bytes) {
     free_.erase(offset);
     by_size_.erase({bytes, offset});
   }
@@ -107,7 +107,7 @@ std::vector<MemoryCurve::Point> level_of(const std::vector<TimedBlock>& blocks,
 }  // namespace
 
 MemoryLayout lay_out(const MemoryReport& report, const Graph& graph, std::size_t most_blocks) {
-  std::vector<TimedBlock> blocks = report.held;
+  std::vector<TimedBlock> blocks = report.timed_blocks;
   const auto larger = [&](const TimedBlock& a, const TimedBlock& b) {
     const auto key = [&](const TimedBlock& block) {
       return std::tuple(-graph.allocations()[block.allocation].bytes.count,
@@ -119,17 +119,17 @@ MemoryLayout lay_out(const MemoryReport& report, const Graph& graph, std::size_t
   MemoryLayout layout;
   const std::size_t placed = std::min(blocks.size(), most_blocks);
   for (std::size_t i = 0; i < placed; ++i) layout.blocks.push_back({blocks[i]});
-  Shelf shelf;
+  AddressAllocator addresses;
   for (const Event& event : events_of(layout.blocks)) {
     PlacedBlock& one = layout.blocks[event.block];
     const std::int64_t bytes = graph.allocations()[one.block.allocation].bytes.count;
     if (event.makes) {
-      one.offset = shelf.put(bytes);
+      one.offset = addresses.allocate(bytes);
     } else {
-      shelf.take_away(one.offset, bytes);
+      addresses.release(one.offset, bytes);
     }
   }
-  layout.height = shelf.highest();
+  layout.height = addresses.highest();
   blocks.erase(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(placed));
   layout.rest = level_of(blocks, graph);
   layout.rest_blocks = std::ssize(blocks);
@@ -143,9 +143,9 @@ std::vector<MemoryCurve::Point> thinned(const std::vector<MemoryCurve::Point>& c
   const Nanoseconds width = (curve.back().time - from) / static_cast<std::int64_t>(most) + 1ns;
   std::vector<MemoryCurve::Point> kept;
   for (std::size_t i = 0; i < curve.size();) {
-    const auto stretch = (curve[i].time - from) / width;
+    const auto interval = (curve[i].time - from) / width;
     std::size_t highest = i, last = i;
-    for (; i < curve.size() && (curve[i].time - from) / width == stretch; last = i++) {
+    for (; i < curve.size() && (curve[i].time - from) / width == interval; last = i++) {
       if (curve[i].allocated > curve[highest].allocated) highest = i;
     }
     kept.push_back(curve[highest]);

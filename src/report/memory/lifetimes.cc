@@ -35,7 +35,7 @@ std::optional<Bytes> median_growth(const std::vector<GrowthSection::Start>& star
   return Bytes{lower_median(std::move(changes))};
 }
 
-struct Pile {
+struct UnfreedBlocks {
   std::map<std::int32_t, Bytes> by_step;
   std::int64_t blocks = 0;
 };
@@ -44,25 +44,26 @@ struct Pile {
 /// does not count, because its blocks may be freed in the next step, which was not recorded. Two
 /// steps are required because blocks of a single one, such as the first, may be made only once.
 std::vector<LeakRow> leaks(const DeviceMemory& memory) {
-  std::map<std::pair<std::string, std::string>, Pile> piles;
+  std::map<std::pair<std::string, std::string>, UnfreedBlocks> by_maker;
   const std::int32_t last = memory.steps.empty() ? -1 : memory.steps.back().step;
   for (const TimedBlock& timed : memory.blocks) {
     if (!timed.is_left || timed.was_there) continue;
     const Allocation& block = memory.allocation(timed.allocation);
     const std::int32_t step = memory.graph.task(block.made_by).step;
     if (step < 0 || step == last) continue;
-    Pile& pile = piles[{maker_of(memory.graph, block), line_of(memory.graph, block)}];
-    pile.by_step[step] += block.bytes;
-    ++pile.blocks;
+    UnfreedBlocks& unfreed =
+        by_maker[{maker_of(memory.graph, block), line_of(memory.graph, block)}];
+    unfreed.by_step[step] += block.bytes;
+    ++unfreed.blocks;
   }
   std::vector<LeakRow> rows;
-  for (const auto& [who, pile] : piles) {
-    if (pile.by_step.size() < 2) continue;
-    std::vector<Bytes> each;
-    for (const auto& [step, bytes] : pile.by_step) each.push_back(bytes);
-    std::sort(each.begin(), each.end());
-    rows.push_back(
-        {who.first, who.second, pile.blocks, std::ssize(each), each[(each.size() - 1) / 2]});
+  for (const auto& [maker, unfreed] : by_maker) {
+    if (unfreed.by_step.size() < 2) continue;
+    std::vector<Bytes> bytes_by_step;
+    for (const auto& [step, bytes] : unfreed.by_step) bytes_by_step.push_back(bytes);
+    std::sort(bytes_by_step.begin(), bytes_by_step.end());
+    rows.push_back({maker.first, maker.second, unfreed.blocks, std::ssize(bytes_by_step),
+                    bytes_by_step[(bytes_by_step.size() - 1) / 2]});
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const LeakRow& a, const LeakRow& b) { return a.per_step > b.per_step; });
@@ -91,9 +92,9 @@ PeriodSection period_of(const DeviceMemory& memory) {
 
 }  // namespace
 
-void describe_lifetimes(const DeviceMemory& memory, const MemoryQuestion&, MemoryReport& report) {
+void describe_lifetimes(const DeviceMemory& memory, MemoryReport& report) {
   LifetimeSection& section = report.lifetimes;
-  Decades decades;
+  TimeHistogram histogram;
   std::vector<Nanoseconds> times;
   for (const TimedBlock& timed : memory.blocks) {
     const Allocation& block = memory.allocation(timed.allocation);
@@ -110,11 +111,11 @@ void describe_lifetimes(const DeviceMemory& memory, const MemoryQuestion&, Memor
     if (inside_op(block)) ++section.inside_op, section.inside_op_bytes += block.bytes;
     const Nanoseconds lifetime = timed.freed - timed.made;
     times.push_back(lifetime);
-    TimeBin& bin = decades.at(lifetime);
+    TimeBin& bin = histogram.bin_of(lifetime);
     ++bin.count, bin.bytes += block.bytes;
   }
   section.times = quantiles(std::move(times));
-  section.bins = decades.used();
+  section.bins = histogram.trimmed_bins();
 }
 
 void describe_growth(const DeviceMemory& memory, const MemoryQuestion& question,

@@ -11,11 +11,11 @@
 namespace foretrace {
 namespace {
 
-using Phases = std::array<PhaseRow, 5>;
+using PhaseRows = std::array<PhaseRow, 5>;
 
-class Sweep {
+class OccupationSweep {
  public:
-  Sweep(const DeviceMemory& memory, MemoryReport& report)
+  OccupationSweep(const DeviceMemory& memory, MemoryReport& report)
       : memory_(memory), report_(report), now_(memory.from) {}
 
   void run() {
@@ -23,16 +23,16 @@ class Sweep {
     for (const MemoryEvent& event : memory_.events) {
       if (event.time < memory_.from) continue;
       if (!memory_.in_window(event.time)) break;
-      hold_until(event.time);
+      advance_to(event.time);
       set_phase(event);
       apply(event);
       if (report_.curve.back().time != event.time) report_.curve.push_back({event.time, {}});
       report_.curve.back().allocated = level_;
       if (level_ > report_.peak) note_peak(event);
-      note_most();
+      update_maxima();
       ++report_.events;
     }
-    hold_until(memory_.to);
+    advance_to(memory_.to);
     finish();
   }
 
@@ -57,15 +57,15 @@ class Sweep {
     report_.peak = level_;
     report_.peak_moment.time = memory_.from;
     at_peak_ = levels_, blocks_at_peak_ = blocks_;
-    peak_event_ = next_;
-    note_most();
+    peak_event_ = applied_events_;
+    update_maxima();
   }
 
   void apply(const MemoryEvent& event) {
     change(event.allocation, event.frees);
     const Bytes bytes = memory_.allocation(event.allocation).bytes;
     level_ = event.frees ? level_ - bytes : level_ + bytes;
-    ++next_;
+    ++applied_events_;
   }
 
   void change(std::uint32_t number, bool frees) {
@@ -84,20 +84,20 @@ class Sweep {
     if (!report_.phase_begins.empty()) report_.phase_begins.emplace_back(event.time, phase);
   }
 
-  void hold_until(Nanoseconds time) {
-    const Nanoseconds held = time - now_;
+  void advance_to(Nanoseconds time) {
+    const Nanoseconds elapsed = time - now_;
     now_ = time;
-    if (held <= 0ns) return;
+    if (elapsed <= 0ns) return;
     PhaseRow& phase = phases_[static_cast<std::size_t>(phase_)];
-    phase.time += held;
+    phase.time += elapsed;
     // Bytes times nanoseconds overflow 64 bits within seconds.
-    const auto length = static_cast<double>(held.count());
+    const auto length = static_cast<double>(elapsed.count());
     auto& sums = sums_[static_cast<std::size_t>(phase_)];
     for (std::size_t use = 0; use < kMemoryUses; ++use)
       sums[use] += static_cast<double>(levels_[use].count) * length;
   }
 
-  void note_most() {
+  void update_maxima() {
     for (std::size_t use = 0; use < kMemoryUses; ++use)
       most_[use] = std::max(most_[use], levels_[use]);
     PhaseRow& phase = phases_[static_cast<std::size_t>(phase_)];
@@ -107,7 +107,7 @@ class Sweep {
   void note_peak(const MemoryEvent& event) {
     report_.peak = level_;
     at_peak_ = levels_, blocks_at_peak_ = blocks_;
-    peak_event_ = next_;
+    peak_event_ = applied_events_;
     peak_ = event;
   }
 
@@ -158,41 +158,42 @@ class Sweep {
   BytesByUse levels_{}, at_peak_{}, most_{};
   std::array<std::int64_t, kMemoryUses> blocks_{}, blocks_at_peak_{};
   std::array<std::array<double, kMemoryUses>, 5> sums_{};
-  Phases phases_{};
-  std::size_t next_ = 0, peak_event_ = 0;
+  PhaseRows phases_{};
+  std::size_t applied_events_ = 0, peak_event_ = 0;
   std::optional<MemoryEvent> peak_;  ///< nullopt if the window begins with the peak.
 };
 
 /// Sums blocks by name; rows() returns the names with most bytes first.
-class Holders {
+class BlockGroups {
  public:
   void add(std::string_view name, Bytes bytes, const TimedBlock& block) {
-    Holder& holder = by_name_[std::string(name)];
-    holder.bytes += bytes;
-    ++holder.blocks;
-    holder.lifetimes.push_back(block.freed - block.made);
+    BlockGroup& group = by_name_[std::string(name)];
+    group.bytes += bytes;
+    ++group.blocks;
+    group.lifetimes.push_back(block.freed - block.made);
   }
 
   void add_bytes(std::string_view name, Bytes bytes) { by_name_[std::string(name)].bytes += bytes; }
 
-  std::vector<HolderRow> rows(std::size_t top) {
-    std::vector<HolderRow> all;
-    for (auto& [name, holder] : by_name_) {
-      all.push_back({name, holder.bytes, holder.blocks, lower_median(holder.lifetimes)});
+  std::vector<RequesterRow> rows(std::size_t top) {
+    std::vector<RequesterRow> all;
+    for (auto& [name, group] : by_name_) {
+      all.push_back({name, group.bytes, group.blocks, lower_median(group.lifetimes)});
     }
-    std::stable_sort(all.begin(), all.end(),
-                     [](const HolderRow& a, const HolderRow& b) { return a.bytes > b.bytes; });
+    std::stable_sort(all.begin(), all.end(), [](const RequesterRow& a, const RequesterRow& b) {
+      return a.bytes > b.bytes;
+    });
     if (all.size() > top) all.resize(top);
     return all;
   }
 
  private:
-  struct Holder {
+  struct BlockGroup {
     Bytes bytes{};
     std::int64_t blocks = 0;
     std::vector<Nanoseconds> lifetimes;
   };
-  std::map<std::string, Holder> by_name_;
+  std::map<std::string, BlockGroup> by_name_;
 };
 
 /// Returns, for each allocation, whether it is in use after the first `events` events.
@@ -206,7 +207,7 @@ std::vector<char> in_use_after(const DeviceMemory& memory, std::size_t events) {
 
 void describe_holders(const DeviceMemory& memory, std::size_t peak_event, std::size_t top,
                       MemoryReport& report) {
-  Holders ops, lines, modules, layers;
+  BlockGroups ops, lines, modules, layers;
   const std::vector<char> in_use = in_use_after(memory, peak_event);
   for (const TimedBlock& timed : memory.blocks) {
     if (!in_use[timed.allocation]) continue;
@@ -232,7 +233,7 @@ void describe_holders(const DeviceMemory& memory, std::size_t peak_event, std::s
 
 void describe_occupation(const DeviceMemory& memory, const MemoryQuestion& question,
                          MemoryReport& report) {
-  Sweep sweep(memory, report);
+  OccupationSweep sweep(memory, report);
   sweep.run();
   describe_holders(memory, sweep.peak_event(), question.top, report);
 }

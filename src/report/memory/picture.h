@@ -31,6 +31,6 @@ std::string level_picture(const MemoryReport& report, std::size_t columns = kPic
 bool is_crowded(const MemoryReport& report);
 
 /// Describes the time that the picture covers.
-std::string pictured_stretch(const MemoryReport& report);
+std::string pictured_range_text(const MemoryReport& report);
 
 }  // namespace foretrace

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostPlanned = 8'000;
 
 struct EventRange {
-  std::int64_t first = 0, behind = 0;
+  std::int64_t first = 0, end = 0;
   std::string step;
 };
 
@@ -38,20 +38,20 @@ EventRange planned_events(const DeviceMemory& memory, const MemoryReport& report
 }
 
 /// Returns the blocks that live in the range of events, with their lifetimes clipped to it.
-std::vector<PoolBlock> living(const DeviceMemory& memory, const EventRange& range) {
-  std::vector<std::size_t> place(memory.graph.allocations().size());
+std::vector<PoolBlock> living_blocks(const DeviceMemory& memory, const EventRange& range) {
+  std::vector<std::size_t> block_index(memory.graph.allocations().size());
   std::vector<PoolBlock> blocks;
   for (const TimedBlock& block : memory.blocks) {
-    place[block.allocation] = blocks.size();
-    blocks.push_back({memory.allocation(block.allocation).bytes, range.first - 1, range.behind});
+    block_index[block.allocation] = blocks.size();
+    blocks.push_back({memory.allocation(block.allocation).bytes, range.first - 1, range.end});
   }
   for (std::int64_t i = 0; i < std::ssize(memory.events); ++i) {
     const MemoryEvent& event = memory.events[static_cast<std::size_t>(i)];
-    PoolBlock& block = blocks[place[event.allocation]];
-    (event.frees ? block.freed : block.made) = std::clamp(i, range.first - 1, range.behind);
+    PoolBlock& block = blocks[block_index[event.allocation]];
+    (event.frees ? block.freed : block.made) = std::clamp(i, range.first - 1, range.end);
   }
   std::erase_if(blocks, [&](const PoolBlock& block) {
-    return block.freed < range.first || block.made >= range.behind || block.made >= block.freed;
+    return block.freed < range.first || block.made >= range.end || block.made >= block.freed;
   });
   return blocks;
 }
@@ -60,7 +60,7 @@ std::vector<PoolBlock> living(const DeviceMemory& memory, const EventRange& rang
 
 void describe_pool(const DeviceMemory& memory, MemoryReport& report) {
   EventRange range = planned_events(memory, report);
-  std::vector<PoolBlock> blocks = living(memory, range);
+  std::vector<PoolBlock> blocks = living_blocks(memory, range);
   PoolSection& pool = report.pool;
   pool.step = std::move(range.step);
   pool.blocks = std::ssize(blocks);

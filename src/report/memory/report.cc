@@ -40,7 +40,7 @@ std::int32_t chosen_device(const std::vector<MemorySummary>& devices,
 }
 
 /// Whether a step has the wanted number: the number in its name, or its index if the name has none.
-bool is_step(const Graph& graph, std::int32_t step, std::int64_t wanted) {
+bool has_step_number(const Graph& graph, std::int32_t step, std::int64_t wanted) {
   const auto parsed = step_name(graph.steps()[static_cast<std::size_t>(step)].name);
   return parsed ? static_cast<std::int64_t>(parsed->number) == wanted : step == wanted;
 }
@@ -48,7 +48,7 @@ bool is_step(const Graph& graph, std::int32_t step, std::int64_t wanted) {
 void narrow_to_step(const Graph& graph, std::int64_t wanted, DeviceMemory& memory,
                     MemoryReport& report) {
   for (const auto& span : memory.steps) {
-    if (!is_step(graph, span.step, wanted)) continue;
+    if (!has_step_number(graph, span.step, wanted)) continue;
     memory.from = span.begin;
     memory.to = span.end == memory.timeline.length ? memory.end : span.end;
     report.step = graph.steps()[static_cast<std::size_t>(span.step)].name;
@@ -62,7 +62,7 @@ void narrow_to_step(const Graph& graph, std::int64_t wanted, DeviceMemory& memor
                           name(memory.steps.front()), name(memory.steps.back())));
 }
 
-void note_what_is_missing(const DeviceMemory& memory, MemoryReport& report) {
+void note_missing_data(const DeviceMemory& memory, MemoryReport& report) {
   if (memory.unnamed > Bytes{}) {
     report.notes.add(Severity::info,
                      "in use before the recording and never freed in it: only the sum is known",
@@ -77,11 +77,11 @@ void note_what_is_missing(const DeviceMemory& memory, MemoryReport& report) {
 
 /// Fills in the capacity and, if the question gives none, the bandwidth of copies: from the model
 /// of the device if it is known, otherwise a typical one.
-void take_from_model(MemoryQuestion& question, MemoryReport& report) {
+void use_device_model(MemoryQuestion& question, MemoryReport& report) {
   const DeviceModel* model = device_recorded_as(report.device_name);
   if (model) report.capacity = model->memory;
-  const bool is_told = question.out.bytes_per_second > 0 && question.in.bytes_per_second > 0;
-  if (is_told || report.device < 0) return;
+  const bool has_bandwidths = question.out.bytes_per_second > 0 && question.in.bytes_per_second > 0;
+  if (has_bandwidths || report.device < 0) return;
   const Bandwidth link = model ? model->host_link : kUsualLink;
   question.out = question.in = link;
   report.assumptions.push_back(
@@ -105,7 +105,7 @@ MemoryReport describe_memory(const Graph& graph, const Timeline& timeline,
   if (report.devices.empty()) throw TraceError(std::string(kNoMemoryEvents));
   report.device = chosen_device(report.devices, question);
   report.device_name = name_of_device(graph, report.device);
-  take_from_model(question, report);
+  use_device_model(question, report);
   DeviceMemory memory = device_memory(graph, timeline, report.device);
   if (question.step) narrow_to_step(graph, *question.step, memory, report);
   report.from = memory.from, report.to = memory.to;
@@ -115,15 +115,15 @@ MemoryReport describe_memory(const Graph& graph, const Timeline& timeline,
         {graph.steps()[static_cast<std::size_t>(span.step)].name, span.begin});
   }
   describe_occupation(memory, question, report);
-  describe_lifetimes(memory, question, report);
+  describe_lifetimes(memory, report);
   describe_growth(memory, question, report);
   describe_intervals(memory, question, report);
   describe_pool(memory, report);
-  note_what_is_missing(memory, report);
+  note_missing_data(memory, report);
   for (const TimedBlock& block : memory.blocks) {
-    if (block.freed >= memory.from && block.made <= memory.to) report.held.push_back(block);
+    if (block.freed >= memory.from && block.made <= memory.to) report.timed_blocks.push_back(block);
   }
-  report.blocks = std::ssize(report.held);
+  report.blocks = std::ssize(report.timed_blocks);
   return report;
 }
 

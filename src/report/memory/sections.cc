@@ -21,7 +21,7 @@ std::string bar(std::int64_t count, std::int64_t most) {
                      '#');
 }
 
-std::int64_t fullest(const std::vector<TimeBin>& bins) {
+std::int64_t highest_count(const std::vector<TimeBin>& bins) {
   std::int64_t most = 0;
   for (const TimeBin& bin : bins) most = std::max(most, bin.count);
   return most;
@@ -64,15 +64,15 @@ MemorySection phases(const MemoryReport& report) {
   return section;
 }
 
-void add_holders(const MemoryReport& report, const char* what, const std::vector<HolderRow>& rows,
-                 std::vector<MemorySection>& sections) {
+void add_holders(const MemoryReport& report, const char* what,
+                 const std::vector<RequesterRow>& rows, std::vector<MemorySection>& sections) {
   MemorySection section{.heading = fmt::format("In use at the peak, by {}", what),
                         .before = {},
                         .table = {},
                         .after = {}};
   section.table.heading = {"bytes", "share", "blocks", "median lifetime", what};
   section.table.left = {4};
-  for (const HolderRow& row : rows) {
+  for (const RequesterRow& row : rows) {
     section.table.rows.push_back({to_text(row.bytes), share_text(row.bytes, report.peak),
                                   row.blocks == 0 ? "-" : grouped(row.blocks),
                                   row.blocks == 0 ? "-" : to_text(row.lifetime), row.name});
@@ -91,7 +91,7 @@ MemorySection lifetimes(const MemoryReport& report) {
   section.table.left = {0, 3};
   for (const TimeBin& bin : found.bins) {
     section.table.rows.push_back({bin_text(bin), grouped(bin.count), to_text(bin.bytes),
-                                  bar(bin.count, fullest(found.bins))});
+                                  bar(bin.count, highest_count(found.bins))});
   }
   if (found.left > 0) {
     section.after.push_back(fmt::format("{} ({}) made and not freed", counted(found.left, "block"),
@@ -125,7 +125,7 @@ MemorySection growth(const MemoryReport& report) {
   section.table.left = {3};
   for (const LeakRow& row : found.candidates) {
     section.table.rows.push_back({to_text(row.per_step), grouped(row.blocks), grouped(row.steps),
-                                  who_text(row.op, row.line)});
+                                  op_and_line(row.op, row.line)});
   }
   if (report.period) {
     const PeriodSection& period = *report.period;
@@ -156,7 +156,8 @@ MemorySection intervals(const MemoryReport& report) {
   section.table.left = {0, 4};
   for (const TimeBin& bin : found.bins) {
     section.table.rows.push_back({bin_text(bin), grouped(bin.count), to_text(bin.bytes),
-                                  grouped(bin.hideable), bar(bin.count, fullest(found.bins))});
+                                  grouped(bin.hideable),
+                                  bar(bin.count, highest_count(found.bins))});
   }
   section.after.push_back(
       fmt::format("hideable: long enough to copy the block to the host at {} and back at {}",
@@ -187,7 +188,7 @@ MemorySection candidates(const MemoryReport& report) {
   for (const SwapRow& row : report.intervals.best) {
     section.table.rows.push_back({to_text(row.bytes), to_text(row.interval), to_text(row.copies),
                                   grouped(row.times), std::string(to_string(row.use)),
-                                  who_text(cut(row.op), row.line), cut(row.before),
+                                  op_and_line(cut(row.op), row.line), cut(row.before),
                                   cut(row.after)});
   }
   return section;
@@ -212,7 +213,8 @@ MemorySection allocator(const MemoryReport& report) {
       "{} of cudaMalloc, {} of cudaFree{}",
       share_text(found.reserved - found.allocated_then, found.reserved),
       counted(found.driver_mallocs, "call"), grouped(found.driver_frees),
-      found.retries > 0 ? ", " + counted(found.retries, "time") + " the cache was emptied" : ""));
+      found.retries > 0 ? fmt::format(", {} the cache was emptied", counted(found.retries, "time"))
+                        : ""));
   if (found.recorded_reserved) {
     section.after.push_back(fmt::format(
         "recorded: {} reserved at most; the peak of the replay is off by {}",
@@ -268,7 +270,7 @@ MemorySection summaries(const char* heading, const std::vector<MemorySummary>& a
   return section;
 }
 
-bool says_something(const MemorySection& section) {
+bool has_content(const MemorySection& section) {
   return !section.before.empty() || !section.table.rows.empty() || !section.after.empty();
 }
 
@@ -290,7 +292,7 @@ std::vector<MemorySection> memory_sections(const MemoryReport& report) {
   all.push_back(growth(report));
   all.push_back(intervals(report));
   all.push_back(candidates(report));
-  std::erase_if(all, [](const MemorySection& section) { return !says_something(section); });
+  std::erase_if(all, [](const MemorySection& section) { return !has_content(section); });
   return all;
 }
 

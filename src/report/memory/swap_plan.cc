@@ -13,9 +13,10 @@ struct Slot {
 };
 
 /// One direction of the link. Adjacent busy intervals are merged, so that a search passes few.
-class Channel {
+class LinkDirection {
  public:
-  std::optional<Slot> first_free(Nanoseconds from, Nanoseconds until, Nanoseconds length) const {
+  std::optional<Slot> first_free_slot(Nanoseconds from, Nanoseconds until,
+                                      Nanoseconds length) const {
     Nanoseconds begin = from;
     auto busy = busy_.upper_bound(begin);
     if (busy != busy_.begin()) begin = std::max(begin, std::prev(busy)->second);
@@ -24,7 +25,8 @@ class Channel {
     return Slot{begin, begin + length};
   }
 
-  std::optional<Slot> last_free(Nanoseconds from, Nanoseconds until, Nanoseconds length) const {
+  std::optional<Slot> last_free_slot(Nanoseconds from, Nanoseconds until,
+                                     Nanoseconds length) const {
     Nanoseconds end = until;
     auto busy = busy_.lower_bound(end);
     while (busy != busy_.begin()) {
@@ -36,7 +38,7 @@ class Channel {
     return Slot{end - length, end};
   }
 
-  void take(Slot slot) {
+  void reserve(Slot slot) {
     auto next = busy_.lower_bound(slot.begin);
     if (next != busy_.end() && next->first == slot.end) {
       slot.end = next->second;
@@ -54,26 +56,28 @@ class Channel {
 };
 
 /// The area between a level and its mean where the level is higher, in bytes times seconds.
-class UpperArea {
+class AreaAboveMean {
  public:
-  UpperArea(const std::vector<MemoryCurve::Point>& curve, Nanoseconds end) {
+  AreaAboveMean(const std::vector<MemoryCurve::Point>& curve, Nanoseconds end) {
     double all = 0;
-    each_stretch(curve, end, [&](Nanoseconds, Nanoseconds length, double level) {
+    each_segment(curve, end, [&](Nanoseconds, Nanoseconds length, double level) {
       all += level * seconds(length);
     });
-    const double whole = curve.empty() ? 0 : seconds(end - curve.front().time);
-    const double mean = whole > 0 ? all / whole : 0;
+    const double duration = curve.empty() ? 0 : seconds(end - curve.front().time);
+    const double mean = duration > 0 ? all / duration : 0;
     double sum = 0;
-    each_stretch(curve, end, [&](Nanoseconds from, Nanoseconds length, double level) {
-      marks_.push_back({from, sum, std::max(level - mean, 0.0)});
-      sum += marks_.back().height * seconds(length);
+    each_segment(curve, end, [&](Nanoseconds from, Nanoseconds length, double level) {
+      points_.push_back({from, sum, std::max(level - mean, 0.0)});
+      sum += points_.back().height * seconds(length);
     });
   }
 
-  double between(Nanoseconds from, Nanoseconds to) const { return upto(to) - upto(from); }
+  double between(Nanoseconds from, Nanoseconds to) const {
+    return area_until(to) - area_until(from);
+  }
 
  private:
-  struct Mark {
+  struct AreaPoint {
     Nanoseconds time{0};
     double sum = 0, height = 0;
   };
@@ -81,7 +85,7 @@ class UpperArea {
   static double seconds(Nanoseconds time) { return static_cast<double>(time.count()) / 1e9; }
 
   template <class Visit>
-  static void each_stretch(const std::vector<MemoryCurve::Point>& curve, Nanoseconds end,
+  static void each_segment(const std::vector<MemoryCurve::Point>& curve, Nanoseconds end,
                            const Visit& visit) {
     for (std::size_t i = 0; i < curve.size(); ++i) {
       const Nanoseconds until = i + 1 < curve.size() ? curve[i + 1].time : end;
@@ -89,34 +93,36 @@ class UpperArea {
     }
   }
 
-  double upto(Nanoseconds time) const {
-    const auto behind =
-        std::upper_bound(marks_.begin(), marks_.end(), time,
-                         [](Nanoseconds value, const Mark& mark) { return value < mark.time; });
-    if (behind == marks_.begin()) return 0;
-    const Mark& mark = *std::prev(behind);
-    return mark.sum + mark.height * seconds(time - mark.time);
+  double area_until(Nanoseconds time) const {
+    const auto behind = std::upper_bound(
+        points_.begin(), points_.end(), time,
+        [](Nanoseconds value, const AreaPoint& point) { return value < point.time; });
+    if (behind == points_.begin()) return 0;
+    const AreaPoint& point = *std::prev(behind);
+    return point.sum + point.height * seconds(time - point.time);
   }
 
-  std::vector<Mark> marks_;
+  std::vector<AreaPoint> points_;
 };
 
-struct Absence {
+/// The time for which a block is only on the host.
+struct SwapPeriod {
   Bytes bytes{};
   Slot away;
 };
 
-/// Returns the highest level that is left with these absences.
-Bytes highest(const std::vector<MemoryCurve::Point>& curve, const std::vector<Absence>& absences) {
+/// Returns the highest level that is left while these blocks are swapped out.
+Bytes peak_with_swaps(const std::vector<MemoryCurve::Point>& curve,
+                      const std::vector<SwapPeriod>& periods) {
   struct Change {
     Nanoseconds time{0};
     Bytes away{};
   };
   std::vector<Change> changes;
-  for (const Absence& absence : absences) {
-    if (absence.away.end <= absence.away.begin) continue;
-    changes.push_back({absence.away.begin, absence.bytes});
-    changes.push_back({absence.away.end, Bytes{-absence.bytes.count}});
+  for (const SwapPeriod& period : periods) {
+    if (period.away.end <= period.away.begin) continue;
+    changes.push_back({period.away.begin, period.bytes});
+    changes.push_back({period.away.end, Bytes{-period.bytes.count}});
   }
   std::sort(changes.begin(), changes.end(),
             [](const Change& a, const Change& b) { return a.time < b.time; });
@@ -141,8 +147,9 @@ Bytes highest(const std::vector<MemoryCurve::Point>& curve, const std::vector<Ab
 }
 
 /// Returns the numbers of useful candidates, the most useful first.
-std::vector<std::size_t> by_use(const UpperArea& area, const std::vector<SwapCandidate>& candidates,
-                                Bandwidth out, Bandwidth in) {
+std::vector<std::size_t> most_useful_first(const AreaAboveMean& area,
+                                           const std::vector<SwapCandidate>& candidates,
+                                           Bandwidth out, Bandwidth in) {
   std::vector<double> scores;
   for (const SwapCandidate& one : candidates) {
     scores.push_back(
@@ -161,25 +168,25 @@ std::vector<std::size_t> by_use(const UpperArea& area, const std::vector<SwapCan
 
 SwapEstimate plan_swaps(const std::vector<MemoryCurve::Point>& curve, Nanoseconds end,
                         const std::vector<SwapCandidate>& candidates, Bandwidth out, Bandwidth in) {
-  std::vector<Absence> each, planned;
+  std::vector<SwapPeriod> unshared, planned;
   for (const SwapCandidate& one : candidates) {
-    each.push_back(
+    unshared.push_back(
         {one.bytes, {one.begin + time_for(one.bytes, out), one.end - time_for(one.bytes, in)}});
   }
   SwapEstimate plan;
-  Channel away, back;
-  for (const std::size_t i : by_use(UpperArea(curve, end), candidates, out, in)) {
+  LinkDirection out_link, in_link;
+  for (const std::size_t i : most_useful_first(AreaAboveMean(curve, end), candidates, out, in)) {
     const SwapCandidate& one = candidates[i];
-    const auto leaves = away.first_free(one.begin, one.end, time_for(one.bytes, out));
-    if (!leaves) continue;
-    const auto returns = back.last_free(leaves->end, one.end, time_for(one.bytes, in));
-    if (!returns) continue;
-    away.take(*leaves), back.take(*returns);
-    planned.push_back({one.bytes, {leaves->end, returns->begin}});
+    const auto copy_out = out_link.first_free_slot(one.begin, one.end, time_for(one.bytes, out));
+    if (!copy_out) continue;
+    const auto copy_in = in_link.last_free_slot(copy_out->end, one.end, time_for(one.bytes, in));
+    if (!copy_in) continue;
+    out_link.reserve(*copy_out), in_link.reserve(*copy_in);
+    planned.push_back({one.bytes, {copy_out->end, copy_in->begin}});
     ++plan.moved, plan.moved_bytes += one.bytes;
   }
-  plan.bound = highest(curve, each);
-  plan.planned = highest(curve, planned);
+  plan.bound = peak_with_swaps(curve, unshared);
+  plan.planned = peak_with_swaps(curve, planned);
   return plan;
 }
 

@@ -31,7 +31,7 @@ void write_memory_text(const MemoryReport& report, std::ostream& out) {
   for (const std::string& line : verdict_lines(report)) out << shown(line) << '\n';
   const std::string picture = level_picture(report);
   if (!picture.empty()) {
-    out << "\nLevel over " << shown(pictured_stretch(report))
+    out << "\nLevel over " << shown(pictured_range_text(report))
         << (picture.find('F') == std::string::npos && picture.find('U') == std::string::npos
                 ? "\n"
                 : " (I input, F forward, B backward, U update)\n");

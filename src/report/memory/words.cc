@@ -32,13 +32,13 @@ std::string when_text(const MemoryReport& report, const MemoryMoment& moment) {
 std::string refusal_text(const MemoryReport& report, const ReplayedAllocator::Refused& refused) {
   // Only memory from before the recording is ever placed beyond the limit.
   if (refused.reserved > report.limit) {
-    return fmt::format("{} takes {} by itself", who_text(refused.moment.op, refused.moment.line),
+    return fmt::format("{} takes {} by itself", op_and_line(refused.moment.op, refused.moment.line),
                        to_text(refused.reserved));
   }
   return fmt::format(
       "{}, {} asks for {} and is refused: {} are allocated, {} reserved, "
       "the largest free block has {}",
-      when_text(report, refused.moment), who_text(refused.moment.op, refused.moment.line),
+      when_text(report, refused.moment), op_and_line(refused.moment.op, refused.moment.line),
       to_text(refused.moment.bytes), to_text(refused.allocated), to_text(refused.reserved),
       to_text(refused.largest_free));
 }
@@ -66,7 +66,7 @@ std::string reserved_text(const MemoryReport& report, Bytes& most) {
                      to_text(replayed));
 }
 
-std::string fullness(const MemoryReport& report) {
+std::string peak_sentence(const MemoryReport& report) {
   std::string text = fmt::format("peak {} allocated", to_text(report.peak));
   Bytes most = report.peak;
   if (report.allocator) text += reserved_text(report, most);
@@ -77,7 +77,7 @@ std::string fullness(const MemoryReport& report) {
   return text;
 }
 
-std::string verdict_word(const MemoryReport& report) {
+std::string verdict_prefix(const MemoryReport& report) {
   if (report.limit <= Bytes{}) return {};
   return fmt::format("{} in {}: ", fits(report) ? "fits" : "DOES NOT FIT", to_text(report.limit));
 }
@@ -93,7 +93,7 @@ std::string share_text(Bytes part, Bytes whole) {
   return whole <= Bytes{} ? "-" : to_share(ratio(part, whole));
 }
 
-std::string who_text(std::string_view op, std::string_view line) {
+std::string op_and_line(std::string_view op, std::string_view line) {
   return line.empty() ? std::string(op) : fmt::format("{} ({})", op, line);
 }
 
@@ -124,14 +124,14 @@ std::vector<std::string> verdict_lines(const MemoryReport& report) {
   lines.push_back(fmt::format("{}{}, {}{}", report.trace,
                               report.ranks.empty() ? "" : ", rank " + std::to_string(report.rank),
                               device_text(report), report.step.empty() ? "" : ", " + report.step));
-  lines.push_back(verdict_word(report) + fullness(report));
+  lines.push_back(verdict_prefix(report) + peak_sentence(report));
   if (report.allocator && report.allocator->refused)
     lines.push_back(refusal_text(report, *report.allocator->refused));
   const MemoryMoment& moment = report.peak_moment;
   lines.push_back(moment.op.empty()
                       ? "the peak is the level at which the window begins"
                       : fmt::format("the peak occurs {}, when {} gets {}",
-                                    when_text(report, moment), who_text(moment.op, moment.line),
+                                    when_text(report, moment), op_and_line(moment.op, moment.line),
                                     to_text(moment.bytes)));
   if (!report.uses.empty() && report.peak > Bytes{}) {
     const UseRow& most = report.uses.front();

@@ -30,7 +30,7 @@ std::vector<MemorySection> memory_sections(const MemoryReport& report);
 std::string share_text(Bytes part, Bytes whole);
 
 /// Returns "aten::mm", or "aten::mm (model.py:12 forward)" if the line is known.
-std::string who_text(std::string_view op, std::string_view line);
+std::string op_and_line(std::string_view op, std::string_view line);
 
 /// Returns the plural of a use: "parameters", "activations", "blocks of unknown use".
 std::string_view plural(MemoryUse use);

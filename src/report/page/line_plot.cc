@@ -61,7 +61,7 @@ std::string grid(const Frame& frame, const PlotAxes& axes) {
 }
 
 /// Whether a logarithmic axis cannot show this point.
-bool has_no_place(const std::pair<double, double>& point) {
+bool is_unplottable(const std::pair<double, double>& point) {
   const auto is_placed = [](double value) { return std::isfinite(value) && value > 0; };
   return !is_placed(point.first) || !is_placed(point.second);
 }
@@ -70,7 +70,7 @@ bool has_no_place(const std::pair<double, double>& point) {
 
 std::string line_plot(std::vector<PlotLine> lines, const PlotAxes& axes) {
   static constexpr const char* kColours[] = {"#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed"};
-  for (PlotLine& line : lines) std::erase_if(line.points, has_no_place);
+  for (PlotLine& line : lines) std::erase_if(line.points, is_unplottable);
   const Frame frame(lines);
   if (frame.right <= 0) return {};
   std::string svg = fmt::format(

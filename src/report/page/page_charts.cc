@@ -36,9 +36,11 @@ std::string part_html(const BarPart& part) {
 }  // namespace
 
 std::string html_bars(const std::string& label, const std::vector<BarRow>& rows) {
-  std::string html = "<div class=\"bars\" role=\"img\" aria-label=\"" + html_text(label) + "\">\n";
+  std::string html =
+      fmt::format("<div class=\"bars\" role=\"img\" aria-label=\"{}\">\n", html_text(label));
   for (const BarRow& row : rows) {
-    html += "<span class=\"name\">" + html_text(row.name) + "</span><svg aria-hidden=\"true\">";
+    html += fmt::format("<span class=\"name\">{}</span><svg aria-hidden=\"true\">",
+                        html_text(row.name));
     for (const BarPart& part : row.parts) html += part_html(part);
     if (row.mark >= 0) {
       html += fmt::format(

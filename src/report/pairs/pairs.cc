@@ -101,7 +101,7 @@ std::string summary(const PairsReport& report) {
 std::vector<std::string> problems(const PairsReport& report) {
   std::vector<std::string> all;
   for (const PairRow& row : report.rows) {
-    if (!row.problem.empty()) all.push_back(name_text(row) + ": " + row.problem);
+    if (!row.problem.empty()) all.push_back(fmt::format("{}: {}", name_text(row), row.problem));
   }
   return all;
 }

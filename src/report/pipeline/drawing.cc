@@ -108,10 +108,10 @@ Table pipeline_table(const PipelineReport& report) {
 }
 
 std::string pipeline_heading(const PipelineReport& report) {
-  std::string text =
-      report.schedule + ": " + counted(static_cast<std::int64_t>(report.ranks.size()), "rank");
+  std::string text = fmt::format("{}: {}", report.schedule,
+                                 counted(static_cast<std::int64_t>(report.ranks.size()), "rank"));
   if (report.chunks > 1) text += fmt::format(" with {} each", counted(report.chunks, "chunk"));
-  return text + ", " + counted(report.micro_batches, "micro-batch");
+  return fmt::format("{}, {}", text, counted(report.micro_batches, "micro-batch"));
 }
 
 std::string pipeline_legend(const PipelineReport& report) {

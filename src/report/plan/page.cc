@@ -8,7 +8,7 @@
 #include "foretrace/report.h"
 #include "report/page/line_plot.h"
 #include "report/page/page_shell.h"
-#include "report/plan/parts.h"
+#include "report/plan/words.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
@@ -43,7 +43,7 @@ void write_plan_page(const PlanReport& report, std::ostream& out) {
   if (report.measured)
     page.sections.push_back(
         {"measured", "Measured runs",
-         fmt::format("<p>{}</p>\n{}", html_text(trust_in(*report.measured)),
+         fmt::format("<p>{}</p>\n{}", html_text(reproduction_text(*report.measured)),
                      html_table("Measured runs", measured_table(*report.measured)))});
   if (report.strategy)
     page.sections.push_back(
@@ -53,7 +53,7 @@ void write_plan_page(const PlanReport& report, std::ostream& out) {
   page.sections.push_back(
       {"ranked", "Layouts",
        fmt::format("{}<p>{}</p>\n", html_table("Layouts", plan_table(report, report.ranked)),
-                   html_text(plan_coverage(report) + " " + plan_losses(report)))});
+                   html_text(fmt::format("{} {}", plan_coverage(report), plan_losses(report))))});
   if (const std::string plot = front_plot(report); !plot.empty()) {
     const std::vector<PlanRow> front = thinned_front(report.front);
     page.sections.push_back(

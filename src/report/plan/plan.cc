@@ -6,7 +6,7 @@
 #include "base/shown.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
-#include "report/plan/parts.h"
+#include "report/plan/words.h"
 #include "report/words/csv_text.h"
 #include "report/words/json_text.h"
 #include "report/words/text_parts.h"
@@ -88,7 +88,7 @@ nlohmann::json to_json(const PlanReport& report) {
 
 void write_plan_text(const PlanReport& report, std::ostream& out) {
   if (report.measured) {
-    out << wrapped(shown(trust_in(*report.measured)), 0) << '\n';
+    out << wrapped(shown(reproduction_text(*report.measured)), 0) << '\n';
     write_titled(out, "", measured_table(*report.measured));
     out << '\n';
   }
@@ -110,7 +110,7 @@ void write_plan_text(const PlanReport& report, std::ostream& out) {
 
 void write_plan_markdown(const PlanReport& report, std::ostream& out) {
   if (report.measured) {
-    out << markdown_text(trust_in(*report.measured)) << "\n\n";
+    out << markdown_text(reproduction_text(*report.measured)) << "\n\n";
     write_markdown_table(measured_table(*report.measured), out);
     out << '\n';
   }

@@ -66,8 +66,8 @@ void write_csv(const Prediction& prediction, std::ostream& out) {
   for (const AppliedStep& step : prediction.steps) uses += (uses.empty() ? "" : "; ") + step.use;
   out << "trace,what_if,measured_ns,baseline_ns,replay_error,predicted_ns,lower_ns,upper_ns,"
          "speedup";
-  for (const Share& share : shares(prediction)) {
-    out << ",baseline_" << share.name << "_ns,predicted_" << share.name << "_ns";
+  for (const StepPart& part : step_parts(prediction)) {
+    out << ",baseline_" << part.name << "_ns,predicted_" << part.name << "_ns";
   }
   out << ",pinned_tasks,unexplained_ns,baseline_peak_allocated_bytes,predicted_peak_allocated_"
          "bytes,"
@@ -81,8 +81,8 @@ void write_csv(const Prediction& prediction, std::ostream& out) {
       << prediction.baseline.step_time.count() << ',' << to_text(prediction.replay_error) << ','
       << prediction.predicted.step_time.count() << ',' << prediction.lower.count() << ','
       << prediction.upper.count() << ',' << to_text(prediction.speedup);
-  for (const Share& share : shares(prediction)) {
-    out << ',' << share.baseline.count() << ',' << share.predicted.count();
+  for (const StepPart& part : step_parts(prediction)) {
+    out << ',' << part.baseline.count() << ',' << part.predicted.count();
   }
   out << ',' << prediction.unexplained.pinned_tasks << ',' << prediction.unexplained.lag.count();
   write_memory(prediction, out);

@@ -65,7 +65,7 @@ void keep_busiest(std::vector<DrawnLane>& lanes) {
 }
 
 /// Returns the sort key of a lane, which puts threads above the streams that they launch on.
-auto lane_place(const Graph& graph, const DrawnLane& drawn) {
+auto lane_sort_key(const Graph& graph, const DrawnLane& drawn) {
   const Lane& lane = graph.lane(drawn.id);
   return std::tuple(lane.rank, lane.device, static_cast<int>(lane.kind), index(drawn.id));
 }
@@ -111,7 +111,7 @@ Drawing drawing_of(const DrawnRun& run, std::size_t most) {
   drawing.lanes_left_out = lanes - drawing.lanes.size();
   std::sort(drawing.lanes.begin(), drawing.lanes.end(),
             [&](const DrawnLane& a, const DrawnLane& b) {
-              return lane_place(run.graph, a) < lane_place(run.graph, b);
+              return lane_sort_key(run.graph, a) < lane_sort_key(run.graph, b);
             });
   const std::vector<char> chosen = chosen_tasks(run, drawing, most);
   for (DrawnLane& lane : drawing.lanes) {

@@ -108,8 +108,8 @@ Json predicted_json(const Prediction& prediction) {
 
 /// Returns the ends of the intervals of a rank's steps, which have the same relative uncertainty as
 /// the answer.
-std::vector<Nanoseconds> in_proportion(const PredictedRank& rank, Nanoseconds end,
-                                       const Prediction& prediction) {
+std::vector<Nanoseconds> scaled_steps(const PredictedRank& rank, Nanoseconds end,
+                                      const Prediction& prediction) {
   std::vector<Nanoseconds> ends;
   for (const Nanoseconds step : rank.predicted_steps)
     ends.push_back(scaled(step, ratio(end, prediction.predicted.step_time)));
@@ -126,8 +126,8 @@ Json ranks_json(const Prediction& prediction) {
               {"baseline_ns", rank.baseline.count()},
               {"predicted_ns", rank.predicted.count()},
               {"predicted_steps", nanoseconds(rank.predicted_steps)},
-              {"lower_steps", nanoseconds(in_proportion(rank, prediction.lower, prediction))},
-              {"upper_steps", nanoseconds(in_proportion(rank, prediction.upper, prediction))},
+              {"lower_steps", nanoseconds(scaled_steps(rank, prediction.lower, prediction))},
+              {"upper_steps", nanoseconds(scaled_steps(rank, prediction.upper, prediction))},
               {"baseline_breakdown_ns", breakdown_json(rank.baseline_breakdown)},
               {"predicted_breakdown_ns", breakdown_json(rank.predicted_breakdown)}};
     json.update(rank_facts_json(rank));

@@ -45,8 +45,8 @@ void write_markdown(const Prediction& prediction, std::ostream& out) {
   write_marked_list(out, "Changed", changes(prediction));
   write_marked_list(out, "Figures", figures(prediction));
   std::vector<std::string> rests;
-  for (const Ground& ground : grounds(prediction)) {
-    rests.push_back(fmt::format("{}: {}", ground.heading, ground.sentence));
+  for (const EvidenceLine& evidence : evidence_lines(prediction)) {
+    rests.push_back(fmt::format("{}: {}", evidence.heading, evidence.sentence));
   }
   write_marked_list(out, "Based on", rests);
   write_marked_list(out, "Assumes", prediction.assumptions);

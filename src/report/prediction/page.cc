@@ -101,9 +101,9 @@ std::vector<PageSection> sections_of(const PredictionPage& page, const DrawnRuns
                                        path_section(runs),
                                        schedule_section(runs),
                                        peaks_section(page),
-                                       reactions_section(page),
+                                       sensitivities_section(page),
                                        certainty_section(page.prediction),
-                                       grounds_section(page.prediction)};
+                                       evidence_section(page.prediction)};
   std::erase_if(sections, [](const PageSection& one) { return one.html.empty(); });
   return sections;
 }

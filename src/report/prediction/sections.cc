@@ -23,16 +23,16 @@ std::string html_list(const std::string& heading, const std::vector<std::string>
 }
 
 /// Returns a bar of the parts of a step, on a scale that ends at `widest`.
-BarRow step_bar(const std::string& name, const std::vector<Share>& parts, Nanoseconds Share::*time,
-                Nanoseconds widest) {
+BarRow step_bar(const std::string& name, const std::vector<StepPart>& parts,
+                Nanoseconds StepPart::*time, Nanoseconds widest) {
   BarRow row{.name = name, .parts = {}, .value = {}, .mark_tooltip = {}};
   Nanoseconds at{0};
-  for (const Share& part : parts) {
+  for (const StepPart& part : parts) {
     const std::string part_name(part.name);
     row.parts.push_back(
         {.from = kWidestBar * ratio(at, widest),
          .width = kWidestBar * ratio(part.*time, widest),
-         .label = part_name + ' ' + to_text(part.*time),
+         .label = fmt::format("{} {}", part_name, to_text(part.*time)),
          .letter = part_name,
          .colour = "part-" + part_name,
          .tooltip = fmt::format("{}, {}: {}", name, part_name, to_text(part.*time))});
@@ -43,16 +43,16 @@ BarRow step_bar(const std::string& name, const std::vector<Share>& parts, Nanose
 }
 
 std::string time_bars(const Prediction& prediction) {
-  const auto all = shares(prediction);
-  const std::vector<Share> parts(all.begin(), all.end());
+  const auto all = step_parts(prediction);
+  const std::vector<StepPart> parts(all.begin(), all.end());
   const bool what_if = is_what_if(prediction);
   Nanoseconds before{0}, after{0};
-  for (const Share& part : parts) before += part.baseline, after += part.predicted;
+  for (const StepPart& part : parts) before += part.baseline, after += part.predicted;
   const Nanoseconds widest = what_if ? std::max(before, after) : before;
-  std::vector<BarRow> rows = {step_bar("now", parts, &Share::baseline, widest)};
-  if (what_if) rows.push_back(step_bar("predicted", parts, &Share::predicted, widest));
+  std::vector<BarRow> rows = {step_bar("now", parts, &StepPart::baseline, widest)};
+  if (what_if) rows.push_back(step_bar("predicted", parts, &StepPart::predicted, widest));
   std::vector<LegendEntry> legend;
-  for (const Share& part : parts) {
+  for (const StepPart& part : parts) {
     if (part.baseline > 0ns || part.predicted > 0ns)
       legend.push_back({"part-" + std::string(part.name), std::string(part.name)});
   }
@@ -72,7 +72,7 @@ std::vector<BarRow> peak_bars(const MemoryPeak& peak, const std::string& when, B
                                .label = {},
                                .letter = {},
                                .colour = what == "allocated" ? "part-compute" : "part-host",
-                               .tooltip = name + ": " + to_text(bytes)}},
+                               .tooltip = fmt::format("{}: {}", name, to_text(bytes))}},
                     .value = to_text(bytes),
                     .mark = limit > Bytes{} ? kWidestBar * ratio(limit, widest) : -1,
                     .mark_tooltip = "limit: " + to_text(limit)});
@@ -128,7 +128,7 @@ std::string interval_bars(const Prediction& prediction) {
                              .label = {},
                              .letter = {},
                              .colour = "part-host",
-                             .tooltip = name + ": " + to_text(time)}},
+                             .tooltip = fmt::format("{}: {}", name, to_text(time))}},
                   .value = to_text(time),
                   .mark_tooltip = {}};
   };
@@ -181,25 +181,26 @@ PageSection peaks_section(const PredictionPage& page) {
   return section;
 }
 
-PageSection reactions_section(const PredictionPage& page) {
+PageSection sensitivities_section(const PredictionPage& page) {
   PageSection section{.id = "reactions", .heading = "What the step time depends on", .html = {}};
-  if (page.reactions.empty()) return section;
+  if (page.sensitivities.empty()) return section;
   Nanoseconds most = 1ns;
-  for (const Reaction& reaction : page.reactions)
-    most = std::max(most, reaction.step_time - std::min(reaction.by_half, reaction.by_tenth));
+  for (const Sensitivity& sensitivity : page.sensitivities)
+    most =
+        std::max(most, sensitivity.step_time - std::min(sensitivity.by_half, sensitivity.by_tenth));
   Table table{.heading = {"if this took less time", "work in a step", "10 % less", "change",
                           "50 % less", "change"},
               .rows = {}};
   std::vector<BarRow> rows;
-  for (const Reaction& reaction : page.reactions) {
-    const auto change = [&](Nanoseconds then) { return change_text(reaction.step_time, then); };
-    table.rows.push_back({reaction.what, to_text(reaction.work), to_text(reaction.by_tenth),
-                          change(reaction.by_tenth), to_text(reaction.by_half),
-                          change(reaction.by_half)});
-    const Nanoseconds tenth = std::max(0ns, reaction.step_time - reaction.by_tenth);
-    const Nanoseconds half = std::max(tenth, reaction.step_time - reaction.by_half);
+  for (const Sensitivity& sensitivity : page.sensitivities) {
+    const auto change = [&](Nanoseconds then) { return change_text(sensitivity.step_time, then); };
+    table.rows.push_back({sensitivity.title, to_text(sensitivity.work),
+                          to_text(sensitivity.by_tenth), change(sensitivity.by_tenth),
+                          to_text(sensitivity.by_half), change(sensitivity.by_half)});
+    const Nanoseconds tenth = std::max(0ns, sensitivity.step_time - sensitivity.by_tenth);
+    const Nanoseconds half = std::max(tenth, sensitivity.step_time - sensitivity.by_half);
     const double first = kWidestBar * ratio(tenth, most);
-    rows.push_back({.name = reaction.what,
+    rows.push_back({.name = sensitivity.title,
                     .parts = {{.from = 0,
                                .width = first,
                                .label = "10 %",
@@ -212,7 +213,7 @@ PageSection reactions_section(const PredictionPage& page) {
                                .letter = {},
                                .colour = "part-host",
                                .tooltip = "half: saves " + to_text(half)}},
-                    .value = change(reaction.by_half),
+                    .value = change(sensitivity.by_half),
                     .mark_tooltip = {}});
   }
   section.html = fmt::format(
@@ -237,11 +238,11 @@ PageSection certainty_section(const Prediction& prediction) {
   return section;
 }
 
-PageSection grounds_section(const Prediction& prediction) {
+PageSection evidence_section(const Prediction& prediction) {
   PageSection section{.id = "grounds", .heading = "What the prediction is based on", .html = {}};
   Table table{.heading = {"ground", "evidence"}, .rows = {}, .left = {0, 1}};
-  for (const Ground& ground : grounds(prediction))
-    table.rows.push_back({std::string(ground.heading), ground.sentence});
+  for (const EvidenceLine& evidence : evidence_lines(prediction))
+    table.rows.push_back({std::string(evidence.heading), evidence.sentence});
   section.html = html_table("What the prediction is based on", table) +
                  html_list("Assumes", prediction.assumptions) +
                  html_list("Notes", note_texts(prediction.notes));

@@ -21,8 +21,8 @@ PageSection path_section(const std::vector<TitledRun>& runs);
 PageSection schedule_section(const std::vector<TitledRun>& runs);
 /// Shows peaks of memory with the limit, and the level over time.
 PageSection peaks_section(const PredictionPage& page);
-PageSection reactions_section(const PredictionPage& page);
+PageSection sensitivities_section(const PredictionPage& page);
 PageSection certainty_section(const Prediction& prediction);
-PageSection grounds_section(const Prediction& prediction);
+PageSection evidence_section(const Prediction& prediction);
 
 }  // namespace foretrace

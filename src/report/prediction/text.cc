@@ -40,8 +40,8 @@ void write_text(const Prediction& prediction, std::ostream& out) {
   write_list(out, "Figures", figures(prediction));
 
   out << "\nBased on\n";
-  for (const Ground& ground : grounds(prediction)) {
-    write_headed(out, "  " + std::string(ground.heading), ground.sentence, kSentenceColumn + 2);
+  for (const EvidenceLine& evidence : evidence_lines(prediction)) {
+    write_headed(out, "  " + std::string(evidence.heading), evidence.sentence, kSentenceColumn + 2);
   }
   write_list(out, "Assumes", prediction.assumptions);
   write_titled(out, "Longest waits on the critical path", wait_table(prediction));

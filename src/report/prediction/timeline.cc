@@ -23,7 +23,7 @@ std::string button_html(const std::string& id, const std::string& text, const st
 }
 
 /// Says which tasks are on the page and which are not.
-std::string left_out(const std::vector<TitledRun>& runs) {
+std::string left_out_text(const std::vector<TitledRun>& runs) {
   std::string text;
   for (const TitledRun& titled : runs) {
     const Drawing& drawing = titled.drawing;
@@ -162,7 +162,10 @@ BarRow band_row(const LaneBands& lane, Nanoseconds longest) {
   const auto share = [&](Nanoseconds time) {
     return kRoom * static_cast<double>(time.count()) / static_cast<double>(longest.count());
   };
-  BarRow row{.name = lane.lane + ", " + lane.run, .parts = {}, .value = {}, .mark_tooltip = {}};
+  BarRow row{.name = fmt::format("{}, {}", lane.lane, lane.run),
+             .parts = {},
+             .value = {},
+             .mark_tooltip = {}};
   for (const PhaseBand& band : lane.bands) {
     const std::string phase(to_string(band.phase));
     row.parts.push_back(
@@ -210,7 +213,7 @@ PageSection timeline_section(const std::vector<TitledRun>& runs) {
       "<div id=\"inspect\" class=\"inspect\" role=\"region\" aria-label=\"The chosen task\">"
       "<p class=\"quiet\">Click a task, or choose one with the keys, to see what it waits "
       "for.</p></div>\n{}",
-      controls_html(runs), class_legend(), html_text(left_out(runs)),
+      controls_html(runs), class_legend(), html_text(left_out_text(runs)),
       html_folded("Lanes as a table", html_table("Lanes", lane_table(runs))));
   return section;
 }

@@ -15,7 +15,7 @@ namespace foretrace {
 namespace {
 
 constexpr std::int64_t kBins = 4096;
-constexpr std::size_t kMostStretchesOfPath = 12'000;
+constexpr std::size_t kMostPathSegments = 12'000;
 constexpr std::size_t kMostStepNames = 2'000;
 constexpr std::size_t kLongestTaskName = 200;
 
@@ -36,13 +36,13 @@ class PageNames {
 };
 
 std::string group_of(const Graph& graph, const Lane& lane, bool several_ranks) {
-  std::string group = several_ranks ? fmt::format("rank {}, ", lane.rank) : "";
-  if (lane.device < 0) return group + "host";
-  group += "device " + std::to_string(lane.device);
+  const std::string rank = several_ranks ? fmt::format("rank {}, ", lane.rank) : "";
+  if (lane.device < 0) return rank + "host";
   const auto device = static_cast<std::size_t>(lane.device);
-  if (device < graph.device_names().size() && !graph.device_names()[device].empty())
-    group += fmt::format(" ({})", graph.device_names()[device]);
-  return group;
+  const bool has_name =
+      device < graph.device_names().size() && !graph.device_names()[device].empty();
+  return fmt::format("{}device {}{}", rank, lane.device,
+                     has_name ? fmt::format(" ({})", graph.device_names()[device]) : "");
 }
 
 /// Assigns numbers to lanes; the same lane has the same number in all runs.
@@ -90,22 +90,22 @@ std::string occupancy(const DrawnRun& run, const DrawnLane& lane, Nanoseconds bi
   return bytes;
 }
 
-struct PathStretch {
+struct PathSegment {
   LaneId lane = kNoLane;
   Nanoseconds from{0}, to{0};
 };
 
 /// Joins tasks of the path that are close together on one lane, until there are few enough pieces.
-std::vector<PathStretch> path_stretches(const DrawnRun& run, const std::vector<TaskId>& path) {
-  std::vector<PathStretch> stretches;
+std::vector<PathSegment> path_segments(const DrawnRun& run, const std::vector<TaskId>& path) {
+  std::vector<PathSegment> segments;
   for (const TaskId id : path) {
     if (run.graph.removed(id) || run.graph.task(id).kind == TaskKind::marker) continue;
-    stretches.push_back(
+    segments.push_back(
         {run.graph.lane_of(id), run.timeline.start[index(id)], run.timeline.finish[index(id)]});
   }
   for (Nanoseconds gap = 1ns;; gap *= 4) {
-    std::vector<PathStretch> joined;
-    for (const PathStretch& next : stretches) {
+    std::vector<PathSegment> joined;
+    for (const PathSegment& next : segments) {
       const bool goes_on =
           !joined.empty() && joined.back().lane == next.lane && next.from - joined.back().to <= gap;
       // Very many short pieces on several lanes look like one.
@@ -116,8 +116,8 @@ std::vector<PathStretch> path_stretches(const DrawnRun& run, const std::vector<T
         joined.push_back(next);
       }
     }
-    stretches = std::move(joined);
-    if (stretches.size() <= kMostStretchesOfPath) return stretches;
+    segments = std::move(joined);
+    if (segments.size() <= kMostPathSegments) return segments;
   }
 }
 
@@ -174,11 +174,11 @@ class RunWriter {
   nlohmann::json path() {
     PackedNumbers lane, from, length;
     Nanoseconds last{0};
-    for (const PathStretch& stretch : path_stretches(run_, drawing_.path)) {
-      lane.add(lane_number(stretch.lane));
-      from.add_signed((stretch.from - last).count());
-      length.add(static_cast<std::uint64_t>(std::max(stretch.to - stretch.from, 0ns).count()));
-      last = stretch.from;
+    for (const PathSegment& segment : path_segments(run_, drawing_.path)) {
+      lane.add(lane_number(segment.lane));
+      from.add_signed((segment.from - last).count());
+      length.add(static_cast<std::uint64_t>(std::max(segment.to - segment.from, 0ns).count()));
+      last = segment.from;
     }
     return {{"lane", base64_of(lane.bytes())},
             {"from", base64_of(from.bytes())},
@@ -255,7 +255,7 @@ class RunWriter {
   nlohmann::json reasons_ = nlohmann::json::array();
 };
 
-nlohmann::json words(const auto& all) {
+nlohmann::json json_list(const auto& all) {
   nlohmann::json list = nlohmann::json::array();
   for (const auto& one : all) list.push_back(one);
   return list;
@@ -282,8 +282,8 @@ nlohmann::json timeline_json(const std::vector<TitledRun>& runs) {
           {"bin_ns", bin.count()},
           {"names", names.names()},
           {"lanes", lanes.lanes()},
-          {"kinds", words(task_kind_names())},
-          {"phases", words(phase_names())},
+          {"kinds", json_list(task_kind_names())},
+          {"phases", json_list(phase_names())},
           {"classes", std::move(classes)},
           {"class_of_kind", std::move(of_kinds)},
           {"runs", std::move(written)}};

@@ -54,9 +54,9 @@ std::string trust_warning(const Trust& trust) {
   return text;
 }
 
-std::string markdown_trust(const std::string& warning, std::string_view in) {
+std::string markdown_trust(const std::string& warning, std::string_view subject) {
   if (warning.empty()) return {};
-  return fmt::format("**Trust{} is {}**\n\n", in, markdown_text(warning));
+  return fmt::format("**Trust{} is {}**\n\n", subject, markdown_text(warning));
 }
 
 nlohmann::json to_json(const Trust& trust) {

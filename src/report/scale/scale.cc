@@ -75,7 +75,8 @@ std::vector<std::string> refusals_of(const ScaleReport& report) {
     text += (text.empty() ? "" : ", ") + std::to_string(point.gpus);
   }
   std::vector<std::string> lines;
-  for (const auto& [why, gpus] : counts) lines.push_back(gpus + " GPUs: " + shown(why));
+  for (const auto& [why, gpus] : counts)
+    lines.push_back(fmt::format("{} GPUs: {}", gpus, shown(why)));
   return lines;
 }
 

@@ -15,14 +15,14 @@
 namespace foretrace {
 namespace {
 
-std::string lemma_heading(const SizingReport& report) {
+std::string overhead_heading(const SizingReport& report) {
   std::vector<std::string> parts;
   for (const auto& [name, time] : report.parts) {
-    if (time > Nanoseconds{0}) parts.push_back(name + " " + to_text(time));
+    if (time > Nanoseconds{0}) parts.push_back(fmt::format("{} {}", name, to_text(time)));
   }
   return fmt::format("{} of a step compute, {} are overhead that nothing hides{}: R = {}",
                      to_text(*report.compute), to_text(*report.overhead),
-                     parts.empty() ? "" : " (" + joined(parts) + ")",
+                     parts.empty() ? "" : fmt::format(" ({})", joined(parts)),
                      to_fixed(report.overhead_share(), 4));
 }
 
@@ -144,7 +144,7 @@ void write_sizing_text(const SizingReport& report, std::ostream& out) {
   if (const std::string warning = trust_warning(report.trust); !warning.empty())
     out << wrapped("Trust is " + warning, 0) << '\n';
   if (report.compute) {
-    out << wrapped(lemma_heading(report), 0) << '\n';
+    out << wrapped(overhead_heading(report), 0) << '\n';
     if (!report.counts.empty()) write_titled(out, "", table_of(report));
     write_list(out, "answers:", answers(report));
   }

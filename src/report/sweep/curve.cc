@@ -118,7 +118,7 @@ Table figure_table(const Curve& curve) {
   return table;
 }
 
-std::string question(const Curve& curve) {
+std::string question_text(const Curve& curve) {
   std::string text;
   for (const std::string& use : curve.uses) text += (text.empty() ? "" : ", then ") + use;
   return fmt::format("{}{} from {} to {}", text.empty() ? "" : text + ", ", curve.setting(),
@@ -165,10 +165,11 @@ Json to_json(const Curve& curve) {
 void write_curve_text(const Curve& curve, std::ostream& out) {
   if (const std::string warning = trust_warning(curve.trust); !warning.empty())
     out << "Trust         " << shown(warning) << '\n';
-  out << "What if       " << shown(question(curve)) << '\n';
+  out << "What if       " << shown(question_text(curve)) << '\n';
   out << "Now           " << now_text(curve.header) << '\n';
   if (!curve.until().empty())
-    out << "Answer        " << shown(curve.until() + " " + curve.answer_text) << '\n';
+    out << "Answer        " << shown(fmt::format("{} {}", curve.until(), curve.answer_text))
+        << '\n';
   out << '\n';
   write_aligned(table_of(curve, true), out);
   if (const Table figures = figure_table(curve); !figures.rows.empty()) {
@@ -180,9 +181,10 @@ void write_curve_text(const Curve& curve, std::ostream& out) {
 
 void write_curve_markdown(const Curve& curve, std::ostream& out) {
   out << markdown_trust(trust_warning(curve.trust));
-  out << "### " << markdown_text(question(curve)) << "\n\n";
+  out << "### " << markdown_text(question_text(curve)) << "\n\n";
   if (!curve.until().empty())
-    out << "**" << markdown_text(curve.until() + " " + curve.answer_text) << "**\n\n";
+    out << "**" << markdown_text(fmt::format("{} {}", curve.until(), curve.answer_text))
+        << "**\n\n";
   out << "Now " << now_text(curve.header) << ".\n\n";
   write_markdown_table(table_of(curve, false), out);
 }

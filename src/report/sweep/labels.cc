@@ -11,15 +11,15 @@ namespace {
 using Json = nlohmann::json;
 
 /// Describes the tasks that a step is limited to, such as "kernel, /softmax/"; empty for all tasks.
-std::string narrowed_to(const Json& step) {
+std::string task_filter(const Json& step) {
   std::string text;
   const auto where = step.find("where");
   if (where == step.end() || !where->is_object()) return text;
   for (const auto& [key, value] : where->items()) {
     if (value.is_null() || value == "" || value == "any") continue;
     const bool says_itself = key == "kind" || key == "name" || key == "phase";
-    text += (text.empty() ? "" : ", ") + (says_itself ? "" : key + " ") +
-            (value.is_string() ? value.get<std::string>() : value.dump());
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", says_itself ? "" : key + " ",
+                        value.is_string() ? value.get<std::string>() : value.dump());
   }
   return text;
 }
@@ -34,9 +34,9 @@ std::string label_of(const Json& scenario, const std::string& setting) {
   const auto steps = scenario.find("transforms");
   if (steps == scenario.end() || !steps->is_array() || number >= steps->size()) return setting;
   const Json& step = (*steps)[number];
-  const std::string narrowed = narrowed_to(step);
+  const std::string filter = task_filter(step);
   return fmt::format("{} of {}{}", setting.substr(end + 2), step.value("use", ""),
-                     narrowed.empty() ? "" : " (" + narrowed + ")");
+                     filter.empty() ? "" : fmt::format(" ({})", filter));
 }
 
 }  // namespace

@@ -32,13 +32,13 @@ std::vector<std::size_t> drawn_points(const SweepReport& report, const SweepSumm
     if (report.points[i].refused.empty()) answered.push_back(i);
   }
   if (answered.size() <= kMostDrawn) return answered;
-  std::vector<std::size_t> some = summary.front;
-  if (summary.best) some.push_back(*summary.best);
+  std::vector<std::size_t> chosen = summary.front;
+  if (summary.best) chosen.push_back(*summary.best);
   for (std::size_t i = 0; i < kMostDrawn; ++i)
-    some.push_back(answered[i * answered.size() / kMostDrawn]);
-  std::sort(some.begin(), some.end());
-  some.erase(std::unique(some.begin(), some.end()), some.end());
-  return some;
+    chosen.push_back(answered[i * answered.size() / kMostDrawn]);
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  return chosen;
 }
 
 PageJson axis_of_numbers(const std::string& name, const std::string& key, const std::string& unit,
@@ -76,12 +76,12 @@ template <class Value>
 void add_result(PageJson& axes, const SweepReport& report, const std::vector<std::size_t>& drawn,
                 const PageJson& axis, const Value& value_of) {
   PageJson values = PageJson::array();
-  std::set<std::string> known;
+  std::set<std::string> distinct;
   for (const std::size_t i : drawn) {
     values.push_back(value_of(report.points[i]));
-    if (!values.back().is_null()) known.insert(values.back().dump());
+    if (!values.back().is_null()) distinct.insert(values.back().dump());
   }
-  if (known.empty() || (known.size() == 1 && axis["key"] != "step_time_ns")) return;
+  if (distinct.empty() || (distinct.size() == 1 && axis["key"] != "step_time_ns")) return;
   axes.push_back(axis);
   axes.back()["values"] = std::move(values);
 }
@@ -120,7 +120,7 @@ PageJson axes_of(const SweepReport& report, const std::vector<std::size_t>& draw
 }
 
 /// Says whether the point is usable, which its time does not show.
-const char* use_of(const SweepPoint& point) {
+const char* usability(const SweepPoint& point) {
   if (!point.fits.value_or(true)) return "out of memory";
   bool is_undecided = false;
   for (const std::string& verdict : point.verdicts) {
@@ -130,20 +130,21 @@ const char* use_of(const SweepPoint& point) {
   return is_undecided ? "undecided" : "usable";
 }
 
-/// Adds an axis of use_of(), unless all points are usable.
-void add_use(PageJson& axes, const SweepReport& report, const std::vector<std::size_t>& drawn) {
-  const std::vector<std::string> ways = {"out of memory", "against an assertion", "undecided",
-                                         "usable"};
+/// Adds an axis of usability(), unless all points are usable.
+void add_usability_axis(PageJson& axes, const SweepReport& report,
+                        const std::vector<std::size_t>& drawn) {
+  const std::vector<std::string> kinds = {"out of memory", "against an assertion", "undecided",
+                                          "usable"};
   std::set<std::size_t> found;
   std::vector<std::size_t> uses;
   for (const std::size_t i : drawn) {
-    const auto way = std::find(ways.begin(), ways.end(), use_of(report.points[i]));
-    uses.push_back(static_cast<std::size_t>(way - ways.begin()));
+    const auto kind = std::find(kinds.begin(), kinds.end(), usability(report.points[i]));
+    uses.push_back(static_cast<std::size_t>(kind - kinds.begin()));
     found.insert(uses.back());
   }
-  if (found.empty() || *found.begin() + 1 == ways.size()) return;
+  if (found.empty() || *found.begin() + 1 == kinds.size()) return;
   PageJson names = PageJson::array(), values = PageJson::array();
-  for (const std::size_t way : found) names.push_back(ways[way]);
+  for (const std::size_t kind : found) names.push_back(kinds[kind]);
   for (const std::size_t use : uses)
     values.push_back(std::distance(found.begin(), found.find(use)));
   axes.push_back(axis_of_numbers("use", "use", "", std::move(values)));
@@ -152,7 +153,7 @@ void add_use(PageJson& axes, const SweepReport& report, const std::vector<std::s
 
 /// Returns the axis that is first plotted against step time: memory, or the setting that influences
 /// step time most.
-std::size_t first_across(const PageJson& axes, const SweepSummary& summary) {
+std::size_t initial_x_axis(const PageJson& axes, const SweepSummary& summary) {
   std::string wanted = summary.effects.empty() ? "" : summary.effects.front().setting;
   if (!summary.front.empty())
     wanted = summary.by_reserved ? "peak_reserved_bytes" : "peak_allocated_bytes";
@@ -208,10 +209,10 @@ void write_sweep_page(const SweepReport& report, std::ostream& out) {
       front.push_back(i);
   }
   PageJson axes = axes_of(report, drawn);
-  add_use(axes, report, drawn);
+  add_usability_axis(axes, report, drawn);
   const PageJson shown = {{"numbers", numbers},
                           {"front", front},
-                          {"across", first_across(axes, summary)},
+                          {"across", initial_x_axis(axes, summary)},
                           {"axes", axes}};
   Page page;
   page.title = "Foretrace: sweep";

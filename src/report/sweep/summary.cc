@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -20,11 +21,11 @@ namespace {
 constexpr std::size_t kMostListedValues = 24;
 constexpr std::size_t kGroups = 12;
 
-bool is_possible(const SweepPoint& point) {
+bool is_feasible(const SweepPoint& point) {
   return point.refused.empty() && point.fits.value_or(true);
 }
 
-bool all_hold(const SweepPoint& point) {
+bool passes_assertions(const SweepPoint& point) {
   return std::find(point.verdicts.begin(), point.verdicts.end(), "fails") == point.verdicts.end();
 }
 
@@ -69,8 +70,8 @@ std::vector<ValueGroup> groups_of(const SweepReport& report, std::size_t setting
     const std::size_t begin = i * by_number.size() / kGroups;
     const std::size_t end = (i + 1) * by_number.size() / kGroups;
     ValueGroup& group = groups.emplace_back();
-    group.value = std::get<1>(by_number[begin])->values[setting] + " to " +
-                  std::get<1>(by_number[end - 1])->values[setting];
+    group.value = fmt::format("{} to {}", std::get<1>(by_number[begin])->values[setting],
+                              std::get<1>(by_number[end - 1])->values[setting]);
     for (std::size_t at = begin; at < end; ++at) {
       group.sum += static_cast<double>(std::get<1>(by_number[at])->step_time.count());
       group.count += 1;
@@ -128,7 +129,7 @@ std::optional<Bytes> size_of(const SweepPoint& point, bool by_reserved) {
 std::vector<std::size_t> front_of(const SweepReport& report, bool by_reserved) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < report.points.size(); ++i) {
-    if (is_possible(report.points[i]) && size_of(report.points[i], by_reserved)) order.push_back(i);
+    if (is_feasible(report.points[i]) && size_of(report.points[i], by_reserved)) order.push_back(i);
   }
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const auto key = [&](std::size_t i) {
@@ -159,8 +160,8 @@ SweepSummary summarize(const SweepReport& report) {
     ++summary.answered;
     summary.by_reserved = summary.by_reserved || point.peak_reserved.has_value();
     if (!point.fits.value_or(true)) ++summary.unfit;
-    if (!all_hold(point)) ++summary.failed;
-    if (!is_possible(point) || !all_hold(point)) continue;
+    if (!passes_assertions(point)) ++summary.failed;
+    if (!is_feasible(point) || !passes_assertions(point)) continue;
     if (!summary.best || point.step_time < report.points[*summary.best].step_time) summary.best = i;
   }
   summary.front = front_of(report, summary.by_reserved);

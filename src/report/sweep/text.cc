@@ -23,7 +23,8 @@ std::string settings_text(const SweepReport& report, const SweepPoint& point) {
   const std::vector<std::string> labels = setting_labels(report.header);
   std::string text;
   for (std::size_t i = 0; i < point.values.size(); ++i)
-    text += (text.empty() ? "" : ", ") + labels[i] + "=" + plain_value(point.values[i]);
+    text +=
+        fmt::format("{}{}={}", text.empty() ? "" : ", ", labels[i], plain_value(point.values[i]));
   return text;
 }
 

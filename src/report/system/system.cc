@@ -89,7 +89,8 @@ void write_system_text(const SystemReport& report, std::ostream& out) {
     out << "\nthe best of " << grouped(static_cast<std::int64_t>(report.rows.front().tried))
         << " allowed points\n";
   std::vector<std::string> means;
-  for (const auto& [name, value] : report.means) means.push_back(name + " " + short_number(value));
+  for (const auto& [name, value] : report.means)
+    means.push_back(fmt::format("{} {}", name, short_number(value)));
   write_list(out, "geometric means over the rows:", means);
   write_list(out, "assertions that do not hold:", failures(report));
 }

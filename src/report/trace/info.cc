@@ -29,24 +29,24 @@ Json devices_json(const Trace& trace) {
 }
 
 /// The total time of all records with one name on the device.
-struct Heavy {
+struct NameTotal {
   std::int64_t count = 0;
   std::int64_t total_ns = 0;
   NameId name{};
 };
 
-std::vector<Heavy> heaviest(const Trace& trace, std::size_t most) {
-  std::vector<Heavy> by_name(trace.names.size());
+std::vector<NameTotal> heaviest(const Trace& trace, std::size_t most) {
+  std::vector<NameTotal> by_name(trace.names.size());
   for (const DeviceRecord& record : trace.devices) {
     if (record.kind == DeviceKind::annotation) continue;
-    Heavy& heavy = by_name[static_cast<std::uint32_t>(record.name)];
-    heavy.name = record.name;
-    heavy.count += 1;
-    heavy.total_ns += record.duration_ns;
+    NameTotal& total = by_name[static_cast<std::uint32_t>(record.name)];
+    total.name = record.name;
+    total.count += 1;
+    total.total_ns += record.duration_ns;
   }
-  std::erase_if(by_name, [](const Heavy& heavy) { return heavy.count == 0; });
+  std::erase_if(by_name, [](const NameTotal& total) { return total.count == 0; });
   std::stable_sort(by_name.begin(), by_name.end(),
-                   [](const Heavy& a, const Heavy& b) { return a.total_ns > b.total_ns; });
+                   [](const NameTotal& a, const NameTotal& b) { return a.total_ns > b.total_ns; });
   if (by_name.size() > most) by_name.resize(most);
   return by_name;
 }
@@ -69,9 +69,11 @@ void add_devices(const Trace& trace, std::vector<std::vector<std::string>>& rows
     const std::string text = device_text(trace.properties[i]);
     std::size_t end = i + 1;
     while (end < trace.properties.size() && device_text(trace.properties[end]) == text) ++end;
-    std::string which = "device " + std::to_string(trace.properties[i].ordinal);
-    if (end - i > 1) which += "-" + std::to_string(trace.properties[end - 1].ordinal);
-    rows.push_back({std::move(which), text});
+    const auto first = trace.properties[i].ordinal;
+    rows.push_back({end - i > 1
+                        ? fmt::format("device {}-{}", first, trace.properties[end - 1].ordinal)
+                        : fmt::format("device {}", first),
+                    text});
     i = end;
   }
 }
@@ -118,13 +120,13 @@ void write_heaviest(const Trace& trace, const Census& census, std::ostream& out)
   Table table;
   table.heading = {"total", "share of busy", "count", "on the device"};
   table.left = {3};
-  for (const Heavy& heavy : heaviest(trace, kHeaviestShown)) {
+  for (const NameTotal& total : heaviest(trace, kHeaviestShown)) {
     const double share = census.device_busy_ns == 0
                              ? 0
-                             : 100.0 * static_cast<double>(heavy.total_ns) /
+                             : 100.0 * static_cast<double>(total.total_ns) /
                                    static_cast<double>(census.device_busy_ns);
-    table.rows.push_back({to_text(Nanoseconds(heavy.total_ns)), to_fixed(share, 1) + " %",
-                          grouped(heavy.count), shortened(trace.names[heavy.name], kNameShown)});
+    table.rows.push_back({to_text(Nanoseconds(total.total_ns)), to_fixed(share, 1) + " %",
+                          grouped(total.count), shortened(trace.names[total.name], kNameShown)});
   }
   if (table.rows.empty() || !trace.has_times) return;
   out << '\n';
@@ -139,7 +141,7 @@ std::int64_t bytes_of(const Trace& trace, DeviceKind kind) {
 
 /// Returns a text such as "waits 3.03 s for others, transfers for 36 ms, enters 1 of 13 collectives
 /// last".
-std::string among_text(const RankFacts& among) {
+std::string rank_facts_text(const RankFacts& among) {
   std::string text =
       fmt::format("waits {} for others, transfers for {}, enters {} of {} collectives last",
                   to_text(among.waits), to_text(among.transfer), among.times_last, among.matched);
@@ -154,9 +156,9 @@ std::string among_text(const RankFacts& among) {
 nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps, const RankFacts* among) {
   const Census census = take_census(trace);
   Json top = Json::array();
-  for (const Heavy& heavy : heaviest(trace, kHeaviestShown)) {
+  for (const NameTotal& total : heaviest(trace, kHeaviestShown)) {
     top.push_back(
-        {{"name", trace.names[heavy.name]}, {"count", heavy.count}, {"total_ns", heavy.total_ns}});
+        {{"name", trace.names[total.name]}, {"count", total.count}, {"total_ns", total.total_ns}});
   }
   Json object = {{"schema", "foretrace.info/1"},
                  {"format", trace.format},
@@ -212,7 +214,8 @@ void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps,
   table.left = {0, 1};
   auto& rows = table.rows;
   if (steps != nullptr)
-    rows.push_back({"step time", to_text(steps->step_time) + ": " + step_facts(*steps)});
+    rows.push_back(
+        {"step time", fmt::format("{}: {}", to_text(steps->step_time), step_facts(*steps))});
   rows.push_back({"format", trace.format});
   rows.push_back({"rank", fmt::format("{} of {}", trace.rank, trace.world_size)});
   rows.push_back({"recorded", recorded_text(trace, census)});
@@ -235,7 +238,7 @@ void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps,
   add_tensor_row(trace, census, rows);
   add_allocator_rows(trace, rows);
   rows.push_back({"steps", steps_text(trace, census)});
-  if (among != nullptr) rows.push_back({"among ranks", among_text(*among)});
+  if (among != nullptr) rows.push_back({"among ranks", rank_facts_text(*among)});
   write_aligned(table, out);
   write_heaviest(trace, census, out);
   write_allocating_stacks(trace, out);

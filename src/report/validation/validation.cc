@@ -69,10 +69,10 @@ void write_left_out(const std::vector<Row>& rows, std::ostream& out) {
       << "; 80 % are expected)\n";
 }
 
-nlohmann::json to_json(const OneSide& side) {
+nlohmann::json to_json(const SideRemoval& side) {
   return {{"recorded_ns", side.recorded.count()},
           {"alone_ns", side.alone.count()},
-          {"left_ns", side.left.count()},
+          {"left_ns", side.remaining.count()},
           {"excess", side.excess()}};
 }
 

@@ -22,14 +22,14 @@ bool is_machinery(std::string_view frame) {
 
 }  // namespace
 
-std::string_view telling_frame(std::string_view stack) {
+std::string_view informative_frame(std::string_view stack) {
   std::string_view python, backward, other;
   for (std::string_view rest = stack; !rest.empty();) {
     const std::size_t end = rest.find(';');
     const std::string_view frame = rest.substr(0, end);
     rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
     if (const auto read = source_frame(frame)) {
-      if (code_origin(read->file) == CodeOrigin::own) return frame;
+      if (code_origin(read->file) == CodeOrigin::user) return frame;
       if (python.empty()) python = frame;
     }
     if (backward.empty() && contains(frame, "Backward") && contains(frame, "::apply"))
@@ -43,7 +43,7 @@ std::string_view telling_frame(std::string_view stack) {
 }
 
 std::string shown_frame(std::string_view stack) {
-  std::string_view frame = telling_frame(stack);
+  std::string_view frame = informative_frame(stack);
   constexpr std::string_view kNoFile = "??:0 ";  // Functions of C++ without debug information.
   if (frame.starts_with(kNoFile)) frame.remove_prefix(kNoFile.size());
   if (frame.size() <= kFrameShown) return std::string(frame);

@@ -11,9 +11,9 @@ namespace foretrace {
 /// innermost Python frame; else the function of the backward pass, as on the threads of autograd;
 /// else the first frame outside the allocator's machinery. `stack` has its frames innermost first,
 /// joined by ';'.
-std::string_view telling_frame(std::string_view stack);
+std::string_view informative_frame(std::string_view stack);
 
-/// Returns telling_frame(), cut to fit a line.
+/// Returns informative_frame(), cut to fit a line.
 std::string shown_frame(std::string_view stack);
 
 }  // namespace foretrace

@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-std::string_view found_by(StepSource source) {
+std::string_view source_text(StepSource source) {
   switch (source) {
     case StepSource::none:
       break;
@@ -29,7 +29,7 @@ std::string_view found_by(StepSource source) {
 std::string step_facts(const StepTimes& times) {
   if (times.each.empty()) return "none found; the whole recording counts as one";
   std::string text = counted(static_cast<std::int64_t>(times.steps()), "step");
-  text += found_by(times.source);
+  text += source_text(times.source);
   if (times.period > 1)
     text += fmt::format(", taken in groups of {} because they alternate", times.period);
   if (times.counted.size() < 2) return text;

@@ -72,9 +72,9 @@ Table time_table(const Prediction& prediction) {
     table.rows.push_back(std::move(row));
   };
   add(prediction.has_steps ? "step" : "recording", before, after);
-  for (const Share& share : shares(prediction)) {
-    if (share.baseline == 0ns && share.predicted == 0ns) continue;
-    add("  " + std::string(share.name), share.baseline, share.predicted);
+  for (const StepPart& part : step_parts(prediction)) {
+    if (part.baseline == 0ns && part.predicted == 0ns) continue;
+    add("  " + std::string(part.name), part.baseline, part.predicted);
   }
   return table;
 }
@@ -119,11 +119,12 @@ Table rank_table(const Prediction& prediction) {
   Table table;
   if (prediction.ranks.empty() || !prediction.has_times) return table;
   const bool changes = is_what_if(prediction);
-  const bool meet = std::any_of(prediction.ranks.begin(), prediction.ranks.end(),
-                                [](const PredictedRank& rank) { return rank.matched > 0; });
+  const bool has_collectives =
+      std::any_of(prediction.ranks.begin(), prediction.ranks.end(),
+                  [](const PredictedRank& rank) { return rank.matched > 0; });
   table.heading = {"ranks", "step"};
   if (changes) table.heading.emplace_back("predicted");
-  if (meet)
+  if (has_collectives)
     table.heading.insert(table.heading.end(), {"waits for others", "transfers", "enters last",
                                                "keeps others waiting", "clock"});
   std::vector<const PredictedRank*> rows;
@@ -136,7 +137,7 @@ Table rank_table(const Prediction& prediction) {
     if (rank.alike > 0) name += fmt::format(" and {} like it", rank.alike);
     std::vector<std::string> row = {std::move(name), to_text(rank.baseline)};
     if (changes) row.push_back(to_text(rank.predicted));
-    if (meet)
+    if (has_collectives)
       row.insert(
           row.end(),
           {to_text(rank.waits), to_text(rank.transfer),

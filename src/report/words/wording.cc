@@ -18,11 +18,11 @@ std::string share_of_window(const Prediction& prediction, Nanoseconds time) {
 }
 
 /// Returns what the time refers to: a step, or the whole recording.
-std::string unit(const Prediction& prediction) {
+std::string per_step_text(const Prediction& prediction) {
   return prediction.has_steps ? " a step" : " for the whole recording";
 }
 
-std::string applied(const Prediction& prediction) {
+std::string applied_steps(const Prediction& prediction) {
   std::string all;
   for (const AppliedStep& step : prediction.steps) {
     if (!all.empty()) all += ", then ";
@@ -32,13 +32,14 @@ std::string applied(const Prediction& prediction) {
   return all;
 }
 
-std::string span(const Prediction& prediction) {
+std::string interval_text(const Prediction& prediction) {
   return fmt::format("between {} and {}", to_text(prediction.lower), to_text(prediction.upper));
 }
 
 std::string peak_text(const MemoryPeak& peak) {
-  return to_text(peak.peak_allocated) + " allocated" +
-         (peak.peak_reserved ? fmt::format(", {} reserved", to_text(*peak.peak_reserved)) : "");
+  return fmt::format(
+      "{} allocated{}", to_text(peak.peak_allocated),
+      peak.peak_reserved ? fmt::format(", {} reserved", to_text(*peak.peak_reserved)) : "");
 }
 
 /// Returns the answer for a trace that only records memory.
@@ -58,9 +59,9 @@ std::string how_much_memory(const Prediction& prediction) {
 std::string how_much(const Prediction& prediction) {
   if (!prediction.has_times) return how_much_memory(prediction);
   const std::string after = to_text(prediction.predicted.step_time);
-  if (!is_what_if(prediction)) return after + unit(prediction);
-  const std::string times =
-      fmt::format("{} -> {}{}", to_text(prediction.baseline.step_time), after, unit(prediction));
+  if (!is_what_if(prediction)) return after + per_step_text(prediction);
+  const std::string times = fmt::format("{} -> {}{}", to_text(prediction.baseline.step_time), after,
+                                        per_step_text(prediction));
   if (prediction.baseline.step_time == prediction.predicted.step_time) return times + ": no change";
   return fmt::format("{} ({}), {} times as fast", times,
                      change_text(prediction.baseline.step_time, prediction.predicted.step_time),
@@ -79,20 +80,20 @@ std::string refused_text(const MemoryPeak& peak) {
     return fmt::format("no: memory in use before the recording, {}, is more than {}; {}",
                        to_text(refusal.requested), to_text(refusal.limit), needed_text(peak));
   }
-  std::string text = "no: ";
-  text += refusal.op.empty() ? "a request" : refusal.op;
-  if (!refusal.stack.empty()) text += fmt::format(" ({})", shown_frame(refusal.stack));
-  text += " for " + to_text(refusal.requested);
-  if (!refusal.phase.empty()) text += fmt::format(" in the {} phase", refusal.phase);
-  if (refusal.step >= 0) text += " of step " + std::to_string(refusal.step);
-  return fmt::format("{} is refused at {}, with {} of {} reserved and {} allocated; {}", text,
-                     to_text(refusal.time), to_text(refusal.reserved), to_text(refusal.limit),
-                     to_text(refusal.allocated), needed_text(peak));
+  return fmt::format(
+      "no: {}{} for {}{}{} is refused at {}, with {} of {} reserved and {} allocated; {}",
+      refusal.op.empty() ? "a request" : refusal.op,
+      refusal.stack.empty() ? "" : fmt::format(" ({})", shown_frame(refusal.stack)),
+      to_text(refusal.requested),
+      refusal.phase.empty() ? "" : fmt::format(" in the {} phase", refusal.phase),
+      refusal.step < 0 ? "" : fmt::format(" of step {}", refusal.step), to_text(refusal.time),
+      to_text(refusal.reserved), to_text(refusal.limit), to_text(refusal.allocated),
+      needed_text(peak));
 }
 
 /// Warns if clearly more memory was reserved in the recording than in the replay, which starts with
 /// an empty cache. It is then unknown how much of the rest the job needs.
-std::string more_was_recorded(const Prediction& prediction, std::int32_t device) {
+std::string recorded_excess_warning(const Prediction& prediction, std::int32_t device) {
   constexpr double kClearly = 1.05;
   for (const MemoryPeak& peak : prediction.baseline_memory) {
     if (peak.device != device || !peak.recorded_reserved || !peak.peak_reserved) continue;
@@ -106,11 +107,12 @@ std::string more_was_recorded(const Prediction& prediction, std::int32_t device)
   return {};
 }
 
-std::string fits(const Prediction& prediction) {
+std::string fit_sentence(const Prediction& prediction) {
   if (prediction.memory_limit == Bytes{}) return {};
   const MemoryPeak* fullest = nullptr;
   for (const MemoryPeak& peak : prediction.predicted_memory) {
-    if (peak.out_of_memory) return refused_text(peak) + more_was_recorded(prediction, peak.device);
+    if (peak.out_of_memory)
+      return refused_text(peak) + recorded_excess_warning(prediction, peak.device);
     if (!peak.peak_reserved) continue;
     if (fullest == nullptr || *peak.peak_reserved > *fullest->peak_reserved) fullest = &peak;
   }
@@ -118,7 +120,7 @@ std::string fits(const Prediction& prediction) {
   return fmt::format("yes: {} of {} reserved at the peak, {} allocated{}",
                      to_text(*fullest->peak_reserved), to_text(prediction.memory_limit),
                      to_text(fullest->peak_allocated),
-                     more_was_recorded(prediction, fullest->device));
+                     recorded_excess_warning(prediction, fullest->device));
 }
 
 std::string change_of(std::int64_t from, std::int64_t to) {
@@ -135,7 +137,7 @@ std::string change_text(Nanoseconds before, Nanoseconds after) {
 
 std::string change_text(Bytes before, Bytes after) { return change_of(before.count, after.count); }
 
-std::array<Share, 6> shares(const Prediction& prediction) {
+std::array<StepPart, 6> step_parts(const Prediction& prediction) {
   const Breakdown& before = prediction.baseline_breakdown;
   const Breakdown& after = prediction.predicted_breakdown;
   return {{{"compute", before.compute, after.compute},
@@ -161,15 +163,15 @@ bool asks_memory(const Prediction& prediction) {
 VerdictLines verdict(const Prediction& prediction) {
   VerdictLines verdict;
   verdict.trust = trust_warning(prediction.trust);
-  verdict.fits = fits(prediction);
-  verdict.what = is_what_if(prediction) ? applied(prediction) : "the job as it was recorded";
+  verdict.fits = fit_sentence(prediction);
+  verdict.what = is_what_if(prediction) ? applied_steps(prediction) : "the job as it was recorded";
   verdict.how_much = how_much(prediction);
   if (!prediction.has_times) {
     verdict.how_sure =
         "a memory snapshot has no step times; its own times are those of its history";
     return verdict;
   }
-  verdict.how_sure = span(prediction);
+  verdict.how_sure = interval_text(prediction);
   if (prediction.trust.reason("edit") != nullptr)
     verdict.how_sure += ", provided that the edit describes the change";
   verdict.how_sure +=
@@ -200,7 +202,7 @@ std::string utilization_sentence(const Prediction& prediction) {
 
 }  // namespace
 
-std::vector<Ground> grounds(const Prediction& prediction) {
+std::vector<EvidenceLine> evidence_lines(const Prediction& prediction) {
   const auto count = [&](Provenance provenance) {
     return fmt::format(
         "{} {}",
@@ -208,7 +210,7 @@ std::vector<Ground> grounds(const Prediction& prediction) {
         to_string(provenance));
   };
   const std::size_t steps = prediction.measured.steps();
-  std::vector<Ground> all;
+  std::vector<EvidenceLine> all;
   if (!prediction.has_times) {
     all.push_back({"history", counted(static_cast<std::int64_t>(prediction.tasks), "event") +
                                   " of the allocator, in their order"});
@@ -250,7 +252,8 @@ std::vector<Ground> grounds(const Prediction& prediction) {
 
 std::vector<std::string> changes(const Prediction& prediction) {
   std::vector<std::string> all;
-  for (const AppliedStep& step : prediction.steps) all.push_back(step.use + ": " + step.summary);
+  for (const AppliedStep& step : prediction.steps)
+    all.push_back(fmt::format("{}: {}", step.use, step.summary));
   return all;
 }
 
@@ -263,7 +266,8 @@ std::vector<std::string> figures(const Prediction& prediction) {
       std::replace(name.begin(), name.end(), '_', ' ');
       line += fmt::format("{}{} {}", line.empty() ? "" : ", ", name, to_text(figure));
     }
-    if (!line.empty()) all.push_back(step.use.substr(0, step.use.find(':')) + ": " + line);
+    if (!line.empty())
+      all.push_back(fmt::format("{}: {}", step.use.substr(0, step.use.find(':')), line));
   }
   return all;
 }

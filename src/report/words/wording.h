@@ -18,14 +18,14 @@ namespace foretrace {
 std::string change_text(Nanoseconds before, Nanoseconds after);
 std::string change_text(Bytes before, Bytes after);
 
-struct Share {
+struct StepPart {
   std::string_view name;
   Nanoseconds baseline{0};
   Nanoseconds predicted{0};
 };
 
 /// Returns the parts of a step in the order of Breakdown.
-std::array<Share, 6> shares(const Prediction& prediction);
+std::array<StepPart, 6> step_parts(const Prediction& prediction);
 
 /// The first lines of every report for people. `fits` is empty if the question has no memory limit;
 /// `trust` is empty unless the grade is poor.
@@ -35,11 +35,11 @@ struct VerdictLines {
 VerdictLines verdict(const Prediction& prediction);
 
 /// A piece of evidence for the prediction: a heading and a sentence.
-struct Ground {
+struct EvidenceLine {
   std::string_view heading;
   std::string sentence;
 };
-std::vector<Ground> grounds(const Prediction& prediction);
+std::vector<EvidenceLine> evidence_lines(const Prediction& prediction);
 
 /// Returns the effect of each step of the scenario: "amp: 12 kernels ...".
 std::vector<std::string> changes(const Prediction& prediction);
@@ -51,8 +51,8 @@ std::vector<std::string> figures(const Prediction& prediction);
 std::vector<std::string> note_texts(const Notes& notes);
 
 /// Returns "**Trust is poor: ...**" and an empty line for a trust_warning(); empty if the warning
-/// is empty. `in` is the subject, such as " in what was measured".
-std::string markdown_trust(const std::string& warning, std::string_view in = "");
+/// is empty. `subject` is a text such as " in what was measured".
+std::string markdown_trust(const std::string& warning, std::string_view subject = "");
 
 /// Returns the end of a verdict that points to warnings in the notes; empty if there are none.
 std::string warnings_hint(const Notes& notes);

@@ -127,8 +127,9 @@ LinkCost Communicator::uniform_cost() const {
           0};
 }
 
-SentCollective Communicator::sent(Operation operation, Bytes bytes) const {
-  if (machine_) return within("algorithm", [&] { return machine_->sent(run(operation, bytes)); });
+PreparedCollective Communicator::prepare(Operation operation, Bytes bytes) const {
+  if (machine_)
+    return within("algorithm", [&] { return machine_->prepare(run(operation, bytes)); });
   std::string name = settings_.algorithm;
   if (name == "auto") name = usual_algorithm(operation);
   auto algorithm = find_algorithm(name);
@@ -149,8 +150,8 @@ PacketPaths Communicator::packet_paths(const Plan& plan) const {
 Nanoseconds Communicator::on_links(Operation operation, Bytes bytes) const {
   if (machine_)
     return within("algorithm", [&] { return machine_->on_links(run(operation, bytes)).time; });
-  const SentCollective one = sent(operation, bytes);
-  return one.algorithm->closed(one.call, {&one.cost, 1});
+  const PreparedCollective one = prepare(operation, bytes);
+  return one.algorithm->closed_form(one.call, {&one.cost, 1});
 }
 
 Communicator& Communicators::among(std::int64_t ranks, std::int64_t stride) {
@@ -159,15 +160,15 @@ Communicator& Communicators::among(std::int64_t ranks, std::int64_t stride) {
 
 PacketRun Communicators::as_packets(const std::vector<AskedPackets>& asked,
                                     const PacketSettings& settings,
-                                    std::vector<RoundsTimes>& times) {
-  std::vector<SentCollective> sent;
+                                    std::vector<CollectiveTimes>& times) {
+  std::vector<PreparedCollective> sent;
   std::vector<PacketCollective> collectives;
   std::int64_t most = 0;
   Plan widest;
   bool is_alike = true, has_servers = false;
   for (const AskedPackets& one : asked) {
-    const SentCollective& added =
-        sent.emplace_back(among(one.ranks).sent(one.operation, one.bytes));
+    const PreparedCollective& added =
+        sent.emplace_back(among(one.ranks).prepare(one.operation, one.bytes));
     const Plan plan = added.algorithm->plan(added.call, {&added.cost, 1});
     is_alike = is_alike && (most == 0 || most == one.ranks);
     has_servers = has_servers || plan.endpoints > one.ranks;
@@ -183,13 +184,13 @@ PacketRun Communicators::as_packets(const std::vector<AskedPackets>& asked,
                                       .call = sent[i].call,
                                       .costs = {&sent[i].cost, 1},
                                       .at = one.at,
-                                      .behind = one.behind},
+                                      .predecessor = one.predecessor},
                            .queue = one.queue,
                            .loss = one.loss,
                            .pull_loss = one.pull_loss,
                            .unimportant = one.unimportant});
   }
-  return packets_together(among(most).packet_paths(widest), settings, collectives, times);
+  return simulate_packets(among(most).packet_paths(widest), settings, collectives, times);
 }
 
 std::vector<std::string> Communicators::assumed() const {

@@ -45,9 +45,9 @@ class Communicator {
   Nanoseconds time(Operation operation, Bytes bytes);
 
   /// The messages of a collective, and the paths that packets take between its endpoints.
-  SentCollective sent(Operation operation, Bytes bytes) const;
+  PreparedCollective prepare(Operation operation, Bytes bytes) const;
   PacketPaths packet_paths(const Plan& plan) const;
-  /// Returns the closed-form time of sent() on the same links.
+  /// Returns the closed-form time of prepare() on the same links.
   Nanoseconds on_links(Operation operation, Bytes bytes) const;
 
   std::int64_t workers() const { return workers_; }
@@ -74,7 +74,7 @@ struct AskedPackets {
   Bytes bytes{};
   std::int64_t ranks = 0;
   Nanoseconds at{0};
-  std::size_t behind = CollectiveRun::kNothing;
+  std::size_t predecessor = CollectiveRun::kNoPredecessor;
   std::uint8_t queue = 0;
   double loss = 0, pull_loss = 0, unimportant = 0;
 };
@@ -95,7 +95,7 @@ class Communicators {
   /// device i. Sets `times` of each as run_rounds() does. Throws Error if settings contradict each
   /// other, or if servers would serve collectives with different numbers of ranks.
   PacketRun as_packets(const std::vector<AskedPackets>& asked, const PacketSettings& settings,
-                       std::vector<RoundsTimes>& times);
+                       std::vector<CollectiveTimes>& times);
 
   /// The assumptions of the smallest communicator; empty before one was asked for.
   std::vector<std::string> assumed() const;

@@ -210,7 +210,7 @@ class DropPackets final : public Transform {
                       {"missing_magnitude",
                        (unimportant * 2 * kSmallHalf + important * 2 * (1 - kSmallHalf)) / moved},
                       {"timeouts", static_cast<double>(counts.timeouts)},
-                      {"deepest_queue", counts.deepest}};
+                      {"deepest_queue", counts.deepest_queue}};
     effect.assumptions = networks.assumed();
     if (!network_.is_given())
       effect.assumptions.push_back("packets take the network of the step in front, " +

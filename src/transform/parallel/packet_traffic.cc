@@ -126,7 +126,7 @@ void PacketTraffic::queue_up(Step& step) const {
     const LaneId lane = graph_.lane_of(one.task);
     AskedPackets& asked = step.asked.emplace_back(asked_of(one));
     const auto [found, is_first] = last.try_emplace(lane, i);
-    if (!is_first && shared_lanes_[index(lane)] == 0) asked.behind = found->second;
+    if (!is_first && shared_lanes_[index(lane)] == 0) asked.predecessor = found->second;
     found->second = i;
     if (shared_lanes_[index(lane)] != kByPriority) continue;
     urgent.push_back(i);
@@ -158,7 +158,7 @@ const PacketTraffic::Alone& PacketTraffic::alone(const PacketTransfer& one) {
   Alone& priced = found->second;
   if (!is_new) return priced;
   const AskedPackets asked = asked_of(one);
-  std::vector<RoundsTimes> times;
+  std::vector<CollectiveTimes> times;
   priced.after = networks_.as_packets({asked}, after_, times);
   priced.before = before_ == nullptr
                       ? networks_.among(one.ranks).on_links(one.operation, one.bytes)
@@ -209,8 +209,9 @@ Nanoseconds PacketTraffic::ready(const Step& step, std::size_t which,
   });
   const TaskId front = graph_.previous(task);
   if (front == kNoTask || shared_lanes_[index(graph_.lane_of(task))] != 0) return at;
-  const std::size_t behind = step.asked[which].behind;
-  if (behind != CollectiveRun::kNothing && step.transfers[behind]->task == front) return at;
+  const std::size_t predecessor = step.asked[which].predecessor;
+  if (predecessor != CollectiveRun::kNoPredecessor && step.transfers[predecessor]->task == front)
+    return at;
   return std::max(at, timeline.finish[index(front)]);
 }
 
@@ -261,7 +262,7 @@ void PacketTraffic::add(const PacketRun& packets, Bytes gradients, Totals& total
   sum.missing_important += counts.missing_important;
   sum.missing_unimportant += counts.missing_unimportant;
   sum.timeouts += counts.timeouts;
-  sum.deepest = std::max(sum.deepest, counts.deepest);
+  sum.deepest_queue = std::max(sum.deepest_queue, counts.deepest_queue);
   totals.gradients += gradients;
   if (packets.expansion.moved > totals.largest.expansion.moved) totals.largest = packets;
 }

@@ -65,7 +65,7 @@ class PacketTraffic {
     std::vector<Nanoseconds> durations;  ///< Before packets were sent.
     std::vector<AskedPackets> asked;
     std::vector<Nanoseconds> before;
-    std::vector<RoundsTimes> times;
+    std::vector<CollectiveTimes> times;
     PacketRun run;
   };
 

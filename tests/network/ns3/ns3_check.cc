@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "network/packet/packet_on.h"
+#include "network/packet/packet_run.h"
 #include "outcome.h"
 
 namespace ns3_check {

@@ -24,7 +24,7 @@ struct WorkChange {
   bool stands_out = false;
   Nanoseconds added() const;  ///< Work beyond the expected amount.
   std::int64_t more() const { return after.count - before.count; }
-  Nanoseconds bared() const;  ///< Work that is no longer hidden behind kernels.
+  Nanoseconds exposed() const;  ///< Work that is no longer hidden behind kernels.
 };
 
 /// Work of one kind that is slower everywhere.
@@ -79,9 +79,9 @@ struct CausesQuestion {
 std::vector<CheckCause> causes_of(const CausesQuestion& question);
 
 /// A cause, and the standing of the figure that it explains.
-struct FoundCause {
+struct CauseCandidate {
   CheckCause cause;
-  Standing standing = Standing::passed;
+  CheckOutcome standing = CheckOutcome::passed;
   std::vector<std::uint32_t> groups =
       /// Groups of slower kernels that the cause covers; indices into the question's grouping.
       {};
@@ -96,15 +96,15 @@ std::string position_of(const ObservedJob& job, const std::vector<TaskId>& tasks
                         CheckCause& cause);
 
 /// Adds causes for more memory at the peak, and for memory that is never freed.
-void add_memory(const CausesQuestion& question, std::vector<FoundCause>& found);
+void add_memory(const CausesQuestion& question, std::vector<CauseCandidate>& found);
 
 /// Adds the kernels of one name and shape that became slower, except those of which causes in
 /// `found` already cover most tasks.
-void add_slower_kernels(const CausesQuestion& question, std::vector<FoundCause>& found);
+void add_slower_kernels(const CausesQuestion& question, std::vector<CauseCandidate>& found);
 
 /// Adds the excess work of the slowest step, if that step or the mean is worse, or if nothing in
 /// `found` explains a worse step time.
-void add_slowest_step(const CausesQuestion& question, std::vector<FoundCause>& found);
+void add_slowest_step(const CausesQuestion& question, std::vector<CauseCandidate>& found);
 
 /// The lines of `after` that have no counterpart in `before`, after the best common shift of all
 /// lines.

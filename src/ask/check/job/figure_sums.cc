@@ -12,26 +12,27 @@ namespace {
 /// Which part of a thread's time counts as work of a step. A thread that nothing waits for may
 /// live, poll and sleep beside a step, so none counts. A thread that is only waited for counts with
 /// its records, because what it does between them is unknown.
-enum class Part : char { none, recorded, all };
+enum class CountedPart : char { none, recorded, all };
 
 /// The counted part of each lane: all time of threads that launch device work, and the recorded
 /// work of threads they wait for. If nothing is launched, all threads count.
-std::vector<Part> parts_of_threads(const Graph& graph) {
-  std::vector<Part> parts(graph.lane_count(), Part::none);
+std::vector<CountedPart> counted_parts(const Graph& graph) {
+  std::vector<CountedPart> parts(graph.lane_count(), CountedPart::none);
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     if (graph.task(TaskId{i}).kind == TaskKind::launch && !graph.removed(TaskId{i}))
-      parts[index(graph.lane_of(TaskId{i}))] = Part::all;
+      parts[index(graph.lane_of(TaskId{i}))] = CountedPart::all;
   }
-  if (std::none_of(parts.begin(), parts.end(), [](Part part) { return part != Part::none; }))
-    return std::vector<Part>(graph.lane_count(), Part::all);
+  if (std::none_of(parts.begin(), parts.end(),
+                   [](CountedPart part) { return part != CountedPart::none; }))
+    return std::vector<CountedPart>(graph.lane_count(), CountedPart::all);
   for (bool grows = true; grows;) {
     grows = false;
     graph.each_dependency([&](const Dependency& wait) {
       const std::uint32_t from = index(graph.lane_of(wait.before));
-      const bool is_new = parts[index(graph.lane_of(wait.after))] != Part::none &&
-                          parts[from] == Part::none &&
+      const bool is_new = parts[index(graph.lane_of(wait.after))] != CountedPart::none &&
+                          parts[from] == CountedPart::none &&
                           graph.lane(LaneId{from}).kind == LaneKind::host_thread;
-      if (is_new) parts[from] = Part::recorded, grows = true;
+      if (is_new) parts[from] = CountedPart::recorded, grows = true;
     });
   }
   return parts;
@@ -49,11 +50,11 @@ class FigureSums {
       : job_(job),
         steps_(job.graph),
         seen_(job.trace.hosts.size(), 0),
-        parts_(parts_of_threads(job.graph)),
+        parts_(counted_parts(job.graph)),
         sums_(figure_rules().size(), StepValues(steps_.count(), 0)) {
     for (std::uint32_t i = 0; i < job.graph.lane_count(); ++i) {
       for (TaskId task = job.graph.first(LaneId{i}); task != kNoTask; task = job.graph.next(task))
-        take(task);
+        count(task);
     }
   }
 
@@ -66,7 +67,7 @@ class FigureSums {
   }
 
  private:
-  void take(TaskId id) {
+  void count(TaskId id) {
     const Graph& graph = job_.graph;
     CountedTask counted{.job = job_, .id = id, .task = graph.task(id)};
     const std::optional<std::size_t> column = steps_.column(counted.task.step);
@@ -75,8 +76,9 @@ class FigureSums {
       const LaneId lane = graph.lane_of(id);
       if (graph.lane(lane).kind != LaneKind::host_thread) return;
       const std::uint32_t record = host_record(job_, id);
-      const Part part = parts_[index(lane)];
-      counted.is_step_work = part == Part::all || (part == Part::recorded && record != kNone);
+      const CountedPart part = parts_[index(lane)];
+      counted.is_step_work =
+          part == CountedPart::all || (part == CountedPart::recorded && record != kNone);
       counted.begins_call = record == kNone || seen_[record] == 0;
       if (record != kNone) seen_[record] = 1;
     }
@@ -90,9 +92,9 @@ class FigureSums {
 
   const ObservedJob& job_;
   SteadySteps steps_;
-  std::vector<char> seen_;        ///< By host record: whether a task of it was counted.
-  std::vector<Part> parts_;       ///< By lane.
-  std::vector<StepValues> sums_;  ///< Indexed like figure_rules().
+  std::vector<char> seen_;          ///< By host record: whether a task of it was counted.
+  std::vector<CountedPart> parts_;  ///< By lane.
+  std::vector<StepValues> sums_;    ///< Indexed like figure_rules().
   bool has_collectives_ = false;
 };
 

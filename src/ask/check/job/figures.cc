@@ -25,14 +25,14 @@ std::int64_t share_of(std::int64_t part, std::int64_t whole) {
 /// has any.
 StepValues hidden_shares(const Graph& graph, const Timeline& timeline) {
   const SteadySteps steps(graph);
-  const Concealment concealment(graph, timeline);
+  const KernelOverlap overlap(graph, timeline);
   StepValues moved(steps.count(), 0), hidden(steps.count(), 0), shares;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const Task& task = graph.task(TaskId{i});
     const std::optional<std::size_t> column = steps.column(task.step);
     if (graph.removed(TaskId{i}) || !leaves_device(task.kind) || !column) continue;
     moved[*column] += task.duration.count();
-    hidden[*column] += concealment.hidden(TaskId{i}).count();
+    hidden[*column] += overlap.hidden(TaskId{i}).count();
   }
   for (std::size_t step = 0; step < steps.count(); ++step) {
     if (moved[step] > 0) shares.push_back(share_of(hidden[step], moved[step]));
@@ -108,8 +108,8 @@ StepValues peak(const std::optional<Bytes>& bytes) {
   return bytes && *bytes > Bytes{} ? StepValues{bytes->count} : StepValues{};
 }
 
-using Counted = const CountedTask&;
-using Change = const WorkChange&;
+using TaskRef = const CountedTask&;
+using ChangeRef = const WorkChange&;
 
 template <TaskKind kKind>
 bool is_kind(TaskKind kind) {
@@ -118,11 +118,11 @@ bool is_kind(TaskKind kind) {
 constexpr auto is_kernel_kind = is_kind<TaskKind::kernel>;
 constexpr auto is_collective_kind = is_kind<TaskKind::collective>;
 
-bool is_more(Change c) { return c.more() > 0; }
-bool is_slower(Change c) { return c.added() > 0ns; }
-bool is_exposed(Change c) { return c.bared() > 0ns || is_slower(c); }
-bool loses_overlap(Change c) {
-  return is_event_wait(c) || (is_copy_kind(c.kind) && (c.bared() > 0ns || is_more(c)));
+bool has_more_tasks(ChangeRef c) { return c.more() > 0; }
+bool is_slower(ChangeRef c) { return c.added() > 0ns; }
+bool is_exposed(ChangeRef c) { return c.exposed() > 0ns || is_slower(c); }
+bool loses_overlap(ChangeRef c) {
+  return is_event_wait(c) || (is_copy_kind(c.kind) && (c.exposed() > 0ns || has_more_tasks(c)));
 }
 
 constexpr FigureRule kFigures[] = {
@@ -131,7 +131,7 @@ constexpr FigureRule kFigures[] = {
                .unit = FigureUnit::time,
                .limits = {.fail = "5%", .warn = "3%"}},
      .of_job = [](const MeasuredJob& job) { return counted_lengths(job.recorded); },
-     .weighs = [](Change c) { return is_exposed(c) || is_more(c); },
+     .weighs = [](ChangeRef c) { return is_exposed(c) || has_more_tasks(c); },
      .slows_with = [](TaskKind) { return true; }},
     {.entry = {.name = kMeanStep,
                .says = "the mean of all steps, which includes pauses in some of them",
@@ -185,7 +185,7 @@ constexpr FigureRule kFigures[] = {
                .limits = {.warn = "+0"}},
      .against = [](const JobSummary& before,
                    const JobSummary& now) { return StepValues{slower_places(before, now)}; },
-     .weighs = [](Change c) { return c.stands_out; }},
+     .weighs = [](ChangeRef c) { return c.stands_out; }},
     {.entry = {.name = "collective_time",
                .says = "time of collectives in a step",
                .unit = FigureUnit::time,
@@ -202,8 +202,8 @@ constexpr FigureRule kFigures[] = {
                        "they wait for, without loading",
                .unit = FigureUnit::time,
                .limits = {.warn = "10%", .has_floor = true}},
-     .of_task = [](Counted c) { return c.is_step_work && c.task.kind != TaskKind::input; },
-     .weighs = [](Change c) { return runs_on_host(c.kind) && is_slower(c); },
+     .of_task = [](TaskRef c) { return c.is_step_work && c.task.kind != TaskKind::input; },
+     .weighs = [](ChangeRef c) { return runs_on_host(c.kind) && is_slower(c); },
      .slows_with = [](TaskKind kind) { return kind != TaskKind::kernel; },
      .since_schema = 2},
     {.entry = {.name = "input_stall",
@@ -211,20 +211,20 @@ constexpr FigureRule kFigures[] = {
                .unit = FigureUnit::time,
                .limits = {.fail = "10%", .warn = "5%", .has_floor = true}},
      .of_job = stall_of_all,
-     .weighs = [](Change c) { return c.kind == TaskKind::input && is_slower(c); }},
+     .weighs = [](ChangeRef c) { return c.kind == TaskKind::input && is_slower(c); }},
     {.entry = {.name = "exposed_copy",
                .says = "time of a step in which only copies run",
                .unit = FigureUnit::time,
                .limits = {.warn = "10%", .has_floor = true}},
      .of_job = [](const MeasuredJob& job) { return StepValues{job.parts.copy.count()}; },
-     .weighs = [](Change c) { return is_copy_work(c.kind) && is_exposed(c); }},
+     .weighs = [](ChangeRef c) { return is_copy_work(c.kind) && is_exposed(c); }},
     {.entry = {.name = "exposed_communication",
                .says = "time of a step in which only collectives run",
                .unit = FigureUnit::time,
                .limits = {.warn = "10%", .has_floor = true}},
      .of_job = [](const MeasuredJob& job) { return StepValues{job.parts.communication.count()}; },
      .needs_collectives = true,
-     .weighs = [](Change c) { return is_collective_kind(c.kind) && is_exposed(c); }},
+     .weighs = [](ChangeRef c) { return is_collective_kind(c.kind) && is_exposed(c); }},
     {.entry = {.name = "overlap",
                .says = "share of copies and collectives hidden behind kernels",
                .unit = FigureUnit::share,
@@ -254,12 +254,12 @@ constexpr FigureRule kFigures[] = {
     {.entry = {.name = "syncs",
                .says = "calls in a step that wait for the device",
                .limits = {.fail = "+0"}},
-     .of_task = [](Counted c) { return c.begins_call && is_synchronizing(c.job, c.id); },
-     .weighs = [](Change c) { return c.kind == TaskKind::sync && is_more(c); }},
+     .of_task = [](TaskRef c) { return c.begins_call && is_synchronizing(c.job, c.id); },
+     .weighs = [](ChangeRef c) { return c.kind == TaskKind::sync && has_more_tasks(c); }},
     {.entry = {.name = "event_waits",
                .says = "waits of streams for events in a step",
                .limits = {.fail = "+0"}},
-     .of_task = [](Counted c) { return c.begins_call && waits_for_event(c.job.graph.name(c.id)); },
+     .of_task = [](TaskRef c) { return c.begins_call && waits_for_event(c.job.graph.name(c.id)); },
      .weighs = is_event_wait},
     {.entry = {.name = "copies",
                .says = "copies in a step",
@@ -269,9 +269,9 @@ constexpr FigureRule kFigures[] = {
                .says = "copies in a step from or to pageable memory",
                .limits = {.fail = "+0"}},
      .of_task =
-         [](Counted c) { return is_copy_work(c.task.kind) && is_pageable(c.job.graph.name(c.id)); },
+         [](TaskRef c) { return is_copy_work(c.task.kind) && is_pageable(c.job.graph.name(c.id)); },
      .weighs =
-         [](Change c) { return is_copy_work(c.kind) && c.after.pageable > c.before.pageable; }},
+         [](ChangeRef c) { return is_copy_work(c.kind) && c.after.pageable > c.before.pageable; }},
     {.entry = {.name = "collectives", .says = "collectives in a step", .limits = {.fail = "+0"}},
      .of_kind = is_collective_kind},
     {.entry = {.name = "bytes_copied",
@@ -289,13 +289,13 @@ constexpr FigureRule kFigures[] = {
                .says = "most memory allocated on a device",
                .unit = FigureUnit::bytes,
                .limits = {.fail = "2%", .warn = "1%"}},
-     .of_memory = [](const MeasuredMemory& m) { return peak(greatest_allocated(m.fullest)); },
+     .of_memory = [](const MeasuredMemory& m) { return peak(greatest_allocated(m.peaks)); },
      .has_own_causes = true},
     {.entry = {.name = kPeakReserved,
                .says = "most memory that the allocator reserves on a device",
                .unit = FigureUnit::bytes,
                .limits = {.fail = "5%", .warn = "2%"}},
-     .of_memory = [](const MeasuredMemory& m) { return peak(greatest_reserved(m.fullest)); },
+     .of_memory = [](const MeasuredMemory& m) { return peak(greatest_reserved(m.peaks)); },
      .has_own_causes = true},
     {.entry = {.name = kMemoryGrowth,
                .says = "memory that stays allocated from step to step",
@@ -330,7 +330,7 @@ bool weighs_on(const WorkChange& change, const FigureRule& rule) {
   if (rule.of_kind == nullptr || !rule.of_kind(change.kind)) return false;
   if (rule.entry.unit == FigureUnit::time) return is_slower(change);
   if (rule.entry.unit == FigureUnit::bytes) return change.after.bytes > change.before.bytes;
-  return is_more(change);
+  return has_more_tasks(change);
 }
 
 const std::vector<FigureEntry>& figure_entries() {

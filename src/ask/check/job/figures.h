@@ -59,7 +59,7 @@ struct MeasuredJob {
 };
 
 struct MeasuredMemory {
-  const std::vector<MemoryPeak>& fullest;
+  const std::vector<MemoryPeak>& peaks;
   std::optional<Bytes> growth;
 };
 

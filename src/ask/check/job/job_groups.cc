@@ -67,7 +67,7 @@ class Grouper {
   explicit Grouper(const ObservedJob& job)
       : job_(job),
         steps_(job.graph),
-        concealment_(job.graph, job.timeline),
+        overlap_(job.graph, job.timeline),
         seen_(job.trace.hosts.size(), 0),
         launches_(job.trace.hosts.size(), 0),
         key_of_(job.graph.task_count(), kNone) {
@@ -132,10 +132,10 @@ class Grouper {
     if (!runs_on_device(task.kind)) return;
     sum.bytes += task.bytes.count;
     if (leaves_device(task.kind)) {
-      sum.hidden += concealment_.hidden(id).count();
+      sum.hidden += overlap_.hidden(id).count();
       sum.pageable += is_pageable(job_.graph.name(id)) ? 1 : 0;
     }
-    sum.aside += concealment_.is_aside(id) ? 1 : 0;
+    sum.aside += overlap_.is_on_side_stream(id) ? 1 : 0;
   }
 
   WorkKey key_of(TaskId id) {
@@ -244,7 +244,7 @@ class Grouper {
 
   const ObservedJob& job_;
   SteadySteps steps_;
-  Concealment concealment_;
+  KernelOverlap overlap_;
   std::vector<char> seen_;             ///< By host record: whether its call was counted.
   std::vector<char> launches_;         ///< By host record: whether it launches work.
   std::vector<std::uint32_t> key_of_;  ///< By task, into keys_; kNone for tasks that do not count.

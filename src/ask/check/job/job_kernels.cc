@@ -69,11 +69,11 @@ class KernelSums {
     std::vector<std::pair<KernelTimes, std::uint32_t>> kept;
     for (std::uint32_t i = 0; i < sums_.size(); ++i) {
       std::int64_t work = 0;
-      for (const std::int64_t one : sums_[i].work) work += one;
+      for (const std::int64_t step : sums_[i].work) work += step;
       if (work > 0 && static_cast<double>(work) >= kListedShare * static_cast<double>(all))
         kept.emplace_back(times(keys_[i], sums_[i]), i);
     }
-    std::erase_if(kept, [](const auto& one) { return one.first.count == 0; });
+    std::erase_if(kept, [](const auto& kernel) { return kernel.first.count == 0; });
     std::sort(kept.begin(), kept.end(), [](const auto& a, const auto& b) {
       return std::tie(a.first.name, a.first.key) < std::tie(b.first.name, b.first.key);
     });

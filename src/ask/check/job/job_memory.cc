@@ -102,7 +102,7 @@ class MemoryGrouper {
     }
     MemorySum& sum = sums_[key];
     sum.kept.resize(steps_.count(), 0);
-    judged_.resize(steps_.count(), 0);
+    is_followed_.resize(steps_.count(), 0);
     if (made <= curve_.peak_time && freed > curve_.peak_time) sum.peak += block.bytes.count;
     const std::optional<std::size_t> column = steps_.column(step);
     if (step < 0 || !column) return;
@@ -110,15 +110,15 @@ class MemoryGrouper {
     // Memory is kept if it is freed after the next step has ended. Memory that only the next step
     // still reads is not kept.
     if (next == begins_.end() || std::next(next) == begins_.end()) return;
-    judged_[*column] = 1;
+    is_followed_[*column] = 1;
     if (freed > std::next(next)->second) sum.kept[*column] += block.bytes.count;
   }
 
   /// Median over the steps that two more steps follow; memory of the last steps may still be freed.
   std::int64_t kept_in_a_step(const MemorySum& sum) const {
     std::vector<std::int64_t> values;
-    for (std::size_t i = 0; i < judged_.size(); ++i) {
-      if (judged_[i] != 0) values.push_back(sum.kept[i]);
+    for (std::size_t i = 0; i < is_followed_.size(); ++i) {
+      if (is_followed_[i] != 0) values.push_back(sum.kept[i]);
     }
     return lower_median(std::move(values));
   }
@@ -149,14 +149,14 @@ class MemoryGrouper {
   std::map<std::int32_t, Nanoseconds> begins_;
   SteadySteps steps_;
   std::map<MemoryKey, MemorySum> sums_;
-  std::vector<char> judged_;  ///< By column: whether two more steps follow.
+  std::vector<char> is_followed_;  ///< By column: whether two more steps follow.
   std::map<std::tuple<std::string, std::string, int>, std::uint32_t> numbers_;
   std::vector<CallSite> places_;
 };
 
 }  // namespace
 
-MemoryOfJob memory_of(const ObservedJob& job) {
+JobMemory memory_of(const ObservedJob& job) {
   const MemoryCurve* curve = fullest_curve(job.replayed);
   if (curve == nullptr) return {};
   const MemoryGrouper grouper(job, *curve);

@@ -141,7 +141,7 @@ std::optional<std::size_t> SteadySteps::column(std::int32_t step) const {
   return column < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(column));
 }
 
-Concealment::Concealment(const Graph& graph, const Timeline& timeline)
+KernelOverlap::KernelOverlap(const Graph& graph, const Timeline& timeline)
     : graph_(graph), timeline_(timeline) {
   std::vector<Nanoseconds> most;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
@@ -159,43 +159,43 @@ Concealment::Concealment(const Graph& graph, const Timeline& timeline)
     }
     if (work > most[place]) most[place] = work, devices_[place].main = lane;
   }
-  for (Busy& busy : devices_) {
-    std::sort(busy.kernels.begin(), busy.kernels.end());
+  for (DeviceKernels& device : devices_) {
+    std::sort(device.kernels.begin(), device.kernels.end());
     std::vector<std::pair<Nanoseconds, Nanoseconds>> merged;
-    for (const auto& [start, finish] : busy.kernels) {
+    for (const auto& [start, finish] : device.kernels) {
       if (merged.empty() || start > merged.back().second) {
         merged.emplace_back(start, finish);
       } else {
         merged.back().second = std::max(merged.back().second, finish);
       }
     }
-    busy.kernels = std::move(merged);
+    device.kernels = std::move(merged);
     Nanoseconds sum{0};
-    for (const auto& [start, finish] : busy.kernels) {
-      busy.before.push_back(sum);
+    for (const auto& [start, finish] : device.kernels) {
+      device.before.push_back(sum);
       sum += finish - start;
     }
   }
 }
 
-Nanoseconds Concealment::busy_until(const Busy& busy, Nanoseconds time) const {
+Nanoseconds KernelOverlap::busy_until(const DeviceKernels& device, Nanoseconds time) const {
   const auto behind =
-      std::upper_bound(busy.kernels.begin(), busy.kernels.end(), time,
+      std::upper_bound(device.kernels.begin(), device.kernels.end(), time,
                        [](Nanoseconds at, const auto& kernel) { return at < kernel.first; });
-  if (behind == busy.kernels.begin()) return 0ns;
-  const auto i = static_cast<std::size_t>(behind - busy.kernels.begin()) - 1;
-  return busy.before[i] + std::min(time, busy.kernels[i].second) - busy.kernels[i].first;
+  if (behind == device.kernels.begin()) return 0ns;
+  const auto i = static_cast<std::size_t>(behind - device.kernels.begin()) - 1;
+  return device.before[i] + std::min(time, device.kernels[i].second) - device.kernels[i].first;
 }
 
-Nanoseconds Concealment::hidden(TaskId task) const {
+Nanoseconds KernelOverlap::hidden(TaskId task) const {
   const std::int32_t device = graph_.lane(graph_.lane_of(task)).device;
   if (device < 0 || static_cast<std::size_t>(device) >= devices_.size()) return 0ns;
-  const Busy& busy = devices_[static_cast<std::size_t>(device)];
-  return busy_until(busy, timeline_.finish[index(task)]) -
-         busy_until(busy, timeline_.start[index(task)]);
+  const DeviceKernels& kernels = devices_[static_cast<std::size_t>(device)];
+  return busy_until(kernels, timeline_.finish[index(task)]) -
+         busy_until(kernels, timeline_.start[index(task)]);
 }
 
-bool Concealment::is_aside(TaskId task) const {
+bool KernelOverlap::is_on_side_stream(TaskId task) const {
   const LaneId lane = graph_.lane_of(task);
   const std::int32_t device = graph_.lane(lane).device;
   if (device < 0 || static_cast<std::size_t>(device) >= devices_.size()) return false;

@@ -46,22 +46,22 @@ class SteadySteps {
 
 /// How long each copy and collective runs beside kernels of its device, and on which stream each
 /// device has most kernels.
-class Concealment {
+class KernelOverlap {
  public:
-  Concealment(const Graph& graph, const Timeline& timeline);
+  KernelOverlap(const Graph& graph, const Timeline& timeline);
   Nanoseconds hidden(TaskId task) const;
-  bool is_aside(TaskId task) const;
+  bool is_on_side_stream(TaskId task) const;
 
  private:
-  struct Busy {
+  struct DeviceKernels {
     std::vector<std::pair<Nanoseconds, Nanoseconds>> kernels;  ///< Disjoint, in order.
     std::vector<Nanoseconds> before;  ///< Total length of the earlier kernels.
     LaneId main = kNoLane;
   };
-  Nanoseconds busy_until(const Busy& busy, Nanoseconds time) const;
+  Nanoseconds busy_until(const DeviceKernels& device, Nanoseconds time) const;
   const Graph& graph_;
   const Timeline& timeline_;
-  std::vector<Busy> devices_;
+  std::vector<DeviceKernels> devices_;
 };
 
 bool is_pageable(std::string_view name);
@@ -88,10 +88,10 @@ struct Grouping {
 /// keeps the baseline file small enough to be committed.
 Grouping group_work(const ObservedJob& job, std::optional<int> detail);
 
-struct MemoryOfJob {
+struct JobMemory {
   std::vector<MemoryGroup> groups;
   std::optional<Bytes> growth;  ///< From step to step.
 };
-MemoryOfJob memory_of(const ObservedJob& job);
+JobMemory memory_of(const ObservedJob& job);
 
 }  // namespace foretrace

@@ -13,9 +13,9 @@ namespace foretrace {
 namespace {
 
 /// The host work of each group in each step.
-class WorkOfSteps {
+class HostStepWork {
  public:
-  explicit WorkOfSteps(const CausesQuestion& question) {
+  explicit HostStepWork(const CausesQuestion& question) {
     const Graph& graph = question.job.graph;
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
       const std::uint32_t group = question.grouping.group_of[i];
@@ -27,8 +27,8 @@ class WorkOfSteps {
 
   struct Excess {
     std::uint32_t group = kNone;
-    Nanoseconds usual{0}, there{0};
-    Nanoseconds more() const { return there - usual; }
+    Nanoseconds usual{0}, actual{0};
+    Nanoseconds more() const { return actual - usual; }
   };
   /// The group with the greatest excess over its usual work in a step.
   Excess greatest(std::int32_t step, std::size_t steps) const {
@@ -38,8 +38,8 @@ class WorkOfSteps {
       if (at == works.end()) continue;
       std::vector<std::int64_t> all(steps - works.size(), 0);
       for (const auto& [number, work] : works) all.push_back(work.count());
-      const Excess one{group, Nanoseconds(lower_median(std::move(all))), at->second};
-      if (one.more() > found.more()) found = one;
+      const Excess candidate{group, Nanoseconds(lower_median(std::move(all))), at->second};
+      if (candidate.more() > found.more()) found = candidate;
     }
     return found;
   }
@@ -76,11 +76,11 @@ class SlowestStep {
     cause.what = fmt::format("one step of {} takes {} where the others take {}", steps_.size(),
                              to_text(lengths_[slowest_].length), to_text(lengths_[slowest_].usual));
     // The host works ahead: the work that delays a step may be in the previous one.
-    const WorkOfSteps works(question_);
+    const HostStepWork works(question_);
     std::int32_t at = steps_[slowest_];
-    WorkOfSteps::Excess excess = works.greatest(at, steps_.size());
+    HostStepWork::Excess excess = works.greatest(at, steps_.size());
     for (const std::int32_t step : {at - 1, at + 1}) {
-      const WorkOfSteps::Excess other = works.greatest(step, steps_.size());
+      const HostStepWork::Excess other = works.greatest(step, steps_.size());
       if (other.more() > excess.more()) excess = other, at = step;
     }
     if (excess.group == kNone || excess.more() * 3 < more_) {
@@ -88,7 +88,7 @@ class SlowestStep {
       return cause;
     }
     cause.what += fmt::format(": {} {} -> {}", host_name(question_.grouping.groups[excess.group]),
-                              to_text(excess.usual), to_text(excess.there));
+                              to_text(excess.usual), to_text(excess.actual));
     Grouping alone{.detail = 0, .groups = {}, .group_of = question_.grouping.group_of};
     std::vector<TaskId> tasks;
     for (std::uint32_t i = 0; i < alone.group_of.size(); ++i) {
@@ -99,7 +99,7 @@ class SlowestStep {
     }
     cause.where = position_of(question_.job, tasks, cause);
     const double left =
-        static_cast<double>(excess.usual.count()) / static_cast<double>(excess.there.count());
+        static_cast<double>(excess.usual.count()) / static_cast<double>(excess.actual.count());
     cause.effect =
         std::min(more_, effect_of(question_.job, alone,
                                   {{.group = 0, .left = left, .freed_syncs = 0, .lines = {}}}));
@@ -118,9 +118,9 @@ std::int64_t worse_by(const CheckedFigure& figure) {
   return figure.after.value_or(0) - figure.before.value_or(0);
 }
 
-bool is_explained(const CheckedFigure& figure, const std::vector<FoundCause>& found) {
-  return std::any_of(found.begin(), found.end(), [&](const FoundCause& one) {
-    return one.cause.effect.value_or(0ns).count() * 3 >= worse_by(figure);
+bool is_explained(const CheckedFigure& figure, const std::vector<CauseCandidate>& found) {
+  return std::any_of(found.begin(), found.end(), [&](const CauseCandidate& candidate) {
+    return candidate.cause.effect.value_or(0ns).count() * 3 >= worse_by(figure);
   });
 }
 
@@ -141,7 +141,7 @@ bool all_steps_are_longer(const CausesQuestion& question, const CheckedFigure& f
 
 }  // namespace
 
-void add_slowest_step(const CausesQuestion& question, std::vector<FoundCause>& found) {
+void add_slowest_step(const CausesQuestion& question, std::vector<CauseCandidate>& found) {
   const CheckedFigure* figure = worse_figure(question, kStepTime);
   if (figure != nullptr && is_explained(*figure, found)) figure = nullptr;
   for (const char* name : {kSlowestStep, kMeanStep}) {

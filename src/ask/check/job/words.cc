@@ -20,15 +20,14 @@ std::string shown_path(std::string_view path) {
   const std::string_view outer = plain(path.substr(0, path.find('/')));
   const std::string_view inner =
       last == std::string_view::npos ? outer : plain(path.substr(last + 1));
-  return inner == outer ? brief(outer) : brief(inner) + " in " + brief(outer);
+  return inner == outer ? brief(outer) : fmt::format("{} in {}", brief(inner), brief(outer));
 }
 
 std::string percent_hidden(Nanoseconds hidden, Nanoseconds work) {
-  return work <= 0ns ? "0 %"
-                     : to_fixed(100 * static_cast<double>(hidden.count()) /
-                                    static_cast<double>(work.count()),
-                                0) +
-                           " %";
+  if (work <= 0ns) return "0 %";
+  const double percent =
+      100 * static_cast<double>(hidden.count()) / static_cast<double>(work.count());
+  return fmt::format("{} %", to_fixed(percent, 0));
 }
 
 std::string name_of(const WorkChange& change) {
@@ -74,7 +73,7 @@ std::string copy_words(const WorkChange& change) {
   }
   // If as much time is hidden behind kernels as before, only the new part is exposed: no overlap
   // was lost.
-  if (change.bared() > 0ns && now.hidden < scaled(then.hidden, 0.95)) {
+  if (change.exposed() > 0ns && now.hidden < scaled(then.hidden, 0.95)) {
     std::string text =
         fmt::format("lost overlap: {} hidden behind kernels {} -> {}", name_of(change),
                     percent_hidden(then.hidden, then.work), percent_hidden(now.hidden, now.work));
@@ -144,8 +143,8 @@ std::string place_words(const WorkChange& change, int line) {
     if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
   };
   if (!change.file.empty()) {
-    add(change.file + (line > 0 ? ":" + std::to_string(line) : "") +
-        (change.function.empty() ? "" : " in " + change.function));
+    const std::string source = line > 0 ? fmt::format("{}:{}", change.file, line) : change.file;
+    add(change.function.empty() ? source : fmt::format("{} in {}", source, change.function));
   }
   add(shown_path(change.op));
   if (!change.module.empty()) add("module " + change.module);

@@ -87,8 +87,8 @@ class Dragonfly final : public Topology {
     }
   }
 
-  void join(Wiring& wiring, const std::vector<std::uint32_t>& all, std::size_t one,
-            std::size_t other) const {
+  void join(Wiring& wiring, const std::vector<std::uint32_t>& all, std::size_t a,
+            std::size_t b) const {
     // Group i uses different switches for its cables to group j and to group j + 1.
     const auto at = [&](std::size_t group, std::size_t to, std::size_t cable) {
       const std::size_t first = group * static_cast<std::size_t>(switches_);
@@ -96,7 +96,7 @@ class Dragonfly final : public Topology {
       return all[first + (to * static_cast<std::size_t>(global_cables_) + cable) % count];
     };
     for (std::size_t i = 0; i < static_cast<std::size_t>(global_cables_); ++i)
-      wiring.connect(at(one, other, i), at(other, one, i), global_);
+      wiring.connect(at(a, b, i), at(b, a, i), global_);
   }
 
   bool adaptive_ = false;

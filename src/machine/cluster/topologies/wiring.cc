@@ -26,8 +26,8 @@ std::uint32_t Wiring::add_switch(std::string_view name, std::size_t number) {
   return static_cast<std::uint32_t>(cluster_.nodes.size() - 1);
 }
 
-void Wiring::connect(std::uint32_t one, std::uint32_t other, const Cable& cable) {
-  add_link(cluster_, {one, other, cable.bandwidth, cable.latency, cable.kind, 1}, true);
+void Wiring::connect(std::uint32_t a, std::uint32_t b, const Cable& cable) {
+  add_link(cluster_, {a, b, cable.bandwidth, cable.latency, cable.kind, 1}, true);
 }
 
 void add_link(Cluster& cluster, ClusterLink link, bool both_ways) {

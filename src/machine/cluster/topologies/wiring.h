@@ -37,7 +37,7 @@ class Wiring {
 
   /// Adds a switch outside all hosts, or in the host if all ports are devices of one host.
   std::uint32_t add_switch(std::string_view name, std::size_t number);
-  void connect(std::uint32_t one, std::uint32_t other, const Cable& cable);
+  void connect(std::uint32_t a, std::uint32_t b, const Cable& cable);
 
  private:
   Cluster& cluster_;

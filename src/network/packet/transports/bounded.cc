@@ -26,27 +26,27 @@ class Bounded final : public Transport {
  public:
   Traits traits() const override { return {.is_marked = true, .bounds_loss = true}; }
 
-  void acknowledged(Sending& sending, bool marked) const override {
-    sending.timeouts = 0;
-    sending.find_gaps(std::max(kDuplicates, sending.paths),
-                      [&](std::uint32_t seq) { sending.settle(seq); });
-    follow_marks(sending, marked);
+  void on_acknowledged(MessageTransfer& transfer, bool marked) const override {
+    transfer.timeouts = 0;
+    transfer.find_gaps(std::max(kDuplicates, transfer.paths),
+                       [&](std::uint32_t seq) { transfer.settle(seq); });
+    follow_marks(transfer, marked);
   }
 
   /// The packet is retransmitted only if the message would be incomplete without it.
-  void came_cut(Sending& sending, std::uint32_t seq) const override {
-    sending.settle(seq);
-    ++sending.cut;
-    const std::int64_t missing = std::int64_t{sending.cut} * sending.slice;
-    if (missing > sending.bytes - sending.needed) sending.send_again(seq);
+  void on_trimmed(MessageTransfer& transfer, std::uint32_t seq) const override {
+    transfer.settle(seq);
+    ++transfer.cut;
+    const std::int64_t missing = std::int64_t{transfer.cut} * transfer.slice;
+    if (missing > transfer.bytes - transfer.needed) transfer.send_again(seq);
   }
 
-  void silent(Sending& sending) const override {
-    ++sending.timeouts;
-    sending.wants_probe = true;
+  void on_timeout(MessageTransfer& transfer) const override {
+    ++transfer.timeouts;
+    transfer.wants_probe = true;
   }
-  Picoseconds patience(const Sending& sending) const override {
-    return backed_off(sending, kSilence * sending.round_trip);
+  Picoseconds timeout(const MessageTransfer& transfer) const override {
+    return backed_off(transfer, kSilence * transfer.round_trip);
   }
 };
 

@@ -13,14 +13,14 @@ class Dctcp final : public TimedTransport {
 
   Traits traits() const override { return {.is_marked = true}; }
 
-  void acknowledged(Sending& sending, bool marked) const override {
-    sending.timeouts = 0;
-    follow_marks(sending, marked);
-    repair_gaps(sending);
+  void on_acknowledged(MessageTransfer& transfer, bool marked) const override {
+    transfer.timeouts = 0;
+    follow_marks(transfer, marked);
+    repair_gaps(transfer);
   }
-  void came_cut(Sending& sending, std::uint32_t seq) const override {
-    follow_marks(sending, true);
-    sending.send_again(seq);
+  void on_trimmed(MessageTransfer& transfer, std::uint32_t seq) const override {
+    follow_marks(transfer, true);
+    transfer.send_again(seq);
   }
 };
 

@@ -13,20 +13,22 @@
 namespace foretrace {
 namespace {
 
-constexpr Picoseconds kPatience = 3;  ///< Round trips.
+constexpr Picoseconds kTimeout = 3;  ///< Round trips.
 
 class Pfabric final : public Transport {
  public:
   Traits traits() const override { return {.by_remaining = true}; }
 
-  void acknowledged(Sending& sending, bool) const override {
-    sending.timeouts = 0;
-    double& window = sending.connection->window;
-    window = std::min(window + 1, sending.full_window);
+  void on_acknowledged(MessageTransfer& transfer, bool) const override {
+    transfer.timeouts = 0;
+    double& window = transfer.connection->window;
+    window = std::min(window + 1, transfer.full_window);
   }
-  void came_cut(Sending& sending, std::uint32_t seq) const override { sending.send_again(seq); }
-  Picoseconds patience(const Sending& sending) const override {
-    return kPatience * sending.round_trip;
+  void on_trimmed(MessageTransfer& transfer, std::uint32_t seq) const override {
+    transfer.send_again(seq);
+  }
+  Picoseconds timeout(const MessageTransfer& transfer) const override {
+    return kTimeout * transfer.round_trip;
   }
 };
 

@@ -16,14 +16,14 @@ class Reliable final : public TimedTransport {
 
   Traits traits() const override { return {}; }
 
-  void acknowledged(Sending& sending, bool) const override {
-    sending.timeouts = 0;
-    grow_window(sending);
-    repair_gaps(sending);
+  void on_acknowledged(MessageTransfer& transfer, bool) const override {
+    transfer.timeouts = 0;
+    grow_window(transfer);
+    repair_gaps(transfer);
   }
-  void came_cut(Sending& sending, std::uint32_t seq) const override {
-    shrink_window(sending, .5);
-    sending.send_again(seq);
+  void on_trimmed(MessageTransfer& transfer, std::uint32_t seq) const override {
+    shrink_window(transfer, .5);
+    transfer.send_again(seq);
   }
 };
 
