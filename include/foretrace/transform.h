@@ -111,7 +111,7 @@ enum class Premise { any_job, single_precision };
 
 /// Whether a transform is worth trying on a job about which nothing else is known, with which
 /// settings, and how the result is judged.
-struct Worth {
+struct AdvicePolicy {
   Goal goal = Goal::none;
   /// Settings to try, in order of effort: the first that is about as good as the best is suggested.
   /// "<device>" stands for each built-in device above the recorded one, "<network>" for the machine
@@ -121,7 +121,7 @@ struct Worth {
   double samples = 1;  ///< Samples in a step, for each recorded one.
   /// The work that it applies to. Gains of transforms that apply to the same work do not add up, so
   /// only one of them is chosen.
-  std::vector<std::string_view> holds = {};
+  std::vector<std::string_view> applies_to = {};
   Premise premise = Premise::any_job;
   /// Reason for not trying it, if there is no goal or no network.
   std::string_view why_not = "a manual edit: you choose its settings";
@@ -132,7 +132,7 @@ struct TransformEntry {
   std::string_view summary = {};  ///< One line for `list`.
   std::unique_ptr<Transform> (*make)() = nullptr;
   std::string_view assumes = {};  ///< The effects it models and ignores: a short paragraph.
-  Worth worth = {};
+  AdvicePolicy advice = {};
 };
 
 /// Sorted by name.

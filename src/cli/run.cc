@@ -36,7 +36,7 @@ std::string command_hint(std::string_view word, const std::vector<std::string_vi
   for (const auto& [other, name] : kOtherNames) {
     if (other == word) return fmt::format(" (did you mean \"{}\"?)", name);
   }
-  if (const std::string_view substitute = asked_instead_of(word); !substitute.empty())
+  if (const std::string_view substitute = alternative_to(word); !substitute.empty())
     return ": " + std::string(substitute);
   return did_you_mean(word, names);
 }
@@ -66,7 +66,7 @@ std::string option_hint(const std::string& extra, const std::vector<std::string_
   const bool changes = std::find(known.begin(), known.end(), "--with") != known.end();
   if (changes && !transform_called(word).empty())
     return "; give changes as --with " + transform_called(word);
-  if (const std::string_view substitute = asked_instead_of(word); changes && !substitute.empty())
+  if (const std::string_view substitute = alternative_to(word); changes && !substitute.empty())
     return ": " + std::string(substitute);
   if (word.size() < 3) return did_you_mean(extra, known);
   for (const std::string_view option : known) {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "ask/many/held_job.h"
+#include "ask/many/loaded_job.h"
 #include "foretrace/ask/advise.h"
 #include "foretrace/ask/diff.h"
 #include "foretrace/ask/predict.h"
@@ -50,7 +50,7 @@ Scenario scenario_of(const Json& question, const std::string& path) {
   return scenario;
 }
 
-Json predicted(const HeldJob& job, const std::string& path, const Json& question) {
+Json predicted(const LoadedJob& job, const std::string& path, const Json& question) {
   const Scenario scenario = scenario_of(question, path);
   Json answer;
   PredictOptions options;
@@ -71,7 +71,7 @@ struct Explorer::OpenJob {
   explicit OpenJob(const std::string& from) : path(from), job(from, {}) {}
 
   std::string path;
-  HeldJob job;
+  LoadedJob job;
 };
 
 Explorer::Explorer() = default;
@@ -110,7 +110,8 @@ nlohmann::json Explorer::answer_to(const nlohmann::json& question) {
   if (asked == "quick" || asked == "predict") {
     if (!open_job_) throw Error("no job is open");
     if (asked == "predict") return predicted(open_job_->job, open_job_->path, question);
-    return {{"json", to_json(open_job_->job.quick(scenario_of(question, open_job_->path)))}};
+    return {
+        {"json", to_json(open_job_->job.quick_prediction(scenario_of(question, open_job_->path)))}};
   }
   if (asked == "advise") return {{"json", printed(to_json(advise(text("path"), {})))}};
   if (asked == "diff") return {{"json", printed(to_json(diff(text("before"), text("after"))))}};

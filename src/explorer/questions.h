@@ -6,7 +6,7 @@
 //     {"ask": "machines"}                                      devices to predict for
 //     {"ask": "read", "steps": "bf16,loader:workers=4"}        transforms, as --with takes them
 //     {"ask": "open", "path": P}                               reads a job, which stays in memory
-//     {"ask": "quick", "scenario": {...}}                      HeldJob::quick(), for moving sliders
+//     {"ask": "quick", "scenario": {...}}                      like predict, faster: for sliders
 //     {"ask": "predict", "scenario": {...}, "tasks": n}        for the open job; tasks 0: no parts
 //     {"ask": "advise", "path": P}
 //     {"ask": "diff", "before": P, "after": P}

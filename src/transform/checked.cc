@@ -11,9 +11,9 @@ namespace foretrace {
 namespace {
 
 /// Collects the selectors among the settings of a transform, with their names.
-class Selectors final : public Fields {
+class SelectorCollector final : public Fields {
  public:
-  explicit Selectors(Transform& transform) { transform.describe(*this); }
+  explicit SelectorCollector(Transform& transform) { transform.describe(*this); }
 
   void visit(const Setting& setting) override {
     auto* const* const nested = std::get_if<Described*>(&setting.value);
@@ -27,9 +27,9 @@ class Selectors final : public Fields {
 };
 
 /// Collects the ranks that the settings of a transform name, including the ranks of its selectors.
-class NamedRanks final : public Fields {
+class RankCollector final : public Fields {
  public:
-  explicit NamedRanks(Transform& transform) { transform.describe(*this); }
+  explicit RankCollector(Transform& transform) { transform.describe(*this); }
 
   void visit(const Setting& setting) override {
     if (auto* const* const nested = std::get_if<Described*>(&setting.value))
@@ -45,7 +45,7 @@ class NamedRanks final : public Fields {
 /// Adds a note for each selector that leaves out host tasks because device tasks match its name
 /// too.
 void note_left_out(Transform& transform, const Graph& graph, Notes& notes) {
-  for (const auto& [name, selector] : Selectors(transform).found) {
+  for (const auto& [name, selector] : SelectorCollector(transform).found) {
     const std::size_t others = selector->left_out(graph);
     if (others == 0) continue;
     notes.add(Severity::info,
@@ -71,7 +71,7 @@ void each_free_task(const Graph& graph, const Visit& visit) {
 
 /// Makes each task that has nothing left to wait for wait for the task in front of it on its lane.
 /// Tasks in `free_before`, which is sorted, stay free.
-void keep_places(Graph& graph, const std::vector<TaskId>& free_before) {
+void keep_order(Graph& graph, const std::vector<TaskId>& free_before) {
   each_free_task(graph, [&](TaskId task) {
     const TaskId front = graph.previous(task);
     if (front == kNoTask) return;
@@ -82,7 +82,7 @@ void keep_places(Graph& graph, const std::vector<TaskId>& free_before) {
 
 }  // namespace
 
-std::set<std::int32_t> ranks_named(Transform& transform) { return NamedRanks(transform).found; }
+std::set<std::int32_t> ranks_named(Transform& transform) { return RankCollector(transform).found; }
 
 Effect apply_checked(Transform& transform, Graph& graph, const Context& context) {
   std::vector<TaskId> free_before;
@@ -91,7 +91,7 @@ Effect apply_checked(Transform& transform, Graph& graph, const Context& context)
   Notes notes;
   note_left_out(transform, graph, notes);
   Effect effect = transform.apply(graph, context);
-  keep_places(graph, free_before);
+  keep_order(graph, free_before);
   effect.notes.merge(notes);
   return effect;
 }

@@ -16,7 +16,7 @@ namespace foretrace {
 namespace {
 
 /// Words for something that Foretrace does not do, and what to ask for instead.
-struct Instead {
+struct Alternative {
   std::vector<std::string_view> words;
   std::string_view text;
 };
@@ -24,19 +24,19 @@ struct Instead {
 #define WORDS(...) \
   { __VA_ARGS__ }
 
-const std::vector<Instead>& insteads() {
-  static const std::vector<Instead> all = {
+const std::vector<Alternative>& alternatives() {
+  static const std::vector<Alternative> all = {
 #define SYNONYM(transform, words, settings, value)
-#define INSTEAD(words, text) {words, text},
+#define ALTERNATIVE(words, text) {words, text},
 #include "transform/synonyms.def"
-#undef INSTEAD
+#undef ALTERNATIVE
 #undef SYNONYM
   };
   return all;
 }
 
 /// Returns the letters and digits in lower case, so that "Torch.Compile" equals "torch_compile".
-std::string plain(std::string_view words) {
+std::string normalized(std::string_view words) {
   std::string text;
   for (const char c : words) {
     const auto byte = static_cast<unsigned char>(c);
@@ -46,9 +46,9 @@ std::string plain(std::string_view words) {
 }
 
 bool is_among(std::string_view word, const std::vector<std::string_view>& words) {
-  const std::string wanted = plain(word);
+  const std::string wanted = normalized(word);
   return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view other) { return plain(other) == wanted; });
+                     [&](std::string_view other) { return normalized(other) == wanted; });
 }
 
 std::string_view without_blanks(std::string_view text) {
@@ -70,9 +70,9 @@ const TransformEntry& entry_of(std::string_view name) {
   return *found;
 }
 
-const Instead* instead_of(std::string_view name) {
-  for (const Instead& instead : insteads()) {
-    if (is_among(name, instead.words)) return &instead;
+const Alternative* find_alternative(std::string_view name) {
+  for (const Alternative& alternative : alternatives()) {
+    if (is_among(name, alternative.words)) return &alternative;
   }
   return nullptr;
 }
@@ -86,11 +86,12 @@ std::string_view main_setting(std::string_view transform) {
 }
 
 std::optional<Meaning> meaning_of(std::string_view name) {
-  if (plain(name).empty()) return std::nullopt;
+  if (normalized(name).empty()) return std::nullopt;
   for (const TransformEntry& entry : transforms()) {
-    if (plain(entry.name) == plain(name)) return Meaning{&entry, {}, main_setting(entry.name)};
+    if (normalized(entry.name) == normalized(name))
+      return Meaning{&entry, {}, main_setting(entry.name)};
   }
-  if (instead_of(name)) return std::nullopt;
+  if (find_alternative(name)) return std::nullopt;
   for (const Synonym& synonym : synonyms()) {
     if (is_among(name, synonym.words))
       return Meaning{&entry_of(synonym.transform), synonym.settings, synonym.value};
@@ -121,7 +122,7 @@ std::string setting_of(const TransformEntry& entry, std::string_view name) {
 }
 
 /// Splits `text` at commas, except inside values such as /a,b/.
-std::vector<std::string_view> parts_of(std::string_view text) {
+std::vector<std::string_view> split_at_commas(std::string_view text) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
   for (std::size_t at = 0; at <= text.size(); ++at) {
@@ -134,11 +135,11 @@ std::vector<std::string_view> parts_of(std::string_view text) {
 }
 
 /// "name:settings", "name=value" or "name" alone.
-struct Part {
+struct StepText {
   std::string_view name, settings, value;
   bool has_value = false;
 
-  explicit Part(std::string_view text) {
+  explicit StepText(std::string_view text) {
     const std::size_t mark = text.find_first_of(":=");
     name = without_blanks(text.substr(0, mark));
     if (mark == std::string_view::npos) return;
@@ -175,34 +176,34 @@ std::string as_list(std::string_view text) {
     const std::string_view word = rest.substr(0, end);
     if (!word.empty()) {
       if (!meaning_of(word)) return {};
-      list += (list.empty() ? "" : ",") + std::string(word);
+      list += fmt::format("{}{}", list.empty() ? "" : ",", word);
     }
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return list;
 }
 
-class Steps {
+class StepReader {
  public:
   std::vector<std::string> read(std::string_view text) {
-    for (const std::string_view part : parts_of(text)) add(part);
+    for (const std::string_view part : split_at_commas(text)) add(part);
     return std::move(steps_);
   }
 
  private:
   void add(std::string_view text) {
     if (text.empty() && entry_) throw Error("must be a setting or a step after the last comma");
-    const Part part(text);
-    if (part.has_value && is_dotted(part.name) && !is_own(part.name)) {
+    const StepText part(text);
+    if (part.has_value && is_dotted(part.name) && !is_current_setting(part.name)) {
       const std::size_t dot = part.name.find('.');
       return add(fmt::format("{}:{}", text.substr(0, dot), text.substr(dot + 1)));
     }
-    const bool is_setting =
-        part.has_value && entry_ != nullptr && (is_own(part.name) || !meaning_of(part.name));
+    const bool is_setting = part.has_value && entry_ != nullptr &&
+                            (is_current_setting(part.name) || !meaning_of(part.name));
     if (is_setting) return add_setting(part.name, part.value);
     const std::optional<Meaning> meaning = meaning_of(part.name);
     if (!meaning) {
-      const std::string other = instead_of(part.name) ? "" : with_equals(text);
+      const std::string other = find_alternative(part.name) ? "" : with_equals(text);
       if (!other.empty()) return add(other);
       throw Error(no_such_transform(part.name));
     }
@@ -214,15 +215,15 @@ class Steps {
     if (!part.settings.empty()) add_settings(part.settings);
   }
 
-  bool is_own(std::string_view name) const {
+  bool is_current_setting(std::string_view name) const {
     return entry_ != nullptr && has_setting(*entry_, name);
   }
 
-  void add_value(const Part& part, const Meaning& meaning) {
+  void add_value(const StepText& part, const Meaning& meaning) {
     if (!meaning.value.empty()) return add_setting(meaning.value, part.value);
-    if (const Instead* instead = instead_of(part.name))
-      throw Error(fmt::format("{}: {}", part.name, instead->text));
-    const std::string value = plain(part.value);
+    if (const Alternative* alternative = find_alternative(part.name))
+      throw Error(fmt::format("{}: {}", part.name, alternative->text));
+    const std::string value = normalized(part.value);
     if (value == "true" || value == "1" || value == "on" || value == "yes") return;
     throw Error(
         fmt::format("{0}: takes no value, got \"{1}\"; settings are given as {2}:setting=value, "
@@ -254,12 +255,12 @@ class Steps {
 /// Returns steps for up to three devices whose names begin with `name`: "h100" fits several. Empty
 /// if none does.
 std::string devices_like(std::string_view name) {
-  const std::string wanted = plain(name);
+  const std::string wanted = normalized(name);
   if (wanted.size() < 2) return {};
   std::string all;
   int count = 0;
   for (const std::string_view device : device_names()) {
-    if (!plain(device).starts_with(wanted) || ++count > 3) continue;
+    if (!normalized(device).starts_with(wanted) || ++count > 3) continue;
     all += fmt::format("{}faster_device:to={}", all.empty() ? "" : " or ", device);
   }
   return all + (count > 3 ? " ...; `foretrace list devices` shows all" : "");
@@ -303,7 +304,7 @@ std::string transforms_about(std::string_view name) {
   if (found.size() > kMost) found.resize(kMost);
   std::string all;
   for (const auto& [fits, transform] : found)
-    all += (all.empty() ? "" : ", ") + std::string(transform);
+    all += fmt::format("{}{}", all.empty() ? "" : ", ", transform);
   return all;
 }
 
@@ -312,9 +313,9 @@ std::string transforms_about(std::string_view name) {
 const std::vector<Synonym>& synonyms() {
   static const std::vector<Synonym> all = {
 #define SYNONYM(transform, words, settings, value) {#transform, words, settings, value},
-#define INSTEAD(words, text)
+#define ALTERNATIVE(words, text)
 #include "transform/synonyms.def"
-#undef INSTEAD
+#undef ALTERNATIVE
 #undef SYNONYM
   };
   return all;
@@ -347,35 +348,37 @@ std::string setting_path_called(std::string_view path) {
   return fmt::format("{}.{}", transform, meaning->value);
 }
 
-std::vector<std::string> read_steps(std::string_view text) { return Steps().read(text); }
+std::vector<std::string> read_steps(std::string_view text) { return StepReader().read(text); }
 
-std::string_view asked_instead_of(std::string_view name) {
-  const Instead* const instead = instead_of(name);
-  return instead ? instead->text : std::string_view();
+std::string_view alternative_to(std::string_view name) {
+  const Alternative* const alternative = find_alternative(name);
+  return alternative ? alternative->text : std::string_view();
 }
 
 std::string no_such_transform(std::string_view name) {
-  const std::string what = fmt::format("there is no transform \"{}\"", name);
-  if (const Instead* instead = instead_of(name)) return fmt::format("{}: {}", what, instead->text);
+  const std::string problem = fmt::format("there is no transform \"{}\"", name);
+  if (const Alternative* alternative = find_alternative(name))
+    return fmt::format("{}: {}", problem, alternative->text);
   constexpr std::string_view kAll = "; `foretrace list transforms` shows all";
   // A scenario accepts only the transforms' own names.
   if (const std::optional<Meaning> meaning = meaning_of(name)) {
     std::string step(meaning->entry->name);
     if (!meaning->settings.empty()) step += fmt::format(":{}", meaning->settings);
-    return fmt::format("{} (did you mean \"{}\"?){}", what, step, kAll);
+    return fmt::format("{} (did you mean \"{}\"?){}", problem, step, kAll);
   }
   const std::size_t arrow = name.find("->");  // "a100 -> h100" asks for the second device.
   const std::string_view device = arrow == name.npos ? name : name.substr(arrow + 2);
   if (const std::string devices = devices_like(device); !devices.empty())
-    return fmt::format("{}; to predict for that device, use {}", what, devices);
+    return fmt::format("{}; to predict for that device, use {}", problem, devices);
   if (const std::string list = as_list(name); !list.empty())
-    return fmt::format("{} (did you mean \"{}\"?){}", what, list, kAll);
+    return fmt::format("{} (did you mean \"{}\"?){}", problem, list, kAll);
   std::vector<std::string_view> names;
   for (const TransformEntry& entry : transforms()) names.push_back(entry.name);
   if (const std::string near = did_you_mean(name, names); !near.empty())
-    return fmt::format("{}{}{}", what, near, kAll);
-  const std::string about = transforms_about(name);
-  return fmt::format("{}{}{}", what, about.empty() ? "" : " (about that: " + about + ")", kAll);
+    return fmt::format("{}{}{}", problem, near, kAll);
+  const std::string related = transforms_about(name);
+  return fmt::format("{}{}{}", problem,
+                     related.empty() ? "" : fmt::format(" (about that: {})", related), kAll);
 }
 
 }  // namespace foretrace

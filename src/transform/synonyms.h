@@ -35,7 +35,7 @@ std::string setting_path_called(std::string_view path);
 std::vector<std::string> read_steps(std::string_view text);
 
 /// Returns advice on what to ask in place of `name`, which is no transform; empty if there is none.
-std::string_view asked_instead_of(std::string_view name);
+std::string_view alternative_to(std::string_view name);
 
 /// Returns the error text for a name that is no transform, for read_steps() and scenario files.
 std::string no_such_transform(std::string_view name);

@@ -21,13 +21,13 @@ std::unique_ptr<Transform> configured(const TransformEntry& entry, const nlohman
   return transform;
 }
 
-TransformEntry named(std::string_view name, std::string_view summary, TransformEntry entry) {
+TransformEntry with_name(std::string_view name, std::string_view summary, TransformEntry entry) {
   entry.name = name;
   entry.summary = summary;
   return entry;
 }
 
-struct OrderOfSettings : Fields {
+struct SettingOrder : Fields {
   std::vector<std::string> names;
 
   void visit(const Setting& setting) override { names.emplace_back(setting.name); }
@@ -37,7 +37,7 @@ struct OrderOfSettings : Fields {
 
 const std::vector<TransformEntry>& transforms() {
   static const std::vector<TransformEntry> entries = {
-#define TRANSFORM(name, summary) named(#name, summary, name##_entry()),
+#define TRANSFORM(name, summary) with_name(#name, summary, name##_entry()),
 #include "transform/transforms.def"
 #undef TRANSFORM
   };
@@ -48,7 +48,7 @@ nlohmann::json describe_transforms() {
   nlohmann::json all = nlohmann::json::array();
   for (const TransformEntry& entry : transforms()) {
     const auto transform = entry.make();
-    OrderOfSettings order;
+    SettingOrder order;
     transform->describe(order);
     all.push_back({{"name", entry.name},
                    {"summary", entry.summary},

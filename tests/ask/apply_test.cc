@@ -19,7 +19,7 @@ Moved moved(const std::string& machine, const std::vector<std::string>& steps) {
   Scenario scenario;
   scenario.machine = machine;
   for (const std::string& step : steps) add_steps(step, scenario);
-  const Applied applied = apply(scenario, graph);
+  const ApplyResult applied = apply(scenario, graph);
   return {applied.steps.back().summary, graph.task(TaskId{0}).duration};
 }
 

@@ -251,14 +251,14 @@ TEST(Ladder, NoRungIsAboveNowNorBelowAll) {
   }
 }
 
-TEST(Retimed, FindsWhatAnEditedCloneDoes) {
+TEST(RetimedReplay, FindsWhatAnEditedCloneDoes) {
   std::mt19937 random(13);
   for (int run = 0; run < 200; ++run) {
     SCOPED_TRACE(run);
     const Graph graph = random_job(random);
     const Nanoseconds now = time_of(graph);
-    Retimed retimed(graph);
-    Retimed clone = retimed.clone();
+    RetimedReplay retimed(graph);
+    RetimedReplay clone = retimed.clone();
     for (const WorkGroup& group : all_groups(graph)) {
       if (!group.graded()) continue;
       SCOPED_TRACE(group.name);

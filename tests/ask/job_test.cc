@@ -103,7 +103,7 @@ TEST(Job, SaysWhichRankHasNothingThatTakesTime) {
 }
 
 TEST(ChosenRank, IsTheFirstOfEqualOnes) {
-  Slowest slowest;
+  SlowestRank slowest;
   EXPECT_TRUE(slowest.consider(0, 0ns));
   EXPECT_TRUE(slowest.consider(1, 5ns));
   EXPECT_FALSE(slowest.consider(2, 5ns));
@@ -116,7 +116,7 @@ TEST(ChosenRank, ThatIsFullestIsFirstTheOneThatDoesNotFit) {
   MemoryPeak fits{.device = 0, .peak_allocated = Bytes{90}, .peak_reserved = Bytes{100}};
   MemoryPeak refused{.device = 0, .peak_allocated = Bytes{10}, .peak_reserved = Bytes{20}};
   refused.out_of_memory = Refusal{};
-  Fullest fullest;
+  FullestRank fullest;
   fullest.consider(0, need_of({fits}));
   fits.peak_allocated = Bytes{95};
   EXPECT_TRUE(fullest.consider(1, need_of({fits})));
@@ -132,7 +132,7 @@ TEST(ChosenRank, IsAStragglerOnlyIfTheOthersWait) {
   const auto found = straggler_among({{0, 100ns, 60ns}, {1, 100ns, 100ns}, {2, 100ns, 60ns}});
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->rank, 1U);
-  EXPECT_EQ(found->others_own, 60ns);
+  EXPECT_EQ(found->others_work, 60ns);
   EXPECT_EQ(found->others_wait, 40ns);
 }
 

@@ -244,11 +244,11 @@ TEST(CommandLine, WhatHintsProposeIsAccepted) {
 #define WORDS(...) \
   {}
 #define SYNONYM(transform, words, settings, value)
-#define INSTEAD(words, text) text,
+#define ALTERNATIVE(words, text) text,
   const std::vector<std::string> hints = {
 #include "transform/synonyms.def"
   };
-#undef INSTEAD
+#undef ALTERNATIVE
 #undef SYNONYM
 #undef WORDS
   std::size_t run = 0;

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "ask/plan/kept_plan.h"
+#include "ask/plan/resumable_plan.h"
 #include "cli/command_line.h"
 #include "foretrace/error.h"
 #include "foretrace/report.h"
@@ -25,16 +25,16 @@ PlanQuestion question_of() {
 constexpr std::uint64_t kAll = 1000;
 
 /// Stops the search after this many blocks.
-std::optional<PlanReport> keep(const PlanQuestion& question, const PlanKeeping& keeping,
+std::optional<PlanReport> keep(const PlanQuestion& question, const PlanFileOptions& keeping,
                                std::uint64_t most = kAll) {
   std::atomic<bool> stop = false;
   std::uint64_t found = 0;
-  return plan_keeping(question, keeping, {.take = [&] { stop = ++found >= most; }}, stop);
+  return resumable_plan(question, keeping, {.take = [&] { stop = ++found >= most; }}, stop);
 }
 
 std::string text_of(const PlanReport& report) { return to_json(report).dump(); }
 
-std::string refusal_of(const PlanQuestion& question, const PlanKeeping& keeping) {
+std::string refusal_of(const PlanQuestion& question, const PlanFileOptions& keeping) {
   try {
     keep(question, keeping);
   } catch (const Error& error) {
@@ -54,7 +54,7 @@ TEST(KeptPlan, IsThePlanThatIsNotKept) {
   std::uint64_t known = 0, left = kAll;
   const PlanEvents events{
       .begin = [&](std::uint64_t had, std::uint64_t more) { known = had, left = more; }};
-  const auto again = plan_keeping(question_of(), {.path = path}, events, false);
+  const auto again = resumable_plan(question_of(), {.path = path}, events, false);
   EXPECT_GT(known, 8U);
   EXPECT_EQ(left, 0U);
   EXPECT_EQ(text_of(*again), expected);
@@ -100,7 +100,7 @@ TEST(KeptPlan, OfShardsIsThatOfOneProcess) {
   for (const std::uint64_t shards : {1U, 2U, 8U}) {
     std::vector<std::string> files;
     for (std::uint64_t i = shards; i >= 1; --i) {
-      const PlanKeeping one{.path = path, .shard = {i, shards}};
+      const PlanFileOptions one{.path = path, .shard = {i, shards}};
       EXPECT_EQ(keep(question_of(), one).has_value(), shards == 1);
       files.push_back(path_of_shard(path, one.shard));
     }

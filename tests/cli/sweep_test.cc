@@ -23,7 +23,7 @@ constexpr auto kSweep = R"({"version": 1,
 std::string shard_text(const std::string& asked, std::map<std::string, std::string> variables) {
   try {
     const Shard shard = read_shard(asked, [&](const char* name) { return variables[name]; });
-    return std::to_string(shard.number) + " of " + std::to_string(shard.of);
+    return std::to_string(shard.number) + " of " + std::to_string(shard.count);
   } catch (const Error& error) {
     return error.what();
   }

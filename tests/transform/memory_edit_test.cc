@@ -33,8 +33,8 @@ TEST(MemoryEdit, ALifetimeCutInTwoLeavesItsUsesToTheRightHalf) {
   const std::vector<Nanoseconds> starts = simulate(graph).start;
   const Launches launches(graph);
   const Activation cut = find_activations(graph, BlockUses(graph, starts), {0}).front();
-  const TaskId freed = allocator_side(graph, launches, graph.allocations()[0], cut.last_forward);
-  const TaskId made = allocator_side(graph, launches, graph.allocations()[0], cut.first_backward);
+  const TaskId freed = allocating_task(graph, launches, graph.allocations()[0], cut.last_forward);
+  const TaskId made = allocating_task(graph, launches, graph.allocations()[0], cut.first_backward);
   EXPECT_EQ(graph.name(freed), "LB");
   EXPECT_EQ(graph.name(made), "Lb");
   const std::vector<std::uint32_t> second = split_lifetimes(graph,
@@ -89,7 +89,7 @@ TEST(MemoryEdit, WhereTheDeviceMakesABlockItAlsoFreesIt) {
   )");
   const Launches launches(graph);
   const TaskId kernel = graph.allocations()[0].made_by;
-  EXPECT_EQ(allocator_side(graph, launches, graph.allocations()[0], kernel), kernel);
+  EXPECT_EQ(allocating_task(graph, launches, graph.allocations()[0], kernel), kernel);
 }
 
 TEST(MemoryEdit, ExtraWorkIsLaunchedBesideTheLaunchOfWhatItStandsBeside) {

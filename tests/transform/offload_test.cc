@@ -423,12 +423,12 @@ TEST(LoadCurve, IsLoweredWhereABlockIsAwayAllTheTime) {
   const Timeline timeline = simulate(graph);
   LoadCurve curve(graph, timeline, memory_events(graph, timeline), 0);
   EXPECT_EQ(curve.peak(), Bytes{8});
-  EXPECT_EQ(curve.peak_stretch().start, 2us);
+  EXPECT_EQ(curve.peak_interval().start, 2us);
   EXPECT_EQ(curve.area(0us, 4us), (5 + 8) * 2000.0);
   curve.lower(1us, 4us, Bytes{5});
   EXPECT_EQ(curve.area(0us, 4us), (5 + 3) * 2000.0);
-  EXPECT_EQ(curve.peak_stretch().start, 4us);
-  curve.lower(3us, 5us, Bytes{5});  // Covers no stretch as a whole.
+  EXPECT_EQ(curve.peak_interval().start, 4us);
+  curve.lower(3us, 5us, Bytes{5});  // Covers no interval as a whole.
   EXPECT_EQ(curve.peak(), Bytes{8});
 }
 

@@ -42,7 +42,7 @@ TEST(Transforms, ReadBackWhatTheyWriteAboutThemselves) {
 TEST(Transforms, AreTriedWithStepsThatCanBeRead) {
   for (const TransformEntry& entry : transforms()) {
     SCOPED_TRACE(entry.name);
-    for (const std::string_view text : entry.worth.tries) {
+    for (const std::string_view text : entry.advice.tries) {
       std::string step(text);
       if (const std::size_t at = step.find("<device>"); at != step.npos)
         step.replace(at, 8, "h100-sxm5-80gb");
@@ -55,9 +55,9 @@ TEST(Transforms, AreTriedWithStepsThatCanBeRead) {
 TEST(Transforms, SayWhyTheyAreNotTried) {
   for (const TransformEntry& entry : transforms()) {
     SCOPED_TRACE(entry.name);
-    EXPECT_EQ(entry.worth.goal == Goal::none, entry.worth.tries.empty());
-    EXPECT_EQ(entry.worth.goal == Goal::none, entry.worth.holds.empty());
-    EXPECT_FALSE(entry.worth.why_not.empty());
+    EXPECT_EQ(entry.advice.goal == Goal::none, entry.advice.tries.empty());
+    EXPECT_EQ(entry.advice.goal == Goal::none, entry.advice.applies_to.empty());
+    EXPECT_FALSE(entry.advice.why_not.empty());
   }
 }
 

@@ -75,7 +75,7 @@ Inference moved(const Inference& inference, const std::string& machine, Notes& n
   Inference other = clone(inference);
   Scenario scenario;
   scenario.machine = machine;
-  const Applied applied = apply(scenario, other.graph);
+  const ApplyResult applied = apply(scenario, other.graph);
   notes.merge(applied.notes);
   for (const std::string& assumption : applied.assumptions) other.assumptions.push_back(assumption);
   other.recorded = simulate(other.graph, {.reasons = false, .memory = true});

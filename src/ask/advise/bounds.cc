@@ -165,12 +165,11 @@ SpeedUp speed_up_of(const Graph& graph, const WorkGroup& group, const TimeWith& 
 
 /// A factor above 0 only changes durations, so a compiled graph can answer. `retimed` is nullptr if
 /// the graph has no compiled form.
-TimeWith time_with(const Graph& graph, const WorkGroup& group, const Retimed* retimed) {
+TimeWith time_with(const Graph& graph, const WorkGroup& group, const RetimedReplay* retimed) {
   if (retimed == nullptr || !group.graded())
     return [&](double factor) { return step_with(graph, group, factor); };
-  return [&graph, &group, compiled = std::make_shared<Retimed>(retimed->clone())](double factor) {
-    return compiled->step_time(retiming_of(graph, group, factor));
-  };
+  return [&graph, &group, compiled = std::make_shared<RetimedReplay>(retimed->clone())](
+             double factor) { return compiled->step_time(retiming_of(graph, group, factor)); };
 }
 
 }  // namespace
@@ -204,7 +203,7 @@ std::vector<SpeedUp> speed_ups_of(const Graph& graph, const std::vector<WorkGrou
   std::vector<WorkGroup> present;
   std::copy_if(groups.begin(), groups.end(), std::back_inserter(present),
                [](const WorkGroup& group) { return group.has_work; });
-  std::optional<Retimed> retimed;
+  std::optional<RetimedReplay> retimed;
   if (all_lanes_fifo(graph)) retimed.emplace(graph);
   std::vector<SpeedUp> found(present.size());
   on_all_cores(present.size(), [&](std::size_t i) {

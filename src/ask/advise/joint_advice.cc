@@ -25,7 +25,7 @@ bool exceeds_noise(const AdvisedJob& job, Nanoseconds gain, Nanoseconds step) {
 /// A setting that was enough for a member alone may be too little in combination: a shorter step
 /// needs its data sooner. Returns whether the settings changed.
 bool retune(const AdvisedJob& job, std::size_t member, JointAdvice& joint) {
-  const std::vector<std::string_view>& tries = worth_of(joint.uses[member]).tries;
+  const std::vector<std::string_view>& tries = advice_policy(joint.uses[member]).tries;
   if (tries.size() < 2) return false;
   std::vector<Nanoseconds> times(tries.size(), Nanoseconds::max());
   on_all_cores(tries.size(), [&](std::size_t i) {
@@ -122,8 +122,8 @@ class MemberSearch {
   /// Says which member applies to the same work; empty if none does.
   std::string overlap_reason(const Addition& one) const {
     for (const std::string& use : joint_.uses) {
-      const std::string_view hold = common_hold(use, suggestions_[one.suggestion].use);
-      if (!hold.empty()) return fmt::format("{} applies to {}, too", kind_of(use), hold);
+      const std::string_view work = common_work(use, suggestions_[one.suggestion].use);
+      if (!work.empty()) return fmt::format("{} applies to {}, too", kind_of(use), work);
     }
     return {};
   }

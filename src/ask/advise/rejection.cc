@@ -28,17 +28,17 @@ std::string capture_rejection(const AdvisedJob& job, const Suggestion& suggestio
 
 /// The names of the groups that a suggestion acts on; empty if there is none.
 std::vector<std::string_view> groups_of(std::string_view use) {
-  struct Hold {
-    std::string_view hold, group;
+  struct GroupedWork {
+    std::string_view work, group;
   };
-  constexpr Hold kHolds[] = {
+  constexpr GroupedWork kGroups[] = {
       {"launches", "launches"}, {"fusion", "launches"},     {"fusion", "kernels"},
       {"waits", "syncs"},       {"input copies", "copies"}, {"pinning", "copies"},
       {"loading", "input"},     {"precision", "kernels"},   {"layout", "kernels"}};
   std::vector<std::string_view> groups;
-  for (const std::string_view held : worth_of(use).holds) {
-    for (const Hold& one : kHolds) {
-      if (one.hold == held) groups.push_back(one.group);
+  for (const std::string_view work : advice_policy(use).applies_to) {
+    for (const GroupedWork& one : kGroups) {
+      if (one.work == work) groups.push_back(one.group);
     }
   }
   return groups;

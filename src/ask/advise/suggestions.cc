@@ -99,12 +99,12 @@ void fill(std::string& text, std::string_view place, const std::string& with) {
 
 /// The tries of a transform, with placeholders filled in. Throws Error with the reason if they need
 /// a network and none was given, or no faster device is known.
-std::vector<std::string> tries_of(const Worth& worth, const Graph& graph,
+std::vector<std::string> tries_of(const AdvicePolicy& policy, const Graph& graph,
                                   const std::string& network) {
   std::vector<std::string> tries;
-  for (const std::string_view text : worth.tries) {
+  for (const std::string_view text : policy.tries) {
     if (text.find(kNetwork) != text.npos) {
-      if (network.empty()) throw Error(std::string(worth.why_not));
+      if (network.empty()) throw Error(std::string(policy.why_not));
       std::string filled(text);
       fill(filled, kNetwork, network);
       fill(filled, kAlgorithm, recorded_algorithm(graph));
@@ -167,7 +167,7 @@ void refuse_idle(const AppliedStep& step) {
 }
 
 /// A suggestion, before it is decided whether to recommend it; `doubt` is included.
-Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::string& use) {
+Suggestion suggested(const AdvisedJob& job, const AdvicePolicy& policy, const std::string& use) {
   const Scenario scenario = scenario_with({use});
   Edited edited = edited_by(job, scenario, {.reasons = true});
   refuse_idle(edited.applied.steps.front());
@@ -175,13 +175,13 @@ Suggestion suggested(const AdvisedJob& job, const Worth& worth, const std::strin
   const AppliedStep& step = prediction.steps.front();
   Suggestion suggestion;
   suggestion.use = use;
-  suggestion.goal = to_string(worth.goal);
+  suggestion.goal = to_string(policy.goal);
   suggestion.summary = step.summary;
   suggestion.step_time = prediction.predicted.step_time;
   suggestion.lower = prediction.lower;
   suggestion.upper = prediction.upper;
-  suggestion.samples = worth.samples;
-  suggestion.gain = job.now() - scaled(suggestion.step_time, 1 / worth.samples);
+  suggestion.samples = policy.samples;
+  suggestion.gain = job.now() - scaled(suggestion.step_time, 1 / policy.samples);
   suggestion.allocated = greatest_allocated(prediction.predicted_memory);
   suggestion.reserved = greatest_reserved(prediction.predicted_memory);
   for (const MemoryPeak& peak : prediction.predicted_memory)
@@ -225,7 +225,7 @@ void screen(const AdvisedJob& job, Outcome& outcome) {
     const Edited edited =
         edited_by(job, scenario_with({outcome.use}), {.reasons = false, .memory = false});
     refuse_idle(edited.applied.steps.front());
-    outcome.time = scaled(edited.step_time(), 1 / outcome.transform->worth.samples);
+    outcome.time = scaled(edited.step_time(), 1 / outcome.transform->advice.samples);
   });
 }
 
@@ -242,12 +242,12 @@ Outcome* chosen(const AdvisedJob& job, std::span<Outcome> tried) {
 
 /// Turns the tries for one transform into suggestions: the best of them, or every device.
 std::vector<Suggestion> answered(const AdvisedJob& job, std::span<Outcome> tried) {
-  const Worth& worth = tried.front().transform->worth;
+  const AdvicePolicy& policy = tried.front().transform->advice;
   std::vector<Suggestion> suggestions;
   const auto suggest = [&](Outcome& outcome) {
-    attempt(outcome, [&] { suggestions.push_back(suggested(job, worth, outcome.use)); });
+    attempt(outcome, [&] { suggestions.push_back(suggested(job, policy, outcome.use)); });
   };
-  if (worth.goal == Goal::device || tried.size() == 1) {
+  if (policy.goal == Goal::device || tried.size() == 1) {
     for (Outcome& outcome : tried) suggest(outcome);
     return suggestions;
   }
@@ -263,7 +263,7 @@ void note_alternatives(std::vector<Suggestion>& suggestions) {
     for (std::size_t better = 0; better < i && suggestions[i].instead_of.empty(); ++better) {
       if (suggestions[better].recommended && suggestions[better].goal == "time" &&
           suggestions[i].goal == "time" &&
-          !common_hold(suggestions[better].use, suggestions[i].use).empty())
+          !common_work(suggestions[better].use, suggestions[i].use).empty())
         suggestions[i].instead_of = suggestions[better].use;
     }
   }
@@ -316,16 +316,16 @@ std::vector<Outcome> to_try(const AdvisedJob& job, const AdviceQuestion& questio
   for (const TransformEntry& entry : transforms()) {
     const std::string name(entry.name);
     if (has(question.skip, name) || (!question.only.empty() && !has(question.only, name))) continue;
-    if (entry.worth.goal == Goal::none) {
-      tried.no_advice.push_back({name, std::string(entry.worth.why_not)});
+    if (entry.advice.goal == Goal::none) {
+      tried.no_advice.push_back({name, std::string(entry.advice.why_not)});
       continue;
     }
-    if (std::string why = missing(entry.worth.premise, job.inference.graph); !why.empty()) {
+    if (std::string why = missing(entry.advice.premise, job.inference.graph); !why.empty()) {
       tried.not_applicable.push_back({name, std::move(why)});
       continue;
     }
     try {
-      for (std::string& use : tries_of(entry.worth, job.inference.graph, question.network))
+      for (std::string& use : tries_of(entry.advice, job.inference.graph, question.network))
         tries.push_back({.transform = &entry, .use = std::move(use), .refused = {}});
     } catch (const Error& error) {
       tried.not_applicable.push_back({name, error.what()});
@@ -348,9 +348,9 @@ std::vector<std::span<Outcome>> by_transform(std::vector<Outcome>& tries) {
 
 int rank_of(std::string_view word) { return word == "high" ? 0 : word == "medium" ? 1 : 2; }
 
-bool takes_hold_of(const Suggestion& one, std::string_view what) {
-  const auto& holds = worth_of(one.use).holds;
-  return std::find(holds.begin(), holds.end(), what) != holds.end();
+bool applies_to(const Suggestion& one, std::string_view work) {
+  const auto& works = advice_policy(one.use).applies_to;
+  return std::find(works.begin(), works.end(), work) != works.end();
 }
 
 /// Sorts by gain. Among the suggestions for time that are about as good as the best, the most
@@ -368,9 +368,9 @@ void sort_by_gain(const AdvisedJob& job, std::vector<Suggestion>& suggestions) {
     if (rank_of(one->confidence.word) < rank_of(surest->confidence.word)) surest = one;
   }
   std::rotate(best, surest, surest + 1);
-  if (!takes_hold_of(*best, "launches") && !takes_hold_of(*best, "fusion")) return;
+  if (!applies_to(*best, "launches") && !applies_to(*best, "fusion")) return;
   const auto loading = std::find_if(best, suggestions.end(), [&](const Suggestion& one) {
-    return counts(one) && takes_hold_of(one, "loading");
+    return counts(one) && applies_to(one, "loading");
   });
   if (loading != suggestions.end()) std::rotate(best, loading, loading + 1);
 }
@@ -383,18 +383,18 @@ void put_in_order(const AdvisedJob& job, std::vector<Suggestion>& suggestions) {
 
 }  // namespace
 
-const Worth& worth_of(std::string_view use) {
+const AdvicePolicy& advice_policy(std::string_view use) {
   const std::string_view name = kind_of(use);
   const auto found = std::find_if(transforms().begin(), transforms().end(),
                                   [&](const TransformEntry& entry) { return entry.name == name; });
   CHECK(found != transforms().end());
-  return found->worth;
+  return found->advice;
 }
 
-std::string_view common_hold(std::string_view one, std::string_view other) {
-  for (const std::string_view hold : worth_of(one).holds) {
-    const auto& others = worth_of(other).holds;
-    if (std::find(others.begin(), others.end(), hold) != others.end()) return hold;
+std::string_view common_work(std::string_view one, std::string_view other) {
+  for (const std::string_view work : advice_policy(one).applies_to) {
+    const auto& others = advice_policy(other).applies_to;
+    if (std::find(others.begin(), others.end(), work) != others.end()) return work;
   }
   return {};
 }

@@ -25,10 +25,10 @@ TriedTransforms try_transforms(const AdvisedJob& job, const AdviceQuestion& ques
 /// from replays with the work of other steps, and sorts again; doing so for every try is too slow.
 void sharpen_intervals(AdvisedJob& job, std::vector<Suggestion>& suggestions, std::size_t most);
 
-/// The worth of the transform named in `use`, which may have settings. REQUIRES: it exists.
-const Worth& worth_of(std::string_view use);
+/// The policy of the transform named in `use`, which may have settings. REQUIRES: it exists.
+const AdvicePolicy& advice_policy(std::string_view use);
 
 /// The work that two transforms both apply to; empty if they are independent.
-std::string_view common_hold(std::string_view one, std::string_view other);
+std::string_view common_work(std::string_view one, std::string_view other);
 
 }  // namespace foretrace

@@ -43,8 +43,8 @@ CheckedRank checked_rank(const Rank& source, const Scenario& scenario, Graph* ed
 CheckedJob checked_job(const Job& job, const Scenario& scenario, Donors& donors,
                        std::optional<std::int32_t> wanted) {
   CheckedJob checked;
-  Slowest slowest;
-  Fullest fullest;
+  SlowestRank slowest;
+  FullestRank fullest;
   // A folder may contain several runs of one rank; then the slowest of them is judged.
   RankWithMost<std::pair<bool, Nanoseconds>> shown;
   std::vector<Graph> edited = edited_graphs(job, scenario, donors);

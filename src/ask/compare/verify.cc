@@ -155,7 +155,7 @@ MeasuredRank measured_rank(const Rank& rank) {
 MeasuredRank slowest_measured(const Job& job) {
   if (job.has_snapshots())
     throw TraceError(job.path + ": must have times, but is a snapshot of memory alone");
-  Slowest slowest;
+  SlowestRank slowest;
   for (std::size_t i = 0; i < job.ranks.size(); ++i)
     slowest.consider(i, measured_rank(job.ranks[i]).times.step_time);
   if (slowest.most() <= 0ns) throw TraceError(job.path + ": no step of the trace takes any time");
@@ -191,7 +191,7 @@ struct Repeated {
 
 Repeated repeat(const Scenario& scenario, const Job& job, Donors& donors) {
   Repeated shown;
-  Slowest slowest;
+  SlowestRank slowest;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     Repeated next{&job.ranks[i], job.ranks[i].inference.graph.clone(), {}, 0ns};
     apply(scenario, next.graph, &donors);

@@ -361,10 +361,10 @@ void compare_ranks(const Job& job, std::vector<Diagnosis>& all) {
   for (const Rank& rank : job.ranks) numbers.insert(rank.number);
   for (std::size_t i = 0; i < job.join.ranks.size(); ++i)
     add_lateness(job.join.ranks[i], job.ranks[i].inference.recorded.length, all[i]);
-  if (job.apart.empty() || numbers.size() < job.ranks.size()) return;
+  if (job.mismatch.empty() || numbers.size() < job.ranks.size()) return;
   std::vector<Finding>& findings = all.front().findings;
   findings.insert(findings.begin(),
-                  {Severity::warning, "the recordings are not of one job: " + job.apart,
+                  {Severity::warning, "the recordings are not of one job: " + job.mismatch,
                    "what-ifs refuse the folder", "give the ranks of one run, or one file"});
 }
 

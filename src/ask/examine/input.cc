@@ -22,7 +22,7 @@ Inference slowest_rank(const std::string& path, const ImportOptions& reading) {
   Job job = read_job(path, {.reading = reading});
   if (job.has_snapshots())
     throw TraceError(path + ": must be a trace with times, but is a memory snapshot");
-  Slowest slowest;
+  SlowestRank slowest;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     const Inference& inference = job.ranks[i].inference;
     slowest.consider(i, step_times(inference.graph, inference.recorded).step_time);

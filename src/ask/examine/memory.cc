@@ -189,7 +189,7 @@ ExaminedMemory examine_memory(const std::string& path, const MemoryQuestion& que
   Job job = read_job(path, {.reading = reading, .keep_traces = true, .keep_refused = true});
   std::vector<MemorySummary> ranks;
   Notes notes;
-  Fullest fullest;
+  FullestRank fullest;
   std::optional<ExaminedRank> shown;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     std::optional<ExaminedRank> rank = examine_rank(job, job.ranks[i], allocator, notes);

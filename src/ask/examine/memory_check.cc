@@ -133,7 +133,7 @@ class RecordReplay {
     if (rest > 0) {
       allocator_.adopt({.address = kLastSoundAddress,
                         .bytes = rest,
-                        .stream = kNobodysStream,
+                        .stream = kUnusedStream,
                         .blocks = {{kLastSoundAddress, rest, rest, kFirstOtherHandle, false}}});
     }
     for (std::size_t i = 0; i < early_.size(); ++i) {

@@ -1,6 +1,7 @@
 #include "ask/job/apply.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -33,14 +34,13 @@ class Application {
     applied.steps.push_back({use, effect.summary, effect.changed == 0, std::move(effect.figures)});
     if (effect.changed == 0) applied.notes.add(Severity::warning, kChangedNothing, use);
     for (const std::string& assumption : effect.assumptions) {
-      std::vector<std::string>& known = applied.assumptions;
-      if (std::find(known.begin(), known.end(), assumption) == known.end())
-        known.push_back(assumption);
+      std::vector<std::string>& all = applied.assumptions;
+      if (std::find(all.begin(), all.end(), assumption) == all.end()) all.push_back(assumption);
     }
     applied.notes.merge(effect.notes);
   }
 
-  Applied applied;
+  ApplyResult applied;
 
  private:
   Effect effect_of(Transform& transform) {
@@ -51,13 +51,13 @@ class Application {
                     .network = network_};
     if (!donor.empty() && donors_ != nullptr)
       context.donor = &donors_->graph_for(graph_, donor, applied.notes);
-    Effect done = apply_checked(transform, graph_, context);
+    Effect effect = apply_checked(transform, graph_, context);
     check_length(graph_);
     const JobChange change = transform.job_change();
     if (!change.device.empty()) machine_ = find_device(change.device);
     gpus_per_worker_ *= change.ranks;
     if (!change.network.empty()) network_ = change.network;
-    return done;
+    return effect;
   }
 
   Graph& graph_;
@@ -78,18 +78,18 @@ std::set<std::int32_t> ranks_of(const Graph& graph) {
   return ranks;
 }
 
-bool all_in(const std::set<std::int32_t>& some, const std::set<std::int32_t>& all) {
-  return std::includes(all.begin(), all.end(), some.begin(), some.end());
+bool is_subset(const std::set<std::int32_t>& part, const std::set<std::int32_t>& all) {
+  return std::includes(all.begin(), all.end(), part.begin(), part.end());
 }
 
-void check_ranks(const Scenario& scenario, const std::set<std::int32_t>& known) {
+void check_ranks(const Scenario& scenario, const std::set<std::int32_t>& ranks) {
   std::string list;
-  for (const std::int32_t rank : known) list += (list.empty() ? "" : ", ") + std::to_string(rank);
+  for (const std::int32_t rank : ranks) list += (list.empty() ? "" : ", ") + std::to_string(rank);
   for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
     for (const std::int32_t rank : ranks_named(*scenario.transforms[i])) {
-      if (known.contains(rank)) continue;
-      throw Error(use_of(scenario, i) + ": there are no tasks of rank " + std::to_string(rank) +
-                  "; the recorded ranks are " + list);
+      if (ranks.contains(rank)) continue;
+      throw Error(fmt::format("{}: there are no tasks of rank {}; the recorded ranks are {}",
+                              use_of(scenario, i), rank, list));
     }
   }
 }
@@ -97,14 +97,14 @@ void check_ranks(const Scenario& scenario, const std::set<std::int32_t>& known) 
 }  // namespace
 
 bool applies_to(Transform& transform, const Graph& graph) {
-  const std::set<std::int32_t> named = ranks_named(transform);
-  return named.empty() || all_in(named, ranks_of(graph));
+  const std::set<std::int32_t> selected = ranks_named(transform);
+  return selected.empty() || is_subset(selected, ranks_of(graph));
 }
 
 void check_ranks(const Scenario& scenario, const Job& job) {
-  std::set<std::int32_t> known;
-  for (const WorldRank& rank : job.world) known.insert(rank.number);
-  check_ranks(scenario, known);
+  std::set<std::int32_t> ranks;
+  for (const WorldRank& rank : job.world) ranks.insert(rank.number);
+  check_ranks(scenario, ranks);
 }
 
 void check_ranks(const Scenario& scenario, const Graph& graph) {
@@ -116,16 +116,17 @@ void Donors::read(const Scenario& scenario) {
   for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
     const std::string path = scenario.transforms[i]->donor();
     if (path.empty() || jobs_.contains(path)) continue;
-    within(use_of(scenario, i), [&] { jobs_.emplace(path, read_job(path, {.reading = how_})); });
+    within(use_of(scenario, i),
+           [&] { jobs_.emplace(path, read_job(path, {.reading = reading_})); });
   }
 }
 
 const Graph& Donors::graph_for(const Graph& learner, const std::string& path, Notes& notes) {
   const std::lock_guard lock(mutex_);
   const std::vector<Rank>& ranks = jobs_.at(path).ranks;
-  const std::set<std::int32_t> wanted = ranks_of(learner);
+  const std::set<std::int32_t> learner_ranks = ranks_of(learner);
   auto found = std::find_if(ranks.begin(), ranks.end(),
-                            [&](const Rank& rank) { return wanted.contains(rank.number); });
+                            [&](const Rank& rank) { return learner_ranks.contains(rank.number); });
   if (found == ranks.end()) {
     found = ranks.begin();
     if (ranks.size() > 1)
@@ -151,13 +152,13 @@ double total_length(const Graph& graph) {
   return total;
 }
 
-Applied apply(const Scenario& scenario, Graph& graph, Donors* donors,
-              std::span<const Graph* const> other_ranks) {
+ApplyResult apply(const Scenario& scenario, Graph& graph, Donors* donors,
+                  std::span<const Graph* const> other_ranks) {
   return apply_until(scenario.transforms.size(), scenario, graph, donors, other_ranks);
 }
 
-Applied apply_until(std::size_t end, const Scenario& scenario, Graph& graph, Donors* donors,
-                    std::span<const Graph* const> other_ranks) {
+ApplyResult apply_until(std::size_t end, const Scenario& scenario, Graph& graph, Donors* donors,
+                        std::span<const Graph* const> other_ranks) {
   Application application(graph, donors, other_ranks);
   if (!scenario.machine.empty()) {
     const auto machine = read_transform({{"use", "faster_device"}, {"to", scenario.machine}});
@@ -168,7 +169,7 @@ Applied apply_until(std::size_t end, const Scenario& scenario, Graph& graph, Don
   return std::move(application.applied);
 }
 
-Applied apply_only(std::size_t step, const Scenario& scenario, Graph& graph) {
+ApplyResult apply_only(std::size_t step, const Scenario& scenario, Graph& graph) {
   Application application(graph, nullptr, {});
   application.apply(*scenario.transforms[step], use_of(scenario, step));
   return std::move(application.applied);

@@ -23,8 +23,8 @@ namespace foretrace {
 class Donors {
  public:
   /// Traces are read whole, even if the question is about a part of its own trace.
-  explicit Donors(const ImportOptions& how)
-      : how_{.cache_folder = how.cache_folder, .max_unpacked = how.max_unpacked} {}
+  explicit Donors(const ImportOptions& reading)
+      : reading_{.cache_folder = reading.cache_folder, .max_unpacked = reading.max_unpacked} {}
   /// Reads the traces that the scenario names. Throws Error with the place.
   void read(const Scenario& scenario);
   /// The graph of the learner's rank in a trace that was read; the first rank, with a note, if the
@@ -32,12 +32,12 @@ class Donors {
   const Graph& graph_for(const Graph& learner, const std::string& path, Notes& notes);
 
  private:
-  ImportOptions how_;
+  ImportOptions reading_;
   std::mutex mutex_;
   std::map<std::string, Job> jobs_;  ///< By path.
 };
 
-struct Applied {
+struct ApplyResult {
   std::vector<AppliedStep> steps;
   std::size_t changed = 0;  ///< Sum over all steps; see Effect.
   std::vector<std::string> assumptions;
@@ -66,13 +66,13 @@ double total_length(const Graph& graph);
 /// Moves the graph to the scenario's machine, then applies its transforms in order; transforms that
 /// name another rank change nothing here. `donors` has read the scenario's donors; nullptr if it
 /// can have none. `other_ranks` are the other ranks of the job, as recorded.
-Applied apply(const Scenario& scenario, Graph& graph, Donors* donors = nullptr,
-              std::span<const Graph* const> other_ranks = {});
+ApplyResult apply(const Scenario& scenario, Graph& graph, Donors* donors = nullptr,
+                  std::span<const Graph* const> other_ranks = {});
 /// Like apply(), but stops before transform `end`.
-Applied apply_until(std::size_t end, const Scenario& scenario, Graph& graph, Donors* donors,
-                    std::span<const Graph* const> other_ranks = {});
+ApplyResult apply_until(std::size_t end, const Scenario& scenario, Graph& graph, Donors* donors,
+                        std::span<const Graph* const> other_ranks = {});
 /// Applies only transform `step`. REQUIRES: it has no donor.
-Applied apply_only(std::size_t step, const Scenario& scenario, Graph& graph);
+ApplyResult apply_only(std::size_t step, const Scenario& scenario, Graph& graph);
 
 /// Settings of the predicted job's allocator: those of the scenario; if it sets no limit, the
 /// memory of its machine is the limit.

@@ -42,19 +42,19 @@ bool is_absolute_path(std::string_view file) {
 /// folder become relative to the last folder they share with it.
 void make_portable(std::vector<CallSite>& sites) {
   std::string root;
-  bool known = false, script = false;
+  bool has_root = false, script = false;
   for (const CallSite& site : sites) {
     if (!is_absolute_path(site.file) || code_origin(site.file) != CodeOrigin::user || script)
       continue;
     script = site.function == "<module>";
     const std::string_view folder = folder_of(site.file);
-    root = script || !known ? std::string(folder) : std::string(common_folder(root, folder));
-    known = true;
+    root = script || !has_root ? std::string(folder) : std::string(common_folder(root, folder));
+    has_root = true;
   }
   for (CallSite& site : sites) {
-    const bool own = code_origin(site.file) == CodeOrigin::user;
+    const bool is_user_code = code_origin(site.file) == CodeOrigin::user;
     site.file = portable_file(site.file);
-    if (!own || !is_absolute_path(site.file)) continue;
+    if (!is_user_code || !is_absolute_path(site.file)) continue;
     std::string_view shared = common_folder(root, folder_of(site.file));
     // If nothing is shared, the last folder stays, to distinguish files of one name.
     if (!has_folder(shared.substr(0, shared.empty() ? 0 : shared.size() - 1)))
@@ -64,7 +64,7 @@ void make_portable(std::vector<CallSite>& sites) {
 }
 
 /// Numbers texts. Number 0 is the empty text.
-class Texts {
+class StringTable {
  public:
   std::uint32_t number(const std::string& text) {
     const auto [found, added] =
@@ -81,27 +81,27 @@ class Texts {
 };
 
 /// A frame of a stack or a Python record, and whose code it is.
-struct FoundSite {
+struct SiteWithOrigin {
   std::uint32_t site = kNone;
   CodeOrigin origin = CodeOrigin::standard;
 };
 
 /// Finds the call site, ops and call of each host record, from the nesting of records on its
 /// thread.
-class Surroundings {
+class HostContexts {
  public:
-  struct Place {
-    FoundSite found;
+  struct Context {
+    SiteWithOrigin innermost;
     std::uint32_t path = 0, op = 0, call = 0;
   };
 
-  explicit Surroundings(const Trace& trace)
+  explicit HostContexts(const Trace& trace)
       : trace_(trace),
         of_name_(trace.names.size(), kUnread),
         of_stack_(trace.names.size()),
         stack_read_(trace.names.size(), 0),
         name_number_(trace.names.size(), kNone) {
-    places_.resize(trace.hosts.size());
+    contexts_.resize(trace.hosts.size());
     std::vector<std::vector<std::uint32_t>> threads(trace.threads.size());
     for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
       if (trace.hosts[i].thread < threads.size())
@@ -110,14 +110,14 @@ class Surroundings {
     for (std::vector<std::uint32_t>& records : threads) walk(records);
   }
 
-  const Place& of_record(std::uint32_t record) const { return places_[record]; }
+  const Context& of_record(std::uint32_t record) const { return contexts_[record]; }
 
   /// The best frame of a stack, which lists the innermost first.
-  FoundSite in_stack(NameId stack) {
+  SiteWithOrigin in_stack(NameId stack) {
     const auto number = static_cast<std::size_t>(stack);
     if (stack_read_[number] != 0) return of_stack_[number];
     stack_read_[number] = 1;
-    FoundSite best;
+    SiteWithOrigin best;
     for (std::string_view rest = trace_.names[stack]; !rest.empty();) {
       const std::size_t end = rest.find(';');
       improve(best, site_of(rest.substr(0, end)), false);
@@ -139,10 +139,10 @@ class Surroundings {
  private:
   struct Open {
     std::int64_t finish;
-    Place place;
+    Context context;
   };
   /// A combination that no read frame has.
-  static constexpr FoundSite kUnread{kNone, CodeOrigin::user};
+  static constexpr SiteWithOrigin kUnread{kNone, CodeOrigin::user};
 
   void walk(std::vector<std::uint32_t>& records) {
     std::stable_sort(records.begin(), records.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -156,50 +156,50 @@ class Surroundings {
     for (const std::uint32_t record : records) {
       const HostRecord& host = trace_.hosts[record];
       while (!open.empty() && open.back().finish <= host.start_ns) open.pop_back();
-      const Place place = place_of(host, open.empty() ? Place() : open.back().place);
-      places_[record] = place;
-      open.push_back({host.start_ns + host.duration_ns, place});
+      const Context context = context_of(host, open.empty() ? Context() : open.back().context);
+      contexts_[record] = context;
+      open.push_back({host.start_ns + host.duration_ns, context});
     }
   }
 
-  Place place_of(const HostRecord& host, Place place) {
-    place.call = name_number(host.name);
+  Context context_of(const HostRecord& host, Context context) {
+    context.call = name_number(host.name);
     if (host.kind == HostKind::python) {
-      FoundSite& known = of_name_[static_cast<std::size_t>(host.name)];
-      if (known.site == kNone && known.origin == CodeOrigin::user)
-        known = site_of(trace_.names[host.name]);
-      improve(place.found, known, true);
-      return place;
+      SiteWithOrigin& by_name = of_name_[static_cast<std::size_t>(host.name)];
+      if (by_name.site == kNone && by_name.origin == CodeOrigin::user)
+        by_name = site_of(trace_.names[host.name]);
+      improve(context.innermost, by_name, true);
+      return context;
     }
-    if (host.kind != HostKind::op) return place;
+    if (host.kind != HostKind::op) return context;
     // Step markers are left out of the path, because their numbers differ.
-    if (!step_name(trace_.names[host.name])) extend(place, place.call);
+    if (!step_name(trace_.names[host.name])) extend(context, context.call);
     if (host.details < trace_.op_details.size())
-      improve(place.found, in_stack(trace_.op_details[host.details].stack), true);
-    return place;
+      improve(context.innermost, in_stack(trace_.op_details[host.details].stack), true);
+    return context;
   }
 
-  void extend(Place& place, std::uint32_t op) {
-    const std::uint64_t key = static_cast<std::uint64_t>(place.path) << 32U | op;
+  void extend(Context& context, std::uint32_t op) {
+    const std::uint64_t key = static_cast<std::uint64_t>(context.path) << 32U | op;
     const auto [found, added] = longer_.try_emplace(key, 0);
     if (added) {
-      const std::string& outer = paths_[place.path];
+      const std::string& outer = paths_[context.path];
       found->second = paths_.number(outer.empty() ? names_[op] : outer + "/" + names_[op]);
     }
-    place.path = found->second;
-    if (place.op == 0) place.op = op;
+    context.path = found->second;
+    if (context.op == 0) context.op = op;
   }
 
   /// Replaces `best` if `other` is closer to the user's code; frames of PyTorch and of Python
   /// itself never count. `further_in` means that `other` wins a tie.
-  static void improve(FoundSite& best, FoundSite other, bool further_in) {
+  static void improve(SiteWithOrigin& best, SiteWithOrigin other, bool further_in) {
     if (other.site == kNone || other.origin > CodeOrigin::package) return;
     if (best.site == kNone || other.origin < best.origin ||
         (further_in && other.origin == best.origin))
       best = other;
   }
 
-  FoundSite site_of(std::string_view text) {
+  SiteWithOrigin site_of(std::string_view text) {
     const std::optional<SourceFrame> frame = source_frame(text);
     if (!frame) return {};
     const CodeOrigin origin = code_origin(frame->file);
@@ -214,11 +214,11 @@ class Surroundings {
   }
 
   const Trace& trace_;
-  std::vector<Place> places_;  ///< Has one entry per host record.
-  std::vector<FoundSite> of_name_, of_stack_;
+  std::vector<Context> contexts_;  ///< Has one entry per host record.
+  std::vector<SiteWithOrigin> of_name_, of_stack_;
   std::vector<char> stack_read_;
   std::vector<std::uint32_t> name_number_;
-  Texts paths_, names_;
+  StringTable paths_, names_;
   /// By outer path and op: the longer path.
   std::unordered_map<std::uint64_t, std::uint32_t> longer_;
   std::vector<CallSite> sites_;
@@ -227,9 +227,9 @@ class Surroundings {
 
 /// Finds the host record that made a device record: the call with its correlation id, otherwise the
 /// op that the profiler links with it.
-class Makers {
+class LaunchFinder {
  public:
-  explicit Makers(const Trace& trace) : trace_(trace) {
+  explicit LaunchFinder(const Trace& trace) : trace_(trace) {
     for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
       const HostRecord& host = trace.hosts[i];
       const auto record = static_cast<std::uint32_t>(i);
@@ -238,7 +238,7 @@ class Makers {
     }
   }
 
-  std::uint32_t of(const DeviceRecord& device) const {
+  std::uint32_t find(const DeviceRecord& device) const {
     if (device.correlation != 0) {
       const auto call = calls_.find(device.correlation);
       if (call != calls_.end()) return call->second;
@@ -271,46 +271,49 @@ std::string to_text(const CallSite& site) {
 }
 
 CallSites::CallSites(const Trace& trace, const Graph& graph) : of_task_(graph.task_count()) {
-  Surroundings around(trace);
-  const Makers makers(trace);
+  HostContexts contexts(trace);
+  const LaunchFinder launches(trace);
   const bool of_memory = is_snapshot(trace);
-  const auto of_record = [&](const Task& task) -> Place {
+  const auto of_record = [&](const Task& task) -> Location {
     if (of_memory) {
       if (task.record >= trace.memory.size()) return {};
-      return {.site = around.in_stack(trace.memory[task.record].stack).site};
+      return {.site = contexts.in_stack(trace.memory[task.record].stack).site};
     }
     std::uint32_t record = task.record;
-    std::uint32_t own_name = kNone;
+    std::uint32_t device_name = kNone;
     if (runs_on_device(task.kind)) {
       if (record >= trace.devices.size()) return {};
-      own_name = around.name_number(trace.devices[record].name);
-      record = makers.of(trace.devices[record]);
+      device_name = contexts.name_number(trace.devices[record].name);
+      record = launches.find(trace.devices[record]);
     }
-    if (record >= trace.hosts.size()) return {.call = own_name == kNone ? 0 : own_name};
-    const Surroundings::Place& found = around.of_record(record);
-    return {.site = found.found.site, .path = found.path, .op = found.op, .call = found.call};
+    if (record >= trace.hosts.size()) return {.call = device_name == kNone ? 0 : device_name};
+    const HostContexts::Context& context = contexts.of_record(record);
+    return {.site = context.innermost.site,
+            .path = context.path,
+            .op = context.op,
+            .call = context.call};
   };
   for (std::uint32_t i = 0; i < graph.task_count(); ++i)
     of_task_[i] = of_record(graph.task(TaskId{i}));
-  sites_ = around.take_sites();
-  paths_ = around.take_paths();
-  names_ = around.take_names();
+  sites_ = contexts.take_sites();
+  paths_ = contexts.take_paths();
+  names_ = contexts.take_names();
   make_portable(sites_);
 }
 
-const CallSites::Place& CallSites::place(TaskId task) const {
-  static const Place nowhere;
+const CallSites::Location& CallSites::location(TaskId task) const {
+  static const Location nowhere;
   return index(task) < of_task_.size() ? of_task_[index(task)] : nowhere;
 }
 
 std::optional<CallSite> CallSites::site(TaskId task) const {
-  const Place& found = place(task);
+  const Location& found = location(task);
   if (found.site == kNone) return {};
   return sites_[found.site];
 }
 
-std::string_view CallSites::op_path(TaskId task) const { return paths_[place(task).path]; }
-std::string_view CallSites::op(TaskId task) const { return names_[place(task).op]; }
-std::string_view CallSites::call(TaskId task) const { return names_[place(task).call]; }
+std::string_view CallSites::op_path(TaskId task) const { return paths_[location(task).path]; }
+std::string_view CallSites::op(TaskId task) const { return names_[location(task).op]; }
+std::string_view CallSites::call(TaskId task) const { return names_[location(task).call]; }
 
 }  // namespace foretrace

@@ -54,12 +54,12 @@ class CallSites {
 
  private:
   /// Indices into the lists below.
-  struct Place {
+  struct Location {
     std::uint32_t site = kNone, path = 0, op = 0, call = 0;
   };
-  const Place& place(TaskId task) const;
+  const Location& location(TaskId task) const;
 
-  std::vector<Place> of_task_;
+  std::vector<Location> of_task_;
   std::vector<CallSite> sites_;
   std::vector<std::string> paths_;
   std::vector<std::string> names_;  ///< Holds names of ops and calls.

@@ -28,16 +28,16 @@ MemoryNeed need_of(const std::vector<MemoryPeak>& peaks) {
 std::optional<Straggler> straggler_among(const std::vector<RankTimes>& ranks) {
   if (ranks.size() < 2) return {};
   RankWithMost<Nanoseconds> busiest;
-  for (std::size_t i = 0; i < ranks.size(); ++i) busiest.consider(i, ranks[i].own);
-  std::vector<Nanoseconds> own, waits;
+  for (std::size_t i = 0; i < ranks.size(); ++i) busiest.consider(i, ranks[i].work);
+  std::vector<Nanoseconds> other_work, other_waits;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (i == busiest.rank()) continue;
-    own.push_back(ranks[i].own);
-    waits.push_back(ranks[i].step - ranks[i].own);
+    other_work.push_back(ranks[i].work);
+    other_waits.push_back(ranks[i].step - ranks[i].work);
   }
-  const Straggler found{busiest.rank(), median(own), median(waits)};
+  const Straggler found{busiest.rank(), median(other_work), median(other_waits)};
   const RankTimes& rank = ranks[found.rank];
-  if (rank.own < scaled(found.others_own, kClearlyLonger) ||
+  if (rank.work < scaled(found.others_work, kClearlyLonger) ||
       found.others_wait < scaled(rank.step, kClearlyWaiting))
     return {};
   return found;

@@ -40,7 +40,7 @@ class RankWithMost {
 };
 
 /// The rank with the longest step.
-using Slowest = RankWithMost<Nanoseconds>;
+using SlowestRank = RankWithMost<Nanoseconds>;
 
 /// Memory that a rank needs of a device. A refused request counts as more than any device has.
 struct MemoryNeed {
@@ -50,18 +50,18 @@ struct MemoryNeed {
 };
 MemoryNeed need_of(const std::vector<MemoryPeak>& peaks);
 
-using Fullest = RankWithMost<MemoryNeed>;
+using FullestRank = RankWithMost<MemoryNeed>;
 
 /// The step of a rank, and the step without waits for other ranks.
 struct RankTimes {
   std::int32_t rank = 0;
-  Nanoseconds step{0}, own{0};
+  Nanoseconds step{0}, work{0};
 };
 
 /// The rank that the others wait for; times are medians over the other ranks.
 struct Straggler {
   std::size_t rank = 0;
-  Nanoseconds others_own{0}, others_wait{0};
+  Nanoseconds others_work{0}, others_wait{0};
 };
 /// Returns nullopt if no rank clearly keeps the others waiting.
 std::optional<Straggler> straggler_among(const std::vector<RankTimes>& ranks);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/core.h>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -22,7 +23,7 @@ std::map<std::int32_t, Bytes> recorded_reserved(const Trace& trace) {
   return most;
 }
 
-Rank described(const Trace& trace) {
+Rank rank_without_graph(const Trace& trace) {
   return {.number = trace.rank,
           .inference = {},
           .is_snapshot = is_snapshot(trace),
@@ -33,8 +34,8 @@ Rank described(const Trace& trace) {
           .refused = {}};
 }
 
-Rank inferred(Trace trace, bool keeps_trace) {
-  Rank rank = described(trace);
+Rank infer_rank(Trace trace, bool keeps_trace) {
+  Rank rank = rank_without_graph(trace);
   try {
     rank.inference = infer(trace);
   } catch (const TraceError& error) {
@@ -54,9 +55,10 @@ std::vector<const Inference*> inferences_of(const Job& job) {
 std::vector<std::string> labels_of(const Job& job) {
   std::vector<std::string> labels;
   for (const Rank& rank : job.ranks) {
-    std::string label = "rank " + std::to_string(rank.number);
+    std::string label = fmt::format("rank {}", rank.number);
     if (!rank.files.empty())
-      label += " (" + std::filesystem::path(rank.files.front().path).filename().string() + ")";
+      label +=
+          fmt::format(" ({})", std::filesystem::path(rank.files.front().path).filename().string());
     labels.push_back(std::move(label));
   }
   return labels;
@@ -95,27 +97,28 @@ void set_waits(Job& job, bool are_open) {
 /// Replaces the assumption that infer() makes about a rank alone.
 void set_assumptions(Job& job) {
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    const CollectiveTotals& met = job.join.ranks[i];
-    if (met.matched == 0) continue;
+    const CollectiveTotals& totals = job.join.ranks[i];
+    if (totals.matched == 0) continue;
     std::vector<std::string>& all = job.ranks[i].inference.assumptions;
     std::erase(all, kCollectivesKeepTime);
     all.emplace_back(
         "A collective begins when the last of its ranks has entered, and transfers for as long as "
         "recorded.");
-    if (met.unmatched > 0)
-      all.push_back(std::to_string(met.unmatched) +
-                    " collectives that no other rank recorded keep their recorded time, including "
-                    "the time spent waiting.");
+    if (totals.unmatched > 0)
+      all.push_back(
+          fmt::format("{} collectives that no other rank recorded keep their recorded time, "
+                      "including the time spent waiting.",
+                      totals.unmatched));
   }
 }
 
-void list_world(Job& job) {
+void add_recorded_ranks(Job& job) {
   for (std::uint32_t i = 0; i < job.ranks.size(); ++i)
     job.world.push_back({job.ranks[i].number, i, true});
 }
 
 /// Adds the ranks that were not recorded; recorded ones stand for them.
-void take_world(Job& job) {
+void add_assumed_ranks(Job& job) {
   for (std::size_t i = job.ranks.size(); i < job.join.world.size(); ++i) {
     const RankJoin::WorldRank& rank = job.join.world[i];
     job.world.push_back({rank.number, rank.recorded, false});
@@ -140,7 +143,7 @@ void join(Job& job, const JobOptions& options) {
   const bool is_joined = job.ranks.size() > 1;
   if (is_joined || options.world_size > 0) {
     job.join = join_ranks(inferences_of(job), labels_of(job), options.world_size);
-    take_world(job);
+    add_assumed_ranks(job);
   }
   if (is_joined) {
     if (has_cycle(job)) {
@@ -164,14 +167,14 @@ void try_to_join(Job& job, const JobOptions& options) {
   try {
     join(job, options);
   } catch (const TraceError& error) {
-    job.apart = error.what();
+    job.mismatch = error.what();
   }
 }
 
 }  // namespace
 
 std::string Job::place(const Rank& rank) const {
-  return ranks.size() == 1 ? path : path + ": rank " + std::to_string(rank.number);
+  return ranks.size() == 1 ? path : fmt::format("{}: rank {}", path, rank.number);
 }
 
 std::vector<InputFile> Job::inputs() const {
@@ -195,18 +198,18 @@ Job read_job(const std::string& path, const JobOptions& options) {
   std::mutex mutex;
   const ImportedFolder folder =
       import_each(path, options.reading, [&](std::size_t number, Trace trace) {
-        Rank rank = inferred(std::move(trace), options.keep_traces);
+        Rank rank = infer_rank(std::move(trace), options.keep_traces);
         const std::lock_guard lock(mutex);
         ranks.emplace(number, std::move(rank));
       });
-  Job job{.path = path, .ranks = {}, .world = {}, .join = {}, .apart = {}};
+  Job job{.path = path, .ranks = {}, .world = {}, .join = {}, .mismatch = {}};
   for (const std::size_t number : folder.order) job.ranks.push_back(std::move(ranks.at(number)));
   job.ranks.front().import_notes.merge(folder.notes);
   for (const Rank& rank : job.ranks) {
     if (!rank.refused.empty() && !options.keep_refused)
-      throw TraceError(job.place(rank) + ": " + rank.refused);
+      throw TraceError(fmt::format("{}: {}", job.place(rank), rank.refused));
   }
-  list_world(job);
+  add_recorded_ranks(job);
   if (options.joining == Joining::required) within(path, [&] { join(job, options); });
   if (options.joining == Joining::if_one_job) try_to_join(job, options);
   return job;
@@ -214,8 +217,8 @@ Job read_job(const std::string& path, const JobOptions& options) {
 
 const Rank& only_rank(const Job& job, const std::string& hint) {
   if (job.ranks.size() > 1)
-    throw Error(job.path + ": must be the trace of a job on one GPU, got " +
-                std::to_string(job.ranks.size()) + " ranks" + hint);
+    throw Error(fmt::format("{}: must be the trace of a job on one GPU, got {} ranks{}", job.path,
+                            job.ranks.size(), hint));
   return job.ranks.front();
 }
 
@@ -229,7 +232,7 @@ Job job_of(std::vector<Inference> ranks) {
     rank.inference = std::move(inference);
     job.ranks.push_back(std::move(rank));
   }
-  list_world(job);
+  add_recorded_ranks(job);
   const auto meets = [](const Rank& rank) { return !rank.inference.graph.collectives().empty(); };
   if (std::any_of(job.ranks.begin(), job.ranks.end(), meets)) join(job, {});
   return job;

@@ -53,7 +53,7 @@ struct Job {
   std::vector<WorldRank> world;
   /// Meetings between the ranks of `world`. Empty for a single rank, and if not asked for.
   RankJoin join;
-  std::string apart;  ///< The reason why the recordings are not of one job; empty if they are.
+  std::string mismatch;  ///< The reason why the recordings are not of one job; empty if they are.
 
   /// Prefix for errors of a rank: "runs/7: rank 1", or just the path if it is the only rank.
   std::string place(const Rank& rank) const;
@@ -68,7 +68,7 @@ struct Job {
 /// Whether to join the ranks, so that they wait for each other.
 enum class Joining : std::uint8_t {
   none,
-  if_one_job,  ///< Joins the ranks if they are of one job; otherwise Job::apart gives the reason.
+  if_one_job,  ///< Joins ranks of one job; otherwise Job::mismatch gives the reason.
   required,    ///< Throws TraceError if the recordings are not of one job.
 };
 

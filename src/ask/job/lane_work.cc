@@ -1,5 +1,7 @@
 #include "ask/job/lane_work.h"
 
+#include <fmt/core.h>
+
 #include "timeline/step_marks.h"
 
 namespace foretrace {
@@ -16,9 +18,10 @@ void note_overfull_lanes(const Graph& graph, const Timeline& timeline, Notes& no
   for (const LaneId id : lanes) {
     const Nanoseconds work = work_in(graph, id, steps_between(marks));
     if (work <= room_between(from, to)) continue;
-    notes.add(Severity::warning,
-              "a lane has more work in its steps than they are long: the step time leaves some out",
-              "\"" + graph.lane(id).name + "\": " + to_text(work) + " in " + to_text(to - from));
+    notes.add(
+        Severity::warning,
+        "a lane has more work in its steps than they are long: the step time leaves some out",
+        fmt::format("\"{}\": {} in {}", graph.lane(id).name, to_text(work), to_text(to - from)));
   }
 }
 

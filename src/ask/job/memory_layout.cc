@@ -77,7 +77,7 @@ class TouchedLayout {
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
       return std::tie(a.address, a.bytes) < std::tie(b.address, b.bytes);
     });
-    put_in_early(found);
+    place_early_blocks(found);
     extend(found);
     add_untouched(found);
     return found;
@@ -97,10 +97,10 @@ class TouchedLayout {
     AddressRanges fresh;
     std::int64_t reserved = memory_.reserved;
     for (const MemoryRecord* record : memory_.records) {
-      const std::int64_t grown = record->total_reserved - reserved;
+      const std::int64_t growth = record->total_reserved - reserved;
       if (record->total_reserved >= 0) reserved = record->total_reserved;
       if (!memory_.makes(*record)) continue;
-      if (grown > 0) fresh.add(range_of(record->address, std::max(grown, record->bytes)));
+      if (growth > 0) fresh.add(range_of(record->address, std::max(growth, record->bytes)));
       if (fresh.has(record->address)) continue;
       touch(record->address, record->bytes);
       old_.push_back(record);
@@ -117,12 +117,13 @@ class TouchedLayout {
       if (old.contains(record) && !used.has(record->address - 1)) cuts_.insert(record->address);
       used.add(range_of(record->address, record->bytes));
     }
-    for (const EarlyBlock& block : early_) uncut(range_of(block.address, block.bytes));
-    for (const MemoryRecord* record : old_) uncut(range_of(record->address, record->bytes));
+    for (const EarlyBlock& block : early_) remove_cuts_inside(range_of(block.address, block.bytes));
+    for (const MemoryRecord* record : old_)
+      remove_cuts_inside(range_of(record->address, record->bytes));
   }
 
   /// Removes cuts inside a block, because no block lies in two segments.
-  void uncut(AddressRange block) {
+  void remove_cuts_inside(AddressRange block) {
     cuts_.erase(cuts_.upper_bound(block.begin), cuts_.lower_bound(block.end));
   }
 
@@ -143,7 +144,7 @@ class TouchedLayout {
     }
   }
 
-  void put_in_early(std::vector<AllocatorSegment>& found) const {
+  void place_early_blocks(std::vector<AllocatorSegment>& found) const {
     for (std::size_t i = 0; i < early_.size(); ++i) {
       const EarlyBlock& block = early_[i];
       for (auto at = std::upper_bound(
@@ -188,7 +189,7 @@ class TouchedLayout {
     AllocatorSegment rest;
     rest.address = std::uint64_t{1} << 62;
     rest.bytes = std::max(reserved, allocated);
-    rest.stream = kNobodysStream;
+    rest.stream = kUnusedStream;
     if (allocated > 0) {
       rest.blocks.push_back({rest.address, allocated, allocated, kFirstOtherHandle, false});
     }
@@ -227,18 +228,18 @@ class SnapshotLayout {
   }
 
   std::vector<AllocatorSegment> segments() {
-    for (auto at = memory_.records.rbegin(); at != memory_.records.rend(); ++at) take_back(**at);
+    for (auto at = memory_.records.rbegin(); at != memory_.records.rend(); ++at) undo(**at);
     number_blocks();
     std::vector<AllocatorSegment> all;
     for (auto& [address, segment] : segments_) {
-      put_in_blocks(segment);
+      place_blocks(segment);
       all.push_back(std::move(segment));
     }
     return all;
   }
 
  private:
-  void take_back(const MemoryRecord& record) {
+  void undo(const MemoryRecord& record) {
     if (memory_.makes(record)) blocks_.erase(record.address);
     if (memory_.frees(record)) {
       const std::int64_t bytes = std::abs(record.bytes);
@@ -273,15 +274,15 @@ class SnapshotLayout {
     auto at = segments_.upper_bound(record.address);
     if (at == segments_.begin()) return;
     --at;
-    AllocatorSegment whole = at->second;
-    const std::uint64_t end = whole.address + static_cast<std::uint64_t>(whole.bytes);
-    if (pages.end > end || pages.begin < whole.address) return;
+    AllocatorSegment front = at->second;
+    const std::uint64_t end = front.address + static_cast<std::uint64_t>(front.bytes);
+    if (pages.end > end || pages.begin < front.address) return;
     segments_.erase(at);
-    AllocatorSegment behind = whole;
-    whole.bytes = static_cast<std::int64_t>(pages.begin - whole.address);
+    AllocatorSegment behind = front;
+    front.bytes = static_cast<std::int64_t>(pages.begin - front.address);
     behind.address = pages.end;
     behind.bytes = static_cast<std::int64_t>(end - pages.end);
-    if (whole.bytes > 0) segments_[whole.address] = whole;
+    if (front.bytes > 0) segments_[front.address] = front;
     if (behind.bytes > 0) segments_[behind.address] = behind;
   }
 
@@ -298,7 +299,7 @@ class SnapshotLayout {
     }
   }
 
-  void put_in_blocks(AllocatorSegment& segment) const {
+  void place_blocks(AllocatorSegment& segment) const {
     const std::uint64_t end = segment.address + static_cast<std::uint64_t>(segment.bytes);
     std::uint64_t free_from = segment.address;
     for (auto at = blocks_.lower_bound(segment.address); at != blocks_.end() && at->first < end;
@@ -319,11 +320,11 @@ class SnapshotLayout {
 
 std::vector<EarlyBlock> blocks_from_before(const RecordedMemory& memory) {
   std::vector<EarlyBlock> found;
-  std::unordered_set<std::uint64_t> seen;
+  std::unordered_set<std::uint64_t> touched;
   for (const MemoryRecord* record : memory.records) {
     const bool frees = memory.frees(*record);
     if (!frees && !memory.makes(*record)) continue;
-    if (seen.insert(record->address).second && frees) {
+    if (touched.insert(record->address).second && frees) {
       found.push_back({record->address, std::abs(record->bytes), record->stream});
     }
   }

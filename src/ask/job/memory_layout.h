@@ -56,7 +56,7 @@ std::vector<EarlyBlock> blocks_from_before(const RecordedMemory& memory);
 std::vector<AllocatorSegment> layout_before(const Trace& trace, const RecordedMemory& memory);
 
 /// A stream on which no recorded request is made.
-constexpr std::int64_t kNobodysStream = -7;
+constexpr std::int64_t kUnusedStream = -7;
 constexpr std::int64_t kFirstOtherHandle = std::int64_t{1} << 40;
 
 inline std::int64_t stream_of(std::uint32_t stream) {

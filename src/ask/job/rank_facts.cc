@@ -1,6 +1,7 @@
 #include "ask/job/rank_facts.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/numbers/scaling.h"
 
@@ -11,10 +12,10 @@ RankFacts rank_facts(const Job& job, std::size_t rank) {
   RankFacts facts;
   facts.number = world.number;
   if (job.join.ranks.empty()) return facts;
-  const CollectiveTotals& met = job.join.ranks[world.recorded];
-  facts.matched = met.matched, facts.unmatched = met.unmatched;
-  facts.waits = met.waits, facts.transfer = met.transfer;
-  facts.times_last = met.times_last, facts.keeps_waiting = met.keeps_waiting;
+  const CollectiveTotals& totals = job.join.ranks[world.recorded];
+  facts.matched = totals.matched, facts.unmatched = totals.unmatched;
+  facts.waits = totals.waits, facts.transfer = totals.transfer;
+  facts.times_last = totals.times_last, facts.keeps_waiting = totals.keeps_waiting;
   const RankClock& clock = job.join.clocks[world.recorded];
   facts.clock_offset = clock.skew, facts.clock_residual = clock.residual;
   facts.clock_drift = clock.drift;
@@ -22,9 +23,9 @@ RankFacts rank_facts(const Job& job, std::size_t rank) {
 }
 
 void note_ranks(const Job& job, Notes& notes) {
-  if (!job.apart.empty())
+  if (!job.mismatch.empty())
     notes.add(Severity::info, "each rank is looked at alone: the recordings are not of one job",
-              job.apart);
+              job.mismatch);
   if (!job.is_joined()) return;
   const auto latest = std::max_element(job.join.ranks.begin(), job.join.ranks.end(),
                                        [](const CollectiveTotals& a, const CollectiveTotals& b) {
@@ -32,10 +33,10 @@ void note_ranks(const Job& job, Notes& notes) {
                                        });
   const Rank& rank = job.ranks[static_cast<std::size_t>(latest - job.join.ranks.begin())];
   if (ratio(latest->keeps_waiting, rank.inference.recorded.length) < kMuchWaiting) return;
-  notes.add(Severity::info, "the other ranks wait " + to_text(latest->keeps_waiting) +
-                                " for rank " + std::to_string(rank.number) + ", which enters " +
-                                std::to_string(latest->times_last) + " of " +
-                                std::to_string(latest->matched) + " collectives last");
+  notes.add(Severity::info,
+            fmt::format(
+                "the other ranks wait {} for rank {}, which enters {} of {} collectives last",
+                to_text(latest->keeps_waiting), rank.number, latest->times_last, latest->matched));
 }
 
 }  // namespace foretrace

@@ -30,7 +30,7 @@ PathPart part_of_path(TaskKind kind) {
 
 /// Time that a task adds to its lane, which is less than its duration if it overlaps the previous
 /// task.
-Nanoseconds own_time(const Graph& graph, TaskId task) {
+Nanoseconds exclusive_time(const Graph& graph, TaskId task) {
   return std::max(0ns, graph.task(task).duration - tail_in_front(graph, task));
 }
 
@@ -88,7 +88,7 @@ std::vector<Nanoseconds> lane_work(const Graph& graph) {
       if (lane.discipline == Discipline::shared)
         carried += graph.task(task).bytes;
       else
-        work[i] += own_time(graph, task);
+        work[i] += exclusive_time(graph, task);
     }
     if (carried > Bytes{}) work[i] = time_for(carried, lane.capacity);
     work[i] /= steps.count;

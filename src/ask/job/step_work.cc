@@ -8,11 +8,11 @@ namespace foretrace {
 namespace {
 
 std::vector<LaneKey> lane_keys(const Graph& graph) {
-  std::map<std::pair<LaneKind, std::int32_t>, std::size_t> seen;
+  std::map<std::pair<LaneKind, std::int32_t>, std::size_t> lane_counts;
   std::vector<LaneKey> keys;
   for (std::size_t i = 0; i < graph.lane_count(); ++i) {
     const Lane& lane = graph.lane(static_cast<LaneId>(i));
-    keys.emplace_back(lane.kind, lane.device, seen[{lane.kind, lane.device}]++);
+    keys.emplace_back(lane.kind, lane.device, lane_counts[{lane.kind, lane.device}]++);
   }
   return keys;
 }
@@ -31,11 +31,11 @@ StepWork::StepWork(const Inference& inference, KeyTable& keys, std::span<const N
     : inference_(inference) {
   const Graph& graph = inference.graph;
   const std::vector<LaneKey> lanes = lane_keys(graph);
-  std::unordered_map<std::uint64_t, std::uint64_t> known;
+  std::unordered_map<std::uint64_t, std::uint64_t> keys_by_id;
   const auto key_of = [&](const Task& task) {
     const std::uint64_t id =
         static_cast<std::uint64_t>(task.name) << 8U | static_cast<std::uint64_t>(task.kind);
-    const auto [found, added] = known.try_emplace(id, 0);
+    const auto [found, added] = keys_by_id.try_emplace(id, 0);
     if (added) found->second = keys.key(task.kind, graph.names()[task.name]);
     return found->second;
   };

@@ -50,9 +50,8 @@ class StepWork {
  private:
   const Inference& inference_;
   std::vector<std::map<LaneKey, StepLine>> lines_;
-  std::vector<Nanoseconds>
-      /// Start of the first launch of each step; Nanoseconds::min() if it launches nothing.
-      first_launch_;
+  /// Start of the first launch of each step; Nanoseconds::min() if it launches nothing.
+  std::vector<Nanoseconds> first_launch_;
 };
 
 }  // namespace foretrace

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fmt/core.h>
 #include <fstream>
 
 #include "base/files/new_file.h"
@@ -15,15 +16,15 @@
 namespace foretrace {
 namespace {
 
-[[noreturn]] void cannot(const std::string& what, const std::string& path) {
-  throw Error("cannot " + what + " '" + path + "': " + std::strerror(errno));
+[[noreturn]] void throw_errno(std::string_view action, const std::string& path) {
+  throw Error(fmt::format("cannot {} '{}': {}", action, path, std::strerror(errno)));
 }
 
 void write_all(int file, std::string_view text, const std::string& path) {
   while (!text.empty()) {
     const ssize_t written = ::write(file, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) cannot("write", path);
+    if (written < 0) throw_errno("write", path);
     text.remove_prefix(static_cast<std::size_t>(written));
   }
 }
@@ -37,15 +38,16 @@ bool next_line(std::istream& in, std::string& line) {
 }
 
 std::string not_answers(const AnswerKind& kind) {
-  return "is not a file of " + std::string(kind.question) + " answers";
+  return fmt::format("is not a file of {} answers", kind.question);
 }
 
 std::string first_line(const std::string& path, const AnswerKind& kind) {
   std::ifstream in(path, std::ios::binary);
   std::string line;
-  if (!in) throw Error("cannot read '" + path + "'");
+  if (!in) throw Error(fmt::format("cannot read '{}'", path));
   // The first character is checked first, because a large file of another kind may have no lines.
-  if (in.peek() != '{' || !next_line(in, line)) throw Error(path + ": " + not_answers(kind));
+  if (in.peek() != '{' || !next_line(in, line))
+    throw Error(fmt::format("{}: {}", path, not_answers(kind)));
   return line;
 }
 
@@ -58,13 +60,13 @@ AnswerFile::AnswerFile(std::string path, AnswerFileForm form, bool fresh)
       form_(std::move(form)),
       header_(read_header_line(form_.header, form_.kind)) {
   file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (file_ < 0) cannot("write", path_);
+  if (file_ < 0) throw_errno("write", path_);
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     ::close(file_);
-    throw Error("'" + path_ + "' is being written by another process");
+    throw Error(fmt::format("'{}' is being written by another process", path_));
   }
   try {
-    if (fresh) forget();
+    if (fresh) erase_answers();
     read();
   } catch (...) {
     ::close(file_);
@@ -74,24 +76,24 @@ AnswerFile::AnswerFile(std::string path, AnswerFileForm form, bool fresh)
 
 AnswerFile::~AnswerFile() { ::close(file_); }
 
-void AnswerFile::cut(std::uint64_t size) {
-  if (::ftruncate(file_, static_cast<off_t>(size)) != 0) cannot("cut", path_);
-  if (::lseek(file_, static_cast<off_t>(size), SEEK_SET) < 0) cannot("write", path_);
+void AnswerFile::truncate(std::uint64_t size) {
+  if (::ftruncate(file_, static_cast<off_t>(size)) != 0) throw_errno("cut", path_);
+  if (::lseek(file_, static_cast<off_t>(size), SEEK_SET) < 0) throw_errno("write", path_);
 }
 
 /// Empties the file, but only if it has answers: a mistyped path must not cost another file.
-void AnswerFile::forget() {
+void AnswerFile::erase_answers() {
   if (std::filesystem::file_size(path_) > 0) {
     const std::string line =
         first_line(form_.heading.empty() ? path_ : header_file_of(path_), form_.kind);
     within(path_, [&] { read_header_line(line, form_.kind); });
   }
-  cut(0);
+  truncate(0);
 }
 
-void AnswerFile::begin() {
+void AnswerFile::write_header() {
   next_ = points().first;
-  cut(0);
+  truncate(0);
   if (!form_.heading.empty()) write_new_file(header_file_of(path_), form_.header);
   write_all(file_, form_.heading.empty() ? form_.header : form_.heading, path_);
 }
@@ -99,64 +101,65 @@ void AnswerFile::begin() {
 void AnswerFile::check_header(const std::string& line) const {
   within(path_, [&] {
     const SweepFileHeader found = read_header_line(line, form_.kind);
-    const std::string why = form_.difference(line);
-    if (!why.empty())
-      throw Error("contains the answers of another " + std::string(form_.kind.question) + ": " +
-                  why + "; give another " + form_.option + ", or --fresh to start over");
+    const std::string difference = form_.difference(line);
+    if (!difference.empty())
+      throw Error(
+          fmt::format("contains the answers of another {}: {}; give another {}, or --fresh to "
+                      "start over",
+                      form_.kind.question, difference, form_.option));
     if (found.shard == header_.shard && found.shards == header_.shards) return;
-    throw Error("contains shard " + std::to_string(found.shard) + " of " +
-                std::to_string(found.shards) + ", not " + std::to_string(header_.shard) + " of " +
-                std::to_string(header_.shards));
+    throw Error(fmt::format("contains shard {} of {}, not {} of {}", found.shard, found.shards,
+                            header_.shard, header_.shards));
   });
 }
 
 void AnswerFile::read() {
   std::ifstream in(path_, std::ios::binary);
-  if (!in) cannot("read", path_);
+  if (!in) throw_errno("read", path_);
   const bool has_rows = !form_.heading.empty();
   const std::string& expected = has_rows ? form_.heading : form_.header;
-  const std::string other =
-      path_ + ": " + not_answers(form_.kind) + "; give another " + form_.option;
+  const std::string not_ours =
+      fmt::format("{}: {}; give another {}", path_, not_answers(form_.kind), form_.option);
   std::string line;
   if (in.peek() != expected.front() && in.peek() != std::ifstream::traits_type::eof())
-    throw Error(other);
+    throw Error(not_ours);
   in.clear();
   if (!next_line(in, line)) {
     // The file is empty, or its first line is torn.
-    if (!expected.starts_with(line)) throw Error(other);
-    return begin();
+    if (!expected.starts_with(line)) throw Error(not_ours);
+    return write_header();
   }
   check_header(has_rows ? first_line(header_file_of(path_), form_.kind) : line);
   if (has_rows && line != expected)
-    throw Error(path_ + ": has different columns from this " + std::string(form_.kind.question) +
-                "; give another " + form_.option);
+    throw Error(fmt::format("{}: has different columns from this {}; give another {}", path_,
+                            form_.kind.question, form_.option));
   std::uint64_t size = line.size();
   const auto [first, end] = points();
   for (next_ = first; next_ < end && next_line(in, line); ++next_) {
     try {
-      form_.known(next_, std::string_view(line).substr(0, line.size() - 1));
+      form_.on_known_line(next_, std::string_view(line).substr(0, line.size() - 1));
     } catch (const Error&) {
       break;  // From a line damaged by a crash on, points are asked again.
     }
     size += line.size();
   }
-  cut(size);
+  truncate(size);
 }
 
 std::pair<std::uint64_t, std::uint64_t> AnswerFile::points() const {
   return points_of_shard(header_.points, header_.shard, header_.shards);
 }
 
-void AnswerFile::add(std::string_view line) { waiting_ += line; }
+void AnswerFile::add(std::string_view line) { unwritten_ += line; }
 
 void AnswerFile::flush() {
-  write_all(file_, waiting_, path_);
-  waiting_.clear();
+  write_all(file_, unwritten_, path_);
+  unwritten_.clear();
 }
 
 namespace {
 
-constexpr std::size_t kMostNamed = 32;
+constexpr std::size_t kMostListed = 32;
 
 /// The file of one shard.
 struct ShardFile {
@@ -164,56 +167,56 @@ struct ShardFile {
   SweepFileHeader header;
 };
 
-/// The shards that are merged.
-struct Merged {
+/// The files of all shards.
+struct ShardSet {
   const AnswerKind& kind;
   bool has_rows = false;
   /// In order; the path is empty if no file was given for a shard.
   std::vector<ShardFile> shards{};
 };
 
-void check_alike(const AnswerKind& kind, const ShardFile& shard, const ShardFile& other) {
+void check_same_questions(const AnswerKind& kind, const ShardFile& shard, const ShardFile& other) {
   if (other.header.identity != shard.header.identity)
-    throw Error(shard.path + ": is from another " + std::string(kind.question) + " than '" +
-                other.path + "'");
+    throw Error(
+        fmt::format("{}: is from another {} than '{}'", shard.path, kind.question, other.path));
   if (other.header.shards == shard.header.shards) return;
-  throw Error(shard.path + ": is one of " + std::to_string(shard.header.shards) + " shards, but '" +
-              other.path + "' is one of " + std::to_string(other.header.shards));
+  throw Error(fmt::format("{}: is one of {} shards, but '{}' is one of {}", shard.path,
+                          shard.header.shards, other.path, other.header.shards));
 }
 
 /// Throws Error if files of shards are missing.
-void check_complete(const Merged& merged) {
-  const std::vector<ShardFile>& shards = merged.shards;
+void check_complete(const ShardSet& set) {
+  const std::vector<ShardFile>& shards = set.shards;
   std::string missing;
-  std::size_t missed = 0;
+  std::size_t missing_count = 0;
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    if (!shards[i].path.empty() || ++missed > kMostNamed) continue;
+    if (!shards[i].path.empty() || ++missing_count > kMostListed) continue;
     missing += (missing.empty() ? "" : ", ") + std::to_string(i + 1);
   }
-  if (missed > kMostNamed) missing += " and " + std::to_string(missed - kMostNamed) + " more";
+  if (missing_count > kMostListed)
+    missing += fmt::format(" and {} more", missing_count - kMostListed);
   if (!missing.empty())
-    throw Error(std::string(merged.kind.question) + " merge: of " + std::to_string(shards.size()) +
-                " shards these are missing: " + missing);
+    throw Error(fmt::format("{} merge: of {} shards these are missing: {}", set.kind.question,
+                            shards.size(), missing));
 }
 
-void put_in_order(const std::vector<std::string>& files, Merged& merged) {
-  std::vector<ShardFile>& shards = merged.shards;
+void sort_shards(const std::vector<std::string>& files, ShardSet& set) {
+  std::vector<ShardFile>& shards = set.shards;
   for (const std::string& path : files) {
-    const std::string line = first_line(merged.has_rows ? header_file_of(path) : path, merged.kind);
-    ShardFile shard{path, within(path, [&] { return read_header_line(line, merged.kind); })};
+    const std::string line = first_line(set.has_rows ? header_file_of(path) : path, set.kind);
+    ShardFile shard{path, within(path, [&] { return read_header_line(line, set.kind); })};
     if (shards.empty()) shards.resize(shard.header.shards);
     const ShardFile* other = nullptr;
-    for (const ShardFile& known : shards) {
-      if (!known.path.empty()) other = &known;
+    for (const ShardFile& earlier : shards) {
+      if (!earlier.path.empty()) other = &earlier;
     }
-    if (other) check_alike(merged.kind, shard, *other);
-    ShardFile& place = shards[shard.header.shard - 1];
-    if (!place.path.empty())
-      throw Error(path + ": is shard " + std::to_string(shard.header.shard) + ", as '" +
-                  place.path + "' is");
-    place = std::move(shard);
+    if (other) check_same_questions(set.kind, shard, *other);
+    ShardFile& slot = shards[shard.header.shard - 1];
+    if (!slot.path.empty())
+      throw Error(fmt::format("{}: is shard {}, as '{}' is", path, shard.header.shard, slot.path));
+    slot = std::move(shard);
   }
-  check_complete(merged);
+  check_complete(set);
 }
 
 /// Reads the number of a point from its line.
@@ -229,35 +232,35 @@ std::uint64_t number_of_line(std::string_view line, bool is_row) {
   return std::stoull(std::string(line.substr(0, digits)));
 }
 
-void copy_points(const ShardFile& shard, const Merged& merged, std::ostream& out) {
+void copy_points(const ShardFile& shard, const ShardSet& set, std::ostream& out) {
   std::ifstream in(shard.path, std::ios::binary);
   std::string line;
   auto [number, end] =
       points_of_shard(shard.header.points, shard.header.shard, shard.header.shards);
-  if (!next_line(in, line)) throw Error(not_answers(merged.kind));
-  if (merged.has_rows && shard.header.shard == 1) out << line;
+  if (!next_line(in, line)) throw Error(not_answers(set.kind));
+  if (set.has_rows && shard.header.shard == 1) out << line;
   for (; next_line(in, line); ++number) {
-    if (number >= end || number_of_line(line, merged.has_rows) != number)
-      throw Error("contains point " + std::to_string(number_of_line(line, merged.has_rows)) +
-                  " in the place of " + std::to_string(number));
+    if (number >= end || number_of_line(line, set.has_rows) != number)
+      throw Error(fmt::format("contains point {} in the place of {}",
+                              number_of_line(line, set.has_rows), number));
     out << line;
   }
   if (number < end)
-    throw Error("ends before point " + std::to_string(number) + " of " + std::to_string(end - 1) +
-                "; run its shard again to complete it");
+    throw Error(fmt::format("ends before point {} of {}; run its shard again to complete it",
+                            number, end - 1));
 }
 
 }  // namespace
 
 void merge_answers(const std::vector<std::string>& files, const std::string& output,
                    const AnswerKind& kind, bool has_rows) {
-  Merged merged{.kind = kind, .has_rows = has_rows};
-  put_in_order(files, merged);
-  const std::string& header = merged.shards.front().header.whole_line;
+  ShardSet set{.kind = kind, .has_rows = has_rows};
+  sort_shards(files, set);
+  const std::string& header = set.shards.front().header.whole_line;
   write_new_file(output, [&](std::ostream& out) {
     if (!has_rows) out << header;
-    for (const ShardFile& shard : merged.shards)
-      within(shard.path, [&] { copy_points(shard, merged, out); });
+    for (const ShardFile& shard : set.shards)
+      within(shard.path, [&] { copy_points(shard, set, out); });
     if (has_rows) write_new_file(header_file_of(output), header);
   });
 }

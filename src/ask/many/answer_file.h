@@ -29,7 +29,7 @@ struct AnswerFileForm {
   /// does not.
   std::function<std::string(const std::string& line)> difference;
   /// Called with each known line, without its break. Throws Error if it is no answer to this point.
-  std::function<void(std::uint64_t number, std::string_view line)> known;
+  std::function<void(std::uint64_t number, std::string_view line)> on_known_line;
   std::string option = "--output";  ///< Option that names the file.
 };
 
@@ -55,16 +55,16 @@ class AnswerFile {
  private:
   void read();
   void check_header(const std::string& line) const;
-  void forget();
-  void begin();
-  void cut(std::uint64_t size);
+  void erase_answers();
+  void write_header();
+  void truncate(std::uint64_t size);
 
   std::string path_;
   AnswerFileForm form_;
   SweepFileHeader header_;
   int file_ = -1;
   std::uint64_t next_ = 0;
-  std::string waiting_;  ///< Not yet written.
+  std::string unwritten_;
 };
 
 /// The file next to a file of rows, which contains the line that identifies the questions.

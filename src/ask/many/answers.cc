@@ -27,15 +27,16 @@ std::vector<SweepFigure> last_figures(std::span<const AppliedStep> steps) {
     const std::string prefix = std::string(kind_of(step.use)) + ".";
     for (const Figure& figure : step.figures) {
       const auto* number = std::get_if<double>(&figure.value);
-      SweepFigure one{prefix + json_key(figure),
-                      number ? Json(*number).dump()
-                             : std::to_string(static_cast<std::int64_t>(magnitude(figure)))};
-      const auto same = std::find_if(figures.begin(), figures.end(),
-                                     [&](const SweepFigure& old) { return old.name == one.name; });
+      SweepFigure added{prefix + json_key(figure),
+                        number ? Json(*number).dump()
+                               : std::to_string(static_cast<std::int64_t>(magnitude(figure)))};
+      const auto same = std::find_if(figures.begin(), figures.end(), [&](const SweepFigure& old) {
+        return old.name == added.name;
+      });
       if (same == figures.end()) {
-        figures.push_back(std::move(one));
+        figures.push_back(std::move(added));
       } else {
-        *same = std::move(one);
+        *same = std::move(added);
       }
     }
   }
@@ -50,58 +51,60 @@ Scenario with_asserts_only(const Scenario& scenario) {
 
 }  // namespace
 
-SweepPoint SweepAnswers::blank(const Asked& asked) const {
+SweepPoint SweepAnswers::point_without_answer(const PendingQuestion& pending) const {
   SweepPoint point;
-  point.number = asked.number;
-  point.values = questions_.plan.combinations()[questions_.plan.combination_of(asked.number)].names;
+  point.number = pending.number;
+  point.values =
+      questions_.plan.combinations()[questions_.plan.combination_of(pending.number)].names;
   for (std::string& name : point.values)
     name = Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
-  for (const SweepValue& value : asked.values) point.values.push_back(value.text);
+  for (const SweepValue& value : pending.values) point.values.push_back(value.text);
   point.values.resize(questions_.header.settings.size(), "null");
   return point;
 }
 
-void SweepAnswers::refuse(const Error& error, Asked& asked) const {
-  asked.answer = blank(asked);
-  asked.answer->refused = error.what();
-  asked.holds = false;
+void SweepAnswers::refuse(const Error& error, PendingQuestion& pending) const {
+  pending.answer = point_without_answer(pending);
+  pending.answer->refused = error.what();
+  pending.holds = false;
 }
 
-void SweepAnswers::prepare(Asked& asked) const {
+void SweepAnswers::prepare(PendingQuestion& pending) const {
   try {
-    if (asked.values.empty()) asked.values = questions_.plan.values(asked.number);
+    if (pending.values.empty()) pending.values = questions_.plan.values(pending.number);
   } catch (const Error& error) {
-    refuse(error, asked);
+    refuse(error, pending);
     return;
   }
-  const std::size_t combination = questions_.plan.combination_of(asked.number);
+  const std::size_t combination = questions_.plan.combination_of(pending.number);
   const SharedShape& shape = questions_.shapes[combination];
-  if (!shape.any) return;
-  asked.structure = std::to_string(combination);
-  for (std::size_t i = 0; i < asked.values.size(); ++i) {
-    if (shape.retimes[i] == 0) asked.structure += '\n' + asked.values[i].text;
+  if (!shape.any_retimes) return;
+  pending.structure = std::to_string(combination);
+  for (std::size_t i = 0; i < pending.values.size(); ++i) {
+    if (shape.retimes[i] == 0) pending.structure += '\n' + pending.values[i].text;
   }
 }
 
-void SweepAnswers::answer_alone(Asked& asked) const {
+void SweepAnswers::answer_alone(PendingQuestion& pending) const {
   try {
-    const Json json = questions_.plan.scenario(asked.number, asked.values);
+    const Json json = questions_.plan.scenario(pending.number, pending.values);
     const Scenario scenario = parse_scenario(json);
     donors_.read(scenario);
     const SweptJob& job = questions_.job_of(json);
-    answer_by(scenario, job, predict_slowest(job.baselines, job.job, scenario, &donors_), asked);
+    answer_from(scenario, job, predict_slowest(job.baselines, job.job, scenario, &donors_),
+                pending);
   } catch (const Error& error) {
-    refuse(error, asked);
+    refuse(error, pending);
   }
 }
 
-void SweepAnswers::answer_by(const Scenario& scenario, const SweptJob& job, Prediction prediction,
-                             Asked& asked) const {
+void SweepAnswers::answer_from(const Scenario& scenario, const SweptJob& job, Prediction prediction,
+                               PendingQuestion& pending) const {
   const SweepOptions& options = questions_.options;
   compare_with(job.recorded(), prediction);
   if (!options.grades_each_answer) prediction.trust = trust_of(prediction, {});
   if (!options.intervals) prediction.lower = prediction.upper = prediction.predicted.step_time;
-  SweepPoint point = blank(asked);
+  SweepPoint point = point_without_answer(pending);
   point.step_time = prediction.predicted.step_time;
   point.speedup = prediction.speedup;
   point.trust = prediction.trust.grade();
@@ -115,27 +118,27 @@ void SweepAnswers::answer_by(const Scenario& scenario, const SweptJob& job, Pred
                      [](const MemoryPeak& peak) { return peak.out_of_memory; });
   }
   point.verdicts = verdicts(scenario, prediction);
-  asked.holds = std::ranges::all_of(
+  pending.holds = std::ranges::all_of(
       scenario.asserts, [&](const std::string& text) { return holds_at_point(text, prediction); });
-  asked.answer = std::move(point);
-  if (options.grades_each_answer) asked.trust = std::move(prediction.trust);
+  pending.answer = std::move(point);
+  if (options.grades_each_answer) pending.trust = std::move(prediction.trust);
 }
 
 std::vector<std::string> SweepAnswers::verdicts(const Scenario& scenario,
                                                 const Prediction& prediction) const {
   const std::vector<std::string>& asserts = questions_.header.asserts;
   std::vector<std::string> all(asserts.size());
-  for (const CheckedAssert& one : evaluate_asserts(scenario, prediction)) {
-    const auto place = std::find(asserts.begin(), asserts.end(), one.text);
-    all[static_cast<std::size_t>(place - asserts.begin())] = verdict_name(one.verdict);
+  for (const CheckedAssert& checked : evaluate_asserts(scenario, prediction)) {
+    const auto found = std::find(asserts.begin(), asserts.end(), checked.text);
+    all[static_cast<std::size_t>(found - asserts.begin())] = verdict_name(checked.verdict);
   }
   return all;
 }
 
-void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
-  const std::size_t combination = questions_.plan.combination_of(asked.number);
+void SweepAnswers::build_structure(SharedStructure& shared, const PendingQuestion& pending) const {
+  const std::size_t combination = questions_.plan.combination_of(pending.number);
   shared.shape = &questions_.shapes[combination];
-  shared.scenario = questions_.plan.scenario(asked.number, asked.values);
+  shared.scenario = questions_.plan.scenario(pending.number, pending.values);
   shared.job = &questions_.job_of(shared.scenario);
   try {
     shared.parsed = parse_scenario(shared.scenario);
@@ -143,20 +146,20 @@ void SweepAnswers::make(SharedStructure& shared, const Asked& asked) const {
     check_ranks(shared.parsed, shared.job->job);
     donors_.read(shared.parsed);
     shared.structure = std::make_unique<const SweepStructure>(
-        shared.job->job, shared.parsed, shared.shape->tail, donors_, questions_.wanted());
+        shared.job->job, shared.parsed, shared.shape->tail, donors_, questions_.edited_options());
   } catch (const Error&) {
     return;  // Each question then reports the error by itself.
   }
 }
 
-bool SweepAnswers::add_tail(const SharedStructure& shared, const Asked& asked,
+bool SweepAnswers::add_tail(const SharedStructure& shared, const PendingQuestion& pending,
                             std::vector<std::unique_ptr<Transform>>& made,
-                            SweepQuestion& question) const {
+                            RetimingQuestion& question) const {
   const std::vector<SweepAxis>& axes =
-      questions_.plan.combinations()[questions_.plan.combination_of(asked.number)].axes;
+      questions_.plan.combinations()[questions_.plan.combination_of(pending.number)].axes;
   Json scenario = {{"transforms", shared.scenario.at("transforms")}};
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (shared.shape->retimes[i] != 0) axes[i].apply(asked.values[i], scenario);
+    if (shared.shape->retimes[i] != 0) axes[i].apply(pending.values[i], scenario);
   }
   for (std::size_t i = shared.shape->tail; i < scenario["transforms"].size(); ++i) {
     const Json& step = scenario["transforms"][i];
@@ -173,28 +176,30 @@ bool SweepAnswers::add_tail(const SharedStructure& shared, const Asked& asked,
   return true;
 }
 
-void SweepAnswers::together(const SharedStructure& shared, std::span<Asked* const> questions,
-                            SweepScratch& scratch) const {
+void SweepAnswers::answer_together(const SharedStructure& shared,
+                                   std::span<PendingQuestion* const> questions,
+                                   SweepScratch& scratch) const {
   std::vector<std::unique_ptr<Transform>> made;
-  std::vector<SweepQuestion> asked;
+  std::vector<RetimingQuestion> retimings;
   bool all_retime = true;
-  for (const Asked* one : questions)
-    all_retime = add_tail(shared, *one, made, asked.emplace_back()) && all_retime;
+  for (const PendingQuestion* question : questions)
+    all_retime = add_tail(shared, *question, made, retimings.emplace_back()) && all_retime;
   if (!all_retime) {
-    for (Asked* one : questions) answer_alone(*one);
+    for (PendingQuestion* question : questions) answer_alone(*question);
     return;
   }
-  const auto answers = shared.structure->answers(asked, scratch);
+  const auto answers = shared.structure->answers(retimings, scratch);
   for (std::size_t i = 0; i < questions.size(); ++i) {
     if (answers[i])
-      take(shared, *answers[i], *questions[i]);
+      take_shared_answer(shared, *answers[i], *questions[i]);
     else
       answer_alone(*questions[i]);
   }
 }
 
-void SweepAnswers::take(const SharedStructure& shared, const SweepStructure::Answer& found,
-                        Asked& asked) const {
+void SweepAnswers::take_shared_answer(const SharedStructure& shared,
+                                      const SweepStructure::Answer& found,
+                                      PendingQuestion& pending) const {
   const RankStructure::Answer& answer = found.of_rank;
   Prediction prediction;
   prediction.predicted.step_time = answer.step_time;
@@ -207,28 +212,28 @@ void SweepAnswers::take(const SharedStructure& shared, const SweepStructure::Ans
     prediction.trust = trust_of(prediction, baseline.user_outcomes);
   }
   try {
-    answer_by(with_asserts_only(shared.parsed), *shared.job, std::move(prediction), asked);
+    answer_from(with_asserts_only(shared.parsed), *shared.job, std::move(prediction), pending);
   } catch (const Error& error) {
-    refuse(error, asked);
+    refuse(error, pending);
   }
   ++together_count_;
 }
 
-void SweepAnswers::answer(const SweepTask& task, std::vector<Asked>& block,
+void SweepAnswers::answer(const SweepTask& task, std::vector<PendingQuestion>& block,
                           SweepScratch& scratch) const {
   if (!task.structure) {
-    return answer_alone(block[task.places[0]]);
+    return answer_alone(block[task.indices[0]]);
   }
   SharedStructure& shared = *task.structure;
-  std::call_once(shared.made, [&] { make(shared, block[task.places[0]]); });
-  for (std::size_t begin = 0; begin < task.places.size(); begin += SweepScratch::kSets) {
-    const std::size_t end = std::min(begin + SweepScratch::kSets, task.places.size());
-    std::vector<Asked*> questions;
-    for (std::size_t i = begin; i < end; ++i) questions.push_back(&block[task.places[i]]);
+  std::call_once(shared.built, [&] { build_structure(shared, block[task.indices[0]]); });
+  for (std::size_t begin = 0; begin < task.indices.size(); begin += SweepScratch::kSets) {
+    const std::size_t end = std::min(begin + SweepScratch::kSets, task.indices.size());
+    std::vector<PendingQuestion*> questions;
+    for (std::size_t i = begin; i < end; ++i) questions.push_back(&block[task.indices[i]]);
     if (shared.structure) {
-      together(shared, questions, scratch);
+      answer_together(shared, questions, scratch);
     } else {
-      for (Asked* one : questions) answer_alone(*one);
+      for (PendingQuestion* question : questions) answer_alone(*question);
     }
   }
 }

@@ -22,7 +22,7 @@ namespace foretrace {
 
 /// State shared by questions with one structure.
 struct SharedStructure {
-  std::once_flag made;
+  std::once_flag built;
   const SharedShape* shape = nullptr;
   const SweptJob* job = nullptr;
   nlohmann::json scenario;  ///< Scenario of one of the questions.
@@ -32,7 +32,7 @@ struct SharedStructure {
 };
 
 /// A question that is being answered.
-struct Asked {
+struct PendingQuestion {
   std::uint64_t number = 0;
   std::vector<SweepValue> values = {};  ///< If empty, the plan has the values for this question.
   /// Questions with the same text share a structure; empty if it shares none.
@@ -45,7 +45,7 @@ struct Asked {
 
 /// Questions that one thread answers together.
 struct SweepTask {
-  std::vector<std::size_t> places;  ///< Indices of the questions in the block.
+  std::vector<std::size_t> indices;  ///< Indices of the questions in the block.
   std::shared_ptr<SharedStructure> structure;
 };
 
@@ -55,30 +55,31 @@ class SweepAnswers {
       : questions_(questions), donors_(questions.options.reading) {}
 
   /// Fills in the values of a question, and the text that identifies its structure.
-  void prepare(Asked& asked) const;
-  void answer(const SweepTask& task, std::vector<Asked>& block, SweepScratch& scratch) const;
+  void prepare(PendingQuestion& pending) const;
+  void answer(const SweepTask& task, std::vector<PendingQuestion>& block,
+              SweepScratch& scratch) const;
   std::uint64_t answered_together() const { return together_count_; }
 
  private:
-  SweepPoint blank(const Asked& asked) const;
-  void refuse(const Error& error, Asked& asked) const;
+  SweepPoint point_without_answer(const PendingQuestion& pending) const;
+  void refuse(const Error& error, PendingQuestion& pending) const;
   /// Answers a question by itself, as predict() would. An Error becomes its answer.
-  void answer_alone(Asked& asked) const;
+  void answer_alone(PendingQuestion& pending) const;
   /// Fills in the answer from a prediction, compared with the job as recorded. The trust is that of
   /// the recording, unless changes are weighed.
-  void answer_by(const Scenario& scenario, const SweptJob& job, Prediction prediction,
-                 Asked& asked) const;
+  void answer_from(const Scenario& scenario, const SweptJob& job, Prediction prediction,
+                   PendingQuestion& pending) const;
   std::vector<std::string> verdicts(const Scenario& scenario, const Prediction& prediction) const;
-  void make(SharedStructure& shared, const Asked& asked) const;
+  void build_structure(SharedStructure& shared, const PendingQuestion& pending) const;
   /// Adds the retiming transforms of a question. Returns false if one of them does not only retime
   /// after all.
-  bool add_tail(const SharedStructure& shared, const Asked& asked,
-                std::vector<std::unique_ptr<Transform>>& made, SweepQuestion& question) const;
+  bool add_tail(const SharedStructure& shared, const PendingQuestion& pending,
+                std::vector<std::unique_ptr<Transform>>& made, RetimingQuestion& question) const;
   /// Answers at most SweepScratch::kSets questions in one replay.
-  void together(const SharedStructure& shared, std::span<Asked* const> questions,
-                SweepScratch& scratch) const;
-  void take(const SharedStructure& shared, const SweepStructure::Answer& answer,
-            Asked& asked) const;
+  void answer_together(const SharedStructure& shared, std::span<PendingQuestion* const> questions,
+                       SweepScratch& scratch) const;
+  void take_shared_answer(const SharedStructure& shared, const SweepStructure::Answer& answer,
+                          PendingQuestion& pending) const;
 
   const SweepQuestions& questions_;
   mutable Donors donors_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/core.h>
 
 #include "ask/interval/ledger.h"
 #include "ask/many/structure.h"
@@ -18,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 /// The scenario with all defaults, and with its sweep as written.
-std::string written(const Json& scenario, const SweepPlan& plan) {
+std::string scenario_text(const Json& scenario, const SweepPlan& plan) {
   Json text = plan.base();
   for (const char* key : {"sweep", "matrix"}) {
     if (scenario.contains(key)) text[key] = scenario[key];
@@ -51,27 +52,28 @@ SweptJob swept_job(const Job& job, const SweepOptions& options) {
 }
 
 SweepQuestions::SweepQuestions(const Json& scenario, const std::string& sweep_folder,
-                               const SweepOptions& with)
-    : SweepQuestions(SweepPlan(scenario, sweep_folder), {}, with) {
-  header.scenario_json = written(scenario, plan);
+                               const SweepOptions& sweep_options)
+    : SweepQuestions(SweepPlan(scenario, sweep_folder), {}, sweep_options) {
+  header.scenario_json = scenario_text(scenario, plan);
 }
 
-SweepQuestions::SweepQuestions(SweepPlan planned, std::string scenario, const SweepOptions& with)
-    : plan(std::move(planned)), options(with) {
+SweepQuestions::SweepQuestions(SweepPlan planned, std::string scenario,
+                               const SweepOptions& sweep_options)
+    : plan(std::move(planned)), options(sweep_options) {
   threads = options.jobs > 0 ? options.jobs : core_count();
   header.scenario_json = std::move(scenario);
   header.settings = plan.settings();
   header.points = plan.size();
   header.intervals = options.intervals;
   header.memory = options.memory;
-  for (const SweepCombination& combination : plan.combinations()) note(combination);
+  for (const SweepCombination& combination : plan.combinations()) add_combination(combination);
 }
 
-void SweepQuestions::note(const SweepCombination& combination) {
+void SweepQuestions::add_combination(const SweepCombination& combination) {
   const Json first = plan.scenario(combination.first, first_values(combination));
   const Scenario parsed = parse_scenario(first);
   for (const std::string& text : parsed.asserts) {
-    check_wanted(text);
+    check_is_computed(text);
     if (std::find(header.asserts.begin(), header.asserts.end(), text) == header.asserts.end())
       header.asserts.push_back(text);
   }
@@ -83,9 +85,9 @@ void SweepQuestions::note(const SweepCombination& combination) {
         setting && !setting->is_of_memory() && setting->step() >= shape.tail &&
         parsed.transforms[setting->step()]->retimes()->only_retimes(setting->name());
     shape.retimes.push_back(retimes ? 1 : 0);
-    shape.any = shape.any || retimes;
+    shape.any_retimes = shape.any_retimes || retimes;
   }
-  if (options.intervals || !options.share_structures) shape.any = false;
+  if (options.intervals || !options.share_structures) shape.any_retimes = false;
 }
 
 std::vector<SweepValue> SweepQuestions::first_values(const SweepCombination& combination) {
@@ -94,14 +96,14 @@ std::vector<SweepValue> SweepQuestions::first_values(const SweepCombination& com
   return values;
 }
 
-void SweepQuestions::check_wanted(const std::string& text) const {
+void SweepQuestions::check_is_computed(const std::string& text) const {
   const std::string name = text.substr(0, text.find_first_of(" <>"));
   if (!options.intervals && (name == "lower" || name == "upper"))
-    throw Error("assert: \"" + text + "\": needs --intervals");
+    throw Error(fmt::format("assert: \"{}\": needs --intervals", text));
   const bool of_memory =
       name == "peak_memory" || name == "peak_reserved" || name == "out_of_memory";
   if (!options.memory && of_memory)
-    throw Error("assert: \"" + text + "\": is not known with --no-memory");
+    throw Error(fmt::format("assert: \"{}\": is not known with --no-memory", text));
 }
 
 std::set<std::string> SweepQuestions::trace_paths() const {
@@ -150,8 +152,8 @@ void SweepQuestions::read_other_files() {
 }
 
 void SweepQuestions::describe_recorded() {
-  if (known.size() != 1) return;
-  const SweptJob& job = known.begin()->second;
+  if (jobs_by_path.size() != 1) return;
+  const SweptJob& job = jobs_by_path.begin()->second;
   header.baseline_step_time = job.recorded().baseline.step_time;
   header.has_steps = job.recorded().has_steps;
   header.has_times = !job.job.has_snapshots();
@@ -167,8 +169,8 @@ void SweepQuestions::describe_recorded() {
 }
 
 const SweptJob& SweepQuestions::job_of(const Json& scenario) const {
-  if (known.size() == 1) return known.begin()->second;
-  return known.at(scenario.value("trace", ""));
+  if (jobs_by_path.size() == 1) return jobs_by_path.begin()->second;
+  return jobs_by_path.at(scenario.value("trace", ""));
 }
 
 std::span<const AppliedStep> SweepQuestions::reported_of(std::span<const AppliedStep> steps) const {
@@ -178,7 +180,7 @@ std::span<const AppliedStep> SweepQuestions::reported_of(std::span<const Applied
 }
 
 void SweepQuestions::add_job(const std::string& path, const Job& job) {
-  known.emplace(path, swept_job(job, options));
+  jobs_by_path.emplace(path, swept_job(job, options));
 }
 
 void SweepQuestions::ask_about(const Job& job) {

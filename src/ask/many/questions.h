@@ -23,7 +23,7 @@ namespace foretrace {
 struct SweptJob {
   const Job& job;
   std::vector<Baseline> baselines;  ///< By rank.
-  Slowest slowest;                  ///< The slowest rank, as recorded.
+  SlowestRank slowest;              ///< The slowest rank, as recorded.
 
   const Prediction& recorded() const { return baselines[slowest.rank()].prediction; }
 };
@@ -36,15 +36,15 @@ SweptJob swept_job(const Job& job, const SweepOptions& options);
 struct SharedShape {
   std::size_t tail = 0;
   std::vector<char> retimes;  ///< By axis.
-  bool any = false;
+  bool any_retimes = false;
 };
 
 class SweepQuestions {
  public:
   SweepQuestions(const nlohmann::json& scenario, const std::string& sweep_folder,
-                 const SweepOptions& with);
+                 const SweepOptions& sweep_options);
   /// `scenario` is its text for the header.
-  SweepQuestions(SweepPlan planned, std::string scenario, const SweepOptions& with);
+  SweepQuestions(SweepPlan planned, std::string scenario, const SweepOptions& sweep_options);
 
   SweepQuestions(const SweepQuestions&) = delete;
   SweepQuestions& operator=(const SweepQuestions&) = delete;
@@ -56,7 +56,7 @@ class SweepQuestions {
   void take(Job job) { ask_about(jobs_.emplace_back(std::move(job))); }
 
   const SweptJob& job_of(const nlohmann::json& scenario) const;
-  EditedOptions wanted() const {
+  EditedOptions edited_options() const {
     return {.memory = options.memory, .trust = options.grades_each_answer};
   }
   std::span<const AppliedStep> reported_of(std::span<const AppliedStep> steps) const;
@@ -65,18 +65,18 @@ class SweepQuestions {
   SweepOptions options;
   std::size_t threads = 1;
   SweepHeader header;
-  std::vector<SharedShape> shapes;        ///< By combination.
-  std::map<std::string, SweptJob> known;  ///< By path.
+  std::vector<SharedShape> shapes;  ///< By combination.
+  std::map<std::string, SweptJob> jobs_by_path;
   /// Selects the transform whose figures the answers contain, counted from the last, which is 1; 0
   /// selects none. If empty, answers contain the figures of all transforms.
   std::optional<std::size_t> reported;
 
  private:
   /// Adds the assertions and the shape of a combination.
-  void note(const SweepCombination& combination);
+  void add_combination(const SweepCombination& combination);
   /// The first values of a combination. A range begins with its ends, even if values are drawn.
   static std::vector<SweepValue> first_values(const SweepCombination& combination);
-  void check_wanted(const std::string& text) const;
+  void check_is_computed(const std::string& text) const;
   /// Paths of all traces that questions are about.
   std::set<std::string> trace_paths() const;
   /// Adds the checksums of traces that transforms learn from, and of machine files.
@@ -84,7 +84,7 @@ class SweepQuestions {
   void add_job(const std::string& path, const Job& job);
   void describe_recorded();
 
-  std::deque<Job> jobs_;  ///< Jobs that were read or taken. `known` refers to them.
+  std::deque<Job> jobs_;  ///< Jobs that were read or taken. `jobs_by_path` refers to them.
 };
 
 }  // namespace foretrace

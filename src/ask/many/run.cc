@@ -23,7 +23,7 @@ class SweepRun {
         stop_(stop),
         scratch_(questions.threads) {
     std::size_t tasks = 1;
-    for (const auto& [path, job] : questions.known) {
+    for (const auto& [path, job] : questions.jobs_by_path) {
       for (const Rank& rank : job.job.ranks) tasks += rank.inference.graph.task_count();
     }
     most_kept_ = std::clamp<std::size_t>(kMostTasksKept / tasks, 4, 256);
@@ -33,7 +33,7 @@ class SweepRun {
     std::size_t size = SweepScratch::kSets * questions_.threads;
     while (!stop_) {
       const auto begin = Clock::now();
-      std::vector<Asked> block = choose(size);
+      std::vector<PendingQuestion> block = choose(size);
       if (block.empty()) return;
       answer_block(block);
       const auto took = Clock::now() - begin;
@@ -47,9 +47,9 @@ class SweepRun {
   static constexpr auto kFlushTime = std::chrono::milliseconds(500);
   static constexpr std::size_t kMostInBlock = 1 << 15;
   static constexpr std::size_t kMostTasksKept = 8'000'000;  ///< About half a gigabyte.
-  static constexpr std::size_t kInTask = 4 * SweepScratch::kSets;
+  static constexpr std::size_t kMostInTask = 4 * SweepScratch::kSets;
 
-  void answer_block(std::vector<Asked>& block) {
+  void answer_block(std::vector<PendingQuestion>& block) {
     on_threads(questions_.threads, block.size(),
                [&](std::size_t, std::size_t i) { answers_.prepare(block[i]); });
     std::vector<SweepTask> tasks = tasks_of(block);
@@ -60,10 +60,10 @@ class SweepRun {
       answers_.answer(tasks[i], block, scratch_[thread]);
       tasks[i].structure.reset();
       const std::lock_guard lock(mutex_);
-      for (const std::size_t place : tasks[i].places) done_[place] = 1;
-      take(block, false);
+      for (const std::size_t k : tasks[i].indices) done_[k] = 1;
+      pass_on_answers(block, false);
     });
-    take(block, true);
+    pass_on_answers(block, true);
     for (auto kept = kept_.begin(); kept != kept_.end();) {
       const bool drop = kept_.size() > most_kept_ / 2 && !used_.contains(kept->first);
       kept = drop ? kept_.erase(kept) : std::next(kept);
@@ -71,7 +71,7 @@ class SweepRun {
   }
 
   /// Groups the questions of a block by structure, in the order of the first of each group.
-  std::vector<SweepTask> tasks_of(const std::vector<Asked>& block) {
+  std::vector<SweepTask> tasks_of(const std::vector<PendingQuestion>& block) {
     std::vector<SweepTask> tasks;
     // By structure: the task that can take more questions.
     std::map<std::string, std::size_t> open;
@@ -85,23 +85,23 @@ class SweepRun {
         continue;
       }
       if (structure.empty()) {
-        tasks.push_back({.places = {i}, .structure = nullptr});
+        tasks.push_back({.indices = {i}, .structure = nullptr});
         continue;
       }
-      const auto place = open.find(structure);
-      if (place != open.end() && tasks[place->second].places.size() < kInTask) {
-        tasks[place->second].places.push_back(i);
+      const auto found = open.find(structure);
+      if (found != open.end() && tasks[found->second].indices.size() < kMostInTask) {
+        tasks[found->second].indices.push_back(i);
         continue;
       }
       std::shared_ptr<SharedStructure>& shared = structures[structure];
-      if (!shared) shared = kept(structure);
+      if (!shared) shared = kept_or_new(structure);
       open[structure] = tasks.size();
-      tasks.push_back({.places = {i}, .structure = shared});
+      tasks.push_back({.indices = {i}, .structure = shared});
     }
     return tasks;
   }
 
-  std::shared_ptr<SharedStructure> kept(const std::string& structure) {
+  std::shared_ptr<SharedStructure> kept_or_new(const std::string& structure) {
     used_.insert(structure);
     const auto found = kept_.find(structure);
     if (found != kept_.end()) return found->second;
@@ -111,7 +111,7 @@ class SweepRun {
   }
 
   /// Passes on the answers up to the first one that is missing.
-  void take(std::vector<Asked>& block, bool at_end) {
+  void pass_on_answers(std::vector<PendingQuestion>& block, bool at_end) {
     for (; taken_ < block.size() && done_[taken_] != 0; ++taken_)
       sink_.take(std::move(block[taken_]));
     const auto now = Clock::now();
@@ -138,8 +138,9 @@ class SweepRun {
 
 Chooser in_order(std::uint64_t first, std::uint64_t end) {
   return [first, end](std::size_t most) mutable {
-    std::vector<Asked> block(static_cast<std::size_t>(std::min<std::uint64_t>(most, end - first)));
-    for (Asked& asked : block) asked.number = first++;
+    std::vector<PendingQuestion> block(
+        static_cast<std::size_t>(std::min<std::uint64_t>(most, end - first)));
+    for (PendingQuestion& pending : block) pending.number = first++;
     return block;
   };
 }

@@ -18,7 +18,7 @@ namespace foretrace {
 
 /// Returns the next questions, at most `most`; none when all are answered. It is called when all
 /// previous answers were taken.
-using Chooser = std::function<std::vector<Asked>(std::size_t most)>;
+using Chooser = std::function<std::vector<PendingQuestion>(std::size_t most)>;
 
 /// The questions from `first` up to but not including `end`.
 Chooser in_order(std::uint64_t first, std::uint64_t end);
@@ -26,7 +26,7 @@ Chooser in_order(std::uint64_t first, std::uint64_t end);
 /// Called with answers in the order of their questions, by one thread at a time; `flush` follows
 /// within about half a second of the first answer that was not flushed.
 struct AnswerSink {
-  std::function<void(Asked&&)> take;
+  std::function<void(PendingQuestion&&)> take;
   std::function<void()> flush = [] {};
 };
 

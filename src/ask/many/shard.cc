@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <fmt/core.h>
 #include <optional>
 #include <string_view>
 
@@ -17,8 +18,8 @@ constexpr std::uint64_t kMostShards = 1'000'000;
 struct Launcher {
   const char* rank;
   const char* size;
-  const char* first;  ///< Number of the first process; nullptr means 0.
-  const char* apart;  ///< Distance between the numbers of processes; nullptr means 1.
+  const char* first;   ///< Number of the first process; nullptr means 0.
+  const char* stride;  ///< Distance between the numbers of processes; nullptr means 1.
 };
 
 constexpr Launcher kLaunchers[] = {
@@ -29,21 +30,20 @@ constexpr Launcher kLaunchers[] = {
     {"SLURM_PROCID", "SLURM_NTASKS", nullptr, nullptr},
 };
 
-std::optional<std::uint64_t> read_whole(std::string_view text) {
+std::optional<std::uint64_t> parse_number(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
   return number;
 }
 
-std::uint64_t number_in(const Environment& environment, const char* name, std::uint64_t otherwise) {
-  if (name == nullptr) return otherwise;
+std::uint64_t number_in(const Environment& environment, const char* name, std::uint64_t fallback) {
+  if (name == nullptr) return fallback;
   const std::string text = environment(name);
-  if (text.empty()) return otherwise;
-  const std::optional<std::uint64_t> number = read_whole(text);
+  if (text.empty()) return fallback;
+  const std::optional<std::uint64_t> number = parse_number(text);
   if (!number)
-    throw Error("--shard auto: " + std::string(name) + " must be a whole number, got '" + text +
-                "'");
+    throw Error(fmt::format("--shard auto: {} must be a whole number, got '{}'", name, text));
   return *number;
 }
 
@@ -53,13 +53,14 @@ Shard shard_of_launcher(const Environment& environment) {
     const std::uint64_t rank = number_in(environment, launcher.rank, 0);
     const std::uint64_t size = number_in(environment, launcher.size, 0);
     const std::uint64_t first = number_in(environment, launcher.first, 0);
-    const std::uint64_t apart = number_in(environment, launcher.apart, 1);
-    const bool fits = rank >= first && apart > 0 && (rank - first) % apart == 0 &&
-                      (rank - first) / apart < size && size <= kMostShards;
-    if (fits) return {(rank - first) / apart + 1, size};
-    throw Error("--shard auto: " + std::string(launcher.rank) + " is " + std::to_string(rank) +
-                " and " + launcher.size + " is " + std::to_string(size) +
-                "; numbers must run without gaps; otherwise give --shard I/N");
+    const std::uint64_t stride = number_in(environment, launcher.stride, 1);
+    const bool fits = rank >= first && stride > 0 && (rank - first) % stride == 0 &&
+                      (rank - first) / stride < size && size <= kMostShards;
+    if (fits) return {(rank - first) / stride + 1, size};
+    throw Error(
+        fmt::format("--shard auto: {} is {} and {} is {}; numbers must run without gaps; otherwise "
+                    "give --shard I/N",
+                    launcher.rank, rank, launcher.size, size));
   }
   throw Error(
       "--shard auto: found none of SLURM_ARRAY_TASK_ID, OMPI_COMM_WORLD_RANK, PMI_RANK and "
@@ -77,20 +78,21 @@ Shard read_shard(const std::string& text, const Environment& environment) {
   if (text == "auto") return shard_of_launcher(environment);
   const std::size_t slash = text.find('/');
   if (slash != std::string::npos) {
-    const std::string_view whole = text;
-    const auto number = read_whole(whole.substr(0, slash)),
-               of = read_whole(whole.substr(slash + 1));
-    if (number && of && *number >= 1 && *number <= *of && *of <= kMostShards) return {*number, *of};
+    const std::string_view view = text;
+    const auto number = parse_number(view.substr(0, slash)),
+               count = parse_number(view.substr(slash + 1));
+    if (number && count && *number >= 1 && *number <= *count && *count <= kMostShards)
+      return {*number, *count};
   }
-  throw Error("--shard: must be I/N such as 1/8 or 8/8, or auto, got '" + text + "'");
+  throw Error(fmt::format("--shard: must be I/N such as 1/8 or 8/8, or auto, got '{}'", text));
 }
 
 std::string path_of_shard(const std::string& path, const Shard& shard) {
-  if (shard.of == 1) return path;
-  const std::filesystem::path whole(path);
-  const std::string name = whole.stem().string() + ".shard-" + std::to_string(shard.number) +
-                           "-of-" + std::to_string(shard.of) + whole.extension().string();
-  return (whole.parent_path() / name).string();
+  if (shard.count == 1) return path;
+  const std::filesystem::path file(path);
+  const std::string name = fmt::format("{}.shard-{}-of-{}{}", file.stem().string(), shard.number,
+                                       shard.count, file.extension().string());
+  return (file.parent_path() / name).string();
 }
 
 }  // namespace foretrace

@@ -10,7 +10,7 @@ namespace foretrace {
 
 struct Shard {
   std::uint64_t number = 1;  ///< From 1.
-  std::uint64_t of = 1;
+  std::uint64_t count = 1;
 };
 
 /// The value of an environment variable; empty if not set.

@@ -18,7 +18,7 @@
 
 #include "ask/job/apply.h"
 #include "ask/job/job.h"
-#include "ask/job/retimed.h"
+#include "ask/job/retimed_replay.h"
 #include "ask/predict/baseline.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/ask/predict.h"
@@ -45,9 +45,9 @@ class SweepScratch {
   struct Rank {
     std::vector<std::vector<Nanoseconds>> sets;
     /// By set and stage: the settings that were retimed last.
-    std::vector<std::vector<std::string>> held;
+    std::vector<std::vector<std::string>> last_settings;
     /// By set and stage: whether these settings changed no duration.
-    std::vector<std::vector<char>> idle;
+    std::vector<std::vector<char>> unchanged;
   };
   std::uint64_t loaded_ = 0;  ///< The structure whose durations are loaded.
   std::vector<Rank> ranks_;
@@ -55,7 +55,7 @@ class SweepScratch {
 };
 
 /// One question: its transforms from the tail on, and texts that identify their settings.
-struct SweepQuestion {
+struct RetimingQuestion {
   std::vector<const Transform*> transforms;
   std::vector<std::string> settings;
 };
@@ -70,20 +70,20 @@ class RankStructure {
   /// Called when the graph is compiled; `order` has the row of each task.
   void number_rows(std::span<const std::uint32_t> order);
   /// Frees the graph, unless it is needed to weigh open time.
-  void keep_for(const EditedOptions& wanted);
+  void finish_compiling(const EditedOptions& options);
 
   std::span<const TaskId> probes() const { return probes_->tasks(); }
   std::uint32_t row(TaskId task) const { return order_[index(task)]; }
-  bool is_retimed(TaskId task) const { return moving_[index(task)] != 0; }
+  bool is_retimed(TaskId task) const { return stage_counts_[index(task)] != 0; }
 
-  SweepScratch::Rank loaded() const;
+  SweepScratch::Rank initial_scratch() const;
   /// Retimes a set of durations for a question. Returns false if times may be more than the clock
   /// can count.
-  bool retime(const SweepQuestion& question, SweepScratch& scratch, std::size_t rank,
+  bool retime(const RetimingQuestion& question, SweepScratch& scratch, std::size_t rank,
               std::size_t set) const;
 
   /// Time from the entry of a task of a meeting to its end.
-  struct Stay {
+  struct MemberTime {
     TaskId task = kNoTask;
     Nanoseconds time{0};
   };
@@ -92,10 +92,12 @@ class RankStructure {
     OpenStepTime open = {};  ///< Result of open_step_time(), if trust is wanted.
     std::vector<AppliedStep> steps = {};
   };
-  /// Answers from the times of the probes in one replay. `set` has its durations, and `stays` the
-  /// times of tasks that other ranks determine. Returns nullopt if no step takes any time.
+  /// Answers from the times of the probes in one replay. `set` has its durations, and
+  /// `member_times` those of tasks that other ranks determine. Returns nullopt if no step takes any
+  /// time.
   std::optional<Answer> answer(ProbedTimes times, std::span<const Nanoseconds> set,
-                               const std::vector<char>& idle, std::span<const Stay> stays) const;
+                               const std::vector<char>& unchanged,
+                               std::span<const MemberTime> member_times) const;
 
  private:
   /// The tasks that one transform retimes.
@@ -120,24 +122,24 @@ class RankStructure {
   void edit(const Job& job, const Scenario& scenario, std::size_t tail, Donors& donors,
             std::size_t rank);
   std::size_t stream_of(TaskId task) const;
-  std::vector<AppliedStep> steps_of(const std::vector<char>& idle) const;
-  OpenStepTime open_of(std::span<const Nanoseconds> set, std::span<const Stay> stays,
+  std::vector<AppliedStep> steps_of(const std::vector<char>& unchanged) const;
+  OpenStepTime open_of(std::span<const Nanoseconds> set, std::span<const MemberTime> member_times,
                        Nanoseconds step_time) const;
 
   const Inference& inference_;
   std::vector<AppliedStep> steps_;
   std::vector<Stage> stages_;
-  std::vector<std::uint32_t> moving_;  ///< By task: how many stages retime it.
-  std::vector<std::uint32_t> order_;   ///< By task: its row.
+  std::vector<std::uint32_t> stage_counts_;  ///< By task: how many stages retime it.
+  std::vector<std::uint32_t> order_;         ///< By task: its row.
   std::vector<Restored> restored_;
   std::optional<StepProbes> probes_;
   Graph edited_;
   /// Replays the graph without open time; only if trust is wanted, and there is open time.
-  std::optional<Retimed> retimed_;
+  std::optional<RetimedReplay> retimed_;
   std::vector<Nanoseconds> durations_;   ///< By row.
-  std::vector<Nanoseconds> still_work_;  ///< Work of each stream, without retimed tasks.
-  std::vector<std::vector<std::uint32_t>> moving_work_;  ///< Rows of retimed tasks, by stream.
-  double still_length_ = 0;  ///< Time in ns if everything ran one after the other.
+  std::vector<Nanoseconds> fixed_work_;  ///< Work of each stream, without retimed tasks.
+  std::vector<std::vector<std::uint32_t>> retimed_rows_;  ///< Rows of retimed tasks, by stream.
+  double serial_length_ = 0;  ///< Time in ns if everything ran one after the other.
 };
 
 class SweepStructure {
@@ -146,7 +148,7 @@ class SweepStructure {
   /// transforms from `tail` on only retime. Throws Error if that fails, if lanes are not all FIFO,
   /// or if peaks are wanted of a graph with memory.
   SweepStructure(const Job& job, const Scenario& scenario, std::size_t tail, Donors& donors,
-                 const EditedOptions& wanted);
+                 const EditedOptions& options);
 
   /// The answer of the slowest rank.
   struct Answer {
@@ -155,27 +157,28 @@ class SweepStructure {
   };
   /// Answers at most SweepScratch::kSets questions. An answer is nullopt if it must be found
   /// without the structure, for instance to report an error.
-  std::vector<std::optional<Answer>> answers(std::span<const SweepQuestion> questions,
+  std::vector<std::optional<Answer>> answers(std::span<const RetimingQuestion> questions,
                                              SweepScratch& scratch) const;
 
  private:
   /// A task of a meeting. Its duration in a set includes the wait for others, which a replay of all
   /// ranks computes anew.
-  struct Member {
-    MeetingMember what;
+  struct MemberRow {
+    MeetingMember member;
     std::uint32_t row = 0;
   };
   using Answers = std::vector<std::optional<RankStructure::Answer>>;
 
   void compile(const Job& job);
-  /// By rank, the answers to the questions in `asked`.
-  std::vector<Answers> replayed(std::span<const std::size_t> asked, SweepScratch& scratch) const;
+  /// By rank, the answers to the questions in `answerable`.
+  std::vector<Answers> replayed(std::span<const std::size_t> answerable,
+                                SweepScratch& scratch) const;
 
   std::uint64_t id_;
   std::vector<RankStructure> ranks_;
   std::optional<JointRows> rows_;
-  std::vector<std::vector<Member>> members_;  ///< By rank.
-  std::vector<std::vector<Probe>> sorted_;    ///< By rank: its probes, and its members.
+  std::vector<std::vector<MemberRow>> members_;  ///< By rank.
+  std::vector<std::vector<Probe>> sorted_;       ///< By rank: its probes, and its members.
 };
 
 }  // namespace foretrace

@@ -50,10 +50,10 @@ const SweepHeader& Sweep::header() const { return impl_->questions.header; }
 void Sweep::run(std::uint64_t first, std::uint64_t end, const Sink& sink,
                 const std::atomic<bool>& stop) const {
   CHECK(end <= impl_->questions.plan.size());
-  run_questions(
-      impl_->questions, impl_->answers, in_order(first, std::max(first, end)),
-      {.take = [&](Asked&& asked) { sink.take(std::move(*asked.answer)); }, .flush = sink.flush},
-      stop);
+  run_questions(impl_->questions, impl_->answers, in_order(first, std::max(first, end)),
+                {.take = [&](PendingQuestion&& pending) { sink.take(std::move(*pending.answer)); },
+                 .flush = sink.flush},
+                stop);
 }
 
 std::uint64_t Sweep::answered_together() const { return impl_->answers.answered_together(); }

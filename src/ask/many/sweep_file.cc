@@ -1,5 +1,6 @@
 #include "ask/many/sweep_file.h"
 
+#include <fmt/core.h>
 #include <optional>
 
 #include "foretrace/error.h"
@@ -10,8 +11,8 @@ SweepForm sweep_form(const std::string& name, const std::string& path) {
   constexpr std::string_view kNames[] = {"jsonl", "csv"};
   if (name == "csv" || (name.empty() && path.ends_with(".csv"))) return SweepForm::csv;
   if (name == "jsonl" || name.empty()) return SweepForm::jsonl;
-  throw Error("--format: must be one of jsonl, csv, got '" + name + "'" +
-              did_you_mean(name, kNames));
+  throw Error(fmt::format("--format: must be one of jsonl, csv, got '{}'{}", name,
+                          did_you_mean(name, kNames)));
 }
 
 SweepFile::SweepFile(const std::string& path, const SweepHeader& header, SweepForm form, bool fresh)
@@ -23,7 +24,7 @@ AnswerFileForm SweepFile::answers_of() {
       .header = sweep_header_line(header_),
       .heading = form_ == SweepForm::csv ? sweep_csv_heading(header_) : "",
       .difference = [this](const std::string& line) { return difference_of_sweeps(header_, line); },
-      .known =
+      .on_known_line =
           [this](std::uint64_t number, std::string_view line) {
             SweepPoint point = read_point_line(header_, line, form_);
             if (point.number != number) throw Error("is another point");
@@ -38,18 +39,19 @@ SweepReport answer_into(const SweepOutput& output, const Sweep& sweep, const Swe
   const Shard& shard = output.shard;
   SweepReport report{.header = sweep.header(), .points = {}};
   report.header.shard = shard.number;
-  report.header.shards = shard.of;
-  if (report.header.points < shard.of)
-    throw Error("--shard: must be one of at most " + std::to_string(report.header.points) +
-                ", because there are no more questions");
+  report.header.shards = shard.count;
+  if (report.header.points < shard.count)
+    throw Error(
+        fmt::format("--shard: must be one of at most {}, because there are no more questions",
+                    report.header.points));
   std::optional<SweepFile> file;
   if (!output.path.empty()) {
     file.emplace(path_of_shard(output.path, shard), report.header, output.form, output.fresh);
     report.points = std::move(file->answered());
   }
-  const auto [first, end] = points_of_shard(report.header.points, shard.number, shard.of);
-  const std::uint64_t known = report.points.size();
-  events.begin(known, end - first - known);
+  const auto [first, end] = points_of_shard(report.header.points, shard.number, shard.count);
+  const std::uint64_t known_count = report.points.size();
+  events.begin(known_count, end - first - known_count);
   const auto take = [&](SweepPoint&& point) {
     if (file) file->add(point);
     events.take(point);
@@ -59,7 +61,7 @@ SweepReport answer_into(const SweepOutput& output, const Sweep& sweep, const Swe
     if (file) file->flush();
     events.flush();
   };
-  sweep.run(first + known, end, {.take = take, .flush = flush}, stop);
+  sweep.run(first + known_count, end, {.take = take, .flush = flush}, stop);
   return report;
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "ask/many/run.h"
@@ -23,7 +24,7 @@ constexpr int kMostHalvings = 10;
 
 /// Index of the first point that differs from the one before it in satisfying the condition;
 /// `count` if there is none.
-std::size_t change(std::size_t count, const auto& satisfies) {
+std::size_t first_change(std::size_t count, const auto& satisfies) {
   std::size_t i = 1;
   while (i < count && satisfies(i - 1) == satisfies(i)) ++i;
   return i;
@@ -33,30 +34,31 @@ std::size_t change(std::size_t count, const auto& satisfies) {
 /// begins or ceases to hold.
 class Bisection {
  public:
-  Bisection(const SweepCombination& asked, bool searches)
-      : axis_(asked.axes.front()),
-        scenario_(asked.scenario),
+  Bisection(const SweepCombination& combination, bool searches)
+      : axis_(combination.axes.front()),
+        scenario_(combination.scenario),
         searches_(searches && axis_.values().is_range) {}
 
-  std::vector<Asked> next(std::size_t most) {
-    std::vector<Asked> questions;
+  std::vector<PendingQuestion> next(std::size_t most) {
+    std::vector<PendingQuestion> questions;
     for (; listed_ < axis_.count() && questions.size() < most; ++listed_)
       questions.push_back({.number = listed_, .values = {axis_.at(listed_)}});
     if (!questions.empty() || !searches_ || halvings_++ == kMostHalvings) return questions;
-    place_ = change(tried_.size(), [&](std::size_t i) { return tried_[i].answer.holds; });
-    if (place_ >= tried_.size()) return {};
-    middle_ = midpoint(axis_.values(), tried_[place_ - 1].text, tried_[place_].text);
+    boundary_ = first_change(tried_.size(), [&](std::size_t i) { return tried_[i].answer.holds; });
+    if (boundary_ >= tried_.size()) return {};
+    middle_ = midpoint(axis_.values(), tried_[boundary_ - 1].text, tried_[boundary_].text);
     if (middle_.empty()) return {};
     questions.push_back(
         {.number = tried_.size(), .values = {axis_.value_of_text(middle_, scenario_)}});
     return questions;
   }
 
-  void take(Asked&& asked) {
-    const bool is_listed = asked.number < axis_.count();
-    const std::size_t place = is_listed ? tried_.size() : place_;
-    const std::string& text = is_listed ? axis_.values().listed[asked.number] : middle_;
-    tried_.insert(tried_.begin() + static_cast<std::ptrdiff_t>(place), {text, std::move(asked)});
+  void take(PendingQuestion&& pending) {
+    const bool is_listed = pending.number < axis_.count();
+    const std::size_t position = is_listed ? tried_.size() : boundary_;
+    const std::string& text = is_listed ? axis_.values().listed[pending.number] : middle_;
+    tried_.insert(tried_.begin() + static_cast<std::ptrdiff_t>(position),
+                  {text, std::move(pending)});
   }
 
   /// Moves the points to the curve, in order of the values. The trust of the curve is that of the
@@ -76,14 +78,14 @@ class Bisection {
  private:
   struct Tried {
     std::string text;  ///< The value as written.
-    Asked answer;
+    PendingQuestion answer;
   };
 
   const SweepAxis& axis_;
   const Json& scenario_;
   bool searches_;
   std::vector<Tried> tried_;  ///< In order of the values.
-  std::size_t listed_ = 0, place_ = 0;
+  std::size_t listed_ = 0, boundary_ = 0;
   std::string middle_;
   int halvings_ = 0;
 };
@@ -111,7 +113,7 @@ SweepOptions options_of(const Vary& question, const PredictOptions& options) {
           .grades_each_answer = true};
 }
 
-void refuse_nothing(const Curve& curve) {
+void throw_if_all_refused(const Curve& curve) {
   const bool all_refused = std::ranges::none_of(
       curve.points, [](const SweepPoint& point) { return point.refused.empty(); });
   if (all_refused) throw Error(curve.points.front().refused);
@@ -128,25 +130,26 @@ void mark_front(bool has_front, Curve& curve) {
 
 /// Number of samples in a step, per recorded sample.
 double samples_of(const SweepPlan& plan, const SweepValue& value) {
-  double all = 1;
+  double factor = 1;
   for (const auto& transform : parse_scenario(plan.scenario(0, {value})).transforms)
-    all *= transform->job_change().samples;
-  return all;
+    factor *= transform->job_change().samples;
+  return factor;
 }
 
 /// Adds the number of samples to the answer, rounded to a whole number, or a note on how to see it.
 void count_samples(const SweepPlan& plan, bool is_most, Curve& curve) {
-  const SweepCombination& asked = plan.combinations().front();
-  const SweepAxis& axis = asked.axes.front();
+  const SweepCombination& combination = plan.combinations().front();
+  const SweepAxis& axis = combination.axes.front();
   if (samples_of(plan, axis.at(0)) == samples_of(plan, axis.at(axis.count() - 1))) return;
-  const double recorded = asked.scenario.value("samples_per_step", 0.0);
+  const double recorded = combination.scenario.value("samples_per_step", 0.0);
   if (recorded > 0) {
     // 4.125 times 8 samples are 33, however the product is rounded.
     constexpr double kSlack = 1e-6;
     const std::string value = plain_value(curve.points[*curve.answer].values.front());
-    const double exact = samples_of(plan, axis.value_of_text(value, asked.scenario)) * recorded;
-    const double whole = is_most ? std::floor(exact + kSlack) : std::ceil(exact - kSlack);
-    curve.answer_text += ", " + to_text(whole) + " samples a step";
+    const double exact =
+        samples_of(plan, axis.value_of_text(value, combination.scenario)) * recorded;
+    const double rounded = is_most ? std::floor(exact + kSlack) : std::ceil(exact - kSlack);
+    curve.answer_text += fmt::format(", {} samples a step", to_text(rounded));
   } else if (axis.setting()->name() == "factor") {
     curve.notes.add(Severity::info,
                     "give --samples-per-step, or from and to instead of factor, to see how many "
@@ -161,22 +164,22 @@ void find_answer(const SweepPlan& plan, Curve& curve) {
     return;
   }
   const std::vector<SweepPoint>& points = curve.points;
-  const std::size_t behind =
-      change(points.size(), [&](std::size_t i) { return curve.satisfies(points[i]); });
+  const std::size_t boundary =
+      first_change(points.size(), [&](std::size_t i) { return curve.satisfies(points[i]); });
   const bool first_holds = curve.satisfies(points.front());
   const auto text_of = [&](std::size_t i) { return plain_value(points[i].values.front()); };
-  if (behind >= points.size()) {
+  if (boundary >= points.size()) {
     curve.answer_text = first_holds ? "holds for every value tried" : "holds for no value tried";
     if (first_holds) curve.answer = points.size() - 1;
     return;
   }
-  curve.answer = first_holds ? behind - 1 : behind;
-  curve.answer_text = first_holds ? "holds up to " + text_of(*curve.answer)
-                                  : "holds from " + text_of(*curve.answer) + " on";
+  curve.answer = first_holds ? boundary - 1 : boundary;
+  curve.answer_text = first_holds ? fmt::format("holds up to {}", text_of(*curve.answer))
+                                  : fmt::format("holds from {} on", text_of(*curve.answer));
   if (plan.combinations().front().axes.front().values().is_range)
     count_samples(plan, first_holds, curve);
-  for (std::size_t i = behind + 1; i < points.size(); ++i) {
-    if (curve.satisfies(points[i]) == curve.satisfies(points[behind])) continue;
+  for (std::size_t i = boundary + 1; i < points.size(); ++i) {
+    if (curve.satisfies(points[i]) == curve.satisfies(points[boundary])) continue;
     curve.notes.add(
         Severity::warning,
         "the assertion begins or ceases to hold more than once along the values; the answer is the "
@@ -203,9 +206,9 @@ Curve vary(const Job& job, const Scenario& scenario, const Vary& question,
   Bisection bisection(plan.combinations().front(), !question.until.empty());
   run_questions(
       questions, SweepAnswers(questions), [&](std::size_t most) { return bisection.next(most); },
-      {.take = [&](Asked&& asked) { bisection.take(std::move(asked)); }}, false);
+      {.take = [&](PendingQuestion&& pending) { bisection.take(std::move(pending)); }}, false);
   bisection.finish(curve);
-  refuse_nothing(curve);
+  throw_if_all_refused(curve);
   mark_front(!setting.is_of_memory(), curve);
   if (!curve.until().empty()) find_answer(plan, curve);
   return curve;

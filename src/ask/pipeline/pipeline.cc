@@ -1,5 +1,6 @@
 #include "foretrace/ask/pipeline.h"
 
+#include <fmt/core.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -18,9 +19,9 @@ namespace {
 constexpr std::int64_t kMostPasses = 500'000;
 
 /// Settings of a schedule's rule, then those of the times.
-class PlanSettings : public Described {
+class ScheduleSettings : public Described {
  public:
-  explicit PlanSettings(ScheduleRule* rule) : rule_(rule) {}
+  explicit ScheduleSettings(ScheduleRule* rule) : rule_(rule) {}
   void describe(Fields& fields) override {
     if (rule_) rule_->describe(fields);
     times.describe(fields);
@@ -31,15 +32,15 @@ class PlanSettings : public Described {
   ScheduleRule* rule_;
 };
 
-struct Plan {
+struct ConfiguredSchedule {
   std::unique_ptr<ScheduleRule> rule;
-  std::unique_ptr<PlanSettings> settings;
+  std::unique_ptr<ScheduleSettings> settings;
   Schedule schedule;
 };
 
 Schedule read_schedule(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
-  if (!in) throw Error("cannot open '" + file + "'");
+  if (!in) throw Error(fmt::format("cannot open '{}'", file));
   std::ostringstream text;
   text << in.rdbuf();
   return within(file, [&] { return schedule_from_csv(text.str()); });
@@ -47,25 +48,27 @@ Schedule read_schedule(const std::string& file) {
 
 /// Reads the schedule and the times of a question. If there is a file, the name may be left out,
 /// which shows in a '=' before any ':'.
-Plan plan_of(const PipelineQuestion& question) {
-  Plan plan;
+ConfiguredSchedule configure(const PipelineQuestion& question) {
+  ConfiguredSchedule configured;
   const std::size_t colon = question.plan.find(':');
-  const bool bare = !question.file.empty() && question.plan.find('=') < colon;
-  const std::string name = bare ? "" : question.plan.substr(0, colon);
-  std::string settings = bare ? question.plan : "";
-  if (!bare && colon != std::string::npos) settings = question.plan.substr(colon + 1);
-  if (question.file.empty()) plan.rule = find_schedule(name);
-  plan.settings = std::make_unique<PlanSettings>(plan.rule.get());
+  const bool has_no_name = !question.file.empty() && question.plan.find('=') < colon;
+  const std::string name = has_no_name ? "" : question.plan.substr(0, colon);
+  std::string settings = has_no_name ? question.plan : "";
+  if (!has_no_name && colon != std::string::npos) settings = question.plan.substr(colon + 1);
+  if (question.file.empty()) configured.rule = find_schedule(name);
+  configured.settings = std::make_unique<ScheduleSettings>(configured.rule.get());
   within(name.empty() ? "times" : name, [&] {
-    read_assigned(settings, *plan.settings);
-    if (!plan.rule) return;
-    if (plan.rule->stages * plan.rule->micro_batches > kMostPasses)
-      throw Error("micro_batches: must be fewer, as stages times micro-batches may be at most " +
-                  std::to_string(kMostPasses));
-    plan.schedule = plan.rule->make();
+    read_assigned(settings, *configured.settings);
+    if (!configured.rule) return;
+    if (configured.rule->stages * configured.rule->micro_batches > kMostPasses)
+      throw Error(
+          fmt::format("micro_batches: must be fewer, as stages times micro-batches may be at most "
+                      "{}",
+                      kMostPasses));
+    configured.schedule = configured.rule->make();
   });
-  if (!plan.rule) plan.schedule = read_schedule(question.file);
-  return plan;
+  if (!configured.rule) configured.schedule = read_schedule(question.file);
+  return configured;
 }
 
 char letter_of(ActionKind kind) {
@@ -98,16 +101,17 @@ std::vector<PipelineAction> actions_of(const Schedule& schedule, std::size_t ran
 }  // namespace
 
 PipelineReport show_pipeline(const PipelineQuestion& question) {
-  const Plan plan = plan_of(question);
-  const Schedule& schedule = plan.schedule;
+  const ConfiguredSchedule configured = configure(question);
+  const Schedule& schedule = configured.schedule;
   PipelineReport report;
   report.schedule = schedule.name;
-  report.settings_json = write_json(*plan.settings).dump();
+  report.settings_json = write_json(*configured.settings).dump();
   report.stages = schedule.stages;
   report.chunks = schedule.chunks;
   report.micro_batches = schedule.micro_batches;
-  const PipelineCosts costs = within(
-      schedule.name, [&] { return plan.settings->times.costs_for(schedule, report.assumptions); });
+  const PipelineCosts costs = within(schedule.name, [&] {
+    return configured.settings->times.costs_for(schedule, report.assumptions);
+  });
   const PipelineRun run = run_pipeline(schedule, costs);
   const PipelineGraph built = build_pipeline(schedule, costs);
   const Timeline timeline = simulate(built.graph, {.reasons = false, .memory = false});
@@ -115,27 +119,27 @@ PipelineReport show_pipeline(const PipelineQuestion& question) {
   report.makespan = run.makespan;
   report.bubble_rate = run.bubble_rate();
   for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) {
-    const RankRun& one = run.ranks[rank];
+    const RankRun& rank_run = run.ranks[rank];
     report.ranks.push_back({.actions = actions_of(schedule, rank, built.tasks[rank], timeline),
-                            .busy = one.busy,
-                            .span = one.span(),
-                            .peak_in_flight = one.peak_in_flight,
-                            .versions = one.versions,
-                            .peak_activations = one.peak_activations,
-                            .parameters = one.parameters});
+                            .busy = rank_run.busy,
+                            .span = rank_run.span(),
+                            .peak_in_flight = rank_run.peak_in_flight,
+                            .versions = rank_run.versions,
+                            .peak_activations = rank_run.peak_activations,
+                            .parameters = rank_run.parameters});
   }
   return report;
 }
 
 std::string pipeline_csv(const PipelineQuestion& question) {
-  return schedule_to_csv(plan_of(question).schedule);
+  return schedule_to_csv(configure(question).schedule);
 }
 
 bool write_schedule_help(const std::string& name, std::ostream& out) {
   for (const ScheduleEntry& entry : schedules()) {
     if (entry.name != name) continue;
     const auto rule = entry.make();
-    PlanSettings settings(rule.get());
+    ScheduleSettings settings(rule.get());
     out << entry.name << "\n  " << entry.summary << ".\n\n";
     write_help(settings, out);
     return true;

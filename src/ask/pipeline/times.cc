@@ -1,6 +1,7 @@
 #include "ask/pipeline/times.h"
 
 #include <cmath>
+#include <fmt/core.h>
 #include <numeric>
 #include <sstream>
 
@@ -14,12 +15,12 @@ std::vector<double> read_layers(const std::string& text) {
   std::vector<double> layers;
   std::istringstream numbers(text);
   for (std::string number; std::getline(numbers, number, '+');) {
-    const bool plain = !number.empty() && number.size() < 7 &&
-                       number.find_first_not_of("0123456789") == std::string::npos;
-    layers.push_back(plain ? std::stod(number) : 0);
+    const bool is_whole = !number.empty() && number.size() < 7 &&
+                          number.find_first_not_of("0123456789") == std::string::npos;
+    layers.push_back(is_whole ? std::stod(number) : 0);
     if (layers.back() < 1)
-      throw Error("layers_per_stage: must be whole numbers of at least 1, as in 7+7+6+6, got '" +
-                  text + "'");
+      throw Error(fmt::format(
+          "layers_per_stage: must be whole numbers of at least 1, as in 7+7+6+6, got '{}'", text));
   }
   return layers;
 }
@@ -57,19 +58,20 @@ std::vector<double> PipelineTimes::shares(const Schedule& schedule) const {
   const auto stages = static_cast<std::size_t>(schedule.stages);
   if (layers_of_stages_.empty()) {
     if (layers_ && *layers_ % schedule.stages != 0)
-      throw Error("layers: must be a multiple of the " + std::to_string(schedule.stages) +
-                  " stages of the model, got " + std::to_string(*layers_) +
-                  "; layers_per_stage=7+7+6+6 makes uneven stages");
+      throw Error(
+          fmt::format("layers: must be a multiple of the {} stages of the model, got {}; "
+                      "layers_per_stage=7+7+6+6 makes uneven stages",
+                      schedule.stages, *layers_));
     return std::vector<double>(stages, 1);
   }
   std::vector<double> shares = read_layers(layers_of_stages_);
   if (shares.size() != stages)
-    throw Error("layers_per_stage: must have " + std::to_string(stages) + " numbers, got " +
-                std::to_string(shares.size()));
+    throw Error(
+        fmt::format("layers_per_stage: must have {} numbers, got {}", stages, shares.size()));
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   if (layers_ && static_cast<double>(*layers_) != sum)
-    throw Error("layers_per_stage: must have " + std::to_string(*layers_) + " layers in all, got " +
-                to_text(sum));
+    throw Error(fmt::format("layers_per_stage: must have {} layers in all, got {}", *layers_,
+                            to_text(sum)));
   for (double& share : shares) share *= static_cast<double>(stages) / sum;
   return shares;
 }
@@ -82,21 +84,22 @@ void PipelineTimes::set_backward(StageCosts& rank, const Schedule& schedule,
     if (!backward_) assumptions.push_back("an input gradient takes as long as a forward pass");
     return;
   }
-  const Nanoseconds whole = backward_.value_or(2 * forward_);
+  const Nanoseconds backward = backward_.value_or(2 * forward_);
   if (!backward_) assumptions.push_back("a backward pass takes twice as long as a forward pass");
   if (schedule.splits_backward) {
-    rank.weight_gradient = whole / 2;
+    rank.weight_gradient = backward / 2;
     assumptions.push_back(
         "half of a backward pass is its weight gradient; weight=TIME changes that");
   }
-  rank.input_gradient = whole - rank.weight_gradient;
+  rank.input_gradient = backward - rank.weight_gradient;
 }
 
 PipelineCosts PipelineTimes::costs_for(const Schedule& schedule,
                                        std::vector<std::string>& assumptions) const {
   if (activations_for_weight_ > activations_)
-    throw Error("activations_for_weight: must not be more than activations, got " +
-                to_text(activations_for_weight_) + " of " + to_text(activations_));
+    throw Error(
+        fmt::format("activations_for_weight: must not be more than activations, got {} of {}",
+                    to_text(activations_for_weight_), to_text(activations_)));
   StageCosts rank{.forward = forward_, .recompute = recompute_};
   set_backward(rank, schedule, assumptions);
   PipelineCosts costs{.stages = {}, .overlap = overlap_};

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "ask/generate/calibrate_steps.h"
-#include "ask/plan/kept_search.h"
-#include "ask/plan/recorded.h"
+#include "ask/plan/plan_recorded.h"
+#include "ask/plan/resumable_search.h"
 #include "base/fields/assignments.h"
 #include "base/files/json_file.h"
 #include "base/wording.h"
@@ -28,12 +29,12 @@ struct GpuPrice {
 GpuPrice read_price(const std::string& text) {
   GpuPrice price;
   const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, price.per_hour);
-  std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+  const auto [number_end, error] = std::from_chars(text.data(), end, price.per_hour);
+  std::string_view unit(number_end, static_cast<std::size_t>(end - number_end));
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   if (error != std::errc() || price.per_hour <= 0 || unit.size() < 3 || !unit.ends_with("/h"))
-    throw Error("must be the price of a GPU for an hour, such as \"2.5 USD/h\", got \"" + text +
-                "\"");
+    throw Error(fmt::format(
+        "must be the price of a GPU for an hour, such as \"2.5 USD/h\", got \"{}\"", text));
   price.currency = unit.substr(0, unit.size() - 2);
   return price;
 }
@@ -43,12 +44,12 @@ GpuPrice price_of(const std::string& path, const std::string& device) {
   return within(path, [&] {
     const auto prices = json.find("prices");
     if (!json.is_object() || prices == json.end() || !prices->is_object())
-      throw Error("must be {\"prices\": {\"" + device + "\": \"2.5 USD/h\", ...}}");
+      throw Error(fmt::format("must be {{\"prices\": {{\"{}\": \"2.5 USD/h\", ...}}}}", device));
     // The longest name that the device's name begins with: "h100" for h100-sxm5-80gb.
-    std::vector<std::string> known;
+    std::vector<std::string> priced_devices;
     std::string found;
     for (const auto& [name, value] : prices->items()) {
-      known.push_back(name);
+      priced_devices.push_back(name);
       if (letters_and_digits(device).starts_with(letters_and_digits(name)) &&
           name.size() > found.size())
         found = name;
@@ -60,8 +61,8 @@ GpuPrice price_of(const std::string& path, const std::string& device) {
         return read_price(text.get<std::string>());
       });
     }
-    throw Error("prices: must have one of " + device + ", got " +
-                (known.empty() ? "none" : joined(known)));
+    throw Error(fmt::format("prices: must have one of {}, got {}", device,
+                            priced_devices.empty() ? "none" : joined(priced_devices)));
   });
 }
 
@@ -79,23 +80,23 @@ std::set<std::string> named_settings(const std::string& text) {
   return names;
 }
 
-PlanStrategy described(const Strategy& strategy, const StrategyPlan& plan,
-                       const LayerCosts& layers) {
+PlanStrategy plan_strategy(const Strategy& strategy, const StrategyPlan& plan,
+                           const LayerCosts& layers) {
   PlanStrategy answer{.name = std::string(strategy.name), .time = from_microseconds(plan.us)};
   answer.micro_batch = plan.micro_batch, answer.schedule = plan.schedule;
   answer.recomputes = plan.recomputes;
   for (const StrategyStage& stage : plan.stages) {
-    PlanStages one{.first = layers[stage.begin].name,
-                   .last = layers[stage.end - 1].name,
-                   .layers = stage.end - stage.begin,
-                   .gpus = stage.replicas,
-                   .time = from_microseconds(stage.us)};
-    PlanStages* const before = answer.stages.empty() ? nullptr : &answer.stages.back();
-    if (before != nullptr && before->layers == one.layers && before->gpus == one.gpus &&
-        before->time == one.time)
-      before->last = one.last, ++before->stages;
+    PlanStages added{.first = layers[stage.begin].name,
+                     .last = layers[stage.end - 1].name,
+                     .layers = stage.end - stage.begin,
+                     .gpus = stage.replicas,
+                     .time = from_microseconds(stage.us)};
+    PlanStages* const previous = answer.stages.empty() ? nullptr : &answer.stages.back();
+    if (previous != nullptr && previous->layers == added.layers && previous->gpus == added.gpus &&
+        previous->time == added.time)
+      previous->last = added.last, ++previous->stages;
     else
-      answer.stages.push_back(std::move(one));
+      answer.stages.push_back(std::move(added));
   }
   return answer;
 }
@@ -133,25 +134,27 @@ class Planner {
     report_.global_batch = space_.step.layout.global_batch;
     report_.limit = space_.limit();
     report_.layouts = outcome.candidates, report_.replayed = outcome.replayed;
-    for (const PlannedLayout& one : outcome.best) report_.ranked.push_back(row_of(one));
+    for (const PlannedLayout& planned : outcome.best) report_.ranked.push_back(row_of(planned));
     if (report_.strategy && report_.strategy->is_ranked)
       report_.ranked.front().role = report_.strategy->name;
-    for (const PlannedLayout& one : outcome.plain)
-      add_with_role(row_of(one), "plain data parallelism", report_.ranked);
-    if (own_ && !outcome.best.empty())
-      add_with_role(row_of(planned_layout(space_, *own_, calibration, outcome.best.front())),
-                    "yours", report_.ranked);
+    for (const PlannedLayout& planned : outcome.plain)
+      add_with_role(row_of(planned), "plain data parallelism", report_.ranked);
+    if (user_layout_ && !outcome.best.empty())
+      add_with_role(
+          row_of(planned_layout(space_, *user_layout_, calibration, outcome.best.front())), "yours",
+          report_.ranked);
     if (!report_.ranked.empty() && report_.ranked.front().fits)
-      report_.command = "foretrace generate " + question_.model + " --machine " +
-                        question_.machine + " --layout " + report_.ranked.front().layout;
-    for (const PlannedLayout& one : outcome.front) report_.front.push_back(row_of(one));
+      report_.command =
+          fmt::format("foretrace generate {} --machine {} --layout {}", question_.model,
+                      question_.machine, report_.ranked.front().layout);
+    for (const PlannedLayout& planned : outcome.front) report_.front.push_back(row_of(planned));
     for (const auto& [loss, count] : outcome.losses)
       report_.losses.emplace_back(to_string(loss), count);
     for (std::size_t i = 0; i < outcome.launched.size(); ++i) {
       auto& launch = report_.launches.emplace_back();
       launch.program = launch_programs()[i].name;
-      if (const auto& one = outcome.launched[i])
-        launch.row = row_of(*one), launch.flags = launch_programs()[i].flags(one->layout);
+      if (const auto& planned = outcome.launched[i])
+        launch.row = row_of(*planned), launch.flags = launch_programs()[i].flags(planned->layout);
     }
     report_.assumptions.emplace_back(
         "flags of programs are recalled from their releases of 2025; micro-batches are powers of "
@@ -169,7 +172,7 @@ class Planner {
       within("--layout", [&] { read_assigned(question_.layout, base); });
       if (question_.global_batch > 0) base.global_batch = question_.global_batch;
       within("--layout", [&] { base.check(); });
-      own_ = base;
+      user_layout_ = base;
     }
     if (question_.global_batch > 0) base.global_batch = question_.global_batch;
     if (!question_.fix.empty()) within("--fix", [&] { read_assigned(question_.fix, base); });
@@ -177,7 +180,7 @@ class Planner {
     if (base.global_batch == 1 && question_.global_batch != 1)
       throw Error("--global-batch: must be given, the samples of a step on all GPUs together");
     space_.gpus = question_.gpus;
-    if (space_.gpus.empty() && own_) space_.gpus = {own_->devices()};
+    if (space_.gpus.empty() && user_layout_) space_.gpus = {user_layout_->devices()};
     if (space_.gpus.empty()) throw Error("--gpus: must be given, such as 64 or 8..1024");
   }
 
@@ -187,35 +190,35 @@ class Planner {
         "--strategy", [&]() -> const Strategy& { return find_strategy(question_.strategy); });
     if (strategy.plan == nullptr) return search(space_, calibration);
     StrategyOutcome found = plan_by(strategy, space_, calibration);
-    report_.strategy = described(strategy, found.plan, found.layers);
+    report_.strategy = plan_strategy(strategy, found.plan, found.layers);
     report_.strategy->is_ranked = found.is_layout;
-    report_.assumptions.emplace_back(
-        question_.strategy + " plans by its own model, with layers as `generate` prices them" +
-        (found.is_layout ? ""
-                         : "; its stages do not form a layout that can be priced, so only plain "
-                           "data parallelism is ranked"));
+    report_.assumptions.push_back(fmt::format(
+        "{} plans by its own model, with layers as `generate` prices them{}", question_.strategy,
+        found.is_layout ? ""
+                        : "; its stages do not form a layout that can be priced, so "
+                          "only plain data parallelism is ranked"));
     return std::move(found.outcome);
   }
 
-  PlanRow row_of(const PlannedLayout& one) const {
-    const PriceParts parts = parts_of(one.price);
+  PlanRow row_of(const PlannedLayout& planned) const {
+    const PriceParts parts = parts_of(planned.price);
     PlanRow row;
-    row.layout = layout_text(one.layout), row.gpus = one.layout.devices();
-    row.time = from_microseconds(one.price.us);
-    row.lower = from_microseconds(one.price.lower_us);
-    row.upper = from_microseconds(one.price.upper_us);
+    row.layout = layout_text(planned.layout), row.gpus = planned.layout.devices();
+    row.time = from_microseconds(planned.price.us);
+    row.lower = from_microseconds(planned.price.lower_us);
+    row.upper = from_microseconds(planned.price.upper_us);
     row.bubble = from_microseconds(parts.bubble);
     row.network = from_microseconds(parts.network);
     row.kernels = row.time - row.bubble - row.network;
-    row.reserved = one.price.memory.reserved, row.fits = one.fits;
-    row.is_covered = one.price.is_covered, row.loss = to_string(one.loss);
-    if (space_.gpu_hour > 0) row.cost = one.cost * kSteps;
+    row.reserved = planned.price.memory.reserved, row.fits = planned.fits;
+    row.is_covered = planned.price.is_covered, row.loss = to_string(planned.loss);
+    if (space_.gpu_hour > 0) row.cost = planned.cost * kSteps;
     return row;
   }
 
   const PlanQuestion& question_;
   PlanSpace space_;
-  std::optional<Layout> own_;
+  std::optional<Layout> user_layout_;
   PlanReport report_;
 };
 
@@ -248,15 +251,17 @@ PlanReport plan(const PlanQuestion& question) {
   return Planner(question).run(plan_layouts).value();
 }
 
-std::optional<PlanReport> plan_keeping(const PlanQuestion& question, const PlanKeeping& keeping,
-                                       const PlanEvents& events, const std::atomic<bool>& stop) {
+std::optional<PlanReport> resumable_plan(const PlanQuestion& question,
+                                         const PlanFileOptions& file_options,
+                                         const PlanEvents& events, const std::atomic<bool>& stop) {
   check(question);
   if (names_trace(question.model))
-    throw Error("--keep: is for described models, and " + question.model + " is a trace");
+    throw Error(fmt::format("--keep: is for described models, and {} is a trace", question.model));
   if (question.strategy != strategies().front().name)
-    throw Error("--keep: is for the exhaustive search, got --strategy " + question.strategy);
+    throw Error(
+        fmt::format("--keep: is for the exhaustive search, got --strategy {}", question.strategy));
   return Planner(question).run([&](const PlanSpace& space, const StepCalibration& calibration) {
-    return kept_outcome(question, space, calibration, keeping, events, stop);
+    return resumable_search(question, space, calibration, file_options, events, stop);
   });
 }
 

@@ -60,8 +60,8 @@ Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& jo
   if (job.world.size() > 1 && edits(scenario)) edited = edited_by(job, scenario, {}, donors);
   Prediction worst;
   std::vector<MemoryPeak> peaks;
-  Slowest slowest;
-  Fullest fullest;
+  SlowestRank slowest;
+  FullestRank fullest;
   for (std::size_t i = 0; i < job.world.size(); ++i) {
     const std::uint32_t recorded = job.world[i].recorded;
     const Baseline& baseline = baselines[recorded];

@@ -35,7 +35,7 @@ struct Edited {
   Graph graph;
   Timeline timeline;
   StepTimes times;
-  Applied applied;
+  ApplyResult applied;
 
   Nanoseconds step_time() const { return times.step_time; }
 };

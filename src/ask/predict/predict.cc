@@ -28,7 +28,7 @@ namespace {
 
 /// Memory peaks of the rank that decides whether the job fits.
 struct FullestPeaks {
-  Fullest chosen;
+  FullestRank chosen;
   std::vector<MemoryPeak> now, predicted;
 
   void consider(std::size_t rank, const Prediction& prediction) {
@@ -129,7 +129,7 @@ struct RankSummary {
   bool slowest_changes() const { return recorded_slowest.rank() != shown(); }
 
   RecordedRun recorded;  ///< Of the rank with the longest recorded step.
-  Slowest predicted_slowest, recorded_slowest;
+  SlowestRank predicted_slowest, recorded_slowest;
   FullestPeaks fullest;
   std::vector<PredictedRank> ranks;             ///< Without those that are like an earlier one.
   std::vector<std::vector<AppliedStep>> steps;  ///< For each of `ranks`.

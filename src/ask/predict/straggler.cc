@@ -44,8 +44,8 @@ std::optional<LateRank> late_rank(const Job& job, const std::vector<RankTimes>& 
   const Graph& graph = job.ranks[found->rank].inference.graph;
   return LateRank{found->rank, rank.rank, found->others_wait,
                   fmt::format("it works {} a step{}; the others work {} and wait {} for it",
-                              to_text(rank.own), longest_piece(graph, rank.step),
-                              to_text(found->others_own), to_text(found->others_wait))};
+                              to_text(rank.work), longest_piece(graph, rank.step),
+                              to_text(found->others_work), to_text(found->others_wait))};
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ std::optional<LateRank> late_rank(const Job& job) {
 RankChoice rank_to_advise(const Job& job, Notes& notes) {
   if (job.ranks.size() == 1) return {};
   const std::vector<RankTimes> all = times_of_ranks(job);
-  Slowest slowest;
+  SlowestRank slowest;
   std::string listed;
   for (std::size_t i = 0; i < all.size(); ++i) {
     slowest.consider(i, all[i].step);

@@ -94,7 +94,7 @@ bool has_open(const Inference& inference, bool of_peers) {
 /// `compiled` is the structure of the graph, which has since been given the durations of `now`; or
 /// nullptr.
 OpenStepTime open_of(const Inference& inference, const Graph& graph, Nanoseconds step_time,
-                     const Retiming& now, Retimed* compiled) {
+                     const Retiming& now, RetimedReplay* compiled) {
   const auto gain = [&](Retiming less, bool without_pins) {
     if (!compiled) return std::max(0ns, step_time - step_time_of_clone(graph, less, without_pins));
     less.durations.insert(less.durations.begin(), now.durations.begin(), now.durations.end());
@@ -245,7 +245,7 @@ bool has_open_time(const Inference& inference) {
 }
 
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time) {
-  std::optional<Retimed> compiled;
+  std::optional<RetimedReplay> compiled;
   if (has_open(inference, false) && has_open(inference, true) && !has_many_pins(graph) &&
       all_lanes_fifo(graph))
     compiled.emplace(graph);
@@ -253,7 +253,7 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
 }
 
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time,
-                            const Retiming& now, Retimed& compiled) {
+                            const Retiming& now, RetimedReplay& compiled) {
   return open_of(inference, graph, step_time, now, has_many_pins(graph) ? nullptr : &compiled);
 }
 

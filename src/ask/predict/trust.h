@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "ask/job/retimed.h"
+#include "ask/job/retimed_replay.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/graph.h"
@@ -27,7 +27,7 @@ bool has_open_time(const Inference& inference);
 /// Like open_step_time(), for a graph that was compiled before. `now` has the durations that the
 /// graph was given since.
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time,
-                            const Retiming& now, Retimed& compiled);
+                            const Retiming& now, RetimedReplay& compiled);
 
 /// Grades a prediction whose facts are filled in. `user_outcomes` are those of the user's ledger.
 ///

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "ask/job/retimed.h"
+#include "ask/job/retimed_replay.h"
 #include "foretrace/graph.h"
 
 namespace foretrace {

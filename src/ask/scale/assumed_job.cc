@@ -1,5 +1,7 @@
 #include "ask/scale/assumed_job.h"
 
+#include <fmt/core.h>
+
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "foretrace/simulate.h"
@@ -18,10 +20,11 @@ constexpr double kUpdate = 0.02;
 
 Inference assumed_job(Nanoseconds step_time, std::optional<Nanoseconds> update_time,
                       const std::string& device) {
-  if (step_time <= 0ns) throw Error("--step-time: must be above 0, got " + to_text(step_time));
+  if (step_time <= 0ns)
+    throw Error(fmt::format("--step-time: must be above 0, got {}", to_text(step_time)));
   if (update_time && (*update_time < 0ns || *update_time >= step_time))
-    throw Error("--update-time: must be less than the step, which takes " + to_text(step_time) +
-                ", got " + to_text(*update_time));
+    throw Error(fmt::format("--update-time: must be less than the step, which takes {}, got {}",
+                            to_text(step_time), to_text(*update_time)));
   Inference job;
   Graph& graph = job.graph;
   const LaneId stream = graph.add_lane({.name = "stream", .kind = LaneKind::stream, .device = 0});
@@ -38,11 +41,11 @@ Inference assumed_job(Nanoseconds step_time, std::optional<Nanoseconds> update_t
   for (int step = 0; step < kSteps; ++step) {
     graph.steps().push_back({"step " + std::to_string(step)});
     add("forward", Phase::forward, step, passes / 3);
-    Nanoseconds left = passes - passes / 3;
+    Nanoseconds remaining = passes - passes / 3;
     for (int piece = kPieces; piece > 0; --piece) {
-      const Nanoseconds time = left / piece;
+      const Nanoseconds time = remaining / piece;
       add("backward", Phase::backward, step, time);
-      left -= time;
+      remaining -= time;
     }
     add("update", Phase::update, step, update);
   }
@@ -50,11 +53,10 @@ Inference assumed_job(Nanoseconds step_time, std::optional<Nanoseconds> update_t
   job.recorded = simulate(graph);
   graph.unexplained().window = job.recorded.length;
   settle_steps(graph, job.recorded);
-  job.assumptions = {
-      "no trace was given: the update takes " + to_text(update) +
-      (update_time ? "" : " (2 % of the step, a guess; --update-time states it)") +
-      ", the forward pass a third of the rest, the backward pass two thirds, and gradients become "
-      "ready evenly over it"};
+  job.assumptions = {fmt::format(
+      "no trace was given: the update takes {}{}, the forward pass a third of the rest, "
+      "the backward pass two thirds, and gradients become ready evenly over it",
+      to_text(update), update_time ? "" : " (2 % of the step, a guess; --update-time states it)")};
   return job;
 }
 

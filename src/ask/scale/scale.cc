@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -33,8 +34,10 @@ std::int64_t count_in(std::string_view text) {
   std::int64_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > kMostGpus)
-    throw Error("must be counts such as 1..1024, 8..64/8 or 1,8,16, each from 1 to " +
-                std::to_string(kMostGpus) + ", got \"" + std::string(text) + "\"");
+    throw Error(
+        fmt::format("must be counts such as 1..1024, 8..64/8 or 1,8,16, each from 1 to {}, got "
+                    "\"{}\"",
+                    kMostGpus, text));
   return count;
 }
 
@@ -43,13 +46,15 @@ std::vector<std::int64_t> range_in(std::string_view text, std::size_t dots) {
   const std::int64_t first = count_in(text.substr(0, dots));
   const std::int64_t last =
       count_in(text.substr(dots + 2, slash == std::string_view::npos ? slash : slash - dots - 2));
-  const std::int64_t more = slash == std::string_view::npos ? 0 : count_in(text.substr(slash + 1));
-  if (first > last) throw Error("must go up, got \"" + std::string(text) + "\"");
+  const std::int64_t increment =
+      slash == std::string_view::npos ? 0 : count_in(text.substr(slash + 1));
+  if (first > last) throw Error(fmt::format("must go up, got \"{}\"", text));
   std::vector<std::int64_t> counts;
-  for (std::int64_t count = first; count <= last; count = more > 0 ? count + more : 2 * count) {
+  for (std::int64_t count = first; count <= last;
+       count = increment > 0 ? count + increment : 2 * count) {
     counts.push_back(count);
     if (counts.size() > kMostPoints)
-      throw Error("must be at most " + std::to_string(kMostPoints) + " counts");
+      throw Error(fmt::format("must be at most {} counts", kMostPoints));
   }
   return counts;
 }
@@ -70,10 +75,10 @@ std::string step_of(const std::string& scheme, std::int64_t gpus, const std::str
   const auto set = [&](const std::string& setting) {
     text += (text.find(':') == std::string::npos ? ":" : ",") + setting;
   };
-  set(count_setting(scheme) + "=" + std::to_string(gpus));
+  set(fmt::format("{}={}", count_setting(scheme), gpus));
   const bool has_network = scheme.find("machine=") != std::string::npos ||
                            scheme.find("bandwidth=") != std::string::npos;
-  if (!machine.empty() && !has_network) set("machine=\"" + machine + "\"");
+  if (!machine.empty() && !has_network) set(fmt::format("machine=\"{}\"", machine));
   return text;
 }
 
@@ -92,7 +97,8 @@ class Scaler {
     else
       read(question);
     donors_.read(question.scenario);
-    for (const auto& one : question.scenario.transforms) gpus_before_ *= one->job_change().ranks;
+    for (const auto& transform : question.scenario.transforms)
+      gpus_before_ *= transform->job_change().ranks;
     baseline_ = baseline_of(inference());
     baseline_.variation = variation_of(inference());
     baseline_.user_outcomes = read_user_outcomes(question.options.ledger_path);
@@ -107,7 +113,7 @@ class Scaler {
     check_ranks(question_.scenario, inference().graph);
     report.recorded =
         predict_on(baseline_, inference(), question_.scenario, &donors_).predicted.step_time;
-    std::vector<ScaleCase> cases = listed();
+    std::vector<ScaleCase> cases = all_cases();
     on_all_cores(cases.size(), [&](std::size_t i) { answer(report.recorded, cases[i]); });
     collect(cases, report);
     return report;
@@ -116,8 +122,8 @@ class Scaler {
  private:
   void read(const ScaleQuestion& question) {
     if (question.step_time != 0ns || question.update_time)
-      throw Error(std::string(question.update_time ? "--update-time" : "--step-time") +
-                  ": must not be given together with a trace, which has its own");
+      throw Error(fmt::format("{}: must not be given together with a trace, which has its own",
+                              question.update_time ? "--update-time" : "--step-time"));
     job_ = read_job(question.trace, {.reading = question.options.reading});
     only_rank(job_, "; ask predict what their communication would take elsewhere");
   }
@@ -128,14 +134,14 @@ class Scaler {
     return machine.empty() ? std::string() : find_cluster(machine, 1).device;
   }
 
-  std::vector<ScaleCase> listed() const {
+  std::vector<ScaleCase> all_cases() const {
     std::vector<std::string> schemes = question_.schemes;
     if (schemes.empty()) schemes.emplace_back("data_parallel");
     std::vector<ScaleCase> cases;
     for (const std::string& scheme : schemes) {
       for (const std::int64_t gpus : question_.gpus) {
-        ScaleCase& one = cases.emplace_back();
-        one.point.scheme = scheme, one.point.gpus = gpus;
+        ScalePoint& point = cases.emplace_back().point;
+        point.scheme = scheme, point.gpus = gpus;
       }
     }
     return cases;
@@ -145,12 +151,13 @@ class Scaler {
   /// it.
   std::int64_t workers_of(std::int64_t gpus) const {
     if (gpus % gpus_before_ == 0) return gpus / gpus_before_;
-    throw Error("--gpus: must be whole groups of the " + std::to_string(gpus_before_) +
-                " GPUs that --with puts one worker on, got " + std::to_string(gpus));
+    throw Error(fmt::format(
+        "--gpus: must be whole groups of the {} GPUs that --with puts one worker on, got {}",
+        gpus_before_, gpus));
   }
 
-  void answer(Nanoseconds alone, ScaleCase& asked) {
-    ScalePoint& point = asked.point;
+  void answer(Nanoseconds worker_time, ScaleCase& scale_case) {
+    ScalePoint& point = scale_case.point;
     std::string step = point.scheme;
     try {
       step = step_of(point.scheme, workers_of(point.gpus), question_.machine);
@@ -164,7 +171,7 @@ class Scaler {
       double samples = 1;
       for (std::size_t i = changes; i < scenario.transforms.size(); ++i)
         samples *= scenario.transforms[i]->job_change().samples;
-      point.throughput = ratio(alone, point.step_time) * samples;
+      point.throughput = ratio(worker_time, point.step_time) * samples;
       point.efficiency =
           point.throughput * static_cast<double>(gpus_before_) / static_cast<double>(point.gpus);
       point.transfer = total_time(found.steps, "transfer_per_step");
@@ -176,10 +183,10 @@ class Scaler {
         point.peak = std::max(point.peak.value_or(Bytes{}), peak.peak_allocated);
       StepRates recorded;
       recorded.samples = question_.scenario.samples_per_step;
-      if (const double all = changed_rates(recorded, scenario).samples; all > 0)
-        point.rate = all * 1e9 / static_cast<double>(point.step_time.count());
+      if (const double step_samples = changed_rates(recorded, scenario).samples; step_samples > 0)
+        point.rate = step_samples * 1e9 / static_cast<double>(point.step_time.count());
       point.trust = found.trust.grade();
-      asked.prediction = std::move(found);
+      scale_case.prediction = std::move(found);
     } catch (const Error& error) {
       // The count is left out, so that equal reasons are reported once.
       point.refused = error.what();
@@ -188,22 +195,23 @@ class Scaler {
   }
 
   static void collect(std::vector<ScaleCase>& cases, ScaleReport& report) {
-    const ScaleCase* last = nullptr;
-    for (ScaleCase& asked : cases) {
-      if (last != nullptr && last->point.scheme != asked.point.scheme)
-        report.limits.push_back(limit_of(report.points, last->point.scheme));
-      report.points.push_back(asked.point);
-      last = &asked;
-      if (!asked.prediction) continue;
-      const Prediction& found = *asked.prediction;
+    const ScaleCase* previous = nullptr;
+    for (ScaleCase& answered : cases) {
+      if (previous != nullptr && previous->point.scheme != answered.point.scheme)
+        report.limits.push_back(limit_of(report.points, previous->point.scheme));
+      report.points.push_back(answered.point);
+      previous = &answered;
+      if (!answered.prediction) continue;
+      const Prediction& found = *answered.prediction;
       if (report.trust.reasons.empty() || found.trust.grade() > report.trust.grade())
         report.trust = found.trust;
-      for (const std::string& one : found.assumptions) {
-        if (std::ranges::find(report.assumptions, one) == report.assumptions.end())
-          report.assumptions.push_back(one);
+      for (const std::string& assumption : found.assumptions) {
+        if (std::ranges::find(report.assumptions, assumption) == report.assumptions.end())
+          report.assumptions.push_back(assumption);
       }
     }
-    if (last != nullptr) report.limits.push_back(limit_of(report.points, last->point.scheme));
+    if (previous != nullptr)
+      report.limits.push_back(limit_of(report.points, previous->point.scheme));
     const auto is_refused = [](const ScalePoint& point) { return !point.refused.empty(); };
     if (std::ranges::all_of(report.points, is_refused)) throw Error(report.points.front().refused);
   }
@@ -217,23 +225,28 @@ class Scaler {
       if (point.efficiency < kPoorEfficiency) break;
     }
     if (shown == nullptr) return scheme + " has no answer";
-    const std::string gpus = std::to_string(shown->gpus) + (shown->gpus == 1 ? " GPU" : " GPUs");
+    const std::string gpus = fmt::format("{} {}", shown->gpus, shown->gpus == 1 ? "GPU" : "GPUs");
     if (shown->efficiency >= kPoorEfficiency)
-      return scheme + ": nothing limits it up to " + gpus + ", where each GPU still reaches " +
-             to_share(shown->efficiency) + " of one alone";
+      return fmt::format(
+          "{}: nothing limits it up to {}, where each GPU still reaches {} of one alone", scheme,
+          gpus, to_share(shown->efficiency));
     const Nanoseconds lost = scaled(shown->step_time, 1 - shown->efficiency);
-    const Nanoseconds rest = lost - shown->exposed - shown->late;
-    const std::string from = scheme + ": from " + gpus + " on ";
-    if (shown->exposed >= std::max(shown->late, rest))
-      return from + "communication limits it: it takes " + to_text(shown->transfer) +
-             " of a step, of which computation hides only " +
-             to_text(std::max(0ns, shown->transfer - shown->exposed));
-    if (shown->late >= rest)
-      return from + "waiting for the slowest worker limits it, " + to_text(shown->late) +
-             " of a step, as late as published runs were; communication that nothing hides takes " +
-             to_text(shown->exposed);
-    return from + "slower kernels beside communication and copies into buckets limit it: " +
-           to_text(rest) + " of a step";
+    const Nanoseconds slowdown = lost - shown->exposed - shown->late;
+    if (shown->exposed >= std::max(shown->late, slowdown))
+      return fmt::format(
+          "{}: from {} on communication limits it: it takes {} of a step, of which computation "
+          "hides only {}",
+          scheme, gpus, to_text(shown->transfer),
+          to_text(std::max(0ns, shown->transfer - shown->exposed)));
+    if (shown->late >= slowdown)
+      return fmt::format(
+          "{}: from {} on waiting for the slowest worker limits it, {} of a step, as late as "
+          "published runs were; communication that nothing hides takes {}",
+          scheme, gpus, to_text(shown->late), to_text(shown->exposed));
+    return fmt::format(
+        "{}: from {} on slower kernels beside communication and copies into buckets limit it: {} "
+        "of a step",
+        scheme, gpus, to_text(slowdown));
   }
 
   const ScaleQuestion& question_;

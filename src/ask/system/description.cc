@@ -1,7 +1,12 @@
 #include "ask/system/description.h"
 
 #include <algorithm>
+#include <charconv>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <system_error>
 
 #include "base/files/json_file.h"
 #include "base/numbers/expression.h"
@@ -13,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 /// Removes a part from an object and returns it; null if there is none.
-Json taken(Json& json, const char* name) {
+Json extract(Json& json, const char* name) {
   const Json part = json.value(name, Json());
   json.erase(name);
   return part;
@@ -23,34 +28,48 @@ template <class Each>
 void each_in(const Json& list, const std::string& name, const Each& each) {
   if (!list.is_null() && !list.is_array()) throw Error(name + ": must be a list");
   for (std::size_t i = 0; i < list.size(); ++i)
-    within(name + "[" + std::to_string(i) + "]", [&] { each(list[i]); });
+    within(fmt::format("{}[{}]", name, i), [&] { each(list[i]); });
 }
 
-Numbers numbers_of(const Json& json) {
-  Numbers numbers;
+NamedNumbers numbers_of(const Json& json) {
+  NamedNumbers numbers;
   if (!json.is_null() && !json.is_object()) throw Error("must be numbers by name");
   for (const auto& [name, value] : json.items()) {
     if (!is_variable(name) || !value.is_number())
-      throw Error(name + ": must be a number with a name of letters, got " + value.dump());
+      throw Error(
+          fmt::format("{}: must be a number with a name of letters, got {}", name, value.dump()));
     numbers[name] = value.get<double>();
   }
   return numbers;
 }
 
 /// Reads "1..16", or a list of numbers.
-std::vector<double> values_of(const Json& json) {
+std::optional<double> number_in(std::string_view text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+}
+
+/// The values of a range such as "1..16", one apart; empty if it is not one.
+std::vector<double> values_in(std::string_view text) {
   constexpr double kMostValues = 10'000;
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) return {};
+  const auto first = number_in(text.substr(0, dots)), last = number_in(text.substr(dots + 2));
+  if (!first || !last) return {};
+  if (*last - *first >= kMostValues) throw Error("must have at most 10,000 values");
   std::vector<double> values;
-  if (json.is_string()) {
-    const std::string text = json.get<std::string>();
-    const std::size_t dots = std::min(text.find(".."), text.size() - 1);
-    const double first = std::atof(text.c_str()), last = std::atof(text.c_str() + dots + 2);
-    for (double one = first; one <= last && last - first < kMostValues; ++one)
-      values.push_back(one);
-  }
-  each_in(json.is_array() ? json : Json(), "values", [&](const Json& one) {
-    if (!one.is_number()) throw Error("must be a number, got " + one.dump());
-    values.push_back(one.get<double>());
+  for (double value = *first; value <= *last; ++value) values.push_back(value);
+  return values;
+}
+
+std::vector<double> values_of(const Json& json) {
+  std::vector<double> values;
+  if (json.is_string()) values = values_in(json.get_ref<const std::string&>());
+  each_in(json.is_array() ? json : Json(), "values", [&](const Json& value) {
+    if (!value.is_number()) throw Error("must be a number, got " + value.dump());
+    values.push_back(value.get<double>());
   });
   if (values.empty()) throw Error("must be a list of numbers, or a range such as \"1..16\"");
   return values;
@@ -62,7 +81,7 @@ void read_task(const Json& json, std::vector<SystemTask>& tasks) {
   if (task.name.empty()) throw Error("must have a name");
   for (const std::string& name : task.after) {
     if (std::ranges::find(tasks, name, &SystemTask::name) == tasks.end())
-      throw Error("after: must be tasks listed before it, got \"" + name + "\"");
+      throw Error(fmt::format("after: must be tasks listed before it, got \"{}\"", name));
   }
   tasks.push_back(std::move(task));
 }
@@ -94,7 +113,7 @@ std::pair<std::string, std::string> definition_of(const std::string& text) {
   std::string name = text.substr(0, sign);
   while (name.ends_with(' ')) name.pop_back();
   if (sign == std::string::npos || !is_variable(name))
-    throw Error("must be \"name = formula\", got \"" + text + "\"");
+    throw Error(fmt::format("must be \"name = formula\", got \"{}\"", text));
   return {name, text.substr(sign + 1)};
 }
 
@@ -103,14 +122,14 @@ SystemDescription read_system(const std::string& path) {
   return within(path, [&] {
     if (!json.is_object()) throw Error("must be an object");
     SystemDescription system;
-    taken(json, "$comment");
-    const Json settings = taken(json, "settings"), tasks = taken(json, "tasks");
-    const Json rows = taken(json, "rows"), search = taken(json, "search");
+    extract(json, "$comment");
+    const Json settings = extract(json, "settings"), tasks = extract(json, "tasks");
+    const Json rows = extract(json, "rows"), search = extract(json, "search");
     read_json(json, system);
     system.settings = within("settings", [&] { return numbers_of(settings); });
-    each_in(tasks, "tasks", [&](const Json& one) { read_task(one, system.tasks); });
+    each_in(tasks, "tasks", [&](const Json& task) { read_task(task, system.tasks); });
     if (system.tasks.empty()) throw Error("must have \"tasks\"");
-    each_in(rows, "rows", [&](const Json& one) { system.rows.push_back(numbers_of(one)); });
+    each_in(rows, "rows", [&](const Json& row) { system.rows.push_back(numbers_of(row)); });
     if (!search.is_null() && !search.is_object())
       throw Error("search: must be values by the names of settings");
     for (const auto& [name, values] : search.items())

@@ -11,7 +11,7 @@
 
 namespace foretrace {
 
-using Numbers = std::map<std::string, double>;
+using NamedNumbers = std::map<std::string, double>;
 
 struct SystemTask final : Described {
   void describe(Fields& fields) override;
@@ -23,9 +23,9 @@ struct SystemDescription final : Described {
   void describe(Fields& fields) override;  ///< Describes only the settings that are texts.
   std::string title{}, repeat = "1", minimize = "time";
   std::vector<std::string> lets{}, figures{}, subject_to{}, asserts{}, means{}, assert_means{};
-  Numbers settings{};
+  NamedNumbers settings{};
   std::vector<SystemTask> tasks{};
-  std::vector<Numbers> rows{};
+  std::vector<NamedNumbers> rows{};
   std::vector<std::pair<std::string, std::vector<double>>> search{};
 };
 

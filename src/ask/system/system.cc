@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <limits>
 
 #include "ask/system/description.h"
@@ -17,33 +18,34 @@ namespace {
 constexpr double kMostTasks = 1e6, kMostPoints = 1e6;
 constexpr double kSecond = 1e9;
 
-double value_of(const std::string& formula, const Numbers& numbers) {
+double value_of(const std::string& formula, const NamedNumbers& numbers) {
   std::vector<std::string> names;
   std::vector<double> values;
   for (const auto& [name, value] : numbers) names.push_back(name), values.push_back(value);
   return Expression(formula, names).at(values);
 }
 
-double limited(const char* what, const std::string& formula, const Numbers& numbers, double most) {
+double number_at_most(const char* setting, const std::string& formula, const NamedNumbers& numbers,
+                      double most) {
   const double value = value_of(formula, numbers);
   if (!(value >= 0 && value <= most))
-    throw Error(std::string(what) + ": must be from 0 to " + to_text(most) + ", got " +
-                to_text(value));
+    throw Error(
+        fmt::format("{}: must be from 0 to {}, got {}", setting, to_text(most), to_text(value)));
   return value;
 }
 
-void define(const std::vector<std::string>& definitions, Numbers& numbers) {
+void define(const std::vector<std::string>& definitions, NamedNumbers& numbers) {
   for (const std::string& text : definitions) {
     const auto [name, formula] = definition_of(text);
     numbers[name] = value_of(formula, numbers);
   }
 }
 
-std::vector<std::string> failed_of(const std::vector<std::string>& asserts,
-                                   const Numbers& numbers) {
+std::vector<std::string> failed_conditions(const std::vector<std::string>& asserts,
+                                           const NamedNumbers& numbers) {
   std::vector<std::string> failed;
-  for (const std::string& one : asserts) {
-    if (value_of(one, numbers) == 0) failed.push_back(one);
+  for (const std::string& condition : asserts) {
+    if (value_of(condition, numbers) == 0) failed.push_back(condition);
   }
   return failed;
 }
@@ -51,15 +53,15 @@ std::vector<std::string> failed_of(const std::vector<std::string>& asserts,
 /// The graph of a system for given numbers.
 class SystemGraph {
  public:
-  SystemGraph(const SystemDescription& system, const Numbers& numbers) {
-    double all = 1;
+  SystemGraph(const SystemDescription& system, const NamedNumbers& numbers) {
+    double repetition_tasks = 1;
     for (const SystemTask& task : system.tasks) {
       within("task " + task.name, [&] { add_group(task, numbers); });
-      all += static_cast<double>(groups_.back().count) + 1;
+      repetition_tasks += static_cast<double>(groups_.back().count) + 1;
     }
-    const double repeat = limited("repeat", system.repeat, numbers, kMostTasks);
-    if (all * repeat > kMostTasks)
-      throw Error("must have at most 1,000,000 tasks, has " + to_text(all * repeat));
+    const double repeat = number_at_most("repeat", system.repeat, numbers, kMostTasks);
+    if (repetition_tasks * repeat > kMostTasks)
+      throw Error("must have at most 1,000,000 tasks, has " + to_text(repetition_tasks * repeat));
     const LaneId ends = graph_.add_lane({.name = "repetitions"});
     for (std::int64_t i = 0; i < std::llround(repeat); ++i) add_repetition(ends);
   }
@@ -79,12 +81,14 @@ class SystemGraph {
     Nanoseconds time{0};
   };
 
-  void add_group(const SystemTask& task, const Numbers& numbers) {
+  void add_group(const SystemTask& task, const NamedNumbers& numbers) {
     Group group{.task = &task, .done = graph_.add_lane({.name = task.name + " done"})};
     constexpr double kLongest = 1e9;
-    group.count = static_cast<std::size_t>(limited("count", task.count, numbers, kMostTasks));
-    group.time = Nanoseconds(std::llround(limited("time", task.time, numbers, kLongest) * kSecond));
-    const double lanes = std::max(1., limited("lanes", task.lanes, numbers, kMostTasks));
+    group.count =
+        static_cast<std::size_t>(number_at_most("count", task.count, numbers, kMostTasks));
+    group.time =
+        Nanoseconds(std::llround(number_at_most("time", task.time, numbers, kLongest) * kSecond));
+    const double lanes = std::max(1., number_at_most("lanes", task.lanes, numbers, kMostTasks));
     for (double i = 0; i < lanes; ++i) group.lanes.push_back(graph_.add_lane({.name = task.name}));
     groups_.push_back(std::move(group));
   }
@@ -122,14 +126,14 @@ class SystemGraph {
 
 class SystemRun {
  public:
-  SystemRun(const SystemDescription& system, const Numbers& given)
+  SystemRun(const SystemDescription& system, const NamedNumbers& overrides)
       : system_(system), numbers_(system.settings) {
-    for (const auto& [name, value] : given) numbers_[name] = row_.settings[name] = value;
+    for (const auto& [name, value] : overrides) numbers_[name] = row_.settings[name] = value;
   }
 
   /// Returns the best point of a search, the first among equal ones. Stores its numbers in
   /// `numbers`.
-  SystemRow run(Numbers& numbers) {
+  SystemRow run(NamedNumbers& numbers) {
     double points = 1;
     for (const auto& [name, values] : system_.search) points *= static_cast<double>(values.size());
     if (points > kMostPoints) throw Error("search: must have at most 1,000,000 points");
@@ -142,7 +146,7 @@ class SystemRun {
       const std::string name = definition_of(text).first;
       row_.figures.emplace_back(name, best_.at(name));
     }
-    row_.failed = failed_of(system_.asserts, best_);
+    row_.failed = failed_conditions(system_.asserts, best_);
     numbers = std::move(best_);
     return std::move(row_);
   }
@@ -157,35 +161,35 @@ class SystemRun {
     }
   }
 
-  void try_point(Numbers numbers) {
+  void try_point(NamedNumbers numbers) {
     define(system_.lets, numbers);
-    if (!failed_of(system_.subject_to, numbers).empty()) return;
+    if (!failed_conditions(system_.subject_to, numbers).empty()) return;
     ++row_.tried;
     const SystemGraph graph(system_, numbers);
     numbers["time"] = graph.seconds();
     define(system_.figures, numbers);
-    const double worth = value_of(system_.minimize, numbers);
-    if (worth >= least_) return;
-    least_ = worth, best_ = std::move(numbers), row_.tasks = graph.tasks();
+    const double objective = value_of(system_.minimize, numbers);
+    if (objective >= least_objective_) return;
+    least_objective_ = objective, best_ = std::move(numbers), row_.tasks = graph.tasks();
   }
 
   const SystemDescription& system_;
-  Numbers numbers_, best_;
-  double least_ = std::numeric_limits<double>::infinity();
+  NamedNumbers numbers_, best_;
+  double least_objective_ = std::numeric_limits<double>::infinity();
   SystemRow row_;
 };
 
-void add_means(const SystemDescription& system, const std::vector<Numbers>& answers,
+void add_means(const SystemDescription& system, const std::vector<NamedNumbers>& answers,
                SystemReport& report) {
-  Numbers means;
+  NamedNumbers means;
   for (const std::string& text : system.means) {
     const auto [name, formula] = definition_of(text);
     double logarithms = 0;
-    for (const Numbers& one : answers) logarithms += std::log(value_of(formula, one));
+    for (const NamedNumbers& numbers : answers) logarithms += std::log(value_of(formula, numbers));
     means[name] = std::exp(logarithms / static_cast<double>(answers.size()));
     report.means.emplace_back(name, means[name]);
   }
-  report.failed = failed_of(system.assert_means, means);
+  report.failed = failed_conditions(system.assert_means, means);
 }
 
 }  // namespace
@@ -195,12 +199,12 @@ SystemReport run_system(const std::string& path, const std::map<std::string, dou
   SystemReport report{.title = system.title.empty() ? path : system.title};
   for (const auto& [name, value] : settings) {
     if (!system.settings.contains(name))
-      throw Error("--set: there is no setting \"" + name + "\" in " + path);
+      throw Error(fmt::format("--set: there is no setting \"{}\" in {}", name, path));
   }
-  std::vector<Numbers> rows = system.rows, answers;
+  std::vector<NamedNumbers> rows = system.rows, answers;
   if (rows.empty()) rows.emplace_back();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    within(path + (system.rows.empty() ? "" : ": rows[" + std::to_string(i) + "]"), [&] {
+    within(system.rows.empty() ? path : fmt::format("{}: rows[{}]", path, i), [&] {
       for (const auto& [name, value] : settings) rows[i][name] = value;
       report.rows.push_back(SystemRun(system, rows[i]).run(answers.emplace_back()));
     });

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "ask/plan/kept_plan.h"
+#include "ask/plan/resumable_plan.h"
 #include "base/wording.h"
 #include "cli/commands/plan_size.h"
 #include "cli/commands/plan_system.h"
@@ -24,7 +24,7 @@ namespace {
 
 struct PlanCommand {
   PlanQuestion question;
-  PlanKeeping keeping;
+  PlanFileOptions keeping;
   std::string gpus, memory, gradients, outputs, shard;
   bool quiet = false;
   FormatOption format{{"text", "json", "csv", "markdown"}, "text"};
@@ -133,7 +133,7 @@ struct PlanCommand {
       if (is_given && keeping.path.empty()) throw Error(std::string(option) + ": needs --keep");
     }
     if (!shard.empty()) keeping.shard = read_shard(shard, environment_value);
-    if (keeping.shard.of > 1 && (!output.path.empty() || !page.path.empty()))
+    if (keeping.shard.count > 1 && (!output.path.empty() || !page.path.empty()))
       throw Error(
           "--shard: has no answer to write; leave out --output and --html, and ask for the answer "
           "without --shard once the files are merged");
@@ -151,7 +151,7 @@ struct PlanCommand {
     };
     events.take = [&] { ++known, progress->add(); };
     const StopSignals signals;
-    std::optional<PlanReport> report = plan_keeping(question, keeping, events, stop_requested());
+    std::optional<PlanReport> report = resumable_plan(question, keeping, events, stop_requested());
     progress.reset();
     const auto progress_text = [&] {
       return fmt::format("{} of {} blocks of layouts", grouped(static_cast<std::int64_t>(known)),

@@ -65,7 +65,7 @@ struct SweepCommand {
     within("--summary", [&] { check_summary(); });
     const SweepForm form = sweep_form(form_name, output.path);
     const Shard shard = shard_text.empty() ? Shard{} : read_shard(shard_text, environment_value);
-    if (shard.of > 1 && output.path.empty()) throw Error("--shard: needs --output");
+    if (shard.count > 1 && output.path.empty()) throw Error("--shard: needs --output");
     if (fresh && output.path.empty()) throw Error("--fresh: needs --output");
     add_files(session, shard, form);
     options.memory = !no_memory;

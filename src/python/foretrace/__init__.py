@@ -90,29 +90,29 @@ def _json_text(value, name):
         raise Error(f"{name}: {error}") from None
 
 
-def _asked(trace, steps, scenario, machine, memory, samples_per_step=0, tokens_per_step=0):
-    asked = _foretrace.Asked()
-    asked.trace = _path(trace, "trace")
-    asked.machine = _path(machine, "machine")
-    asked.samples_per_step = _number(samples_per_step, "samples_per_step")
-    asked.tokens_per_step = _number(tokens_per_step, "tokens_per_step")
+def _request(trace, steps, scenario, machine, memory, samples_per_step=0, tokens_per_step=0):
+    request = _foretrace.Asked()
+    request.trace = _path(trace, "trace")
+    request.machine = _path(machine, "machine")
+    request.samples_per_step = _number(samples_per_step, "samples_per_step")
+    request.tokens_per_step = _number(tokens_per_step, "tokens_per_step")
     if memory:
-        asked.memory_json = _json_text(memory, "memory")
+        request.memory_json = _json_text(memory, "memory")
     if isinstance(scenario, (str, _os.PathLike)):
-        asked.scenario_file = _path(scenario, "scenario")
+        request.scenario_file = _path(scenario, "scenario")
     elif scenario is not None:
-        asked.scenario_json = _json_text(scenario, "scenario")
-    given = list(steps)
-    for step in given:
+        request.scenario_json = _json_text(scenario, "scenario")
+    remaining = list(steps)
+    for step in remaining:
         if not isinstance(step, (str, dict)):
             raise Error(f'steps: must be texts such as "amp" or dictionaries such as {{"use": "amp"}}, got {step!r}')
-    if any(isinstance(step, dict) for step in given):
-        if scenario is not None or any(isinstance(step, str) for step in given):
+    if any(isinstance(step, dict) for step in remaining):
+        if scenario is not None or any(isinstance(step, str) for step in remaining):
             raise Error("steps as dictionaries: give all steps so, and leave out scenario")
-        asked.scenario_json = _json_text({"version": 1, "transforms": given}, "steps")
-        given = []
-    asked.steps = given
-    return asked
+        request.scenario_json = _json_text({"version": 1, "transforms": remaining}, "steps")
+        remaining = []
+    request.steps = remaining
+    return request
 
 
 def _how(cache=True, strict=False, html=None, perfetto=None, ledger=None, execution_trace=None, max_unpacked=0, steps="", window="", ranks=0, exact=False):
@@ -157,9 +157,9 @@ def predict(trace, *steps, scenario=None, machine=None, memory=None, samples_per
     return _predict(None, trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step, _how(**how))
 
 
-def _predict(held, trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step, how):
-    asked = _asked(trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step)
-    return Answer(_json.loads(_foretrace.predict(asked, how, held)))
+def _predict(loaded, trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step, how):
+    request = _request(trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step)
+    return Answer(_json.loads(_foretrace.predict(request, how, loaded)))
 
 
 def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, memory=None, **how):
@@ -171,14 +171,14 @@ def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, 
     return _vary(None, trace, steps, setting, values, until, scenario, machine, memory, _how(**how))
 
 
-def _vary(held, trace, steps, setting, values, until, scenario, machine, memory, how):
+def _vary(loaded, trace, steps, setting, values, until, scenario, machine, memory, how):
     if not isinstance(values, str):
         try:
             values = ",".join(str(value) for value in values)
         except TypeError:
             raise Error(f"values: must be a text or a list, got {values!r}") from None
-    asked = _asked(trace, steps, scenario, machine, memory)
-    return Answer(_json.loads(_foretrace.vary(asked, how, _text(setting, "setting"), values, _text(until, "until"), held)))
+    request = _request(trace, steps, scenario, machine, memory)
+    return Answer(_json.loads(_foretrace.vary(request, how, _text(setting, "setting"), values, _text(until, "until"), loaded)))
 
 
 class Job:
@@ -187,18 +187,18 @@ class Job:
     def __init__(self, trace, ranks=0, **reading):
         how = _how(ranks=ranks, **reading)
         self.trace = _path(trace, "trace")
-        self._held = _foretrace.hold(self.trace, how)
+        self._loaded = _foretrace.hold(self.trace, how)
 
     def __repr__(self):
         return f"foretrace.job({self.trace!r})"
 
     def predict(self, *steps, scenario=None, machine=None, memory=None, samples_per_step=0, tokens_per_step=0, **how):
         """Does what foretrace.predict() does for this job; `how` may have strict, html, perfetto, ledger and exact."""
-        return _predict(self._held, self.trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step, _how(**how))
+        return _predict(self._loaded, self.trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step, _how(**how))
 
     def vary(self, *steps, setting, values, until="", scenario=None, machine=None, memory=None, **how):
         """Does what foretrace.vary() does for this job."""
-        return _vary(self._held, self.trace, steps, setting, values, until, scenario, machine, memory, _how(**how))
+        return _vary(self._loaded, self.trace, steps, setting, values, until, scenario, machine, memory, _how(**how))
 
 
 def job(trace, ranks=0, **reading):
@@ -220,10 +220,10 @@ def sweep(scenario, trace=None, intervals=False, memory=True, jobs=0, output=Non
     output     a file (.jsonl or .csv) that gets each answer as soon as it is found; an existing file is continued, unless `fresh`
     shard      answer only part I of N, "I/N", and write it to its own file; "auto": take I and N from Slurm or MPI
     """
-    asked = _asked(trace, (), scenario, None, None)
+    request = _request(trace, (), scenario, None, None)
     if (shard or fresh) and output is None:
         raise Error("shard, fresh: need output")
-    rows = _foretrace.sweep(asked, _how(cache=cache, max_unpacked=max_unpacked), _flag(intervals, "intervals"), _flag(memory, "memory"),
+    rows = _foretrace.sweep(request, _how(cache=cache, max_unpacked=max_unpacked), _flag(intervals, "intervals"), _flag(memory, "memory"),
                             _count(jobs, "jobs", most=4096), _path(output, "output"), _text(shard, "shard"), _flag(fresh, "fresh"))
     return [_json.loads(row) for row in rows]
 
@@ -257,12 +257,12 @@ def bless(trace, *steps, add_to=None, scenario=None, machine=None, memory=None, 
     trace    a recording, or a list of recordings of the unchanged job; they differ by noise, which check() then allows for
     add_to   a baseline (a dictionary, or the path of its JSON file) whose recordings and limits are kept
     """
-    traces = [_path(one, "trace") for one in trace] if isinstance(trace, (list, tuple)) else []
+    traces = [_path(path, "trace") for path in trace] if isinstance(trace, (list, tuple)) else []
     if isinstance(trace, (list, tuple)) and not traces:
         raise Error("trace: must be a recording, or a list of at least one")
-    asked = _asked(traces[0] if traces else trace, steps, scenario, machine, memory)
+    request = _request(traces[0] if traces else trace, steps, scenario, machine, memory)
     with _contextlib.nullcontext("") if add_to is None else _as_file(add_to, "baseline.json") as path:
-        return _json.loads(_foretrace.bless(asked, _how(cache=cache, max_unpacked=max_unpacked), traces, path))
+        return _json.loads(_foretrace.bless(request, _how(cache=cache, max_unpacked=max_unpacked), traces, path))
 
 
 def check(trace, *steps, baseline, limits=(), structure_only=False, scenario=None, machine=None, memory=None, cache=True, max_unpacked=0):
@@ -271,9 +271,9 @@ def check(trace, *steps, baseline, limits=(), structure_only=False, scenario=Non
     baseline   as a dictionary of bless(), or the path of its JSON file
     limits     limits such as "step_time:5%" or "syncs:+0", which override those of the baseline
     """
-    asked, how = _asked(trace, steps, scenario, machine, memory), _how(cache=cache, max_unpacked=max_unpacked)
+    request, how = _request(trace, steps, scenario, machine, memory), _how(cache=cache, max_unpacked=max_unpacked)
     with _as_file(baseline, "baseline.json") as path:
-        return _json.loads(_foretrace.check(asked, how, path, _texts(limits, "limits"), _flag(structure_only, "structure_only")))
+        return _json.loads(_foretrace.check(request, how, path, _texts(limits, "limits"), _flag(structure_only, "structure_only")))
 
 
 def transforms():
@@ -302,7 +302,7 @@ def memory(trace, limit=None, device=None, step=None, top=10, host_bandwidth=Non
     settings = dict(allocator or {})
     if limit is not None:
         settings["limit"] = _text(limit, "limit")
-    asked = _asked(trace, (), None, None, settings)
+    request = _request(trace, (), None, None, settings)
     rates = host_bandwidth if isinstance(host_bandwidth, (tuple, list)) else (host_bandwidth,) * 2
     if len(rates) != 2:
         raise Error(f"host_bandwidth: must be one text or two, got {host_bandwidth!r}")
@@ -310,7 +310,7 @@ def memory(trace, limit=None, device=None, step=None, top=10, host_bandwidth=Non
     step = None if step is None else _count(step, "step")
     how = _how(cache=cache, max_unpacked=max_unpacked, html=html)
     out, back = (_text(rate, "host_bandwidth") for rate in rates)
-    return _json.loads(_foretrace.memory(asked, how, device, step, _count(top, "top", 1), out, back))
+    return _json.loads(_foretrace.memory(request, how, device, step, _count(top, "top", 1), out, back))
 
 
 def input(trace, synthetic=None, cached=None, samples=0, workers=0, cached_share=None, cache_policy="page_cache", cache=True, max_unpacked=0):

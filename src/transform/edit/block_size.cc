@@ -48,7 +48,7 @@ void replace_block(Graph& graph, std::uint32_t number, const Allocation& block) 
   now = block;
 }
 
-void hold_always(Graph& graph, Bytes bytes, MemoryUse use) {
+void add_permanent_block(Graph& graph, Bytes bytes, MemoryUse use) {
   if (bytes == Bytes{} || graph.allocations().empty()) return;
   Allocation block{.device = 0, .use = use};
   graph.allocations().push_back(block);

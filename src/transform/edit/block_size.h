@@ -32,7 +32,7 @@ void replace_block(Graph& graph, std::uint32_t number, const Allocation& block);
 
 /// Adds a block of `bytes` to the first device, held for the whole run. Does nothing if the graph
 /// has no allocations.
-void hold_always(Graph& graph, Bytes bytes, MemoryUse use);
+void add_permanent_block(Graph& graph, Bytes bytes, MemoryUse use);
 
 /// Return the greatest peak of all devices, in `timeline` or in a replay of the graph.
 Bytes peak_memory(const Graph& graph, const Timeline& timeline);

@@ -21,11 +21,11 @@ class ChainFinder {
         classes_(graph),
         begins_(graph.task_count(), 0),
         ends_(graph.task_count(), 0),
-        stretch_(graph.task_count(), 0) {
+        span_(graph.task_count(), 0) {
     std::vector<char> waits(graph.task_count(), 0);
-    graph.each_dependency([&](const Dependency& wait) { mark(wait, waits); });
+    graph.each_dependency([&](const Dependency& wait) { mark_wait(wait, waits); });
     for (std::size_t i = 0; i < graph.lane_count(); ++i) {
-      number_stretches(graph.first(static_cast<LaneId>(i)), waits);
+      number_spans(graph.first(static_cast<LaneId>(i)), waits);
     }
   }
 
@@ -75,7 +75,7 @@ class ChainFinder {
   }
 
  private:
-  void mark(const Dependency& wait, std::vector<char>& waits) {
+  void mark_wait(const Dependency& wait, std::vector<char>& waits) {
     const TaskKind kind = graph_.task(wait.after).kind;
     const bool on_device = runs_on_device(kind);
     const bool from_device = runs_on_device(graph_.task(wait.before).kind);
@@ -91,16 +91,15 @@ class ChainFinder {
     if (from_device && !on_device && !for_place) waits[index(wait.after)] = 1;
   }
 
-  /// Numbers the stretches of a thread. Between the launches of one stretch, the thread does not
+  /// Numbers the spans of a thread. Between the launches of one span, the thread does not
   /// wait for the device.
-  void number_stretches(TaskId first, const std::vector<char>& waits) {
+  void number_spans(TaskId first, const std::vector<char>& waits) {
     if (first == kNoTask) return;
-    ++stretches_;
+    ++spans_;
     for (TaskId task = first; task != kNoTask; task = graph_.next(task)) {
       const TaskKind kind = graph_.task(task).kind;
-      stretch_[index(task)] = stretches_;
-      if (waits[index(task)] != 0 || kind == TaskKind::sync || kind == TaskKind::input)
-        ++stretches_;
+      span_[index(task)] = spans_;
+      if (waits[index(task)] != 0 || kind == TaskKind::sync || kind == TaskKind::input) ++spans_;
     }
   }
 
@@ -134,7 +133,7 @@ class ChainFinder {
     const TaskId launch = launches_.launch_of(task);
     const TaskId next_launch = launches_.launch_of(next);
     if (launch == kNoTask || next_launch == kNoTask) return launch == next_launch;
-    return stretch_[index(launch)] == stretch_[index(next_launch)];
+    return span_[index(launch)] == span_[index(next_launch)];
   }
 
   const Graph& graph_;
@@ -143,8 +142,8 @@ class ChainFinder {
   KernelClasses classes_;
   std::vector<char> begins_;  ///< The task waits for more than its launch and its stream.
   std::vector<char> ends_;    ///< A task on another lane waits for the task.
-  std::vector<std::uint32_t> stretch_;
-  std::uint32_t stretches_ = 0;
+  std::vector<std::uint32_t> span_;
+  std::uint32_t spans_ = 0;
   std::map<std::pair<NameId, std::size_t>, bool> matches_;
 };
 
@@ -193,7 +192,7 @@ class ChainPrice {
                      [](const Access& a, const Access& b) { return a.task < b.task; });
   }
 
-  Nanoseconds of(const Group& chain, const std::optional<Traffic>& traffic) {
+  Nanoseconds duration(const Group& chain, const std::optional<Traffic>& traffic) {
     const Nanoseconds sum = total_duration(graph_, chain);
     if (cost_.duration == "sum") return sum;
     Nanoseconds longest(0), fixed(0);
@@ -239,17 +238,18 @@ class ChainPrice {
     }
     for (const auto& [allocation, use] : uses) {
       const Allocation& block = graph_.allocations()[allocation];
-      const bool dies = use.written && !use.read_first && block.freed_by != kNoTask &&
-                        block.made_by != kNoTask && accesses_.of(allocation).size() == use.inside;
+      const bool is_temporary = use.written && !use.read_first && block.freed_by != kNoTask &&
+                                block.made_by != kNoTask &&
+                                accesses_.of(allocation).size() == use.inside;
       if (use.read_first) traffic.after += block.bytes;
-      if (use.written && !dies) traffic.after += block.bytes;
-      if (dies && may_go(block.use)) traffic.temporaries.push_back(allocation);
+      if (use.written && !is_temporary) traffic.after += block.bytes;
+      if (is_temporary && can_be_removed(block.use)) traffic.temporaries.push_back(allocation);
     }
     return traffic;
   }
 
  private:
-  static bool may_go(MemoryUse use) {
+  static bool can_be_removed(MemoryUse use) {
     return use == MemoryUse::temporary || use == MemoryUse::activation ||
            use == MemoryUse::workspace || use == MemoryUse::unknown;
   }
@@ -378,33 +378,33 @@ void ChainsFused::add_to(Effect& effect, const ChainCost& cost) const {
 }
 
 ChainsFused fuse_chains(Graph& graph, const std::vector<Group>& chains, const ChainCost& cost) {
-  ChainsFused done;
+  ChainsFused result;
   std::vector<Fusion> fusions;
   std::vector<std::uint32_t> temporaries;
   ChainPrice price(graph, cost);
   for (const Group& chain : chains) {
     const std::optional<Traffic> traffic = price.traffic(chain);
-    fusions.push_back({.tasks = chain, .duration = price.of(chain, traffic)});
-    done.kernels += chain.size();
-    done.before += total_duration(graph, chain);
-    done.after += fusions.back().duration;
-    done.fused.push_back(chain.front());
+    fusions.push_back({.tasks = chain, .duration = price.duration(chain, traffic)});
+    result.kernels += chain.size();
+    result.before += total_duration(graph, chain);
+    result.after += fusions.back().duration;
+    result.fused.push_back(chain.front());
     if (!traffic) continue;
-    ++done.by_bytes;
-    done.bytes_kept += traffic->before - traffic->after;
+    ++result.by_bytes;
+    result.bytes_kept += traffic->before - traffic->after;
     temporaries.insert(temporaries.end(), traffic->temporaries.begin(), traffic->temporaries.end());
   }
-  done.chains = chains.size();
+  result.chains = chains.size();
   for (const Group& chain : chains) {
     graph.task(chain.front()).name = fused_name(graph, chain);
   }
   for (const std::uint32_t allocation : temporaries) {
-    done.freed += graph.allocations()[allocation].bytes;
+    result.freed += graph.allocations()[allocation].bytes;
     graph.allocations()[allocation].bytes = {};
   }
-  done.temporaries = temporaries.size();
-  done.launches = fuse(graph, fusions, NameId{}, true).launches;
-  return done;
+  result.temporaries = temporaries.size();
+  result.launches = fuse(graph, fusions, NameId{}, true).launches;
+  return result;
 }
 
 }  // namespace foretrace

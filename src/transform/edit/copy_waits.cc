@@ -7,7 +7,7 @@ constexpr int kFarthest = 16;  // Tasks searched back from a wait to its call.
 
 /// Whether `task` is a wait of the host with nothing but host work between it and a call in
 /// `calls`.
-bool follows_one(const Graph& graph, TaskId task, const std::vector<char>& calls) {
+bool waits_behind_call(const Graph& graph, TaskId task, const std::vector<char>& calls) {
   const Task& wait = graph.task(task);
   if (!runs_on_host(wait.kind) || wait.kind == TaskKind::launch) return false;
   if (graph.name(task).find("DeviceSynchronize") != std::string_view::npos) return false;
@@ -22,7 +22,7 @@ bool follows_one(const Graph& graph, TaskId task, const std::vector<char>& calls
 
 /// Whether `task` is a synchronization in which the host waits before it stages the data of a call
 /// in `calls`.
-bool precedes_one(const Graph& graph, TaskId task, const std::vector<char>& calls) {
+bool syncs_before_call(const Graph& graph, TaskId task, const std::vector<char>& calls) {
   if (graph.task(task).kind != TaskKind::sync) return false;
   TaskId next = graph.next(task);
   if (next != kNoTask && graph.task(next).kind == TaskKind::host) next = graph.next(next);
@@ -42,8 +42,8 @@ std::size_t drop_waits_for_copies(Graph& graph, const Launches& launches,
   }
   return graph.remove_dependencies([&](const Dependency& wait) {
     if (graph.removed(wait.after)) return false;
-    if (copied[index(wait.before)] != 0 && follows_one(graph, wait.after, call)) return true;
-    return wait.why == Rule::blocking_copy && precedes_one(graph, wait.after, call);
+    if (copied[index(wait.before)] != 0 && waits_behind_call(graph, wait.after, call)) return true;
+    return wait.why == Rule::blocking_copy && syncs_before_call(graph, wait.after, call);
   });
 }
 

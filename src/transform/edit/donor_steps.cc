@@ -42,7 +42,7 @@ DonorSteps::DonorSteps(const Graph& donor) {
     for (const TaskId id : kernels) {
       const Task& task = donor.task(id);
       const std::string name(donor.name(id));
-      for (Known* to : {&names_[name], &kinds_[kind_of_kernel(name)]}) {
+      for (KernelTimes* to : {&names_[name], &kinds_[kind_of_kernel(name)]}) {
         to->durations.push_back(task.duration);
         if (task.flops <= 0) continue;
         to->flops += task.flops;
@@ -89,7 +89,7 @@ std::optional<Nanoseconds> DonorSteps::by_name(std::string_view name) const {
 std::optional<Nanoseconds> DonorSteps::by_kind(const std::string& kind, double flops) const {
   const auto found = kinds_.find(kind);
   if (found == kinds_.end()) return std::nullopt;
-  const Known& known = found->second;
+  const KernelTimes& known = found->second;
   if (flops > 0 && known.flops > 0) return scaled(known.with_flops, flops / known.flops);
   return known.typical;
 }

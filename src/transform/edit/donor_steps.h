@@ -50,7 +50,7 @@ class DonorSteps {
  private:
   void take_typical(const Graph& donor, const KernelSteps& steps);
 
-  struct Known {
+  struct KernelTimes {
     std::vector<Nanoseconds> durations;  ///< Empty once `typical`, their median, is known.
     Nanoseconds typical{0};
     double flops = 0;
@@ -58,7 +58,7 @@ class DonorSteps {
   };
   bool has_steps_ = false;
   std::vector<DonorKernel> typical_;
-  std::map<std::string, Known, std::less<>> names_, kinds_;
+  std::map<std::string, KernelTimes, std::less<>> names_, kinds_;
 };
 
 }  // namespace foretrace

@@ -6,12 +6,12 @@ namespace {
 class Fuser {
  public:
   Fuser(Graph& graph, const std::vector<Fusion>& fusions)
-      : graph_(graph), launches_(graph), stands_for_(graph.task_count()) {
-    for (std::size_t i = 0; i < stands_for_.size(); ++i) stands_for_[i] = static_cast<TaskId>(i);
+      : graph_(graph), launches_(graph), fused_into_(graph.task_count()) {
+    for (std::size_t i = 0; i < fused_into_.size(); ++i) fused_into_[i] = static_cast<TaskId>(i);
     for (const Fusion& fusion : fusions) {
       for (const TaskId task : fusion.tasks) {
-        stands_for_[index(task)] = fusion.tasks.front();
-        if (task != fusion.tasks.front()) gone_.push_back(task);
+        fused_into_[index(task)] = fusion.tasks.front();
+        if (task != fusion.tasks.front()) removed_.push_back(task);
       }
     }
   }
@@ -22,16 +22,16 @@ class Fuser {
       redirect(allocation.made_by);
       redirect(allocation.freed_by);
     }
-    FusionCount count{.tasks = gone_.size()};
-    for (const TaskId task : gone_) graph_.remove(task);
-    drop_dependencies_of(graph_, gone_);
-    if (without_launches) count.launches = remove_launches_of(graph_, launches_, gone_);
+    FusionCount count{.tasks = removed_.size()};
+    for (const TaskId task : removed_) graph_.remove(task);
+    drop_dependencies_of(graph_, removed_);
+    if (without_launches) count.launches = remove_launches_of(graph_, launches_, removed_);
     return count;
   }
 
  private:
   void redirect(TaskId& task) const {
-    if (task != kNoTask) task = stands_for_[index(task)];
+    if (task != kNoTask) task = fused_into_[index(task)];
   }
 
   void redirect(bool without_launches) {
@@ -53,8 +53,8 @@ class Fuser {
 
   Graph& graph_;
   Launches launches_;
-  std::vector<TaskId> stands_for_;
-  std::vector<TaskId> gone_;
+  std::vector<TaskId> fused_into_;
+  std::vector<TaskId> removed_;
 };
 
 }  // namespace

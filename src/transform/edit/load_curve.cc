@@ -47,7 +47,7 @@ void LoadCurve::build(std::size_t node, std::size_t first, std::size_t last,
   update(node);
 }
 
-LoadCurve::Stretch LoadCurve::peak_stretch() const {
+LoadCurve::Interval LoadCurve::peak_interval() const {
   std::size_t node = 1, first = 0, last = times_.size() - 1;
   while (last - first > 1) {
     const std::size_t middle = (first + last) / 2;

@@ -20,16 +20,16 @@ class LoadCurve {
 
   Bytes peak() const { return Bytes{nodes_[1].highest}; }
   /// A period between two allocator events, in which the level is constant.
-  struct Stretch {
+  struct Interval {
     Nanoseconds start{}, finish{};
   };
-  /// Returns the first stretch with the greatest level.
-  Stretch peak_stretch() const;
+  /// Returns the first interval with the greatest level.
+  Interval peak_interval() const;
 
-  /// Lowers the level by `size` in every stretch that lies entirely within [from, until).
+  /// Lowers the level by `size` in every interval that lies entirely within [from, until).
   void lower(Nanoseconds from, Nanoseconds until, Bytes size);
 
-  /// Returns bytes times nanoseconds, summed over the stretches that lie entirely within [from,
+  /// Returns bytes times nanoseconds, summed over the intervals that lie entirely within [from,
   /// until); for ranking.
   double area(Nanoseconds from, Nanoseconds until) const;
 
@@ -49,7 +49,7 @@ class LoadCurve {
   double area(std::size_t node, Range of_node, Range range, std::int64_t added) const;
   void update(std::size_t node);
 
-  std::vector<Nanoseconds> times_;  ///< The start of each stretch, then the end of the last one.
+  std::vector<Nanoseconds> times_;  ///< The start of each interval, then the end of the last one.
   std::vector<Node> nodes_;
 };
 

@@ -6,26 +6,26 @@
 namespace foretrace {
 namespace {
 
-constexpr std::uint32_t kNoStretch = 0xffffffff;
+constexpr std::uint32_t kNoSpan = 0xffffffff;
 
-enum class Ending { none, wait, copy, other };
+enum class Boundary { none, wait, copy, other };
 
 /// Tasks that directly follow each other on a thread, none of which ends a region.
-struct Stretch {
+struct HostSpan {
   LaneId lane = kNoLane;
   std::vector<TaskId> tasks;
   std::vector<TaskId> launches;
-  std::uint32_t joins = kNoStretch;
+  std::uint32_t leader = kNoSpan;
 };
 
-class Finder {
+class RegionFinder {
  public:
-  Finder(const Graph& graph, const Launches& launches, const std::vector<char>& captured,
-         bool phases)
+  RegionFinder(const Graph& graph, const Launches& launches, const std::vector<char>& captured,
+               bool phases)
       : graph_(graph),
-        ending_(graph.task_count(), Ending::none),
+        boundary_(graph.task_count(), Boundary::none),
         launches_(graph.task_count(), 0),
-        stretch_of_(graph.task_count(), kNoStretch),
+        span_of_(graph.task_count(), kNoSpan),
         phases_(phases) {
     for (std::size_t i = 0; i < graph.task_count(); ++i) {
       const auto task = static_cast<TaskId>(i);
@@ -34,9 +34,9 @@ class Finder {
       launches_[index(call)] = 1;
       const TaskKind kind = graph.task(task).kind;
       if (crosses_host_link(kind)) {
-        ending_[index(call)] = Ending::copy;
-      } else if (captured[i] == 0 && ending_[index(call)] == Ending::none) {
-        ending_[index(call)] = Ending::other;
+        boundary_[index(call)] = Boundary::copy;
+      } else if (captured[i] == 0 && boundary_[index(call)] == Boundary::none) {
+        boundary_[index(call)] = Boundary::other;
       }
     }
     // A host task that waits for the device ends a region, whatever its kind. A launch does not: it
@@ -44,7 +44,8 @@ class Finder {
     graph.each_dependency([&](const Dependency& wait) {
       if (!runs_on_device(graph.task(wait.before).kind)) return;
       const TaskKind kind = graph.task(wait.after).kind;
-      if (runs_on_host(kind) && kind != TaskKind::launch) ending_[index(wait.after)] = Ending::wait;
+      if (runs_on_host(kind) && kind != TaskKind::launch)
+        boundary_[index(wait.after)] = Boundary::wait;
     });
   }
 
@@ -66,97 +67,96 @@ class Finder {
     std::int32_t step = -1;
     for (TaskId id = graph_.first(lane); id != kNoTask; id = graph_.next(id)) {
       const Task& task = graph_.task(id);
-      const Ending ending = ending_of(id);
+      const Boundary boundary = boundary_of(id);
       const bool other_phase =
           phases_ && task.phase != Phase::none && phase != Phase::none && task.phase != phase;
-      if (ending != Ending::none) {
-        if (open && !stretches_.back().launches.empty() && task.step == step) count(cuts, ending);
+      if (boundary != Boundary::none) {
+        if (open && !spans_.back().launches.empty() && task.step == step) count(cuts, boundary);
         open = false;
         phase = Phase::none;
         continue;
       }
       if (!open || task.step != step || other_phase) {
-        stretches_.emplace_back().lane = lane;
+        spans_.emplace_back().lane = lane;
         open = true;
         step = task.step;
         phase = Phase::none;
       }
       if (task.phase != Phase::none) phase = task.phase;
-      stretches_.back().tasks.push_back(id);
-      if (launches_[index(id)] != 0) stretches_.back().launches.push_back(id);
-      stretch_of_[index(id)] = static_cast<std::uint32_t>(stretches_.size() - 1);
+      spans_.back().tasks.push_back(id);
+      if (launches_[index(id)] != 0) spans_.back().launches.push_back(id);
+      span_of_[index(id)] = static_cast<std::uint32_t>(spans_.size() - 1);
     }
   }
 
-  Ending ending_of(TaskId id) const {
+  Boundary boundary_of(TaskId id) const {
     const TaskKind kind = graph_.task(id).kind;
-    if (kind == TaskKind::sync || kind == TaskKind::input) return Ending::wait;
-    return ending_[index(id)];
+    if (kind == TaskKind::sync || kind == TaskKind::input) return Boundary::wait;
+    return boundary_[index(id)];
   }
 
-  static void count(Cuts& cuts, Ending ending) {
-    if (ending == Ending::wait) ++cuts.waits;
-    if (ending == Ending::copy) ++cuts.copies;
-    if (ending == Ending::other) ++cuts.others;
+  static void count(Cuts& cuts, Boundary boundary) {
+    if (boundary == Boundary::wait) ++cuts.waits;
+    if (boundary == Boundary::copy) ++cuts.copies;
+    if (boundary == Boundary::other) ++cuts.others;
   }
 
   void join_threads() {
     std::set<std::pair<std::uint32_t, std::uint32_t>> links;
     graph_.each_dependency([&](const Dependency& wait) {
-      const std::uint32_t before = stretch_of_[index(wait.before)];
-      const std::uint32_t after = stretch_of_[index(wait.after)];
-      if (before == kNoStretch || after == kNoStretch || before == after) return;
+      const std::uint32_t before = span_of_[index(wait.before)];
+      const std::uint32_t after = span_of_[index(wait.after)];
+      if (before == kNoSpan || after == kNoSpan || before == after) return;
       links.emplace(before, after);
     });
     for (const auto& [outer, inner] : links) {
       if (links.count({inner, outer}) == 0) continue;
       // The thread that hands over work before it waits for the other one leads the region.
-      if (!hands_over_first(outer, inner) || stretches_[outer].launches.empty()) continue;
-      if (stretches_[outer].joins == kNoStretch) stretches_[inner].joins = outer;
+      if (!hands_over_first(outer, inner) || spans_[outer].launches.empty()) continue;
+      if (spans_[outer].leader == kNoSpan) spans_[inner].leader = outer;
     }
   }
 
   /// Whether `outer` hands work to `inner` before it waits for `inner`.
   bool hands_over_first(std::uint32_t outer, std::uint32_t inner) const {
-    for (const TaskId task : stretches_[outer].tasks) {
+    for (const TaskId task : spans_[outer].tasks) {
       bool gives = false;
       bool takes = false;
       graph_.each_dependent(
-          task, [&](const Dependency& wait) { gives |= stretch_of_[index(wait.after)] == inner; });
+          task, [&](const Dependency& wait) { gives |= span_of_[index(wait.after)] == inner; });
       graph_.each_wait(
-          task, [&](const Dependency& wait) { takes |= stretch_of_[index(wait.before)] == inner; });
+          task, [&](const Dependency& wait) { takes |= span_of_[index(wait.before)] == inner; });
       if (gives != takes) return gives;
     }
     return false;
   }
 
   std::vector<Region> regions() const {
-    std::vector<Region> found(stretches_.size());
-    for (std::size_t i = 0; i < stretches_.size(); ++i) {
-      const Stretch& stretch = stretches_[i];
-      if (stretch.joins != kNoStretch) {
-        Region& region = found[stretch.joins];
-        append(region.launches, stretch.launches);
-        for (const TaskId task : stretch.tasks) {
+    std::vector<Region> found(spans_.size());
+    for (std::size_t i = 0; i < spans_.size(); ++i) {
+      const HostSpan& span = spans_[i];
+      if (span.leader != kNoSpan) {
+        Region& region = found[span.leader];
+        append(region.launches, span.launches);
+        for (const TaskId task : span.tasks) {
           if (launches_[index(task)] == 0) region.host.push_back(task);
         }
-      } else if (!stretch.launches.empty()) {
-        add_own(found[i], stretch);
+      } else if (!span.launches.empty()) {
+        add_leading_thread(found[i], span);
       }
     }
     std::erase_if(found, [](const Region& region) { return region.launches.empty(); });
     return found;
   }
 
-  void add_own(Region& region, const Stretch& stretch) const {
+  void add_leading_thread(Region& region, const HostSpan& span) const {
     // The launches of the leading thread come first, even if those of another were appended before.
-    region.launches.insert(region.launches.begin(), stretch.launches.begin(),
-                           stretch.launches.end());
-    std::size_t seen = 0;
-    for (const TaskId task : stretch.tasks) {
+    region.launches.insert(region.launches.begin(), span.launches.begin(), span.launches.end());
+    std::size_t launched = 0;
+    for (const TaskId task : span.tasks) {
       if (launches_[index(task)] != 0) {
-        ++seen;
-      } else if (seen > 0 && seen < stretch.launches.size()) {
+        ++launched;
+      } else if (launched > 0 && launched < span.launches.size()) {
         region.host.push_back(task);
       }
     }
@@ -167,10 +167,10 @@ class Finder {
   }
 
   const Graph& graph_;
-  std::vector<Ending> ending_;
+  std::vector<Boundary> boundary_;
   std::vector<char> launches_;
-  std::vector<std::uint32_t> stretch_of_;
-  std::vector<Stretch> stretches_;
+  std::vector<std::uint32_t> span_of_;
+  std::vector<HostSpan> spans_;
   bool phases_;
 };
 
@@ -178,7 +178,7 @@ class Finder {
 
 std::vector<Region> find_regions(const Graph& graph, const Launches& launches,
                                  const std::vector<char>& captured, bool phases, Cuts& cuts) {
-  return Finder(graph, launches, captured, phases).run(cuts);
+  return RegionFinder(graph, launches, captured, phases).run(cuts);
 }
 
 }  // namespace foretrace

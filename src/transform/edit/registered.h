@@ -13,7 +13,7 @@ namespace foretrace {
 
 /// For TransformEntry::make.
 template <class Kind>
-std::unique_ptr<Transform> made() {
+std::unique_ptr<Transform> create() {
   return std::make_unique<Kind>();
 }
 

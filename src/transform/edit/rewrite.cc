@@ -37,7 +37,7 @@ Nanoseconds cost_of(const std::vector<RewrittenKernel>& line) {
 }
 
 /// Returns a key: lines with the same text can be rewritten in the same ways.
-std::string text_of(const std::vector<RewrittenKernel>& line) {
+std::string search_key(const std::vector<RewrittenKernel>& line) {
   std::string text;
   for (const RewrittenKernel& kernel : line) {
     text += kernel.gone ? "-" : kernel.name;
@@ -48,7 +48,7 @@ std::string text_of(const std::vector<RewrittenKernel>& line) {
 }
 
 /// Returns the places of the kernels that no rule has deleted.
-std::vector<std::size_t> living(const std::vector<RewrittenKernel>& line) {
+std::vector<std::size_t> remaining_kernels(const std::vector<RewrittenKernel>& line) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (!line[i].gone) places.push_back(i);
@@ -149,7 +149,7 @@ std::vector<RewrittenKernel> cheapest(const std::vector<RewrittenKernel>& line,
                                       const std::vector<RewriteRule>& rules,
                                       const RewriteSearch& search, std::size_t& exhausted) {
   std::priority_queue<Candidate, std::vector<Candidate>, MoreExpensive> queue;
-  std::set<std::string> seen{text_of(line)};
+  std::set<std::string> seen{search_key(line)};
   Candidate best{cost_of(line), 0, line};
   std::uint64_t found = 0;
   queue.push(best);
@@ -164,7 +164,7 @@ std::vector<RewrittenKernel> cheapest(const std::vector<RewrittenKernel>& line,
     if (static_cast<double>(candidate.cost.count()) >
         search.alpha * static_cast<double>(best.cost.count()))
       continue;
-    const std::vector<std::size_t> places = living(candidate.line);
+    const std::vector<std::size_t> places = remaining_kernels(candidate.line);
     for (const RewriteRule& rule : rules) {
       for (std::size_t at = 0; at + rule.length() <= places.size(); ++at) {
         bool fits = true;
@@ -173,7 +173,7 @@ std::vector<RewrittenKernel> cheapest(const std::vector<RewrittenKernel>& line,
         }
         if (!fits) continue;
         std::vector<RewrittenKernel> next = rewritten(candidate.line, places, at, rule);
-        if (!seen.insert(text_of(next)).second) continue;
+        if (!seen.insert(search_key(next)).second) continue;
         const Nanoseconds cost = cost_of(next);
         if (static_cast<double>(cost.count()) <=
             search.alpha * static_cast<double>(best.cost.count()))

@@ -42,8 +42,9 @@ class Loader final : public Transform {
     }
     if (!given) refuse_recorded_workers(graph, batches);
     LoaderTally tally = count(graph, batches);
-    const StageTimes times = settings_.workers == 0 ? load_in_line(graph, batches, tally)
-                                                    : load_ahead(graph, batches, tally, effect);
+    const StageTimes times = settings_.workers == 0
+                                 ? load_without_workers(graph, batches, tally)
+                                 : load_with_workers(graph, batches, tally, effect);
     effect.figures = loader_figures(settings_, times, tally.work_of_step(settings_));
     describe_loading(settings_, tally, times, effect);
     return effect;
@@ -162,7 +163,8 @@ class Loader final : public Transform {
   }
 
   /// Without workers, the training thread itself reads and prepares the batches.
-  StageTimes load_in_line(Graph& graph, const Batches& batches, const LoaderTally& tally) const {
+  StageTimes load_without_workers(Graph& graph, const Batches& batches,
+                                  const LoaderTally& tally) const {
     const StageTimes times = stage_times(settings_, times_without_loading(graph, all_work(batches)),
                                          tally.work_of_step(settings_));
     for (const auto& [lane, of_lane] : batches) {
@@ -178,8 +180,8 @@ class Loader final : public Transform {
     return times;
   }
 
-  StageTimes load_ahead(Graph& graph, const Batches& batches, LoaderTally& tally,
-                        Effect& effect) const {
+  StageTimes load_with_workers(Graph& graph, const Batches& batches, LoaderTally& tally,
+                               Effect& effect) const {
     std::vector<std::vector<LaneId>> workers;
     for (const auto& [lane, of_lane] : batches) {
       workers.push_back(hand_to_workers(graph, lane, of_lane, tally));
@@ -226,7 +228,7 @@ class Loader final : public Transform {
       // For the first batches, only the time at which they are ready matters. It does not vary with
       // their own work, because in a loader that has run for long, batches loaded ahead even that
       // out.
-      const Nanoseconds left = k < at_once ? left_of_first(mean, k, lanes) : work;
+      const Nanoseconds left = k < at_once ? initial_work_left(mean, k, lanes) : work;
       const double share = work > 0ns ? factor * static_cast<double>(left.count()) /
                                             static_cast<double>(work.count())
                                       : 1;
@@ -263,7 +265,7 @@ class Loader final : public Transform {
   /// and read one every `read`. The preparation left makes each of the first W batches ready one
   /// `pace` after the previous one. The last of them has all its preparation left, so that later
   /// batches continue at the same pace.
-  Nanoseconds left_of_first(Nanoseconds work, std::size_t k, const FetchLanes& lanes) const {
+  Nanoseconds initial_work_left(Nanoseconds work, std::size_t k, const FetchLanes& lanes) const {
     const auto workers = static_cast<double>(settings_.workers);
     const Nanoseconds beyond =
         std::max(0ns, scaled(work + lanes.time(), 1 / workers) - lanes.slower());
@@ -343,7 +345,7 @@ class Loader final : public Transform {
 }  // namespace
 
 TransformEntry loader_entry() {
-  return {.make = made<Loader>,
+  return {.make = create<Loader>,
           .assumes =
               "The recorded loading work moves to worker processes, which run ahead of the "
               "training thread by workers times prefetch_factor batches; the thread waits for its "
@@ -357,10 +359,10 @@ TransformEntry loader_entry() {
               "workers and the threads of the training process share them. The stalls among the "
               "figures are closed forms; the step time is replayed. Worker start-up, the first "
               "epoch and storage that slows down with more readers are not modelled.",
-          .worth = {.goal = Goal::time,
-                    .tries = {"loader:workers=1", "loader:workers=2", "loader:workers=4",
-                              "loader:workers=8", "loader:workers=16", "loader:workers=32"},
-                    .holds = {"loading"}}};
+          .advice = {.goal = Goal::time,
+                     .tries = {"loader:workers=1", "loader:workers=2", "loader:workers=4",
+                               "loader:workers=8", "loader:workers=16", "loader:workers=32"},
+                     .applies_to = {"loading"}}};
 }
 
 }  // namespace foretrace

@@ -70,18 +70,18 @@ void LoaderSettings::describe(Fields& fields) {
 }
 
 void LoaderSettings::check() const {
-  const auto need = [](bool there, const char* name, const char* why) {
-    if (!there) throw Error(fmt::format("{}: must be given with {}", name, why));
+  const auto require = [](bool is_given, const char* name, const char* why) {
+    if (!is_given) throw Error(fmt::format("{}: must be given with {}", name, why));
   };
   if (storage.bytes_per_second > 0) {
-    need(samples > 0, "samples", "storage");
-    need(dataset_bytes.count > 0, "dataset_bytes", "storage");
+    require(samples > 0, "samples", "storage");
+    require(dataset_bytes.count > 0, "dataset_bytes", "storage");
   }
-  if (dataset_bytes.count > 0) need(dataset_samples > 0, "dataset_samples", "dataset_bytes");
+  if (dataset_bytes.count > 0) require(dataset_samples > 0, "dataset_samples", "dataset_bytes");
   if (!prep_rates.empty()) {
-    need(samples > 0, "samples", "prep_rates");
+    require(samples > 0, "samples", "prep_rates");
     if (batch_time) throw Error("batch_time: must not be given with prep_rates");
-    need(workers > 0, "workers", "prep_rates");
+    require(workers > 0, "workers", "prep_rates");
   }
   within("prep_rates", [&] { PrepRates{prep_rates}; });
   item_shares(set);

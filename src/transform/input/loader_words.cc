@@ -11,9 +11,10 @@ void assume_workers(const LoaderSettings& settings, const LoaderTally& tally, Ef
   const auto assume = [&](const std::string& text) { effect.assumptions.push_back(text); };
   assume("the workers have started and are evenly staggered");
   if (settings.prep_rates.empty()) {
-    assume(fmt::format("loading a batch takes a worker {}{}",
-                       settings.batch_time ? "the time given" : "what it took the training thread",
-                       settings.work_factor == 1 ? "" : " times " + to_text(settings.work_factor)));
+    assume(fmt::format(
+        "loading a batch takes a worker {}{}",
+        settings.batch_time ? "the time given" : "what it took the training thread",
+        settings.work_factor == 1 ? "" : fmt::format(" times {}", to_text(settings.work_factor))));
   } else {
     assume("all workers together prepare as many samples a second as prep_rates says");
   }

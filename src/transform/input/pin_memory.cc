@@ -133,7 +133,7 @@ class PinMemory final : public Transform, public Retimes {
 }  // namespace
 
 TransformEntry pin_memory_entry() {
-  return {.make = made<PinMemory>,
+  return {.make = create<PinMemory>,
           .assumes =
               "Copies between host and device use pinned memory and non_blocking=True: calls "
               "return at once, each direction runs on its own engine, and streams decide the "
@@ -141,7 +141,7 @@ TransformEntry pin_memory_entry() {
               "slower of the host's staging and the link; output copies lose the host's part. The "
               "cost of pinning is not modelled. See \"prefetch\" for copies that also run ahead of "
               "kernels.",
-          .worth = {.goal = Goal::time, .tries = {"pin_memory"}, .holds = {"pinning"}}};
+          .advice = {.goal = Goal::time, .tries = {"pin_memory"}, .applies_to = {"pinning"}}};
 }
 
 }  // namespace foretrace

@@ -91,11 +91,11 @@ class Prefetch final : public Transform {
   /// because the copy ran on the default stream or on a blocking one, the tasks behind the copy
   /// wait for them instead.
   static void pass_on_implicit_waits(Graph& graph, const std::vector<TaskId>& copies) {
-    std::vector<char> leaves(graph.task_count(), 0);
-    for (const TaskId copy : copies) leaves[index(copy)] = 1;
+    std::vector<char> is_moved(graph.task_count(), 0);
+    for (const TaskId copy : copies) is_moved[index(copy)] = 1;
     std::vector<Dependency> waits;
     const auto is_implicit = [&](const Dependency& wait) {
-      return wait.why == Rule::default_stream && leaves[index(wait.after)] != 0;
+      return wait.why == Rule::default_stream && is_moved[index(wait.after)] != 0;
     };
     graph.each_dependency([&](const Dependency& wait) {
       if (is_implicit(wait)) waits.push_back(wait);
@@ -103,7 +103,7 @@ class Prefetch final : public Transform {
     if (waits.empty()) return;
     graph.remove_dependencies(is_implicit);
     for (Dependency& wait : waits) {
-      while (wait.after != kNoTask && leaves[index(wait.after)] != 0)
+      while (wait.after != kNoTask && is_moved[index(wait.after)] != 0)
         wait.after = graph.next(wait.after);
       if (wait.after != kNoTask) graph.add(wait);
     }
@@ -163,7 +163,7 @@ class Prefetch final : public Transform {
       const std::vector<TaskId> calls = calls_of(launches, inputs[i].copies);
       const TaskId last = launches.launch_of(earlier.back());
       if (calls.empty() || last == kNoTask) continue;
-      TaskId place = place_ahead(graph, calls.front(), last);
+      TaskId place = earliest_place(graph, calls.front(), last);
       if (place == kNoTask) continue;
       for (const TaskId call : calls) {
         if (graph.lane_of(call) != graph.lane_of(place) || waits_for_host(graph, call)) break;
@@ -172,7 +172,7 @@ class Prefetch final : public Transform {
         moved.push_back(place = call);
       }
     }
-    forget_device(graph, moved);
+    drop_device_waits(graph, moved);
     return moved.size();
   }
 
@@ -188,7 +188,7 @@ class Prefetch final : public Transform {
 
   /// Returns the task to put the call behind: `earliest`, or the last loading task between it and
   /// the call. Returns kNoTask if the host does not wait between there and the call.
-  static TaskId place_ahead(const Graph& graph, TaskId call, TaskId earliest) {
+  static TaskId earliest_place(const Graph& graph, TaskId call, TaskId earliest) {
     bool waits = false;
     TaskId at = graph.previous(call);
     for (; at != kNoTask && at != earliest; at = graph.previous(at)) {
@@ -211,7 +211,7 @@ class Prefetch final : public Transform {
 
   /// Removes the waits of moved calls for the device: they are made earlier, when its queue had
   /// another state.
-  static void forget_device(Graph& graph, const std::vector<TaskId>& calls) {
+  static void drop_device_waits(Graph& graph, const std::vector<TaskId>& calls) {
     if (calls.empty()) return;
     std::vector<char> moved(graph.task_count(), 0);
     for (const TaskId call : calls) moved[index(call)] = 1;
@@ -227,14 +227,14 @@ class Prefetch final : public Transform {
 }  // namespace
 
 TransformEntry prefetch_entry() {
-  return {.make = made<Prefetch>,
+  return {.make = create<Prefetch>,
           .assumes =
               "Input copies run on their own stream from pinned memory, beside kernels and without "
               "slowing them. Each waits for the call that issued it and for a free buffer; the "
               "first task after it waits for it. The call is made before the host waits for the "
               "step before it, once its input is loaded. Loading the data itself is not moved: see "
               "\"loader\".",
-          .worth = {.goal = Goal::time, .tries = {"prefetch"}, .holds = {"input copies"}}};
+          .advice = {.goal = Goal::time, .tries = {"prefetch"}, .applies_to = {"input copies"}}};
 }
 
 }  // namespace foretrace

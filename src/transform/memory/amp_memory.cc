@@ -94,10 +94,10 @@ class Halver {
     }
     for (const std::uint32_t block : order) {
       decide(block);
-      follows_half_ = half_[block] != 0;
+      previous_is_half_ = half_[block] != 0;
       if (view_.phase(view_.block(block).made_by) != Phase::forward) continue;
-      Alike& alike = forward_[asked_[block]];
-      ++alike.all, alike.half += half_[block] != 0 ? 1 : 0;
+      PrecisionCount& count = forward_[asked_[block]];
+      ++count.all, count.half += half_[block] != 0 ? 1 : 0;
     }
     tally_.unknown = unknown_at_first();
     for (const auto& [step, products] : products_of_steps()) cast_weights(products);
@@ -106,7 +106,7 @@ class Halver {
 
  private:
   /// Counts the blocks of one size, and how many of them are in half precision.
-  struct Alike {
+  struct PrecisionCount {
     std::size_t all = 0, half = 0;
   };
 
@@ -164,11 +164,11 @@ class Halver {
   /// Guesses the precision of a block if the inputs of its op are unknown: a gradient has the type,
   /// and so the size, of its value; any other block is made from the one before it.
   bool seems_half(std::uint32_t block) const {
-    if (view_.phase(view_.block(block).made_by) != Phase::backward) return follows_half_;
-    const auto alike = forward_.find(asked_[block]);
-    if (alike == forward_.end()) return follows_half_;
-    const auto& [all, half] = alike->second;
-    return half == all || (half > 0 && follows_half_);
+    if (view_.phase(view_.block(block).made_by) != Phase::backward) return previous_is_half_;
+    const auto count = forward_.find(asked_[block]);
+    if (count == forward_.end()) return previous_is_half_;
+    const auto& [all, half] = count->second;
+    return half == all || (half > 0 && previous_is_half_);
   }
 
   /// Whether the tasks that write the block read something, and only in half precision.
@@ -211,7 +211,7 @@ class Halver {
     const TaskId reader = first_low_reader(number);
     if (reader == kNoTask) return;
     Allocation cast = resized(view_.block(number), 0.5, "memory");
-    cast.made_by = allocator_side(graph_, view_.launches, cast, reader);
+    cast.made_by = allocating_task(graph_, view_.launches, cast, reader);
     cast.made_after = 0ns;
     graph_.allocations().push_back(cast);
     ++tally_.casts;
@@ -270,9 +270,9 @@ class Halver {
     for (std::uint32_t i = 0; i < count; ++i) {
       if (!is_weight(i, now)) continue;
       const auto [reader, last] = readers(i, products);
-      const Moment freed = end_of(graph_, allocator_side(graph_, view_.launches, none, last));
+      const TaskTime freed = end_of(graph_, allocating_task(graph_, view_.launches, none, last));
       Allocation cast = resized(view_.block(i), 0.5, "memory");
-      cast.made_by = allocator_side(graph_, view_.launches, none, reader);
+      cast.made_by = allocating_task(graph_, view_.launches, none, reader);
       cast.freed_by = freed.task;
       cast.made_after = 0ns;
       cast.freed_after = freed.after;
@@ -319,9 +319,9 @@ class Halver {
   std::vector<char> half_;  ///< For each block: whether it is in half precision.
   std::vector<char> low_;   ///< For each task: whether it multiplies in half precision.
   std::map<NameId, OpKind> kinds_;
-  std::vector<std::int64_t> asked_;        ///< Recorded size of each block.
-  std::map<std::int64_t, Alike> forward_;  ///< Blocks of the forward pass, by that size.
-  bool follows_half_ = false;  ///< Whether the block made before this one is in half precision.
+  std::vector<std::int64_t> asked_;                 ///< Recorded size of each block.
+  std::map<std::int64_t, PrecisionCount> forward_;  ///< Blocks of the forward pass, by that size.
+  bool previous_is_half_ = false;  ///< Whether the block made before this one is in half precision.
   HalvedMemory tally_;
 };
 

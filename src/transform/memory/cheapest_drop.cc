@@ -9,9 +9,9 @@ namespace foretrace {
 namespace {
 
 /// Chosen items and what they cost together.
-class Union {
+class Selection {
  public:
-  explicit Union(const DropProblem& problem)
+  explicit Selection(const DropProblem& problem)
       : problem_(problem), needed_(problem.times.size(), 0) {}
 
   Nanoseconds added_by(std::uint32_t item) const {
@@ -26,12 +26,12 @@ class Union {
     for (const std::uint32_t task : problem_.items[item].work) ++needed_[task];
     bytes_ += problem_.items[item].bytes;
   }
-  void take_away(std::uint32_t item) {
+  void remove(std::uint32_t item) {
     for (const std::uint32_t task : problem_.items[item].work) --needed_[task];
     time_ -= added_by(item);
     bytes_ -= problem_.items[item].bytes;
   }
-  bool is_paid(std::uint32_t task) const { return needed_[task] > 0; }
+  bool is_needed(std::uint32_t task) const { return needed_[task] > 0; }
   Nanoseconds time() const { return time_; }
   Bytes bytes() const { return bytes_; }
 
@@ -44,12 +44,12 @@ class Union {
 
 /// The bytes that an item saves and the time it costs. The item with the most bytes for its time
 /// sorts first.
-struct DropWorth {
+struct DropRatio {
   Bytes bytes;
   Nanoseconds time;
   std::uint32_t item = 0;
 
-  friend bool operator<(const DropWorth& a, const DropWorth& b) {
+  friend bool operator<(const DropRatio& a, const DropRatio& b) {
     const Wide left = static_cast<Wide>(a.bytes.count) * b.time.count();
     const Wide right = static_cast<Wide>(b.bytes.count) * a.time.count();
     if (left != right) return left > right;
@@ -67,11 +67,12 @@ std::vector<std::vector<std::uint32_t>> items_of_tasks(const DropProblem& proble
 }
 
 /// Removes chosen items whose bytes are not needed, beginning with the item chosen last.
-void drop_unneeded(const DropProblem& problem, std::vector<std::uint32_t>& chosen, Union& cost) {
+void drop_unneeded(const DropProblem& problem, std::vector<std::uint32_t>& chosen,
+                   Selection& cost) {
   for (auto item = chosen.rbegin(); item != chosen.rend(); ++item) {
     const Bytes left = cost.bytes() - problem.items[*item].bytes;
     if (left < problem.wanted) continue;
-    cost.take_away(*item);
+    cost.remove(*item);
     *item = 0xffffffff;
   }
   std::erase(chosen, 0xffffffff);
@@ -91,7 +92,7 @@ class Search {
       const auto count = static_cast<std::int64_t>(items[i].size());
       if (count > 0) share_[i] = problem.times[i].count() / count;
     }
-    for (std::uint32_t i = 0; i < problem.items.size(); ++i) order_.push_back(worth_of(i));
+    for (std::uint32_t i = 0; i < problem.items.size(); ++i) order_.push_back(ratio_of(i));
     std::sort(order_.begin(), order_.end());
     for (std::size_t i = order_.size(); i-- > 0;) {
       open_bytes_[i] = open_bytes_[i + 1] + order_[i].bytes;
@@ -111,25 +112,25 @@ class Search {
  private:
   static constexpr std::size_t kMostItems = 5'000;
 
-  /// The worth of an item if the time of each task is divided evenly among all items that need it.
-  DropWorth worth_of(std::uint32_t item) const {
+  /// The ratio of an item if the time of each task is divided evenly among all items that need it.
+  DropRatio ratio_of(std::uint32_t item) const {
     std::int64_t time = 0;
     for (const std::uint32_t task : problem_.items[item].work) {
-      if (!cost_.is_paid(task)) time += share_[task];
+      if (!cost_.is_needed(task)) time += share_[task];
     }
     return {problem_.items[item].bytes, Nanoseconds(time), item};
   }
 
   /// Returns a lower bound on the time of any choice that adds items from `at` on.
   Nanoseconds bound(std::size_t at) {
-    std::vector<DropWorth> open;
+    std::vector<DropRatio> open;
     open.reserve(order_.size() - at);
-    for (std::size_t i = at; i < order_.size(); ++i) open.push_back(worth_of(order_[i].item));
+    for (std::size_t i = at; i < order_.size(); ++i) open.push_back(ratio_of(order_[i].item));
     effort_ -= static_cast<std::int64_t>(open.size());
     std::sort(open.begin(), open.end());
     Bytes missing = problem_.wanted - cost_.bytes();
     Nanoseconds time = cost_.time();
-    for (const DropWorth& item : open) {
+    for (const DropRatio& item : open) {
       if (missing <= Bytes{}) break;
       const std::int64_t part = std::min(missing.count, item.bytes.count);
       time += Nanoseconds(static_cast<std::int64_t>(static_cast<Wide>(item.time.count()) * part /
@@ -153,7 +154,7 @@ class Search {
     chosen_.push_back(item);
     cost_.add(item);
     visit(at + 1);
-    cost_.take_away(item);
+    cost_.remove(item);
     chosen_.pop_back();
     visit(at + 1);
   }
@@ -161,10 +162,10 @@ class Search {
   const DropProblem& problem_;
   DropChoice best_;
   std::int64_t effort_;
-  Union cost_;
+  Selection cost_;
   std::vector<std::int64_t> share_;
   std::vector<Bytes> open_bytes_;  ///< Bytes of the items from each index on.
-  std::vector<DropWorth> order_;
+  std::vector<DropRatio> order_;
   std::vector<std::uint32_t> chosen_;
 };
 
@@ -172,9 +173,9 @@ class Search {
 
 DropChoice drop_greedily(const DropProblem& problem) {
   const auto items = items_of_tasks(problem);
-  Union cost(problem);
-  std::vector<DropWorth> now;
-  std::set<DropWorth> open;
+  Selection cost(problem);
+  std::vector<DropRatio> now;
+  std::set<DropRatio> open;
   for (std::uint32_t i = 0; i < problem.items.size(); ++i) {
     now.push_back({problem.items[i].bytes, cost.added_by(i), i});
     open.insert(now.back());
@@ -185,7 +186,7 @@ DropChoice drop_greedily(const DropProblem& problem) {
     open.erase(open.begin());
     std::vector<std::uint32_t> paid;
     for (const std::uint32_t task : problem.items[item].work) {
-      if (!cost.is_paid(task)) paid.push_back(task);
+      if (!cost.is_needed(task)) paid.push_back(task);
     }
     cost.add(item);
     chosen.push_back(item);

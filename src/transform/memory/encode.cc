@@ -29,7 +29,7 @@
 namespace foretrace {
 namespace {
 
-enum class Form : std::uint8_t { none, bits, argmax, csr, narrow };
+enum class Encoding : std::uint8_t { none, bits, argmax, csr, narrow };
 
 class Encode final : public Transform {
  public:
@@ -56,14 +56,15 @@ class Encode final : public Transform {
     const std::vector<Activation> activations = find_activations(graph, view.uses, blocks);
     if (activations.empty()) no_activation(graph, blocks);
     const DeviceModel device = device_for(graph, context, "device", device_);
-    Words words(graph);
-    std::vector<Coded> coded;
+    LayerNames names(graph);
+    std::vector<EncodedActivation> coded;
     Bytes all{};
     for (const Activation& activation : activations) {
       all += view.block(activation.allocation).bytes;
-      Coded one{.activation = activation, .form = form_of(view, activation.allocation, words)};
+      EncodedActivation one{.activation = activation,
+                            .encoding = encoding_of(view, activation.allocation, names)};
       one.bytes = view.block(activation.allocation).bytes;
-      one.encoded = encoded_size(one.form, one.bytes);
+      one.encoded = encoded_size(one.encoding, one.bytes);
       if (one.encoded < one.bytes) coded.push_back(one);
     }
     if (coded.empty()) {
@@ -71,26 +72,26 @@ class Encode final : public Transform {
                               counted(activations.size(), "activation")));
     }
     const Bytes peak = peak_memory(graph, view.timeline);
-    const Nanoseconds added = carry_out(graph, view, coded, device.memory_bandwidth);
+    const Nanoseconds added = encode_all(graph, view, coded, device.memory_bandwidth);
     return effect_of(coded, all, added, peak, peak_memory(graph));
   }
 
  private:
-  struct Coded {
+  struct EncodedActivation {
     Activation activation;
-    Form form = Form::none;
+    Encoding encoding = Encoding::none;
     Bytes bytes{}, encoded{};
   };
 
   /// Recognizes ReLU and pooling by the names of ops and kernels.
-  struct Words {
-    explicit Words(const Graph& graph)
+  struct LayerNames {
+    explicit LayerNames(const Graph& graph)
         : relu("/relu|threshold|clamp_min/", graph.names()), pool("/[Pp]ool/", graph.names()) {}
     NameCondition relu, pool;
   };
 
-  Form form_of(const MemoryView& view, std::uint32_t number, Words& words) const {
-    const Form rest = mode_ == "lossless" ? Form::none : Form::narrow;
+  Encoding encoding_of(const MemoryView& view, std::uint32_t number, LayerNames& names) const {
+    const Encoding rest = mode_ == "lossless" ? Encoding::none : Encoding::narrow;
     if (mode_ == "lossy") return rest;
     NameId writer = view.block(number).op;
     bool only_relu = true, only_pool = true;
@@ -102,14 +103,14 @@ class Encode final : public Transform {
         continue;
       }
       // The backward pass of pooling needs the places of the largest values, not the values.
-      only_relu = only_relu && (words.relu(name) || words.pool(name));
-      only_pool = only_pool && words.pool(name);
+      only_relu = only_relu && (names.relu(name) || names.pool(name));
+      only_pool = only_pool && names.pool(name);
     }
-    const bool by_relu = words.relu(writer) || words.relu(view.block(number).op);
-    const bool by_pool = words.pool(writer) || words.pool(view.block(number).op);
-    if (by_pool && only_pool) return Form::argmax;
-    if (by_relu && only_relu) return Form::bits;
-    if (by_relu || by_pool) return Form::csr;
+    const bool by_relu = names.relu(writer) || names.relu(view.block(number).op);
+    const bool by_pool = names.pool(writer) || names.pool(view.block(number).op);
+    if (by_pool && only_pool) return Encoding::argmax;
+    if (by_relu && only_relu) return Encoding::bits;
+    if (by_relu || by_pool) return Encoding::csr;
     return rest;
   }
 
@@ -118,41 +119,41 @@ class Encode final : public Transform {
     return std::min(bytes, static_cast<double>(value_bytes_));
   }
 
-  Bytes encoded_size(Form form, Bytes bytes) const {
+  Bytes encoded_size(Encoding encoding, Bytes bytes) const {
     const auto width = static_cast<double>(value_bytes_);
     const double values = static_cast<double>(bytes.count) / width;
     double size = static_cast<double>(bytes.count);
-    if (form == Form::bits) size = values / 8;
-    if (form == Form::argmax) size = static_cast<double>(bytes.count) / kArgmaxBytes / 2;
-    if (form == Form::csr) {
+    if (encoding == Encoding::bits) size = values / 8;
+    if (encoding == Encoding::argmax) size = static_cast<double>(bytes.count) / kArgmaxBytes / 2;
+    if (encoding == Encoding::csr) {
       const double value = mode_ == "all" ? narrow_bytes() : width;
       size = (1 - sparsity_) * values * (value + 1);
       if (mode_ == "all") size = std::min(size, values * narrow_bytes());
     }
-    if (form == Form::narrow) size = values * narrow_bytes();
+    if (encoding == Encoding::narrow) size = values * narrow_bytes();
     return Bytes{std::llround(std::min(size, static_cast<double>(bytes.count)))};
   }
 
-  Nanoseconds carry_out(Graph& graph, const MemoryView& view, const std::vector<Coded>& coded,
-                        Bandwidth bandwidth) const {
+  Nanoseconds encode_all(Graph& graph, const MemoryView& view,
+                         const std::vector<EncodedActivation>& coded, Bandwidth bandwidth) const {
     std::vector<LifetimeCut> splits;
     std::vector<InsertedWork> encodes, decodes;
     Nanoseconds added{0};
     const Why ready = why_named(graph.names(), "decoded");
-    for (const Coded& one : coded) {
+    for (const EncodedActivation& one : coded) {
       const Nanoseconds time = time_for(one.bytes + one.encoded, bandwidth);
       const TaskId use = one.activation.last_forward, back = one.activation.first_backward;
       encodes.push_back(insert(graph, view, use, true, time));
-      const bool direct = one.form == Form::bits || one.form == Form::argmax;
+      const bool direct = one.encoding == Encoding::bits || one.encoding == Encoding::argmax;
       decodes.push_back(direct ? InsertedWork{} : insert(graph, view, back, false, time));
       added += direct ? time : 2 * time;
-      if (!direct) let_others_wait(graph, view, one.activation, decodes.back().task, ready);
+      if (!direct) add_waits_for_decode(graph, view, one.activation, decodes.back().task, ready);
       const Allocation& block = view.block(one.activation.allocation);
-      const TaskId made =
-          direct ? side(graph, block, encodes.back()) : side(graph, block, decodes.back());
+      const TaskId made = direct ? allocation_task(graph, block, encodes.back())
+                                 : allocation_task(graph, block, decodes.back());
       splits.push_back({.allocation = one.activation.allocation,
                         .first_behind = back,
-                        .freed = end_of(graph, side(graph, block, encodes.back())),
+                        .freed = end_of(graph, allocation_task(graph, block, encodes.back())),
                         .made = start_of(made)});
     }
     const std::vector<std::uint32_t> behind = split_lifetimes(graph, splits, view.timeline.start);
@@ -162,15 +163,15 @@ class Encode final : public Transform {
         shrink(graph.allocations()[behind[i]], coded[i].encoded);
       else
         add_encoded(graph, coded[i], behind[i], encodes[i], decodes[i]);
-      note(graph, front, encodes[i].task, false);
-      if (decodes[i].task == kNoTask) note(graph, behind[i], encodes[i].task, true);
+      add_access(graph, front, encodes[i].task, false);
+      if (decodes[i].task == kNoTask) add_access(graph, behind[i], encodes[i].task, true);
     }
     return added;
   }
 
   /// Makes uses on other lanes, which no order puts behind the decoding, wait for it.
-  static void let_others_wait(Graph& graph, const MemoryView& view, const Activation& activation,
-                              TaskId decode, Why why) {
+  static void add_waits_for_decode(Graph& graph, const MemoryView& view,
+                                   const Activation& activation, TaskId decode, Why why) {
     std::vector<LaneId> lanes = {graph.lane_of(decode)};
     for (const Access& access : view.uses.of_block(activation.allocation)) {
       if (view.before(access.task, activation.first_backward)) continue;
@@ -198,7 +199,8 @@ class Encode final : public Transform {
                         .launch_duration = launch_});
   }
 
-  static TaskId side(const Graph& graph, const Allocation& block, const InsertedWork& work) {
+  static TaskId allocation_task(const Graph& graph, const Allocation& block,
+                                const InsertedWork& work) {
     const bool on_device = runs_on_device(graph.task(block.made_by).kind);
     return on_device || work.launch == kNoTask ? work.task : work.launch;
   }
@@ -208,16 +210,16 @@ class Encode final : public Transform {
     block.requested = {};
   }
 
-  static void note(Graph& graph, std::uint32_t block, TaskId task, bool writes) {
+  static void add_access(Graph& graph, std::uint32_t block, TaskId task, bool writes) {
     graph.accesses().push_back(
         {.allocation = block, .task = task, .writes = writes, .provenance = Provenance::assumed});
   }
 
-  static void add_encoded(Graph& graph, const Coded& one, std::uint32_t behind,
+  static void add_encoded(Graph& graph, const EncodedActivation& one, std::uint32_t behind,
                           const InsertedWork& encode, const InsertedWork& decode) {
     Allocation block = graph.allocations()[one.activation.allocation];
-    const TaskId made = side(graph, block, encode);
-    const Moment freed = end_of(graph, side(graph, block, decode));
+    const TaskId made = allocation_task(graph, block, encode);
+    const TaskTime freed = end_of(graph, allocation_task(graph, block, decode));
     shrink(block, one.encoded);
     block.made_by = made;
     block.made_after = 0ns;
@@ -225,19 +227,19 @@ class Encode final : public Transform {
     block.freed_after = freed.after;
     const auto number = static_cast<std::uint32_t>(graph.allocations().size());
     graph.allocations().push_back(block);
-    note(graph, number, encode.task, true);
-    note(graph, number, decode.task, false);
-    note(graph, behind, decode.task, true);
+    add_access(graph, number, encode.task, true);
+    add_access(graph, number, decode.task, false);
+    add_access(graph, behind, decode.task, true);
   }
 
-  Effect effect_of(const std::vector<Coded>& coded, Bytes all, Nanoseconds added, Bytes peak,
-                   Bytes new_peak) const {
+  Effect effect_of(const std::vector<EncodedActivation>& coded, Bytes all, Nanoseconds added,
+                   Bytes peak, Bytes new_peak) const {
     Effect effect;
     Bytes before{}, after{};
     std::size_t count[5] = {};
-    for (const Coded& one : coded) {
+    for (const EncodedActivation& one : coded) {
       before += one.bytes, after += one.encoded;
-      ++count[static_cast<std::size_t>(one.form)];
+      ++count[static_cast<std::size_t>(one.encoding)];
     }
     effect.changed = coded.size();
     effect.summary = fmt::format(
@@ -275,7 +277,7 @@ class Encode final : public Transform {
 }  // namespace
 
 TransformEntry encode_entry() {
-  return {.make = made<Encode>,
+  return {.make = create<Encode>,
           .assumes =
               "Between its last forward and its first backward use an activation is kept in a "
               "smaller form (Gist, ISCA'18): as bits where only ReLU or pooling read it again, "
@@ -283,7 +285,7 @@ TransformEntry encode_entry() {
               "that runs at the bandwidth of the device's memory encodes it and another one "
               "decodes it, both launched by the host. The content of a block is inferred from the "
               "names of ops and kernels. Accuracy is not modelled.",
-          .worth = {.goal = Goal::memory, .tries = {"encode"}, .holds = {"activations"}}};
+          .advice = {.goal = Goal::memory, .tries = {"encode"}, .applies_to = {"activations"}}};
 }
 
 }  // namespace foretrace

@@ -116,26 +116,27 @@ void no_activation(const Graph& graph, const std::vector<std::uint32_t>& blocks)
                           allocations));
 }
 
-TaskId allocator_side(const Graph& graph, const Launches& launches, const Allocation& block,
-                      TaskId task) {
+TaskId allocating_task(const Graph& graph, const Launches& launches, const Allocation& block,
+                       TaskId task) {
   const bool on_device = block.made_by != kNoTask && runs_on_device(graph.task(block.made_by).kind);
   if (on_device) return task;
   const TaskId launch = launches.launch_of(task);
   return launch == kNoTask ? task : launch;
 }
 
-Moment start_of(TaskId task) { return {.task = task}; }
+TaskTime start_of(TaskId task) { return {.task = task}; }
 
-Moment end_of(const Graph& graph, TaskId task) {
+TaskTime end_of(const Graph& graph, TaskId task) {
   return {.task = task, .after = graph.task(task).duration};
 }
 
 namespace {
 
-using Moments = std::vector<Nanoseconds>;
+using StartTimes = std::vector<Nanoseconds>;
 
 /// Returns indices into `splits`, ordered by block, then by time.
-std::vector<std::uint32_t> in_order(const std::vector<LifetimeCut>& splits, const Moments& starts) {
+std::vector<std::uint32_t> in_order(const std::vector<LifetimeCut>& splits,
+                                    const StartTimes& starts) {
   std::vector<std::uint32_t> order(splits.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   const auto key = [&](std::uint32_t i) {

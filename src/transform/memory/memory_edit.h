@@ -50,24 +50,24 @@ std::vector<Activation> find_activations(const Graph& graph, const BlockUses& us
 [[noreturn]] void no_activation(const Graph& graph, const std::vector<std::uint32_t>& blocks);
 
 /// The time `after` the start of `task`.
-struct Moment {
+struct TaskTime {
   TaskId task = kNoTask;
   Nanoseconds after{0};
 };
 
 /// The task that requests `block` from the allocator when `task` uses it: its launch if the
 /// allocator is called on the host, as PyTorch's is, otherwise `task` itself.
-TaskId allocator_side(const Graph& graph, const Launches& launches, const Allocation& block,
-                      TaskId task);
-Moment start_of(TaskId task);
-Moment end_of(const Graph& graph, TaskId task);
+TaskId allocating_task(const Graph& graph, const Launches& launches, const Allocation& block,
+                       TaskId task);
+TaskTime start_of(TaskId task);
+TaskTime end_of(const Graph& graph, TaskId task);
 
 struct LifetimeCut {
   std::uint32_t allocation = 0;
   TaskId first_behind =
-      kNoTask;   ///< This use, and all that start no earlier, belong to the second half.
-  Moment freed;  ///< End of the first half.
-  Moment made;   ///< Begin of the second half.
+      kNoTask;     ///< This use, and all that start no earlier, belong to the second half.
+  TaskTime freed;  ///< End of the first half.
+  TaskTime made;   ///< Begin of the second half.
 };
 
 /// Cuts each of these lifetimes in two: the first half keeps its number, and the second is added

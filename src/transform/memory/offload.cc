@@ -68,19 +68,19 @@ class Offload final : public Transform {
     }
     const Timeline timeline = simulate(graph, {.memory = false});
     const Launches launches(graph);
-    const Before before{peak_memory(graph, timeline), step_times(graph, timeline).step_time};
+    const Baseline baseline{peak_memory(graph, timeline), step_times(graph, timeline).step_time};
     if (policy_ == "dyn")
-      return choose(graph, timeline, launches, link, before, fits(graph, context));
+      return choose(graph, timeline, launches, link, baseline, memory_limit(graph, context));
     const SwapPlan plan = make_plan(graph, timeline, launches, link, policy_);
-    return carry_out_plan(graph, timeline, launches, link, plan, before).effect;
+    return apply_plan(graph, timeline, launches, link, plan, baseline).effect;
   }
 
  private:
-  struct Carried {
+  struct OffloadResult {
     Effect effect;
     Bytes peak{};
   };
-  struct Before {
+  struct Baseline {
     Bytes peak{};
     Nanoseconds step_time{};
   };
@@ -136,19 +136,19 @@ class Offload final : public Transform {
   /// Applies the first of none, conv and all that fits `limit`, which it tries on copies of the
   /// graph; all if none fits.
   Effect choose(Graph& graph, const Timeline& timeline, const Launches& launches,
-                const SwapLink& link, const Before& before, Bytes limit) const {
+                const SwapLink& link, const Baseline& baseline, Bytes limit) const {
     std::string chosen = "none";
     Effect effect;
-    effect.figures = figures(before, before.peak, before.step_time, {});
-    Bytes peak = before.peak;
+    effect.figures = figures(baseline, baseline.peak, baseline.step_time, {});
+    Bytes peak = baseline.peak;
     if (peak > limit) {
       for (const char* policy : {"conv", "all"}) {
         chosen = policy;
         const SwapPlan plan = make_plan(graph, timeline, launches, link, policy);
         Graph trial = graph.clone();
-        Carried carried = carry_out_plan(trial, timeline, launches, link, plan, before);
-        effect = std::move(carried.effect);
-        peak = carried.peak;
+        OffloadResult result = apply_plan(trial, timeline, launches, link, plan, baseline);
+        effect = std::move(result.effect);
+        peak = result.peak;
         if (peak > limit && chosen != "all") continue;
         graph = std::move(trial);
         break;
@@ -159,33 +159,35 @@ class Offload final : public Transform {
           Severity::warning,
           fmt::format("no choice of layers fits {}; the inputs of all leave", to_text(limit)));
     }
-    effect.summary = fmt::format("vDNN chooses {} to fit {}{}", chosen, to_text(limit),
-                                 effect.summary.empty() ? "" : ": " + effect.summary);
+    effect.summary = fmt::format("vDNN chooses {} to fit {}{}{}", chosen, to_text(limit),
+                                 effect.summary.empty() ? "" : ": ", effect.summary);
     return effect;
   }
 
-  Bytes fits(const Graph& graph, const Context& context) const {
+  Bytes memory_limit(const Graph& graph, const Context& context) const {
     if (target_ > Bytes{}) return target_;
     const Bytes memory = device_for(graph, context, "target", "").memory;
     if (memory <= Bytes{}) throw Error("target: must be given, as the device's memory is unknown");
     return memory;
   }
 
-  Carried carry_out_plan(Graph& graph, const Timeline& timeline, const Launches& launches,
-                         const SwapLink& link, const SwapPlan& plan, const Before& before) const {
+  OffloadResult apply_plan(Graph& graph, const Timeline& timeline, const Launches& launches,
+                           const SwapLink& link, const SwapPlan& plan,
+                           const Baseline& baseline) const {
     Timeline after;
-    const SwapOutcome outcome = carry_out(graph, timeline, launches, link, plan, call_time_, after);
+    const SwapOutcome outcome =
+        apply_swaps(graph, timeline, launches, link, plan, call_time_, after);
     const Bytes peak = peak_memory(graph, after);
     const Nanoseconds step_time = step_times(graph, after).step_time;
     Effect effect;
     effect.changed = plan.swaps.size();
     effect.summary = fmt::format("{} of blocks to the host and back, {} each way; peak {} -> {}",
                                  counted(plan.swaps.size(), "trip"), to_text(outcome.offloaded),
-                                 to_text(before.peak), to_text(peak));
+                                 to_text(baseline.peak), to_text(peak));
     if (plan.swaps.empty()) {
-      effect.notes.add(Severity::info, why_nothing(before, plan));
+      effect.notes.add(Severity::info, empty_plan_reason(baseline, plan));
     }
-    effect.figures = figures(before, peak, step_time, outcome);
+    effect.figures = figures(baseline, peak, step_time, outcome);
     if (policy_ == "interval") {
       effect.figures.push_back({"waits", static_cast<double>(plan.considered)});
       effect.figures.push_back({"hideable_waits", static_cast<double>(plan.hideable)});
@@ -205,23 +207,24 @@ class Offload final : public Transform {
     return {std::move(effect), peak};
   }
 
-  std::string why_nothing(const Before& before, const SwapPlan& plan) const {
-    if (target_ > Bytes{} && before.peak <= target_) return "the peak is below the target already";
+  std::string empty_plan_reason(const Baseline& baseline, const SwapPlan& plan) const {
+    if (target_ > Bytes{} && baseline.peak <= target_)
+      return "the peak is below the target already";
     if (plan.considered == 0) return "no block is used twice";
     return fmt::format(
         "no block of at least {} is unused at the peak for long enough to leave and come back",
         to_text(min_bytes_));
   }
 
-  static std::vector<Figure> figures(const Before& before, Bytes peak, Nanoseconds step_time,
+  static std::vector<Figure> figures(const Baseline& baseline, Bytes peak, Nanoseconds step_time,
                                      const SwapOutcome& outcome) {
     return {{"offloaded_bytes", outcome.offloaded},
-            {"saved_at_peak", before.peak - peak},
-            {"peak_before", before.peak},
+            {"saved_at_peak", baseline.peak - peak},
+            {"peak_before", baseline.peak},
             {"peak_after", peak},
             {"hidden_copies", static_cast<double>(outcome.copies - outcome.late)},
             {"late_copies", static_cast<double>(outcome.late)},
-            {"added_time", step_time - before.step_time},
+            {"added_time", step_time - baseline.step_time},
             {"host_memory", outcome.host_memory}};
   }
 
@@ -242,7 +245,7 @@ class Offload final : public Transform {
 }  // namespace
 
 TransformEntry offload_entry() {
-  return {.make = made<Offload>,
+  return {.make = create<Offload>,
           .assumes =
               "A block leaves after the last access before a long wait and is back before the next "
               "one; in between its memory is free. Copies go over the link to pinned host memory, "
@@ -252,7 +255,7 @@ TransformEntry offload_entry() {
               "kernel that may use the memory waits for the copy. With policy interval, the copy "
               "in starts when the last task before it must is done. With the policies of vDNN, the "
               "stream and the copies wait for each other at the end of every layer.",
-          .worth = {.goal = Goal::memory, .tries = {"offload"}, .holds = {"activations"}}};
+          .advice = {.goal = Goal::memory, .tries = {"offload"}, .applies_to = {"activations"}}};
 }
 
 }  // namespace foretrace

@@ -65,7 +65,7 @@ class Recompute final : public Transform {
     if (activations.empty()) no_activation(graph, blocks);
     const RecomputeChoice choice = choose_recompute(view, activations, settings_);
     if (choice.droppable == Bytes{}) nothing_to_drop(choice, activations.size());
-    return carry_out(graph, view, choice);
+    return apply_choice(graph, view, choice);
   }
 
  private:
@@ -81,7 +81,7 @@ class Recompute final : public Transform {
     throw Error(why);
   }
 
-  Effect carry_out(Graph& graph, const MemoryView& view, const RecomputeChoice& choice) const {
+  Effect apply_choice(Graph& graph, const MemoryView& view, const RecomputeChoice& choice) const {
     const Bytes peak = peak_memory(graph, view.timeline);
     const Nanoseconds device_time = device_time_of(graph);
     const RecomputeTally tally = replay_recompute(graph, view, choice.plan, host_work_);
@@ -160,7 +160,7 @@ class Recompute final : public Transform {
 }  // namespace
 
 TransformEntry recompute_entry() {
-  return {.make = made<Recompute>,
+  return {.make = create<Recompute>,
           .assumes =
               "Each dropped activation is freed after its last forward use. Before the first "
               "backward use of anything that depends on it, the kernels that made it run again, "
@@ -170,7 +170,7 @@ TransformEntry recompute_entry() {
               "more forward pass (Chen et al. 2016). With segments, what one passes to another is "
               "kept, and so is the last one. Not modelled: random state, recording for autograd, "
               "other fragmentation.",
-          .worth = {.goal = Goal::memory, .tries = {"recompute"}, .holds = {"activations"}}};
+          .advice = {.goal = Goal::memory, .tries = {"recompute"}, .applies_to = {"activations"}}};
 }
 
 }  // namespace foretrace

@@ -34,9 +34,9 @@ class Chooser {
     if (settings_.policy == "every") return by_segments(settings_.layers, settings_.share);
     if (settings_.policy == "sqrt") return by_segments(0, settings_.share);
     if (settings_.policy == "budget") return by_budget(settings_.share);
-    const ForwardPlaces places = cut_forward(view_, activations_, 0);
-    return finished(first_share(droppable(activations_, places, nullptr), settings_.share), places,
-                    nullptr);
+    const ForwardSegments segments = cut_forward(view_, activations_, 0);
+    return finished(first_share(droppable(activations_, segments, nullptr), settings_.share),
+                    segments, nullptr);
   }
 
  private:
@@ -50,7 +50,8 @@ class Chooser {
 
   /// The `activations` that can be computed again, in order of the forward pass.
   std::vector<Droppable> droppable(const std::vector<Activation>& activations,
-                                   const ForwardPlaces& places, const ForwardPlaces* within_) {
+                                   const ForwardSegments& segments,
+                                   const ForwardSegments* within_) {
     std::vector<RecomputeCost> costs = recompute_costs(view_, activations, within_);
     std::vector<Droppable> found;
     impossible_ = 0;
@@ -66,8 +67,8 @@ class Chooser {
                     .bytes = view_.block(block).bytes,
                     .work = std::move(costs[i].work)};
       one.net = one.bytes - costs[i].kept;
-      const std::int32_t segment = places.segment[index(one.written_by)];
-      if (segment != kNoSegment) one.pass = places.pass[static_cast<std::size_t>(segment)];
+      const std::int32_t segment = segments.segment[index(one.written_by)];
+      if (segment != kNoSegment) one.pass = segments.pass[static_cast<std::size_t>(segment)];
       all_[one.pass] += one.bytes;
       found.push_back(std::move(one));
     }
@@ -92,8 +93,8 @@ class Chooser {
     return all;
   }
 
-  RecomputeChoice finished(const std::vector<Droppable>& chosen, const ForwardPlaces& places,
-                           const ForwardPlaces* inside) {
+  RecomputeChoice finished(const std::vector<Droppable>& chosen, const ForwardSegments& segments,
+                           const ForwardSegments* inside) {
     RecomputeChoice choice;
     std::vector<Activation> dropped;
     std::map<std::int32_t, Bytes> saved;
@@ -102,9 +103,9 @@ class Chooser {
       choice.saved = std::max(choice.saved, saved[one.pass] += one.bytes);
     }
     for (const auto& [pass, bytes] : all_) choice.droppable = std::max(choice.droppable, bytes);
-    choice.passes = places.passes;
+    choice.passes = segments.passes;
     choice.impossible = impossible_;
-    choice.by_layer = places.by_layer;
+    choice.by_layer = segments.by_layer;
     choice.plan = plan_recompute(view_, dropped, inside);
     return choice;
   }
@@ -112,35 +113,35 @@ class Chooser {
   /// Blocks that a segment makes for itself are dropped; blocks that it passes to others are kept,
   /// and so are all of the last one, which the backward pass needs at once.
   RecomputeChoice by_segments(std::int64_t length, double share) {
-    const ForwardPlaces places = cut_forward(view_, activations_, length);
+    const ForwardSegments segments = cut_forward(view_, activations_, length);
     std::vector<Activation> inner;
     for (const Activation& activation : activations_) {
-      if (stays_inside(activation, places)) inner.push_back(activation);
+      if (stays_inside(activation, segments)) inner.push_back(activation);
     }
     RecomputeChoice choice =
-        finished(first_share(droppable(inner, places, &places), share), places, &places);
+        finished(first_share(droppable(inner, segments, &segments), share), segments, &segments);
     choice.length = length;
     return choice;
   }
 
-  bool stays_inside(const Activation& activation, const ForwardPlaces& places) const {
+  bool stays_inside(const Activation& activation, const ForwardSegments& segments) const {
     const TaskId writer = last_writer(activation.allocation);
     if (writer == kNoTask) return false;
-    const std::int32_t own = places.segment[index(writer)];
+    const std::int32_t own = segments.segment[index(writer)];
     if (own == kNoSegment) return false;
     const auto i = static_cast<std::size_t>(own);
-    const bool last = i + 1 == places.pass.size() || places.pass[i + 1] != places.pass[i];
+    const bool last = i + 1 == segments.pass.size() || segments.pass[i + 1] != segments.pass[i];
     if (last) return false;
     for (const Access& access : view_.uses.of_block(activation.allocation)) {
       if (access.task == activation.first_backward) break;
-      if (!view_.is_late(access.task) && places.segment[index(access.task)] != own) return false;
+      if (!view_.is_late(access.task) && segments.segment[index(access.task)] != own) return false;
     }
     return true;
   }
 
   RecomputeChoice by_budget(double share) {
-    const ForwardPlaces places = cut_forward(view_, activations_, 0);
-    const std::vector<Droppable> all = droppable(activations_, places, nullptr);
+    const ForwardSegments segments = cut_forward(view_, activations_, 0);
+    const std::vector<Droppable> all = droppable(activations_, segments, nullptr);
     std::map<std::int32_t, std::vector<const Droppable*>> passes;
     for (const Droppable& one : all) {
       if (one.net > Bytes{}) passes[one.pass].push_back(&one);
@@ -164,7 +165,7 @@ class Chooser {
       reached = reached || best.bytes >= problem.wanted;
       for (const std::uint32_t item : best.items) chosen.push_back(*of_pass[item]);
     }
-    RecomputeChoice choice = finished(chosen, places, nullptr);
+    RecomputeChoice choice = finished(chosen, segments, nullptr);
     choice.least = least;
     choice.reached = reached;
     return choice;
@@ -202,8 +203,8 @@ class Chooser {
       best_cost = cost;
     };
     for (int eighths = 0; eighths <= 8; ++eighths) consider(by_budget(eighths / 8.0));
-    const ForwardPlaces places = cut_forward(view_, activations_, 1);
-    const std::int32_t units = *std::max_element(places.unit.begin(), places.unit.end()) + 1;
+    const ForwardSegments segments = cut_forward(view_, activations_, 1);
+    const std::int32_t units = *std::max_element(segments.unit.begin(), segments.unit.end()) + 1;
     for (std::int32_t length = 1; length < units; length += std::max(length / 2, 1)) {
       consider(by_segments(length, 1));
     }
@@ -230,12 +231,12 @@ class Levels {
  public:
   explicit Levels(const MemoryView& view) : view_(view) {}
 
-  void live(const Allocation& block, std::optional<Nanoseconds> made,
-            std::optional<Nanoseconds> freed) {
+  void add_lifetime(const Allocation& block, std::optional<Nanoseconds> made,
+                    std::optional<Nanoseconds> freed) {
     changes_.push_back({block.device, made.value_or(Nanoseconds::min()), block.bytes.count});
     if (freed) changes_.push_back({block.device, *freed, -block.bytes.count});
   }
-  std::optional<Nanoseconds> moment(TaskId task, Nanoseconds after) const {
+  std::optional<Nanoseconds> time_at(TaskId task, Nanoseconds after) const {
     if (task == kNoTask) return std::nullopt;
     const Nanoseconds start = view_.start(task);
     return start + std::clamp(after, 0ns, view_.timeline.finish[index(task)] - start);
@@ -304,42 +305,43 @@ Bytes peak_of(const MemoryView& view, const RecomputePlan& plan) {
   Levels levels(view);
   std::map<std::uint32_t, Nanoseconds> back, kept, gone;
   for (const Activation& dropped : plan.dropped) {
-    const TaskId side = allocator_side(view.graph, view.launches, view.block(dropped.allocation),
-                                       dropped.last_forward);
+    const TaskId side = allocating_task(view.graph, view.launches, view.block(dropped.allocation),
+                                        dropped.last_forward);
     gone[dropped.allocation] = view.timeline.finish[index(side)];
   }
   for (const RecomputeUnit& unit : plan.units) {
     if (unit.restored.empty()) continue;
     const Allocation& first = view.block(unit.restored.front());
     const Nanoseconds now =
-        view.start(allocator_side(view.graph, view.launches, first, unit.before));
+        view.start(allocating_task(view.graph, view.launches, first, unit.before));
     for (const std::uint32_t block : unit.restored) back[block] = now;
     for (const TaskId task : unit.work) {
       for (const Access& access : view.uses.of_task(task)) {
-        if (plan.kept.contains(access.allocation)) kept[access.allocation] = now;
+        if (plan.kept_until.contains(access.allocation)) kept[access.allocation] = now;
       }
     }
     Allocation temporary = first;
     temporary.bytes = most_temporary(view, plan, unit);
-    levels.live(temporary, now, now + 1ns);
+    levels.add_lifetime(temporary, now, now + 1ns);
   }
   for (std::uint32_t i = 0; i < view.graph.allocations().size(); ++i) {
     const Allocation& block = view.block(i);
     if (block.bytes <= Bytes{}) continue;
-    const auto made = levels.moment(block.made_by, block.made_after);
-    auto freed = levels.moment(block.freed_by, block.freed_after);
+    const auto made = levels.time_at(block.made_by, block.made_after);
+    auto freed = levels.time_at(block.freed_by, block.freed_after);
     if (const auto at = back.find(i); at != back.end()) {
-      levels.live(block, made, gone.at(i));
-      if (const auto last = plan.let_go.find(i); last != plan.let_go.end()) {
-        const TaskId side = allocator_side(view.graph, view.launches, block, last->second);
+      levels.add_lifetime(block, made, gone.at(i));
+      if (const auto last = plan.freed_with_segment.find(i);
+          last != plan.freed_with_segment.end()) {
+        const TaskId side = allocating_task(view.graph, view.launches, block, last->second);
         freed = view.timeline.finish[index(side)];
       }
-      levels.live(block, at->second, freed);
+      levels.add_lifetime(block, at->second, freed);
       continue;
     }
     if (const auto at = kept.find(i); at != kept.end() && freed)
       freed = std::max(*freed, at->second);
-    levels.live(block, made, freed);
+    levels.add_lifetime(block, made, freed);
   }
   return levels.peak();
 }

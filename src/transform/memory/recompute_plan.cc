@@ -31,9 +31,9 @@ bool persists(MemoryUse use) {
 /// Collects the work that is needed, unit by unit in order of time.
 class Planner {
  public:
-  Planner(const MemoryView& view, const ForwardPlaces* places)
+  Planner(const MemoryView& view, const ForwardSegments* segments)
       : view_(view),
-        places_(places),
+        segments_(segments),
         dropped_(view.graph.allocations().size(), 0),
         state_(view.graph.allocations().size(), State::untouched),
         copied_(view.graph.task_count(), 0) {}
@@ -54,7 +54,7 @@ class Planner {
       if (state_[activation.allocation] == State::restored) continue;
       plan_.units.push_back(unit_for(activation));
     }
-    let_segments_go();
+    free_segments();
     return std::move(plan_);
   }
 
@@ -64,7 +64,7 @@ class Planner {
     dropped_[activation.allocation] = 1;
     RecomputeUnit unit = unit_for(activation);
     cost.possible = possible_ && !unit.work.empty() && unit.work.size() < kMostWork;
-    for (const auto& [block, task] : plan_.kept) cost.kept += view_.block(block).bytes;
+    for (const auto& [block, task] : plan_.kept_until) cost.kept += view_.block(block).bytes;
     for (const TaskId task : unit.work) copied_[index(task)] = 0;
     for (const std::uint32_t block : touched_) state_[block] = State::untouched;
     touched_.clear();
@@ -92,12 +92,12 @@ class Planner {
     }
     std::sort(unit_.work.begin(), unit_.work.end(),
               [&](TaskId a, TaskId b) { return view_.before(a, b); });
-    for (const TaskId task : unit_.work) note_lives(task);
+    for (const TaskId task : unit_.work) extend_lifetimes(task);
     unit_.segment = segment_;
     return std::move(unit_);
   }
 
-  void let_segments_go() {
+  void free_segments() {
     std::map<std::int32_t, TaskId> last_of;
     for (const RecomputeUnit& unit : plan_.units) {
       if (unit.segment == kNoSegment) continue;
@@ -111,8 +111,9 @@ class Planner {
       if (unit.segment == kNoSegment) continue;
       const TaskId last = last_of.at(unit.segment);
       for (const std::uint32_t block : unit.restored) {
-        const TaskId side = allocator_side(view_.graph, view_.launches, view_.block(block), last);
-        if (is_there_at(block, view_.timeline.finish[index(side)])) plan_.let_go[block] = last;
+        const TaskId side = allocating_task(view_.graph, view_.launches, view_.block(block), last);
+        if (exists_at(block, view_.timeline.finish[index(side)]))
+          plan_.freed_with_segment[block] = last;
       }
     }
   }
@@ -126,7 +127,7 @@ class Planner {
     set(block, State::restored);
     unit_.restored.push_back(block);
     const std::size_t before = unit_.work.size();
-    do_writers(block, unit_.before, true);
+    repeat_writers(block, unit_.before, true);
     if (unit_.work.size() == before && !was_copied(block)) possible_ = false;
   }
 
@@ -144,25 +145,25 @@ class Planner {
       case State::kept:
         return;
       case State::temporary:
-        do_writers(block, task, false);
+        repeat_writers(block, task, false);
         return;
       case State::untouched:
         break;
     }
     if (dropped_[block] != 0) return restore(block);
-    if (is_held(block) && !is_overwritten(block, task)) return;
-    if (do_writers(block, task, false)) return set(block, State::temporary);
+    if (exists_at_unit(block) && !is_overwritten(block, task)) return;
+    if (repeat_writers(block, task, false)) return set(block, State::temporary);
     set(block, State::kept);
-    plan_.kept[block] = task;
+    plan_.kept_until[block] = task;
   }
 
   /// Whether the block is still there when the unit runs.
-  bool is_held(std::uint32_t number) const {
-    return is_there_at(number, view_.start(allocator_side(view_.graph, view_.launches,
-                                                          view_.block(number), unit_.before)));
+  bool exists_at_unit(std::uint32_t number) const {
+    return exists_at(number, view_.start(allocating_task(view_.graph, view_.launches,
+                                                         view_.block(number), unit_.before)));
   }
 
-  bool is_there_at(std::uint32_t number, Nanoseconds time) const {
+  bool exists_at(std::uint32_t number, Nanoseconds time) const {
     const Allocation& block = view_.block(number);
     if (block.freed_by == kNoTask) return true;
     const Nanoseconds start = view_.start(block.freed_by);
@@ -193,7 +194,7 @@ class Planner {
 
   /// Repeats the tasks that wrote the block before `until`. Returns false if there is none, or if
   /// one of them may not be repeated; with `must`, the latter makes the unit impossible.
-  bool do_writers(std::uint32_t block, TaskId until, bool must) {
+  bool repeat_writers(std::uint32_t block, TaskId until, bool must) {
     bool any = false;
     std::vector<TaskId> writers;
     for (const Access& access : view_.uses.of_block(block)) {
@@ -215,8 +216,8 @@ class Planner {
     const Lane& from = view_.graph.lane(view_.graph.lane_of(task));
     const Lane& to = view_.graph.lane(view_.graph.lane_of(unit_.before));
     if (from.device != to.device || from.rank != to.rank) return false;
-    if (places_ == nullptr) return true;
-    const std::int32_t own = places_->segment[index(task)];
+    if (segments_ == nullptr) return true;
+    const std::int32_t own = segments_->segment[index(task)];
     if (segment_ == kNoSegment) segment_ = own;
     return own == segment_;
   }
@@ -229,15 +230,15 @@ class Planner {
   }
 
   /// Notes that the blocks that the copy of `task` uses must exist then, if they do not anyway.
-  void note_lives(TaskId task) {
+  void extend_lifetimes(TaskId task) {
     for (const Access& access : view_.uses.of_task(task)) {
       const std::uint32_t block = access.allocation;
       switch (state_[block]) {
         case State::restored:
-          if (!is_held(block)) plan_.longer[block] = task;
+          if (!exists_at_unit(block)) plan_.kept_for_copy[block] = task;
           continue;
         case State::kept:
-          if (!access.writes) plan_.kept[block] = task;
+          if (!access.writes) plan_.kept_until[block] = task;
           break;
         case State::untouched:
           if (!access.writes || persists(view_.block(block).use)) continue;
@@ -248,14 +249,14 @@ class Planner {
       }
       // If the writer of a kept block runs again, it writes to another block.
       if (state_[block] == State::kept && !access.writes) continue;
-      ExtraLife& life = plan_.temporaries[block];
+      ExtraLifetime& life = plan_.temporaries[block];
       if (life.first == kNoTask) life.first = task;
       life.last = task;
     }
   }
 
   const MemoryView& view_;
-  const ForwardPlaces* places_;
+  const ForwardSegments* segments_;
   std::vector<char> dropped_;
   std::vector<State> state_;
   std::vector<char> copied_;
@@ -270,16 +271,16 @@ class Planner {
 }  // namespace
 
 RecomputePlan plan_recompute(const MemoryView& view, const std::vector<Activation>& dropped,
-                             const ForwardPlaces* places) {
-  Planner planner(view, places);
+                             const ForwardSegments* segments) {
+  Planner planner(view, segments);
   for (const Activation& activation : dropped) planner.drop(activation);
   return planner.run();
 }
 
 std::vector<RecomputeCost> recompute_costs(const MemoryView& view,
                                            const std::vector<Activation>& activations,
-                                           const ForwardPlaces* places) {
-  Planner planner(view, places);
+                                           const ForwardSegments* segments) {
+  Planner planner(view, segments);
   std::vector<RecomputeCost> costs;
   costs.reserve(activations.size());
   std::size_t in_all = 0;

@@ -21,7 +21,7 @@ namespace foretrace {
 constexpr std::int32_t kNoSegment = -1;
 
 /// The place of each task in the forward passes, which are cut into segments in order of time.
-struct ForwardPlaces {
+struct ForwardSegments {
   std::vector<std::int32_t>
       segment;  ///< Segment of each task, counted over the recording, or kNoSegment.
   std::vector<std::int32_t> unit;  ///< Layer of each task, counted in its pass, or kNoSegment.
@@ -32,39 +32,40 @@ struct ForwardPlaces {
 
 /// Cuts each forward pass into segments of `length` layers. If `length` is 0, it is the square root
 /// of the number of layers in the pass, rounded up.
-ForwardPlaces cut_forward(const MemoryView& view, const std::vector<Activation>& activations,
-                          std::int64_t length);
+ForwardSegments cut_forward(const MemoryView& view, const std::vector<Activation>& activations,
+                            std::int64_t length);
 
 /// Work that is repeated before one task.
 struct RecomputeUnit {
   TaskId before = kNoTask;                ///< The first backward use.
   std::vector<TaskId> work{};             ///< In the order of the forward pass.
   std::vector<std::uint32_t> restored{};  ///< Dropped blocks that the work restores.
-  std::int32_t segment = kNoSegment;      ///< Segment in ForwardPlaces, if it is in one.
+  std::int32_t segment = kNoSegment;      ///< Segment in ForwardSegments, if it is in one.
 };
 
 /// The first and the last task whose copies use a block; between these copies the block must exist
 /// again.
-struct ExtraLife {
+struct ExtraLifetime {
   TaskId first = kNoTask, last = kNoTask;
 };
 
 struct RecomputePlan {
   std::vector<RecomputeUnit> units;
   std::vector<Activation> dropped;
-  std::map<std::uint32_t, ExtraLife> temporaries;  ///< Blocks that live again for a short time.
-  std::map<std::uint32_t, TaskId> kept;    ///< Blocks kept until the copy of this task has run.
-  std::map<std::uint32_t, TaskId> longer;  ///< Restored blocks that the task's copy still reads.
+  std::map<std::uint32_t, ExtraLifetime> temporaries;  ///< Blocks that live again for a short time.
+  std::map<std::uint32_t, TaskId> kept_until;  ///< Blocks kept until the copy of this task has run.
+  std::map<std::uint32_t, TaskId>
+      kept_for_copy;  ///< Restored blocks that the task's copy still reads.
   /// Restored blocks that are freed once this task, the last use of any block of their segment, has
   /// been launched: a segment has an autograd graph of its own, which its backward pass consumes.
-  std::map<std::uint32_t, TaskId> let_go;
+  std::map<std::uint32_t, TaskId> freed_with_segment;
 };
 
-/// Plans how to restore the `dropped` blocks. With `places`, work is repeated only inside the
+/// Plans how to restore the `dropped` blocks. With `segments`, work is repeated only inside the
 /// segment that needs it, and blocks from other segments are kept until then. With nullptr, work is
 /// repeated as far back as needed.
 RecomputePlan plan_recompute(const MemoryView& view, const std::vector<Activation>& dropped,
-                             const ForwardPlaces* places);
+                             const ForwardSegments* segments);
 
 /// The cost of dropping one block alone.
 struct RecomputeCost {
@@ -76,6 +77,6 @@ struct RecomputeCost {
 /// many tasks, or if the activations in front of it already needed too many in total.
 std::vector<RecomputeCost> recompute_costs(const MemoryView& view,
                                            const std::vector<Activation>& activations,
-                                           const ForwardPlaces* places);
+                                           const ForwardSegments* segments);
 
 }  // namespace foretrace

@@ -21,8 +21,8 @@ class Replay {
 
   RecomputeTally run() {
     for (const RecomputeUnit& unit : plan_.units) copy_work(unit);
-    renumber();
-    for (const RecomputeUnit& unit : plan_.units) let_others_wait(unit);
+    update_lifetimes();
+    for (const RecomputeUnit& unit : plan_.units) add_waits_for_copies(unit);
     return tally_;
   }
 
@@ -90,18 +90,18 @@ class Replay {
   }
 
   /// The task that requests `block` from the allocator when the copy of `task` uses it.
-  TaskId copy_side(std::uint32_t block, TaskId task) const {
-    const TaskId side = allocator_side(view_.graph, view_.launches, view_.block(block), task);
+  TaskId copy_allocation_task(std::uint32_t block, TaskId task) const {
+    const TaskId side = allocating_task(view_.graph, view_.launches, view_.block(block), task);
     if (side == task) return copy_[index(task)];
     const TaskId call = launch_copy_[index(side)];
     return call == kNoTask ? copy_[index(task)] : call;
   }
 
-  TaskId late_side(std::uint32_t block, TaskId task) const {
-    return allocator_side(view_.graph, view_.launches, view_.block(block), task);
+  TaskId allocation_task(std::uint32_t block, TaskId task) const {
+    return allocating_task(view_.graph, view_.launches, view_.block(block), task);
   }
 
-  void renumber() {
+  void update_lifetimes() {
     std::vector<LifetimeCut> splits;
     for (const Activation& activation : plan_.dropped) {
       // A block that no copy writes stays: its writers are on another device than the first task
@@ -109,16 +109,17 @@ class Replay {
       const TaskId writer = first_copied_writer(activation.allocation);
       if (writer != kNoTask) splits.push_back(split_of(activation, writer));
     }
-    lengthen();
+    extend_kept_blocks();
     const std::vector<std::uint32_t> second = split_lifetimes(graph_, splits, view_.timeline.start);
-    for (std::size_t i = 0; i < second.size(); ++i) now_[splits[i].allocation] = second[i];
-    for (const auto& [block, task] : plan_.let_go) {
-      const auto found = now_.find(block);
-      if (found != now_.end()) free_behind(found->second, late_side(block, task));
+    for (std::size_t i = 0; i < second.size(); ++i) new_numbers_[splits[i].allocation] = second[i];
+    for (const auto& [block, task] : plan_.freed_with_segment) {
+      const auto found = new_numbers_.find(block);
+      if (found != new_numbers_.end()) free_behind(found->second, allocation_task(block, task));
     }
-    for (const auto& [block, task] : plan_.longer) {
-      const auto found = now_.find(block);
-      if (found != now_.end()) free_behind(found->second, copy_side(block, task));
+    for (const auto& [block, task] : plan_.kept_for_copy) {
+      const auto found = new_numbers_.find(block);
+      if (found != new_numbers_.end())
+        free_behind(found->second, copy_allocation_task(block, task));
     }
     for (const auto& [block, life] : plan_.temporaries) add_temporary(block, life);
     copy_accesses();
@@ -134,35 +135,35 @@ class Replay {
   LifetimeCut split_of(const Activation& activation, TaskId first) const {
     const std::uint32_t block = activation.allocation;
     const TaskId freed =
-        allocator_side(view_.graph, view_.launches, view_.block(block), activation.last_forward);
+        allocating_task(view_.graph, view_.launches, view_.block(block), activation.last_forward);
     return {.allocation = block,
             .first_behind = activation.first_backward,
             .freed = end_of(graph_, freed),
-            .made = start_of(copy_side(block, first))};
+            .made = start_of(copy_allocation_task(block, first))};
   }
 
   void free_behind(std::uint32_t block, TaskId task) {
-    const Moment end = end_of(graph_, task);
+    const TaskTime end = end_of(graph_, task);
     graph_.allocations()[block].freed_by = end.task;
     graph_.allocations()[block].freed_after = end.after;
   }
 
-  void lengthen() {
-    for (const auto& [block, task] : plan_.kept) {
-      if (copy_[index(task)] != kNoTask) free_behind(block, copy_side(block, task));
+  void extend_kept_blocks() {
+    for (const auto& [block, task] : plan_.kept_until) {
+      if (copy_[index(task)] != kNoTask) free_behind(block, copy_allocation_task(block, task));
     }
   }
 
-  void add_temporary(std::uint32_t block, const ExtraLife& life) {
+  void add_temporary(std::uint32_t block, const ExtraLifetime& life) {
     Allocation again = view_.block(block);
-    const Moment made = start_of(copy_side(block, life.first));
-    const Moment freed = end_of(graph_, copy_side(block, life.last));
+    const TaskTime made = start_of(copy_allocation_task(block, life.first));
+    const TaskTime freed = end_of(graph_, copy_allocation_task(block, life.last));
     again.made_by = made.task;
     again.made_after = made.after;
     again.freed_by = freed.task;
     again.freed_after = freed.after;
     again.use = again.use == MemoryUse::workspace ? MemoryUse::workspace : MemoryUse::temporary;
-    now_[block] = static_cast<std::uint32_t>(graph_.allocations().size());
+    new_numbers_[block] = static_cast<std::uint32_t>(graph_.allocations().size());
     graph_.allocations().push_back(again);
   }
 
@@ -170,10 +171,10 @@ class Replay {
     for (const RecomputeUnit& unit : plan_.units) {
       for (const TaskId task : unit.work) {
         for (const Access& access : view_.uses.of_task(task)) {
-          const bool as_kept = !access.writes && plan_.kept.contains(access.allocation);
-          const auto found = as_kept ? now_.end() : now_.find(access.allocation);
+          const bool as_kept = !access.writes && plan_.kept_until.contains(access.allocation);
+          const auto found = as_kept ? new_numbers_.end() : new_numbers_.find(access.allocation);
           graph_.accesses().push_back(
-              {.allocation = found == now_.end() ? access.allocation : found->second,
+              {.allocation = found == new_numbers_.end() ? access.allocation : found->second,
                .task = copy_[index(task)],
                .writes = access.writes,
                .provenance = Provenance::assumed});
@@ -183,7 +184,7 @@ class Replay {
   }
 
   /// Makes uses on other lanes, which no order puts behind the copies, wait for them.
-  void let_others_wait(const RecomputeUnit& unit) {
+  void add_waits_for_copies(const RecomputeUnit& unit) {
     const Why why = why_named(graph_.names(), "recomputed");
     for (const std::uint32_t block : unit.restored) {
       TaskId writer = kNoTask;
@@ -207,9 +208,10 @@ class Replay {
   const MemoryView& view_;
   const RecomputePlan& plan_;
   bool host_work_;
-  std::vector<TaskId> copy_;                              ///< Copy of each repeated task.
-  std::vector<TaskId> launch_copy_;                       ///< Copy of each repeated call.
-  std::unordered_map<std::uint32_t, std::uint32_t> now_;  ///< New numbers of restored blocks.
+  std::vector<TaskId> copy_;         ///< Copy of each repeated task.
+  std::vector<TaskId> launch_copy_;  ///< Copy of each repeated call.
+  std::unordered_map<std::uint32_t, std::uint32_t>
+      new_numbers_;  ///< New numbers of restored blocks.
   RecomputeTally tally_;
 };
 

@@ -34,20 +34,20 @@ class Cutter {
       }
       if (last != kNoTask) completes_[index(last)] |= 2;
     }
-    places_.segment.assign(view.graph.task_count(), kNoSegment);
-    places_.unit.assign(view.graph.task_count(), kNoSegment);
+    segments_.segment.assign(view.graph.task_count(), kNoSegment);
+    segments_.unit.assign(view.graph.task_count(), kNoSegment);
   }
 
-  ForwardPlaces cut(std::int64_t length) {
+  ForwardSegments cut(std::int64_t length) {
     const std::vector<TaskId> tasks = users_of_memory();
-    places_.by_layer = std::any_of(tasks.begin(), tasks.end(), [&](TaskId task) {
+    segments_.by_layer = std::any_of(tasks.begin(), tasks.end(), [&](TaskId task) {
       return is_forward(task) && view_.graph.task(task).layer >= 0;
     });
     pass_of_.assign(view_.graph.task_count(), kNoSegment);
     for (const TaskId task : tasks) place(task);
     number_segments(tasks, length);
-    places_.passes = static_cast<std::int32_t>(units_of_pass_.size());
-    return std::move(places_);
+    segments_.passes = static_cast<std::int32_t>(units_of_pass_.size());
+    return std::move(segments_);
   }
 
  private:
@@ -79,12 +79,13 @@ class Cutter {
       units_of_pass_.push_back(0);
     }
     const std::int32_t layer = view_.graph.task(task).layer;
-    const bool next = places_.by_layer ? layer >= 0 && layer != progress.layer : progress.unit_done;
+    const bool next =
+        segments_.by_layer ? layer >= 0 && layer != progress.layer : progress.unit_done;
     if (progress.unit < 0 || next) ++progress.unit;
     if (layer >= 0) progress.layer = layer;
     progress.unit_done = (completes_[index(task)] & 2) != 0;
     units_of_pass_[static_cast<std::size_t>(progress.pass)] = progress.unit + 1;
-    places_.unit[index(task)] = progress.unit;
+    segments_.unit[index(task)] = progress.unit;
     pass_of_[index(task)] = progress.pass;
   }
 
@@ -95,22 +96,22 @@ class Cutter {
       const auto root = static_cast<std::int64_t>(std::ceil(std::sqrt(units)));
       const auto wanted = static_cast<std::int32_t>(
           std::min<std::int64_t>(length > 0 ? length : root, std::max(units, 1)));
-      first.push_back(static_cast<std::int32_t>(places_.pass.size()));
+      first.push_back(static_cast<std::int32_t>(segments_.pass.size()));
       lengths.push_back(wanted);
       const auto segments = static_cast<std::size_t>((units + wanted - 1) / wanted);
-      places_.pass.insert(places_.pass.end(), segments, static_cast<std::int32_t>(pass));
+      segments_.pass.insert(segments_.pass.end(), segments, static_cast<std::int32_t>(pass));
     }
     for (const TaskId task : tasks) {
       if (pass_of_[index(task)] < 0) continue;
       const auto pass = static_cast<std::size_t>(pass_of_[index(task)]);
-      places_.segment[index(task)] = first[pass] + places_.unit[index(task)] / lengths[pass];
+      segments_.segment[index(task)] = first[pass] + segments_.unit[index(task)] / lengths[pass];
     }
   }
 
   const MemoryView& view_;
   std::vector<char>
       completes_;  ///< 1: it writes an activation; 2: nothing writes that activation later.
-  ForwardPlaces places_;
+  ForwardSegments segments_;
   std::vector<std::int32_t> pass_of_;
   std::vector<std::int32_t> units_of_pass_;
   std::map<std::pair<std::int32_t, std::int32_t>, Progress> progress_;
@@ -118,8 +119,8 @@ class Cutter {
 
 }  // namespace
 
-ForwardPlaces cut_forward(const MemoryView& view, const std::vector<Activation>& activations,
-                          std::int64_t length) {
+ForwardSegments cut_forward(const MemoryView& view, const std::vector<Activation>& activations,
+                            std::int64_t length) {
   return Cutter(view, activations).cut(length);
 }
 

@@ -50,14 +50,14 @@ struct SwapPlan {
   std::size_t hideable = 0;      ///< How many of these are long enough to leave and come back.
 };
 
-/// An access to a block. touches_of() returns them in order of time.
-struct Touch {
+/// An access to a block. timed_accesses() returns them in order of time.
+struct TimedAccess {
   TaskId task = kNoTask;
   Nanoseconds start{}, finish{};
   bool writes = false;
 };
-std::vector<Touch> touches_of(const Graph& graph, const Timeline& timeline,
-                              const AccessLists& accesses, std::uint32_t allocation);
+std::vector<TimedAccess> timed_accesses(const Graph& graph, const Timeline& timeline,
+                                        const AccessLists& accesses, std::uint32_t allocation);
 
 /// Whether host calls free the memory of `block`, in their order, as with an allocator that a host
 /// thread calls and that follows streams. Otherwise the memory is free when the copy out is done.
@@ -87,8 +87,8 @@ struct SwapOutcome {
 };
 /// Edits the graph by `plan`. `call_time` is the host time of each call that issues a copy. Sets
 /// `after` to the replay of the edited graph.
-SwapOutcome carry_out(Graph& graph, const Timeline& timeline, const Launches& launches,
-                      const SwapLink& link, const SwapPlan& plan, Nanoseconds call_time,
-                      Timeline& after);
+SwapOutcome apply_swaps(Graph& graph, const Timeline& timeline, const Launches& launches,
+                        const SwapLink& link, const SwapPlan& plan, Nanoseconds call_time,
+                        Timeline& after);
 
 }  // namespace foretrace

@@ -13,18 +13,18 @@ namespace foretrace {
 Nanoseconds SwapLink::out_time(Bytes size) const { return std::max(time_for(size, out), 1ns); }
 Nanoseconds SwapLink::in_time(Bytes size) const { return std::max(time_for(size, in), 1ns); }
 
-std::vector<Touch> touches_of(const Graph& graph, const Timeline& timeline,
-                              const AccessLists& accesses, std::uint32_t allocation) {
-  std::vector<Touch> touches;
+std::vector<TimedAccess> timed_accesses(const Graph& graph, const Timeline& timeline,
+                                        const AccessLists& accesses, std::uint32_t allocation) {
+  std::vector<TimedAccess> result;
   for (const Access& access : accesses.of(allocation)) {
     if (access.task == kNoTask || graph.removed(access.task)) continue;
     const Nanoseconds start = timeline.start[index(access.task)];
-    touches.push_back({access.task, start, timeline.finish[index(access.task)], access.writes});
+    result.push_back({access.task, start, timeline.finish[index(access.task)], access.writes});
   }
-  std::sort(touches.begin(), touches.end(), [](const Touch& a, const Touch& b) {
+  std::sort(result.begin(), result.end(), [](const TimedAccess& a, const TimedAccess& b) {
     return std::pair(a.start, a.task) < std::pair(b.start, b.task);
   });
-  return touches;
+  return result;
 }
 
 bool freed_by_calls(const Graph& graph, const Allocation& block) {
@@ -196,14 +196,14 @@ class SwapEdit {
     for (const std::size_t i : in_order(&Swap::in_start, &Swap::back, true)) {
       const std::uint32_t number = swaps_[i].allocation;
       const std::uint32_t now = front.try_emplace(number, number).first->second;
-      touch(now, copies_[i].out, false);
-      touch(behind[i], copies_[i].in, true);
+      add_access(now, copies_[i].out, false);
+      add_access(behind[i], copies_[i].in, true);
       // At the same moment, this memory is freed before other allocations and allocated after them.
       graph_.allocations()[now].freed_order = 0;
       graph_.allocations()[behind[i]].made_order = 0xffffffff;
       front[number] = behind[i];
     }
-    for (const auto& [number, task] : last) let_go(front.at(number), task);
+    for (const auto& [number, task] : last) free_part(front.at(number), task);
   }
 
   LifetimeCut split_of(std::size_t i) {
@@ -217,7 +217,7 @@ class SwapEdit {
             .made = start_of(by_call ? copies_[i].in_call : copies_[i].in)};
   }
 
-  void touch(std::uint32_t part, TaskId task, bool writes) {
+  void add_access(std::uint32_t part, TaskId task, bool writes) {
     graph_.accesses().push_back({part, task, writes, Provenance::assumed});
   }
 
@@ -245,7 +245,7 @@ class SwapEdit {
   /// A block fetched for the backward pass is freed after its last use there, because only that
   /// pass holds the copy; a block that the program itself held would have stayed as long as
   /// recorded.
-  void let_go(std::uint32_t part, TaskId last) {
+  void free_part(std::uint32_t part, TaskId last) {
     Allocation& block = graph_.allocations()[part];
     const TaskId call = freed_by_calls(graph_, block) ? launches_.launch_of(last) : kNoTask;
     const TaskId side = call == kNoTask ? last : call;
@@ -287,9 +287,9 @@ class SwapEdit {
 
 }  // namespace
 
-SwapOutcome carry_out(Graph& graph, const Timeline& timeline, const Launches& launches,
-                      const SwapLink& link, const SwapPlan& plan, Nanoseconds call_time,
-                      Timeline& after) {
+SwapOutcome apply_swaps(Graph& graph, const Timeline& timeline, const Launches& launches,
+                        const SwapLink& link, const SwapPlan& plan, Nanoseconds call_time,
+                        Timeline& after) {
   SwapEdit edit(graph, timeline, launches, link, plan, call_time);
   edit.add_copies();
   after = simulate(graph, {.reasons = true, .memory = false});

@@ -26,7 +26,7 @@ namespace {
 
 /// Two consecutive accesses, and when the block could be away. The latter is on the clock of the
 /// allocator, which may follow the host's calls, far ahead of the device.
-struct Pair {
+struct SwapCandidate {
   std::uint32_t allocation = 0;
   TaskId evicted = kNoTask, back = kNoTask;
   Nanoseconds idle_from{}, idle_until{};  ///< When the device does not use the block.
@@ -34,7 +34,7 @@ struct Pair {
   Nanoseconds out_time{}, in_time{};
   double score = 0;
   bool hideable = true;
-  bool dead = false;  ///< Already part of the plan.
+  bool taken = false;  ///< Already part of the plan.
 
   Nanoseconds free_time() const { return idle_until - idle_from - out_time - in_time; }
 };
@@ -50,37 +50,38 @@ class IntervalPlanner {
         settings_(settings),
         events_(memory_events(graph, timeline)),
         positions_(graph.task_count(), 0) {
-    for (std::size_t i = 0; i < graph.lane_count(); ++i) list_line(LaneId(i));
+    for (std::size_t i = 0; i < graph.lane_count(); ++i) list_lane(LaneId(i));
   }
 
   SwapPlan plan() {
-    std::map<std::int32_t, std::vector<Pair>> devices;
+    std::map<std::int32_t, std::vector<SwapCandidate>> devices;
     const AccessLists accesses(graph_);
     for (const std::uint32_t number : settings_.where.select_some(graph_)) {
       const Allocation& block = graph_.allocations()[number];
-      if (block.bytes >= settings_.min_bytes) list_pairs(number, accesses, devices[block.device]);
+      if (block.bytes >= settings_.min_bytes)
+        list_candidates(number, accesses, devices[block.device]);
     }
-    for (auto& [device, pairs] : devices) plan_device(device, pairs);
+    for (auto& [device, candidates] : devices) plan_device(device, candidates);
     return std::move(plan_);
   }
 
  private:
-  struct Line {
+  struct LaneTasks {
     std::vector<TaskId> tasks;
     std::vector<Nanoseconds> finishes;
   };
 
   /// The task that waits for the copy out, the task that the copy in waits for, and the times of
   /// both copies.
-  struct Place {
+  struct CopySchedule {
     TaskId freed_at = kNoTask, trigger = kNoTask;
     Nanoseconds out_start{}, in_start{};
     Nanoseconds away_from{}, away_until{};
     Nanoseconds late{};  ///< Time that tasks wait for nothing but the copies.
   };
 
-  void list_line(LaneId lane) {
-    Line line;
+  void list_lane(LaneId lane) {
+    LaneTasks line;
     Nanoseconds latest = Nanoseconds::min();
     for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
       positions_[index(task)] = static_cast<std::uint32_t>(line.tasks.size());
@@ -88,31 +89,36 @@ class IntervalPlanner {
       latest = std::max(latest, timeline_.finish[index(task)]);
       line.finishes.push_back(latest);
     }
-    lines_.push_back(std::move(line));
+    lane_tasks_.push_back(std::move(line));
   }
 
-  const Line& line_of(TaskId task) const { return lines_[index(graph_.lane_of(task))]; }
+  const LaneTasks& lane_tasks(TaskId task) const {
+    return lane_tasks_[index(graph_.lane_of(task))];
+  }
   Nanoseconds start(TaskId task) const { return timeline_.start[index(task)]; }
   Nanoseconds finish(TaskId task) const { return timeline_.finish[index(task)]; }
 
-  void list_pairs(std::uint32_t number, const AccessLists& accesses, std::vector<Pair>& pairs) {
-    const std::vector<Touch> touches = touches_of(graph_, timeline_, accesses, number);
+  void list_candidates(std::uint32_t number, const AccessLists& accesses,
+                       std::vector<SwapCandidate>& candidates) {
+    const std::vector<TimedAccess> uses = timed_accesses(graph_, timeline_, accesses, number);
     const Allocation& block = graph_.allocations()[number];
     TaskId last = kNoTask;
-    for (std::size_t i = 0; i + 1 < touches.size(); ++i) {
-      if (last == kNoTask || touches[i].finish >= finish(last)) last = touches[i].task;
-      Pair pair{.allocation = number, .evicted = last, .back = touches[i + 1].task};
-      pair.idle_from = finish(last), pair.idle_until = touches[i + 1].start;
-      pair.out_time = link_.out_time(block.bytes), pair.in_time = link_.in_time(block.bytes);
-      if (pair.idle_until <= pair.idle_from || start(last) >= pair.idle_until) continue;
+    for (std::size_t i = 0; i + 1 < uses.size(); ++i) {
+      if (last == kNoTask || uses[i].finish >= finish(last)) last = uses[i].task;
+      SwapCandidate candidate{.allocation = number, .evicted = last, .back = uses[i + 1].task};
+      candidate.idle_from = finish(last), candidate.idle_until = uses[i + 1].start;
+      candidate.out_time = link_.out_time(block.bytes);
+      candidate.in_time = link_.in_time(block.bytes);
+      if (candidate.idle_until <= candidate.idle_from || start(last) >= candidate.idle_until)
+        continue;
       ++plan_.considered;
-      pair.hideable = pair.free_time() >= 0ns;
-      if (pair.hideable) ++plan_.hideable;
-      if (settings_.hidden_only && !pair.hideable) continue;
+      candidate.hideable = candidate.free_time() >= 0ns;
+      if (candidate.hideable) ++plan_.hideable;
+      if (settings_.hidden_only && !candidate.hideable) continue;
       const bool calls = freed_by_calls(graph_, block);
-      pair.away_from = calls ? call_start(pair.evicted) : pair.idle_from;
-      pair.away_until = calls ? call_start(pair.back) : pair.idle_until;
-      if (pair.away_until > pair.away_from) pairs.push_back(pair);
+      candidate.away_from = calls ? call_start(candidate.evicted) : candidate.idle_from;
+      candidate.away_until = calls ? call_start(candidate.back) : candidate.idle_until;
+      if (candidate.away_until > candidate.away_from) candidates.push_back(candidate);
     }
   }
 
@@ -122,16 +128,16 @@ class IntervalPlanner {
     return call == kNoTask ? start(task) : start(call);
   }
 
-  void plan_device(std::int32_t device, std::vector<Pair>& pairs) {
+  void plan_device(std::int32_t device, std::vector<SwapCandidate>& candidates) {
     LoadCurve curve(graph_, timeline_, events_, device);
     const Bytes enough = wanted_peak(curve.peak());
-    score(curve, pairs);
+    score(curve, candidates);
     out_ = recorded_copies(device, TaskKind::copy_out);
     in_ = recorded_copies(device, TaskKind::copy_in);
     while (curve.peak() > enough) {
-      const LoadCurve::Stretch peak = curve.peak_stretch();
-      if (take_hidden(curve, pairs, peak)) continue;
-      if (settings_.hidden_only || !take_late(curve, pairs, peak)) break;
+      const LoadCurve::Interval peak = curve.peak_interval();
+      if (take_hidden(curve, candidates, peak)) continue;
+      if (settings_.hidden_only || !take_late(curve, candidates, peak)) break;
     }
   }
 
@@ -146,16 +152,16 @@ class IntervalPlanner {
     return least;
   }
 
-  void score(const LoadCurve& curve, std::vector<Pair>& pairs) const {
-    for (Pair& pair : pairs) pair.score = score_of(curve, pair);
+  void score(const LoadCurve& curve, std::vector<SwapCandidate>& candidates) const {
+    for (SwapCandidate& candidate : candidates) candidate.score = score_of(curve, candidate);
   }
 
-  double score_of(const LoadCurve& curve, const Pair& pair) const {
-    const auto free_time = static_cast<double>(pair.free_time().count());
+  double score_of(const LoadCurve& curve, const SwapCandidate& candidate) const {
+    const auto free_time = static_cast<double>(candidate.free_time().count());
     if (settings_.score == "doa") return free_time;
-    const auto size = static_cast<double>(graph_.allocations()[pair.allocation].bytes.count);
+    const auto size = static_cast<double>(graph_.allocations()[candidate.allocation].bytes.count);
     if (settings_.score == "aoa") return free_time >= 0 ? size * free_time : free_time / size;
-    return curve.area(pair.away_from, pair.away_until);
+    return curve.area(candidate.away_from, candidate.away_until);
   }
 
   struct Copies {
@@ -169,7 +175,7 @@ class IntervalPlanner {
     Copies copies;
     for (std::size_t i = 0; i < graph_.lane_count(); ++i) {
       if (graph_.lane(LaneId(i)).device != device) continue;
-      for (const TaskId task : lines_[i].tasks) {
+      for (const TaskId task : lane_tasks_[i].tasks) {
         if (graph_.task(task).kind == kind) copies.tasks.push_back(task);
       }
     }
@@ -191,113 +197,120 @@ class IntervalPlanner {
     return copies.tasks[static_cast<std::size_t>(behind - copies.finishes.begin()) - 1];
   }
 
-  static bool is_away(Nanoseconds from, Nanoseconds until, LoadCurve::Stretch peak) {
+  static bool is_away(Nanoseconds from, Nanoseconds until, LoadCurve::Interval peak) {
     return from <= peak.start && until >= peak.finish;
   }
 
-  /// Takes the pair with the best score that is away at the peak and delays nothing. Returns false
-  /// if there is none.
-  bool take_hidden(LoadCurve& curve, std::vector<Pair>& pairs, LoadCurve::Stretch peak) {
-    std::vector<char> tried(pairs.size(), 0);
+  /// Takes the candidate with the best score that is away at the peak and delays nothing. Returns
+  /// false if there is none.
+  bool take_hidden(LoadCurve& curve, std::vector<SwapCandidate>& candidates,
+                   LoadCurve::Interval peak) {
+    std::vector<char> tried(candidates.size(), 0);
     while (true) {
-      std::size_t best = pairs.size();
+      std::size_t best = candidates.size();
       double best_score = 0;
-      for (std::size_t i = 0; i < pairs.size(); ++i) {
-        const Pair& pair = pairs[i];
-        if (pair.dead || !pair.hideable || tried[i] != 0) continue;
-        if (!is_away(pair.away_from, pair.away_until, peak)) continue;
-        const double score = settings_.score == "swdoa" ? score_of(curve, pair) : pair.score;
-        if (best < pairs.size() && score <= best_score) continue;
+      for (std::size_t i = 0; i < candidates.size(); ++i) {
+        const SwapCandidate& candidate = candidates[i];
+        if (candidate.taken || !candidate.hideable || tried[i] != 0) continue;
+        if (!is_away(candidate.away_from, candidate.away_until, peak)) continue;
+        const double score =
+            settings_.score == "swdoa" ? score_of(curve, candidate) : candidate.score;
+        if (best < candidates.size() && score <= best_score) continue;
         best = i, best_score = score;
       }
-      if (best == pairs.size()) return false;
+      if (best == candidates.size()) return false;
       tried[best] = 1;
-      const std::optional<Place> place = hidden_place(pairs[best]);
-      if (!place) {
-        pairs[best].hideable = false;
-      } else if (is_away(place->away_from, place->away_until, peak)) {
-        take(curve, pairs[best], *place, true);
+      const std::optional<CopySchedule> schedule = hidden_schedule(candidates[best]);
+      if (!schedule) {
+        candidates[best].hideable = false;
+      } else if (is_away(schedule->away_from, schedule->away_until, peak)) {
+        take(curve, candidates[best], *schedule, true);
         return true;
       }
     }
   }
 
-  /// Takes the pair that is away at the peak and costs the least time for its size. Returns false
-  /// if there is none.
-  bool take_late(LoadCurve& curve, std::vector<Pair>& pairs, LoadCurve::Stretch peak) {
-    Pair* best = nullptr;
-    Place best_place;
+  /// Takes the candidate that is away at the peak and costs the least time for its size. Returns
+  /// false if there is none.
+  bool take_late(LoadCurve& curve, std::vector<SwapCandidate>& candidates,
+                 LoadCurve::Interval peak) {
+    SwapCandidate* best = nullptr;
+    CopySchedule best_schedule;
     double least = 0;
-    for (Pair& pair : pairs) {
-      if (pair.dead || !is_away(pair.away_from, pair.away_until, peak)) continue;
-      const std::optional<Place> place = late_place(pair, peak);
-      if (!place || !is_away(place->away_from, place->away_until, peak)) continue;
-      const double cost = static_cast<double>(place->late.count()) /
-                          static_cast<double>(graph_.allocations()[pair.allocation].bytes.count);
+    for (SwapCandidate& candidate : candidates) {
+      if (candidate.taken || !is_away(candidate.away_from, candidate.away_until, peak)) continue;
+      const std::optional<CopySchedule> schedule = late_schedule(candidate, peak);
+      if (!schedule || !is_away(schedule->away_from, schedule->away_until, peak)) continue;
+      const double cost =
+          static_cast<double>(schedule->late.count()) /
+          static_cast<double>(graph_.allocations()[candidate.allocation].bytes.count);
       if (best != nullptr && cost >= least) continue;
-      best = &pair, best_place = *place, least = cost;
+      best = &candidate, best_schedule = *schedule, least = cost;
     }
-    if (best != nullptr) take(curve, *best, best_place, false);
+    if (best != nullptr) take(curve, *best, best_schedule, false);
     return best != nullptr;
   }
 
   /// Places both copies so that they delay nothing; nullopt if the link has no room. The link only
   /// gets fuller, so copies that find no place now never will.
-  std::optional<Place> hidden_place(const Pair& pair) const {
-    Place place;
-    place.out_start = out_.channel.first_slot(pair.idle_from, pair.out_time);
-    place.in_start = in_.channel.last_slot(pair.idle_until, pair.in_time);
-    const Nanoseconds gone = place.out_start + pair.out_time;
-    if (gone > place.in_start) return std::nullopt;
-    place.freed_at = first_from(pair.evicted, gone,
-                                freed_by_calls(graph_, graph_.allocations()[pair.allocation]));
-    place.trigger = last_until(pair.back, place.in_start);
-    settle(pair, place, gone);
-    return place;
+  std::optional<CopySchedule> hidden_schedule(const SwapCandidate& candidate) const {
+    CopySchedule schedule;
+    schedule.out_start = out_.channel.first_slot(candidate.idle_from, candidate.out_time);
+    schedule.in_start = in_.channel.last_slot(candidate.idle_until, candidate.in_time);
+    const Nanoseconds gone = schedule.out_start + candidate.out_time;
+    if (gone > schedule.in_start) return std::nullopt;
+    schedule.freed_at =
+        first_from(candidate.evicted, gone,
+                   freed_by_calls(graph_, graph_.allocations()[candidate.allocation]));
+    schedule.trigger = last_until(candidate.back, schedule.in_start);
+    settle(candidate, schedule, gone);
+    return schedule;
   }
 
   /// Places both copies so that the block is away at the peak, at any cost: unless they fit in
   /// time, the task that makes the peak waits for the copy out, and the copy in waits for the end
   /// of the peak. Returns nullopt if the accesses leave no room.
-  std::optional<Place> late_place(const Pair& pair, LoadCurve::Stretch peak) const {
-    const bool calls = freed_by_calls(graph_, graph_.allocations()[pair.allocation]);
+  std::optional<CopySchedule> late_schedule(const SwapCandidate& candidate,
+                                            LoadCurve::Interval peak) const {
+    const bool calls = freed_by_calls(graph_, graph_.allocations()[candidate.allocation]);
     const auto begins = [&](TaskId task) { return calls ? call_start(task) : start(task); };
     const auto ends = [&](TaskId task) { return calls ? call_finish(task) : finish(task); };
-    Place place;
-    place.out_start = out_.channel.first_slot(pair.idle_from, pair.out_time);
-    const Nanoseconds gone = place.out_start + pair.out_time;
-    place.freed_at = first_from(pair.evicted, gone, calls);
-    if (place.freed_at == kNoTask || begins(place.freed_at) > peak.start) {
-      const std::vector<TaskId>& line = line_of(pair.evicted).tasks;
-      const auto behind = line.begin() + positions_[index(pair.evicted)] + 1;
+    CopySchedule schedule;
+    schedule.out_start = out_.channel.first_slot(candidate.idle_from, candidate.out_time);
+    const Nanoseconds gone = schedule.out_start + candidate.out_time;
+    schedule.freed_at = first_from(candidate.evicted, gone, calls);
+    if (schedule.freed_at == kNoTask || begins(schedule.freed_at) > peak.start) {
+      const std::vector<TaskId>& line = lane_tasks(candidate.evicted).tasks;
+      const auto behind = line.begin() + positions_[index(candidate.evicted)] + 1;
       const auto late = std::partition_point(
           behind, line.end(), [&](TaskId task) { return begins(task) <= peak.start; });
-      if (late == behind || start(*std::prev(late)) <= start(pair.evicted)) return std::nullopt;
-      place.freed_at = *std::prev(late);
+      if (late == behind || start(*std::prev(late)) <= start(candidate.evicted))
+        return std::nullopt;
+      schedule.freed_at = *std::prev(late);
     }
-    place.in_start = in_.channel.last_slot(pair.idle_until, pair.in_time);
-    place.trigger = last_until(pair.back, place.in_start);
-    if (place.trigger == kNoTask || ends(place.trigger) < peak.finish) {
-      const std::vector<TaskId>& line = line_of(pair.back).tasks;
-      const auto user = line.begin() + positions_[index(pair.back)];
+    schedule.in_start = in_.channel.last_slot(candidate.idle_until, candidate.in_time);
+    schedule.trigger = last_until(candidate.back, schedule.in_start);
+    if (schedule.trigger == kNoTask || ends(schedule.trigger) < peak.finish) {
+      const std::vector<TaskId>& line = lane_tasks(candidate.back).tasks;
+      const auto user = line.begin() + positions_[index(candidate.back)];
       const auto past = std::partition_point(line.begin(), user,
                                              [&](TaskId task) { return ends(task) < peak.finish; });
-      if (past == user || start(*past) >= pair.idle_until) return std::nullopt;
-      place.trigger = *past;
+      if (past == user || start(*past) >= candidate.idle_until) return std::nullopt;
+      schedule.trigger = *past;
     }
-    place.in_start = std::max(place.in_start, std::max(gone, finish(place.trigger)));
-    place.in_start = in_.channel.first_slot(place.in_start, pair.in_time);
-    place.away_from = begins(place.freed_at);
-    place.away_until = ends(place.trigger);
-    place.late = std::max(gone - start(place.freed_at), 0ns) +
-                 std::max(place.in_start + pair.in_time - pair.idle_until, 0ns);
-    return place;
+    schedule.in_start = std::max(schedule.in_start, std::max(gone, finish(schedule.trigger)));
+    schedule.in_start = in_.channel.first_slot(schedule.in_start, candidate.in_time);
+    schedule.away_from = begins(schedule.freed_at);
+    schedule.away_until = ends(schedule.trigger);
+    schedule.late = std::max(gone - start(schedule.freed_at), 0ns) +
+                    std::max(schedule.in_start + candidate.in_time - candidate.idle_until, 0ns);
+    return schedule;
   }
 
   /// Returns the first task behind `evicted` on its lane that starts once the block is gone and, if
   /// `called`, has a launch call.
   TaskId first_from(TaskId evicted, Nanoseconds gone, bool called) const {
-    const Line& line = line_of(evicted);
+    const LaneTasks& line = lane_tasks(evicted);
     const auto behind = std::lower_bound(line.finishes.begin(), line.finishes.end(), gone);
     auto i = static_cast<std::size_t>(behind - line.finishes.begin());
     for (i = std::max<std::size_t>(i, positions_[index(evicted)] + 1); i < line.tasks.size(); ++i) {
@@ -309,7 +322,7 @@ class IntervalPlanner {
 
   /// Returns the last task before `back` on its lane that is done by `in_start`.
   TaskId last_until(TaskId back, Nanoseconds in_start) const {
-    const Line& line = line_of(back);
+    const LaneTasks& line = lane_tasks(back);
     const auto behind = std::upper_bound(line.finishes.begin(), line.finishes.end(), in_start);
     auto i = static_cast<std::size_t>(behind - line.finishes.begin());
     i = std::min<std::size_t>(i, positions_[index(back)]);
@@ -321,36 +334,40 @@ class IntervalPlanner {
     return call == kNoTask ? finish(task) : finish(call);
   }
 
-  void settle(const Pair& pair, Place& place, Nanoseconds gone) const {
-    const bool calls = freed_by_calls(graph_, graph_.allocations()[pair.allocation]);
-    place.away_from = gone, place.away_until = place.in_start;
+  void settle(const SwapCandidate& candidate, CopySchedule& schedule, Nanoseconds gone) const {
+    const bool calls = freed_by_calls(graph_, graph_.allocations()[candidate.allocation]);
+    schedule.away_from = gone, schedule.away_until = schedule.in_start;
     if (!calls) {
       // The copy in starts with the task it waits for, which may be earlier than necessary.
-      if (place.trigger != kNoTask) place.away_until = std::max(gone, finish(place.trigger));
-      place.freed_at = kNoTask;
+      if (schedule.trigger != kNoTask)
+        schedule.away_until = std::max(gone, finish(schedule.trigger));
+      schedule.freed_at = kNoTask;
       return;
     }
-    place.away_from = place.freed_at == kNoTask ? Nanoseconds::max() : call_start(place.freed_at);
-    place.away_until = place.trigger == kNoTask ? Nanoseconds::min() : call_finish(place.trigger);
+    schedule.away_from =
+        schedule.freed_at == kNoTask ? Nanoseconds::max() : call_start(schedule.freed_at);
+    schedule.away_until =
+        schedule.trigger == kNoTask ? Nanoseconds::min() : call_finish(schedule.trigger);
   }
 
-  void take(LoadCurve& curve, Pair& pair, const Place& place, bool hidden) {
-    pair.dead = true;
-    curve.lower(place.away_from, place.away_until, graph_.allocations()[pair.allocation].bytes);
-    out_.channel.take(place.out_start, place.out_start + pair.out_time);
-    in_.channel.take(place.in_start, place.in_start + pair.in_time);
-    Swap swap{.allocation = pair.allocation,
-              .out_after = pair.evicted,
-              .freed_at = place.freed_at,
-              .trigger = place.trigger,
-              .back = pair.back};
-    swap.out_start = place.out_start, swap.in_start = place.in_start;
+  void take(LoadCurve& curve, SwapCandidate& candidate, const CopySchedule& schedule, bool hidden) {
+    candidate.taken = true;
+    curve.lower(schedule.away_from, schedule.away_until,
+                graph_.allocations()[candidate.allocation].bytes);
+    out_.channel.take(schedule.out_start, schedule.out_start + candidate.out_time);
+    in_.channel.take(schedule.in_start, schedule.in_start + candidate.in_time);
+    Swap swap{.allocation = candidate.allocation,
+              .out_after = candidate.evicted,
+              .freed_at = schedule.freed_at,
+              .trigger = schedule.trigger,
+              .back = candidate.back};
+    swap.out_start = schedule.out_start, swap.in_start = schedule.in_start;
     swap.hidden = hidden;
     if (hidden) {
-      swap.out_behind = last_before(out_, pair.idle_from, place.out_start);
+      swap.out_behind = last_before(out_, candidate.idle_from, schedule.out_start);
       const Nanoseconds settled =
-          place.trigger == kNoTask ? Nanoseconds::min() : finish(place.trigger);
-      swap.in_behind = last_before(in_, settled, place.in_start);
+          schedule.trigger == kNoTask ? Nanoseconds::min() : finish(schedule.trigger);
+      swap.in_behind = last_before(in_, settled, schedule.in_start);
     } else {
       plan_.in_access_order = true;
     }
@@ -364,7 +381,7 @@ class IntervalPlanner {
   const IntervalSettings& settings_;
   std::vector<MemoryEvent> events_;
   std::vector<std::uint32_t> positions_;
-  std::vector<Line> lines_;
+  std::vector<LaneTasks> lane_tasks_;
   Copies out_, in_;  ///< Copies of the device that is planned.
   SwapPlan plan_;
 };

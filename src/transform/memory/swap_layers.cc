@@ -48,7 +48,7 @@ class LayerPlanner {
     const AccessLists accesses(graph_);
     for (const std::uint32_t number : blocks) {
       if (graph_.allocations()[number].bytes < min_bytes || stays(number)) continue;
-      add_swap(number, touches_of(graph_, timeline_, accesses, number), convolutions_only);
+      add_swap(number, timed_accesses(graph_, timeline_, accesses, number), convolutions_only);
     }
     fetch_ahead();
     for (Swap& swap : plan_.swaps) fetch_when_needed(swap);
@@ -122,20 +122,21 @@ class LayerPlanner {
            use == MemoryUse::optimizer_state || use == MemoryUse::workspace;
   }
 
-  void add_swap(std::uint32_t number, const std::vector<Touch>& touches, bool convolutions_only) {
+  void add_swap(std::uint32_t number, const std::vector<TimedAccess>& accesses,
+                bool convolutions_only) {
     TaskId last = kNoTask, back = kNoTask;
     bool made_before = false;
-    for (const Touch& touch : touches) {
-      const Phase phase = graph_.task(touch.task).phase;
+    for (const TimedAccess& access : accesses) {
+      const Phase phase = graph_.task(access.task).phase;
       if (phase == Phase::backward && last != kNoTask) {
-        back = touch.task;
+        back = access.task;
         break;
       }
-      if (phase != Phase::forward || run_of_[index(touch.task)] == kNone) continue;
-      if (last == kNoTask || touch.finish >= timeline_.finish[index(last)]) {
-        made_before = made_before || !touch.writes ||
-                      (last != kNoTask && run_of_[index(last)] != run_of_[index(touch.task)]);
-        last = touch.task;
+      if (phase != Phase::forward || run_of_[index(access.task)] == kNone) continue;
+      if (last == kNoTask || access.finish >= timeline_.finish[index(last)]) {
+        made_before = made_before || !access.writes ||
+                      (last != kNoTask && run_of_[index(last)] != run_of_[index(access.task)]);
+        last = access.task;
       }
     }
     if (back == kNoTask || run_of_[index(back)] == kNone) return;

@@ -69,33 +69,33 @@ class Zero final : public Transform {
   Effect divide_memory(Graph& graph) const {
     const MemoryView view(graph);
     const Bytes peak = peak_memory(graph, view.timeline);
-    std::vector<Kind> kinds = {{MemoryUse::optimizer_state, "optimizer_bytes", optimizer_},
-                               {MemoryUse::gradient, "gradient_bytes", gradients_},
-                               {MemoryUse::parameter, "parameter_bytes", parameters_}};
-    for (Kind& kind : kinds) measure(graph, kind);
+    std::vector<ModelState> states = {{MemoryUse::optimizer_state, "optimizer_bytes", optimizer_},
+                                      {MemoryUse::gradient, "gradient_bytes", gradients_},
+                                      {MemoryUse::parameter, "parameter_bytes", parameters_}};
+    for (ModelState& state : states) measure(graph, state);
     Effect effect;
-    if (has_traffic() && !shows_any(kinds)) {
+    if (has_traffic() && !has_known_size(states)) {
       effect.summary =
           "memory is not divided, because the trace does not show what this stage divides";
       return effect;
     }
-    refuse_unknown(kinds);
+    refuse_unknown(states);
     // Counts the unit that runs, and the units that are gathered ahead of it.
     const std::int64_t gathered_at_once = has_traffic() ? traffic_.prefetch + 1 : 1;
     const Bytes gathered =
         stage_ == 3 ? Bytes{gathered_bytes(view).count * gathered_at_once} : Bytes{};
     Bytes before{}, after{};
-    for (std::size_t i = 0; i < kinds.size(); ++i) {
-      before += kinds[i].bytes;
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      before += states[i].bytes;
       if (static_cast<std::int64_t>(i) >= stage_) {
-        after += kinds[i].bytes;
+        after += states[i].bytes;
         continue;
       }
-      const Bytes left = divide(graph, kinds[i], effect);
+      const Bytes left = divide(graph, states[i], effect);
       after += left;
-      effect.figures.push_back({std::string(kinds[i].setting), left});
+      effect.figures.push_back({std::string(states[i].setting), left});
     }
-    hold_always(graph, gathered, MemoryUse::parameter);
+    add_permanent_block(graph, gathered, MemoryUse::parameter);
     const Bytes new_peak = peak_memory(graph);
     effect.summary = fmt::format(
         "{} of {} of parameters, gradients and optimizer state left on each of {}", to_text(after),
@@ -108,11 +108,11 @@ class Zero final : public Transform {
     effect.figures.push_back({"saved_bytes", before - after - gathered});
     effect.figures.push_back({"peak_before", peak});
     effect.figures.push_back({"peak_after", new_peak});
-    add_assumptions(kinds, gathered, effect);
+    add_assumptions(states, gathered, effect);
     return effect;
   }
 
-  struct Kind {
+  struct ModelState {
     MemoryUse use;
     std::string_view setting;
     Bytes given;
@@ -122,17 +122,17 @@ class Zero final : public Transform {
 
   /// Takes the size from the trace, unless it is given. Gradients come and go, so their size is the
   /// greatest sum of the blocks of a step.
-  static void measure(const Graph& graph, Kind& kind) {
-    if (kind.given > Bytes{}) {
-      kind.bytes = kind.given;
+  static void measure(const Graph& graph, ModelState& state) {
+    if (state.given > Bytes{}) {
+      state.bytes = state.given;
       return;
     }
     std::map<std::int32_t, Bytes> of_step;
     Bytes lasting{};
     for (std::uint32_t i = 0; i < graph.allocations().size(); ++i) {
       const Allocation& block = graph.allocations()[i];
-      if (block.use != kind.use || block.bytes <= Bytes{}) continue;
-      kind.blocks.push_back(i);
+      if (block.use != state.use || block.bytes <= Bytes{}) continue;
+      state.blocks.push_back(i);
       if (block.made_by == kNoTask || block.freed_by == kNoTask)
         lasting += block.bytes;
       else
@@ -140,44 +140,44 @@ class Zero final : public Transform {
     }
     Bytes passing{};
     for (const auto& [step, bytes] : of_step) passing = std::max(passing, bytes);
-    kind.bytes = std::max(lasting, passing);
+    state.bytes = std::max(lasting, passing);
   }
 
-  bool shows_any(const std::vector<Kind>& kinds) const {
+  bool has_known_size(const std::vector<ModelState>& states) const {
     for (std::size_t i = 0; i < static_cast<std::size_t>(stage_); ++i) {
-      if (kinds[i].bytes > Bytes{}) return true;
+      if (states[i].bytes > Bytes{}) return true;
     }
     return false;
   }
 
-  void refuse_unknown(const std::vector<Kind>& kinds) const {
-    if (shows_any(kinds)) return;
+  void refuse_unknown(const std::vector<ModelState>& states) const {
+    if (has_known_size(states)) return;
     throw Error(fmt::format(
         "{}: must be given, because this trace does not show which memory stage {} divides",
-        kinds[0].setting, stage_));
+        states[0].setting, stage_));
   }
 
   Bytes share_of(Bytes bytes) const { return {(bytes.count + workers_ - 1) / workers_}; }
 
   /// Divides each block or, if the trace shows none, the memory in use when the recording began.
   /// Returns the bytes left on each worker.
-  Bytes divide(Graph& graph, const Kind& kind, Effect& effect) const {
-    const Bytes left = share_of(kind.bytes);
-    if (workers_ == 1 || kind.bytes == Bytes{}) return kind.bytes;
-    for (const std::uint32_t number : kind.blocks) {
+  Bytes divide(Graph& graph, const ModelState& state, Effect& effect) const {
+    const Bytes left = share_of(state.bytes);
+    if (workers_ == 1 || state.bytes == Bytes{}) return state.bytes;
+    for (const std::uint32_t number : state.blocks) {
       replace_block(
           graph, number,
           resized(graph.allocations()[number], 1.0 / static_cast<double>(workers_), "workers"));
       ++effect.changed;
     }
-    if (!kind.blocks.empty()) return left;
+    if (!state.blocks.empty()) return left;
     auto level = std::max_element(graph.initial_memory().begin(), graph.initial_memory().end());
-    if (level == graph.initial_memory().end() || *level < kind.bytes) {
+    if (level == graph.initial_memory().end() || *level < state.bytes) {
       const Bytes most = level == graph.initial_memory().end() ? Bytes{} : *level;
       throw Error(fmt::format("{}: must be at most the {} in use when the recording began, got {}",
-                              kind.setting, to_text(most), to_exact_text(kind.given)));
+                              state.setting, to_text(most), to_exact_text(state.given)));
     }
-    *level -= kind.bytes - left;
+    *level -= state.bytes - left;
     ++effect.changed;
     return left;
   }
@@ -202,7 +202,8 @@ class Zero final : public Transform {
     return workers_ == 1 ? Bytes{} : largest;
   }
 
-  void add_assumptions(const std::vector<Kind>& kinds, Bytes gathered, Effect& effect) const {
+  void add_assumptions(const std::vector<ModelState>& states, Bytes gathered,
+                       Effect& effect) const {
     if (!has_traffic())
       effect.assumptions.push_back(
           "memory only: the exchange between workers and the smaller update of each keep the "
@@ -214,10 +215,10 @@ class Zero final : public Transform {
               : "gathered layers take no memory, as none is known (give \"layer_bytes\")");
     }
     for (std::size_t i = 0; i < static_cast<std::size_t>(stage_); ++i) {
-      if (kinds[i].bytes > Bytes{}) continue;
+      if (states[i].bytes > Bytes{}) continue;
       effect.notes.add(Severity::warning,
                        "the trace does not show the memory that this stage divides",
-                       std::string(kinds[i].setting), 1);
+                       std::string(states[i].setting), 1);
     }
   }
 
@@ -230,7 +231,7 @@ class Zero final : public Transform {
 }  // namespace
 
 TransformEntry zero_entry() {
-  return {.make = made<Zero>,
+  return {.make = create<Zero>,
           .assumes =
               "Each of the data-parallel workers keeps its part of the optimizer state, from stage "
               "2 on also of the gradients, and in stage 3 also of the parameters, of which one "
@@ -240,7 +241,8 @@ TransformEntry zero_entry() {
               "all-gather of the parameters behind the update, and in stage 3 all-gathers of each "
               "unit ahead of its passes; kernels of the update take their part of the time. "
               "Without, it is memory only.",
-          .worth = {.goal = Goal::memory, .tries = {"zero:stage=1,workers=8"}, .holds = {"state"}}};
+          .advice = {
+              .goal = Goal::memory, .tries = {"zero:stage=1,workers=8"}, .applies_to = {"state"}}};
 }
 
 }  // namespace foretrace

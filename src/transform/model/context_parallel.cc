@@ -112,16 +112,16 @@ class ContextParallel final : public Transform {
 
 TransformEntry context_parallel_entry() {
   return {
-      .make = made<ContextParallel>,
+      .make = create<ContextParallel>,
       .assumes =
           "Several GPUs share each sequence. All kernels of both passes take their part of the "
           "time, but not less than the shortest kernel. Keys and values go around a ring of the "
           "GPUs, their gradients as well in the backward pass; a round waits for what attention "
           "of that round does not hide. Attention is known by the names of kernels. Activations "
           "are divided, parameters are not. The size of keys and values must be given.",
-      .worth = {.why_not = "how many GPUs share a sequence, and the sizes of the model, are "
-                           "yours to say: context_parallel:gpus=8,machine=dgx-h100,"
-                           "kv_bytes=64MB"}};
+      .advice = {.why_not = "how many GPUs share a sequence, and the sizes of the model, are "
+                            "yours to say: context_parallel:gpus=8,machine=dgx-h100,"
+                            "kv_bytes=64MB"}};
 }
 
 }  // namespace foretrace

@@ -126,16 +126,16 @@ class ExpertParallel final : public Transform {
 }  // namespace
 
 TransformEntry expert_parallel_entry() {
-  return {.make = made<ExpertParallel>,
+  return {.make = create<ExpertParallel>,
           .assumes =
               "Several GPUs, each with a batch of its own, share the experts of a mixture. An "
               "all-to-all carries tokens to their experts in front of each run of expert kernels, "
               "and another one carries them back. Expert kernels take as long as recorded on "
               "average and longer on the busiest GPU, for which all wait. The kernels of experts "
               "must be selected, and the size of a batch's tokens given. Memory stays.",
-          .worth = {.why_not = "say which kernels belong to experts: "
-                               "expert_parallel:gpus=8,machine=dgx-h100,token_bytes=64MB,"
-                               "where.name=moe"}};
+          .advice = {.why_not = "say which kernels belong to experts: "
+                                "expert_parallel:gpus=8,machine=dgx-h100,token_bytes=64MB,"
+                                "where.name=moe"}};
 }
 
 }  // namespace foretrace

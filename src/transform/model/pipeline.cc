@@ -75,7 +75,7 @@ class Pipeline final : public Transform {
     Effect effect;
     const PipelineRun run = run_pipeline(schedule, costs.back());
     replace_all(graph, schedule, recorded, costs);
-    hold_memory(graph, schedule, costs.back(), memory, run);
+    set_memory(graph, schedule, costs.back(), memory, run);
     describe_effect(graph, recorded, schedule, run, effect);
     return effect;
   }
@@ -175,7 +175,7 @@ class Pipeline final : public Transform {
 
   static void append(const Graph& from, std::int32_t step, std::map<std::string, LaneId>& lanes,
                      Graph& graph) {
-    std::vector<TaskId> here(from.task_count(), kNoTask);
+    std::vector<TaskId> copies(from.task_count(), kNoTask);
     for (std::uint32_t i = 0; i < from.lane_count(); ++i) {
       const Lane& lane = from.lane(LaneId{i});
       const auto [found, is_new] = lanes.try_emplace(lane.name, LaneId{});
@@ -184,11 +184,11 @@ class Pipeline final : public Transform {
         Task task = from.task(id);
         task.name = graph.names().intern(from.name(id));
         task.module = {}, task.step = step;
-        here[index(id)] = graph.append(found->second, task);
+        copies[index(id)] = graph.append(found->second, task);
       }
     }
     from.each_dependency([&](Dependency wait) {
-      wait.before = here[index(wait.before)], wait.after = here[index(wait.after)];
+      wait.before = copies[index(wait.before)], wait.after = copies[index(wait.after)];
       wait.why = why_named(graph.names(), to_string(wait.why, from.names()));
       wait.provenance = Provenance::assumed;
       graph.add(wait);
@@ -197,8 +197,8 @@ class Pipeline final : public Transform {
 
   /// Sets the memory of each GPU, in order of ranks: weights and their states in proportion to its
   /// work, plus the activations of the passes in flight.
-  static void hold_memory(Graph& graph, const Schedule& schedule, const PipelineCosts& costs,
-                          const Memory& memory, const PipelineRun& run) {
+  static void set_memory(Graph& graph, const Schedule& schedule, const PipelineCosts& costs,
+                         const Memory& memory, const PipelineRun& run) {
     if (memory.initial == Bytes{} && memory.activations == Bytes{}) return;
     Nanoseconds work{0};
     for (const StageCosts& stage : costs.stages)
@@ -218,10 +218,10 @@ class Pipeline final : public Transform {
         levels[rank] += scaled(
             memory.initial, ratio(cost.forward + cost.input_gradient + cost.weight_gradient, work));
       }
-      Allocation held{.device = static_cast<std::int32_t>(rank), .use = MemoryUse::activation};
-      graph.allocations().push_back(held);
-      held.bytes = run.ranks[rank].peak_activations + memory.rest;
-      replace_block(graph, static_cast<std::uint32_t>(graph.allocations().size() - 1), held);
+      Allocation block{.device = static_cast<std::int32_t>(rank), .use = MemoryUse::activation};
+      graph.allocations().push_back(block);
+      block.bytes = run.ranks[rank].peak_activations + memory.rest;
+      replace_block(graph, static_cast<std::uint32_t>(graph.allocations().size() - 1), block);
     }
   }
 
@@ -269,7 +269,7 @@ class Pipeline final : public Transform {
 
 TransformEntry pipeline_entry() {
   return {
-      .make = made<Pipeline>,
+      .make = create<Pipeline>,
       .assumes =
           "The layers of the recorded job become stages on GPUs of their own, as evenly as "
           "they can be cut, and micro-batches of the recorded size pass through them in the "
@@ -278,8 +278,8 @@ TransformEntry pipeline_entry() {
           "all-reduces among replicas take what the network's model says. The host and the "
           "input are taken to keep ahead. Memory: weights and their like in proportion to the "
           "work of a stage, activations of the micro-batches in flight.",
-      .worth = {.why_not =
-                    "say how many stages and which schedule: pipeline:stages=4,micro_batches=16"}};
+      .advice = {.why_not =
+                     "say how many stages and which schedule: pipeline:stages=4,micro_batches=16"}};
 }
 
 }  // namespace foretrace

@@ -120,26 +120,26 @@ class LayerFinder {
         gradients[pass.step].emplace_back(one.ready, one.bytes);
     }
     for (StepLayers& step : found.steps) {
-      share(activations[step.step], &LayerWork::activations, step);
-      share(gradients[step.step], &LayerWork::gradients, step);
+      distribute(activations[step.step], &LayerWork::activations, step);
+      distribute(gradients[step.step], &LayerWork::gradients, step);
     }
   }
 
   /// Adds blocks to the layers of their tasks; spreads blocks of unknown layers in proportion to
   /// forward time.
-  void share(const Blocks& blocks, Bytes LayerWork::*what, StepLayers& step) const {
+  void distribute(const Blocks& blocks, Bytes LayerWork::*member, StepLayers& step) const {
     Bytes unknown{};
     for (const auto& [task, bytes] : blocks) {
       const std::int32_t number = graph_.task(task).layer;
       if (numbers_.size() > 1 && numbers_.contains(number))
-        step.layers[number_of(number)].*what += bytes;
+        step.layers[number_of(number)].*member += bytes;
       else
         unknown += bytes;
     }
     Nanoseconds total{0};
     for (const LayerWork& layer : step.layers) total += layer.forward;
     for (LayerWork& layer : step.layers)
-      layer.*what += scaled(unknown, ratio(layer.forward, total));
+      layer.*member += scaled(unknown, ratio(layer.forward, total));
   }
 
   const Graph& graph_;

@@ -137,15 +137,15 @@ class BucketSize final : public Transform {
       begin = end;
     }
     for (std::size_t i = 0; i < row.size(); ++i) {
-      if (senders[i] != row[i].task) wait_instead(graph, timeline, row[i], senders[i]);
+      if (senders[i] != row[i].task) wait_for_sender(graph, timeline, row[i], senders[i]);
     }
     return row.size() + ends.size();
   }
 
   /// Makes work that waited for an old bucket wait for `sender` too, except for `sender` itself and
   /// work that only found the device full. Throws Error if that work starts before `sender`.
-  static void wait_instead(Graph& graph, const Timeline& timeline, const SentBucket& old,
-                           TaskId sender) {
+  static void wait_for_sender(Graph& graph, const Timeline& timeline, const SentBucket& old,
+                              TaskId sender) {
     std::vector<Dependency> waits;
     graph.each_dependent(old.task, [&](const Dependency& one) { waits.push_back(one); });
     for (Dependency wait : waits) {
@@ -218,20 +218,20 @@ class BucketSize final : public Transform {
 }  // namespace
 
 TransformEntry bucket_size_entry() {
-  return {.make = made<BucketSize>,
+  return {.make = create<BucketSize>,
           .assumes =
               "The gradients that the job sends already, in all-reduces, are cut "
               "into other buckets. A bucket is ready with the backward work that makes its last "
               "byte, found between the work that the buckets waited for so far by the share of "
               "its bytes. Its transfer takes what those bytes took, times what the network's model "
               "says of the new size against the old. Buckets that stay the same keep their time.",
-          .worth = {.goal = Goal::time,
-                    .tries = {"bucket_size:bucket=50MiB,machine=<network>",
-                              "bucket_size:bucket=100MiB,machine=<network>",
-                              "bucket_size:bucket=400MiB,machine=<network>",
-                              "bucket_size:bucket=10MiB,machine=<network>"},
-                    .holds = {"buckets"},
-                    .why_not = "which network the job runs on is not in a trace: give --network"}};
+          .advice = {.goal = Goal::time,
+                     .tries = {"bucket_size:bucket=50MiB,machine=<network>",
+                               "bucket_size:bucket=100MiB,machine=<network>",
+                               "bucket_size:bucket=400MiB,machine=<network>",
+                               "bucket_size:bucket=10MiB,machine=<network>"},
+                     .applies_to = {"buckets"},
+                     .why_not = "which network the job runs on is not in a trace: give --network"}};
 }
 
 }  // namespace foretrace

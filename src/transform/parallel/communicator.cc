@@ -56,7 +56,7 @@ std::string NetworkSettings::text() const {
 
 namespace {
 
-Cluster every(const std::string& machine, std::int64_t workers, std::int64_t stride) {
+Cluster strided_cluster(const std::string& machine, std::int64_t workers, std::int64_t stride) {
   Cluster cluster = find_cluster(machine, workers * stride);
   if (stride == 1) return cluster;
   std::vector<std::uint32_t> chosen;
@@ -87,7 +87,8 @@ Communicator::Communicator(const NetworkSettings& settings, std::int64_t workers
         "network both bandwidth and latency");
   described_ = fmt::format("{} GPU{}", workers, workers == 1 ? "" : "s");
   if (!settings.machine.empty()) {
-    Cluster cluster = within("machine", [&] { return every(settings.machine, workers, stride); });
+    Cluster cluster =
+        within("machine", [&] { return strided_cluster(settings.machine, workers, stride); });
     const std::uint32_t groups = groups_on_node(cluster.facts, stride);
     machine_ = std::make_unique<MachineCollectives>(std::move(cluster), settings.slow_link, groups);
     described_ += " of " + settings.machine.substr(0, settings.machine.find(':'));
@@ -158,15 +159,15 @@ Communicator& Communicators::among(std::int64_t ranks, std::int64_t stride) {
   return known_.try_emplace({ranks, stride}, settings_, ranks, stride * apart_).first->second;
 }
 
-PacketRun Communicators::as_packets(const std::vector<AskedPackets>& asked,
-                                    const PacketSettings& settings,
-                                    std::vector<CollectiveTimes>& times) {
+PacketRun Communicators::send_packets(const std::vector<PacketRequest>& requests,
+                                      const PacketSettings& settings,
+                                      std::vector<CollectiveTimes>& times) {
   std::vector<PreparedCollective> sent;
   std::vector<PacketCollective> collectives;
   std::int64_t most = 0;
   Plan widest;
   bool is_alike = true, has_servers = false;
-  for (const AskedPackets& one : asked) {
+  for (const PacketRequest& one : requests) {
     const PreparedCollective& added =
         sent.emplace_back(among(one.ranks).prepare(one.operation, one.bytes));
     const Plan plan = added.algorithm->plan(added.call, {&added.cost, 1});
@@ -178,8 +179,8 @@ PacketRun Communicators::as_packets(const std::vector<AskedPackets>& asked,
   if (has_servers && !is_alike)
     throw Error(
         "servers: must serve collectives of one number of ranks at a time; choose them with where");
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    const AskedPackets& one = asked[i];
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const PacketRequest& one = requests[i];
     collectives.push_back({.rounds = {.algorithm = sent[i].algorithm.get(),
                                       .call = sent[i].call,
                                       .costs = {&sent[i].cost, 1},

@@ -69,7 +69,7 @@ class Communicator {
 };
 
 /// A collective to send as packets, next to others on the same network.
-struct AskedPackets {
+struct PacketRequest {
   Operation operation = Operation::all_reduce;
   Bytes bytes{};
   std::int64_t ranks = 0;
@@ -91,11 +91,11 @@ class Communicators {
   /// Communicator does.
   Communicator& among(std::int64_t ranks, std::int64_t stride = 1);
 
-  /// Sends all of `asked` as packets on one network, where they compete; member i of each is at
+  /// Sends all of `requests` as packets on one network, where they compete; member i of each is at
   /// device i. Sets `times` of each as run_rounds() does. Throws Error if settings contradict each
   /// other, or if servers would serve collectives with different numbers of ranks.
-  PacketRun as_packets(const std::vector<AskedPackets>& asked, const PacketSettings& settings,
-                       std::vector<CollectiveTimes>& times);
+  PacketRun send_packets(const std::vector<PacketRequest>& requests, const PacketSettings& settings,
+                         std::vector<CollectiveTimes>& times);
 
   /// The assumptions of the smallest communicator; empty before one was asked for.
   std::vector<std::string> assumed() const;

@@ -85,7 +85,7 @@ class Compress final : public Transform {
       }
       totals.bytes = std::max(totals.bytes, row.back().end);
     }
-    if (method.keeps_residual) hold_always(graph, totals.bytes, MemoryUse::optimizer_state);
+    if (method.keeps_residual) add_permanent_block(graph, totals.bytes, MemoryUse::optimizer_state);
     describe_effect(totals, networks, effect);
     return effect;
   }
@@ -172,7 +172,7 @@ class Compress final : public Transform {
 
 TransformEntry compress_entry() {
   return {
-      .make = made<Compress>,
+      .make = create<Compress>,
       .assumes =
           "All-reduces of gradients, recorded or added by a step in front, send compressed "
           "gradients. fp16 and int8 send narrower elements; topk and DGC the largest elements "
@@ -180,7 +180,8 @@ TransformEntry compress_entry() {
           "and write the gradient at the bandwidth of memory, before the transfer on the stream "
           "of the backward pass, and behind it. Transfers scale with the network's model, or "
           "with the bytes. Accuracy is not modelled.",
-      .worth = {.goal = Goal::time, .tries = {"compress:method=fp16"}, .holds = {"gradients"}}};
+      .advice = {
+          .goal = Goal::time, .tries = {"compress:method=fp16"}, .applies_to = {"gradients"}}};
 }
 
 }  // namespace foretrace

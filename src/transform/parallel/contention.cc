@@ -141,14 +141,14 @@ class ContentionStep final : public Transform {
 }  // namespace
 
 TransformEntry contention_entry() {
-  return {.make = made<ContentionStep>,
+  return {.make = create<ContentionStep>,
           .assumes =
               "Kernels and the collectives that steps in front of this one have added slow each "
               "other down for as long as they overlap. By default a collective takes 30 % longer "
               "beside kernels (the Daydream paper, ATC'20, section 6.4, on RTX 2080 Ti) and a "
               "kernel 13 % beside a collective (two H100). As lengths decide overlaps, it replays "
               "up to four times. Recorded collectives stay as they are.",
-          .worth = {.why_not = "it belongs behind steps that add communication"}};
+          .advice = {.why_not = "it belongs behind steps that add communication"}};
 }
 
 }  // namespace foretrace

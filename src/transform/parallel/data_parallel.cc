@@ -41,7 +41,7 @@ class DataParallel final : public Transform {
 
   Effect apply(Graph& graph, const Context& context) const override {
     refuse_communication(graph);
-    if (gpus_ == 1) return nobody();
+    if (gpus_ == 1) return single_gpu_effect();
     const Timeline timeline = simulate(graph, {.memory = false});
     const Gradients found = find_gradients(graph, timeline, gradient_bytes_);
     Communicator communicator(network_, gpus_, context.gpus_per_worker);
@@ -49,7 +49,8 @@ class DataParallel final : public Transform {
     if (exchange_.copies) exchange.copy_with(memory_rate(graph, context, "copies"));
     for (const BackwardPass& pass : found.passes) exchange.send(pass, Operation::all_reduce);
     // Buckets take as much memory as the gradients that are copied into them.
-    if (exchange_.copies) hold_always(graph, exchange.totals().largest, MemoryUse::gradient);
+    if (exchange_.copies)
+      add_permanent_block(graph, exchange.totals().largest, MemoryUse::gradient);
     Effect effect;
     effect.changed = exchange.changed();
     effect.changed += contend(graph, exchange.totals().sent, exchange_.workers.contention).changed;
@@ -60,7 +61,7 @@ class DataParallel final : public Transform {
   JobChange job_change() const override { return JobChange::on(gpus_, gpus_, network_.text()); }
 
  private:
-  static Effect nobody() {
+  static Effect single_gpu_effect() {
     Effect effect;
     effect.summary = "a single GPU exchanges no gradients";
     return effect;
@@ -94,7 +95,7 @@ class DataParallel final : public Transform {
 
 TransformEntry data_parallel_entry() {
   return {
-      .make = made<DataParallel>,
+      .make = create<DataParallel>,
       .assumes =
           "Each worker trains as the recorded one on a batch of its own. Gradients, as the "
           "trace shows them or as many bytes as given, fill buckets in the order in which they "
@@ -103,8 +104,8 @@ TransformEntry data_parallel_entry() {
           "all-reduce takes what NCCL's own model says of the machine, or what a uniform "
           "network takes. Copies into and out of buckets run on the stream of the backward "
           "pass. Buckets of DistributedDataParallel: 25 MiB, the first 1 MiB.",
-      .worth = {.why_not =
-                    "say how many GPUs and which network: data_parallel:gpus=8,machine=dgx-a100"}};
+      .advice = {.why_not =
+                     "say how many GPUs and which network: data_parallel:gpus=8,machine=dgx-a100"}};
 }
 
 }  // namespace foretrace

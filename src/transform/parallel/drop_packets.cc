@@ -219,16 +219,16 @@ class DropPackets final : public Transform {
       effect.notes.add(Severity::warning,
                        "the times at which transfers are ready still changed after four rounds; "
                        "the last round counts");
-    describe_assumptions(run.meet > 0, effect);
+    describe_assumptions(run.overlapping > 0, effect);
   }
 
-  void describe_assumptions(bool meet, Effect& effect) const {
+  void describe_assumptions(bool overlapping, Effect& effect) const {
     effect.assumptions.push_back(
         fmt::format("switches have {} of memory; connections are open and begin with a full "
                     "window; acknowledgements are not lost; {}",
                     to_text(packets_.buffer),
-                    meet ? "transfers of a step share the network from when they are ready"
-                         : "each transfer has the network to itself"));
+                    overlapping ? "transfers of a step share the network from when they are ready"
+                                : "each transfer has the network to itself"));
     if (packets_.transport != "bounded") return;
     effect.assumptions.push_back(fmt::format(
         "up to {} of gradients may be missing: models tolerated 0.6 to 3.5 % with the same epochs "
@@ -259,7 +259,7 @@ class DropPackets final : public Transform {
 
 TransformEntry drop_packets_entry() {
   return {
-      .make = made<DropPackets>,
+      .make = create<DropPackets>,
       .assumes =
           "Collectives, recorded or added by a step in front, are sent packet by packet over "
           "the links of the network, which is that of the step in front where none is named: "
@@ -272,8 +272,8 @@ TransformEntry drop_packets_entry() {
           "accuracy and epochs of published models as they were. Thresholds, the share of "
           "unimportant packets and open connections are assumed; DCTCP's constants and pFabric's "
           "buffers are published.",
-      .worth = {.why_not = "say which network, and how much loss your model tolerates: "
-                           "drop_packets:bandwidth=1.25GB/s,latency=20us,loss=0.01"}};
+      .advice = {.why_not = "say which network, and how much loss your model tolerates: "
+                            "drop_packets:bandwidth=1.25GB/s,latency=20us,loss=0.01"}};
 }
 
 }  // namespace foretrace

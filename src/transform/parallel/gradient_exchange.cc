@@ -45,8 +45,8 @@ void WorkerSettings::describe(Fields& fields) {
                 "Added to it, as a share of the time of both passes", 0, 10);
 }
 
-Lateness::Lateness(const BackwardPass& pass, const Timeline& timeline,
-                   const WorkerSettings& settings, std::int64_t workers)
+ArrivalSkew::ArrivalSkew(const BackwardPass& pass, const Timeline& timeline,
+                         const WorkerSettings& settings, std::int64_t workers)
     : timeline_(timeline),
       begin_(timeline.start[index(pass.first)]),
       end_(timeline.finish[index(pass.last)]) {
@@ -54,7 +54,7 @@ Lateness::Lateness(const BackwardPass& pass, const Timeline& timeline,
   most_ = scaled(deviation, expected_greatest(workers));
 }
 
-Nanoseconds Lateness::at(TaskId task) const {
+Nanoseconds ArrivalSkew::at(TaskId task) const {
   return scaled(most_, ratio(timeline_.finish[index(task)] - begin_, end_ - begin_));
 }
 
@@ -87,7 +87,7 @@ Nanoseconds GradientExchange::copy_time(Bytes bytes) const {
 }
 
 TaskId GradientExchange::send(const BackwardPass& pass, Operation operation) {
-  const Lateness late(pass, timeline_, settings_.workers, workers_);
+  const ArrivalSkew late(pass, timeline_, settings_.workers, workers_);
   TaskId sent = kNoTask;
   for (const Bucket& bucket : buckets_of(pass)) sent = send_bucket(pass, bucket, late, operation);
   count_step(pass, late);
@@ -121,7 +121,7 @@ TaskId GradientExchange::transfer(const BackwardPass& pass, const char* lane,
 }
 
 TaskId GradientExchange::send_bucket(const BackwardPass& pass, const Bucket& bucket,
-                                     const Lateness& late, Operation operation) {
+                                     const ArrivalSkew& late, Operation operation) {
   TaskId ready = bucket.ready;
   if (const Nanoseconds time = copy_time(bucket.bytes); time > 0ns) {
     Task copy{.duration = time, .bytes = bucket.bytes, .step = pass.step, .phase = Phase::backward};
@@ -166,7 +166,7 @@ TaskId GradientExchange::replicated(const BackwardPass& pass, TaskId sent, Bytes
   return summed;
 }
 
-void GradientExchange::count_step(const BackwardPass& pass, const Lateness& late) {
+void GradientExchange::count_step(const BackwardPass& pass, const ArrivalSkew& late) {
   totals_.late += late.most();
   totals_.largest = std::max(totals_.largest, total_bytes(pass));
 }

@@ -41,10 +41,10 @@ struct ExchangeSettings {
 
 /// How much later than a typical worker the slowest one is ready. The lateness grows evenly over
 /// the passes of a step: half way through them it is half of most().
-class Lateness {
+class ArrivalSkew {
  public:
-  Lateness(const BackwardPass& pass, const Timeline& timeline, const WorkerSettings& settings,
-           std::int64_t workers);
+  ArrivalSkew(const BackwardPass& pass, const Timeline& timeline, const WorkerSettings& settings,
+              std::int64_t workers);
   Nanoseconds at(TaskId task) const;
   Nanoseconds most() const { return most_; }
 
@@ -85,7 +85,7 @@ class GradientExchange {
   TaskId send_unit(const BackwardPass& pass, const char* lane, Bytes bytes);
   TaskId last_unit() const { return last_unit_; }
   /// Counts a step whose gradients send_unit() has sent.
-  void count_step(const BackwardPass& pass, const Lateness& late);
+  void count_step(const BackwardPass& pass, const ArrivalSkew& late);
 
   const Totals& totals() const { return totals_; }
   std::size_t changed() const { return changed_; }
@@ -99,7 +99,7 @@ class GradientExchange {
   };
   std::vector<Bucket> buckets_of(const BackwardPass& pass) const;
   Nanoseconds copy_time(Bytes bytes) const;
-  TaskId send_bucket(const BackwardPass& pass, const Bucket& bucket, const Lateness& late,
+  TaskId send_bucket(const BackwardPass& pass, const Bucket& bucket, const ArrivalSkew& late,
                      Operation operation);
   TaskId replicated(const BackwardPass& pass, TaskId sent, Bytes bytes);
   TaskId copied_back(const BackwardPass& pass);

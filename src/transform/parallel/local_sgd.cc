@@ -81,12 +81,12 @@ class LocalSgd final : public Transform {
 }  // namespace
 
 TransformEntry local_sgd_entry() {
-  return {.make = made<LocalSgd>,
+  return {.make = create<LocalSgd>,
           .assumes =
               "Workers train alone and average their parameters once in \"every\" steps. The "
               "all-reduces of gradients vanish; an average of as many bytes is added to each step "
               "with its share of the time, and no computation hides it. Accuracy is not modelled.",
-          .worth = {.why_not = "say how often parameters are averaged: local_sgd:every=8"}};
+          .advice = {.why_not = "say how often parameters are averaged: local_sgd:every=8"}};
 }
 
 }  // namespace foretrace

@@ -88,24 +88,24 @@ class NetworkStep final : public Transform {
 }  // namespace
 
 TransformEntry network_entry() {
-  return {
-      .make = made<NetworkStep>,
-      .assumes =
-          "Every recorded collective is scaled by the time that the model (NCCL's own on a "
-          "machine, closed forms on a uniform network) gives for its operation, size and ranks "
-          "on the new network, divided by the time on the recorded one. The kernels stay. "
-          "Settings under \"from\" describe the network of the recording.",
-      .worth = {.goal = Goal::time,
-                .tries = {"network:from.machine=<network>,from.algorithm=<algorithm>,machine="
-                          "<network>,algorithm=double_tree",
-                          "network:from.machine=<network>,from.algorithm=<algorithm>,machine="
-                          "<network>,algorithm=ring",
-                          "network:from.machine=<network>,from.algorithm=<algorithm>,machine="
-                          "<network>,algorithm=hierarchical"},
-                .holds = {"algorithm"},
-                .why_not = "which network the job runs on is not in a trace: give --network to try "
-                           "other algorithms; for another network, name it: "
-                           "network:from.machine=dgx-a100,machine=dgx-h100"}};
+  return {.make = create<NetworkStep>,
+          .assumes =
+              "Every recorded collective is scaled by the time that the model (NCCL's own on a "
+              "machine, closed forms on a uniform network) gives for its operation, size and ranks "
+              "on the new network, divided by the time on the recorded one. The kernels stay. "
+              "Settings under \"from\" describe the network of the recording.",
+          .advice = {.goal = Goal::time,
+                     .tries = {"network:from.machine=<network>,from.algorithm=<algorithm>,machine="
+                               "<network>,algorithm=double_tree",
+                               "network:from.machine=<network>,from.algorithm=<algorithm>,machine="
+                               "<network>,algorithm=ring",
+                               "network:from.machine=<network>,from.algorithm=<algorithm>,machine="
+                               "<network>,algorithm=hierarchical"},
+                     .applies_to = {"algorithm"},
+                     .why_not =
+                         "which network the job runs on is not in a trace: give --network to try "
+                         "other algorithms; for another network, name it: "
+                         "network:from.machine=dgx-a100,machine=dgx-h100"}};
 }
 
 }  // namespace foretrace

@@ -69,7 +69,7 @@ class PriorityPropagation final : public Transform {
     std::vector<TaskId> sent;
     Nanoseconds transfer{0}, lateness{0};
     for (const BackwardPass& pass : found.passes) {
-      const Lateness late(pass, timeline, workers_, gpus_);
+      const ArrivalSkew late(pass, timeline, workers_, gpus_);
       lateness += late.most();
       const auto next = forward.upper_bound(pass.step);
       const Bytes total = total_bytes(pass);
@@ -129,7 +129,7 @@ class PriorityPropagation final : public Transform {
     const BackwardPass& pass;
     Bytes total;
     Nanoseconds whole, slice;
-    const Lateness& late;
+    const ArrivalSkew& late;
   };
 
   /// Adds the transfer of a gradient. Slices follow each other, so that a gradient takes its part
@@ -217,7 +217,7 @@ class PriorityPropagation final : public Transform {
 
 TransformEntry p3_entry() {
   return {
-      .make = made<PriorityPropagation>,
+      .make = create<PriorityPropagation>,
       .assumes =
           "Each worker trains as the recorded one on a batch of its own. Gradients are cut into "
           "slices, of which the network sends those of the front layers first; the next step's "
@@ -225,7 +225,7 @@ TransformEntry p3_entry() {
           "the parameters (P3, MLSys 2019). Together they take what the network's model says of an "
           "all-reduce of all gradients. Published measurements "
           "were within 16 % of such a prediction (the Daydream paper, ATC'20).",
-      .worth = {
+      .advice = {
           .why_not =
               "say how many GPUs and which network: p3:gpus=8,bandwidth=1.25GB/s,latency=10us"}};
 }

@@ -16,7 +16,7 @@ constexpr Nanoseconds kUnmoved = 1us;
 constexpr Bandwidth kNoLimit{1e18};  ///< The network decides how long transfers take.
 constexpr char kWhenReady = 1, kByPriority = 2;
 
-AskedPackets asked_of(const PacketTransfer& one) {
+PacketRequest request_of(const PacketTransfer& one) {
   return {.operation = one.operation,
           .bytes = one.bytes,
           .ranks = one.ranks,
@@ -34,20 +34,20 @@ PacketTraffic::Totals PacketTraffic::send(const std::vector<PacketTransfer>& tra
   for (const PacketTransfer& one : transfers)
     of_step[graph_.task(one.task).step].transfers.push_back(&one);
   Totals totals;
-  std::vector<Step> together;
+  std::vector<Step> overlapping;
   for (auto& [number, step] : of_step) {
-    if (may_meet(step)) {
-      queue_up(step);
-      totals.meet += step.transfers.size();
-      together.push_back(std::move(step));
+    if (may_overlap(step)) {
+      assign_queues(step);
+      totals.overlapping += step.transfers.size();
+      overlapping.push_back(std::move(step));
     } else {
-      for (const PacketTransfer* one : step.transfers) send_alone(*one, totals);
+      for (const PacketTransfer* one : step.transfers) send_isolated(*one, totals);
     }
   }
-  if (together.empty()) return totals;
-  const Timeline timeline = send_together(together, totals);
+  if (overlapping.empty()) return totals;
+  const Timeline timeline = send_overlapping(overlapping, totals);
   CoveredTime covered;
-  for (const Step& step : together) {
+  for (const Step& step : overlapping) {
     Bytes gradients{};
     for (std::size_t i = 0; i < step.transfers.size(); ++i) {
       const std::size_t task = index(step.transfers[i]->task);
@@ -106,7 +106,7 @@ void PacketTraffic::wait_for_all(LaneId lane) {
   for (const Dependency& wait : added) graph_.add(wait);
 }
 
-bool PacketTraffic::may_meet(const Step& step) const {
+bool PacketTraffic::may_overlap(const Step& step) const {
   const LaneId lane = graph_.lane_of(step.transfers.front()->task);
   return step.transfers.size() > 1 &&
          (shared_lanes_[index(lane)] != 0 ||
@@ -117,16 +117,16 @@ bool PacketTraffic::may_meet(const Step& step) const {
 
 /// Assigns the transfers of a step to queues: the most urgent bytes of lanes with priorities go to
 /// queue 0.
-void PacketTraffic::queue_up(Step& step) const {
+void PacketTraffic::assign_queues(Step& step) const {
   std::map<LaneId, std::size_t> last;
   std::vector<std::size_t> urgent;
   std::int64_t all = 0, sum = 0;
   for (std::size_t i = 0; i < step.transfers.size(); ++i) {
     const PacketTransfer& one = *step.transfers[i];
     const LaneId lane = graph_.lane_of(one.task);
-    AskedPackets& asked = step.asked.emplace_back(asked_of(one));
+    PacketRequest& request = step.requests.emplace_back(request_of(one));
     const auto [found, is_first] = last.try_emplace(lane, i);
-    if (!is_first && shared_lanes_[index(lane)] == 0) asked.predecessor = found->second;
+    if (!is_first && shared_lanes_[index(lane)] == 0) request.predecessor = found->second;
     found->second = i;
     if (shared_lanes_[index(lane)] != kByPriority) continue;
     urgent.push_back(i);
@@ -137,14 +137,14 @@ void PacketTraffic::queue_up(Step& step) const {
   };
   std::ranges::stable_sort(urgent, std::greater{}, priority);
   for (const std::size_t i : urgent) {
-    step.asked[i].queue = static_cast<std::uint8_t>(static_cast<std::int64_t>(kPortQueues) * sum /
-                                                    std::max<std::int64_t>(1, all));
-    sum += step.asked[i].bytes.count;
+    step.requests[i].queue = static_cast<std::uint8_t>(static_cast<std::int64_t>(kPortQueues) *
+                                                       sum / std::max<std::int64_t>(1, all));
+    sum += step.requests[i].bytes.count;
   }
 }
 
-void PacketTraffic::send_alone(const PacketTransfer& one, Totals& totals) {
-  const Alone& priced = alone(one);
+void PacketTraffic::send_isolated(const PacketTransfer& one, Totals& totals) {
+  const IsolatedRun& priced = isolated_run(one);
   Nanoseconds& duration = graph_.task(one.task).duration;
   totals.before += duration;
   duration = scaled(duration, ratio(priced.after.expansion.time, priced.before));
@@ -152,21 +152,21 @@ void PacketTraffic::send_alone(const PacketTransfer& one, Totals& totals) {
   add(priced.after, one.is_gradient ? priced.after.expansion.moved : Bytes{}, totals);
 }
 
-const PacketTraffic::Alone& PacketTraffic::alone(const PacketTransfer& one) {
-  const auto [found, is_new] = known_.try_emplace(
+const PacketTraffic::IsolatedRun& PacketTraffic::isolated_run(const PacketTransfer& one) {
+  const auto [found, is_new] = isolated_runs_.try_emplace(
       {one.ranks, one.operation, one.bytes.count, one.is_gradient, one.is_front});
-  Alone& priced = found->second;
+  IsolatedRun& priced = found->second;
   if (!is_new) return priced;
-  const AskedPackets asked = asked_of(one);
+  const PacketRequest request = request_of(one);
   std::vector<CollectiveTimes> times;
-  priced.after = networks_.as_packets({asked}, after_, times);
+  priced.after = networks_.send_packets({request}, after_, times);
   priced.before = before_ == nullptr
                       ? networks_.among(one.ranks).on_links(one.operation, one.bytes)
-                      : networks_.as_packets({asked}, *before_, times).expansion.time;
+                      : networks_.send_packets({request}, *before_, times).expansion.time;
   return priced;
 }
 
-Timeline PacketTraffic::send_together(std::vector<Step>& steps, Totals& totals) {
+Timeline PacketTraffic::send_overlapping(std::vector<Step>& steps, Totals& totals) {
   for (Step& step : steps) {
     for (const PacketTransfer* one : step.transfers)
       step.durations.push_back(graph_.task(one->task).duration);
@@ -176,7 +176,7 @@ Timeline PacketTraffic::send_together(std::vector<Step>& steps, Totals& totals) 
     totals.is_settled = true;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       Step& step = steps[i];
-      if (!moves(step, timeline)) continue;
+      if (!update_ready_times(step, timeline)) continue;
       totals.is_settled = false;
       if (round < kMostSendings) run(step, static_cast<std::int64_t>(i));
     }
@@ -186,16 +186,16 @@ Timeline PacketTraffic::send_together(std::vector<Step>& steps, Totals& totals) 
 
 /// Whether transfers are ready at other times than they were sent at; if so, the next sending uses
 /// the new times.
-bool PacketTraffic::moves(Step& step, const Timeline& timeline) const {
+bool PacketTraffic::update_ready_times(Step& step, const Timeline& timeline) const {
   std::vector<Nanoseconds> at;
   for (std::size_t i = 0; i < step.transfers.size(); ++i) at.push_back(ready(step, i, timeline));
   const Nanoseconds first = *std::ranges::min_element(at);
   bool moved = step.times.empty();
   for (std::size_t i = 0; i < at.size(); ++i) {
     at[i] -= first;
-    moved = moved || std::chrono::abs(at[i] - step.asked[i].at) > kUnmoved;
+    moved = moved || std::chrono::abs(at[i] - step.requests[i].at) > kUnmoved;
   }
-  for (std::size_t i = 0; moved && i < at.size(); ++i) step.asked[i].at = at[i];
+  for (std::size_t i = 0; moved && i < at.size(); ++i) step.requests[i].at = at[i];
   return moved;
 }
 
@@ -209,7 +209,7 @@ Nanoseconds PacketTraffic::ready(const Step& step, std::size_t which,
   });
   const TaskId front = graph_.previous(task);
   if (front == kNoTask || shared_lanes_[index(graph_.lane_of(task))] != 0) return at;
-  const std::size_t predecessor = step.asked[which].predecessor;
+  const std::size_t predecessor = step.requests[which].predecessor;
   if (predecessor != CollectiveRun::kNoPredecessor && step.transfers[predecessor]->task == front)
     return at;
   return std::max(at, timeline.finish[index(front)]);
@@ -220,16 +220,17 @@ void PacketTraffic::run(Step& step, std::int64_t number) {
   PacketSettings settings = after_;
   settings.seed += number;
   if (step.before.empty()) {
-    for (std::size_t i = 0; i < step.asked.size(); ++i) step.before.push_back(closed(step, i));
+    for (std::size_t i = 0; i < step.requests.size(); ++i)
+      step.before.push_back(closed_form_time(step, i));
   }
   if (before_ != nullptr) {
     PacketSettings recorded = *before_;
     recorded.seed += number;
-    networks_.as_packets(step.asked, recorded, step.times);
+    networks_.send_packets(step.requests, recorded, step.times);
     for (std::size_t i = 0; i < step.times.size(); ++i)
       step.before[i] = step.times[i].end - step.times[i].begin;
   }
-  step.run = networks_.as_packets(step.asked, settings, step.times);
+  step.run = networks_.send_packets(step.requests, settings, step.times);
   for (std::size_t i = 0; i < step.times.size(); ++i) {
     const TaskId task = step.transfers[i]->task;
     const Nanoseconds now = step.times[i].end - step.times[i].begin, was = step.durations[i];
@@ -241,7 +242,7 @@ void PacketTraffic::run(Step& step, std::int64_t number) {
 
 /// Returns the closed-form time of a transfer. Slices of a lane with priorities follow each other,
 /// so that each transfer takes its part of the time of all of them.
-Nanoseconds PacketTraffic::closed(const Step& step, std::size_t which) {
+Nanoseconds PacketTraffic::closed_form_time(const Step& step, std::size_t which) {
   const PacketTransfer& one = *step.transfers[which];
   Communicator& network = networks_.among(one.ranks);
   const LaneId lane = graph_.lane_of(one.task);

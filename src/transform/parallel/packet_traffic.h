@@ -1,7 +1,7 @@
 #pragma once
 
 // Sends the transfers of a job as packets, to find how long each of them takes. Transfers of one
-// step that may be under way at the same time meet in one network:
+// step that may overlap share one network:
 //
 //     backward   |B4 B3 B2 B1|
 //     transfers     |44444444|         each from when it is ready; where they share links, packets
@@ -41,13 +41,13 @@ class PacketTraffic {
       : graph_(graph), networks_(networks), after_(after), before_(before) {}
 
   struct Totals {
-    /// Sums of the transfers' durations. In `after`, transfers that meet count only the time during
-    /// which any of them runs.
+    /// Sums of the transfers' durations. In `after`, transfers that overlap count only the time
+    /// during which any of them runs.
     Nanoseconds before{0}, after{0};
     PacketCounts counts;
-    Bytes gradients{};     ///< Bytes of all messages of gradients.
-    PacketRun largest;     ///< The run, of transfers alone or together, that moved the most bytes.
-    std::size_t meet = 0;  ///< Transfers that meet others.
+    Bytes gradients{};  ///< Bytes of all messages of gradients.
+    PacketRun largest;  ///< The run, of transfers alone or together, that moved the most bytes.
+    std::size_t overlapping = 0;  ///< Transfers that overlap others.
     bool is_settled = true;
   };
 
@@ -55,7 +55,7 @@ class PacketTraffic {
   Totals send(const std::vector<PacketTransfer>& transfers, bool when_ready);
 
  private:
-  struct Alone {
+  struct IsolatedRun {
     Nanoseconds before{0};
     PacketRun after;
   };
@@ -63,7 +63,7 @@ class PacketTraffic {
   struct Step {
     std::vector<const PacketTransfer*> transfers;
     std::vector<Nanoseconds> durations;  ///< Before packets were sent.
-    std::vector<AskedPackets> asked;
+    std::vector<PacketRequest> requests;
     std::vector<Nanoseconds> before;
     std::vector<CollectiveTimes> times;
     PacketRun run;
@@ -71,15 +71,15 @@ class PacketTraffic {
 
   void share_lanes(const std::vector<PacketTransfer>& transfers, bool when_ready);
   void wait_for_all(LaneId lane);
-  bool may_meet(const Step& step) const;
-  void queue_up(Step& step) const;
-  void send_alone(const PacketTransfer& one, Totals& totals);
-  const Alone& alone(const PacketTransfer& one);
-  Timeline send_together(std::vector<Step>& steps, Totals& totals);
-  bool moves(Step& step, const Timeline& timeline) const;
+  bool may_overlap(const Step& step) const;
+  void assign_queues(Step& step) const;
+  void send_isolated(const PacketTransfer& one, Totals& totals);
+  const IsolatedRun& isolated_run(const PacketTransfer& one);
+  Timeline send_overlapping(std::vector<Step>& steps, Totals& totals);
+  bool update_ready_times(Step& step, const Timeline& timeline) const;
   Nanoseconds ready(const Step& step, std::size_t which, const Timeline& timeline) const;
   void run(Step& step, std::int64_t number);
-  Nanoseconds closed(const Step& step, std::size_t which);
+  Nanoseconds closed_form_time(const Step& step, std::size_t which);
   static void add(const PacketRun& packets, Bytes gradients, Totals& totals);
 
   Graph& graph_;
@@ -87,7 +87,8 @@ class PacketTraffic {
   const PacketSettings& after_;
   const PacketSettings* before_;
   std::vector<char> shared_lanes_;  ///< By lane: 1 made shared, 2 with priorities before, else 0.
-  std::map<std::tuple<std::int32_t, Operation, std::int64_t, bool, bool>, Alone> known_;
+  std::map<std::tuple<std::int32_t, Operation, std::int64_t, bool, bool>, IsolatedRun>
+      isolated_runs_;
 };
 
 }  // namespace foretrace

@@ -127,7 +127,7 @@ class Sharding {
   void add_units(const BackwardPass& pass, Bytes parameters, TaskId updated) {
     const StepUnits& step = units_.steps[pass.step];
     const std::vector<Bytes> gradients = gradients_of(pass);
-    const Lateness late(pass, timeline_, settings_.exchange.workers, settings_.workers);
+    const ArrivalSkew late(pass, timeline_, settings_.exchange.workers, settings_.workers);
     const Bytes all = total_bytes(pass);
     std::vector<Bytes> bytes;
     for (const Bytes one : gradients)

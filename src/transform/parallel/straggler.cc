@@ -38,24 +38,24 @@ constexpr Nanoseconds kLeastExcess = 100us;
 
 /// Whether a task is work of the rank itself. Collectives are not: the network decides how long
 /// they take.
-bool is_own_work(const Task& task) {
+bool is_local_work(const Task& task) {
   return (runs_on_device(task.kind) || runs_on_host(task.kind)) && !is_between_peers(task.kind) &&
          task.kind != TaskKind::sync;
 }
 
 /// The work of one thread or stream in one step.
-struct Line {
+struct LaneWork {
   std::vector<TaskId> tasks;
   std::vector<std::uint64_t> keys;
 };
 
-/// Where a line belongs: kind, device and number of its lane among lanes like it (names of threads
-/// differ between ranks), and the step.
-using LinePlace = std::pair<std::tuple<LaneKind, std::int32_t, std::size_t>, std::string_view>;
-using Lines = std::map<LinePlace, Line>;
+/// Identifies a lane and a step: kind, device and number of the lane among lanes like it (names of
+/// threads differ between ranks), and name of the step.
+using LaneKey = std::pair<std::tuple<LaneKind, std::int32_t, std::size_t>, std::string_view>;
+using WorkByLane = std::map<LaneKey, LaneWork>;
 
-Lines lines_of(const Graph& graph) {
-  Lines lines;
+WorkByLane work_by_lane(const Graph& graph) {
+  WorkByLane work_by_key;
   std::map<std::pair<LaneKind, std::int32_t>, std::size_t> numbers;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
     const Lane& lane = graph.lane(LaneId{i});
@@ -63,17 +63,17 @@ Lines lines_of(const Graph& graph) {
     const std::size_t number = numbers[{lane.kind, lane.device}]++;
     for (TaskId id = graph.first(LaneId{i}); id != kNoTask; id = graph.next(id)) {
       const Task& task = graph.task(id);
-      if (!is_own_work(task)) continue;
+      if (!is_local_work(task)) continue;
       const std::string_view step = task.step < 0
                                         ? std::string_view{}
                                         : graph.steps()[static_cast<std::size_t>(task.step)].name;
-      Line& line = lines[{{lane.kind, lane.device, number}, step}];
-      line.tasks.push_back(id);
-      line.keys.push_back(std::hash<std::string_view>()(graph.name(id)) * 31 +
+      LaneWork& work = work_by_key[{{lane.kind, lane.device, number}, step}];
+      work.tasks.push_back(id);
+      work.keys.push_back(std::hash<std::string_view>()(graph.name(id)) * 31 +
                           static_cast<std::uint64_t>(task.kind));
     }
   }
-  return lines;
+  return work_by_key;
 }
 
 class Straggler final : public Transform {
@@ -98,7 +98,7 @@ class Straggler final : public Transform {
   Effect apply(Graph& graph, const Context& context) const override {
     Effect effect;
     if (!remove_ && factor_ == 1 && pause_ == 0ns && jitter_ == 0)
-      say(effect, "nothing: give remove, factor, pause or jitter");
+      append_summary(effect, "nothing: give remove, factor, pause or jitter");
     if (remove_) remove_excess(graph, context, effect);
     if (factor_ != 1 || jitter_ > 0) slow_down(graph, effect);
     if (pause_ > 0ns) add_pauses(graph, effect);
@@ -106,62 +106,63 @@ class Straggler final : public Transform {
   }
 
  private:
-  static void say(Effect& effect, const std::string& text) {
-    effect.summary += (effect.summary.empty() ? "" : "; ") + text;
+  static void append_summary(Effect& effect, const std::string& text) {
+    effect.summary += fmt::format("{}{}", effect.summary.empty() ? "" : "; ", text);
   }
 
   void remove_excess(Graph& graph, const Context& context, Effect& effect) const {
     if (context.other_ranks.empty())
       throw Error("remove: needs the recordings of other ranks; give the folder of all of them");
-    Lines own = lines_of(graph);
-    std::vector<Lines> others;
-    for (const Graph* other : context.other_ranks) others.push_back(lines_of(*other));
+    WorkByLane local = work_by_lane(graph);
+    std::vector<WorkByLane> others;
+    for (const Graph* other : context.other_ranks) others.push_back(work_by_lane(*other));
     Nanoseconds excess{0};
-    for (auto& [place, line] : own) {
-      std::vector<Compared> compared;
+    for (auto& [key, work] : local) {
+      std::vector<PeerWork> peers;
       for (std::size_t i = 0; i < others.size(); ++i) {
-        const auto found = others[i].find(place);
+        const auto found = others[i].find(key);
         if (found == others[i].end()) continue;
-        compared.push_back({context.other_ranks[i], &found->second});
+        peers.push_back({context.other_ranks[i], &found->second});
       }
-      excess += shorten(graph, line, compared, effect.changed);
+      excess += shorten(graph, work, peers, effect.changed);
     }
-    say(effect, to_text(excess) + " removed that other ranks do not need for the same work");
+    append_summary(effect,
+                   to_text(excess) + " removed that other ranks do not need for the same work");
     effect.figures.push_back({"excess", excess});
     effect.assumptions.emplace_back(
         "a rank that needs longer than all others for the same work could do it as they do");
   }
 
-  struct Compared {
+  struct PeerWork {
     const Graph* graph = nullptr;
-    const Line* line = nullptr;
+    const LaneWork* work = nullptr;
   };
 
-  /// Gives the tasks of a line the times of the other ranks, if it takes clearly longer than on all
+  /// Gives the tasks of a lane the times of the other ranks, if it takes clearly longer than on all
   /// of them. Returns the time removed.
-  static Nanoseconds shorten(Graph& graph, const Line& line, const std::vector<Compared>& others,
-                             std::size_t& changed) {
-    std::vector<std::vector<Nanoseconds>> theirs(line.tasks.size());
+  static Nanoseconds shorten(Graph& graph, const LaneWork& work,
+                             const std::vector<PeerWork>& others, std::size_t& changed) {
+    std::vector<std::vector<Nanoseconds>> peer_durations(work.tasks.size());
     Nanoseconds own{0}, least = Nanoseconds::max();
-    for (const TaskId id : line.tasks) own += graph.task(id).duration;
-    std::size_t alike = 0;
-    for (const Compared& other : others) {
-      const std::size_t size = line.keys.size() + other.line->keys.size();
+    for (const TaskId id : work.tasks) own += graph.task(id).duration;
+    std::size_t comparable = 0;
+    for (const PeerWork& other : others) {
+      const std::size_t size = work.keys.size() + other.work->keys.size();
       const auto pairs =
-          align(line.keys, other.line->keys, std::min<std::size_t>(20 + size / 5, 4000));
-      if (!pairs || 10 * pairs->size() < 8 * line.keys.size()) continue;
-      ++alike;
+          align(work.keys, other.work->keys, std::min<std::size_t>(20 + size / 5, 4000));
+      if (!pairs || 10 * pairs->size() < 8 * work.keys.size()) continue;
+      ++comparable;
       Nanoseconds all{0};
-      for (const TaskId id : other.line->tasks) all += other.graph->task(id).duration;
+      for (const TaskId id : other.work->tasks) all += other.graph->task(id).duration;
       least = std::min(least, own - all);
       for (const auto& [a, b] : *pairs)
-        theirs[a].push_back(other.graph->task(other.line->tasks[b]).duration);
+        peer_durations[a].push_back(other.graph->task(other.work->tasks[b]).duration);
     }
-    if (alike == 0 || least < std::max(kLeastExcess, scaled(own, kClearlyMore))) return 0ns;
+    if (comparable == 0 || least < std::max(kLeastExcess, scaled(own, kClearlyMore))) return 0ns;
     Nanoseconds taken{0};
-    for (std::size_t i = 0; i < line.tasks.size(); ++i) {
-      Nanoseconds& duration = graph.task(line.tasks[i]).duration;
-      const Nanoseconds typical = median(std::move(theirs[i]));
+    for (std::size_t i = 0; i < work.tasks.size(); ++i) {
+      Nanoseconds& duration = graph.task(work.tasks[i]).duration;
+      const Nanoseconds typical = median(std::move(peer_durations[i]));
       if (typical == duration) continue;
       taken += duration - typical;
       duration = typical;
@@ -183,7 +184,7 @@ class Straggler final : public Transform {
     std::size_t slowed = 0;
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
       Task& task = graph.task(TaskId{i});
-      if (graph.removed(TaskId{i}) || !is_own_work(task)) continue;
+      if (graph.removed(TaskId{i}) || !is_local_work(task)) continue;
       const Nanoseconds now =
           scaled(task.duration, factors[static_cast<std::size_t>(task.step + 1)]);
       if (now == task.duration) continue;
@@ -194,7 +195,7 @@ class Straggler final : public Transform {
     std::string text = counted(slowed, "task");
     if (factor_ != 1) text += fmt::format(" at {} times their duration", to_text(factor_));
     if (jitter_ > 0) text += fmt::format(", varied by {} from step to step", to_percent(jitter_));
-    say(effect, text);
+    append_summary(effect, text);
   }
 
   /// Returns the host thread with the most launches; kNoLane if there is no host work.
@@ -229,7 +230,7 @@ class Straggler final : public Transform {
       ++pauses;
     }
     effect.changed += pauses;
-    say(effect, fmt::format("{} of {}", counted(pauses, "pause"), to_text(pause_)));
+    append_summary(effect, fmt::format("{} of {}", counted(pauses, "pause"), to_text(pause_)));
   }
 
   std::optional<std::int64_t> rank_;
@@ -243,7 +244,7 @@ class Straggler final : public Transform {
 
 TransformEntry straggler_entry() {
   return {
-      .make = made<Straggler>,
+      .make = create<Straggler>,
       .assumes =
           "Slows down one rank or all: all its own work by a factor, by a share that varies from "
           "step to step, or by pauses of the thread that launches it. Collectives keep their "
@@ -251,8 +252,8 @@ TransformEntry straggler_entry() {
           "than every other one for the same work of a step on the same thread or stream, its "
           "tasks take the median of theirs. That it may have been given more to do (longer "
           "sequences, more of a table) is not seen.",
-      .worth = {.why_not = "say which rank is slower or faster: straggler:remove=true with the "
-                           "traces of all ranks"}};
+      .advice = {.why_not = "say which rank is slower or faster: straggler:remove=true with the "
+                            "traces of all ranks"}};
 }
 
 }  // namespace foretrace

@@ -102,11 +102,11 @@ class AddDependency final : public Transform {
 }  // namespace
 
 TransformEntry add_dependency_entry() {
-  return {.make = made<AddDependency>,
+  return {.make = create<AddDependency>,
           .assumes =
               "\"Before\" means earlier in a replay of the graph. If the new dependencies close a "
               "cycle, the replay reports it.",
-          .worth = {.why_not = "a manual edit: you choose which waits to add"}};
+          .advice = {.why_not = "a manual edit: you choose which waits to add"}};
 }
 
 }  // namespace foretrace

@@ -121,11 +121,11 @@ class Insert final : public Transform {
 }  // namespace
 
 TransformEntry insert_entry() {
-  return {.make = made<Insert>,
+  return {.make = create<Insert>,
           .assumes =
               "The new work slows only the tasks that wait for it: on its own lane it runs beside "
               "the others at full speed. Its duration is the one you give.",
-          .worth = {.why_not = "a manual edit: you choose what to insert"}};
+          .advice = {.why_not = "a manual edit: you choose what to insert"}};
 }
 
 }  // namespace foretrace

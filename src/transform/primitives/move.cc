@@ -29,7 +29,7 @@ class Move final : public Transform {
     std::vector<TaskId> tasks = where_.select_some(graph);
     const std::vector<Group> runs = grouped(graph, tasks, "run");
     Effect effect;
-    for (const Group& run : runs) tie(graph, run, effect);
+    for (const Group& run : runs) keep_lane_order(graph, run, effect);
     sort_by_start(tasks, simulate(graph, {.memory = false}).start);
     std::map<LaneId, LaneId> goal;
     for (const TaskId task : tasks) {
@@ -49,7 +49,7 @@ class Move final : public Transform {
   }
 
  private:
-  void tie(Graph& graph, const Group& run, Effect& effect) const {
+  void keep_lane_order(Graph& graph, const Group& run, Effect& effect) const {
     const TaskId in_front = graph.previous(run.front());
     const TaskId behind = graph.next(run.back());
     const Why why = why_named(graph.names(), "order before move");
@@ -71,11 +71,11 @@ class Move final : public Transform {
 }  // namespace
 
 TransformEntry move_entry() {
-  return {.make = made<Move>,
+  return {.make = create<Move>,
           .assumes =
               "The lanes run at full speed side by side. Dependencies of the moved tasks stay; "
               "\"front\" and \"behind\" decide what stays of the order on the old lane.",
-          .worth = {.why_not = "a manual edit: you choose what to move"}};
+          .advice = {.why_not = "a manual edit: you choose what to move"}};
 }
 
 }  // namespace foretrace

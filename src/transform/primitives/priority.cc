@@ -74,12 +74,12 @@ class Priority final : public Transform {
 }  // namespace
 
 TransformEntry priority_entry() {
-  return {.make = made<Priority>,
+  return {.make = create<Priority>,
           .assumes =
               "Preempting a task and resuming it cost nothing. A lane with priorities has no order "
               "of its own: order that must stay needs a dependency. Only a task that waits for "
               "nothing else still waits for the one before it.",
-          .worth = {.why_not = "a manual edit: you choose the priorities"}};
+          .advice = {.why_not = "a manual edit: you choose the priorities"}};
 }
 
 }  // namespace foretrace

@@ -39,11 +39,11 @@ class Remove final : public Transform {
 }  // namespace
 
 TransformEntry remove_entry() {
-  return {.make = made<Remove>,
+  return {.make = create<Remove>,
           .assumes =
               "Nothing else changes: tasks that waited for a deleted task wait for what it waited "
               "for. Memory it allocated stays allocated.",
-          .worth = {.why_not = "a manual edit: you choose what to delete"}};
+          .advice = {.why_not = "a manual edit: you choose what to delete"}};
 }
 
 }  // namespace foretrace

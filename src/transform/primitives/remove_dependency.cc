@@ -67,11 +67,11 @@ class RemoveDependency final : public Transform {
 }  // namespace
 
 TransformEntry remove_dependency_entry() {
-  return {.make = made<RemoveDependency>,
+  return {.make = create<RemoveDependency>,
           .assumes =
               "The program is assumed to be correct without waiting there. The order of tasks on a "
               "lane stays: \"move\" changes the lane of a task.",
-          .worth = {.why_not = "a manual edit: you choose which waits to delete"}};
+          .advice = {.why_not = "a manual edit: you choose which waits to delete"}};
 }
 
 }  // namespace foretrace

@@ -74,11 +74,11 @@ class Reorder final : public Transform {
 }  // namespace
 
 TransformEntry reorder_entry() {
-  return {.make = made<Reorder>,
+  return {.make = create<Reorder>,
           .assumes =
               "Lanes stay first in, first out: a task still blocks those behind it while it waits. "
               "An order that the dependencies forbid is reported as a cycle.",
-          .worth = {.why_not = "a manual edit: you choose the order"}};
+          .advice = {.why_not = "a manual edit: you choose the order"}};
 }
 
 }  // namespace foretrace

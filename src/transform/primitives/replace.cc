@@ -66,13 +66,13 @@ class Replace final : public Transform {
 }  // namespace
 
 TransformEntry replace_entry() {
-  return {.make = made<Replace>,
+  return {.make = create<Replace>,
           .assumes =
               "The fused task takes the place of the first of its group, waits for everything on "
               "other lanes that one of them waited for, and everything that waited for one of them "
               "waits for it. Host work between the launches stays: delete it with \"remove\" where "
               "fusing saves it.",
-          .worth = {.why_not = "a manual edit: you choose what to fuse"}};
+          .advice = {.why_not = "a manual edit: you choose what to fuse"}};
 }
 
 }  // namespace foretrace

@@ -40,7 +40,7 @@ class Replicate final : public Transform {
     Effect effect;
     effect.changed = tasks.size() * static_cast<std::size_t>(copies_);
     effect.summary = fmt::format("{} copied {}", counted(tasks.size(), "task"),
-                                 copies_ == 1 ? "once" : std::to_string(copies_) + " times");
+                                 copies_ == 1 ? "once" : fmt::format("{} times", copies_));
     effect.assumptions.push_back(
         "the copies run at the same speed and do not slow each other down");
     return effect;
@@ -108,12 +108,12 @@ class Replicate final : public Transform {
 }  // namespace
 
 TransformEntry replicate_entry() {
-  return {.make = made<Replicate>,
+  return {.make = create<Replicate>,
           .assumes =
               "Copies run at full speed beside the originals: nothing they might share (links, "
               "memory, cores) slows them. They wait for what the originals wait for, or for copies "
               "of it. Their memory is not counted.",
-          .worth = {.why_not = "a manual edit: you choose what is replicated"}};
+          .advice = {.why_not = "a manual edit: you choose what is replicated"}};
 }
 
 }  // namespace foretrace

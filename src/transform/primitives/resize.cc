@@ -70,12 +70,12 @@ class Resize final : public Transform {
 }  // namespace
 
 TransformEntry resize_entry() {
-  return {.make = made<Resize>,
+  return {.make = create<Resize>,
           .assumes =
               "Only sizes change. Blocks whose size is a multiple of 512 bytes, as PyTorch's "
               "caching allocator makes them, are rounded up to one again. Times stay: combine it "
               "with scale where the work changes too.",
-          .worth = {.why_not = "a manual edit: you choose which blocks to resize"}};
+          .advice = {.why_not = "a manual edit: you choose which blocks to resize"}};
 }
 
 }  // namespace foretrace

@@ -58,10 +58,11 @@ class Scale final : public Transform, public Retimes {
 }  // namespace
 
 TransformEntry scale_entry() {
-  return {.make = made<Scale>,
-          .assumes = "Only the duration of the tasks changes: dependencies, bytes and memory stay.",
-          .worth = {.why_not =
-                        "a manual edit: you choose what gets faster (see the table of speed-ups)"}};
+  return {
+      .make = create<Scale>,
+      .assumes = "Only the duration of the tasks changes: dependencies, bytes and memory stay.",
+      .advice = {.why_not =
+                     "a manual edit: you choose what gets faster (see the table of speed-ups)"}};
 }
 
 }  // namespace foretrace

@@ -42,9 +42,9 @@ class SetDuration final : public Transform, public Retimes {
 }  // namespace
 
 TransformEntry set_duration_entry() {
-  return {.make = made<SetDuration>,
+  return {.make = create<SetDuration>,
           .assumes = "Only the duration of the tasks changes: dependencies, bytes and memory stay.",
-          .worth = {.why_not = "a manual edit: you choose the duration"}};
+          .advice = {.why_not = "a manual edit: you choose the duration"}};
 }
 
 }  // namespace foretrace

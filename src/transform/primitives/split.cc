@@ -146,12 +146,12 @@ class Split final : public Transform {
 }  // namespace
 
 TransformEntry split_entry() {
-  return {.make = made<Split>,
+  return {.make = create<Split>,
           .assumes =
               "Work and bytes divide evenly, and a slice needs only the matching part of what it "
               "waits for. Tasks that are not split wait for the last slice. Launch calls are not "
               "multiplied: \"overhead\" stands for them.",
-          .worth = {.why_not = "a manual edit: you choose what to split"}};
+          .advice = {.why_not = "a manual edit: you choose what to split"}};
 }
 
 }  // namespace foretrace

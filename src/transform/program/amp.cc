@@ -272,12 +272,12 @@ class Amp final : public Transform, public Retimes {
       effect.summary += fmt::format(", {} in TF32 at {}", tally.tf32, to_fixed(factors.tf32, 3));
     }
     effect.summary += " of their time";
-    const auto left_alone = [&](std::string_view why, std::size_t count) {
+    const auto note_unchanged = [&](std::string_view why, std::size_t count) {
       note_count(effect, Severity::info, why, count);
     };
-    left_alone("kernels already in half precision, left as they are", tally.half);
-    left_alone("kernels of the update phase, left in FP32", tally.update);
-    left_alone("kernels bound by latency, left as they are", tally.latency);
+    note_unchanged("kernels already in half precision, left as they are", tally.half);
+    note_unchanged("kernels of the update phase, left in FP32", tally.update);
+    note_unchanged("kernels bound by latency, left as they are", tally.latency);
     effect.assumptions.push_back(device_peaks_ ? "kernels gain what the peaks of the device allow; "
                                                  "kernel names decide what bounds them"
                                                : "kernels gain as in the Daydream paper (ATC'20); "
@@ -338,7 +338,7 @@ class Amp final : public Transform, public Retimes {
 }  // namespace
 
 TransformEntry amp_entry() {
-  return {.make = made<Amp>,
+  return {.make = create<Amp>,
           .assumes =
               "Kernels bound by arithmetic take a third of their time and kernels bound by memory "
               "half of it, as in the Daydream paper (USENIX ATC'20); with device_peaks the "
@@ -348,10 +348,10 @@ TransformEntry amp_entry() {
               "blocks made in half precision by autocast's published lists of ops take half of it, "
               "and casts of weights are kept until the backward pass has used them. Conversions "
               "and a gradient scaler are free unless their time is given.",
-          .worth = {.goal = Goal::time,
-                    .tries = {"amp"},
-                    .holds = {"precision"},
-                    .premise = Premise::single_precision}};
+          .advice = {.goal = Goal::time,
+                     .tries = {"amp"},
+                     .applies_to = {"precision"},
+                     .premise = Premise::single_precision}};
 }
 
 }  // namespace foretrace

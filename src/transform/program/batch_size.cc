@@ -36,30 +36,30 @@ class BatchSize final : public Transform {
     const double factor = growth_factor(factor_, from_, to_);
     BatchWork work(graph);
     const Bytes peak = peak_memory(graph);
-    Grown grown;
-    grow_work(graph, work, std::vector<double>(graph.task_count(), factor), grown);
-    grow_blocks(graph, work, std::vector<double>(graph.allocations().size(), factor), grown);
-    if (grown.tasks == 0)
+    GrowthTally tally;
+    grow_work(graph, work, std::vector<double>(graph.task_count(), factor), tally);
+    grow_blocks(graph, work, std::vector<double>(graph.allocations().size(), factor), tally);
+    if (tally.tasks == 0)
       throw Error(
           "factor: this trace has no kernels, copies or loading of input that depend on a batch");
     Effect effect;
-    effect.changed = grown.changed;
+    effect.changed = tally.changed;
     effect.summary =
         fmt::format("batches {} times as large: {} from {} to {} in all, {} with them",
-                    to_text(factor), counted(grown.tasks, "task"), to_text(grown.before),
-                    to_text(grown.after), counted(grown.blocks, "allocation"));
+                    to_text(factor), counted(tally.tasks, "task"), to_text(tally.before),
+                    to_text(tally.after), counted(tally.blocks, "allocation"));
     effect.assumptions = {
         "kernels of the passes take their shortest time plus time in proportion to the samples; "
         "kernels that do not fill the device take more samples in the same time until they do",
         "launching, the update and collectives take as long as before"};
-    if (grown.blocks > 0) {
+    if (tally.blocks > 0) {
       effect.assumptions.push_back(
           "all memory that the passes allocate, except gradients, is in proportion to the samples");
       effect.figures.push_back({"peak_before", peak});
       effect.figures.push_back({"peak_after", peak_memory(graph)});
     }
-    effect.figures.push_back({"work_before", grown.before});
-    effect.figures.push_back({"work_after", grown.after});
+    effect.figures.push_back({"work_before", tally.before});
+    effect.figures.push_back({"work_after", tally.after});
     return effect;
   }
 
@@ -76,7 +76,7 @@ class BatchSize final : public Transform {
 }  // namespace
 
 TransformEntry batch_size_entry() {
-  return {.make = made<BatchSize>,
+  return {.make = create<BatchSize>,
           .assumes =
               "Each kernel of the passes takes as long as the shortest kernel of the trace, plus "
               "time in proportion to the samples; for kernels bound by memory, traffic of "
@@ -87,10 +87,10 @@ TransformEntry batch_size_entry() {
               "blocks did not fill the device takes more work in the same time until they do, "
               "where the trace records their number and the device. Libraries that choose other "
               "kernels for other shapes are not modelled.",
-          .worth = {.goal = Goal::throughput,
-                    .tries = {"batch_size:factor=2"},
-                    .samples = 2,
-                    .holds = {"batch"}}};
+          .advice = {.goal = Goal::throughput,
+                     .tries = {"batch_size:factor=2"},
+                     .samples = 2,
+                     .applies_to = {"batch"}}};
 }
 
 }  // namespace foretrace

@@ -132,29 +132,30 @@ double growth_factor(double factor, const std::optional<std::int64_t>& from,
   return static_cast<double>(*to) / static_cast<double>(*from);
 }
 
-void grow_work(Graph& graph, BatchWork& work, const std::vector<double>& factors, Grown& grown) {
+void grow_work(Graph& graph, BatchWork& work, const std::vector<double>& factors,
+               GrowthTally& tally) {
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const TaskId id{i};
     if (graph.removed(id) || !work.grows(id)) continue;
     const Nanoseconds wanted = work.duration(id, factors[i]);
     const Bytes bytes = work.bytes(id, factors[i]);
     Task& task = graph.task(id);
-    ++grown.tasks;
-    add(grown.before, task.duration);
-    add(grown.after, wanted);
-    if (wanted != task.duration || bytes != task.bytes) ++grown.changed;
+    ++tally.tasks;
+    add(tally.before, task.duration);
+    add(tally.after, wanted);
+    if (wanted != task.duration || bytes != task.bytes) ++tally.changed;
     task.duration = wanted;
     task.bytes = bytes;
   }
 }
 
 void grow_blocks(Graph& graph, const BatchWork& work, const std::vector<double>& factors,
-                 Grown& grown) {
+                 GrowthTally& tally) {
   for (std::uint32_t i = 0; i < graph.allocations().size(); ++i) {
     if (!work.grows(i)) continue;
     const Allocation wanted = resized(graph.allocations()[i], factors[i], "factor");
-    ++grown.blocks;
-    if (wanted.bytes != graph.allocations()[i].bytes) ++grown.changed;
+    ++tally.blocks;
+    if (wanted.bytes != graph.allocations()[i].bytes) ++tally.changed;
     replace_block(graph, i, wanted);
   }
 }

@@ -66,16 +66,17 @@ double growth_factor(double factor, const std::optional<std::int64_t>& from,
                      const std::optional<std::int64_t>& to);
 
 /// A tally of what grew, and of how much of that changed.
-struct Grown {
+struct GrowthTally {
   std::size_t tasks = 0, blocks = 0, changed = 0;
   Nanoseconds before{}, after{};  ///< Total time of these tasks; saturates.
 };
 
 /// Scales the work of every task that follows the batch, by `factors[task]`.
-void grow_work(Graph& graph, BatchWork& work, const std::vector<double>& factors, Grown& grown);
+void grow_work(Graph& graph, BatchWork& work, const std::vector<double>& factors,
+               GrowthTally& tally);
 
 /// Scales every allocation that follows the batch, by `factors[allocation]`.
 void grow_blocks(Graph& graph, const BatchWork& work, const std::vector<double>& factors,
-                 Grown& grown);
+                 GrowthTally& tally);
 
 }  // namespace foretrace

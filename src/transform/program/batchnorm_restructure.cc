@@ -111,13 +111,14 @@ class BatchnormRestructure final : public Transform {
 }  // namespace
 
 TransformEntry batchnorm_restructure_entry() {
-  return {.make = made<BatchnormRestructure>,
-          .assumes =
-              "Activations directly beside a batch normalization are done by the convolution next "
-              "to them, and the normalizations move half of the bytes (recalled), as in the "
-              "Daydream paper (USENIX ATC'20). The extra time of the convolutions is not modelled: "
-              "on DenseNet-121 the model predicted 12.7 % and 7 % were measured.",
-          .worth = {.goal = Goal::time, .tries = {"batchnorm_restructure"}, .holds = {"fusion"}}};
+  return {
+      .make = create<BatchnormRestructure>,
+      .assumes =
+          "Activations directly beside a batch normalization are done by the convolution next "
+          "to them, and the normalizations move half of the bytes (recalled), as in the "
+          "Daydream paper (USENIX ATC'20). The extra time of the convolutions is not modelled: "
+          "on DenseNet-121 the model predicted 12.7 % and 7 % were measured.",
+      .advice = {.goal = Goal::time, .tries = {"batchnorm_restructure"}, .applies_to = {"fusion"}}};
 }
 
 }  // namespace foretrace

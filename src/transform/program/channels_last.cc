@@ -140,14 +140,14 @@ class ChannelsLast final : public Transform {
 }  // namespace
 
 TransformEntry channels_last_entry() {
-  return {.make = made<ChannelsLast>,
+  return {.make = create<ChannelsLast>,
           .assumes =
               "Kernels that convert layouts around convolutions go away with their launches; the "
               "first of each step stays for the input. Convolutions take as long as before, unless "
               "a factor is given: then it applies to those in half precision or TF32, on devices "
               "with tensor cores and where their name does not say NHWC. Pooling and normalization "
               "are assumed to be as fast in either layout.",
-          .worth = {.goal = Goal::time, .tries = {"channels_last"}, .holds = {"layout"}}};
+          .advice = {.goal = Goal::time, .tries = {"channels_last"}, .applies_to = {"layout"}}};
 }
 
 }  // namespace foretrace

@@ -150,7 +150,7 @@ class CudaGraphs final : public Transform {
 }  // namespace
 
 TransformEntry cuda_graphs_entry() {
-  return {.make = made<CudaGraphs>,
+  return {.make = create<CudaGraphs>,
           .assumes =
               "One graph launch replaces the launch calls of each captured region and the host "
               "work between them, and gaps between its kernels shrink to that of a graph. A region "
@@ -158,7 +158,7 @@ TransformEntry cuda_graphs_entry() {
               "memory. Kernels take as long as before, so a step that the device bounds does not "
               "get faster. Capturing, copies into static buffers and the graph's memory pool are "
               "not modelled.",
-          .worth = {.goal = Goal::time, .tries = {"cuda_graphs"}, .holds = {"launches"}}};
+          .advice = {.goal = Goal::time, .tries = {"cuda_graphs"}, .applies_to = {"launches"}}};
 }
 
 }  // namespace foretrace

@@ -159,14 +159,15 @@ class FasterDevice final : public Transform {
 
 TransformEntry faster_device_entry() {
   return {
-      .make = made<FasterDevice>,
+      .make = create<FasterDevice>,
       .assumes =
           "Kernels keep the share of the roofline they reached: those bound by arithmetic "
           "scale with the peak of the precision in their name, those bound by memory with its "
           "bandwidth, copies with the link to the host. FP32 convolutions use TF32 where only "
           "the other device has it. Kernels of a few microseconds, the host, launch times and "
           "communication stay.",
-      .worth = {.goal = Goal::device, .tries = {"faster_device:to=<device>"}, .holds = {"device"}}};
+      .advice = {
+          .goal = Goal::device, .tries = {"faster_device:to=<device>"}, .applies_to = {"device"}}};
 }
 
 }  // namespace foretrace

@@ -159,14 +159,14 @@ class FusedOptimizer final : public Transform {
 }  // namespace
 
 TransformEntry fused_optimizer_entry() {
-  return {.make = made<FusedOptimizer>,
+  return {.make = create<FusedOptimizer>,
           .assumes =
               "All kernels of the update phase become one, and so do their launches; host work "
               "between them is deleted, copies and waits there stay. Where a kernel waits for "
               "another stream in between, a second fused kernel begins. The fused kernel takes the "
               "sum of what it replaces (Daydream, USENIX ATC'20) unless \"duration\" is "
               "\"traffic\".",
-          .worth = {.goal = Goal::time, .tries = {"fused_optimizer"}, .holds = {"update"}}};
+          .advice = {.goal = Goal::time, .tries = {"fused_optimizer"}, .applies_to = {"update"}}};
 }
 
 }  // namespace foretrace

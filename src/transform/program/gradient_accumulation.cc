@@ -263,7 +263,7 @@ class GradientAccumulation final : public Transform {
 }  // namespace
 
 TransformEntry gradient_accumulation_entry() {
-  return {.make = made<GradientAccumulation>,
+  return {.make = create<GradientAccumulation>,
           .assumes =
               "The batch is cut into micro-batches that load, go forward and go backward one after "
               "the other, each with its share of the samples: kernels take the shortest time of "
@@ -271,7 +271,8 @@ TransformEntry gradient_accumulation_entry() {
               "update happen once, after the last. Activations shrink with the samples; gradients "
               "stay from the first micro-batch on. The cost of adding to gradients instead of "
               "writing them is not modelled.",
-          .worth = {.goal = Goal::memory, .tries = {"gradient_accumulation"}, .holds = {"batch"}}};
+          .advice = {
+              .goal = Goal::memory, .tries = {"gradient_accumulation"}, .applies_to = {"batch"}}};
 }
 
 }  // namespace foretrace

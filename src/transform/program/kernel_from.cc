@@ -22,7 +22,7 @@
 namespace foretrace {
 namespace {
 
-struct Matched {
+struct MatchCounts {
   std::size_t by_name = 0, by_kind = 0, by_place = 0, pooled = 0, none = 0, added = 0, gone = 0;
 };
 
@@ -47,14 +47,14 @@ class Transplant {
     if (added) known->second = aligned_runs(names, donor_names_);
     for (const AlignedRun& run : known->second) {
       if (run.equal) {
-        take_each(kernels, run, matched.by_name);
+        take_each(kernels, run, counts.by_name);
       } else {
         align_kinds(kernels, run);
       }
     }
   }
 
-  Matched matched;
+  MatchCounts counts;
   std::vector<TaskId> gone;
 
  private:
@@ -84,14 +84,14 @@ class Transplant {
                                                 run.other_end - run.other_begin);
     const std::vector<AlignedRun> runs = aligned_runs(kinds, others);
     // Nothing in the whole step aligns.
-    const bool tangled = runs.size() == 1 && !runs[0].equal && kinds.size() == kernels.size();
-    if (tangled) return from_pool(kernels);
+    const bool is_unaligned = runs.size() == 1 && !runs[0].equal && kinds.size() == kernels.size();
+    if (is_unaligned) return from_pool(kernels);
     for (const AlignedRun& part : runs) {
       const AlignedRun placed{part.begin + run.begin, part.end + run.begin,
                               part.other_begin + run.other_begin, part.other_end + run.other_begin,
                               part.equal};
       if (placed.equal) {
-        take_each(kernels, placed, matched.by_kind);
+        take_each(kernels, placed, counts.by_kind);
       } else {
         take_together(kernels, placed);
       }
@@ -109,7 +109,7 @@ class Transplant {
     if (own.empty()) return add(kernels, run, wanted);
     if (run.other_begin == run.other_end) return drop(own);
     const Nanoseconds sum = total_duration(graph_, own);
-    matched.by_place += own.size();
+    counts.by_place += own.size();
     if (sum == Nanoseconds(0)) {
       graph_.task(own.front()).duration = wanted;
       return;
@@ -137,16 +137,16 @@ class Transplant {
     } else {
       graph_.insert_behind(beside, extra);
     }
-    matched.added += count;
+    counts.added += count;
   }
 
   void drop(const std::vector<TaskId>& own) {
     if (!whole_) {
-      matched.none += own.size();
+      counts.none += own.size();
       return;
     }
     gone.insert(gone.end(), own.begin(), own.end());
-    matched.gone += own.size();
+    counts.gone += own.size();
   }
 
   /// Takes typical times by name or kind, for steps that cannot be aligned.
@@ -155,13 +155,13 @@ class Transplant {
       Task& task = graph_.task(id);
       const std::string_view name = graph_.name(id);
       std::optional<Nanoseconds> time = donor_.by_name(name);
-      ++(time ? matched.by_name : matched.pooled);
+      ++(time ? counts.by_name : counts.pooled);
       if (!time) time = donor_.by_kind(kind_of_kernel(name), task.flops);
       if (time) {
         task.duration = *time;
       } else {
-        --matched.pooled;
-        ++matched.none;
+        --counts.pooled;
+        ++counts.none;
       }
     }
   }
@@ -206,50 +206,50 @@ class KernelFrom final : public Transform {
       const bool comparable = has_steps == donor.has_steps() && (step >= 0 || !has_steps);
       transplant.apply(tasks, comparable);
     }
-    const Matched& matched = transplant.matched;
-    if (matched.by_name + matched.by_kind + matched.pooled == 0) {
+    const MatchCounts& counts = transplant.counts;
+    if (counts.by_name + counts.by_kind + counts.pooled == 0) {
       throw Error(fmt::format("trace: no kernel of the other trace is like one of \"where\" ({})",
                               where_.to_text()));
     }
     for (const TaskId task : transplant.gone) graph.remove(task);
     remove_launches_of(graph, launches, transplant.gone);
-    return effect_of(graph, kernels, matched, before);
+    return effect_of(graph, kernels, counts, before);
   }
 
  private:
   static Effect effect_of(const Graph& graph, const std::vector<TaskId>& kernels,
-                          const Matched& matched, Nanoseconds before) {
+                          const MatchCounts& counts, Nanoseconds before) {
     Nanoseconds after(0);
     for (const TaskId task : kernels) {
       if (!graph.removed(task)) after += graph.task(task).duration;
     }
     Effect effect;
-    effect.changed = kernels.size() - matched.none + matched.added;
+    effect.changed = kernels.size() - counts.none + counts.added;
     effect.summary =
         fmt::format("{} from {} to {} in all: {} by name, {} by kind of work, {} by place",
                     counted(kernels.size(), "kernel"), to_text(before), to_text(after),
-                    matched.by_name, matched.by_kind + matched.pooled, matched.by_place);
-    if (matched.gone > 0) effect.summary += fmt::format(", {} gone", matched.gone);
-    if (matched.added > 0) effect.summary += fmt::format(", {} added", matched.added);
+                    counts.by_name, counts.by_kind + counts.pooled, counts.by_place);
+    if (counts.gone > 0) effect.summary += fmt::format(", {} gone", counts.gone);
+    if (counts.added > 0) effect.summary += fmt::format(", {} added", counts.added);
     const auto figure = [&](const char* name, std::size_t count) {
       effect.figures.push_back({name, static_cast<double>(count)});
     };
-    figure("by_name", matched.by_name);
-    figure("by_kind", matched.by_kind + matched.pooled);
-    figure("by_place", matched.by_place);
-    figure("unmatched", matched.none);
-    figure("added", matched.added);
-    figure("gone", matched.gone);
+    figure("by_name", counts.by_name);
+    figure("by_kind", counts.by_kind + counts.pooled);
+    figure("by_place", counts.by_place);
+    figure("unmatched", counts.none);
+    figure("added", counts.added);
+    figure("gone", counts.gone);
     effect.figures.push_back({"kernel_time_before", before});
     effect.figures.push_back({"kernel_time_after", after});
     note_count(effect, Severity::warning, "kernels without a counterpart, left as they are",
-               matched.none);
+               counts.none);
     effect.assumptions.push_back("the other trace is of the same job: model, sizes and batch");
     effect.assumptions.push_back("the host works as recorded, also for kernels that were added");
-    if (matched.pooled > 0) {
+    if (counts.pooled > 0) {
       effect.assumptions.push_back(fmt::format(
           "{} kernels take the median time of their kind of work, because the steps do not align",
-          matched.pooled));
+          counts.pooled));
     }
     return effect;
   }
@@ -262,13 +262,13 @@ class KernelFrom final : public Transform {
 }  // namespace
 
 TransformEntry kernel_from_entry() {
-  return {.make = made<KernelFrom>,
+  return {.make = create<KernelFrom>,
           .assumes =
               "Kernels take the times of another trace of the same job: its typical step, with the "
               "median time of all such steps, is aligned with each step here, kernel by kernel, "
               "first by name, then by kind of work, and the rest by place. Kernels that only one "
               "of the two has are added or deleted. The host, copies and communication stay.",
-          .worth = {.why_not = "needs another trace: kernel_from:trace=FILE"}};
+          .advice = {.why_not = "needs another trace: kernel_from:trace=FILE"}};
 }
 
 }  // namespace foretrace

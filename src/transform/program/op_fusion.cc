@@ -75,7 +75,7 @@ class OpFusion final : public Transform {
 }  // namespace
 
 TransformEntry op_fusion_entry() {
-  return {.make = made<OpFusion>,
+  return {.make = create<OpFusion>,
           .assumes =
               "Pointwise kernels that directly follow each other on a stream, and up to two "
               "reductions or normalizations among them, become one kernel, and only the first of "
@@ -84,7 +84,7 @@ TransformEntry op_fusion_entry() {
               "only the chain uses is not allocated. A chain never crosses a phase, a step, a wait "
               "for another stream or a wait of the host. Kernels that read the same tensor but do "
               "not follow each other stay apart.",
-          .worth = {.goal = Goal::time, .tries = {"op_fusion"}, .holds = {"fusion"}}};
+          .advice = {.goal = Goal::time, .tries = {"op_fusion"}, .applies_to = {"fusion"}}};
 }
 
 }  // namespace foretrace

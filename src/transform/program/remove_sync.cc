@@ -39,7 +39,7 @@ class RemoveSync final : public Transform {
     const Launches launches(graph);
     const Nanoseconds ahead_before =
         furthest_ahead(graph, launches, simulate(graph, {.memory = false}).start);
-    if (needed_ == "next_step") wait_later(graph, waits);
+    if (needed_ == "next_step") wait_in_later_step(graph, waits);
     std::vector<char> calling(graph.task_count(), 0);
     for (const TaskId call : calls) calling[index(call)] = 1;
     const std::vector<TaskId> copies =
@@ -52,7 +52,7 @@ class RemoveSync final : public Transform {
     }
     for (const TaskId copy : copies) graph.remove(copy);
     remove_launches_of(graph, launches, copies);
-    const std::size_t held = hold_back(graph, launches);
+    const std::size_t added = limit_queue(graph, launches);
 
     Effect effect;
     effect.changed = calls.size() + copies.size();
@@ -68,7 +68,7 @@ class RemoveSync final : public Transform {
     effect.assumptions.push_back(needed_ == "never"
                                      ? "nothing the host does depends on what it waited for"
                                      : "the host needs what it waited for only in its next step");
-    if (held > 0) {
+    if (added > 0) {
       effect.assumptions.push_back(
           fmt::format("the host is at most {} launches ahead of the device", queue_));
     }
@@ -108,7 +108,7 @@ class RemoveSync final : public Transform {
   }
 
   /// Makes the first task of a later step, on the thread of the call, wait instead of the call.
-  static void wait_later(Graph& graph, const std::vector<Dependency>& waits) {
+  static void wait_in_later_step(Graph& graph, const std::vector<Dependency>& waits) {
     std::vector<TaskId> later(graph.task_count(), kNoTask);
     for (std::size_t i = 0; i < graph.lane_count(); ++i) {
       TaskId first = kNoTask;
@@ -147,7 +147,7 @@ class RemoveSync final : public Transform {
   }
 
   /// Makes launches wait for a place in the launch queue. Returns how many may have to.
-  std::size_t hold_back(Graph& graph, const Launches& launches) const {
+  std::size_t limit_queue(Graph& graph, const Launches& launches) const {
     const std::vector<Nanoseconds> starts = simulate(graph, {.memory = false}).start;
     std::vector<TaskId> last(graph.task_count(), kNoTask);
     for (std::size_t i = 0; i < graph.lane_count(); ++i) {
@@ -173,7 +173,7 @@ class RemoveSync final : public Transform {
       by_rank[graph.lane(graph.lane_of(calls[i])).rank].push_back(calls[i]);
     }
     const std::vector<std::size_t> behind = latest_call_behind(graph, place);
-    std::size_t held = 0;
+    std::size_t added = 0;
     for (const auto& [rank, own] : by_rank) {
       for (std::size_t i = queue_count(); i < own.size(); ++i) {
         const TaskId work = last[index(own[i - queue_count()])];
@@ -184,10 +184,10 @@ class RemoveSync final : public Transform {
                    .after = own[i],
                    .provenance = Provenance::assumed,
                    .why = Rule::launch_queue});
-        ++held;
+        ++added;
       }
     }
-    return held;
+    return added;
   }
 
   /// Returns, for each task, the greatest place of a call that it is, or that it waits for directly
@@ -228,16 +228,16 @@ class RemoveSync final : public Transform {
 }  // namespace
 
 TransformEntry remove_sync_entry() {
-  return {.make = made<RemoveSync>,
+  return {.make = create<RemoveSync>,
           .assumes =
               "The host no longer waits for the device in these calls, and the calls go away; "
               "launches and waits on the device stay. The value that the host read is needed never "
               "or, if requested, in its next step. The host runs ahead as far as the launch queue "
               "allows. Not modelled: shapes and branches that depend on a value the host read, "
               "such as those after nonzero().",
-          .worth = {.goal = Goal::time,
-                    .tries = {"remove_sync:needed=next_step", "remove_sync"},
-                    .holds = {"waits"}}};
+          .advice = {.goal = Goal::time,
+                     .tries = {"remove_sync:needed=next_step", "remove_sync"},
+                     .applies_to = {"waits"}}};
 }
 
 }  // namespace foretrace

@@ -46,22 +46,22 @@ class SequenceLength final : public Transform {
     BatchWork work(graph, kMostFactor);
     const Bytes peak = peak_memory(graph);
     const Scores of_scores = growing_scores(graph, work, scores);
-    Grown grown;
-    grow_work(graph, work, growth(by_pairs(graph, scores), factor), grown);
-    grow_blocks(graph, work, growth(scores, factor), grown);
-    if (grown.tasks == 0 && grown.blocks == 0)
+    GrowthTally tally;
+    grow_work(graph, work, growth(by_pairs(graph, scores), factor), tally);
+    grow_blocks(graph, work, growth(scores, factor), tally);
+    if (tally.tasks == 0 && tally.blocks == 0)
       throw Error("factor: this trace has no kernels and no memory that depend on a sequence");
     Effect effect;
-    effect.changed = grown.changed;
+    effect.changed = tally.changed;
     effect.summary = fmt::format(
         "sequences {} times as long: {} from {} to {} in all, {} with them, {} of attention's "
         "scores by the square",
-        to_text(factor), counted(grown.tasks, "task"), to_text(grown.before), to_text(grown.after),
-        counted(grown.blocks, "allocation"), counted(of_scores.count, "block"));
+        to_text(factor), counted(tally.tasks, "task"), to_text(tally.before), to_text(tally.after),
+        counted(tally.blocks, "allocation"), counted(of_scores.count, "block"));
     effect.assumptions.push_back(
         "memory and computation of the passes are in proportion to the positions, attention's "
         "scores to their square; parameters, gradients, the optimizer and launching stay");
-    if (of_scores.count == 0 && grown.blocks > 0)
+    if (of_scores.count == 0 && tally.blocks > 0)
       effect.assumptions.push_back(
           "attention keeps no scores (fused attention), because ops, source lines and sizes show "
           "none");
@@ -131,7 +131,7 @@ class SequenceLength final : public Transform {
 
 TransformEntry sequence_length_entry() {
   return {
-      .make = made<SequenceLength>,
+      .make = create<SequenceLength>,
       .assumes =
           "A batch keeps its number of sequences, each longer or shorter. Memory that the passes "
           "allocate, except gradients, is in proportion to the positions; attention's scores "
@@ -140,7 +140,7 @@ TransformEntry sequence_length_entry() {
           "sizes that are a multiple of the square of the recorded length count. Kernels that "
           "use scores, and fused attention, take longer by the square, others as with a larger "
           "batch (batch_size). Tables with a row for each possible position stay.",
-      .worth = {.why_not = "a different workload: you choose the sequence length"}};
+      .advice = {.why_not = "a different workload: you choose the sequence length"}};
 }
 
 }  // namespace foretrace

@@ -171,13 +171,13 @@ class Substitute final : public Transform {
 }  // namespace
 
 TransformEntry substitute_entry() {
-  return {.make = made<Substitute>,
+  return {.make = create<Substitute>,
           .assumes =
               "Rules replace consecutive matching kernels on a stream by one kernel or none, as "
               "long as the sum of kernel times falls; the search is that of MetaFlow (SysML 2019) "
               "and TASO (SOSP 2019), within lines that waits, phases and steps cut. The author of "
               "a rule is responsible for its correctness and for the time it gives.",
-          .worth = {.why_not = "needs rules: substitute:rules=[...]"}};
+          .advice = {.why_not = "needs rules: substitute:rules=[...]"}};
 }
 
 }  // namespace foretrace

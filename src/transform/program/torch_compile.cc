@@ -153,7 +153,7 @@ class TorchCompile final : public Transform {
 }  // namespace
 
 TransformEntry torch_compile_entry() {
-  return {.make = made<TorchCompile>,
+  return {.make = create<TorchCompile>,
           .assumes =
               "Chains of pointwise kernels with up to two reductions become one kernel each, "
               "forward and backward, as in op_fusion; matrix products and convolutions stay. Host "
@@ -161,9 +161,9 @@ TransformEntry torch_compile_entry() {
               "launch (both recalled), where that is less. Waits, copies from or to host memory "
               "and collectives break a region. Compilation, other choices of kernels and "
               "recomputation in the backward pass are not modelled.",
-          .worth = {.goal = Goal::time,
-                    .tries = {"torch_compile", "torch_compile:mode=reduce-overhead"},
-                    .holds = {"fusion", "launches"}}};
+          .advice = {.goal = Goal::time,
+                     .tries = {"torch_compile", "torch_compile:mode=reduce-overhead"},
+                     .applies_to = {"fusion", "launches"}}};
 }
 
 }  // namespace foretrace

@@ -25,11 +25,11 @@ void retime(Graph& graph, const Retiming& retiming);
 
 /// A compiled graph that answers many retimings. Not safe for concurrent use; clones share the
 /// parts that do not change.
-class Retimed {
+class RetimedReplay {
  public:
   /// REQUIRES: all lanes of the graph are FIFO. Costs a little more than a replay.
-  explicit Retimed(const Graph& graph);
-  Retimed clone() const { return Retimed(compiled_.clone(), graph_); }
+  explicit RetimedReplay(const Graph& graph);
+  RetimedReplay clone() const { return RetimedReplay(compiled_.clone(), graph_); }
 
   /// The step time of the graph after retime(), to the nanosecond. Linear, at the speed of memory.
   Nanoseconds step_time(const Retiming& retiming);
@@ -45,7 +45,7 @@ class Retimed {
     std::vector<std::int64_t> lags;
   };
 
-  Retimed(Compiled compiled, std::shared_ptr<const Recorded> graph)
+  RetimedReplay(Compiled compiled, std::shared_ptr<const Recorded> graph)
       : compiled_(std::move(compiled)), graph_(std::move(graph)) {}
 
   template <class LagAt>

@@ -1,4 +1,4 @@
-#include "ask/job/retimed.h"
+#include "ask/job/retimed_replay.h"
 
 #include "foretrace/error.h"
 
@@ -16,7 +16,7 @@ void retime(Graph& graph, const Retiming& retiming) {
   });
 }
 
-Retimed::Retimed(const Graph& graph) : compiled_(graph) {
+RetimedReplay::RetimedReplay(const Graph& graph) : compiled_(graph) {
   Recorded recorded(graph);
   recorded.places = compiled_.lag_places(graph);
   const std::span<const Nanoseconds> durations = compiled_.durations();
@@ -27,7 +27,7 @@ Retimed::Retimed(const Graph& graph) : compiled_(graph) {
 }
 
 template <class LagAt>
-void Retimed::set_lags(const Retiming& retiming, const LagAt& lag_at) {
+void RetimedReplay::set_lags(const Retiming& retiming, const LagAt& lag_at) {
   const std::span<std::int64_t> lags = compiled_.lags();
   for (const auto& [task, gap] : retiming.gaps) {
     const std::uint32_t place = graph_->places.of_gap[index(task)];
@@ -39,7 +39,7 @@ void Retimed::set_lags(const Retiming& retiming, const LagAt& lag_at) {
   }
 }
 
-void Retimed::apply(const Retiming& retiming, std::vector<Nanoseconds>& work) {
+void RetimedReplay::apply(const Retiming& retiming, std::vector<Nanoseconds>& work) {
   const std::span<const std::int32_t> stream_of = graph_->probes.stream_of();
   for (const auto& [task, duration] : retiming.durations) {
     Nanoseconds& now = compiled_.durations()[compiled_.order()[index(task)]];
@@ -50,7 +50,7 @@ void Retimed::apply(const Retiming& retiming, std::vector<Nanoseconds>& work) {
   set_lags(retiming, [](std::uint32_t, Nanoseconds lag) { return lag.count(); });
 }
 
-void Retimed::undo(const Retiming& retiming) {
+void RetimedReplay::undo(const Retiming& retiming) {
   for (const auto& [task, duration] : retiming.durations) {
     const std::uint32_t place = compiled_.order()[index(task)];
     compiled_.durations()[place] = graph_->durations[place];
@@ -58,7 +58,7 @@ void Retimed::undo(const Retiming& retiming) {
   set_lags(retiming, [&](std::uint32_t place, Nanoseconds) { return graph_->lags[place]; });
 }
 
-StepTimes Retimed::probed(const std::vector<Nanoseconds>& work, Nanoseconds length) const {
+StepTimes RetimedReplay::probed(const std::vector<Nanoseconds>& work, Nanoseconds length) const {
   std::vector<Nanoseconds> starts, finishes;
   for (const TaskId task : graph_->probes.tasks()) {
     const std::uint32_t place = compiled_.order()[index(task)];
@@ -69,13 +69,13 @@ StepTimes Retimed::probed(const std::vector<Nanoseconds>& work, Nanoseconds leng
       {.starts = starts, .finishes = finishes, .work = work, .length = length});
 }
 
-Nanoseconds Retimed::step_time(const Retiming& retiming) {
+Nanoseconds RetimedReplay::step_time(const Retiming& retiming) {
   std::vector<Nanoseconds> work = graph_->work;
   apply(retiming, work);
   const Nanoseconds length = compiled_.replay();
-  const Nanoseconds found = probed(work, length).step_time;
+  const Nanoseconds step_time = probed(work, length).step_time;
   undo(retiming);
-  return found;
+  return step_time;
 }
 
 }  // namespace foretrace

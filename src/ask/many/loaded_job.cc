@@ -1,4 +1,4 @@
-#include "ask/many/held_job.h"
+#include "ask/many/loaded_job.h"
 
 #include <utility>
 
@@ -10,9 +10,9 @@
 
 namespace foretrace {
 
-HeldJob::~HeldJob() = default;
+LoadedJob::~LoadedJob() = default;
 
-HeldJob::HeldJob(const std::string& path, const ImportOptions& reading, std::int32_t world_size)
+LoadedJob::LoadedJob(const std::string& path, const ImportOptions& reading, std::int32_t world_size)
     : reading_(reading),
       world_size_(world_size),
       job_(read_job(path, {.reading = reading,
@@ -21,28 +21,30 @@ HeldJob::HeldJob(const std::string& path, const ImportOptions& reading, std::int
                            .world_size = world_size})),
       inputs_(job_.inputs()) {}
 
-PredictOptions HeldJob::as_read(PredictOptions options) const {
+PredictOptions LoadedJob::as_read(PredictOptions options) const {
   options.reading = reading_;
   options.world_size = world_size_;
   return options;
 }
 
-Prediction HeldJob::predict(const Scenario& scenario, PredictOptions options) const {
+Prediction LoadedJob::predict(const Scenario& scenario, PredictOptions options) const {
   return foretrace::predict(job_, inputs_, scenario, as_read(std::move(options)));
 }
 
-Curve HeldJob::vary(const Scenario& scenario, const Vary& question, PredictOptions options) const {
+Curve LoadedJob::vary(const Scenario& scenario, const Vary& question,
+                      PredictOptions options) const {
   Curve curve = foretrace::vary(job_, scenario, question, as_read(std::move(options)));
   curve.header.inputs = inputs_;
   return curve;
 }
 
-Prediction HeldJob::quick(const Scenario& scenario) const {
-  std::call_once(examined_, [&] { recorded_ = std::make_unique<SweptJob>(swept_job(job_, {})); });
+Prediction LoadedJob::quick_prediction(const Scenario& scenario) const {
+  std::call_once(swept_once_,
+                 [&] { swept_job_ = std::make_unique<SweptJob>(swept_job(job_, {})); });
   Donors donors(reading_);
   donors.read(scenario);
-  Prediction prediction = predict_slowest(recorded_->baselines, job_, scenario, &donors);
-  compare_with(recorded_->recorded(), prediction);
+  Prediction prediction = predict_slowest(swept_job_->baselines, job_, scenario, &donors);
+  compare_with(swept_job_->recorded(), prediction);
   prediction.trust = trust_of(prediction, {});
   return prediction;
 }

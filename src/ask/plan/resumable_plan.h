@@ -24,7 +24,7 @@
 
 namespace foretrace {
 
-struct PlanKeeping {
+struct PlanFileOptions {
   std::string path{};  ///< The file of the whole search.
   Shard shard{};
   bool fresh = false;  ///< Deletes what the file already has.
@@ -39,8 +39,9 @@ struct PlanEvents {
 
 /// Like plan(), but continues the file where it ends. Returns nullopt after `stop`, and for a shard
 /// that is only a part. Throws Error as plan() does, and if the file belongs to another question.
-std::optional<PlanReport> plan_keeping(const PlanQuestion& question, const PlanKeeping& keeping,
-                                       const PlanEvents& events, const std::atomic<bool>& stop);
+std::optional<PlanReport> resumable_plan(const PlanQuestion& question,
+                                         const PlanFileOptions& file_options,
+                                         const PlanEvents& events, const std::atomic<bool>& stop);
 
 /// Merges files of shards, as merge_answers() does.
 void merge_plans(const std::vector<std::string>& files, const std::string& output);

@@ -15,18 +15,18 @@ namespace foretrace {
 struct SweptJob;
 
 /// Safe to use from several threads at once.
-class HeldJob {
+class LoadedJob {
  public:
   /// Throws TraceError.
-  HeldJob(const std::string& path, const ImportOptions& reading, std::int32_t world_size = 0);
-  ~HeldJob();
+  LoadedJob(const std::string& path, const ImportOptions& reading, std::int32_t world_size = 0);
+  ~LoadedJob();
 
   /// Like the functions of the same names, which read the job for each question.
   Prediction predict(const Scenario& scenario, PredictOptions options) const;
   Curve vary(const Scenario& scenario, const Vary& question, PredictOptions options) const;
   /// The step time and the memory of predict(), from one replay: the interval is as wide as the
   /// variation of recorded steps, the grade is that of the recording, and there is no breakdown.
-  Prediction quick(const Scenario& scenario) const;
+  Prediction quick_prediction(const Scenario& scenario) const;
 
  private:
   PredictOptions as_read(PredictOptions options) const;
@@ -35,8 +35,9 @@ class HeldJob {
   std::int32_t world_size_;
   Job job_;
   std::vector<InputFile> inputs_;
-  mutable std::once_flag examined_;
-  mutable std::unique_ptr<const SweptJob> recorded_;  ///< Made by the first call of quick().
+  mutable std::once_flag swept_once_;
+  /// Made by the first call of quick_prediction().
+  mutable std::unique_ptr<const SweptJob> swept_job_;
 };
 
 }  // namespace foretrace

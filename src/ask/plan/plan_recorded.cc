@@ -1,7 +1,8 @@
-#include "ask/plan/recorded.h"
+#include "ask/plan/plan_recorded.h"
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/core.h>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -59,17 +60,17 @@ class RecordedPlanner {
 
   void check() const {
     if (question_.gpus.empty()) throw Error("--gpus: must be given, such as 64 or 8..1024");
-    const std::pair<const char*, bool> others[] = {
+    const std::pair<const char*, bool> unsupported[] = {
         {"--layout", !question_.layout.empty()},
         {"--fix", !question_.fix.empty()},
         {"--prices", !question_.prices.empty()},
         {"--measured", !question_.measured.empty()},
         {"--calibrate", !question_.calibrate.empty()},
         {"--strategy", question_.strategy != "exhaustive"}};
-    for (const auto& [option, is_given] : others) {
+    for (const auto& [option, is_given] : unsupported) {
       if (is_given)
-        throw Error(std::string(option) + ": is for described models, and " + question_.model +
-                    " is a trace");
+        throw Error(
+            fmt::format("{}: is for described models, and {} is a trace", option, question_.model));
     }
   }
 
@@ -81,15 +82,16 @@ class RecordedPlanner {
         device_ = platform_.device.name;
       if (recorded != nullptr) return;
     }
-    report_.assumptions.emplace_back("the recorded device is that of " + question_.machine +
-                                     ", as the trace does not name a known one");
+    report_.assumptions.push_back(
+        fmt::format("the recorded device is that of {}, as the trace does not name a known one",
+                    question_.machine));
   }
 
   std::vector<RecordedCase> chosen_cases() {
     std::vector<RecordedCase> cases;
     for (const std::int64_t gpus : question_.gpus) {
-      for (RecordedLayout& one : recorded_layouts(question_, gpus))
-        cases.push_back({.layout = std::move(one)});
+      for (RecordedLayout& layout : recorded_layouts(question_, gpus))
+        cases.push_back({.layout = std::move(layout)});
     }
     return cases;
   }
@@ -102,9 +104,9 @@ class RecordedPlanner {
     return scenario;
   }
 
-  void answer(RecordedCase& asked) const {
-    PlanRow& row = asked.row;
-    const RecordedLayout& layout = asked.layout;
+  void answer(RecordedCase& planned) const {
+    PlanRow& row = planned.row;
+    const RecordedLayout& layout = planned.layout;
     row.layout = layout.text(), row.gpus = layout.stages * layout.copies;
     const std::vector<std::string> steps = layout.steps(question_);
     try {
@@ -123,10 +125,10 @@ class RecordedPlanner {
       }
       row.is_covered = std::ranges::all_of(
           steps, [](const std::string& step) { return ledger_entry(step) != nullptr; });
-      asked.assumptions = found.assumptions;
+      planned.assumptions = found.assumptions;
     } catch (const Error& error) {
-      asked.refused = error.what();
-      for (const std::string& step : steps) asked.refused = without_place(asked.refused, step);
+      planned.refused = error.what();
+      for (const std::string& step : steps) planned.refused = without_place(planned.refused, step);
     }
   }
 
@@ -135,41 +137,42 @@ class RecordedPlanner {
     std::ranges::stable_sort(cases, [](const RecordedCase& a, const RecordedCase& b) {
       return std::pair(!a.row.fits, a.row.time) < std::pair(!b.row.fits, b.row.time);
     });
-    std::vector<RecordedCase> left;
-    std::map<std::string, std::size_t> lost;
-    for (RecordedCase& one : cases) {
-      if (one.refused.empty())
-        left.push_back(std::move(one));
+    std::vector<RecordedCase> answered;
+    std::map<std::string, std::size_t> losses;
+    for (RecordedCase& planned : cases) {
+      if (planned.refused.empty())
+        answered.push_back(std::move(planned));
       else
-        ++refused_[one.refused];
+        ++refused_[planned.refused];
     }
-    if (question_.gradients == Bytes{} && std::ranges::any_of(refused_, [](const auto& one) {
-          return one.first.starts_with("gradient_bytes: ");
+    if (question_.gradients == Bytes{} && std::ranges::any_of(refused_, [](const auto& refused) {
+          return refused.first.starts_with("gradient_bytes: ");
         }))
       throw Error("--gradient-bytes: must be given, as the trace does not show its gradients");
-    report_.layouts = report_.replayed = left.size();
-    if (left.empty()) throw Error("no layout is left: " + cases.front().refused);
-    if (!left.front().row.fits)
-      throw Error("no layout is left: memory took the last " + std::to_string(left.size()) +
-                  " of them; " + left.front().row.layout + " needs " +
-                  to_text(left.front().row.reserved) + " of " + to_text(report_.limit));
-    best_ = left.front();
-    for (RecordedCase& one : left) one.row.loss = loss_of(one.row);
-    for (std::size_t i = 0; i < left.size(); ++i) {
-      if (i < question_.top && left[i].row.fits)
-        report_.ranked.push_back(left[i].row);
+    report_.layouts = report_.replayed = answered.size();
+    if (answered.empty()) throw Error("no layout is left: " + cases.front().refused);
+    if (!answered.front().row.fits)
+      throw Error(
+          fmt::format("no layout is left: memory took the last {} of them; {} needs {} of {}",
+                      answered.size(), answered.front().row.layout,
+                      to_text(answered.front().row.reserved), to_text(report_.limit)));
+    best_ = answered.front();
+    for (RecordedCase& planned : answered) planned.row.loss = loss_of(planned.row);
+    for (std::size_t i = 0; i < answered.size(); ++i) {
+      if (i < question_.top && answered[i].row.fits)
+        report_.ranked.push_back(answered[i].row);
       else
-        ++lost[left[i].row.loss];
+        ++losses[answered[i].row.loss];
     }
-    for (const RecordedCase& one : left) {
-      if (one.layout.stages == 1 && one.layout.zero == 0 && !one.layout.recomputes)
-        add_with_role(one.row, "plain data parallelism", report_.ranked);
-      if (one.row.fits && std::ranges::none_of(report_.front, [&](const PlanRow& other) {
-            return other.reserved <= one.row.reserved;
+    for (const RecordedCase& planned : answered) {
+      if (planned.layout.stages == 1 && planned.layout.zero == 0 && !planned.layout.recomputes)
+        add_with_role(planned.row, "plain data parallelism", report_.ranked);
+      if (planned.row.fits && std::ranges::none_of(report_.front, [&](const PlanRow& other) {
+            return other.reserved <= planned.row.reserved;
           }))
-        report_.front.push_back(one.row);
+        report_.front.push_back(planned.row);
     }
-    report_.losses.assign(lost.begin(), lost.end());
+    report_.losses.assign(losses.begin(), losses.end());
   }
 
   static PriceParts parts_of(const PlanRow& row) {
@@ -188,17 +191,19 @@ class RecordedPlanner {
     report_.command = "foretrace predict " + question_.model;
     if (!device_.empty()) report_.command += " --machine " + device_;
     for (const std::string& step : best_.layout.steps(question_))
-      report_.command += " --with '" + step + "'";
+      report_.command += fmt::format(" --with '{}'", step);
     const Trust trust = trust_of_recording(baseline_.prediction, AnswerAbout::changes);
     if (const std::string warning = trust_warning(trust); !warning.empty())
       report_.notes.add(Severity::warning, "trust in the recording is poor", warning);
-    for (const std::string& one : best_.assumptions) report_.assumptions.push_back(one);
+    for (const std::string& assumption : best_.assumptions)
+      report_.assumptions.push_back(assumption);
     report_.assumptions.emplace_back(
         "a micro-batch is the recorded batch; tp, cp and ep are 1, as a trace does not say how its "
         "layers could be divided");
     for (const auto& [reason, count] : refused_)
-      report_.assumptions.push_back(counted(static_cast<std::int64_t>(count), "layout") +
-                                    " left out: " + shortened(reason, kLongestReason));
+      report_.assumptions.push_back(fmt::format("{} left out: {}",
+                                                counted(static_cast<std::int64_t>(count), "layout"),
+                                                shortened(reason, kLongestReason)));
   }
 
   const PlanQuestion& question_;

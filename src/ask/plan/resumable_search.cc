@@ -1,5 +1,6 @@
-#include "ask/plan/kept_search.h"
+#include "ask/plan/resumable_search.h"
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "ask/many/answer_file.h"
@@ -56,7 +57,7 @@ std::string header_line(const Ordered& question, std::uint64_t blocks, const Sha
   line["points"] = blocks;
   const std::string identity = hash_digits(text_of(line) + text_of(question));
   line["plan"] = identity;
-  if (shard.of > 1) line["shard"] = {{"number", shard.number}, {"of", shard.of}};
+  if (shard.count > 1) line["shard"] = {{"number", shard.number}, {"of", shard.count}};
   line["question"] = question;
   return line_of(line);
 }
@@ -115,7 +116,7 @@ std::vector<LayoutBound> read_block(std::uint64_t block, std::size_t layouts,
     const nlohmann::json json = nlohmann::json::parse(line);
     std::vector<LayoutBound> bounds;
     if (json.at("point") != block) throw Error("is another block");
-    for (const nlohmann::json& one : json.at("bounds")) bounds.push_back(read_bound(one));
+    for (const nlohmann::json& bound : json.at("bounds")) bounds.push_back(read_bound(bound));
     if (bounds.size() != layouts) throw Error("has other layouts");
     return bounds;
   } catch (const nlohmann::json::exception&) {
@@ -125,27 +126,29 @@ std::vector<LayoutBound> read_block(std::uint64_t block, std::size_t layouts,
 
 }  // namespace
 
-std::optional<PlanOutcome> kept_outcome(const PlanQuestion& question, const PlanSpace& space,
-                                        const StepCalibration& calibration,
-                                        const PlanKeeping& keeping, const PlanEvents& events,
-                                        const std::atomic<bool>& stop) {
-  const Shard& shard = keeping.shard;
+std::optional<PlanOutcome> resumable_search(const PlanQuestion& question, const PlanSpace& space,
+                                            const StepCalibration& calibration,
+                                            const PlanFileOptions& file_options,
+                                            const PlanEvents& events,
+                                            const std::atomic<bool>& stop) {
+  const Shard& shard = file_options.shard;
   PlanSearch search(space, calibration);
-  if (search.blocks() < shard.of)
-    throw Error("--shard: must be one of at most " + std::to_string(search.blocks()) +
-                ", because there are no more blocks of layouts");
+  if (search.blocks() < shard.count)
+    throw Error(fmt::format(
+        "--shard: must be one of at most {}, because there are no more blocks of layouts",
+        search.blocks()));
   const std::string header = header_line(question_json(question, space), search.blocks(), shard);
   AnswerFile file(
-      path_of_shard(keeping.path, shard),
+      path_of_shard(file_options.path, shard),
       {.kind = kPlanAnswers,
        .header = header,
        .difference = [&](const std::string& line) { return difference_of_plans(header, line); },
-       .known =
+       .on_known_line =
            [&](std::uint64_t block, std::string_view line) {
              search.set(block, read_block(block, search.layouts(block), line));
            },
        .option = "--keep"},
-      keeping.fresh);
+      file_options.fresh);
   const auto [first, end] = file.points();
   events.begin(file.next() - first, end - file.next());
   search.find(
@@ -156,7 +159,7 @@ std::optional<PlanOutcome> kept_outcome(const PlanQuestion& question, const Plan
         events.take();
       },
       stop);
-  if (stop || shard.of > 1) return std::nullopt;
+  if (stop || shard.count > 1) return std::nullopt;
   return search.outcome();
 }
 
