@@ -129,12 +129,12 @@ std::string check_text(const Request& request, const CallOptions& call, const st
 }
 
 std::string info_text(const std::string& path, const CallOptions& call) {
-  Json all = Json::array();
+  Json answers = Json::array();
   for (const ExaminedTrace& rank : examine_traces(path, call.reading())) {
-    all.push_back(describe_trace(rank.trace, rank.steps ? &*rank.steps : nullptr,
-                                 rank.among ? &*rank.among : nullptr));
+    answers.push_back(describe_trace(rank.trace, rank.steps ? &*rank.steps : nullptr,
+                                     rank.among ? &*rank.among : nullptr));
   }
-  return text_of(all);
+  return text_of(answers);
 }
 
 std::string memory_text(const Request& request, const CallOptions& call,
@@ -154,12 +154,12 @@ std::string memory_text(const Request& request, const CallOptions& call,
 
 std::string validate_text(const std::string& path, const std::string& against,
                           const CallOptions& call) {
-  Json all = Json::array();
+  Json answers = Json::array();
   for (const ValidatedRank& rank : validate_trace(path, against, call.reading())) {
-    all.push_back(to_json(rank));
-    all.back()["broken"] = rank.broken();
+    answers.push_back(to_json(rank));
+    answers.back()["broken"] = rank.broken();
   }
-  return text_of(all);
+  return text_of(answers);
 }
 
 Sweep sweep_of(const Request& request, const CallOptions& call, SweepOptions options) {
@@ -281,9 +281,9 @@ PYBIND11_MODULE(_foretrace, module) {
       options.adds_runs = !baseline.empty();
       std::optional<CheckBaseline> old;
       if (options.adds_runs) old = read_baseline(baseline);
-      const std::vector<std::string> blessed =
+      const std::vector<std::string> recordings =
           traces.empty() ? std::vector{scenario.trace} : traces;
-      return write_baseline(bless(blessed, scenario, options, old ? &*old : nullptr));
+      return write_baseline(bless(recordings, scenario, options, old ? &*old : nullptr));
     });
   });
   module.def("memory", [](Request request, CallOptions call, std::optional<std::int32_t> device,

@@ -22,10 +22,10 @@ class Build(build_ext):
         if not (folder / "CMakeCache.txt").exists():
             subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DFORETRACE_PYTHON=ON"], check=True)
         subprocess.run(["cmake", "--build", folder, "--target", "foretrace_python"], check=True)
-        made, = (folder / "python" / "foretrace").glob("_foretrace.*")
+        built, = (folder / "python" / "foretrace").glob("_foretrace.*")
         target = pathlib.Path(self.get_ext_fullpath(extension.name))
         target.parent.mkdir(parents=True, exist_ok=True)
-        self.copy_file(made, target)
+        self.copy_file(built, target)
 
 
 class WithLibraries(Distribution):

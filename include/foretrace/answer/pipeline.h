@@ -15,8 +15,8 @@ namespace foretrace {
 struct PipelineAction {
   std::string name;   ///< As PyTorch writes it: "2F5" is stage 2, forward, micro-batch 5.
   char letter = 'F';  ///< F, B (whole), I (input gradient), W (weight gradient), U (update).
-  /// Its pipeline goes up the ranks, or it belongs to every other chunk of its rank.
-  bool second = false;
+  /// Whether its pipeline goes up the ranks, or its chunk is every other one of its rank.
+  bool alternate = false;
   std::int32_t stage = 0, micro_batch = 0, version = 0;
   std::int32_t pipeline = 0;  ///< Even ones go down the ranks, odd ones up.
   Nanoseconds start{0}, finish{0};

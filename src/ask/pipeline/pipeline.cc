@@ -61,10 +61,9 @@ ConfiguredSchedule configure(const PipelineQuestion& question) {
     read_assigned(settings, *configured.settings);
     if (!configured.rule) return;
     if (configured.rule->stages * configured.rule->micro_batches > kMostPasses)
-      throw Error(
-          fmt::format("micro_batches: must be fewer, as stages times micro-batches may be at most "
-                      "{}",
-                      kMostPasses));
+      throw Error(fmt::format(
+          "micro_batches: must be fewer, as stages times micro-batches may be at most {}",
+          kMostPasses));
     configured.schedule = configured.rule->make();
   });
   if (!configured.rule) configured.schedule = read_schedule(question.file);
@@ -78,24 +77,24 @@ char letter_of(ActionKind kind) {
 
 std::vector<PipelineAction> actions_of(const Schedule& schedule, std::size_t rank,
                                        const std::vector<TaskId>& tasks, const Timeline& timeline) {
-  std::vector<PipelineAction> shown;
+  std::vector<PipelineAction> actions;
   for (std::size_t slot = 0; slot < tasks.size(); ++slot) {
     const Action& action = schedule.orders[rank][slot];
     if (tasks[slot] == kNoTask || action.kind == ActionKind::reduce) continue;
     const Nanoseconds start = timeline.start[index(tasks[slot])];
     const Nanoseconds finish = timeline.finish[index(tasks[slot])];
     if (action.kind == ActionKind::update && start == finish) continue;
-    shown.push_back({.name = to_string(action),
-                     .letter = letter_of(action.kind),
-                     .second = (action.pipeline + action.stage / schedule.ranks) % 2 == 1,
-                     .stage = action.stage,
-                     .micro_batch = action.micro_batch,
-                     .version = action.version,
-                     .pipeline = action.pipeline,
-                     .start = start,
-                     .finish = finish});
+    actions.push_back({.name = to_string(action),
+                       .letter = letter_of(action.kind),
+                       .alternate = (action.pipeline + action.stage / schedule.ranks) % 2 == 1,
+                       .stage = action.stage,
+                       .micro_batch = action.micro_batch,
+                       .version = action.version,
+                       .pipeline = action.pipeline,
+                       .start = start,
+                       .finish = finish});
   }
-  return shown;
+  return actions;
 }
 
 }  // namespace

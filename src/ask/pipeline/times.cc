@@ -1,6 +1,5 @@
 #include "ask/pipeline/times.h"
 
-#include <cmath>
 #include <fmt/core.h>
 #include <numeric>
 #include <sstream>

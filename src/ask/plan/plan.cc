@@ -47,16 +47,16 @@ GpuPrice price_of(const std::string& path, const std::string& device) {
       throw Error(fmt::format("must be {{\"prices\": {{\"{}\": \"2.5 USD/h\", ...}}}}", device));
     // The longest name that the device's name begins with: "h100" for h100-sxm5-80gb.
     std::vector<std::string> priced_devices;
-    std::string found;
+    std::string best_match;
     for (const auto& [name, value] : prices->items()) {
       priced_devices.push_back(name);
       if (letters_and_digits(device).starts_with(letters_and_digits(name)) &&
-          name.size() > found.size())
-        found = name;
+          name.size() > best_match.size())
+        best_match = name;
     }
-    if (!found.empty()) {
-      return within("prices: " + found, [&] {
-        const nlohmann::json& text = (*prices)[found];
+    if (!best_match.empty()) {
+      return within("prices: " + best_match, [&] {
+        const nlohmann::json& text = (*prices)[best_match];
         if (!text.is_string()) throw Error("must be a text with its unit, such as \"2.5 USD/h\"");
         return read_price(text.get<std::string>());
       });
@@ -127,9 +127,9 @@ class Planner {
       steps.against = question_.measured;
       report_.measured = generate_step(steps);
     }
-    const std::optional<PlanOutcome> found = outcome_by_strategy(calibration, search);
-    if (!found) return std::nullopt;
-    const PlanOutcome& outcome = *found;
+    const std::optional<PlanOutcome> result = outcome_by_strategy(calibration, search);
+    if (!result) return std::nullopt;
+    const PlanOutcome& outcome = *result;
     report_.model = question_.model, report_.machine = question_.machine;
     report_.global_batch = space_.step.layout.global_batch;
     report_.limit = space_.limit();
@@ -189,15 +189,15 @@ class Planner {
     const Strategy& strategy = within(
         "--strategy", [&]() -> const Strategy& { return find_strategy(question_.strategy); });
     if (strategy.plan == nullptr) return search(space_, calibration);
-    StrategyOutcome found = plan_by(strategy, space_, calibration);
-    report_.strategy = plan_strategy(strategy, found.plan, found.layers);
-    report_.strategy->is_ranked = found.is_layout;
+    StrategyOutcome planned = plan_by(strategy, space_, calibration);
+    report_.strategy = plan_strategy(strategy, planned.plan, planned.layers);
+    report_.strategy->is_ranked = planned.is_layout;
     report_.assumptions.push_back(fmt::format(
         "{} plans by its own model, with layers as `generate` prices them{}", question_.strategy,
-        found.is_layout ? ""
-                        : "; its stages do not form a layout that can be priced, so "
-                          "only plain data parallelism is ranked"));
-    return std::move(found.outcome);
+        planned.is_layout ? ""
+                          : "; its stages do not form a layout that can be priced, so "
+                            "only plain data parallelism is ranked"));
+    return std::move(planned.outcome);
   }
 
   PlanRow row_of(const PlannedLayout& planned) const {

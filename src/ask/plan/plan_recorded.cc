@@ -112,20 +112,21 @@ class RecordedPlanner {
     try {
       const Scenario scenario = scenario_of(steps);
       Edited edited = edited_by(inference().graph, scenario, {});
-      const Prediction found =
+      const Prediction prediction =
           predict_edited(baseline_, inference(), scenario, edited, {.trust = false});
-      row.time = found.predicted.step_time, row.lower = found.lower, row.upper = found.upper;
+      row.time = prediction.predicted.step_time;
+      row.lower = prediction.lower, row.upper = prediction.upper;
       const Breakdown parts = breakdown(edited.graph, edited.timeline);
       row.bubble = parts.idle, row.network = parts.communication;
       row.kernels = row.time - row.bubble - row.network;
-      for (const MemoryPeak& peak : found.predicted_memory) {
+      for (const MemoryPeak& peak : prediction.predicted_memory) {
         if (peak.device < 0) continue;
         row.reserved = std::max(row.reserved, peak.peak_reserved.value_or(peak.peak_allocated));
         row.fits = row.fits && !peak.out_of_memory && row.reserved <= report_.limit;
       }
       row.is_covered = std::ranges::all_of(
           steps, [](const std::string& step) { return ledger_entry(step) != nullptr; });
-      planned.assumptions = found.assumptions;
+      planned.assumptions = prediction.assumptions;
     } catch (const Error& error) {
       planned.refused = error.what();
       for (const std::string& step : steps) planned.refused = without_place(planned.refused, step);

@@ -57,7 +57,7 @@ std::int64_t recorded_batches(const PlanQuestion& question) {
 
 std::vector<RecordedLayout> recorded_layouts(const PlanQuestion& question, std::int64_t gpus) {
   const std::int64_t batch = recorded_batches(question);
-  std::vector<RecordedLayout> all;
+  std::vector<RecordedLayout> layouts;
   for (std::int64_t stages = 1; stages <= gpus; ++stages) {
     const std::int64_t copies = gpus / stages;
     if (gpus % stages != 0 || batch % copies != 0) continue;
@@ -65,23 +65,23 @@ std::vector<RecordedLayout> recorded_layouts(const PlanQuestion& question, std::
     for (layout.recomputes = false;; layout.recomputes = true) {
       if (stages == 1) {
         for (layout.zero = 0; layout.zero <= (copies > 1 ? 3 : 0); ++layout.zero)
-          all.push_back(layout);
+          layouts.push_back(layout);
         layout.zero = 0;
       } else {
         for (const char* schedule : kSchedules) {
           layout.schedule = schedule;
-          all.push_back(layout);
+          layouts.push_back(layout);
         }
       }
       if (layout.recomputes) break;
     }
   }
-  if (all.empty())
+  if (layouts.empty())
     throw Error(
         fmt::format("--global-batch: must be a multiple of the copies of some layout on {} GPUs, "
                     "counted in recorded batches, got {}",
                     gpus, batch));
-  return all;
+  return layouts;
 }
 
 }  // namespace foretrace

@@ -62,25 +62,26 @@ std::string header_line(const Ordered& question, std::uint64_t blocks, const Sha
   return line_of(line);
 }
 
-/// The reason why the file with the first line `theirs` belongs to another question; empty if it
+/// The reason why a file with this first line belongs to another question than ours; empty if it
 /// belongs to ours.
-std::string difference_of_plans(const std::string& ours, const std::string& theirs) {
-  const Ordered mine = Ordered::parse(ours), other = Ordered::parse(theirs, nullptr, false);
+std::string difference_of_plans(const std::string& our_header, const std::string& file_header) {
+  const Ordered ours = Ordered::parse(our_header);
+  const Ordered other = Ordered::parse(file_header, nullptr, false);
   if (!other.is_object()) return "its first line is not JSON";
-  if (other.value("plan", Ordered()) == mine["plan"]) return {};
-  if (other.value("tool", Ordered()) != mine["tool"])
+  if (other.value("plan", Ordered()) == ours["plan"]) return {};
+  if (other.value("tool", Ordered()) != ours["tool"])
     return "it was written by another version of this program";
   const Ordered question = other.value("question", Ordered(Ordered::object()));
-  constexpr std::pair<const char*, const char*> kWords[] = {
+  constexpr std::pair<const char*, const char*> kDifferences[] = {
       {"model", "it is about another model"},
       {"machine", "it is about another machine"},
       {"gpus", "it was asked with other --gpus"},
       {"fixed", "it was asked with another --fix"},
       {"settings", "it was asked with another --global-batch, --layout or --fix"},
       {"memory_bytes", "it was asked with another --memory"}};
-  for (const auto& [key, words] : kWords) {
-    if (question.is_object() && question.value(key, Ordered()) != mine["question"][key])
-      return words;
+  for (const auto& [key, difference] : kDifferences) {
+    if (question.is_object() && question.value(key, Ordered()) != ours["question"][key])
+      return difference;
   }
   return "it was asked with another --calibrate";
 }

@@ -34,10 +34,9 @@ std::int64_t count_in(std::string_view text) {
   std::int64_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > kMostGpus)
-    throw Error(
-        fmt::format("must be counts such as 1..1024, 8..64/8 or 1,8,16, each from 1 to {}, got "
-                    "\"{}\"",
-                    kMostGpus, text));
+    throw Error(fmt::format(
+        "must be counts such as 1..1024, 8..64/8 or 1,8,16, each from 1 to {}, got \"{}\"",
+        kMostGpus, text));
   return count;
 }
 
@@ -98,7 +97,7 @@ class Scaler {
       read(question);
     donors_.read(question.scenario);
     for (const auto& transform : question.scenario.transforms)
-      gpus_before_ *= transform->job_change().ranks;
+      gpus_per_worker_ *= transform->job_change().ranks;
     baseline_ = baseline_of(inference());
     baseline_.variation = variation_of(inference());
     baseline_.user_outcomes = read_user_outcomes(question.options.ledger_path);
@@ -108,7 +107,7 @@ class Scaler {
     ScaleReport report;
     if (!assumed_) report.inputs = job_.inputs();
     report.machine = question_.machine;
-    report.gpus_per_worker = gpus_before_;
+    report.gpus_per_worker = gpus_per_worker_;
     for (const auto& use : question_.scenario.uses) report.changes.push_back(use);
     check_ranks(question_.scenario, inference().graph);
     report.recorded =
@@ -150,10 +149,10 @@ class Scaler {
   /// Number of workers that a scheme distributes, each on the GPUs that the earlier changes gave
   /// it.
   std::int64_t workers_of(std::int64_t gpus) const {
-    if (gpus % gpus_before_ == 0) return gpus / gpus_before_;
+    if (gpus % gpus_per_worker_ == 0) return gpus / gpus_per_worker_;
     throw Error(fmt::format(
         "--gpus: must be whole groups of the {} GPUs that --with puts one worker on, got {}",
-        gpus_before_, gpus));
+        gpus_per_worker_, gpus));
   }
 
   void answer(Nanoseconds worker_time, ScaleCase& scale_case) {
@@ -165,28 +164,28 @@ class Scaler {
       const std::size_t changes = scenario.transforms.size();
       add_steps(step, scenario);
       Edited edited = edited_by(inference().graph, scenario, {}, &donors_);
-      Prediction found = predict_edited(baseline_, inference(), scenario, edited, {});
-      point.step_time = found.predicted.step_time;
-      point.lower = found.lower, point.upper = found.upper;
+      Prediction prediction = predict_edited(baseline_, inference(), scenario, edited, {});
+      point.step_time = prediction.predicted.step_time;
+      point.lower = prediction.lower, point.upper = prediction.upper;
       double samples = 1;
       for (std::size_t i = changes; i < scenario.transforms.size(); ++i)
         samples *= scenario.transforms[i]->job_change().samples;
       point.throughput = ratio(worker_time, point.step_time) * samples;
-      point.efficiency =
-          point.throughput * static_cast<double>(gpus_before_) / static_cast<double>(point.gpus);
-      point.transfer = total_time(found.steps, "transfer_per_step");
-      point.late = total_time(found.steps, "lateness_per_step");
+      point.efficiency = point.throughput * static_cast<double>(gpus_per_worker_) /
+                         static_cast<double>(point.gpus);
+      point.transfer = total_time(prediction.steps, "transfer_per_step");
+      point.late = total_time(prediction.steps, "lateness_per_step");
       point.exposed =
           scaled(point.step_time,
                  exposed_communication(breakdown(edited.graph, edited.timeline), point.step_time));
-      for (const MemoryPeak& peak : found.predicted_memory)
+      for (const MemoryPeak& peak : prediction.predicted_memory)
         point.peak = std::max(point.peak.value_or(Bytes{}), peak.peak_allocated);
       StepRates recorded;
       recorded.samples = question_.scenario.samples_per_step;
       if (const double step_samples = changed_rates(recorded, scenario).samples; step_samples > 0)
         point.rate = step_samples * 1e9 / static_cast<double>(point.step_time.count());
-      point.trust = found.trust.grade();
-      scale_case.prediction = std::move(found);
+      point.trust = prediction.trust.grade();
+      scale_case.prediction = std::move(prediction);
     } catch (const Error& error) {
       // The count is left out, so that equal reasons are reported once.
       point.refused = error.what();
@@ -202,10 +201,10 @@ class Scaler {
       report.points.push_back(answered.point);
       previous = &answered;
       if (!answered.prediction) continue;
-      const Prediction& found = *answered.prediction;
-      if (report.trust.reasons.empty() || found.trust.grade() > report.trust.grade())
-        report.trust = found.trust;
-      for (const std::string& assumption : found.assumptions) {
+      const Prediction& prediction = *answered.prediction;
+      if (report.trust.reasons.empty() || prediction.trust.grade() > report.trust.grade())
+        report.trust = prediction.trust;
+      for (const std::string& assumption : prediction.assumptions) {
         if (std::ranges::find(report.assumptions, assumption) == report.assumptions.end())
           report.assumptions.push_back(assumption);
       }
@@ -218,31 +217,33 @@ class Scaler {
 
   /// Says in a sentence what stops the scaling of a scheme.
   static std::string limit_of(const std::vector<ScalePoint>& points, const std::string& scheme) {
-    const ScalePoint* shown = nullptr;  // The first point with poor efficiency, otherwise the last.
+    // The first point with poor efficiency, otherwise the last.
+    const ScalePoint* decisive = nullptr;
     for (const ScalePoint& point : points) {
       if (point.scheme != scheme || !point.refused.empty()) continue;
-      shown = &point;
+      decisive = &point;
       if (point.efficiency < kPoorEfficiency) break;
     }
-    if (shown == nullptr) return scheme + " has no answer";
-    const std::string gpus = fmt::format("{} {}", shown->gpus, shown->gpus == 1 ? "GPU" : "GPUs");
-    if (shown->efficiency >= kPoorEfficiency)
+    if (decisive == nullptr) return scheme + " has no answer";
+    const std::string gpus =
+        fmt::format("{} {}", decisive->gpus, decisive->gpus == 1 ? "GPU" : "GPUs");
+    if (decisive->efficiency >= kPoorEfficiency)
       return fmt::format(
           "{}: nothing limits it up to {}, where each GPU still reaches {} of one alone", scheme,
-          gpus, to_share(shown->efficiency));
-    const Nanoseconds lost = scaled(shown->step_time, 1 - shown->efficiency);
-    const Nanoseconds slowdown = lost - shown->exposed - shown->late;
-    if (shown->exposed >= std::max(shown->late, slowdown))
+          gpus, to_share(decisive->efficiency));
+    const Nanoseconds lost = scaled(decisive->step_time, 1 - decisive->efficiency);
+    const Nanoseconds slowdown = lost - decisive->exposed - decisive->late;
+    if (decisive->exposed >= std::max(decisive->late, slowdown))
       return fmt::format(
           "{}: from {} on communication limits it: it takes {} of a step, of which computation "
           "hides only {}",
-          scheme, gpus, to_text(shown->transfer),
-          to_text(std::max(0ns, shown->transfer - shown->exposed)));
-    if (shown->late >= slowdown)
+          scheme, gpus, to_text(decisive->transfer),
+          to_text(std::max(0ns, decisive->transfer - decisive->exposed)));
+    if (decisive->late >= slowdown)
       return fmt::format(
           "{}: from {} on waiting for the slowest worker limits it, {} of a step, as late as "
           "published runs were; communication that nothing hides takes {}",
-          scheme, gpus, to_text(shown->late), to_text(shown->exposed));
+          scheme, gpus, to_text(decisive->late), to_text(decisive->exposed));
     return fmt::format(
         "{}: from {} on slower kernels beside communication and copies into buckets limit it: {} "
         "of a step",
@@ -252,7 +253,7 @@ class Scaler {
   const ScaleQuestion& question_;
   Job job_;  ///< Empty if there is no trace.
   std::optional<Inference> assumed_;
-  std::int64_t gpus_before_ = 1;  ///< GPUs on which the changes put the recorded worker.
+  std::int64_t gpus_per_worker_ = 1;  ///< GPUs on which the changes put the recorded worker.
   Donors donors_;
   Baseline baseline_;
 };
@@ -261,18 +262,18 @@ class Scaler {
 
 std::vector<std::int64_t> read_counts(const std::string& text) {
   std::vector<std::int64_t> counts;
-  std::string_view rest = text;
+  std::string_view remaining = text;
   while (true) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view part = rest.substr(0, comma);
-    if (const std::size_t dots = part.find(".."); dots != std::string_view::npos) {
-      const std::vector<std::int64_t> range = range_in(part, dots);
+    const std::size_t comma = remaining.find(',');
+    const std::string_view count_text = remaining.substr(0, comma);
+    if (const std::size_t dots = count_text.find(".."); dots != std::string_view::npos) {
+      const std::vector<std::int64_t> range = range_in(count_text, dots);
       counts.insert(counts.end(), range.begin(), range.end());
     } else {
-      counts.push_back(count_in(part));
+      counts.push_back(count_in(count_text));
     }
     if (comma == std::string_view::npos) break;
-    rest.remove_prefix(comma + 1);
+    remaining.remove_prefix(comma + 1);
   }
   std::ranges::sort(counts);
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());

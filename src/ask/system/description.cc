@@ -43,7 +43,6 @@ NamedNumbers numbers_of(const Json& json) {
   return numbers;
 }
 
-/// Reads "1..16", or a list of numbers.
 std::optional<double> number_in(std::string_view text) {
   double number = 0;
   const char* const end = text.data() + text.size();
@@ -64,6 +63,7 @@ std::vector<double> values_in(std::string_view text) {
   return values;
 }
 
+/// Reads a range or a list of numbers.
 std::vector<double> values_of(const Json& json) {
   std::vector<double> values;
   if (json.is_string()) values = values_in(json.get_ref<const std::string&>());

@@ -102,16 +102,16 @@ def _request(trace, steps, scenario, machine, memory, samples_per_step=0, tokens
         request.scenario_file = _path(scenario, "scenario")
     elif scenario is not None:
         request.scenario_json = _json_text(scenario, "scenario")
-    remaining = list(steps)
-    for step in remaining:
+    steps = list(steps)
+    for step in steps:
         if not isinstance(step, (str, dict)):
             raise Error(f'steps: must be texts such as "amp" or dictionaries such as {{"use": "amp"}}, got {step!r}')
-    if any(isinstance(step, dict) for step in remaining):
-        if scenario is not None or any(isinstance(step, str) for step in remaining):
+    if any(isinstance(step, dict) for step in steps):
+        if scenario is not None or any(isinstance(step, str) for step in steps):
             raise Error("steps as dictionaries: give all steps so, and leave out scenario")
-        request.scenario_json = _json_text({"version": 1, "transforms": remaining}, "steps")
-        remaining = []
-    request.steps = remaining
+        request.scenario_json = _json_text({"version": 1, "transforms": steps}, "steps")
+        steps = []
+    request.steps = steps
     return request
 
 

@@ -125,25 +125,26 @@ class Answer(dict):
         return next(iter(self["verdict"].values()))
 
     def _suggestions(self):
-        return [one for one in self["suggestions"] if one["recommended"]]
+        return [suggestion for suggestion in self["suggestions"] if suggestion["recommended"]]
 
     def _html_advice(self):
-        return _table([(one["use"], time_text(one["step_time_ns"]), one["confidence"]["word"]) for one in self._suggestions()])
+        return _table([(suggestion["use"], time_text(suggestion["step_time_ns"]), suggestion["confidence"]["word"])
+                       for suggestion in self._suggestions()])
 
     def _plot_advice(self, axes):
         now = self["now"]["step_time_ns"]
-        rows = [("now", now), *((one["use"], one["step_time_ns"]) for one in self._suggestions())]
+        rows = [("now", now), *((suggestion["use"], suggestion["step_time_ns"]) for suggestion in self._suggestions())]
         axes.barh([name for name, _ in rows], [ns / 1e6 for _, ns in rows])
         axes.invert_yaxis()
         axes.set_xlabel("step, ms")
 
     # Differences between two recordings; the slowest rank is shown.
 
-    def _shown(self):
-        return next(one for one in self["ranks"] if one["rank"] == self["slowest_rank"])
+    def _slowest_rank(self):
+        return next(rank for rank in self["ranks"] if rank["rank"] == self["slowest_rank"])
 
     def _headline_diff(self):
-        return self._shown()["verdict"]
+        return self._slowest_rank()["verdict"]
 
     def _html_diff(self):
-        return _table([(time_text(cause["effect_ns"]), cause["text"]) for cause in self._shown()["causes"]])
+        return _table([(time_text(cause["effect_ns"]), cause["text"]) for cause in self._slowest_rank()["causes"]])

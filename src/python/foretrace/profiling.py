@@ -12,7 +12,7 @@ import sys as _sys
 
 from ._foretrace import Error
 
-_LEAST_STEPS = 3  # To tell warm-up, steady state and variation apart.
+_LEAST_STEPS = 3  # So that warm-up, steady state and variation can be distinguished.
 
 
 def _rank():
@@ -51,7 +51,7 @@ class profile:  # Named like a function, because users call it like one.
         self.folder = _pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.path = None  # The path of the trace, once it is written.
-        self._steps, self._before, self._seen = steps, wait + warmup, 0
+        self._steps, self._discarded, self._ended = steps, wait + warmup, 0
         activities = [torch.profiler.ProfilerActivity.CPU]
         if torch.cuda.is_available():
             activities.append(torch.profiler.ProfilerActivity.CUDA)
@@ -79,8 +79,8 @@ class profile:  # Named like a function, because users call it like one.
 
     def step(self):
         """Ends a step."""
-        self._seen += 1
-        if self._snapshot and self._seen == self._before:
+        self._ended += 1
+        if self._snapshot and self._ended == self._discarded:
             self._torch.cuda.memory._record_memory_history()
         if self.path is None:
             self._profiler.step()
@@ -93,15 +93,15 @@ class profile:  # Named like a function, because users call it like one.
         self._profiler.__exit__(*error)
         if error[0] is not None:
             return
-        recorded = min(self._steps, self._seen - self._before)
+        recorded = min(self._steps, self._ended - self._discarded)
         if recorded < _LEAST_STEPS:
             if self.path is not None:
                 self.path.unlink()
-            raise Error(f"profile: the loop ended after {self._seen} steps, and {self._before + self._steps} are needed; record fewer "
+            raise Error(f"profile: the loop ended after {self._ended} steps, and {self._discarded + self._steps} are needed; record fewer "
                         "(steps=, wait=, warmup=), and call step() after each")
         if _rank() == 0:
-            where = self.folder
-            print(f"foretrace: recorded {recorded} steps to {self.path}; next: foretrace doctor {where}, foretrace advise {where}", file=_sys.stderr)
+            print(f"foretrace: recorded {recorded} steps to {self.path}; next: foretrace doctor {self.folder}, foretrace advise {self.folder}",
+                  file=_sys.stderr)
 
 
 def _recorder(base, folder, settings, begin, step, end):

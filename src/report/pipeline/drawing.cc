@@ -17,8 +17,8 @@ constexpr std::size_t kMostCharacters = 20'000'000;
 
 std::string label_of(const PipelineAction& action) {
   const char letter =
-      action.second ? static_cast<char>(std::tolower(static_cast<unsigned char>(action.letter)))
-                    : action.letter;
+      action.alternate ? static_cast<char>(std::tolower(static_cast<unsigned char>(action.letter)))
+                       : action.letter;
   if (action.letter == 'U') return {letter};
   return letter + std::to_string(action.micro_batch);
 }
@@ -121,11 +121,11 @@ std::string pipeline_legend(const PipelineReport& report) {
                                                              {'W', "W weight gradient"},
                                                              {'U', "U update"}};
   std::string letters;
-  bool second = false;
+  bool has_alternate = false;
   for (const PipelineRank& rank : report.ranks) {
     for (const PipelineAction& action : rank.actions) {
       if (letters.find(action.letter) == std::string::npos) letters += action.letter;
-      second |= action.second;
+      has_alternate |= action.alternate;
     }
   }
   std::string text;
@@ -133,7 +133,7 @@ std::string pipeline_legend(const PipelineReport& report) {
     if (letters.find(letter) == std::string::npos) continue;
     text += (text.empty() ? "" : ", ") + std::string(meaning);
   }
-  if (second)
+  if (has_alternate)
     text += report.chunks > 1 ? "; small letters: every other chunk of a rank"
                               : "; small letters: the pipeline that goes up the ranks";
   return text;
