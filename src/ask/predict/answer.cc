@@ -124,7 +124,6 @@ void note_question(const Scenario& scenario, Prediction& prediction) {
 Answer as_recorded(const Inference& inference, Timeline replayed, Prediction prediction,
                    const Scenario& scenario, const PredictOptions& options) {
   prediction.predicted = prediction.baseline;
-  prediction.predicted_open = prediction.baseline_open;
   prediction.predicted_breakdown = prediction.baseline_breakdown;
   prediction.predicted_memory = memory_peaks(inference.graph, replayed, allocator_of(scenario));
   note_refusals(prediction);
@@ -155,8 +154,9 @@ void set_interval(const Inference& inference, const Graph& changed, const StepVa
 
 void judge(const Inference& inference, const Graph& changed,
            std::span<const KnownOutcome> user_outcomes, Prediction& prediction) {
-  if (!prediction.steps.empty())
-    prediction.predicted_open = open_step_time(inference, changed, prediction.predicted.step_time);
+  prediction.predicted_open =
+      prediction.steps.empty() ? prediction.baseline_open
+                               : open_step_time(inference, changed, prediction.predicted.step_time);
   prediction.trust = trust_of(prediction, user_outcomes);
 }
 
@@ -168,9 +168,7 @@ void set_interval(const Inference& inference, std::span<const KnownOutcome> user
   if (prediction.has_times && ranks == nullptr) variation = variation_of(inference);
   set_interval(inference, changed, variation ? &*variation : nullptr, user_outcomes, prediction,
                ranks);
-  prediction.baseline_open =
-      open_step_time(inference, inference.graph, prediction.baseline.step_time);
-  if (prediction.steps.empty()) prediction.predicted_open = prediction.baseline_open;
+  set_baseline_open(inference, prediction);
   judge(inference, changed, user_outcomes, prediction);
 }
 

@@ -17,8 +17,7 @@ namespace foretrace {
 Baseline baseline_of(const Inference& inference, bool reasons) {
   Timeline replayed = simulate(inference.graph, {.reasons = reasons});
   Prediction prediction = described_baseline(inference, replayed);
-  prediction.baseline_open =
-      open_step_time(inference, inference.graph, prediction.baseline.step_time);
+  set_baseline_open(inference, prediction);
   return {.replayed = std::move(replayed), .prediction = std::move(prediction)};
 }
 
@@ -46,6 +45,7 @@ Prediction predict_on(const Baseline& baseline, const Inference& inference,
   note_question(scenario, prediction);
   prediction =
       as_recorded(inference, baseline.replayed, std::move(prediction), scenario, {}).prediction;
+  prediction.predicted_open = prediction.baseline_open;
   const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
   set_interval(inference, inference.graph, variation, baseline.user_outcomes, prediction);
   if (baseline.grades_each_answer)

@@ -119,7 +119,7 @@ std::vector<Answer> others_of(const Job& job, std::size_t shown, std::vector<Ans
 /// Most ranks whose times a note lists.
 constexpr std::size_t kMostListed = 8;
 
-/// What the answers of all ranks say together.
+/// A summary of the answers of all ranks.
 struct RankSummary {
   RankSummary(const Job& job, const Scenario& scenario, const JointReplay& answered,
               const std::vector<Answer>& answers);
@@ -211,11 +211,8 @@ Answer slowest_answer(const Job& job, const Scenario& scenario, const PredictOpt
   Prediction& prediction = answer.prediction;
   if (summary.slowest_changes()) {
     const WorldRank& rank = job.world[summary.recorded_slowest.rank()];
-    RecordedRun& recorded = summary.recorded;
-    const Inference& inference = job.ranks[rank.recorded].inference;
-    recorded.baseline_open =
-        open_step_time(inference, inference.graph, recorded.baseline.step_time);
-    compare_with(recorded, prediction);
+    set_baseline_open(job.ranks[rank.recorded].inference, summary.recorded);
+    compare_with(summary.recorded, prediction);
   }
   take_peaks(std::move(summary.fullest), job, prediction);
   set_memory_interval(prediction);

@@ -252,6 +252,10 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
   return open_of(inference, graph, step_time, {}, compiled ? &*compiled : nullptr);
 }
 
+void set_baseline_open(const Inference& inference, RecordedRun& run) {
+  run.baseline_open = open_step_time(inference, inference.graph, run.baseline.step_time);
+}
+
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time,
                             const Retiming& now, RetimedReplay& compiled) {
   return open_of(inference, graph, step_time, now, has_many_pins(graph) ? nullptr : &compiled);
@@ -281,7 +285,7 @@ Trust trust_in_recording(const Inference& inference, const Notes& notes, AnswerA
   facts.has_steps = !graph.steps().empty();
   facts.unexplained = graph.unexplained();
   facts.tasks = graph.task_count();
-  facts.baseline_open = open_step_time(inference, graph, facts.baseline.step_time);
+  set_baseline_open(inference, facts);
   facts.notes = notes;
   return trust_of_recording(facts, about);
 }

@@ -21,6 +21,9 @@ namespace foretrace {
 /// same. Costs two replays if there is open time, nothing otherwise.
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time);
 
+/// Sets the open time of the unmodified replay, whose step time `run` has.
+void set_baseline_open(const Inference& inference, RecordedRun& run);
+
 /// Whether the recording has open time. If not, an edited graph has none either.
 bool has_open_time(const Inference& inference);
 

@@ -28,7 +28,8 @@ std::vector<StallRow> stall_rows(const InputStalls& stalls) {
           {"copying", "copying to the device", stalls.copying}};
 }
 
-/// What follows from the step times t1 (train), t2 (prep) and t3 (fetch); see answer/input.h.
+/// Stalls and bounds derived from the step times t1 (train), t2 (prep) and t3 (fetch); see
+/// answer/input.h.
 struct DifferentialStalls {
   Nanoseconds prep_stall{0}, fetch_stall{0};
   std::optional<std::int64_t> workers;  ///< Workers with which preparing keeps up with training.
