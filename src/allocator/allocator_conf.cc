@@ -2,11 +2,11 @@
 // list in brackets. The names and their values are those of PyTorch 2.x.
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/core.h>
 #include <string>
 
 #include "allocator/allocator_rules.h"
+#include "base/parse_number.h"
 #include "foretrace/allocator.h"
 #include "foretrace/error.h"
 
@@ -16,12 +16,10 @@ namespace {
 constexpr double kMost = 8e12;  // Limit in MiB, so that the bytes fit 64 bits.
 
 double number_in(std::string_view text, std::string_view wanted) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value < kMost)) {
+  const auto value = parse_number<double>(text);
+  if (!value || !(*value >= 0 && *value < kMost))
     throw Error(fmt::format("must be {}, got \"{}\"", wanted, text));
-  }
-  return value;
+  return *value;
 }
 
 Bytes mebibytes(std::string_view text, std::int64_t more_than) {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <fmt/core.h>
 #include <string>
 
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -16,12 +16,9 @@ namespace {
 constexpr std::string_view kDivisions = "roundup_power2_divisions";
 
 std::int64_t power_of_two(std::string_view text, std::string_view what, std::int64_t least) {
-  std::int64_t value = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = error == std::errc{} && end == text.data() + text.size();
-  const bool is_power =
-      is_number && value > 0 && std::has_single_bit(static_cast<std::uint64_t>(value));
-  if (!is_power && !(is_number && value == 0 && least == 0)) {
+  const std::int64_t value = parse_number<std::int64_t>(text).value_or(-1);
+  const bool is_power = value > 0 && std::has_single_bit(static_cast<std::uint64_t>(value));
+  if (!is_power && !(value == 0 && least == 0)) {
     throw Error(fmt::format("{}: {} must be a power of two{}, got \"{}\"", kDivisions, what,
                             least == 0 ? ", or 0 for none" : "", text));
   }

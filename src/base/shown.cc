@@ -1,11 +1,11 @@
 #include "base/shown.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/core.h>
 #include <streambuf>
 
 #include "base/escaping.h"
+#include "base/parse_number.h"
 
 namespace foretrace {
 namespace {
@@ -72,9 +72,7 @@ std::size_t mark_of_block(std::string_view text) {
 }
 
 bool is_number(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && is_numeral(text.back());
+  return parse_number<double>(text) && is_numeral(text.back());
 }
 
 /// Whether a spreadsheet would evaluate it as a formula. Leading apostrophes must be removed

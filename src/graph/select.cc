@@ -1,9 +1,9 @@
 #include "graph/select.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/core.h>
 
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -15,10 +15,8 @@ struct Layers {
 };
 
 std::optional<std::int32_t> whole_number(std::string_view text) {
-  std::int32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return {};
-  return value;
+  const auto value = parse_number<std::int32_t>(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 /// "3" or "2-5".

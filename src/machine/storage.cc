@@ -1,11 +1,11 @@
 #include "foretrace/storage.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/core.h>
 #include <functional>
 
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -84,13 +84,12 @@ ItemShares partitioned(const CachedSet& set) {
 }
 
 double read_rate(std::string_view text, const std::string& row) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value > 0 && value < 1e15)) {
+  const auto value = parse_number<double>(text);
+  if (!value || !(*value > 0 && *value < 1e15)) {
     throw Error(fmt::format(
         "must be rows of cores and samples a second such as \"3:2100\", got \"{}\"", row));
   }
-  return value;
+  return *value;
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "scenario/asserts.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "base/parse_number.h"
 #include "base/wording.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/error.h"
@@ -44,12 +44,10 @@ struct Estimate {
 };
 
 double read_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value - value == 0)) {
+  const auto value = parse_number<double>(text);
+  if (!value || !(*value - *value == 0))
     throw Error(fmt::format("must be a number such as 1.5 or 0.01, got \"{}\"", text));
-  }
-  return value;
+  return *value;
 }
 
 /// Determines the unit of a value from its text.

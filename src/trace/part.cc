@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <charconv>
 #include <fmt/core.h>
 #include <limits>
 #include <map>
 #include <unordered_set>
 
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 #include "foretrace/trace_part.h"
 #include "trace/each_name.h"
@@ -195,11 +195,10 @@ class Cutter {
 };
 
 std::int64_t step_number(std::string_view text, const std::string& whole) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || number < 0)
+  const auto number = parse_number<std::int64_t>(text);
+  if (!number || *number < 0)
     throw Error(fmt::format("must be a number or a range such as 3-5, got '{}'", whole));
-  return number;
+  return *number;
 }
 
 }  // namespace
@@ -237,11 +236,10 @@ std::optional<Window> window_of_steps(const Trace& trace, StepRange wanted) {
     std::string_view name = trace.names[record.name];
     if (!name.starts_with(kProfilerStep)) continue;
     name.remove_prefix(kProfilerStep.size());
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error != std::errc{} || end != name.data() + name.size()) continue;
+    const auto number = parse_number<std::int64_t>(name);
+    if (!number) continue;
     const std::int64_t finish = record.start_ns + record.duration_ns;
-    const auto [step, added] = steps.try_emplace(number, Window{record.start_ns, finish});
+    const auto [step, added] = steps.try_emplace(*number, Window{record.start_ns, finish});
     if (added) continue;
     step->second.begin_ns = std::min(step->second.begin_ns, record.start_ns);
     step->second.end_ns = std::max(step->second.end_ns, finish);

@@ -1,10 +1,10 @@
 #include "ask/advise/target.h"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <fmt/core.h>
 
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -19,13 +19,10 @@ std::string_view without_spaces(std::string_view text) {
 }
 
 double rate_of(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) ||
-      value <= 0) {
+  const auto value = parse_number<double>(text);
+  if (!value || !std::isfinite(*value) || *value <= 0)
     throw Error(fmt::format("must be a number of samples per second above 0, got \"{}\"", text));
-  }
-  return value;
+  return *value;
 }
 
 /// The text after "<=" or ">=" (or without the "="), whichever is required.

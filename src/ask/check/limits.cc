@@ -1,12 +1,12 @@
 // Limits of figures, and whether a change is beyond its limit.
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/core.h>
 #include <limits>
 
 #include "ask/check/judge.h"
+#include "base/parse_number.h"
 #include "base/statistics.h"
 #include "foretrace/ask/check.h"
 #include "foretrace/error.h"
@@ -24,11 +24,10 @@ std::int64_t limit_part(std::int64_t amount) {
 /// Adds one part of a limit, without its sign.
 void add_limit_part(std::string_view part, const FigureEntry& figure, Limit& limit) {
   const auto number_of = [&](std::string_view text) {
-    double number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size() || !(number >= 0) || number > 1e12)
+    const auto number = parse_number<double>(text);
+    if (!number || !(*number >= 0) || *number > 1e12)
       throw Error(fmt::format("must be a number, got '{}'", text));
-    return number;
+    return *number;
   };
   if (part.ends_with('%')) {
     const double percent = number_of(part.substr(0, part.size() - 1));

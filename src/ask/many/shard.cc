@@ -1,12 +1,12 @@
 #include "ask/many/shard.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/core.h>
 #include <optional>
 #include <string_view>
 
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -30,18 +30,11 @@ constexpr Launcher kLaunchers[] = {
     {"SLURM_PROCID", "SLURM_NTASKS", nullptr, nullptr},
 };
 
-std::optional<std::uint64_t> parse_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return number;
-}
-
 std::uint64_t number_in(const Environment& environment, const char* name, std::uint64_t fallback) {
   if (name == nullptr) return fallback;
   const std::string text = environment(name);
   if (text.empty()) return fallback;
-  const std::optional<std::uint64_t> number = parse_number(text);
+  const std::optional<std::uint64_t> number = parse_number<std::uint64_t>(text);
   if (!number)
     throw Error(fmt::format("--shard auto: {} must be a whole number, got '{}'", name, text));
   return *number;
@@ -79,8 +72,8 @@ Shard read_shard(const std::string& text, const Environment& environment) {
   const std::size_t slash = text.find('/');
   if (slash != std::string::npos) {
     const std::string_view view = text;
-    const auto number = parse_number(view.substr(0, slash)),
-               count = parse_number(view.substr(slash + 1));
+    const auto number = parse_number<std::uint64_t>(view.substr(0, slash)),
+               count = parse_number<std::uint64_t>(view.substr(slash + 1));
     if (number && count && *number >= 1 && *number <= *count && *count <= kMostShards)
       return {*number, *count};
   }

@@ -1,7 +1,6 @@
 #include "foretrace/ask/scale.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "ask/predict/rates.h"
 #include "ask/scale/assumed_job.h"
 #include "base/numbers/scaling.h"
+#include "base/parse_number.h"
 #include "base/threads.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/cluster.h"
@@ -31,13 +31,12 @@ constexpr std::size_t kMostPoints = 1000;
 constexpr double kPoorEfficiency = 0.9;
 
 std::int64_t count_in(std::string_view text) {
-  std::int64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > kMostGpus)
+  const auto count = parse_number<std::int64_t>(text);
+  if (!count || *count < 1 || *count > kMostGpus)
     throw Error(fmt::format(
         "must be counts such as 1..1024, 8..64/8 or 1,8,16, each from 1 to {}, got \"{}\"",
         kMostGpus, text));
-  return count;
+  return *count;
 }
 
 std::vector<std::int64_t> range_in(std::string_view text, std::size_t dots) {

@@ -1,15 +1,13 @@
 #include "ask/system/description.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string_view>
-#include <system_error>
 
 #include "base/files/json_file.h"
 #include "base/numbers/expression.h"
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -43,19 +41,13 @@ NamedNumbers numbers_of(const Json& json) {
   return numbers;
 }
 
-std::optional<double> number_in(std::string_view text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
-}
-
 /// The values of a range such as "1..16", one apart; empty if it is not one.
 std::vector<double> values_in(std::string_view text) {
   constexpr double kMostValues = 10'000;
   const std::size_t dots = text.find("..");
   if (dots == std::string_view::npos) return {};
-  const auto first = number_in(text.substr(0, dots)), last = number_in(text.substr(dots + 2));
+  const auto first = parse_number<double>(text.substr(0, dots));
+  const auto last = parse_number<double>(text.substr(dots + 2));
   if (!first || !last) return {};
   if (*last - *first >= kMostValues) throw Error("must have at most 10,000 values");
   std::vector<double> values;

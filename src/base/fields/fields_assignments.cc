@@ -1,9 +1,9 @@
-#include <charconv>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/fields/assignments.h"
 #include "base/fields/settings.h"
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -82,10 +82,8 @@ Json converted(std::string_view text, const bool*) {
 }
 template <class Number>
 Json converted_number(std::string_view text) {
-  Number number{};
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return text;
-  return number;
+  const auto number = parse_number<Number>(text);
+  return number ? Json(*number) : Json(text);
 }
 Json converted(std::string_view text, const std::int64_t*) {
   return converted_number<std::int64_t>(text);

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fmt/core.h>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "base/files/temporary_file.h"
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -33,10 +33,7 @@ constexpr ::mode_t kRights = 0777;
 /// Returns 1 for a path such as /proc/123/fd/1 of this process; -1 for other paths.
 int own_descriptor(const fs::path& path) {
   if (path.parent_path() != fmt::format("/proc/{}/fd", ::getpid())) return -1;
-  const std::string name = path.filename().string();
-  int number = -1;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return error == std::errc() && end == name.data() + name.size() ? number : -1;
+  return parse_number<int>(path.filename().string()).value_or(-1);
 }
 
 /// Syncs a folder, which makes a rename in it durable. Ignores errors, because some file systems

@@ -1,10 +1,10 @@
 #include "cli/commands/plan_system.h"
 
-#include <charconv>
 #include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/parse_number.h"
 #include "cli/options/options.h"
 #include "foretrace/ask/system.h"
 #include "foretrace/error.h"
@@ -42,13 +42,11 @@ struct PlanSystemCommand {
   void read_settings() {
     for (const std::string& text : settings) {
       const std::size_t sign = text.find('=');
-      double value = 0;
-      const char* const end = text.data() + text.size();
-      const char* const begin = sign == std::string::npos ? end : text.data() + sign + 1;
-      const auto [rest, error] = std::from_chars(begin, end, value);
-      if (error != std::errc() || rest != end)
-        throw Error(fmt::format("--set: must be NAME=NUMBER, got \"{}\"", text));
-      numbers[text.substr(0, sign)] = value;
+      const auto value = sign == std::string::npos
+                             ? std::nullopt
+                             : parse_number<double>(std::string_view(text).substr(sign + 1));
+      if (!value) throw Error(fmt::format("--set: must be NAME=NUMBER, got \"{}\"", text));
+      numbers[text.substr(0, sign)] = *value;
     }
   }
 

@@ -1,12 +1,12 @@
 // Reads the facts in a report about the machine, the session and the report itself.
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/core.h>
 #include <map>
 #include <set>
 
 #include "base/json_string.h"
+#include "base/parse_number.h"
 #include "import/nsys/nsys_readers.h"
 #include "trace/nsys_words.h"
 #include "trace/stream_flags.h"
@@ -27,9 +27,7 @@ std::int32_t small(const SqliteRows& row, int column) {
 }
 
 std::int64_t number_in(std::string_view text, std::int64_t otherwise) {
-  std::int64_t value = otherwise;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? value : otherwise;
+  return parse_number<std::int64_t>(text).value_or(otherwise);
 }
 
 /// Reads the table of devices that versions before the middle of 2021 write.

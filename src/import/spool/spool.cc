@@ -1,12 +1,12 @@
 // Reads recordings of our own collector. All chunks are read twice: first the names, then the
 // records.
 
-#include <charconv>
 #include <cstring>
 #include <fmt/core.h>
 #include <limits>
 
 #include "base/json_string.h"
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 #include "import/common/times.h"
 #include "import/files/registered.h"
@@ -20,10 +20,7 @@ std::int32_t number_of(const std::unordered_map<std::string, std::string>& facts
                        const std::string& key, std::int32_t otherwise) {
   const auto found = facts.find(key);
   if (found == facts.end()) return otherwise;
-  std::int32_t number = otherwise;
-  const std::string& text = found->second;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-  return end.ec == std::errc() && end.ptr == text.data() + text.size() ? number : otherwise;
+  return parse_number<std::int32_t>(found->second).value_or(otherwise);
 }
 
 void write_facts(const SpoolIndex& index, const spool::Header& header, Trace& trace) {

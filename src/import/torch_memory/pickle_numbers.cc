@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/parse_number.h"
+
 namespace foretrace {
 
 namespace {
@@ -90,13 +92,9 @@ double big_endian_real(std::string_view bytes) {
 
 std::optional<std::int64_t> decimal_integer(std::string_view text) {
   if (!text.empty() && text.back() == 'L') text.remove_suffix(1);
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  auto result = std::from_chars(text.data(), end, value);
-  if (result.ec == std::errc() && result.ptr == end) return value;
-  std::uint64_t large = 0;
-  result = std::from_chars(text.data(), end, large);
-  if (result.ec == std::errc() && result.ptr == end) return static_cast<std::int64_t>(large);
+  if (const auto value = parse_number<std::int64_t>(text)) return value;
+  if (const auto value = parse_number<std::uint64_t>(text))
+    return static_cast<std::int64_t>(*value);
   return {};
 }
 

@@ -11,12 +11,12 @@
 
 #include <yaml.h>
 
-#include <charconv>
 #include <fmt/core.h>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 #include "machine/cluster/readers.h"
 
@@ -91,13 +91,11 @@ const std::vector<std::string>& entries(const NamedLists& lists, const std::stri
 }
 
 double number(const std::string& text, const std::string& key, double least) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, value);
-  if (parsed.ec != std::errc{} || parsed.ptr != end || !(value >= least) || value > 1e9)
+  const auto value = parse_number<double>(text);
+  if (!value || !(*value >= least) || *value > 1e9)
     throw Error(
         fmt::format("{}: must be a number of at least {}, got \"{}\"", key, to_text(least), text));
-  return value;
+  return *value;
 }
 
 std::string topology_of(const std::string& name) {

@@ -1,9 +1,9 @@
 #include "machine/cluster/name_range.h"
 
-#include <charconv>
 #include <cstdint>
 #include <fmt/core.h>
 
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -12,9 +12,7 @@ namespace {
 constexpr std::size_t kMostNames = 1'000'000;
 
 std::uint32_t number_in(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size()) return number;
+  if (const auto number = parse_number<std::uint32_t>(text)) return *number;
   throw Error(
       fmt::format("must have numbers between the brackets, as in gpu[0-7], got \"{}\"", text));
 }

@@ -5,13 +5,13 @@
 #include <expat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/core.h>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 #include "machine/cluster/nccl_links.h"
 #include "machine/cluster/readers.h"
@@ -26,12 +26,10 @@ constexpr std::size_t kDeepest = 64;
 double number(const Attributes& attributes, std::string_view name, double otherwise) {
   const auto found = attributes.find(name);
   if (found == attributes.end() || found->second.empty()) return otherwise;
-  double value = 0;
-  const char* end = found->second.data() + found->second.size();
-  const auto parsed = std::from_chars(found->second.data(), end, value);
-  if (parsed.ec != std::errc{} || parsed.ptr != end || !(value >= -1) || value > 1e15)
+  const auto value = parse_number<double>(found->second);
+  if (!value || !(*value >= -1) || *value > 1e15)
     throw Error(fmt::format("{}: must be a number, got \"{}\"", name, found->second));
-  return value;
+  return *value;
 }
 
 std::string text(const Attributes& attributes, std::string_view name) {

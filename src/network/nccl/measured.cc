@@ -1,13 +1,13 @@
 #include "network/nccl/measured.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/core.h>
 #include <fstream>
 #include <set>
 #include <sstream>
 
 #include "base/files/csv_rows.h"
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -15,8 +15,9 @@ namespace {
 
 template <class Number>
 bool read_number(const std::string& text, Number& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
+  const auto number = parse_number<Number>(text);
+  if (number) value = *number;
+  return number.has_value();
 }
 
 class CsvRows {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <fmt/core.h>
@@ -11,6 +10,7 @@
 #include <string>
 
 #include "base/files/csv_rows.h"
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 #include "plan/allocate.h"
 
@@ -62,11 +62,8 @@ class NodeNames {
 };
 
 std::optional<double> number_in(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
+  const auto value = parse_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 Nanoseconds from_seconds(double value) {

@@ -6,12 +6,12 @@
 // of answers.
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "base/parse_number.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/report.h"
 
@@ -38,13 +38,6 @@ struct ValueGroup {
   double mean() const { return sum / count; }
 };
 
-std::optional<double> number_in_json(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 std::vector<ValueGroup> groups_of(const SweepReport& report, std::size_t setting) {
   std::map<std::string, ValueGroup> by_value;
   std::vector<std::tuple<double, const SweepPoint*>> by_number;
@@ -55,7 +48,7 @@ std::vector<ValueGroup> groups_of(const SweepReport& report, std::size_t setting
     group.value = value;
     group.sum += static_cast<double>(point.step_time.count());
     group.count += 1;
-    if (const auto number = number_in_json(value)) by_number.emplace_back(*number, &point);
+    if (const auto number = parse_number<double>(value)) by_number.emplace_back(*number, &point);
   }
   std::vector<ValueGroup> groups;
   if (by_value.size() <= kMostListedValues || by_number.size() < kGroups) {
