@@ -42,13 +42,13 @@ class Graph {
 
   LaneId add_lane(Lane lane);
   /// The ids of the first lane and the first task of an absorbed graph; its others follow in order.
-  struct Absorbed {
+  struct IdOffsets {
     std::uint32_t first_lane = 0, first_task = 0;
-    TaskId here(TaskId other) const { return TaskId{first_task + index(other)}; }
+    TaskId shifted(TaskId other) const { return TaskId{first_task + index(other)}; }
   };
   /// Adds the lanes of another graph with their tasks and dependencies, including removed tasks,
   /// but not its allocations and steps. Linear; call reserve() first to absorb many.
-  Absorbed absorb(const Graph& other);
+  IdOffsets absorb(const Graph& other);
   const Lane& lane(LaneId id) const { return storage_.lanes[index(id)]; }
   Lane& lane(LaneId id) { return storage_.lanes[index(id)]; }
   std::size_t lane_count() const { return storage_.lanes.size(); }
@@ -69,7 +69,7 @@ class Graph {
   /// including the next one on its lane, then wait for whatever it waited for, as if it took no
   /// time.
   void remove(TaskId task);
-  bool removed(TaskId task) const { return storage_.place(task).removed(); }
+  bool removed(TaskId task) const { return storage_.links_of(task).removed(); }
 
   /// Cycles are allowed here, because a transform may create one temporarily; simulate() reports
   /// those that remain.
@@ -99,12 +99,12 @@ class Graph {
 
   /// The order of tasks on a lane. Return kNoTask on an empty lane, before the first task, after
   /// the last one, and for a removed task.
-  TaskId first(LaneId lane) const { return storage_.lines[index(lane)].first; }
-  TaskId last(LaneId lane) const { return storage_.lines[index(lane)].last; }
-  TaskId previous(TaskId task) const { return storage_.place(task).previous; }
-  TaskId next(TaskId task) const { return storage_.place(task).next; }
+  TaskId first(LaneId lane) const { return storage_.lane_ends[index(lane)].first; }
+  TaskId last(LaneId lane) const { return storage_.lane_ends[index(lane)].last; }
+  TaskId previous(TaskId task) const { return storage_.links_of(task).previous; }
+  TaskId next(TaskId task) const { return storage_.links_of(task).next; }
   /// For a removed task, the lane it was on last.
-  LaneId lane_of(TaskId task) const { return storage_.place(task).lane(); }
+  LaneId lane_of(TaskId task) const { return storage_.links_of(task).lane(); }
 
   /// The recorded collectives in order of their starts, without any that a transform added.
   std::vector<RecordedCollective>& collectives() { return storage_.collectives; }
@@ -135,19 +135,19 @@ class Graph {
  private:
   friend class WaitGraph;  // Shows the graph to Boost.Graph, in src/graph/bgl.h.
 
-  // Tasks, their places on lanes, and dependencies are flat arrays. The places link the tasks of a
-  // lane. Each task has two lists of dependencies, linked through the array of dependencies:
+  // Tasks, their links, and dependencies are flat arrays. Links join the tasks of a lane. Each task
+  // has two lists of dependencies, linked through the array of dependencies:
   //
-  //     place of a   last_wait ------> 7 -> 2 -> 5 -+      Only the last one is stored; it points
+  //     links of a   last_wait ------> 7 -> 2 -> 5 -+      Only the last one is stored; it points
   //                                    ^------------+      to the first, so a list keeps its order
   //                                                        and costs one number per task.
   //
-  // 64 bytes a task, 20 for its place, 32 a dependency.
+  // 64 bytes a task, 20 for its links, 32 a dependency.
 
   static constexpr std::uint32_t kNothing = 0xffffffff;
 
-  /// The place of a task on its lane, and the ends of its lists of dependencies.
-  struct Place {
+  /// The neighbors of a task on its lane, and the ends of its lists of dependencies.
+  struct TaskLinks {
     static constexpr std::uint32_t kRemoved = 0x80000000;
 
     TaskId previous = kNoTask;
@@ -162,14 +162,14 @@ class Graph {
 
   /// A dependency, with links to the next one of the same `before` and to the next of the same
   /// `after`.
-  struct Linked {
+  struct LinkedDependency {
     Dependency dependency;
     std::uint32_t next_dependent = kNothing;
     std::uint32_t next_wait = kNothing;
   };
 
   /// The first and the last task on a lane.
-  struct Line {
+  struct LaneEnds {
     TaskId first = kNoTask;
     TaskId last = kNoTask;
   };
@@ -177,10 +177,10 @@ class Graph {
   struct Storage {
     Names names;
     std::deque<Lane> lanes;  // A Lane& stays valid while lanes are added.
-    std::vector<Line> lines;
+    std::vector<LaneEnds> lane_ends;
     std::vector<Task> tasks;
-    std::vector<Place> places;
-    std::vector<Linked> dependencies;
+    std::vector<TaskLinks> task_links;
+    std::vector<LinkedDependency> dependencies;
     std::vector<RecordedCollective> collectives;
     std::vector<Allocation> allocations;
     std::vector<Access> accesses;
@@ -190,9 +190,9 @@ class Graph {
     StepRule step_rule;
     Unexplained unexplained;
 
-    Place& place(TaskId task) { return places[index(task)]; }
-    const Place& place(TaskId task) const { return places[index(task)]; }
-    Line& line(LaneId lane) { return lines[index(lane)]; }
+    TaskLinks& links_of(TaskId task) { return task_links[index(task)]; }
+    const TaskLinks& links_of(TaskId task) const { return task_links[index(task)]; }
+    LaneEnds& ends_of(LaneId lane) { return lane_ends[index(lane)]; }
 
     TaskId add_task(LaneId lane, const Task& task);
     /// Inserts a task that is on no lane into `lane` after `front`, or first if that is kNoTask.
@@ -208,7 +208,8 @@ class Graph {
 
   /// Visits one list of dependencies, a ring that is identified by its last element.
   template <class Visit>
-  void each_of_ring(std::uint32_t last, std::uint32_t Linked::*next, const Visit& visit) const;
+  void each_of_ring(std::uint32_t last, std::uint32_t LinkedDependency::*next,
+                    const Visit& visit) const;
 
   Storage storage_;
 };
@@ -223,7 +224,7 @@ void Graph::each_dependency(const Visit& visit) const {
 }
 
 template <class Visit>
-void Graph::each_of_ring(std::uint32_t last, std::uint32_t Linked::*next,
+void Graph::each_of_ring(std::uint32_t last, std::uint32_t LinkedDependency::*next,
                          const Visit& visit) const {
   if (last == kNothing) return;
   std::uint32_t at = last;
@@ -236,12 +237,12 @@ void Graph::each_of_ring(std::uint32_t last, std::uint32_t Linked::*next,
 
 template <class Visit>
 void Graph::each_dependent(TaskId task, const Visit& visit) const {
-  each_of_ring(storage_.place(task).last_dependent, &Linked::next_dependent, visit);
+  each_of_ring(storage_.links_of(task).last_dependent, &LinkedDependency::next_dependent, visit);
 }
 
 template <class Visit>
 void Graph::each_wait(TaskId task, const Visit& visit) const {
-  each_of_ring(storage_.place(task).last_wait, &Linked::next_wait, visit);
+  each_of_ring(storage_.links_of(task).last_wait, &LinkedDependency::next_wait, visit);
 }
 
 /// Graph::accesses() grouped by allocation, in the same order. Valid as long as neither the
@@ -266,8 +267,8 @@ std::vector<TaskId> in_order_of_waits(const Graph& graph);
 
 /// Returns the dependencies of a shortest cycle, in order ("in line" stands for the wait for the
 /// task in front on a FIFO lane), or nothing if there is no cycle. The same graph always gives the
-/// same cycle. In a very large tangle the search ends early with a cycle that is short, but perhaps
-/// not the shortest.
+/// same cycle. Among very many tasks that wait for each other, the search ends early with a cycle
+/// that is short, but perhaps not the shortest.
 std::vector<Dependency> shortest_cycle(const Graph& graph);
 
 /// Reads the notation used in tests and bug reports, one tick being 1us:

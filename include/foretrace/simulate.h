@@ -48,13 +48,13 @@ class Compiled {
   /// lane is the gap. May be changed between replays. Empty if none of them matters.
   std::span<std::int64_t> lags();
 
-  struct LagPlaces {
+  struct LagIndices {
     static constexpr std::uint32_t kNone = 0xffffffff;  ///< If no task is in front on the lane.
     std::vector<std::uint32_t> of_gap;                  ///< By task, into lags().
     std::vector<std::uint32_t> of_dependency;           ///< In the order of each_dependency().
   };
   /// Where lags() has the lags of `graph`. REQUIRES: it is the graph that was compiled. Linear.
-  LagPlaces lag_places(const Graph& graph) const;
+  LagIndices lag_indices(const Graph& graph) const;
 
   /// Returns the greatest finish. finish(), in compiled order, is valid until the next replay.
   Nanoseconds replay();

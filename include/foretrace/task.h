@@ -71,12 +71,12 @@ enum class Provenance : std::uint8_t { measured, structural, inferred, assumed }
 ///
 /// The overlap is a share of the task, not a time: it scales with the task, so that no task starts
 /// before the one that it waits for.
-class Tail {
+class TailShare {
  public:
-  constexpr Tail() = default;
+  constexpr TailShare() = default;
   /// The tail nearest to `share`, which is clamped to [0, 1].
-  static Tail of_share(double share) {
-    Tail tail;
+  static TailShare nearest(double share) {
+    TailShare tail;
     tail.parts_ = static_cast<std::uint16_t>(std::lround(std::clamp(share, 0.0, 1.0) * kWhole));
     return tail;
   }
@@ -88,7 +88,7 @@ class Tail {
   static std::int64_t of(std::int64_t duration, double share) {
     return static_cast<std::int64_t>(static_cast<double>(duration) * share);
   }
-  friend bool operator==(const Tail&, const Tail&) = default;
+  friend bool operator==(const TailShare&, const TailShare&) = default;
 
  private:
   static constexpr double kWhole = 65535;
@@ -97,7 +97,7 @@ class Tail {
 
 /// A tail, and the lag from its beginning to the start of the other task.
 struct Overlap {
-  Tail tail{};
+  TailShare tail{};
   Nanoseconds lag{0};
 
   /// The lag past the finish of a task of this duration; negative means before its finish.
@@ -113,8 +113,8 @@ inline Overlap overlap_of(Nanoseconds part, Nanoseconds whole) {
   const double share = static_cast<double>(part.count()) / static_cast<double>(whole.count());
   // Rounding to the nearest share can make the tail too short by half a digit.
   constexpr double kDigit = 1.0 / 65535;
-  Overlap found{Tail::of_share(share), {}};
-  if (found.tail.of(whole) < part) found.tail = Tail::of_share(share + kDigit);
+  Overlap found{TailShare::nearest(share), {}};
+  if (found.tail.of(whole) < part) found.tail = TailShare::nearest(share + kDigit);
   found.lag = found.tail.of(whole) - part;
   return found;
 }
@@ -139,7 +139,7 @@ struct Task {
   Phase phase = Phase::none;
   /// The share of the task in front that may still be left when this one starts. It is cleared when
   /// another task comes to be in front.
-  Tail tail{};
+  TailShare tail{};
 };
 
 enum class LaneKind : std::uint8_t {
@@ -195,25 +195,25 @@ enum class Rule : std::uint8_t {
   recorded_start
 };
 
-/// The reason for a wait: a rule, or a text that is only reported, as why_named() makes it.
-class Why {
+/// The reason for a wait: a rule, or a text that is only reported, as wait_reason_named() makes it.
+class WaitReason {
  public:
-  constexpr Why() = default;
-  constexpr Why(Rule rule)  // NOLINT(google-explicit-constructor): `.why = Rule::launch`
+  constexpr WaitReason() = default;
+  constexpr WaitReason(Rule rule)  // NOLINT(google-explicit-constructor): `.why = Rule::launch`
       : code_(kFirstRule + static_cast<std::uint32_t>(rule)) {}
 
   constexpr bool empty() const { return code_ == 0; }
-  friend constexpr auto operator<=>(const Why&, const Why&) = default;
+  friend constexpr auto operator<=>(const WaitReason&, const WaitReason&) = default;
 
  private:
-  friend Why why_named(Names& names, std::string_view text);
-  friend std::string_view to_string(Why why, const Names& names);
+  friend WaitReason wait_reason_named(Names& names, std::string_view text);
+  friend std::string_view to_string(WaitReason why, const Names& names);
   static constexpr std::uint32_t kFirstRule = 0xffffff00;
   std::uint32_t code_ = 0;  ///< A rule from kFirstRule on, a NameId below it.
 };
 /// The rule with this name ("launch", "event wait"), or the text itself if there is none.
-Why why_named(Names& names, std::string_view text);
-std::string_view to_string(Why why, const Names& names);
+WaitReason wait_reason_named(Names& names, std::string_view text);
+std::string_view to_string(WaitReason why, const Names& names);
 
 /// `after` starts no earlier than `lag` (never negative) past the start of `before`, or past its
 /// finish less the `tail`. After a task on a shared or priority lane, whose finish is not known in
@@ -224,8 +224,8 @@ struct Dependency {
   Nanoseconds lag{0};
   Anchor anchor = Anchor::finish;
   Provenance provenance = Provenance::structural;
-  Tail tail{};
-  Why why{};
+  TailShare tail{};
+  WaitReason why{};
 };
 
 /// The earliest start of `after` that `wait` allows, with `before` from `start` to `finish`.

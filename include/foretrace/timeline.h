@@ -12,9 +12,9 @@
 namespace foretrace {
 
 /// Why a task started when it did.
-struct Reason {
+struct StartReason {
   TaskId before = kNoTask;  ///< kNoTask if it waited for nothing and could start at 0.
-  Why why{};
+  WaitReason why{};
   Nanoseconds lag{0};
 };
 
@@ -34,7 +34,7 @@ struct MemoryCurve {
 struct Timeline {
   std::vector<Nanoseconds> start;
   std::vector<Nanoseconds> finish;
-  std::vector<Reason> reasons;  ///< Empty unless asked for.
+  std::vector<StartReason> reasons;  ///< Empty unless asked for.
   std::vector<MemoryCurve> memory;
   Nanoseconds length{0};  ///< The greatest finish.
 };
@@ -76,7 +76,7 @@ constexpr double kWideSpread = 0.3;
 /// Sets Graph::step_rule() except for its source. The period follows from the names of the work in
 /// each step. The first period is skipped if it is further from the median of the others than these
 /// are from each other, and if at least three others remain.
-void settle_steps(Graph& graph, const Timeline& recorded);
+void set_step_rule(Graph& graph, const Timeline& recorded);
 
 /// The window in which steps count, and their number; 1 for a graph without steps.
 struct StepWindow {
@@ -138,15 +138,15 @@ std::vector<MemoryCurve> memory_curves(const Graph& graph, const Timeline& timel
 /// something else, too. To know the savings, replay the graph with loading that takes no time.
 struct InputStalls {
   /// Times are averages over the steps.
-  struct Part {
+  struct StallTime {
     Nanoseconds stall{0};
     Nanoseconds hidden{0};
   };
-  Part reading;    ///< Reading from files and sockets, as records say.
-  Part preparing;  ///< Operators, decoding and transforming.
-  Part waiting;    ///< Waiting for loader processes, whose work is not recorded.
-  Part untold;     ///< Loading in the training thread that no record identifies.
-  Part copying;    ///< Copies to the device; hidden while the device does other work.
+  StallTime reading;    ///< Reading from files and sockets, as records say.
+  StallTime preparing;  ///< Operators, decoding and transforming.
+  StallTime waiting;    ///< Waiting for loader processes, whose work is not recorded.
+  StallTime unknown;    ///< Loading in the training thread that no record identifies.
+  StallTime copying;    ///< Copies to the device; hidden while the device does other work.
 
   Nanoseconds step{0};
   std::int64_t steps = 0;     ///< Number of steps that the averages are over.
@@ -160,7 +160,7 @@ struct InputStalls {
 InputStalls input_stalls(const Graph& graph, const Timeline& timeline);
 
 /// The kind of a loading task (TaskKind::input), which its name reveals.
-enum class Loading : std::uint8_t { untold, reading, preparing, waiting };
+enum class Loading : std::uint8_t { unknown, reading, preparing, waiting };
 Loading loading_named(std::string_view name);
 
 /// The chain of tasks, each waiting for the one before, that ends last; in order of time. REQUIRES:

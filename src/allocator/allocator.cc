@@ -48,7 +48,7 @@ std::uint32_t CachingAllocator::Impl::search(const CacheRequest& request) {
     while (is_candidate(best) && is_expandable(best)) ++best;
     if (!is_candidate(best)) return kNoBlock;
   }
-  if (!rules.suits(request.rounded, best->bytes)) return kNoBlock;
+  if (!rules.may_serve(request.rounded, best->bytes)) return kNoBlock;
   const std::uint32_t block = best->block;
   table.take_free(block);
   return block;
@@ -192,7 +192,7 @@ std::vector<AllocatorSegment> CachingAllocator::segments() const {
   std::vector<AllocatorSegment> all;
   const BlockTable& table = impl_->table;
   for (const CacheSegment& segment : table.segments()) {
-    if (segment.is_gone) continue;
+    if (segment.is_removed) continue;
     bool is_open = false;
     for (std::uint32_t at = segment.first; at != kNoBlock; at = table[at].next) {
       const CacheBlock& block = table[at];

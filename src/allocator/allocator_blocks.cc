@@ -15,8 +15,8 @@ AddressSpace::AddressSpace() { holes_[kFirstAddress] = kLastAddress; }
 
 std::uint64_t AddressSpace::take(std::int64_t bytes) {
   const auto size = static_cast<std::uint64_t>(bytes);
-  const auto hole = std::find_if(holes_.begin(), holes_.end(), [&](const auto& stretch) {
-    return stretch.second - stretch.first >= size;
+  const auto hole = std::find_if(holes_.begin(), holes_.end(), [&](const auto& range) {
+    return range.second - range.first >= size;
   });
   if (hole == holes_.end()) return 0;
   const std::uint64_t address = hole->first;
@@ -79,7 +79,7 @@ std::uint32_t BlockTable::add_segment(const CacheSegment& segment, BlockUse use)
 
 void BlockTable::remove_segment(std::uint32_t block) {
   CHECK(is_whole(block));
-  segment_of(block).is_gone = true;
+  segment_of(block).is_removed = true;
   unused_.push_back(block);
 }
 
@@ -102,11 +102,11 @@ std::uint32_t BlockTable::split(std::uint32_t block, std::int64_t bytes) {
 
 /// Keeps the front block, so that the first block of a segment never changes.
 void BlockTable::absorb_next(std::uint32_t block) {
-  const std::uint32_t gone = blocks_[block].next;
-  blocks_[block].bytes += blocks_[gone].bytes;
-  blocks_[block].next = blocks_[gone].next;
+  const std::uint32_t absorbed = blocks_[block].next;
+  blocks_[block].bytes += blocks_[absorbed].bytes;
+  blocks_[block].next = blocks_[absorbed].next;
   if (blocks_[block].next != kNoBlock) blocks_[blocks_[block].next].previous = block;
-  unused_.push_back(gone);
+  unused_.push_back(absorbed);
 }
 
 void BlockTable::take(std::uint32_t block) {

@@ -47,7 +47,7 @@ struct CacheSegment {
   std::uint32_t first = kNoBlock;
   bool is_small = false;
   bool is_expandable = false;
-  bool is_gone = false;
+  bool is_removed = false;
 };
 
 /// Free blocks of one size class, on all streams.

@@ -15,29 +15,29 @@ namespace {
 
 constexpr double kMost = 8e12;  // Limit in MiB, so that the bytes fit 64 bits.
 
-double number_in(std::string_view text, std::string_view wanted) {
+double number_in(std::string_view text, std::string_view expected) {
   const auto value = parse_number<double>(text);
   if (!value || !(*value >= 0 && *value < kMost))
-    throw Error(fmt::format("must be {}, got \"{}\"", wanted, text));
+    throw Error(fmt::format("must be {}, got \"{}\"", expected, text));
   return *value;
 }
 
 Bytes mebibytes(std::string_view text, std::int64_t more_than) {
-  const std::string wanted = "a whole number of MiB above " + std::to_string(more_than);
-  const double value = number_in(text, wanted);
+  const std::string expected = "a whole number of MiB above " + std::to_string(more_than);
+  const double value = number_in(text, expected);
   const auto whole = static_cast<std::int64_t>(value);
   if (static_cast<double>(whole) != value || whole <= more_than) {
-    throw Error(fmt::format("must be {}, got \"{}\"", wanted, text));
+    throw Error(fmt::format("must be {}, got \"{}\"", expected, text));
   }
   return Bytes{whole << 20};
 }
 
 double share(std::string_view text, bool may_be_one) {
-  const std::string_view wanted =
+  const std::string_view expected =
       may_be_one ? "a number above 0, at most 1" : "a number above 0 and below 1";
-  const double value = number_in(text, wanted);
+  const double value = number_in(text, expected);
   if (value > 0 && (value < 1 || (may_be_one && value == 1))) return value;
-  throw Error(fmt::format("must be {}, got \"{}\"", wanted, text));
+  throw Error(fmt::format("must be {}, got \"{}\"", expected, text));
 }
 
 bool truth(std::string_view text) {

@@ -46,9 +46,10 @@ std::uint32_t CachingAllocator::Impl::ask_driver(const CacheRequest& request) {
 
 std::uint32_t CachingAllocator::Impl::new_segment(const CacheRequest& request) {
   if (table.levels().reserved + request.segment > limit) return kNoBlock;
-  const std::uint64_t told = std::exchange(next_address, 0);
-  if (told != 0) addresses.reserve(told, request.segment);
-  const std::uint64_t address = told != 0 ? told : addresses.take(request.segment);
+  const std::uint64_t recorded_address = std::exchange(next_address, 0);
+  if (recorded_address != 0) addresses.reserve(recorded_address, request.segment);
+  const std::uint64_t address =
+      recorded_address != 0 ? recorded_address : addresses.take(request.segment);
   if (address == 0) return kNoBlock;
   ++driver_mallocs;
   table.add(&AllocatorLevels::reserved, request.segment);

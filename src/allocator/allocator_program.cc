@@ -46,7 +46,7 @@ class ProgramParser {
       text.remove_prefix(std::min(end + 1, text.size()));
     }
     within("settings", [&] { const CachingAllocator checked(program_.settings); });
-    find_ends();
+    set_busy_until();
     return std::move(program_);
   }
 
@@ -80,9 +80,9 @@ class ProgramParser {
     throw Error("a name must consist of printable characters");
   }
 
-  void expect_top(std::string_view what) const {
+  void expect_before_steps(std::string_view word) const {
     if (program_.steps.empty()) return;
-    throw Error(fmt::format("\"{}\" must come before the first step, which is in line {}", what,
+    throw Error(fmt::format("\"{}\" must come before the first step, which is in line {}", word,
                             program_.steps.front().line));
   }
 
@@ -101,19 +101,19 @@ class ProgramParser {
 
   void read_conf(const Words& words) {
     expect(words, 2, 100, "conf NAME:VALUE,...");
-    expect_top(words[0]);
+    expect_before_steps(words[0]);
     std::string text;
     for (std::size_t i = 1; i < words.size(); ++i) text += words[i];
     read_alloc_conf(text, program_.settings);
   }
   void read_set(const Words& words) {
     expect(words, 2, 2, "set NAME=VALUE,...");
-    expect_top(words[0]);
+    expect_before_steps(words[0]);
     read_assigned(words[1], program_.settings);
   }
   void read_limit(const Words& words) {
     expect(words, 2, 2, "limit BYTES");
-    expect_top(words[0]);
+    expect_before_steps(words[0]);
     program_.settings.limit = parse_bytes(words[1]);
     if (program_.settings.limit <= Bytes{}) throw Error("must be more than 0B");
   }
@@ -171,7 +171,7 @@ class ProgramParser {
   }
 
   /// Finds, from the last step to the first, when each recorded stream is done with its block.
-  void find_ends() {
+  void set_busy_until() {
     constexpr Nanoseconds kNever = Nanoseconds::max();
     std::map<std::int64_t, std::vector<std::size_t>> syncs;
     for (std::size_t i = 0; i < program_.steps.size(); ++i) {
@@ -212,17 +212,17 @@ AllocatorProgram parse_allocator_program(std::string_view text, const AllocatorS
 AllocatorProgram read_allocator_program(std::istream& in) {
   constexpr std::size_t kMost = std::size_t{64} << 20;
   std::string text;
-  char part[1 << 16];
-  while (in.read(part, sizeof part), in.gcount() > 0) {
-    text.append(part, static_cast<std::size_t>(in.gcount()));
+  char chunk[1 << 16];
+  while (in.read(chunk, sizeof chunk), in.gcount() > 0) {
+    text.append(chunk, static_cast<std::size_t>(in.gcount()));
     if (text.size() > kMost) throw Error("is more than 64 MiB of text");
   }
   if (in.bad()) throw Error("cannot be read");
-  constexpr std::string_view kSee = "; see `foretrace help memory replay`";
+  constexpr std::string_view kHelpHint = "; see `foretrace help memory replay`";
   if (text.find('\0') != std::string::npos)
-    throw Error(fmt::format("is not text{} for the steps it may contain", kSee));
+    throw Error(fmt::format("is not text{} for the steps it may contain", kHelpHint));
   AllocatorProgram program = parse_allocator_program(text);
-  if (program.steps.empty()) throw Error(fmt::format("has no steps{}", kSee));
+  if (program.steps.empty()) throw Error(fmt::format("has no steps{}", kHelpHint));
   return program;
 }
 

@@ -21,7 +21,7 @@ namespace foretrace {
 namespace {
 
 /// Returns until when other streams use each block; Nanoseconds::min() if none does.
-std::vector<Nanoseconds> busy_elsewhere(const Graph& graph, const Timeline& timeline) {
+std::vector<Nanoseconds> busy_on_other_streams(const Graph& graph, const Timeline& timeline) {
   std::vector<Nanoseconds> busy(graph.allocations().size(), Nanoseconds::min());
   const auto is_on_device = [&](LaneId lane) {
     const LaneKind kind = graph.lane(lane).kind;
@@ -29,9 +29,9 @@ std::vector<Nanoseconds> busy_elsewhere(const Graph& graph, const Timeline& time
   };
   for (const Access& access : graph.accesses()) {
     if (access.task == kNoTask || graph.removed(access.task)) continue;
-    const LaneId own = graph.allocations()[access.allocation].stream;
+    const LaneId block_stream = graph.allocations()[access.allocation].stream;
     const LaneId lane = graph.lane_of(access.task);
-    if (own == kNoLane || lane == own || !is_on_device(lane)) continue;
+    if (block_stream == kNoLane || lane == block_stream || !is_on_device(lane)) continue;
     Nanoseconds& until = busy[access.allocation];
     until = std::max(until, timeline.finish[index(access.task)]);
   }
@@ -46,7 +46,7 @@ class DeviceReplay {
     run_.device = device;
   }
 
-  void put_in_unknown(Bytes bytes) {
+  void add_unknown_memory(Bytes bytes) {
     if (bytes <= Bytes{}) return;
     bytes = std::min(bytes, kMostUnknown);
     const std::int64_t handle = AllocatorRun::kWasThereBefore;
@@ -61,15 +61,15 @@ class DeviceReplay {
               .levels = allocator_.levels()},
              AllocatorRun::kWasThereBefore, 0ns);
     }
-    note(0ns);
+    record_levels(0ns);
   }
 
   void make(std::uint32_t number, Nanoseconds time) {
     const Allocation& block = graph_.allocations()[number];
-    const Bytes asked = block.requested > Bytes{} ? block.requested : block.bytes;
-    const auto refusal = allocator_.malloc_beyond(number, asked, stream_of(block), time);
+    const Bytes requested = block.requested > Bytes{} ? block.requested : block.bytes;
+    const auto refusal = allocator_.malloc_beyond(number, requested, stream_of(block), time);
     if (refusal) refuse(*refusal, number, time);
-    note(time);
+    record_levels(time);
   }
 
   void free(std::uint32_t number, Nanoseconds time, Nanoseconds busy_until) {
@@ -77,7 +77,7 @@ class DeviceReplay {
       allocator_.record_stream(number, kAnotherStream, busy_until);
     }
     allocator_.free(number, time);
-    note(time);
+    record_levels(time);
   }
 
   AllocatorRun finish() {
@@ -104,7 +104,7 @@ class DeviceReplay {
     run_.refused_time = time;
   }
 
-  void note(Nanoseconds time) {
+  void record_levels(Nanoseconds time) {
     const AllocatorLevels& levels = allocator_.levels();
     if (run_.curve.empty() || levels.reserved > most_reserved_) {
       most_reserved_ = levels.reserved;
@@ -147,13 +147,13 @@ std::vector<AllocatorRun> replay_allocator(const Graph& graph, const Timeline& t
     if (block.made_by == kNoTask) known[block.device] += block.bytes;
   }
   for (auto& [device, replay] : replays) {
-    replay.put_in_unknown(initial_memory(graph, device) - known[device]);
+    replay.add_unknown_memory(initial_memory(graph, device) - known[device]);
   }
   for (std::uint32_t i = 0; i < blocks.size(); ++i) {
-    const bool was_there = blocks[i].made_by == kNoTask && blocks[i].bytes > Bytes{};
-    if (was_there && blocks[i].device >= 0) replays.at(blocks[i].device).make(i, 0ns);
+    const bool existed_before = blocks[i].made_by == kNoTask && blocks[i].bytes > Bytes{};
+    if (existed_before && blocks[i].device >= 0) replays.at(blocks[i].device).make(i, 0ns);
   }
-  const std::vector<Nanoseconds> busy = busy_elsewhere(graph, timeline);
+  const std::vector<Nanoseconds> busy = busy_on_other_streams(graph, timeline);
   for (const MemoryEvent& event : memory_events(graph, timeline)) {
     const std::int32_t device = blocks[event.allocation].device;
     if (device < 0) continue;

@@ -123,7 +123,7 @@ bool CachingRules::splits(std::int64_t rounded, std::int64_t rest, bool small) c
   return rounded < max_split_size_ && rest > kSmallSize;
 }
 
-bool CachingRules::suits(std::int64_t rounded, std::int64_t block) const {
+bool CachingRules::may_serve(std::int64_t rounded, std::int64_t block) const {
   if (rounded < max_split_size_) return block < max_split_size_;
   return block < rounded + max_non_split_rounding_;
 }

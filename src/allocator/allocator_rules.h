@@ -38,7 +38,7 @@ class CachingRules {
   bool splits(std::int64_t rounded, std::int64_t rest, bool small) const;
   /// Whether the best fitting block may serve a request; an oversize block may not serve a small
   /// one.
-  bool suits(std::int64_t rounded, std::int64_t block) const;
+  bool may_serve(std::int64_t rounded, std::int64_t block) const;
 
   bool is_limited() const { return limit_ < kOneExabyte; }
   std::int64_t limit() const { return limit_; }      ///< Limit of the driver.

@@ -11,9 +11,10 @@ namespace {
 /// Finds the added blocks that live at the same time as another, without looking at all of them. A
 /// tree: blocks are the leaves, in order of when they are made; each node knows when the last block
 /// below it is freed.
-class Alive {
+class LifetimeTree {
  public:
-  explicit Alive(const std::vector<PoolBlock>& blocks) : blocks_(blocks), by_made_(blocks.size()) {
+  explicit LifetimeTree(const std::vector<PoolBlock>& blocks)
+      : blocks_(blocks), by_made_(blocks.size()) {
     std::iota(by_made_.begin(), by_made_.end(), std::size_t{0});
     std::stable_sort(by_made_.begin(), by_made_.end(),
                      [&](std::size_t a, std::size_t b) { return blocks[a].made < blocks[b].made; });
@@ -119,15 +120,15 @@ PoolPlan plan_pool(const std::vector<PoolBlock>& blocks) {
            std::tuple(-blocks[b].bytes.count, blocks[b].made, b);
   });
   plan.footprint = Bytes{bottom};
-  Alive placed(blocks);
+  LifetimeTree placed_blocks(blocks);
   std::vector<std::size_t> others;
   for (const std::size_t block : order) {
     others.clear();
-    placed.find(block, others);
+    placed_blocks.find(block, others);
     const std::int64_t bytes = blocks[block].bytes.count;
     plan.offsets[block] = best_fit(bytes, bottom, others, blocks, plan.offsets);
     plan.footprint = std::max(plan.footprint, Bytes{plan.offsets[block] + bytes});
-    placed.add(block);
+    placed_blocks.add(block);
   }
   return plan;
 }

@@ -42,18 +42,18 @@ std::uint64_t number_in(const std::string& path) {
 }
 
 /// Names of files and folders in one version of control groups.
-struct Groups {
+struct CgroupFiles {
   std::string_view line;  ///< Text in front of the group's path in /proc/self/cgroup.
   std::string_view folder;
   const char *most, *used, *files;
 };
-constexpr Groups kGroups[] = {
+constexpr CgroupFiles kCgroupVersions[] = {
     {"0::", "/sys/fs/cgroup", "/memory.max", "/memory.current", "inactive_file"},
     {":memory:", "/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes",
      "total_inactive_file"}};
 
 /// Memory left to a control group. Cached pages of files count as free.
-std::uint64_t left_to(const std::string& folder, const Groups& version) {
+std::uint64_t memory_left_in(const std::string& folder, const CgroupFiles& version) {
   const std::uint64_t most = number_in(folder + version.most);
   const std::uint64_t used = number_in(folder + version.used);
   if (most == kUnlimited || used == kUnlimited) return kUnlimited;
@@ -63,7 +63,7 @@ std::uint64_t left_to(const std::string& folder, const Groups& version) {
 }
 
 /// The least memory left to any of the nested groups of this process.
-std::uint64_t left_to_groups(const Groups& version) {
+std::uint64_t memory_left_in_cgroups(const CgroupFiles& version) {
   std::ifstream file("/proc/self/cgroup");
   std::string line;
   std::size_t at = std::string::npos;
@@ -72,19 +72,19 @@ std::uint64_t left_to_groups(const Groups& version) {
   std::uint64_t left = kUnlimited;
   for (std::filesystem::path group = line.substr(at + version.line.size());;
        group = group.parent_path()) {
-    left = std::min(left, left_to(std::string(version.folder) + group.string(), version));
+    left = std::min(left, memory_left_in(std::string(version.folder) + group.string(), version));
     if (group == group.parent_path()) return left;
   }
 }
 
-std::uint64_t left_on_machine() {
+std::uint64_t memory_left_on_machine() {
   const std::uint64_t kilobytes = sum_of("/proc/meminfo", {"MemAvailable", "SwapFree"});
   return kilobytes == kUnlimited ? kUnlimited : kilobytes * 1024;
 }
 
 /// Memory left by a limit of the process. /proc/self/statm counts pages; `place` selects all
 /// addresses (0) or data (5).
-std::uint64_t left_of_limit(int resource, int place) {
+std::uint64_t memory_left_of_limit(int resource, int place) {
   rlimit limit{};
   if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 ||
       limit.rlim_cur == RLIM_INFINITY)
@@ -100,9 +100,10 @@ std::uint64_t left_of_limit(int resource, int place) {
 
 std::optional<Bytes> free_memory() {
   constexpr int kAllPages = 0, kDataPages = 5;
-  const std::uint64_t left =
-      std::min({left_on_machine(), left_to_groups(kGroups[0]), left_to_groups(kGroups[1]),
-                left_of_limit(RLIMIT_AS, kAllPages), left_of_limit(RLIMIT_DATA, kDataPages)});
+  const std::uint64_t left = std::min(
+      {memory_left_on_machine(), memory_left_in_cgroups(kCgroupVersions[0]),
+       memory_left_in_cgroups(kCgroupVersions[1]), memory_left_of_limit(RLIMIT_AS, kAllPages),
+       memory_left_of_limit(RLIMIT_DATA, kDataPages)});
   if (left == kUnlimited) return std::nullopt;
   return Bytes{static_cast<std::int64_t>(left)};
 }

@@ -26,7 +26,7 @@ bool is_word(char c) {
 }
 
 /// An invisible separator between two pieces of text.
-constexpr std::string_view kApart = "<!-- -->";
+constexpr std::string_view kInvisibleSeparator = "<!-- -->";
 
 /// Whether GitHub and GitLab would link the number after the '#': "#12" and "owner/name#12", but
 /// not "ProfilerStep#12".
@@ -112,7 +112,7 @@ std::string markdown_cell(std::string_view text) {
       const bool is_markup = std::string_view("\\`*[]|~$").find(c) != std::string_view::npos;
       if (is_markup || (c == '_' && !is_inside_word(line, i))) markdown += '\\';
       markdown += c;
-      if (is_linked(line, i)) markdown += kApart;
+      if (is_linked(line, i)) markdown += kInvisibleSeparator;
     }
   }
   return markdown;
@@ -135,9 +135,9 @@ std::string_view text_of_csv_cell(std::string_view cell) {
 }
 
 /// A stream buffer that escapes text on its way to another buffer.
-class ShownBuffer : public std::streambuf {
+class EscapingBuffer : public std::streambuf {
  public:
-  explicit ShownBuffer(std::streambuf& below) : below_(below) {}
+  explicit EscapingBuffer(std::streambuf& below) : below_(below) {}
 
   void let_pass(Commands commands) { escaping_.set(commands); }
   bool end() {
@@ -149,8 +149,8 @@ class ShownBuffer : public std::streambuf {
  protected:
   int_type overflow(int_type c) override {
     if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
-    const char one = traits_type::to_char_type(c);
-    return xsputn(&one, 1) == 1 ? c : traits_type::eof();
+    const char character = traits_type::to_char_type(c);
+    return xsputn(&character, 1) == 1 ? c : traits_type::eof();
   }
 
   std::streamsize xsputn(const char* text, std::streamsize size) override {
@@ -173,26 +173,27 @@ class ShownBuffer : public std::streambuf {
   std::string safe_;
 };
 
-ShownOn::ShownOn(std::ostream& out)
-    : out_(out), below_(out.rdbuf()), buffer_(std::make_unique<ShownBuffer>(*below_)) {
+EscapedOutput::EscapedOutput(std::ostream& out)
+    : out_(out), below_(out.rdbuf()), buffer_(std::make_unique<EscapingBuffer>(*below_)) {
   const std::ios_base::iostate state = out_.rdstate();
   out_.rdbuf(buffer_.get());
   out_.setstate(state);
 }
 
-ShownOn::~ShownOn() {
+EscapedOutput::~EscapedOutput() {
   std::ios_base::iostate state = out_.rdstate();
   if (!buffer_->end()) state |= std::ios_base::badbit;
   out_.rdbuf(below_);
   out_.setstate(state);
 }
 
-CommandsPass::CommandsPass(std::ostream& out) : wall_(dynamic_cast<ShownBuffer*>(out.rdbuf())) {
-  if (wall_ != nullptr) wall_->let_pass(Commands::pass);
+CommandPassthrough::CommandPassthrough(std::ostream& out)
+    : buffer_(dynamic_cast<EscapingBuffer*>(out.rdbuf())) {
+  if (buffer_ != nullptr) buffer_->let_pass(Commands::pass);
 }
 
-CommandsPass::~CommandsPass() {
-  if (wall_ != nullptr) wall_->let_pass(Commands::escaped);
+CommandPassthrough::~CommandPassthrough() {
+  if (buffer_ != nullptr) buffer_->let_pass(Commands::escaped);
 }
 
 }  // namespace foretrace

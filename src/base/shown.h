@@ -5,13 +5,13 @@
 // followed by a command for a build server, a mark that reverses the order of letters. Two walls
 // stop them:
 //
-//     name --shown()--> cell or sentence --ShownOn--> terminal, log, file
+//     name --shown()--> cell or sentence --EscapedOutput--> terminal, log, file
 //
-// ShownOn wraps every answer and all of stderr, so that nothing can be printed past it: it escapes
-// everything that a terminal or a build server would interpret, whatever its source. It cannot
-// distinguish our line breaks from those of a name; shown(), applied to the pieces of cells and
-// sentences, keeps a name on its line. Escapes are those of JSON ("\u001b"), so that an answer in
-// JSON means the same behind the wall; an invalid UTF-8 byte becomes "\xff".
+// EscapedOutput wraps every answer and all of stderr, so that nothing can be printed past it: it
+// escapes everything that a terminal or a build server would interpret, whatever its source. It
+// cannot distinguish our line breaks from those of a name; shown(), applied to the pieces of cells
+// and sentences, keeps a name on its line. Escapes are those of JSON ("\u001b"), so that an answer
+// in JSON means the same behind the wall; an invalid UTF-8 byte becomes "\xff".
 
 #include <memory>
 #include <ostream>
@@ -27,7 +27,7 @@ std::string shown(std::string_view text);
 /// Like shown(), but keeps line breaks and tabs; for our own texts.
 std::string shown_lines(std::string_view text);
 
-/// Escapes a whole answer as ShownOn does; for answers written to files in pieces.
+/// Escapes a whole answer as EscapedOutput does; for answers written to files in pieces.
 std::string shown_answer(std::string_view text);
 
 /// Returns Markdown that shows `text` literally, on one line, at the start of a block: without
@@ -45,7 +45,7 @@ std::string csv_cell(std::string_view text);
 /// Inverse of csv_cell(), for texts without characters that it escapes.
 std::string_view text_of_csv_cell(std::string_view cell);
 
-class ShownBuffer;
+class EscapingBuffer;
 
 /// While it lives, all output to `out` is escaped. Lines stay lines, but
 ///
@@ -55,30 +55,30 @@ class ShownBuffer;
 ///
 /// because build servers recognize commands by these marks.
 /// REQUIRES: `out` outlives it, and keeps its buffer.
-class ShownOn {
+class EscapedOutput {
  public:
-  explicit ShownOn(std::ostream& out);
-  ShownOn(const ShownOn&) = delete;
-  ShownOn& operator=(const ShownOn&) = delete;
-  ~ShownOn();
+  explicit EscapedOutput(std::ostream& out);
+  EscapedOutput(const EscapedOutput&) = delete;
+  EscapedOutput& operator=(const EscapedOutput&) = delete;
+  ~EscapedOutput();
 
  private:
   std::ostream& out_;
   std::streambuf* below_;
-  std::unique_ptr<ShownBuffer> buffer_;
+  std::unique_ptr<EscapingBuffer> buffer_;
 };
 
-/// While it lives, commands that begin a line with "::" pass the ShownOn around `out`, if there is
-/// one; for writers that escape the content of a command.
-class CommandsPass {
+/// While it lives, commands that begin a line with "::" pass the EscapedOutput around `out`, if
+/// there is one; for writers that escape the content of a command.
+class CommandPassthrough {
  public:
-  explicit CommandsPass(std::ostream& out);
-  CommandsPass(const CommandsPass&) = delete;
-  CommandsPass& operator=(const CommandsPass&) = delete;
-  ~CommandsPass();
+  explicit CommandPassthrough(std::ostream& out);
+  CommandPassthrough(const CommandPassthrough&) = delete;
+  CommandPassthrough& operator=(const CommandPassthrough&) = delete;
+  ~CommandPassthrough();
 
  private:
-  ShownBuffer* wall_;
+  EscapingBuffer* buffer_;
 };
 
 }  // namespace foretrace

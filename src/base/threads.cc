@@ -10,9 +10,9 @@ namespace {
 std::atomic<std::size_t> running = 0;
 
 /// Joins the threads before they stop counting as running.
-class Helpers {
+class HelperThreads {
  public:
-  ~Helpers() {
+  ~HelperThreads() {
     const std::size_t count = threads_.size();
     threads_.clear();
     running -= count;
@@ -41,7 +41,7 @@ std::optional<std::jthread> new_thread(std::function<void()> work) try {
 }
 
 void run_on_threads(std::size_t threads, const std::function<void(std::size_t)>& work) {
-  Helpers helpers;
+  HelperThreads helpers;
   for (std::size_t i = 1; i < threads; ++i) {
     if (!helpers.add([&work, i] { work(i); })) break;
   }

@@ -61,7 +61,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 /// The parts of a written number, and its unit.
-struct Measure {
+struct Quantity {
   bool negative = false;
   std::string_view whole;     ///< At least one digit.
   std::string_view fraction;  ///< Digits after the point, may be empty.
@@ -90,55 +90,57 @@ bool take_exponent(std::string_view& rest) {
   return true;
 }
 
-std::optional<Measure> split(std::string_view text) {
-  Measure measure;
+std::optional<Quantity> split_quantity(std::string_view text) {
+  Quantity quantity;
   const std::string_view all = trimmed(text);
   std::string_view rest = all;
-  if (!rest.empty() && rest.front() == '-') measure.negative = true, rest.remove_prefix(1);
-  measure.whole = take_digits(rest);
-  if (measure.whole.empty()) return std::nullopt;
+  if (!rest.empty() && rest.front() == '-') quantity.negative = true, rest.remove_prefix(1);
+  quantity.whole = take_digits(rest);
+  if (quantity.whole.empty()) return std::nullopt;
   if (rest.size() > 1 && rest[0] == '.' && is_digit(rest[1])) {
     rest.remove_prefix(1);
-    measure.fraction = take_digits(rest);
+    quantity.fraction = take_digits(rest);
   }
-  measure.has_exponent = take_exponent(rest);
-  measure.number = all.substr(0, all.size() - rest.size());
-  measure.unit = trimmed(rest);
-  return measure;
+  quantity.has_exponent = take_exponent(rest);
+  quantity.number = all.substr(0, all.size() - rest.size());
+  quantity.unit = trimmed(rest);
+  return quantity;
 }
 
 /// Returns whole.fraction * factor, rounded half away from zero; nullopt if it does not fit 64
 /// bits.
-std::optional<std::int64_t> exactly(const Measure& measure, std::int64_t factor) {
+std::optional<std::int64_t> exact_product(const Quantity& quantity, std::int64_t factor) {
   constexpr std::size_t kMostDigits =
       18;  // Further digits are worth less than half of the smallest unit.
   const std::int64_t most = INT64_MAX / factor;
   std::int64_t whole = 0;
-  for (const char digit : measure.whole) {
+  for (const char digit : quantity.whole) {
     if (whole > (most - (digit - '0')) / 10) return std::nullopt;
     whole = whole * 10 + (digit - '0');
   }
   Wide fraction = 0;
   Wide divisor = 1;
-  for (const char digit : measure.fraction.substr(0, kMostDigits)) {
+  for (const char digit : quantity.fraction.substr(0, kMostDigits)) {
     fraction = fraction * 10 + (digit - '0');
     divisor *= 10;
   }
   const Wide value =
       static_cast<Wide>(whole) * factor + (fraction * factor + divisor / 2) / divisor;
   if (value > INT64_MAX) return std::nullopt;
-  return static_cast<std::int64_t>(measure.negative ? -value : value);
+  return static_cast<std::int64_t>(quantity.negative ? -value : value);
 }
 
-[[noreturn]] void refuse(std::string_view what, std::string_view text) {
-  throw Error(fmt::format("must be {}, got \"{}\"", what, text));
+[[noreturn]] void refuse(std::string_view expected, std::string_view text) {
+  throw Error(fmt::format("must be {}, got \"{}\"", expected, text));
 }
 
-constexpr std::string_view kTimeWanted = "a time with its unit (ns, us, ms, s, min or h)";
-constexpr std::string_view kBytesWanted = "a size with its unit (B, kB, MB, GB, KiB, MiB, GiB ...)";
-constexpr std::string_view kBandwidthWanted =
+constexpr std::string_view kTimeExpected = "a time with its unit (ns, us, ms, s, min or h)";
+constexpr std::string_view kBytesExpected =
+    "a size with its unit (B, kB, MB, GB, KiB, MiB, GiB ...)";
+constexpr std::string_view kBandwidthExpected =
     "a bandwidth with its unit (GB/s for bytes, Gb/s for bits ...)";
-constexpr std::string_view kThroughputWanted = "a throughput with its unit (TFLOP/s, GFLOP/s ...)";
+constexpr std::string_view kThroughputExpected =
+    "a throughput with its unit (TFLOP/s, GFLOP/s ...)";
 
 std::optional<double> bandwidth_factor(std::string_view unit) {
   for (const std::string_view bytes : {"B/s", "Bps"}) {
@@ -159,13 +161,13 @@ std::optional<double> throughput_factor(std::string_view unit) {
 
 /// Parses a rate. Throws Error if it is negative or not finite.
 double parse_rate(std::string_view text, std::optional<double> (*factor_of_unit)(std::string_view),
-                  std::string_view wanted) {
-  const auto measure = split(text);
-  if (!measure) refuse(wanted, text);
-  const auto factor = factor_of_unit(measure->unit);
-  if (!factor) refuse(wanted, text);
+                  std::string_view expected) {
+  const auto quantity = split_quantity(text);
+  if (!quantity) refuse(expected, text);
+  const auto factor = factor_of_unit(quantity->unit);
+  if (!factor) refuse(expected, text);
   double number = 0;
-  const std::string_view digits = measure->number;
+  const std::string_view digits = quantity->number;
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (parsed.ec != std::errc{} || !std::isfinite(number * *factor)) refuse("of a usual size", text);
   if (number < 0) throw Error(fmt::format("must not be negative, got \"{}\"", text));
@@ -175,31 +177,31 @@ double parse_rate(std::string_view text, std::optional<double> (*factor_of_unit)
 }  // namespace
 
 Nanoseconds parse_time(std::string_view text) {
-  const auto measure = split(text);
-  if (!measure || measure->has_exponent) refuse(kTimeWanted, text);
-  const auto factor = factor_of(kTimes, measure->unit);
-  if (!factor) refuse(kTimeWanted, text);
-  const auto value = exactly(*measure, *factor);
+  const auto quantity = split_quantity(text);
+  if (!quantity || quantity->has_exponent) refuse(kTimeExpected, text);
+  const auto factor = factor_of(kTimes, quantity->unit);
+  if (!factor) refuse(kTimeExpected, text);
+  const auto value = exact_product(*quantity, *factor);
   if (!value) refuse("a time below 292 years", text);
   return Nanoseconds{*value};
 }
 
 Bytes parse_bytes(std::string_view text) {
-  const auto measure = split(text);
-  if (!measure || measure->has_exponent) refuse(kBytesWanted, text);
-  const auto factor = prefix_before("B", measure->unit);
-  if (!factor) refuse(kBytesWanted, text);
-  const auto value = exactly(*measure, *factor);
+  const auto quantity = split_quantity(text);
+  if (!quantity || quantity->has_exponent) refuse(kBytesExpected, text);
+  const auto factor = prefix_before("B", quantity->unit);
+  if (!factor) refuse(kBytesExpected, text);
+  const auto value = exact_product(*quantity, *factor);
   if (!value) refuse("a size below 2^63 bytes", text);
   return Bytes{*value};
 }
 
 Bandwidth parse_bandwidth(std::string_view text) {
-  return {parse_rate(text, bandwidth_factor, kBandwidthWanted)};
+  return {parse_rate(text, bandwidth_factor, kBandwidthExpected)};
 }
 
 Throughput parse_throughput(std::string_view text) {
-  return {parse_rate(text, throughput_factor, kThroughputWanted)};
+  return {parse_rate(text, throughput_factor, kThroughputExpected)};
 }
 
 }  // namespace foretrace

@@ -183,7 +183,7 @@ std::string to_fixed(double value, int decimals) {
 std::string to_percent(double fraction, int decimals) {
   const std::string text = to_fixed(fraction * 100, decimals);
   const bool is_zero = text.find_first_not_of("0.") == std::string::npos;
-  return (is_zero || text.front() == '-' ? "" : "+") + text + " %";
+  return fmt::format("{}{} %", is_zero || text.front() == '-' ? "" : "+", text);
 }
 
 std::string to_share(double fraction, int decimals) {

@@ -179,8 +179,8 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
   const BriefFilter head_of_out(out, session.is_brief);
   // No name in a trace can repaint a terminal or pass commands to a build server, wherever it is
   // printed.
-  const ShownOn wall_of_out(out), wall_of_err(err);
-  std::optional<ShownOn> wall_of_cerr;
+  const EscapedOutput wall_of_out(out), wall_of_err(err);
+  std::optional<EscapedOutput> wall_of_cerr;
   if (&err != &std::cerr) wall_of_cerr.emplace(std::cerr);
   try {
     return parse_and_call(argc, argv, session);

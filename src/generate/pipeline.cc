@@ -65,7 +65,7 @@ struct PipelineReplay::Impl {
     times.resize(built.times.size());
     for (std::size_t i = 0; i < built.times.size(); ++i) times[order[i]] = built.times[i];
     if (kind.sends == Sends::overlapping) {
-      const Compiled::LagPlaces places = made.lag_places(built.graph);
+      const Compiled::LagIndices places = made.lag_indices(built.graph);
       for (std::size_t i = 0; i < built.lags.size(); ++i)
         lags.emplace_back(places.of_dependency[i], built.lags[i]);
     }

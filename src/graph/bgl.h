@@ -57,10 +57,10 @@ class WaitGraph {
     }
     void increment() { number_ = following<out>(*graph_, task_, number_); }
     Edge dereference() const {
-      const auto& place = graph_->places[task_];
+      const auto& links = graph_->task_links[task_];
       if (number_ == kInLine) {
-        return out ? Edge{task_, index(place.next), number_}
-                   : Edge{index(place.previous), task_, number_};
+        return out ? Edge{task_, index(links.next), number_}
+                   : Edge{index(links.previous), task_, number_};
       }
       const Dependency& wait = graph_->dependencies[number_].dependency;
       return {index(wait.before), index(wait.after), number_};
@@ -130,7 +130,7 @@ class WaitGraph {
  private:
   template <bool out>
   static std::uint32_t last(const Graph::Storage& graph, Vertex task) {
-    return out ? graph.places[task].last_dependent : graph.places[task].last_wait;
+    return out ? graph.task_links[task].last_dependent : graph.task_links[task].last_wait;
   }
 
   template <bool out>
@@ -140,9 +140,9 @@ class WaitGraph {
 
   template <bool out>
   static std::uint32_t first(const Graph::Storage& graph, Vertex task) {
-    const auto& place = graph.places[task];
-    const bool has_neighbor = (out ? place.next : place.previous) != kNoTask;
-    if (has_neighbor && graph.lanes[index(place.lane())].discipline == Discipline::fifo)
+    const auto& links = graph.task_links[task];
+    const bool has_neighbor = (out ? links.next : links.previous) != kNoTask;
+    if (has_neighbor && graph.lanes[index(links.lane())].discipline == Discipline::fifo)
       return kInLine;
     return following<out>(graph, task, kInLine);
   }

@@ -13,14 +13,15 @@ namespace {
 
 using Edge = WaitGraph::Edge;
 
-constexpr std::size_t kMostSteps = 20'000'000;  // Takes about a second.
+constexpr std::size_t kMostWaitsFollowed = 20'000'000;  // Takes about a second.
 
 /// Numbers the strongly connected components; tasks that can reach each other have the same number.
-std::vector<std::uint32_t> tangles_of(const WaitGraph& waits, std::size_t task_count) {
-  std::vector<std::uint32_t> tangle(task_count);
+std::vector<std::uint32_t> component_numbers(const WaitGraph& waits, std::size_t task_count) {
+  std::vector<std::uint32_t> component(task_count);
   const auto index_of_task = get(boost::vertex_index, waits);
-  boost::strong_components(waits, boost::make_iterator_property_map(tangle.begin(), index_of_task));
-  return tangle;
+  boost::strong_components(waits,
+                           boost::make_iterator_property_map(component.begin(), index_of_task));
+  return component;
 }
 
 /// Finds the shortest path from a task back to itself. It cannot leave the task's component.
@@ -28,19 +29,20 @@ class CycleSearch {
  public:
   explicit CycleSearch(const Graph& graph)
       : waits_(graph),
-        tangle_(tangles_of(waits_, graph.task_count())),
-        seen_(graph.task_count(), 0),
+        component_(component_numbers(waits_, graph.task_count())),
+        reached_in_(graph.task_count(), 0),
         reached_by_(graph.task_count()) {}
 
   std::vector<Edge> shortest() {
-    std::vector<std::uint32_t> size(tangle_.size(), 0);
-    for (const std::uint32_t number : tangle_) ++size[number];
+    std::vector<std::uint32_t> size(component_.size(), 0);
+    for (const std::uint32_t number : component_) ++size[number];
     std::vector<Edge> best;
-    for (std::uint32_t task = 0; task < tangle_.size(); ++task) {
-      if (size[tangle_[task]] == 1 && !waits_for_itself(task)) continue;
-      std::vector<Edge> found = through(task, best.empty() ? tangle_.size() + 1 : best.size());
+    for (std::uint32_t task = 0; task < component_.size(); ++task) {
+      if (size[component_[task]] == 1 && !waits_for_itself(task)) continue;
+      std::vector<Edge> found =
+          shortest_through(task, best.empty() ? component_.size() + 1 : best.size());
       if (!found.empty()) best = std::move(found);
-      if (!best.empty() && steps_ > kMostSteps) break;
+      if (!best.empty() && steps_ > kMostWaitsFollowed) break;
     }
     return best;
   }
@@ -52,7 +54,7 @@ class CycleSearch {
   }
 
   /// Returns the shortest cycle through `start` with fewer than `limit` waits, or an empty one.
-  std::vector<Edge> through(std::uint32_t start, std::size_t limit) {
+  std::vector<Edge> shortest_through(std::uint32_t start, std::size_t limit) {
     ++round_;
     level_ = {start};
     for (std::size_t length = 1; length < limit && !level_.empty(); ++length) {
@@ -60,7 +62,7 @@ class CycleSearch {
       for (const std::uint32_t task : level_) {
         const auto [begin, end] = out_edges(task, waits_);
         for (auto it = begin; it != end; ++it) {
-          if (reach(*it) && (*it).after == start) return way_back(start);
+          if (reach(*it) && (*it).after == start) return trace_back(start);
         }
       }
       std::swap(level_, next_level_);
@@ -71,14 +73,15 @@ class CycleSearch {
   /// Returns whether `edge.after` is reached for the first time in this round.
   bool reach(const Edge& edge) {
     ++steps_;
-    if (seen_[edge.after] == round_ || tangle_[edge.after] != tangle_[edge.before]) return false;
-    seen_[edge.after] = round_;
+    if (reached_in_[edge.after] == round_ || component_[edge.after] != component_[edge.before])
+      return false;
+    reached_in_[edge.after] = round_;
     reached_by_[edge.after] = edge;
     next_level_.push_back(edge.after);
     return true;
   }
 
-  std::vector<Edge> way_back(std::uint32_t start) const {
+  std::vector<Edge> trace_back(std::uint32_t start) const {
     std::vector<Edge> cycle;
     std::uint32_t at = start;
     do {
@@ -90,8 +93,8 @@ class CycleSearch {
   }
 
   WaitGraph waits_;
-  std::vector<std::uint32_t> tangle_;
-  std::vector<std::uint32_t> seen_;  ///< The round in which a task was reached.
+  std::vector<std::uint32_t> component_;
+  std::vector<std::uint32_t> reached_in_;  ///< The round in which a task was reached.
   std::vector<Edge> reached_by_;
   std::uint32_t round_ = 0;
   std::size_t steps_ = 0;

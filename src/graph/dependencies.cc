@@ -5,7 +5,7 @@
 
 namespace foretrace {
 void Graph::Storage::link(std::uint32_t number) {
-  const auto enter = [&](std::uint32_t& last, std::uint32_t Linked::*next) {
+  const auto enter = [&](std::uint32_t& last, std::uint32_t LinkedDependency::*next) {
     if (last == kNothing) {
       dependencies[number].*next = number;
     } else {
@@ -15,8 +15,8 @@ void Graph::Storage::link(std::uint32_t number) {
     last = number;
   };
   const Dependency& added = dependencies[number].dependency;
-  enter(place(added.before).last_dependent, &Linked::next_dependent);
-  enter(place(added.after).last_wait, &Linked::next_wait);
+  enter(links_of(added.before).last_dependent, &LinkedDependency::next_dependent);
+  enter(links_of(added.after).last_wait, &LinkedDependency::next_wait);
 }
 
 void Graph::add(const Dependency& dependency) {
@@ -27,11 +27,11 @@ void Graph::add(const Dependency& dependency) {
 }
 
 std::size_t Graph::remove_dependencies(const std::function<bool(const Dependency&)>& condition) {
-  std::vector<Linked>& all = storage_.dependencies;
+  std::vector<LinkedDependency>& all = storage_.dependencies;
   const auto dropped =
-      std::erase_if(all, [&](const Linked& each) { return condition(each.dependency); });
+      std::erase_if(all, [&](const LinkedDependency& each) { return condition(each.dependency); });
   if (dropped == 0) return 0;
-  for (Place& place : storage_.places) place.last_dependent = place.last_wait = kNothing;
+  for (TaskLinks& links : storage_.task_links) links.last_dependent = links.last_wait = kNothing;
   for (std::size_t i = 0; i < all.size(); ++i) storage_.link(static_cast<std::uint32_t>(i));
   return dropped;
 }

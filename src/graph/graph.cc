@@ -14,9 +14,9 @@ Graph Graph::clone() const {
   Storage& to = copy.storage_;
   to.names = storage_.names.clone();
   to.lanes = storage_.lanes;
-  to.lines = storage_.lines;
+  to.lane_ends = storage_.lane_ends;
   to.tasks = storage_.tasks;
-  to.places = storage_.places;
+  to.task_links = storage_.task_links;
   to.dependencies = storage_.dependencies;
   to.collectives = storage_.collectives;
   to.allocations = storage_.allocations;
@@ -30,15 +30,15 @@ Graph Graph::clone() const {
 }
 
 LaneId Graph::add_lane(Lane lane) {
-  CHECK(storage_.lanes.size() < Place::kRemoved);
+  CHECK(storage_.lanes.size() < TaskLinks::kRemoved);
   storage_.lanes.push_back(std::move(lane));
-  storage_.lines.emplace_back();
+  storage_.lane_ends.emplace_back();
   return LaneId{static_cast<std::uint32_t>(storage_.lanes.size() - 1)};
 }
 
 void Graph::reserve(std::size_t tasks, std::size_t dependencies) {
   storage_.tasks.reserve(tasks);
-  storage_.places.reserve(tasks);
+  storage_.task_links.reserve(tasks);
   storage_.dependencies.reserve(dependencies);
 }
 

@@ -138,16 +138,16 @@ std::optional<Provenance> provenance_named(std::string_view name) {
   return named<Provenance>(kProvenances, name);
 }
 
-Why why_named(Names& names, std::string_view text) {
+WaitReason wait_reason_named(Names& names, std::string_view text) {
   if (const std::optional<Rule> rule = named<Rule>(kRules, text)) return *rule;
-  Why why;
+  WaitReason why;
   why.code_ = static_cast<std::uint32_t>(names.intern(text));
   return why;
 }
 
-std::string_view to_string(Why why, const Names& names) {
-  if (why.code_ < Why::kFirstRule) return names[NameId{why.code_}];
-  return kRules[why.code_ - Why::kFirstRule];
+std::string_view to_string(WaitReason why, const Names& names) {
+  if (why.code_ < WaitReason::kFirstRule) return names[NameId{why.code_}];
+  return kRules[why.code_ - WaitReason::kFirstRule];
 }
 
 LaneKind default_kind(const Graph& graph, LaneId lane) {

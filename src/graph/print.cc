@@ -6,7 +6,7 @@
 
 #include "foretrace/graph.h"
 #include "graph/defaults.h"
-#include "graph/words.h"
+#include "graph/tokenizer.h"
 
 namespace foretrace {
 namespace {
@@ -138,10 +138,10 @@ class Printer {
   }
 
   /// Prints a tail with as few digits as read back as the same tail.
-  static std::string to_share(Tail tail) {
+  static std::string to_share(TailShare tail) {
     for (int digits = 0;; ++digits) {
       const std::string text = to_fixed(100 * tail.share(), digits);
-      if (digits == 4 || Tail::of_share(std::stod(text) / 100) == tail) return text + '%';
+      if (digits == 4 || TailShare::nearest(std::stod(text) / 100) == tail) return text + '%';
     }
   }
 
@@ -167,7 +167,7 @@ class Printer {
     }
   }
 
-  bool known(TaskId task) const { return task != kNoTask && !graph_.removed(task); }
+  bool is_in_text(TaskId task) const { return task != kNoTask && !graph_.removed(task); }
 
   void print_allocation(const Allocation& block) {
     text_ += fmt::format("@alloc {} device={}", to_exact_text(block.bytes), block.device);
@@ -179,9 +179,9 @@ class Printer {
     print_order(" made=", block.made_order, block.made_after);
     print_order(" freed=", block.freed_order, block.freed_after);
     text_ += ':';
-    if (known(block.made_by)) text_ += ' ' + label(block.made_by);
+    if (is_in_text(block.made_by)) text_ += ' ' + label(block.made_by);
     text_ += " ..";
-    if (known(block.freed_by)) text_ += ' ' + label(block.freed_by);
+    if (is_in_text(block.freed_by)) text_ += ' ' + label(block.freed_by);
   }
 
   void print_order(std::string_view key, std::uint32_t order, Nanoseconds after) {
@@ -193,7 +193,7 @@ class Printer {
   void print_accesses(std::span<const Access> accesses) {
     std::optional<bool> writes;
     for (const Access& access : accesses) {
-      if (!known(access.task)) continue;
+      if (!is_in_text(access.task)) continue;
       if (writes == access.writes) {
         text_ += ',';
       } else {

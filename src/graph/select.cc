@@ -14,7 +14,7 @@ struct Layers {
   std::int32_t last = 0;
 };
 
-std::optional<std::int32_t> whole_number(std::string_view text) {
+std::optional<std::int32_t> to_whole_number(std::string_view text) {
   const auto value = parse_number<std::int32_t>(text);
   return value && *value >= 0 ? value : std::nullopt;
 }
@@ -23,8 +23,8 @@ std::optional<std::int32_t> whole_number(std::string_view text) {
 Layers read_layers(const std::string& text) {
   const std::size_t dash = text.find('-');
   const std::string_view whole = text;
-  const auto first = whole_number(whole.substr(0, dash));
-  const auto last = dash == std::string::npos ? first : whole_number(whole.substr(dash + 1));
+  const auto first = to_whole_number(whole.substr(0, dash));
+  const auto last = dash == std::string::npos ? first : to_whole_number(whole.substr(dash + 1));
   if (!first || !last || *first > *last) {
     throw Error(
         fmt::format("layer: must be a number or a range such as \"2-5\", got \"{}\"", text));
@@ -84,7 +84,7 @@ std::vector<TaskId> Selector::matching(const Graph& graph) const {
   const NamePattern stream(stream_);
   NameCondition name(name_, graph.names()), module(module_, graph.names());
 
-  const auto wanted = [&](const Task& task) {
+  const auto is_selected = [&](const Task& task) {
     if (kind ? task.kind != *kind : kind_ == "device" && !runs_on_device(task.kind)) return false;
     if (phase && task.phase != *phase) return false;
     if (step_ && task.step != *step_) return false;
@@ -97,7 +97,7 @@ std::vector<TaskId> Selector::matching(const Graph& graph) const {
     if (rank_ && graph.lane(lane).rank != *rank_) continue;
     if (!stream.matches(graph.lane(lane).name)) continue;
     for (TaskId id = graph.first(lane); id != kNoTask; id = graph.next(id)) {
-      if (wanted(graph.task(id))) selected.push_back(id);
+      if (is_selected(graph.task(id))) selected.push_back(id);
     }
   }
   return selected;
@@ -145,18 +145,18 @@ std::vector<TaskId> Selector::select_some(const Graph& graph, std::string_view s
 
 std::string Selector::to_text() const {
   std::string text;
-  const auto say = [&](std::string_view setting, const std::string& value) {
+  const auto add = [&](std::string_view setting, const std::string& value) {
     if (!text.empty()) text += ", ";
     text += fmt::format("{} {}", setting, value);
   };
-  if (kind_ != "any") say("kind", kind_);
-  if (!name_.empty()) say("name", '"' + name_ + '"');
-  if (!layer_.empty()) say("layer", layer_);
-  if (!module_.empty()) say("module", '"' + module_ + '"');
-  if (phase_ != "any") say("phase", phase_);
-  if (!stream_.empty()) say("stream", '"' + stream_ + '"');
-  if (rank_) say("rank", std::to_string(*rank_));
-  if (step_) say("step", std::to_string(*step_));
+  if (kind_ != "any") add("kind", kind_);
+  if (!name_.empty()) add("name", '"' + name_ + '"');
+  if (!layer_.empty()) add("layer", layer_);
+  if (!module_.empty()) add("module", '"' + module_ + '"');
+  if (phase_ != "any") add("phase", phase_);
+  if (!stream_.empty()) add("stream", '"' + stream_ + '"');
+  if (rank_) add("rank", std::to_string(*rank_));
+  if (step_) add("step", std::to_string(*step_));
   return text.empty() ? "any task" : text;
 }
 

@@ -180,7 +180,7 @@ struct Threads {
 struct EventWait {
   std::uint32_t after = kNone, before = kNone;
   Provenance provenance = Provenance::inferred;
-  Why why = Rule::event_wait;
+  WaitReason why = Rule::event_wait;
   friend bool operator<(const EventWait& a, const EventWait& b) {
     return std::pair(a.after, a.before) < std::pair(b.after, b.before);
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/core.h>
 
-#include "base/draws.h"
+#include "base/random_generator.h"
 #include "foretrace/error.h"
 #include "network/bisection.h"
 #include "network/fabric.h"
@@ -175,7 +175,7 @@ void Network::route(std::uint32_t from, std::uint32_t to, std::uint64_t seed,
   if (from == to) return;
   const std::uint32_t paths = impl_->find_candidates(from, to);
   const std::uint64_t pair = (std::uint64_t{from} << 32U) | to;
-  impl_->append_path(Draws(Draws(pair).next() ^ seed).next() % paths, out);
+  impl_->append_path(RandomGenerator(RandomGenerator(pair).next() ^ seed).next() % paths, out);
 }
 
 void Network::path(std::uint32_t from, std::uint32_t to, std::uint32_t path,

@@ -89,7 +89,7 @@ void StepCalibration::fit_constants(const std::vector<MeasuredStep>& steps) {
     return sum;
   };
   const std::vector<double> start(constants().size(), 0);
-  constants_ = constants_at(least_of(cost, least_of(cost, start, kSearch), kSearch));
+  constants_ = constants_at(minimize(cost, minimize(cost, start, kSearch), kSearch));
 }
 
 void StepCalibration::fit_residuals(const std::vector<double>& residuals) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/core.h>
 
-#include "base/draws.h"
+#include "base/random_generator.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "scenario/scenario_file.h"
@@ -22,17 +22,17 @@ constexpr std::uint32_t kPrimes[] = {2,  3,  5,  7,  11, 13, 17, 19, 23, 29, 31,
 constexpr std::string_view kMethods[] = {"grid", "zip", "random", "halton"};
 
 /// Returns a random number for a seed, independent of earlier ones.
-std::uint64_t mixed_bits(std::uint64_t seed) { return Draws(seed).next(); }
+std::uint64_t mixed_bits(std::uint64_t seed) { return RandomGenerator(seed).next(); }
 
 double random_unit(std::uint64_t seed, std::uint64_t sample, std::size_t dimension) {
-  return Draws(mixed_bits(mixed_bits(seed) + sample) + dimension).uniform();
+  return RandomGenerator(mixed_bits(mixed_bits(seed) + sample) + dimension).uniform();
 }
 
 /// Returns an element of the Halton sequence: the digits of the sample's number in a prime base,
 /// mirrored at the radix point (Halton, 1960), rotated by the seed (Cranley and Patterson, 1976).
 double halton_unit(std::uint64_t seed, std::uint64_t sample, std::size_t dimension) {
   const std::uint32_t base = kPrimes[dimension];
-  double value = seed == 0 ? 0 : Draws(mixed_bits(seed) + dimension).uniform();
+  double value = seed == 0 ? 0 : RandomGenerator(mixed_bits(seed) + dimension).uniform();
   double weight = 1.0 / base;
   for (std::uint64_t rest = sample + 1; rest > 0; rest /= base, weight /= base)
     value += weight * static_cast<double>(rest % base);

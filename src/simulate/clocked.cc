@@ -18,7 +18,7 @@ namespace {
 /// them has something to do.
 class Replay {
  public:
-  Replay(const Graph& graph, std::vector<Overtaken>& overtaken)
+  Replay(const Graph& graph, std::vector<OvertakenTask>& overtaken)
       : graph_(graph),
         overtaken_(overtaken),
         count_(static_cast<std::uint32_t>(graph.task_count())),
@@ -210,9 +210,9 @@ class Replay {
     const Nanoseconds next = lane.lane->wake(now_, progress_);
     if (next != kNever && next != lane.wakes) events_.push({next, number, false});
     lane.wakes = next;
-    for (const auto& [task, behind] : progress_.started) {
+    for (const auto& [task, overtaker] : progress_.started) {
       tasks_[index(task)].start = now_;
-      if (behind != kNoTask) overtaken_.push_back({task, behind});
+      if (overtaker != kNoTask) overtaken_.push_back({task, overtaker});
       if (has_from_start_) happened(index(task), true);
     }
     for (const TaskId task : progress_.finished) {
@@ -230,7 +230,7 @@ class Replay {
   }
 
   const Graph& graph_;
-  std::vector<Overtaken>& overtaken_;
+  std::vector<OvertakenTask>& overtaken_;
   std::uint32_t count_;
   std::vector<State> tasks_;  ///< By TaskId, with a sentinel behind the last.
   std::vector<Bytes> bytes_;  ///< By TaskId, if any lane is shared.
@@ -252,7 +252,7 @@ class Replay {
 
 }  // namespace
 
-Timeline replay_clocked(const Graph& graph, std::vector<Overtaken>& overtaken) {
+Timeline replay_clocked(const Graph& graph, std::vector<OvertakenTask>& overtaken) {
   return Replay(graph, overtaken).run();
 }
 

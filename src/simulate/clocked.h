@@ -8,13 +8,13 @@ namespace foretrace {
 
 /// A task on a shared or priority lane that could have started earlier, and the task that ran
 /// before it.
-struct Overtaken {
+struct OvertakenTask {
   TaskId task;
-  TaskId passed;
+  TaskId overtaker;
 };
 
 /// Replays a graph with shared or priority lanes. Fills start, finish and length of the result, and
 /// appends to `overtaken`.
-Timeline replay_clocked(const Graph& graph, std::vector<Overtaken>& overtaken);
+Timeline replay_clocked(const Graph& graph, std::vector<OvertakenTask>& overtaken);
 
 }  // namespace foretrace

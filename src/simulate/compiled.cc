@@ -45,19 +45,22 @@ std::span<const Nanoseconds> Compiled::durations() const { return impl_->rows.du
 
 std::span<std::int64_t> Compiled::lags() { return impl_->rows.lag; }
 
-Compiled::LagPlaces Compiled::lag_places(const Graph& graph) const {
+Compiled::LagIndices Compiled::lag_indices(const Graph& graph) const {
   const Rows& rows = impl_->rows;
   CHECK(graph.task_count() == rows.task_count());
-  LagPlaces places{.of_gap = std::vector<std::uint32_t>(rows.task_count(), LagPlaces::kNone),
-                   .of_dependency = {}};
-  std::vector<std::uint32_t> next(rows.first.begin(), rows.first.end() - 1);
-  const auto place = [&](const Wait& wait) { return next[rows.position[wait.after]]++; };
-  each_wait_in_line(graph, [&](const Wait& wait) { places.of_gap[wait.after] = place(wait); });
+  LagIndices indices{.of_gap = std::vector<std::uint32_t>(rows.task_count(), LagIndices::kNone),
+                     .of_dependency = {}};
+  std::vector<std::uint32_t> next_of_row(rows.first.begin(), rows.first.end() - 1);
+  const auto next_index = [&](const Wait& wait) {
+    return next_of_row[rows.position[wait.after]]++;
+  };
+  each_wait_in_line(graph,
+                    [&](const Wait& wait) { indices.of_gap[wait.after] = next_index(wait); });
   const std::vector<char> in_line = lanes_in_line(graph);
   graph.each_dependency([&](const Dependency& dependency) {
-    places.of_dependency.push_back(place(wait_of(graph, in_line, dependency)));
+    indices.of_dependency.push_back(next_index(wait_of(graph, in_line, dependency)));
   });
-  return places;
+  return indices;
 }
 
 Nanoseconds Compiled::replay() { return pass(impl_->rows, impl_->finish); }
@@ -66,13 +69,13 @@ std::span<const Nanoseconds> Compiled::finish() const { return impl_->finish; }
 
 Compiled::Replays Compiled::replay_all(std::span<const std::span<const Nanoseconds>> sets,
                                        std::span<const TaskId> probes) const {
-  const std::vector<Probe> sorted = probes_by_row(probes, impl_->rows.position);
-  Replays found;
-  found.lengths.reserve(sets.size());
+  const std::vector<Probe> sorted_probes = probes_by_row(probes, impl_->rows.position);
+  Replays replays;
+  replays.lengths.reserve(sets.size());
   // The last batch is padded to eight sets, whose times need room too.
   const std::size_t rounded = (sets.size() + kSetsAtOnce - 1) / kSetsAtOnce * kSetsAtOnce;
-  found.starts.resize(rounded * probes.size());
-  found.finishes.resize(rounded * probes.size());
+  replays.starts.resize(rounded * probes.size());
+  replays.finishes.resize(rounded * probes.size());
   for (std::size_t begin = 0; begin < sets.size(); begin += kSetsAtOnce) {
     const std::size_t count = std::min(kSetsAtOnce, sets.size() - begin);
     EightDurations durations;
@@ -86,16 +89,17 @@ Compiled::Replays Compiled::replay_all(std::span<const std::span<const Nanosecon
       return std::span(as_counts(std::span(all)) + begin * probes.size(),
                        kSetsAtOnce * probes.size());
     };
-    const ProbeTimes wanted{
-        .probes = sorted, .starts = times_of(found.starts), .finishes = times_of(found.finishes)};
+    const ProbeTimes probe_times{.probes = sorted_probes,
+                                 .starts = times_of(replays.starts),
+                                 .finishes = times_of(replays.finishes)};
     thread_local EightScratch scratch;
-    EightPass pass(impl_->rows, durations, wanted, 0ns, scratch);
+    EightPass pass(impl_->rows, durations, probe_times, 0ns, scratch);
     pass.run(impl_->rows.task_count());
-    for (std::size_t i = 0; i < count; ++i) found.lengths.emplace_back(pass.greatest()[i]);
+    for (std::size_t i = 0; i < count; ++i) replays.lengths.emplace_back(pass.greatest()[i]);
   }
-  found.starts.resize(sets.size() * probes.size());
-  found.finishes.resize(sets.size() * probes.size());
-  return found;
+  replays.starts.resize(sets.size() * probes.size());
+  replays.finishes.resize(sets.size() * probes.size());
+  return replays;
 }
 
 }  // namespace foretrace

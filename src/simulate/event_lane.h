@@ -18,7 +18,7 @@ constexpr Nanoseconds kNever = Nanoseconds::max();
 struct LaneProgress {
   struct Start {
     TaskId task;
-    TaskId behind;  ///< The task that ran before it although it was ready, or kNoTask.
+    TaskId overtaker;  ///< The task that ran before it although it was ready, or kNoTask.
   };
   std::vector<Start> started;
   std::vector<TaskId> finished;

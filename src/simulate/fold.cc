@@ -53,25 +53,25 @@ Digest digest_of(const Graph& graph) {
   return digest;
 }
 
-/// How a rank takes part in a meeting: task, skew, recorded duration, and whether it left early.
-/// `Seen` adds the colour of the rank.
-using Part = std::tuple<std::uint32_t, Nanoseconds, Nanoseconds, bool>;
-using Seen = std::pair<std::uint32_t, Part>;
+/// How a rank takes part in a collective: task, skew, recorded duration, and whether it left early.
+/// `ColouredRole` adds the colour of the rank.
+using Role = std::tuple<std::uint32_t, Nanoseconds, Nanoseconds, bool>;
+using ColouredRole = std::pair<std::uint32_t, Role>;
 
-Part part_of(const MeetingMember& member) {
+Role role_of(const CollectiveMember& member) {
   return {index(member.task), member.skew, member.recorded, member.left_early};
 }
 
 /// Ranks with different numbers of tasks or different begin times are never alike.
 using Size = std::pair<Nanoseconds, std::size_t>;
-Size size_of(const JoinedGraph& rank) { return {rank.begins, rank.graph->task_count()}; }
+Size size_of(const RankGraph& rank) { return {rank.begins, rank.graph->task_count()}; }
 
 class Refinement {
  public:
-  Refinement(std::span<const JoinedGraph> ranks, const std::vector<Meeting>& meetings)
-      : meetings_(meetings), colour_(ranks.size()), met_(ranks.size()) {
+  Refinement(std::span<const RankGraph> ranks, const std::vector<MatchedCollective>& collectives)
+      : collectives_(collectives), colour_(ranks.size()), roles_(ranks.size()) {
     std::map<Size, std::set<const Graph*>> candidates;
-    for (const JoinedGraph& rank : ranks) candidates[size_of(rank)].insert(rank.graph);
+    for (const RankGraph& rank : ranks) candidates[size_of(rank)].insert(rank.graph);
     std::unordered_map<const Graph*, Digest> digests;
     std::map<std::pair<Digest, Size>, std::uint32_t> numbers;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -83,9 +83,9 @@ class Refinement {
       colour_[i] = numbers.try_emplace({found->second, size}, number).first->second;
     }
     colours_ = numbers.size();
-    for (std::uint32_t i = 0; i < meetings.size(); ++i) {
-      for (const MeetingMember& member : meetings[i].members)
-        met_[member.rank].emplace_back(i, part_of(member));
+    for (std::uint32_t i = 0; i < collectives.size(); ++i) {
+      for (const CollectiveMember& member : collectives[i].members)
+        roles_[member.rank].emplace_back(i, role_of(member));
     }
   }
 
@@ -94,23 +94,23 @@ class Refinement {
       before = colours_;
       refine();
     }
-    std::vector<std::uint32_t> first(colours_, UINT32_MAX), alike(colour_.size());
+    std::vector<std::uint32_t> first(colours_, UINT32_MAX), first_alike(colour_.size());
     for (std::uint32_t i = 0; i < colour_.size(); ++i) {
       first[colour_[i]] = std::min(first[colour_[i]], i);
-      alike[i] = first[colour_[i]];
+      first_alike[i] = first[colour_[i]];
     }
-    return alike;
+    return first_alike;
   }
 
  private:
-  /// Numbers the meetings; meetings with the same kinds of members share a number.
-  std::vector<std::uint32_t> number_meetings() const {
-    std::map<std::set<Seen>, std::uint32_t> numbers;
+  /// Numbers the collectives; collectives with the same kinds of members share a number.
+  std::vector<std::uint32_t> number_collectives() const {
+    std::map<std::set<ColouredRole>, std::uint32_t> numbers;
     std::vector<std::uint32_t> all;
-    for (const Meeting& meeting : meetings_) {
-      std::set<Seen> kinds;
-      for (const MeetingMember& one : meeting.members)
-        kinds.emplace(colour_[one.rank], part_of(one));
+    for (const MatchedCollective& collective : collectives_) {
+      std::set<ColouredRole> kinds;
+      for (const CollectiveMember& member : collective.members)
+        kinds.emplace(colour_[member.rank], role_of(member));
       const auto number = static_cast<std::uint32_t>(numbers.size());
       all.push_back(numbers.try_emplace(std::move(kinds), number).first->second);
     }
@@ -118,12 +118,12 @@ class Refinement {
   }
 
   void refine() {
-    const std::vector<std::uint32_t> kind = number_meetings();
-    std::map<std::pair<std::uint32_t, std::vector<Seen>>, std::uint32_t> numbers;
+    const std::vector<std::uint32_t> kind = number_collectives();
+    std::map<std::pair<std::uint32_t, std::vector<ColouredRole>>, std::uint32_t> numbers;
     std::vector<std::uint32_t> next(colour_.size());
     for (std::size_t i = 0; i < colour_.size(); ++i) {
-      std::vector<Seen> kinds;
-      for (const auto& [meeting, part] : met_[i]) kinds.emplace_back(kind[meeting], part);
+      std::vector<ColouredRole> kinds;
+      for (const auto& [collective, role] : roles_[i]) kinds.emplace_back(kind[collective], role);
       std::sort(kinds.begin(), kinds.end());
       const auto number = static_cast<std::uint32_t>(numbers.size());
       next[i] = numbers.try_emplace({colour_[i], std::move(kinds)}, number).first->second;
@@ -132,35 +132,37 @@ class Refinement {
     colours_ = numbers.size();
   }
 
-  const std::vector<Meeting>& meetings_;
-  std::vector<std::uint32_t> colour_;   ///< By rank.
-  std::vector<std::vector<Seen>> met_;  ///< By rank: each of its meetings, and its part in it.
+  const std::vector<MatchedCollective>& collectives_;
+  std::vector<std::uint32_t> colour_;  ///< By rank.
+  /// By rank: each of its collectives, and its role in it.
+  std::vector<std::vector<ColouredRole>> roles_;
   std::size_t colours_ = 0;
 };
 
 }  // namespace
 
-std::vector<std::uint32_t> alike_ranks(std::span<const JoinedGraph> ranks,
-                                       const std::vector<Meeting>& meetings) {
-  return Refinement(ranks, meetings).run();
+std::vector<std::uint32_t> alike_ranks(std::span<const RankGraph> ranks,
+                                       const std::vector<MatchedCollective>& collectives) {
+  return Refinement(ranks, collectives).run();
 }
 
-std::vector<Meeting> folded_meetings(const std::vector<Meeting>& meetings,
-                                     std::span<const std::uint32_t> alike) {
-  std::vector<Meeting> folded;
+std::vector<MatchedCollective> folded_collectives(const std::vector<MatchedCollective>& collectives,
+                                                  std::span<const std::uint32_t> first_alike) {
+  std::vector<MatchedCollective> folded;
   std::set<std::pair<std::uint32_t, TaskId>> taken;
-  for (const Meeting& meeting : meetings) {
-    // A task belongs to one meeting. A meeting adds something only if it has a task of a first rank
-    // that no kept meeting has; otherwise it repeats one.
-    const auto is_new =
-        std::any_of(meeting.members.begin(), meeting.members.end(), [&](const MeetingMember& one) {
-          return alike[one.rank] == one.rank && !taken.contains({one.rank, one.task});
-        });
+  for (const MatchedCollective& collective : collectives) {
+    // A task belongs to one collective. A collective adds something only if it has a task of a
+    // first rank that no kept collective has; otherwise it repeats one.
+    const auto is_new = std::any_of(collective.members.begin(), collective.members.end(),
+                                    [&](const CollectiveMember& member) {
+                                      return first_alike[member.rank] == member.rank &&
+                                             !taken.contains({member.rank, member.task});
+                                    });
     if (!is_new) continue;
-    Meeting kept = meeting;
+    MatchedCollective kept = collective;
     kept.members.clear();
-    for (MeetingMember member : meeting.members) {
-      member.rank = alike[member.rank];
+    for (CollectiveMember member : collective.members) {
+      member.rank = first_alike[member.rank];
       if (taken.emplace(member.rank, member.task).second) kept.members.push_back(member);
     }
     folded.push_back(std::move(kept));

@@ -9,26 +9,27 @@
 #include "foretrace/error.h"
 #include "simulate/fold.h"
 #include "simulate/joint_rows.h"
-#include "simulate/meeting_time.h"
+#include "simulate/transfer_time.h"
 
 namespace foretrace {
-JointGraph::JointGraph(std::span<const JoinedGraph> ranks, const std::vector<Meeting>& meetings)
+JointGraph::JointGraph(std::span<const RankGraph> ranks,
+                       const std::vector<MatchedCollective>& collectives)
     : ranks_(ranks.begin(), ranks.end()) {
-  reserve(meetings);
-  for (const JoinedGraph& rank : ranks_) {
-    const Graph::Absorbed& place = places_.emplace_back(graph_.absorb(*rank.graph));
-    for (std::uint32_t i = place.first_lane; i < graph_.lane_count(); ++i) {
+  reserve(collectives);
+  for (const RankGraph& rank : ranks_) {
+    const Graph::IdOffsets& ids = id_offsets_.emplace_back(graph_.absorb(*rank.graph));
+    for (std::uint32_t i = ids.first_lane; i < graph_.lane_count(); ++i) {
       Lane& lane = graph_.lane(LaneId{i});
       lane.name.insert(0, fmt::format("rank {} ", lane.rank));
     }
-    if (rank.begins > 0ns) begin_later(place.first_lane, rank.begins);
+    if (rank.begins > 0ns) begin_later(ids.first_lane, rank.begins);
   }
   enters_.assign(graph_.task_count(), kNoTask);
-  for (const Meeting& meeting : meetings) add(meeting);
+  for (const MatchedCollective& collective : collectives) add(collective);
   graph_.change_dependencies([&](Dependency& wait) {
     if (wait.tail.empty() || wait.anchor == Anchor::start) return;
-    const auto found = before_.find(wait.before);
-    if (found == before_.end()) return;
+    const auto found = full_durations_.find(wait.before);
+    if (found == full_durations_.end()) return;
     const Overlap overlap =
         shortened({wait.tail, wait.lag}, found->second, graph_.task(wait.before).duration);
     wait.tail = overlap.tail, wait.lag = overlap.lag;
@@ -36,15 +37,15 @@ JointGraph::JointGraph(std::span<const JoinedGraph> ranks, const std::vector<Mee
 }
 
 /// A member adds at most two tasks, and the waits of its own task a second time.
-void JointGraph::reserve(const std::vector<Meeting>& meetings) {
+void JointGraph::reserve(const std::vector<MatchedCollective>& collectives) {
   std::size_t tasks = 0, waits = 0;
-  for (const JoinedGraph& rank : ranks_) {
+  for (const RankGraph& rank : ranks_) {
     tasks += rank.graph->task_count() + 1;
     waits += rank.graph->dependency_count() + rank.graph->lane_count();
   }
-  for (const Meeting& meeting : meetings) {
-    tasks += 2 * meeting.members.size();
-    waits += 6 * meeting.members.size();
+  for (const MatchedCollective& collective : collectives) {
+    tasks += 2 * collective.members.size();
+    waits += 6 * collective.members.size();
   }
   graph_.reserve(tasks, waits);
 }
@@ -64,10 +65,10 @@ void JointGraph::begin_later(std::uint32_t first_lane, Nanoseconds begins) {
   }
 }
 
-TaskId JointGraph::start_of(std::size_t rank, TaskId own) const {
-  const TaskId here = task(rank, own);
-  const TaskId enter = enters_[index(here)];
-  return enter == kNoTask ? here : enter;
+TaskId JointGraph::start_of(std::size_t rank, TaskId rank_task) const {
+  const TaskId joint_task = task(rank, rank_task);
+  const TaskId enter = enters_[index(joint_task)];
+  return enter == kNoTask ? joint_task : enter;
 }
 
 TaskId JointGraph::add_enter(TaskId task) {
@@ -88,11 +89,13 @@ TaskId JointGraph::add_enter(TaskId task) {
   return enter;
 }
 
-void JointGraph::add(const Meeting& meeting) {
-  std::vector<std::pair<const MeetingMember*, TaskId>> members;
+void JointGraph::add(const MatchedCollective& collective) {
+  std::vector<std::pair<const CollectiveMember*, TaskId>> members;
   each_member(
-      meeting, [&](std::uint32_t rank) -> const Graph& { return *ranks_[rank].graph; },
-      [&](const MeetingMember& one) { members.emplace_back(&one, task(one.rank, one.task)); });
+      collective, [&](std::uint32_t rank) -> const Graph& { return *ranks_[rank].graph; },
+      [&](const CollectiveMember& member) {
+        members.emplace_back(&member, task(member.rank, member.task));
+      });
   std::vector<TaskId> enters;
   for (const auto& [member, task] : members) enters.push_back(add_enter(task));
   const Task marker{.name = graph_.names().intern("(all ranks have entered)"),
@@ -105,15 +108,15 @@ void JointGraph::add(const Meeting& meeting) {
       for (const TaskId enter : enters)
         graph_.add({.before = enter,
                     .after = all,
-                    .provenance = meeting.matched,
+                    .provenance = collective.matched,
                     .why = Rule::other_ranks});
     }
     graph_.add(
-        {.before = all, .after = task, .provenance = meeting.matched, .why = Rule::other_ranks});
+        {.before = all, .after = task, .provenance = collective.matched, .why = Rule::other_ranks});
     const Nanoseconds before = graph_.task(task).duration;
     const Nanoseconds after = transfer_of(*member, before);
     graph_.task(task).duration = after;
-    before_.emplace(task, before);
+    full_durations_.emplace(task, before);
     if (const TaskId next = graph_.next(task); next != kNoTask) {
       Task& behind = graph_.task(next);
       if (behind.tail.empty()) continue;
@@ -124,41 +127,42 @@ void JointGraph::add(const Meeting& meeting) {
 }
 
 Timeline JointGraph::of_rank(std::size_t rank, const Timeline& joint, bool memory) const {
-  const Graph& own = *ranks_[rank].graph;
-  const Graph::Absorbed& place = places_[rank];
+  const Graph& graph = *ranks_[rank].graph;
+  const Graph::IdOffsets& ids = id_offsets_[rank];
   const Nanoseconds begins = ranks_[rank].begins;
-  const auto count = static_cast<std::uint32_t>(own.task_count());
+  const auto count = static_cast<std::uint32_t>(graph.task_count());
   Timeline timeline;
   timeline.start.reserve(count), timeline.finish.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const TaskId task = place.here(TaskId{i});
+    const TaskId task = ids.shifted(TaskId{i});
     // A removed task without waits finishes before the rank begins.
     timeline.start.push_back(std::max(0ns, joint.start[index(start_of(rank, TaskId{i}))] - begins));
     timeline.finish.push_back(std::max(0ns, joint.finish[index(task)] - begins));
-    if (!own.removed(TaskId{i}))
+    if (!graph.removed(TaskId{i}))
       timeline.length = std::max(timeline.length, timeline.finish.back());
   }
-  const auto is_own = [&](TaskId task) {
-    return index(task) >= place.first_task && index(task) < place.first_task + count;
+  const auto is_of_rank = [&](TaskId task) {
+    return index(task) >= ids.first_task && index(task) < ids.first_task + count;
   };
   for (std::uint32_t i = 0; i < count && !joint.reasons.empty(); ++i) {
-    Reason reason = joint.reasons[index(start_of(rank, TaskId{i}))];
-    if (reason.before != kNoTask && is_own(reason.before))
-      reason.before = TaskId{index(reason.before) - place.first_task};
+    StartReason reason = joint.reasons[index(start_of(rank, TaskId{i}))];
+    if (reason.before != kNoTask && is_of_rank(reason.before))
+      reason.before = TaskId{index(reason.before) - ids.first_task};
     else if (reason.before != kNoTask)
       reason = {.before = kNoTask, .why = Rule::other_ranks, .lag = reason.lag};
     timeline.reasons.push_back(reason);
   }
-  if (memory) timeline.memory = memory_curves(own, timeline);
+  if (memory) timeline.memory = memory_curves(graph, timeline);
   return timeline;
 }
 
 namespace {
 
 /// Replays the joint graph: for reasons, and for lanes that need a clock.
-void replay_graph(std::span<const JoinedGraph> graphs, const std::vector<Meeting>& meetings,
-                  const JointOptions& options, JointReplay& replay) {
-  const auto joint = std::make_shared<const JointGraph>(graphs, meetings);
+void replay_graph(std::span<const RankGraph> graphs,
+                  const std::vector<MatchedCollective>& collectives, const JointOptions& options,
+                  JointReplay& replay) {
+  const auto joint = std::make_shared<const JointGraph>(graphs, collectives);
   Timeline times = simulate(joint->graph(), {.reasons = options.reasons, .memory = false});
   on_all_cores(graphs.size(), [&](std::size_t i) {
     replay.timelines[replay.kept[i]] = joint->of_rank(i, times, options.memory);
@@ -168,33 +172,34 @@ void replay_graph(std::span<const JoinedGraph> graphs, const std::vector<Meeting
 
 }  // namespace
 
-JointReplay simulate_jointly(std::span<const JoinedGraph> ranks,
-                             const std::vector<Meeting>& meetings, const JointOptions& options) {
+JointReplay simulate_jointly(std::span<const RankGraph> ranks,
+                             const std::vector<MatchedCollective>& collectives,
+                             const JointOptions& options) {
   JointReplay replay;
   if (options.folds) {
-    replay.alike = alike_ranks(ranks, meetings);
+    replay.first_alike = alike_ranks(ranks, collectives);
   } else {
-    replay.alike.resize(ranks.size());
-    std::iota(replay.alike.begin(), replay.alike.end(), 0U);
+    replay.first_alike.resize(ranks.size());
+    std::iota(replay.first_alike.begin(), replay.first_alike.end(), 0U);
   }
   std::vector<std::uint32_t> place(ranks.size());
   std::vector<std::uint32_t>& kept = replay.kept;
-  std::vector<JoinedGraph> graphs;
+  std::vector<RankGraph> graphs;
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
-    if (replay.alike[rank] != rank) continue;
+    if (replay.first_alike[rank] != rank) continue;
     place[rank] = static_cast<std::uint32_t>(kept.size());
     kept.push_back(rank);
     graphs.push_back(ranks[rank]);
   }
-  std::vector<Meeting> folded = folded_meetings(meetings, replay.alike);
-  for (Meeting& meeting : folded) {
-    for (MeetingMember& member : meeting.members) member.rank = place[member.rank];
+  std::vector<MatchedCollective> folded = folded_collectives(collectives, replay.first_alike);
+  for (MatchedCollective& collective : folded) {
+    for (CollectiveMember& member : collective.members) member.rank = place[member.rank];
   }
   replay.timelines.resize(ranks.size());
   std::size_t tasks = 0;
-  for (const JoinedGraph& rank : graphs) tasks += rank.graph->task_count();
+  for (const RankGraph& rank : graphs) tasks += rank.graph->task_count();
   const bool keeps_rows = tasks <= options.most_rows_kept;
-  auto rows = keeps_rows || !options.reasons ? JointRows::of(graphs, folded) : std::nullopt;
+  auto rows = keeps_rows || !options.reasons ? JointRows::make(graphs, folded) : std::nullopt;
   if (options.reasons || !rows) {
     replay_graph(graphs, folded, options, replay);
   } else {

@@ -1,14 +1,14 @@
 #pragma once
 
-// Replays several ranks together. In a meeting, each rank waits until the last has entered.
+// Replays several ranks together. In a collective, each rank waits until the last has entered.
 //
-//     rank 0   ...|E......|TTTT|      E enters, T transfer: the task of the meeting
+//     rank 0   ...|E......|TTTT|      E enters, T transfer: the task of the collective
 //     rank 1   .......|E..|TTTT|
 //                     all entered
 //
-// A meeting becomes three kinds of tasks on the existing lanes of its members, so that any replay
-// can run it: an "enter" in front of each member's task, one marker behind all enters, and the
-// tasks themselves, with the duration of the transfer alone.
+// A collective becomes three kinds of tasks on the existing lanes of its members, so that any
+// replay can run it: an "enter" in front of each member's task, one marker behind all enters, and
+// the tasks themselves, with the duration of the transfer alone.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,13 +20,13 @@
 #include "foretrace/graph.h"
 #include "foretrace/simulate.h"
 #include "foretrace/timeline.h"
-#include "graph/meeting.h"
+#include "graph/matched_collective.h"
 
 namespace foretrace {
 
 /// A rank to replay: its graph, which a transform may have edited, and when it begins on the common
 /// clock.
-struct JoinedGraph {
+struct RankGraph {
   const Graph* graph = nullptr;
   Nanoseconds begins{0};  ///< Never negative.
 };
@@ -36,32 +36,36 @@ class JointRows;
 class JointGraph {
  public:
   /// Members whose task a transform removed do not take part. Takes linear time.
-  JointGraph(std::span<const JoinedGraph> ranks, const std::vector<Meeting>& meetings);
+  JointGraph(std::span<const RankGraph> ranks, const std::vector<MatchedCollective>& collectives);
 
   /// The graph of all ranks. Lane names begin with the number of their rank.
   const Graph& graph() const { return graph_; }
   Graph& graph() { return graph_; }
-  /// The joint task of a rank's task `own`.
-  TaskId task(std::size_t rank, TaskId own) const { return places_[rank].here(own); }
-  /// The joint task at which `own` starts: its enter marker, or the task itself if it has none.
-  TaskId start_of(std::size_t rank, TaskId own) const;
+  /// The joint task of a task of one rank.
+  TaskId task(std::size_t rank, TaskId rank_task) const {
+    return id_offsets_[rank].shifted(rank_task);
+  }
+  /// The joint task at which `rank_task` starts: its enter marker, or the task itself if it has
+  /// none.
+  TaskId start_of(std::size_t rank, TaskId rank_task) const;
 
-  /// Extracts the times of one rank from those of all, on its own clock. A task of a meeting then
-  /// lasts from its enter, so it includes the wait for the others. Computes memory from the rank's
-  /// graph if `memory`.
+  /// Extracts the times of one rank from those of all, on its own clock. A task of a collective
+  /// then lasts from its enter, so it includes the wait for the others. Computes memory from the
+  /// rank's graph if `memory`.
   Timeline of_rank(std::size_t rank, const Timeline& joint, bool memory) const;
 
  private:
-  void reserve(const std::vector<Meeting>& meetings);
+  void reserve(const std::vector<MatchedCollective>& collectives);
   void begin_later(std::uint32_t first_lane, Nanoseconds begins);
-  void add(const Meeting& meeting);
+  void add(const MatchedCollective& collective);
   TaskId add_enter(TaskId task);
 
   Graph graph_;
-  std::vector<JoinedGraph> ranks_;
-  std::vector<Graph::Absorbed> places_;             ///< By rank.
-  std::vector<TaskId> enters_;                      ///< Enter marker of each task, or kNoTask.
-  std::unordered_map<TaskId, Nanoseconds> before_;  ///< Durations that include the wait for others.
+  std::vector<RankGraph> ranks_;
+  std::vector<Graph::IdOffsets> id_offsets_;  ///< By rank.
+  std::vector<TaskId> enters_;                ///< Enter marker of each task, or kNoTask.
+  std::unordered_map<TaskId, Nanoseconds>
+      full_durations_;  ///< Durations that include the wait for others.
 };
 
 struct JointOptions {
@@ -75,7 +79,7 @@ struct JointOptions {
 
 struct JointReplay {
   /// By rank: the first rank that is alike, or itself.
-  std::vector<std::uint32_t> alike;
+  std::vector<std::uint32_t> first_alike;
   /// The ranks that were replayed: the first of each class of alike ranks.
   std::vector<std::uint32_t> kept;
   /// By rank, on its own clock; empty for ranks that were not replayed. See of().
@@ -86,12 +90,12 @@ struct JointReplay {
   std::shared_ptr<const JointGraph> joint;
   Timeline times;
 
-  const Timeline& of(std::size_t rank) const { return timelines[alike[rank]]; }
+  const Timeline& of(std::size_t rank) const { return timelines[first_alike[rank]]; }
 };
 
 /// Replays all ranks together. Throws as simulate() does.
-JointReplay simulate_jointly(std::span<const JoinedGraph> ranks,
-                             const std::vector<Meeting>& meetings,
+JointReplay simulate_jointly(std::span<const RankGraph> ranks,
+                             const std::vector<MatchedCollective>& collectives,
                              const JointOptions& options = {});
 
 }  // namespace foretrace

@@ -3,25 +3,26 @@
 #include <algorithm>
 
 #include "base/threads.h"
-#include "simulate/meeting_time.h"
 #include "simulate/pass.h"
+#include "simulate/transfer_time.h"
 #include "simulate/waits.h"
 
 namespace foretrace {
 namespace {
 
-/// Adjusts waits with a tail behind a task of a meeting, after its duration was reduced to the
-/// transfer. `whole` lists the durations including the wait for others, in order of rows.
-void shorten_overlaps(const std::vector<std::pair<std::uint32_t, Nanoseconds>>& whole, Rows& rows) {
+/// Adjusts waits with a tail behind a task of a collective, after its duration was reduced to the
+/// transfer. `full_durations` lists the durations including the wait for others, in order of rows.
+void shorten_overlaps(const std::vector<std::pair<std::uint32_t, Nanoseconds>>& full_durations,
+                      Rows& rows) {
   if (rows.tail.empty()) return;
   for (std::size_t i = 0; i < rows.before.size(); ++i) {
     if ((rows.before[i] & Rows::kTail) == 0) continue;
     const std::uint32_t row = rows.before[i] & ~Rows::kFlags;
     const auto found = std::lower_bound(
-        whole.begin(), whole.end(), row,
+        full_durations.begin(), full_durations.end(), row,
         [](const auto& entry, std::uint32_t wanted) { return entry.first < wanted; });
-    if (found == whole.end() || found->first != row) continue;
-    const Overlap before{Tail::of_share(rows.tail[i]), Nanoseconds(rows.lag[i])};
+    if (found == full_durations.end() || found->first != row) continue;
+    const Overlap before{TailShare::nearest(rows.tail[i]), Nanoseconds(rows.lag[i])};
     const Overlap after = shortened(before, found->second, rows.duration[row]);
     rows.tail[i] = after.tail.share(), rows.lag[i] = after.lag.count();
   }
@@ -29,9 +30,10 @@ void shorten_overlaps(const std::vector<std::pair<std::uint32_t, Nanoseconds>>& 
 
 }  // namespace
 
-std::optional<JointRows> JointRows::of(std::span<const JoinedGraph> ranks,
-                                       const std::vector<Meeting>& meetings, RowOrder order) {
-  for (const JoinedGraph& rank : ranks) {
+std::optional<JointRows> JointRows::make(std::span<const RankGraph> ranks,
+                                         const std::vector<MatchedCollective>& collectives,
+                                         RowOrder order) {
+  for (const RankGraph& rank : ranks) {
     if (lane_not_in_line(*rank.graph) != kNoLane) return std::nullopt;
   }
   JointRows joint;
@@ -40,36 +42,36 @@ std::optional<JointRows> JointRows::of(std::span<const JoinedGraph> ranks,
     joint.ranks_[i].rows = make_rows(*ranks[i].graph, order);
     joint.ranks_[i].begins = ranks[i].begins;
   });
-  std::vector<std::vector<std::pair<std::uint32_t, Nanoseconds>>> whole(ranks.size());
-  for (const Meeting& meeting : meetings) {
+  std::vector<std::vector<std::pair<std::uint32_t, Nanoseconds>>> full_durations(ranks.size());
+  for (const MatchedCollective& collective : collectives) {
     const auto number = static_cast<std::uint32_t>(joint.members_.size());
     joint.members_.push_back(0);
     each_member(
-        meeting, [&](std::uint32_t rank) -> const Graph& { return *ranks[rank].graph; },
-        [&](const MeetingMember& one) {
+        collective, [&](std::uint32_t rank) -> const Graph& { return *ranks[rank].graph; },
+        [&](const CollectiveMember& member) {
           ++joint.members_[number];
-          RankRows& rank = joint.ranks_[one.rank];
-          const std::uint32_t row = rank.rows.position[index(one.task)];
-          rank.stops.push_back({row, number, !one.left_early});
-          if (one.left_early) return;
+          RankRows& rank = joint.ranks_[member.rank];
+          const std::uint32_t row = rank.rows.position[index(member.task)];
+          rank.stops.push_back({row, number, !member.left_early});
+          if (member.left_early) return;
           Nanoseconds& duration = rank.rows.duration[row];
-          whole[one.rank].emplace_back(row, duration);
-          duration = transfer_of(one, duration);
+          full_durations[member.rank].emplace_back(row, duration);
+          duration = transfer_of(member, duration);
         });
   }
   on_all_cores(ranks.size(), [&](std::size_t i) {
-    std::sort(whole[i].begin(), whole[i].end());
+    std::sort(full_durations[i].begin(), full_durations[i].end());
     std::sort(joint.ranks_[i].stops.begin(), joint.ranks_[i].stops.end(),
               [](const Stop& a, const Stop& b) { return a.row < b.row; });
-    shorten_overlaps(whole[i], joint.ranks_[i].rows);
+    shorten_overlaps(full_durations[i], joint.ranks_[i].rows);
   });
   if (!joint.find_order()) return std::nullopt;
   return joint;
 }
 
 bool JointRows::find_order() {
-  std::vector<std::uint32_t> left = members_, next(ranks_.size(), 0), ready;
-  std::vector<std::vector<std::uint32_t>> held(members_.size());  // By meeting.
+  std::vector<std::uint32_t> missing = members_, next(ranks_.size(), 0), ready;
+  std::vector<std::vector<std::uint32_t>> blocked_ranks(members_.size());  // By collective.
   std::size_t done = 0;
   for (std::uint32_t i = 0; i < ranks_.size(); ++i) ready.push_back(i);
   while (!ready.empty()) {
@@ -81,9 +83,9 @@ bool JointRows::find_order() {
       continue;
     }
     const Stop& stop = ranks_[rank].stops[next[rank]++];
-    std::vector<std::uint32_t>& waiting = held[stop.meeting];
+    std::vector<std::uint32_t>& waiting = blocked_ranks[stop.collective];
     (stop.waits ? waiting : ready).push_back(rank);
-    if (--left[stop.meeting] > 0) continue;
+    if (--missing[stop.collective] > 0) continue;
     ready.insert(ready.end(), waiting.begin(), waiting.end());
     waiting.clear();
   }
@@ -108,16 +110,17 @@ std::vector<EightTimes> JointRows::replay_eight(std::span<const RankSets> sets) 
   std::vector<EightPass> passes;
   passes.reserve(ranks_.size());
   for (std::size_t i = 0; i < ranks_.size(); ++i)
-    passes.emplace_back(ranks_[i].rows, sets[i].durations, sets[i].wanted, ranks_[i].begins,
+    passes.emplace_back(ranks_[i].rows, sets[i].durations, sets[i].probe_times, ranks_[i].begins,
                         scratch[i]);
-  std::vector<EightTimes> last(members_.size(), EightTimes{}), enters(ranks_.size());
+  std::vector<EightTimes> last_enters(members_.size(), EightTimes{}), enters(ranks_.size());
   std::vector<std::uint32_t> next(ranks_.size(), 0);  // Next stop, by rank.
   for (const std::uint32_t number : order_) {
     const RankRows& rank = ranks_[number];
     EightPass& pass = passes[number];
     if (next[number] > 0) {
       const Stop& behind = rank.stops[next[number] - 1];
-      pass.leave_next(enters[number], behind.waits ? last[behind.meeting] : enters[number]);
+      pass.leave_next(enters[number],
+                      behind.waits ? last_enters[behind.collective] : enters[number]);
     }
     if (next[number] == rank.stops.size()) {
       pass.run(rank.rows.task_count());
@@ -127,13 +130,14 @@ std::vector<EightTimes> JointRows::replay_eight(std::span<const RankSets> sets) 
     pass.run(stop.row);
     enters[number] = pass.enter_next();
     for (std::size_t set = 0; set < kSetsAtOnce; ++set)
-      last[stop.meeting][set] = std::max(last[stop.meeting][set], enters[number][set]);
+      last_enters[stop.collective][set] =
+          std::max(last_enters[stop.collective][set], enters[number][set]);
   }
   std::vector<EightTimes> lengths;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     const std::int64_t begins = ranks_[i].begins.count();
-    for (std::int64_t& time : sets[i].wanted.starts) time -= begins;
-    for (std::int64_t& time : sets[i].wanted.finishes) time -= begins;
+    for (std::int64_t& time : sets[i].probe_times.starts) time -= begins;
+    for (std::int64_t& time : sets[i].probe_times.finishes) time -= begins;
     EightTimes& length = lengths.emplace_back(passes[i].greatest());
     for (std::int64_t& time : length) time -= begins;
   }
@@ -150,15 +154,15 @@ struct JointRows::Progress {
 std::vector<Timeline> JointRows::replay() const {
   std::vector<Progress> all(ranks_.size());
   for (std::size_t i = 0; i < ranks_.size(); ++i) all[i].finish.resize(ranks_[i].rows.task_count());
-  // Time at which the last member entered, by meeting.
-  std::vector<Nanoseconds> last(members_.size(), 0ns);
+  // Time at which the last member entered, by collective.
+  std::vector<Nanoseconds> last_enters(members_.size(), 0ns);
   for (const std::uint32_t number : order_) {
     const RankRows& rank = ranks_[number];
     const Rows& rows = rank.rows;
     Progress& now = all[number];
     if (!now.enters.empty()) {
       const Stop& behind = rank.stops[now.enters.size() - 1];
-      const Nanoseconds start = behind.waits ? last[behind.meeting] : now.enters.back();
+      const Nanoseconds start = behind.waits ? last_enters[behind.collective] : now.enters.back();
       now.finish[now.row] = start + rows.duration[now.row];
       ++now.row;
     }
@@ -169,7 +173,7 @@ std::vector<Timeline> JointRows::replay() const {
     if (is_end) continue;
     now.row = end - 1;
     now.enters.push_back(now.finish[now.row] - rows.duration[now.row]);
-    Nanoseconds& latest = last[rank.stops[now.enters.size() - 1].meeting];
+    Nanoseconds& latest = last_enters[rank.stops[now.enters.size() - 1].collective];
     latest = std::max(latest, now.enters.back());
   }
   std::vector<Timeline> timelines(ranks_.size());

@@ -1,7 +1,7 @@
 #pragma once
 
-// Several ranks as rows that are replayed part by part: a rank runs until it enters a meeting, then
-// others run, and once all members have entered it continues behind the meeting.
+// Several ranks as rows that are replayed part by part: a rank runs until it enters a collective,
+// then others run, and once all members have entered it continues behind the collective.
 //
 //     rank 0   aaaa|E ........ |cccc|E      order: a b d c, each up to the next E
 //     rank 1   bbbbbbbbbbbb|E  |dd|E
@@ -23,9 +23,9 @@ class JointRows {
  public:
   /// Returns nullopt if a rank has shared or priority lanes, or if the row orders of the ranks
   /// would deadlock. Throws Error if the graph of a rank has a cycle. Takes linear time.
-  static std::optional<JointRows> of(std::span<const JoinedGraph> ranks,
-                                     const std::vector<Meeting>& meetings,
-                                     RowOrder order = RowOrder::kept);
+  static std::optional<JointRows> make(std::span<const RankGraph> ranks,
+                                       const std::vector<MatchedCollective>& collectives,
+                                       RowOrder order = RowOrder::kept);
 
   std::size_t rank_count() const { return ranks_.size(); }
   std::size_t task_count() const;
@@ -33,7 +33,7 @@ class JointRows {
   std::span<const std::uint32_t> order(std::size_t rank) const {
     return ranks_[rank].rows.position;
   }
-  /// Durations by row; for a task of a meeting, the transfer alone.
+  /// Durations by row; for a task of a collective, the transfer alone.
   std::span<const Nanoseconds> durations(std::size_t rank) const {
     return ranks_[rank].rows.duration;
   }
@@ -44,7 +44,7 @@ class JointRows {
   /// One rank in eight replays: its durations by row, and where to write the times of its probes.
   struct RankSets {
     EightDurations durations;
-    ProbeTimes wanted;
+    ProbeTimes probe_times;
   };
   /// Replays eight times at once, each rank on its own clock. Returns the greatest finish of each
   /// rank.
@@ -55,10 +55,10 @@ class JointRows {
   std::vector<Timeline> replay() const;
 
  private:
-  /// A task of a rank in a meeting, which ends a part.
+  /// A task of a rank in a collective, which ends a part.
   struct Stop {
     std::uint32_t row = 0;
-    std::uint32_t meeting = 0;
+    std::uint32_t collective = 0;
     bool waits = true;  ///< False if it left before the last had entered.
   };
   struct RankRows {
@@ -74,7 +74,7 @@ class JointRows {
   static Timeline timeline_of(const RankRows& rank, Progress& done);
 
   std::vector<RankRows> ranks_;
-  std::vector<std::uint32_t> members_;  ///< Number of members, by meeting.
+  std::vector<std::uint32_t> members_;  ///< Number of members, by collective.
   std::vector<std::uint32_t> order_;  ///< The rank that runs its next part, for each part in turn.
 };
 

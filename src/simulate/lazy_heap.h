@@ -24,16 +24,16 @@ class LazyHeap {
   void push(const Entry& entry, const Counts& counts) {
     if (entries_.size() >= tidy_at_) {
       std::erase_if(entries_, [&](const Entry& each) { return !counts(each); });
-      std::make_heap(entries_.begin(), entries_.end(), Behind{});
+      std::make_heap(entries_.begin(), entries_.end(), IsAfter{});
       tidy_at_ = 2 * entries_.size() + kSlack;
     }
     entries_.push_back(entry);
-    std::push_heap(entries_.begin(), entries_.end(), Behind{});
+    std::push_heap(entries_.begin(), entries_.end(), IsAfter{});
   }
 
   /// Removes the first entry.
   void pop() {
-    std::pop_heap(entries_.begin(), entries_.end(), Behind{});
+    std::pop_heap(entries_.begin(), entries_.end(), IsAfter{});
     entries_.pop_back();
   }
 
@@ -47,7 +47,7 @@ class LazyHeap {
  private:
   static constexpr std::size_t kSlack = 64;
 
-  struct Behind {
+  struct IsAfter {
     bool operator()(const Entry& a, const Entry& b) const {
       if (Before{}(b.key, a.key)) return true;
       return !Before{}(a.key, b.key) && b.task < a.task;

@@ -23,7 +23,7 @@ std::int64_t pass_over(const Rows& rows, std::int64_t* finish, std::size_t begin
         const std::uint32_t from = before[wait] & ~Rows::kFlags;
         std::int64_t earliest = finish[from] + rows.lag[wait];
         if (before[wait] & Rows::kFromStart) earliest -= duration[from];
-        if (before[wait] & Rows::kTail) earliest -= Tail::of(duration[from], rows.tail[wait]);
+        if (before[wait] & Rows::kTail) earliest -= TailShare::of(duration[from], rows.tail[wait]);
         start = std::max(start, earliest);
       } else {
         start = std::max(start, finish[before[wait]]);

@@ -64,14 +64,14 @@ class EightScratch {
 /// outlive it.
 class EightPass {
  public:
-  EightPass(const Rows& rows, const EightDurations& durations, const ProbeTimes& wanted,
+  EightPass(const Rows& rows, const EightDurations& durations, const ProbeTimes& probe_times,
             Nanoseconds earliest, EightScratch& scratch);
 
   /// Passes over the rows up to, but not including, `end`.
   void run(std::size_t end);
   /// Returns when the next row could start, in each replay.
   EightTimes enter_next();
-  /// Passes over the next row, which enters a meeting at one time and continues at another.
+  /// Passes over the next row, which enters a collective at one time and continues at another.
   void leave_next(const EightTimes& enters, const EightTimes& goes_on);
 
   /// The greatest finish of each replay.
@@ -82,7 +82,7 @@ class EightPass {
 
   const Rows& rows_;
   const EightDurations& durations_;
-  const ProbeTimes& wanted_;
+  const ProbeTimes& probe_times_;
   std::int64_t earliest_;
   EightScratch& scratch_;
   std::uint32_t mask_;

@@ -25,7 +25,7 @@ struct Ring {
   std::uint32_t mask;
 };
 
-/// Subtracts tails from `from`, computed as in Tail::of().
+/// Subtracts tails from `from`, computed as in TailShare::of().
 [[gnu::always_inline]] inline void take_tails(Eight& from, const Eight& durations, double share) {
   from -= __builtin_convertvector(__builtin_convertvector(durations, EightReals) * share, Eight);
 }
@@ -132,8 +132,8 @@ struct EightScratch::Memory {
   Eight* duration = nullptr;
 
   void provide(std::size_t count, bool with_durations) {
-    const std::size_t wanted = with_durations ? 2 * count : count;
-    if (size < wanted) kept = std::make_unique<Eight[]>(wanted), size = wanted;
+    const std::size_t needed = with_durations ? 2 * count : count;
+    if (size < needed) kept = std::make_unique<Eight[]>(needed), size = needed;
     finish = kept.get();
     duration = with_durations ? finish + count : nullptr;
   }
@@ -144,11 +144,11 @@ EightScratch::EightScratch() : memory_(std::make_unique<Memory>()) {}
 EightScratch::EightScratch(EightScratch&&) noexcept = default;
 EightScratch::~EightScratch() = default;
 
-EightPass::EightPass(const Rows& rows, const EightDurations& durations, const ProbeTimes& wanted,
-                     Nanoseconds earliest, EightScratch& scratch)
+EightPass::EightPass(const Rows& rows, const EightDurations& durations,
+                     const ProbeTimes& probe_times, Nanoseconds earliest, EightScratch& scratch)
     : rows_(rows),
       durations_(durations),
-      wanted_(wanted),
+      probe_times_(probe_times),
       earliest_(earliest.count()),
       scratch_(scratch) {
   // At least one block, because probes are read after the block that contains them.
@@ -161,11 +161,12 @@ EightPass::EightPass(const Rows& rows, const EightDurations& durations, const Pr
 void EightPass::run(std::size_t end) {
   const Ring ring = scratch_.memory_->ring(mask_);
   static const Pass pass = best_pass();
-  const std::vector<Probe>::size_type count = wanted_.probes.size();
+  const std::vector<Probe>::size_type count = probe_times_.probes.size();
   while (next_ < end) {
     // Stops soon after the next probe, whose time stays in the ring for at least one block.
     const std::size_t until =
-        probe_ < count ? std::min<std::size_t>(end, wanted_.probes[probe_].task + kBlock) : end;
+        probe_ < count ? std::min<std::size_t>(end, probe_times_.probes[probe_].task + kBlock)
+                       : end;
     pass(rows_, ring, durations_, {next_, until, earliest_}, greatest_);
     next_ = until;
     read_probes(until, nullptr);
@@ -197,13 +198,13 @@ void EightPass::leave_next(const EightTimes& enters, const EightTimes& goes_on) 
 /// Reads the probes before `end`; `enters`, if given, has the start of the last row.
 void EightPass::read_probes(std::size_t end, const EightTimes* enters) {
   const Ring ring = scratch_.memory_->ring(mask_);
-  const std::size_t count = wanted_.probes.size();
-  for (; probe_ < count && wanted_.probes[probe_].task < end; ++probe_) {
-    const Probe& probe = wanted_.probes[probe_];
+  const std::size_t count = probe_times_.probes.size();
+  for (; probe_ < count && probe_times_.probes[probe_].task < end; ++probe_) {
+    const Probe& probe = probe_times_.probes[probe_];
     const Eight finish = ring.finish[probe.task & mask_];
     for (std::size_t set = 0; set < kSetsAtOnce; ++set) {
-      wanted_.finishes[set * count + probe.place] = finish[set];
-      wanted_.starts[set * count + probe.place] =
+      probe_times_.finishes[set * count + probe.place] = finish[set];
+      probe_times_.starts[set * count + probe.place] =
           enters != nullptr ? (*enters)[set] : finish[set] - durations_[set][probe.task];
     }
   }

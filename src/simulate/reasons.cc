@@ -4,16 +4,16 @@
 
 namespace foretrace {
 
-std::vector<Reason> find_reasons(const Graph& graph, const Timeline& timeline,
-                                 std::span<const Overtaken> overtaken) {
-  std::vector<Reason> reasons(graph.task_count());
-  const auto offer = [&](TaskId after, Nanoseconds ends, const Reason& reason) {
+std::vector<StartReason> find_reasons(const Graph& graph, const Timeline& timeline,
+                                      std::span<const OvertakenTask> overtaken) {
+  std::vector<StartReason> reasons(graph.task_count());
+  const auto offer = [&](TaskId after, Nanoseconds ends, const StartReason& reason) {
     const Nanoseconds start = timeline.start[index(after)];
     if (start != ends || start == 0ns) return;
-    Reason& kept = reasons[index(after)];
+    StartReason& kept = reasons[index(after)];
     if (kept.before == kNoTask || reason.before < kept.before) kept = reason;
   };
-  const auto offer_wait = [&](const Wait& wait, Why why) {
+  const auto offer_wait = [&](const Wait& wait, WaitReason why) {
     const Nanoseconds start = timeline.start[wait.before], finish = timeline.finish[wait.before];
     const Nanoseconds anchor = wait.from_start ? start : finish - wait.tail.of(finish - start);
     const Nanoseconds lag(wait.lag);
@@ -24,7 +24,8 @@ std::vector<Reason> find_reasons(const Graph& graph, const Timeline& timeline,
   graph.each_dependency([&](const Dependency& dependency) {
     offer_wait(wait_of(graph, lanes, dependency), dependency.why);
   });
-  for (const auto& [task, passed] : overtaken) reasons[index(task)] = {passed, Rule::in_line, 0ns};
+  for (const auto& [task, overtaker] : overtaken)
+    reasons[index(task)] = {overtaker, Rule::in_line, 0ns};
   return reasons;
 }
 

@@ -10,7 +10,7 @@ namespace foretrace {
 
 /// Finds what each task of a replayed graph waited for last. If several waits end at the same time,
 /// the wait for the task with the smallest id counts.
-std::vector<Reason> find_reasons(const Graph& graph, const Timeline& timeline,
-                                 std::span<const Overtaken> overtaken);
+std::vector<StartReason> find_reasons(const Graph& graph, const Timeline& timeline,
+                                      std::span<const OvertakenTask> overtaken);
 
 }  // namespace foretrace

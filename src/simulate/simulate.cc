@@ -13,9 +13,9 @@ namespace {
 /// The replay if all lanes are FIFO, which needs no clock. Kahn's algorithm over the graph as it is
 /// takes less time than making its rows. A finished task moves the starts of the tasks that wait
 /// for it.
-class InLine {
+class FifoReplay {
  public:
-  explicit InLine(const Graph& graph) : graph_(graph), in_line_(lanes_in_line(graph)) {}
+  explicit FifoReplay(const Graph& graph) : graph_(graph), in_line_(lanes_in_line(graph)) {}
 
   Timeline replay() {
     count_waits();
@@ -79,9 +79,9 @@ class InLine {
 }  // namespace
 
 Timeline simulate(const Graph& graph, const SimulateOptions& options) {
-  std::vector<Overtaken> overtaken;
+  std::vector<OvertakenTask> overtaken;
   const bool in_line = lane_not_in_line(graph) == kNoLane;
-  Timeline timeline = in_line ? InLine(graph).replay() : replay_clocked(graph, overtaken);
+  Timeline timeline = in_line ? FifoReplay(graph).replay() : replay_clocked(graph, overtaken);
   if (options.reasons) timeline.reasons = find_reasons(graph, timeline, overtaken);
   if (options.memory) timeline.memory = memory_curves(graph, timeline);
   return timeline;

@@ -15,7 +15,7 @@ struct Wait {
   std::uint32_t before;
   std::uint32_t after;
   std::int64_t lag;
-  Tail tail;
+  TailShare tail;
   bool from_start;
 };
 

@@ -15,9 +15,9 @@ char letter_of(std::string_view name) {
   return first > ' ' && first <= '~' && first != '.' && first != '|' ? first : '?';
 }
 
-class Picture {
+class AsciiTimeline {
  public:
-  Picture(const Graph& graph, const Timeline& timeline, Nanoseconds tick)
+  AsciiTimeline(const Graph& graph, const Timeline& timeline, Nanoseconds tick)
       : graph_(graph), timeline_(timeline), tick_(tick), width_(column(timeline.length)) {}
 
   std::string draw() const {
@@ -94,7 +94,7 @@ class Picture {
 
 std::string to_ascii(const Graph& graph, const Timeline& timeline, Nanoseconds tick) {
   CHECK(tick > 0ns);
-  return Picture(graph, timeline, tick).draw();
+  return AsciiTimeline(graph, timeline, tick).draw();
 }
 
 }  // namespace foretrace

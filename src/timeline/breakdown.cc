@@ -4,16 +4,16 @@
 #include <set>
 
 #include "base/wide.h"
-#include "timeline/marks.h"
+#include "foretrace/timeline.h"
 
 namespace foretrace {
 namespace {
 
 /// In order of precedence if several happen at the same time.
-enum Part : std::size_t { compute, communication, copy, input, host, idle };
-using Parts = std::array<Nanoseconds, 6>;
+enum Category : std::size_t { compute, communication, copy, input, host, idle };
+using CategoryTimes = std::array<Nanoseconds, 6>;
 
-Part part_of(TaskKind kind) {
+Category category_of(TaskKind kind) {
   // A copy between devices of one host uses a copy engine, and is exposed like other copies.
   if (kind == TaskKind::copy_peer) return copy;
   switch (class_of(kind)) {
@@ -38,51 +38,51 @@ Part part_of(TaskKind kind) {
 /// A change in the number of running tasks of a part.
 struct Change {
   Nanoseconds time;
-  Part part;
+  Category category;
   int by;
 };
 
 /// Computes how long each part is the first that is running, on the lanes of one rank.
-Parts measure(std::vector<Change>& changes, StepWindow window) {
+CategoryTimes measure(std::vector<Change>& changes, StepWindow window) {
   std::sort(changes.begin(), changes.end(),
             [](const Change& a, const Change& b) { return a.time < b.time; });
-  Parts parts{};
+  CategoryTimes times{};
   std::array<int, 6> running{};
   running[idle] = 1;
   Nanoseconds since = window.from;
   const auto pass = [&](Nanoseconds until) {
     const auto first =
         std::find_if(running.begin(), running.end(), [](int count) { return count > 0; });
-    parts[static_cast<std::size_t>(first - running.begin())] += until - since;
+    times[static_cast<std::size_t>(first - running.begin())] += until - since;
     since = until;
   };
   for (const Change& change : changes) {
     pass(change.time);
-    running[change.part] += change.by;
+    running[change.category] += change.by;
   }
   pass(window.to);
-  return parts;
+  return times;
 }
 
 /// Scales the parts to add up to exactly `total`: each is rounded down, and the greatest takes the
 /// remainder.
-Parts in_proportion(const Parts& parts, Nanoseconds total) {
-  const Nanoseconds sum = std::accumulate(parts.begin(), parts.end(), 0ns);
+CategoryTimes in_proportion(const CategoryTimes& times, Nanoseconds total) {
+  const Nanoseconds sum = std::accumulate(times.begin(), times.end(), 0ns);
   if (sum <= 0ns) return {0ns, 0ns, 0ns, 0ns, 0ns, total};
-  Parts result{};
+  CategoryTimes result{};
   Nanoseconds left = total;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
+  for (std::size_t i = 0; i < times.size(); ++i) {
     result[i] = Nanoseconds(
-        static_cast<std::int64_t>(Wide{parts[i].count()} * total.count() / sum.count()));
+        static_cast<std::int64_t>(Wide{times[i].count()} * total.count() / sum.count()));
     left -= result[i];
   }
-  result[static_cast<std::size_t>(std::max_element(parts.begin(), parts.end()) - parts.begin())] +=
+  result[static_cast<std::size_t>(std::max_element(times.begin(), times.end()) - times.begin())] +=
       left;
   return result;
 }
 
-std::vector<Change> changes_on(const Graph& graph, const Timeline& timeline, std::int32_t rank,
-                               StepWindow window) {
+std::vector<Change> changes_of_rank(const Graph& graph, const Timeline& timeline, std::int32_t rank,
+                                    StepWindow window) {
   std::vector<Change> changes;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
     const Lane& lane = graph.lane(LaneId{i});
@@ -91,13 +91,13 @@ std::vector<Change> changes_on(const Graph& graph, const Timeline& timeline, std
     if (lane.rank != rank || lane.kind == LaneKind::storage) continue;
     const bool of_worker = lane.kind == LaneKind::worker;
     for (TaskId task = graph.first(LaneId{i}); task != kNoTask; task = graph.next(task)) {
-      const Part part = part_of(graph.task(task).kind);
-      if (of_worker && part != host) continue;
+      const Category category = category_of(graph.task(task).kind);
+      if (of_worker && category != host) continue;
       const Nanoseconds from = std::max(timeline.start[index(task)], window.from);
       const Nanoseconds to = std::min(timeline.finish[index(task)], window.to);
-      if (part == idle || from >= to) continue;
-      changes.push_back({from, part, 1});
-      changes.push_back({to, part, -1});
+      if (category == idle || from >= to) continue;
+      changes.push_back({from, category, 1});
+      changes.push_back({to, category, -1});
     }
   }
   return changes;
@@ -112,13 +112,13 @@ Breakdown breakdown(const Graph& graph, const Timeline& timeline) {
     const Lane& lane = graph.lane(LaneId{i});
     if (lane.kind != LaneKind::origin && graph.first(LaneId{i}) != kNoTask) ranks.insert(lane.rank);
   }
-  Parts sum{};
+  CategoryTimes sum{};
   for (const std::int32_t rank : ranks) {
-    std::vector<Change> changes = changes_on(graph, timeline, rank, window);
-    const Parts parts = measure(changes, window);
-    for (std::size_t i = 0; i < parts.size(); ++i) sum[i] += parts[i];
+    std::vector<Change> changes = changes_of_rank(graph, timeline, rank, window);
+    const CategoryTimes times = measure(changes, window);
+    for (std::size_t i = 0; i < times.size(); ++i) sum[i] += times[i];
   }
-  const Parts step = in_proportion(sum, window.times.step_time);
+  const CategoryTimes step = in_proportion(sum, window.times.step_time);
   return {step[compute], step[communication], step[copy], step[input], step[host], step[idle]};
 }
 

@@ -6,19 +6,20 @@
 namespace foretrace {
 
 void CoveredTime::finish() {
-  std::sort(pieces_.begin(), pieces_.end(),
-            [](const Piece& a, const Piece& b) { return a.from < b.from; });
-  std::vector<Piece> whole;
-  for (const Piece& piece : pieces_) {
-    if (!whole.empty() && piece.from <= whole.back().to) {
-      whole.back().to = std::max(whole.back().to, piece.to);
+  std::sort(intervals_.begin(), intervals_.end(),
+            [](const Interval& a, const Interval& b) { return a.from < b.from; });
+  std::vector<Interval> merged;
+  for (const Interval& interval : intervals_) {
+    if (!merged.empty() && interval.from <= merged.back().to) {
+      merged.back().to = std::max(merged.back().to, interval.to);
     } else {
-      whole.push_back(piece);
+      merged.push_back(interval);
     }
   }
   Nanoseconds sum{0};
-  for (Piece& piece : whole) piece.before = std::exchange(sum, sum + (piece.to - piece.from));
-  pieces_ = std::move(whole);
+  for (Interval& interval : merged)
+    interval.before = std::exchange(sum, sum + (interval.to - interval.from));
+  intervals_ = std::move(merged);
 }
 
 Nanoseconds CoveredTime::within(Nanoseconds from, Nanoseconds to) const {
@@ -26,10 +27,11 @@ Nanoseconds CoveredTime::within(Nanoseconds from, Nanoseconds to) const {
 }
 
 Nanoseconds CoveredTime::before(Nanoseconds time) const {
-  const auto next = std::partition_point(pieces_.begin(), pieces_.end(),
-                                         [&](const Piece& piece) { return piece.from < time; });
-  if (next == pieces_.begin()) return 0ns;
-  const Piece& last = *std::prev(next);
+  const auto next =
+      std::partition_point(intervals_.begin(), intervals_.end(),
+                           [&](const Interval& interval) { return interval.from < time; });
+  if (next == intervals_.begin()) return 0ns;
+  const Interval& last = *std::prev(next);
   return last.before + std::min(time, last.to) - last.from;
 }
 

@@ -10,7 +10,7 @@ namespace foretrace {
 class CoveredTime {
  public:
   void add(Nanoseconds from, Nanoseconds to) {
-    if (from < to) pieces_.push_back({from, to, {}});
+    if (from < to) intervals_.push_back({from, to, {}});
   }
 
   /// Merges the intervals. Call it once, after the last add().
@@ -19,14 +19,14 @@ class CoveredTime {
   Nanoseconds within(Nanoseconds from, Nanoseconds to) const;
 
  private:
-  struct Piece {
+  struct Interval {
     Nanoseconds from{}, to{};
-    Nanoseconds before{};  ///< Covered time in earlier pieces.
+    Nanoseconds before{};  ///< Covered time in earlier intervals.
   };
 
   Nanoseconds before(Nanoseconds time) const;
 
-  std::vector<Piece> pieces_;
+  std::vector<Interval> intervals_;
 };
 
 }  // namespace foretrace

@@ -9,14 +9,14 @@ namespace {
 
 /// Orders events at the same time whose order is not recorded: old blocks are freed, then blocks
 /// are made, then blocks just made are freed, so that the level never falls below a possible one.
-enum class Turn : std::uint8_t { free_old, make, free_new };
+enum class TieOrder : std::uint8_t { free_old, make, free_new };
 
-struct Placed {
+struct OrderedEvent {
   MemoryEvent event;
   std::uint32_t order = 0;
-  Turn turn{};
+  TieOrder tie_order{};
 
-  auto key() const { return std::tuple(event.time, order, turn, event.allocation); }
+  auto key() const { return std::tuple(event.time, order, tie_order, event.allocation); }
 };
 
 Nanoseconds time_of(TaskId task, Nanoseconds after, const Timeline& timeline) {
@@ -24,18 +24,18 @@ Nanoseconds time_of(TaskId task, Nanoseconds after, const Timeline& timeline) {
   return start + std::clamp(after, 0ns, timeline.finish[index(task)] - start);
 }
 
-void place(const Allocation& block, std::uint32_t number, const Timeline& timeline,
-           std::vector<Placed>& events) {
+void add_events(const Allocation& block, std::uint32_t number, const Timeline& timeline,
+                std::vector<OrderedEvent>& events) {
   Nanoseconds made = Nanoseconds::min();
   if (block.made_by != kNoTask) {
     made = time_of(block.made_by, block.made_after, timeline);
-    events.push_back({{made, number, false}, block.made_order, Turn::make});
+    events.push_back({{made, number, false}, block.made_order, TieOrder::make});
   }
   if (block.freed_by == kNoTask) return;
   const Nanoseconds freed = time_of(block.freed_by, block.freed_after, timeline);
   const bool in_order = std::tie(freed, block.freed_order) > std::tie(made, block.made_order);
-  Placed free{{std::max(freed, made), number, true}, block.freed_order, Turn::free_old};
-  if (freed <= made) free.turn = Turn::free_new;
+  OrderedEvent free{{std::max(freed, made), number, true}, block.freed_order, TieOrder::free_old};
+  if (freed <= made) free.tie_order = TieOrder::free_new;
   if (!in_order) free.order = block.made_order;
   events.push_back(free);
 }
@@ -43,28 +43,29 @@ void place(const Allocation& block, std::uint32_t number, const Timeline& timeli
 }  // namespace
 
 std::vector<MemoryEvent> memory_events(const Graph& graph, const Timeline& timeline) {
-  std::vector<Placed> placed;
-  placed.reserve(2 * graph.allocations().size());
+  std::vector<OrderedEvent> ordered;
+  ordered.reserve(2 * graph.allocations().size());
   for (std::uint32_t i = 0; i < graph.allocations().size(); ++i) {
-    if (graph.allocations()[i].bytes > Bytes{}) place(graph.allocations()[i], i, timeline, placed);
+    if (graph.allocations()[i].bytes > Bytes{})
+      add_events(graph.allocations()[i], i, timeline, ordered);
   }
-  std::sort(placed.begin(), placed.end(),
-            [](const Placed& a, const Placed& b) { return a.key() < b.key(); });
+  std::sort(ordered.begin(), ordered.end(),
+            [](const OrderedEvent& a, const OrderedEvent& b) { return a.key() < b.key(); });
   std::vector<MemoryEvent> events;
-  events.reserve(placed.size());
-  for (const Placed& one : placed) events.push_back(one.event);
+  events.reserve(ordered.size());
+  for (const OrderedEvent& each : ordered) events.push_back(each.event);
   return events;
 }
 
 Bytes initial_memory(const Graph& graph, std::int32_t device) {
-  Bytes known{};
+  Bytes known_bytes{};
   for (const Allocation& block : graph.allocations()) {
-    if (block.device == device && block.made_by == kNoTask) known += block.bytes;
+    if (block.device == device && block.made_by == kNoTask) known_bytes += block.bytes;
   }
   // The initial memory, if it was recorded, includes the known blocks.
   const auto number = static_cast<std::size_t>(device);
-  if (device < 0 || number >= graph.initial_memory().size()) return known;
-  return std::max(known, graph.initial_memory()[number]);
+  if (device < 0 || number >= graph.initial_memory().size()) return known_bytes;
+  return std::max(known_bytes, graph.initial_memory()[number]);
 }
 
 std::vector<MemoryCurve> memory_curves(const Graph& graph, const Timeline& timeline) {

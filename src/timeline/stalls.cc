@@ -6,7 +6,6 @@
 #include "base/wording.h"
 #include "foretrace/timeline.h"
 #include "timeline/covered_time.h"
-#include "timeline/marks.h"
 
 namespace foretrace {
 namespace {
@@ -22,7 +21,7 @@ void each_in(const Graph& graph, const Timeline& timeline, StepWindow window, co
   }
 }
 
-void add(InputStalls::Part& part, Nanoseconds stall, Nanoseconds all) {
+void add(InputStalls::StallTime& part, Nanoseconds stall, Nanoseconds all) {
   part.stall += stall;
   part.hidden += all - stall;
 }
@@ -40,7 +39,7 @@ Loading loading_named(std::string_view name) {
   if (contains_any(lower, {"aten::", "decode", "transforms", "pil/", "image", "cv2", "numpy",
                            "resize", "collate", "tokeniz"}))
     return Loading::preparing;
-  return Loading::untold;
+  return Loading::unknown;
 }
 
 InputStalls input_stalls(const Graph& graph, const Timeline& timeline) {
@@ -69,14 +68,14 @@ InputStalls input_stalls(const Graph& graph, const Timeline& timeline) {
     // Consecutive loading tasks form one batch.
     if (before == kNoTask || graph.previous(id) != before) ++stalls.batches;
     before = id;
-    const std::array parts = {&stalls.untold, &stalls.reading, &stalls.preparing, &stalls.waiting};
+    const std::array parts = {&stalls.unknown, &stalls.reading, &stalls.preparing, &stalls.waiting};
     const auto kind = static_cast<std::size_t>(loading_named(graph.name(id)));
     add(*parts[kind], to - from - device.within(from, to), to - from);
   });
   stalls.steps = window.steps;
   stalls.step = step_times(graph, timeline).step_time;
-  for (InputStalls::Part* part :
-       {&stalls.reading, &stalls.preparing, &stalls.waiting, &stalls.untold, &stalls.copying}) {
+  for (InputStalls::StallTime* part :
+       {&stalls.reading, &stalls.preparing, &stalls.waiting, &stalls.unknown, &stalls.copying}) {
     part->stall /= stalls.steps;
     part->hidden /= stalls.steps;
   }

@@ -13,7 +13,7 @@ namespace foretrace {
 /// step has a launch, the device task that starts first; if most steps have no device work, the
 /// first host task. If the marks leave a stream less time than it has work, they belong to a stream
 /// that runs ahead; then only tasks of the stream with the most work count.
-struct Mark {
+struct StepMark {
   std::int32_t step;
   TaskId task;
   Nanoseconds time;
@@ -21,12 +21,12 @@ struct Mark {
 
 /// Returns the marks in order of steps. Steps without tasks have none; nor do steps without device
 /// work if most steps have some.
-std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline);
+std::vector<StepMark> step_marks(const Graph& graph, const Timeline& timeline);
 
 /// Returns the tasks whose first start and last finish bound the only step of a graph: the device
 /// tasks of the step and the tasks of the threads that launch them, or its host tasks if one of
 /// these marks it. Takes linear time.
-std::vector<TaskId> tasks_of_step(const Graph& graph, const Mark& mark);
+std::vector<TaskId> tasks_of_step(const Graph& graph, const StepMark& mark);
 
 /// Steps from `first` up to, but not including, `end`.
 struct MarkedSteps {
@@ -36,7 +36,7 @@ struct MarkedSteps {
 
 /// Returns the steps between the second mark and the last, in which no lane can have more work than
 /// room_between() the two. REQUIRES: at least three marks.
-MarkedSteps steps_between(const std::vector<Mark>& marks);
+MarkedSteps steps_between(const std::vector<StepMark>& marks);
 
 /// Returns the most work of a lane that fits between two marks, with 5 % to spare.
 Nanoseconds room_between(Nanoseconds from, Nanoseconds to);

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "foretrace/error.h"
-#include "timeline/marks.h"
+#include "timeline/step_distances.h"
 
 namespace foretrace {
 
@@ -17,17 +17,17 @@ namespace foretrace {
 /// lower id than all before it.
 class ProbeFinder {
  public:
-  ProbeFinder(const Graph& graph, StepProbes& found) : graph_(graph), found_(found) {
+  ProbeFinder(const Graph& graph, StepProbes& probes) : graph_(graph), probes_(probes) {
     probe_of_.assign(graph.task_count(), kNone);
     place_lines();
     collect();
   }
 
   void find() {
-    found_.rule_ = graph_.step_rule();
-    found_.starts_ = starts(kNoLane);
-    found_.stream_of_.assign(graph_.task_count(), StepProbes::kNoStream);
-    if (found_.starts_.steps.size() < 3) return;
+    probes_.rule_ = graph_.step_rule();
+    probes_.starts_ = starts(kNoLane);
+    probes_.stream_of_.assign(graph_.task_count(), StepProbes::kNoStream);
+    if (probes_.starts_.steps.size() < 3) return;
     for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) {
       const Lane& lane = graph_.lane(LaneId{i});
       if (lane.kind == LaneKind::stream && lane.discipline == Discipline::fifo)
@@ -39,7 +39,7 @@ class ProbeFinder {
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
   /// A task with which a step may begin.
-  struct Offer {
+  struct StartCandidate {
     std::int32_t step;
     std::uint32_t line;   ///< Line of the launch; each removed task has a line of its own.
     std::uint32_t place;  ///< Place of the launch in its line.
@@ -48,10 +48,10 @@ class ProbeFinder {
 
     auto key() const { return std::tuple(step, line, place, task); }
   };
-  using Offers = std::vector<Offer>;
+  using StartCandidates = std::vector<StartCandidate>;
   /// The same three categories as in step_times().
-  struct Kinds {
-    Offers launched, device, host;
+  struct CandidateKinds {
+    StartCandidates launched, device, host;
   };
 
   void place_lines() {
@@ -78,7 +78,7 @@ class ProbeFinder {
            !graph_.removed(task);
   }
 
-  Offer offer(TaskId launch, TaskId task) const {
+  StartCandidate make_candidate(TaskId launch, TaskId task) const {
     return {graph_.task(task).step, line_[index(launch)], place_[index(launch)], launch, task};
   }
 
@@ -86,12 +86,13 @@ class ProbeFinder {
     by_lane_.resize(graph_.lane_count());
     for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) collect_line(LaneId{i});
     collect_launched();
-    for (const Offer& one : launched_) by_lane_[lane_of(one)].launched.push_back(one);
+    for (const StartCandidate& candidate : launched_)
+      by_lane_[lane_of(candidate)].launched.push_back(candidate);
     all_.launched = launched_;
     host_lists_ = lists_of(std::move(all_.host));
   }
 
-  /// Collects tasks that are offers themselves: for each step the first in line, and later ones
+  /// Collects tasks that are candidates themselves: for each step the first in line, and later ones
   /// with a lower id than all before.
   void collect_line(LaneId lane) {
     std::vector<TaskId> least_on_device(graph_.steps().size(), kNoTask), least_on_host;
@@ -103,43 +104,47 @@ class ProbeFinder {
                                  : least_on_host)[static_cast<std::size_t>(graph_.task(task).step)];
       if (task > least) continue;
       least = task;
-      const Offer one = offer(task, task);
-      (on_device ? all_.device : all_.host).push_back(one);
-      if (on_device) by_lane_[index(lane)].device.push_back(one);
+      const StartCandidate candidate = make_candidate(task, task);
+      (on_device ? all_.device : all_.host).push_back(candidate);
+      if (on_device) by_lane_[index(lane)].device.push_back(candidate);
     }
   }
 
-  /// Collects launched work; for each step, line of launches and stream, only what keep_early()
+  /// Collects launched work; for each step, line of launches and stream, only what keep_earliest()
   /// would leave.
   void collect_launched() {
-    EarlyOffers early;
+    EarliestCandidates earliest;
     const auto each = [&](const auto& visit) {
       graph_.each_dependency([&](const Dependency& wait) {
         if (wait.why != Rule::launch || wait.provenance != Provenance::measured) return;
         if (!in_step(wait.after) || !runs_on_device(graph_.task(wait.after).kind)) return;
-        const Offer one = offer(wait.before, wait.after);
-        visit(one, lane_of(one));
+        const StartCandidate candidate = make_candidate(wait.before, wait.after);
+        visit(candidate, lane_of(candidate));
       });
     };
-    each([&](const Offer& one, std::uint32_t lane) { early.see(one, lane); });
-    each([&](const Offer& one, std::uint32_t lane) {
-      if (early.keeps(one, lane)) launched_.push_back(one);
+    each([&](const StartCandidate& candidate, std::uint32_t lane) {
+      earliest.add(candidate, lane);
+    });
+    each([&](const StartCandidate& candidate, std::uint32_t lane) {
+      if (earliest.can_be_earliest(candidate, lane)) launched_.push_back(candidate);
     });
   }
 
-  std::uint32_t lane_of(const Offer& one) const { return index(graph_.lane_of(one.task)); }
+  std::uint32_t lane_of(const StartCandidate& candidate) const {
+    return index(graph_.lane_of(candidate.task));
+  }
 
-  /// Decides which offers can be the earliest: for each step and line (and stream, if given), the
-  /// first, and later ones whose task has a lower id than that of the first.
-  class EarlyOffers {
+  /// Decides which candidates can be the earliest: for each step and line (and stream, if given),
+  /// the first, and later ones whose task has a lower id than that of the first.
+  class EarliestCandidates {
    public:
-    void see(const Offer& one, std::uint32_t stream = 0) {
-      First& known = first_of(one, stream);
-      if (std::tie(one.place, one.task) < std::tie(known.place, known.task))
-        known = {one.place, one.task};
+    void add(const StartCandidate& candidate, std::uint32_t stream = 0) {
+      First& known = first_of(candidate, stream);
+      if (std::tie(candidate.place, candidate.task) < std::tie(known.place, known.task))
+        known = {candidate.place, candidate.task};
     }
-    bool keeps(const Offer& one, std::uint32_t stream = 0) {
-      return one.task <= first_of(one, stream).task;
+    bool can_be_earliest(const StartCandidate& candidate, std::uint32_t stream = 0) {
+      return candidate.task <= first_of(candidate, stream).task;
     }
 
    private:
@@ -149,8 +154,8 @@ class ProbeFinder {
     };
     using Key = std::tuple<std::int32_t, std::uint32_t, std::uint32_t>;  // Step, line, stream.
 
-    First& first_of(const Offer& one, std::uint32_t stream) {
-      const Key key{one.step, one.line, stream};
+    First& first_of(const StartCandidate& candidate, std::uint32_t stream) {
+      const Key key{candidate.step, candidate.line, stream};
       // Usually the key is the same as in the previous call.
       if (last_ == nullptr || key != last_key_) last_ = &firsts_[key];
       last_key_ = key;
@@ -162,33 +167,36 @@ class ProbeFinder {
     First* last_ = nullptr;
   };
 
-  static void keep_early(Offers& offers) {
-    EarlyOffers early;
-    for (const Offer& one : offers) early.see(one);
-    std::erase_if(offers, [&](const Offer& one) { return !early.keeps(one); });
+  static void keep_earliest(StartCandidates& candidates) {
+    EarliestCandidates earliest;
+    for (const StartCandidate& candidate : candidates) earliest.add(candidate);
+    std::erase_if(candidates, [&](const StartCandidate& candidate) {
+      return !earliest.can_be_earliest(candidate);
+    });
   }
 
-  /// Returns by step the offers that can be the earliest.
-  std::vector<Offers> lists_of(Offers offers) const {
-    keep_early(offers);
-    std::sort(offers.begin(), offers.end(),
-              [](const Offer& a, const Offer& b) { return a.key() < b.key(); });
-    std::vector<Offers> lists(graph_.steps().size());
-    const Offer* least = nullptr;
-    for (const Offer& one : offers) {
-      const bool same_line = least && least->step == one.step && least->line == one.line;
-      if (same_line && one.task >= least->task) continue;
-      lists[static_cast<std::size_t>(one.step)].push_back(one);
-      least = &one;
+  /// Returns by step the candidates that can be the earliest.
+  std::vector<StartCandidates> lists_of(StartCandidates candidates) const {
+    keep_earliest(candidates);
+    std::sort(candidates.begin(), candidates.end(),
+              [](const StartCandidate& a, const StartCandidate& b) { return a.key() < b.key(); });
+    std::vector<StartCandidates> lists(graph_.steps().size());
+    const StartCandidate* least = nullptr;
+    for (const StartCandidate& candidate : candidates) {
+      const bool same_line =
+          least && least->step == candidate.step && least->line == candidate.line;
+      if (same_line && candidate.task >= least->task) continue;
+      lists[static_cast<std::size_t>(candidate.step)].push_back(candidate);
+      least = &candidate;
     }
     return lists;
   }
 
   /// Considers only device tasks on the lane `only`, or all of them if it is kNoLane.
-  StepProbes::Starts starts(LaneId only) {
-    Kinds& kinds = only == kNoLane ? all_ : by_lane_[index(only)];
-    const std::vector<Offers> launched = lists_of(std::move(kinds.launched));
-    const std::vector<Offers> device = lists_of(std::move(kinds.device));
+  StepProbes::Starts starts(LaneId only_lane) {
+    CandidateKinds& kinds = only_lane == kNoLane ? all_ : by_lane_[index(only_lane)];
+    const std::vector<StartCandidates> launched = lists_of(std::move(kinds.launched));
+    const std::vector<StartCandidates> device = lists_of(std::move(kinds.device));
     if (host_numbers_.empty()) host_numbers_.assign(graph_.steps().size(), kNone);
     std::size_t with_device = 0, with_tasks = 0;
     for (std::size_t step = 0; step < graph_.steps().size(); ++step) {
@@ -196,61 +204,62 @@ class ProbeFinder {
       with_tasks += device[step].empty() && host_lists_[step].empty() ? 0 : 1;
     }
     const bool by_device = marked_by_device(with_device, with_tasks);
-    StepProbes::Starts found;
+    StepProbes::Starts step_starts;
     for (std::size_t step = 0; step < graph_.steps().size(); ++step) {
       const auto number = static_cast<std::int32_t>(step);
       if (by_device && !launched[step].empty()) {
-        found.steps.push_back({number, add_list(launched[step])});
+        step_starts.steps.push_back({number, add_list(launched[step])});
       } else if (!by_device && !host_lists_[step].empty()) {
         if (host_numbers_[step] == kNone) host_numbers_[step] = add_list(host_lists_[step]);
-        found.steps.push_back({number, host_numbers_[step]});
+        step_starts.steps.push_back({number, host_numbers_[step]});
       } else if (!device[step].empty()) {
-        found.steps.push_back({number, add_list(device[step])});
+        step_starts.steps.push_back({number, add_list(device[step])});
       }
     }
-    if (!found.steps.empty() && last_counts(found.steps.size())) find_end(found);
-    return found;
+    if (!step_starts.steps.empty() && last_counts(step_starts.steps.size())) find_end(step_starts);
+    return step_starts;
   }
 
-  std::uint32_t add_list(const Offers& offers) {
-    StepProbes::Candidates& list = found_.lists_.emplace_back();
-    for (const Offer& one : offers) list.push_back({probe(one.launch), probe(one.task)});
-    return static_cast<std::uint32_t>(found_.lists_.size() - 1);
+  std::uint32_t add_list(const StartCandidates& candidates) {
+    StepProbes::Candidates& list = probes_.lists_.emplace_back();
+    for (const StartCandidate& candidate : candidates)
+      list.push_back({probe(candidate.launch), probe(candidate.task)});
+    return static_cast<std::uint32_t>(probes_.lists_.size() - 1);
   }
 
   std::uint32_t probe(TaskId task) {
     std::uint32_t& number = probe_of_[index(task)];
     if (number == kNone) {
-      number = static_cast<std::uint32_t>(found_.tasks_.size());
-      found_.tasks_.push_back(task);
+      number = static_cast<std::uint32_t>(probes_.tasks_.size());
+      probes_.tasks_.push_back(task);
     }
     return number;
   }
 
   void add_stream(LaneId lane) {
-    const auto number = static_cast<std::int32_t>(found_.streams_.size());
-    const std::vector<StepProbes::Start>& marks = found_.starts_.steps;
+    const auto number = static_cast<std::int32_t>(probes_.streams_.size());
+    const std::vector<StepProbes::Start>& marks = probes_.starts_.steps;
     const MarkedSteps steps{marks[1].step, marks.back().step};
     for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
-      if (steps.has(graph_.task(task))) found_.stream_of_[index(task)] = number;
+      if (steps.has(graph_.task(task))) probes_.stream_of_[index(task)] = number;
     }
-    found_.streams_.push_back({lane, starts(lane)});
+    probes_.streams_.push_back({lane, starts(lane)});
   }
 
   /// Finds the tasks that can be the last to finish: among the device work of the last step (or its
   /// host work), and on each thread that launches it.
-  void find_end(StepProbes::Starts& found) {
-    const StepProbes::Start& last = found.steps.back();
-    const TaskId begins = found_.tasks_[found_.lists_[last.list].front().task];
+  void find_end(StepProbes::Starts& step_starts) {
+    const StepProbes::Start& last = step_starts.steps.back();
+    const TaskId begins = probes_.tasks_[probes_.lists_[last.list].front().task];
     const bool on_device = runs_on_device(graph_.task(begins).kind);
     for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) {
       for (const std::uint32_t task : ends_on(LaneId{i}, last.step, on_device).last)
-        found.work.push_back(task);
+        step_starts.work.push_back(task);
     }
     if (!on_device) return;
     for (const LaneId lane : launching_lanes(last.step)) {
       StepProbes::Thread thread = ends_on(lane, last.step, false);
-      if (!thread.last.empty()) found.threads.push_back(std::move(thread));
+      if (!thread.last.empty()) step_starts.threads.push_back(std::move(thread));
     }
   }
 
@@ -275,20 +284,20 @@ class ProbeFinder {
 
   std::set<LaneId> launching_lanes(std::int32_t step) const {
     std::set<LaneId> lanes;
-    for (const Offer& one : launched_) {
-      if (one.step == step) lanes.insert(graph_.lane_of(one.launch));
+    for (const StartCandidate& candidate : launched_) {
+      if (candidate.step == step) lanes.insert(graph_.lane_of(candidate.launch));
     }
     return lanes;
   }
 
   const Graph& graph_;
-  StepProbes& found_;
+  StepProbes& probes_;
   std::vector<std::uint32_t> line_, place_;  ///< By task.
   std::vector<std::uint32_t> probe_of_;      ///< By task: index into the found tasks, or kNone.
-  Kinds all_;
-  Offers launched_;  ///< The early offers among measured launches.
-  std::vector<Kinds> by_lane_;
-  std::vector<Offers> host_lists_;
+  CandidateKinds all_;
+  StartCandidates launched_;  ///< Those of measured launches that can be the earliest.
+  std::vector<CandidateKinds> by_lane_;
+  std::vector<StartCandidates> host_lists_;
   std::vector<std::uint32_t> host_numbers_;  ///< By step: index into the found lists, or kNone.
 };
 
@@ -303,16 +312,17 @@ std::vector<Nanoseconds> StepProbes::work(const Graph& graph) const {
   return sums;
 }
 
-std::vector<Nanoseconds> StepProbes::marked(const Starts& starts, const ProbedTimes& times) const {
+std::vector<Nanoseconds> StepProbes::mark_times(const Starts& starts,
+                                                const ProbedTimes& times) const {
   std::vector<Nanoseconds> marks;
   marks.reserve(starts.steps.size());
   for (const Start& start : starts.steps) {
     const Candidate* best = nullptr;
-    for (const Candidate& one : lists_[start.list]) {
-      const auto key = [&](const Candidate& candidate) {
-        return std::tuple(times.starts[candidate.launch], tasks_[candidate.task]);
+    for (const Candidate& candidate : lists_[start.list]) {
+      const auto key = [&](const Candidate& each) {
+        return std::tuple(times.starts[each.launch], tasks_[each.task]);
       };
-      if (!best || key(one) < key(*best)) best = &one;
+      if (!best || key(candidate) < key(*best)) best = &candidate;
     }
     marks.push_back(times.starts[best->task]);
   }
@@ -337,7 +347,7 @@ Nanoseconds StepProbes::last_length(const Starts& starts, const ProbedTimes& tim
 StepTimes StepProbes::step_times(const ProbedTimes& times) const {
   CHECK(times.starts.size() == tasks_.size() && times.work.size() == streams_.size());
   if (starts_.steps.empty()) return times_without_steps(rule_, times.length);
-  std::vector<Nanoseconds> marks = marked(starts_, times);
+  std::vector<Nanoseconds> marks = mark_times(starts_, times);
   const Starts* starts = &starts_;
   if (marks.size() >= 3) {
     Nanoseconds most = room_between(marks[1], marks.back());
@@ -345,7 +355,7 @@ StepTimes StepProbes::step_times(const ProbedTimes& times) const {
       if (times.work[i] > most) most = times.work[i], starts = &streams_[i].starts;
     }
   }
-  if (starts != &starts_) marks = marked(*starts, times);
+  if (starts != &starts_) marks = mark_times(*starts, times);
   return times_between(rule_, marks, last_length(*starts, times, marks.back()));
 }
 

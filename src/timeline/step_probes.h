@@ -78,7 +78,7 @@ class StepProbes {
     Starts starts;  ///< The starts if only tasks of this stream count.
   };
 
-  std::vector<Nanoseconds> marked(const Starts& starts, const ProbedTimes& times) const;
+  std::vector<Nanoseconds> mark_times(const Starts& starts, const ProbedTimes& times) const;
   /// Returns the length of the last step, which begins at `mark`.
   Nanoseconds last_length(const Starts& starts, const ProbedTimes& times, Nanoseconds mark) const;
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/statistics.h"
-#include "timeline/marks.h"
+#include "timeline/step_distances.h"
 
 namespace foretrace {
 namespace {
@@ -35,16 +35,18 @@ bool belongs_to_step(const Graph& graph, TaskId task) {
 }
 
 /// Considers only device tasks on the lane `only`, or all of them if it is kNoLane.
-std::vector<Candidates> candidates(const Graph& graph, const Timeline& timeline, LaneId only) {
+std::vector<Candidates> candidates(const Graph& graph, const Timeline& timeline, LaneId only_lane) {
   std::vector<Candidates> steps(graph.steps().size());
-  const auto left_out = [&](TaskId task) { return only != kNoLane && graph.lane_of(task) != only; };
+  const auto left_out = [&](TaskId task) {
+    return only_lane != kNoLane && graph.lane_of(task) != only_lane;
+  };
   const auto count = static_cast<std::uint32_t>(graph.task_count());
   for (std::uint32_t i = 0; i < count; ++i) {
     const TaskId task{i};
-    const Task& what = graph.task(task);
-    if (what.step < 0 || !belongs_to_step(graph, task)) continue;
-    Candidates& step = steps[static_cast<std::size_t>(what.step)];
-    const bool on_device = runs_on_device(what.kind);
+    const Task& attributes = graph.task(task);
+    if (attributes.step < 0 || !belongs_to_step(graph, task)) continue;
+    Candidates& step = steps[static_cast<std::size_t>(attributes.step)];
+    const bool on_device = runs_on_device(attributes.kind);
     if (on_device && left_out(task)) continue;
     (on_device ? step.device : step.host).offer(task, timeline.start[i]);
   }
@@ -86,7 +88,7 @@ struct StepEnd {
   std::vector<Span> threads;
 };
 
-StepEnd end_of(const Graph& graph, const Timeline& timeline, const Mark& mark) {
+StepEnd end_of(const Graph& graph, const Timeline& timeline, const StepMark& mark) {
   StepEnd end;
   const bool on_device = runs_on_device(graph.task(mark.task).kind);
   std::vector<Span> lanes(graph.lane_count());
@@ -109,18 +111,18 @@ StepEnd end_of(const Graph& graph, const Timeline& timeline, const Mark& mark) {
 /// and no sooner than the host takes for a step. The only step of a graph is measured from begin to
 /// end, because nothing overlaps it.
 Nanoseconds length_of_step(const StepEnd& end, Nanoseconds mark, bool is_only) {
-  Span whole{mark, end.work};
-  Nanoseconds length = whole.last - whole.first;
+  Span full_span{mark, end.work};
+  Nanoseconds length = full_span.last - full_span.first;
   for (const Span& thread : end.threads) {
     length = std::max(length, thread.last - thread.first);
-    whole.add(thread.first, thread.last);
+    full_span.add(thread.first, thread.last);
   }
-  return is_only ? whole.last - whole.first : length;
+  return is_only ? full_span.last - full_span.first : length;
 }
 
-std::vector<Mark> marks_on(const Graph& graph, const Timeline& timeline, LaneId only) {
-  std::vector<Mark> marks;
-  const std::vector<Candidates> steps = candidates(graph, timeline, only);
+std::vector<StepMark> marks_on(const Graph& graph, const Timeline& timeline, LaneId only_lane) {
+  std::vector<StepMark> marks;
+  const std::vector<Candidates> steps = candidates(graph, timeline, only_lane);
   std::size_t with_device = 0, with_tasks = 0;
   for (const Candidates& step : steps) {
     with_device += step.device.task != kNoTask ? 1 : 0;
@@ -139,17 +141,17 @@ std::vector<Mark> marks_on(const Graph& graph, const Timeline& timeline, LaneId 
 /// Returns the stream whose work in the steps between the second mark and the last exceeds the time
 /// between them, or kNoLane. Such marks are not the steps: input copies on their own stream can run
 /// steps ahead of the work.
-LaneId overfull_stream(const Graph& graph, const std::vector<Mark>& marks) {
+LaneId overfull_stream(const Graph& graph, const std::vector<StepMark>& marks) {
   if (marks.size() < 3) return kNoLane;
-  LaneId fullest = kNoLane;
+  LaneId overfull = kNoLane;
   Nanoseconds most = room_between(marks[1].time, marks.back().time);
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
     const Lane& lane = graph.lane(LaneId{i});
     if (lane.kind != LaneKind::stream || lane.discipline != Discipline::fifo) continue;
     const Nanoseconds work = work_in(graph, LaneId{i}, steps_between(marks));
-    if (work > most) most = work, fullest = LaneId{i};
+    if (work > most) most = work, overfull = LaneId{i};
   }
-  return fullest;
+  return overfull;
 }
 
 std::size_t period_within(const StepRule& rule, std::size_t distances) {
@@ -157,7 +159,7 @@ std::size_t period_within(const StepRule& rule, std::size_t distances) {
 }
 
 /// Computes mean, spread and the other statistics of the steps that count.
-void describe(StepTimes& times) {
+void summarize(StepTimes& times) {
   std::vector<Nanoseconds> sorted = times.counted;
   std::sort(sorted.begin(), sorted.end());
   times.step_time = median(sorted);
@@ -175,7 +177,7 @@ void describe(StepTimes& times) {
 
 /// Returns a number for each step, the same for steps with the same work: compared by the names of
 /// their device tasks, or of their host tasks if these mark the steps.
-std::vector<std::size_t> kinds_of_steps(const Graph& graph, std::span<const Mark> marks) {
+std::vector<std::size_t> kinds_of_steps(const Graph& graph, std::span<const StepMark> marks) {
   const bool on_device = runs_on_device(graph.task(marks.front().task).kind);
   std::vector<std::map<NameId, std::size_t>> work(graph.steps().size());
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
@@ -185,7 +187,7 @@ std::vector<std::size_t> kinds_of_steps(const Graph& graph, std::span<const Mark
   }
   std::map<std::map<NameId, std::size_t>, std::size_t> numbers;
   std::vector<std::size_t> kinds;
-  for (const Mark& mark : marks) {
+  for (const StepMark& mark : marks) {
     const auto& names = work[static_cast<std::size_t>(mark.step)];
     kinds.push_back(numbers.try_emplace(names, numbers.size()).first->second);
   }
@@ -196,7 +198,7 @@ std::vector<std::size_t> kinds_of_steps(const Graph& graph, std::span<const Mark
 /// equal. A period must have been recorded twice, and the first step may do more than others.
 std::int32_t period_of(const std::vector<std::size_t>& kinds) {
   constexpr std::size_t kLongest = 64;
-  constexpr double kMostLeft = 0.25;  // As a share of the steps that differ from the next one.
+  constexpr double kMostDiffering = 0.25;  // As a share of the steps that differ from the next one.
   const auto differing = [&](std::size_t distance) {
     const std::size_t first = kinds.size() > 2 * distance ? 1 : 0;
     std::size_t count = 0;
@@ -207,7 +209,7 @@ std::int32_t period_of(const std::vector<std::size_t>& kinds) {
   if (kinds.size() < 4) return 1;
   const double next = differing(1);
   for (std::size_t period = 2; next > 0 && period <= std::min(kLongest, kinds.size() / 2); ++period)
-    if (differing(period) <= kMostLeft * next) return static_cast<std::int32_t>(period);
+    if (differing(period) <= kMostDiffering * next) return static_cast<std::int32_t>(period);
   return 1;
 }
 
@@ -228,24 +230,24 @@ struct Steps {
   /// REQUIRES: at least one mark.
   StepTimes times(const StepRule& rule) const {
     std::vector<Nanoseconds> begins;
-    for (const Mark& mark : marks) begins.push_back(mark.time);
+    for (const StepMark& mark : marks) begins.push_back(mark.time);
     const bool is_only = marks.size() == 1;
     return times_between(rule, begins, end ? length_of_step(*end, begins.back(), is_only) : 0ns);
   }
 
-  std::vector<Mark> marks;
+  std::vector<StepMark> marks;
   std::optional<StepEnd> end;
 };
 
 }  // namespace
 
-std::vector<Mark> step_marks(const Graph& graph, const Timeline& timeline) {
-  std::vector<Mark> marks = marks_on(graph, timeline, kNoLane);
+std::vector<StepMark> step_marks(const Graph& graph, const Timeline& timeline) {
+  std::vector<StepMark> marks = marks_on(graph, timeline, kNoLane);
   const LaneId overfull = overfull_stream(graph, marks);
   return overfull == kNoLane ? marks : marks_on(graph, timeline, overfull);
 }
 
-MarkedSteps steps_between(const std::vector<Mark>& marks) {
+MarkedSteps steps_between(const std::vector<StepMark>& marks) {
   return {marks[1].step, marks.back().step};
 }
 
@@ -294,7 +296,7 @@ StepTimes times_between(const StepRule& rule, std::span<const Nanoseconds> marks
         std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(period), 0ns);
     times.counted.push_back(sum / static_cast<std::int64_t>(period));
   }
-  describe(times);
+  summarize(times);
   return times;
 }
 
@@ -304,7 +306,7 @@ StepTimes step_times(const Graph& graph, const Timeline& timeline) {
                              : steps.times(graph.step_rule());
 }
 
-std::vector<TaskId> tasks_of_step(const Graph& graph, const Mark& mark) {
+std::vector<TaskId> tasks_of_step(const Graph& graph, const StepMark& mark) {
   const bool on_device = runs_on_device(graph.task(mark.task).kind);
   const std::set<LaneId> lanes = launching_lanes(graph, mark.step);
   std::vector<TaskId> tasks;
@@ -343,7 +345,7 @@ std::vector<std::int32_t> counted_steps(const Graph& graph) {
 
 StepWindow step_window(const Graph& graph, const Timeline& timeline) {
   const Steps steps(graph, timeline);
-  const std::vector<Mark>& marks = steps.marks;
+  const std::vector<StepMark>& marks = steps.marks;
   if (marks.empty())
     return {.to = timeline.length,
             .times = times_without_steps(graph.step_rule(), timeline.length)};
@@ -363,7 +365,7 @@ StepWindow step_window(const Graph& graph, const Timeline& timeline) {
   return window;
 }
 
-void settle_steps(Graph& graph, const Timeline& recorded) {
+void set_step_rule(Graph& graph, const Timeline& recorded) {
   StepRule& rule = graph.step_rule();
   rule.period = 1, rule.skips_first = false;
   const Steps steps(graph, recorded);

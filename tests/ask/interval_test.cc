@@ -80,7 +80,7 @@ TEST(Resample, EachStepIsDrawnByItself) {
 
 /// Six steps of a rank that computes for 100 and 140 us in turn and then meets the other rank. The
 /// rank that arrives first waits for 40 us; the transfer takes 20 us.
-std::string six_steps_with_a_meeting(bool begins_fast) {
+std::string six_steps_with_a_collective(bool begins_fast) {
   std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
   for (int i = 0; i < 6; ++i) {
     const std::string number = std::to_string(i), step = " {step=" + number + "}";
@@ -97,10 +97,11 @@ std::string six_steps_with_a_meeting(bool begins_fast) {
 
 TEST(Resample, AllRanksDrawTheSameStep) {
   std::vector<Inference> ranks;
-  const std::string texts[] = {six_steps_with_a_meeting(true), six_steps_with_a_meeting(false)};
+  const std::string texts[] = {six_steps_with_a_collective(true),
+                               six_steps_with_a_collective(false)};
   for (std::int32_t i = 0; i < 2; ++i) ranks.push_back(rank_of({.graph = texts[i], .number = i}));
   const Job job = job_of(std::move(ranks));
-  ASSERT_EQ(job.join.meetings.size(), 6U);
+  ASSERT_EQ(job.join.collectives.size(), 6U);
   const JointReplay replayed =
       replay(job, graphs_of(job), {.memory = false, .most_rows_kept = 1'000'000});
   const ResampledJob resampled(job, replayed, 0, [&](std::size_t i) -> const Graph& {

@@ -80,8 +80,8 @@ TEST(JoinedRanks, CorpusSplitsTheWaitForAStragglerFromTheTransfer) {
   if (path.empty()) GTEST_SKIP() << kNoCorpus;
   const Job job = joined_job(path);
   std::size_t long_ones = 0;
-  for (const Meeting& meeting : job.join.meetings) {
-    for (const MeetingMember& member : meeting.members) {
+  for (const MatchedCollective& collective : job.join.collectives) {
+    for (const CollectiveMember& member : collective.members) {
       if (member.recorded < 1014ms || member.recorded > 1016ms) continue;
       ++long_ones;
       EXPECT_NE(member.rank, 2U);
@@ -280,7 +280,7 @@ TEST(JoinedRanks, TwoCopiesOfOneRecordingAreOneClass) {
   }
   const Job twice = job_of(std::move(ranks));
   const JointReplay replayed = replay(twice, graphs_of(twice), {});
-  EXPECT_EQ(replayed.alike[1], 0U);
+  EXPECT_EQ(replayed.first_alike[1], 0U);
   const Inference& rank = twice.ranks[1].inference;
   EXPECT_EQ(rank.graph.unexplained().peers, 0ns);
   EXPECT_EQ(step_times(rank.graph, replayed.of(1)).step_time,

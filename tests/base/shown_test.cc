@@ -11,11 +11,11 @@ namespace {
 using namespace std::string_view_literals;
 using Cases = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-/// The output when `pieces` are written through ShownOn.
+/// The output when `pieces` are written through EscapedOutput.
 std::string behind_wall(std::initializer_list<std::string_view> pieces) {
   std::ostringstream out;
   {
-    const ShownOn wall(out);
+    const EscapedOutput wall(out);
     for (const std::string_view piece : pieces) out << piece << std::flush;
   }
   return out.str();
@@ -74,13 +74,13 @@ TEST(Shown, WhatIsShownAlreadyStaysAsItIs) {
   EXPECT_EQ(behind_wall({once}), once);
 }
 
-TEST(ShownOn, LinesStayLines) {
+TEST(EscapedOutput, LinesStayLines) {
   EXPECT_EQ(behind_wall({"a\nb\tc\n"}), "a\nb\tc\n");
   EXPECT_EQ(behind_wall({"a\rb\x1b[2J\n"}), "a\\rb\\u001b[2J\n");
   EXPECT_EQ(shown_lines("a\nb\x1b\n"), "a\nb\\u001b\n");
 }
 
-TEST(ShownOn, CommandsOfBuildServersAreNone) {
+TEST(EscapedOutput, CommandsOfBuildServersAreNone) {
   const Cases cases = {
       {"::error::x", ":\\u003aerror::x"},
       {"a\n  ::set-output name=x::y\n", "a\n  :\\u003aset-output name=x::y\n"},
@@ -99,7 +99,7 @@ TEST(ShownOn, CommandsOfBuildServersAreNone) {
   }
 }
 
-TEST(ShownOn, APieceMayEndAnywhere) {
+TEST(EscapedOutput, APieceMayEndAnywhere) {
   const std::string text = "  ::a ##vso[b] \u202e caf\xc3\xa9 \xff\x1b\n::c\n";
   const std::string whole = behind_wall({text});
   for (std::size_t i = 0; i <= text.size(); ++i) {
@@ -108,22 +108,22 @@ TEST(ShownOn, APieceMayEndAnywhere) {
   }
   std::ostringstream out;
   {
-    const ShownOn wall(out);
+    const EscapedOutput wall(out);
     for (const char c : text) out.put(c);
   }
   EXPECT_EQ(out.str(), whole);
 }
 
-TEST(ShownOn, ACharacterWithoutItsEndIsNotLost) {
+TEST(EscapedOutput, ACharacterWithoutItsEndIsNotLost) {
   EXPECT_EQ(behind_wall({"a\xe2\x82"}), "a\\xe2\\x82");
 }
 
-TEST(ShownOn, OurOwnCommandsPassAndHideNothing) {
+TEST(EscapedOutput, OurOwnCommandsPassAndHideNothing) {
   std::ostringstream out;
   {
-    const ShownOn wall(out);
+    const EscapedOutput wall(out);
     {
-      const CommandsPass commands(out);
+      const CommandPassthrough commands(out);
       out << "::error title=a::b\x1b ##[c]\n";
     }
     out << "::error::c\n";
@@ -132,11 +132,11 @@ TEST(ShownOn, OurOwnCommandsPassAndHideNothing) {
   EXPECT_EQ(out.str(), "::error title=a::b\\u001b ##\\u005bc]\n:\\u003aerror::c\n::d\n");
 }
 
-TEST(ShownOn, AStreamThatFailedHasFailedBehindTheWall) {
+TEST(EscapedOutput, AStreamThatFailedHasFailedBehindTheWall) {
   std::ostringstream out;
   out.setstate(std::ios::badbit);
   {
-    const ShownOn wall(out);
+    const EscapedOutput wall(out);
     EXPECT_TRUE(out.bad());
   }
   EXPECT_TRUE(out.bad());

@@ -12,7 +12,7 @@ double bowl(const std::vector<double>& at) {
 }
 
 TEST(Simplex, FindsTheLowestPointOfABowl) {
-  const std::vector<double> found = least_of(bowl, {5, 5}, {.steps = 400});
+  const std::vector<double> found = minimize(bowl, {5, 5}, {.steps = 400});
   EXPECT_NEAR(found[0], 1, 1e-6);
   EXPECT_NEAR(found[1], -2, 1e-6);
 }
@@ -23,7 +23,7 @@ TEST(Simplex, EndsWhereItsCornersAreAsLow) {
     ++asked;
     return bowl(at);
   };
-  least_of(counted, {5, 5}, {.flat = 1e-3});
+  minimize(counted, {5, 5}, {.tolerance = 1e-3});
   EXPECT_LT(asked, 100);
 }
 

@@ -246,7 +246,7 @@ class Answers {
   static std::string written(const Report& report, void (*write)(const Report&, std::ostream&)) {
     std::ostringstream out;
     {
-      const ShownOn wall(out);  // As around every answer of the program.
+      const EscapedOutput wall(out);  // As around every answer of the program.
       write(report, out);
     }
     return std::move(out).str();

@@ -56,7 +56,7 @@ template <class Write>
 std::string written(const Write& write) {
   std::ostringstream out;
   {
-    const ShownOn wall(out);  // As around every answer of the program.
+    const EscapedOutput wall(out);  // As around every answer of the program.
     write(out);
   }
   return std::move(out).str();

@@ -87,15 +87,16 @@ class Program {
     if (supply_.once_in(16)) made.layer = static_cast<std::int32_t>(supply_.below(6)) - 1;
     if (supply_.once_in(16)) made.phase = static_cast<Phase>(supply_.below(5));
     if (supply_.once_in(16)) made.gap = time();
-    if (supply_.once_in(16)) made.tail = Tail::of_share(0.01 * supply_.below(101));
+    if (supply_.once_in(16)) made.tail = TailShare::nearest(0.01 * supply_.below(101));
     return made;
   }
 
   void wait(TaskId before, TaskId after, const char* why) {
     if (supply_.once_in(24)) return;
-    Dependency wait{.before = before, .after = after, .why = why_named(graph_.names(), why)};
+    Dependency wait{
+        .before = before, .after = after, .why = wait_reason_named(graph_.names(), why)};
     if (supply_.once_in(8)) wait.lag = time();
-    if (supply_.once_in(8)) wait.tail = Tail::of_share(0.01 * supply_.below(101));
+    if (supply_.once_in(8)) wait.tail = TailShare::nearest(0.01 * supply_.below(101));
     if (supply_.once_in(8)) wait.anchor = Anchor::start;
     graph_.add(wait);
   }

@@ -42,13 +42,13 @@ TEST(Graph, ATailIsOfTheTaskInFrontAndOfNoOther) {
   EXPECT_EQ(after([](Graph& graph, TaskId b, TaskId) { graph.move_to_end(b, LaneId{0}); }),
             "A C B ");
   EXPECT_EQ(after([](Graph& graph, TaskId b, TaskId) {
-              graph.insert_before(b,
-                                  {.name = graph.names().intern("N"), .tail = Tail::of_share(1)});
+              graph.insert_before(
+                  b, {.name = graph.names().intern("N"), .tail = TailShare::nearest(1)});
             }),
             "A N~ B C~ ");
 }
 
-TEST(Tail, IsExactForTheTaskItWasSeenOn) {
+TEST(TailShare, IsExactForTheTaskItWasSeenOn) {
   for (const std::int64_t whole : std::initializer_list<std::int64_t>{
            1, 7, 2'000, 999'983, 4'000'000'000, 7'200'000'000'000}) {
     for (const std::int64_t part : {std::int64_t{1}, whole / 3, whole - 1, whole, whole + 5}) {

@@ -57,7 +57,7 @@ TEST(Notation, ReadsAttributes) {
   const Task& task = graph.task(named(graph, "A"));
   EXPECT_EQ(task.duration, 4500ns);
   EXPECT_EQ(task.gap, 2001ns);
-  EXPECT_EQ(task.tail, Tail::of_share(0.125));
+  EXPECT_EQ(task.tail, TailShare::nearest(0.125));
   EXPECT_EQ(task.phase, Phase::forward);
   EXPECT_EQ(task.layer, 3);
   EXPECT_EQ(graph.names()[task.module], "Bert_0/Linear_3");
@@ -166,7 +166,7 @@ TEST(Notation, NamesOfRulesParseBackAndOtherReasonsAreTexts) {
   const Graph graph = parse_graph(
       "x: A 1, B 1\ny: C 1, D 1\n"
       "A -> C [measured launch]\nA -> D [inferred \"event wait\"]\nB -> D [assumed slice]\n");
-  std::vector<Why> reasons;
+  std::vector<WaitReason> reasons;
   graph.each_dependency([&](const Dependency& wait) { reasons.push_back(wait.why); });
   ASSERT_EQ(reasons.size(), 3U);
   EXPECT_EQ(reasons[0], Rule::launch);

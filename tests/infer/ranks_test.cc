@@ -26,9 +26,9 @@ std::string error_of(const std::vector<Inference>& ranks) {
 }
 
 /// "3+4" for each member: arrival skew and transfer in us.
-std::string parts_of(const Meeting& meeting) {
+std::string parts_of(const MatchedCollective& collective) {
   std::string text;
-  for (const MeetingMember& member : meeting.members) {
+  for (const CollectiveMember& member : collective.members) {
     text += (text.empty() ? "" : " ") + std::to_string(member.skew / 1us) + "+" +
             std::to_string((member.recorded - member.skew) / 1us);
     if (member.left_early) text += " early";
@@ -39,9 +39,9 @@ std::string parts_of(const Meeting& meeting) {
 TEST(Ranks, ACollectiveIsAWaitForTheLastRankAndATransfer) {
   const RankJoin join = joined(ranks({{"gpu: A 300, c:collective 800", 0},  //
                                       {"gpu: A 700, c:collective 400", 1}}));
-  ASSERT_EQ(join.meetings.size(), 1U);
-  EXPECT_EQ(parts_of(join.meetings[0]), "400+400 0+400");
-  EXPECT_EQ(join.meetings[0].operation, "c");
+  ASSERT_EQ(join.collectives.size(), 1U);
+  EXPECT_EQ(parts_of(join.collectives[0]), "400+400 0+400");
+  EXPECT_EQ(join.collectives[0].operation, "c");
   EXPECT_EQ(join.ranks[0].waits, 400us);
   EXPECT_EQ(join.ranks[1].times_last, 1U);
   EXPECT_EQ(join.ranks[1].keeps_waiting, 400us);
@@ -53,8 +53,8 @@ TEST(Ranks, WhoLeavesBeforeTheLastComesWaitsForNobody) {
   const RankJoin join = joined(
       ranks({{"gpu: a:collective 500, A 200, b:collective 100, B 1000, c:collective 500", 0},
              {"gpu: a:collective 500, A 900, b:collective 100, B 300, c:collective 500", 1}}));
-  ASSERT_EQ(join.meetings.size(), 3U);
-  EXPECT_EQ(parts_of(join.meetings[1]), "0+100 early 0+100");
+  ASSERT_EQ(join.collectives.size(), 3U);
+  EXPECT_EQ(parts_of(join.collectives[1]), "0+100 early 0+100");
 }
 
 TEST(Ranks, ClocksAreFoundFromTheEndsOfCollectives) {
@@ -88,8 +88,8 @@ TEST(Ranks, RecordingsMayBeginAtDifferentCollectives) {
   const RankJoin join = joined(ranks(
       {{"gpu: a:collective 5, A 9, b:collective 5, A 3, c:collective 5, A 4, a:collective 5", 0},
        {"gpu: b:collective 5, A 3, c:collective 5, A 4, a:collective 5", 1, 2, 14us}}));
-  ASSERT_EQ(join.meetings.size(), 3U);
-  EXPECT_EQ(join.meetings[0].operation, "b");
+  ASSERT_EQ(join.collectives.size(), 3U);
+  EXPECT_EQ(join.collectives[0].operation, "b");
   EXPECT_EQ(join.ranks[0].unmatched, 1U);
   EXPECT_EQ(join.ranks[1].unmatched, 0U);
 }
@@ -106,11 +106,11 @@ TEST(Ranks, RecordedGroupsAndNumbersDecide) {
     for (RecordedCollective& one : rank.graph.collectives()) one.sequence = 17, one.group_size = 2;
   }
   const RankJoin join = joined(all);
-  ASSERT_EQ(join.meetings.size(), 4U);
-  for (const Meeting& meeting : join.meetings) {
-    EXPECT_EQ(meeting.members.size(), 2U);
-    EXPECT_EQ(meeting.sequence, 17);
-    EXPECT_EQ(meeting.matched, Provenance::measured);
+  ASSERT_EQ(join.collectives.size(), 4U);
+  for (const MatchedCollective& collective : join.collectives) {
+    EXPECT_EQ(collective.members.size(), 2U);
+    EXPECT_EQ(collective.sequence, 17);
+    EXPECT_EQ(collective.matched, Provenance::measured);
   }
 }
 
@@ -125,9 +125,9 @@ Inference in_groups(const RankText& text, const std::vector<std::string>& groups
 /// "0 1" for each common collective: the numbers of its members, in order.
 std::vector<std::string> members_of(const RankJoin& join, const std::vector<Inference>& ranks) {
   std::vector<std::string> all;
-  for (const Meeting& meeting : join.meetings) {
+  for (const MatchedCollective& collective : join.collectives) {
     std::vector<std::int32_t> numbers;
-    for (const MeetingMember& one : meeting.members)
+    for (const CollectiveMember& one : collective.members)
       numbers.push_back(join.world.empty() ? ranks[one.rank].rank.number
                                            : join.world[one.rank].number);
     std::sort(numbers.begin(), numbers.end());
@@ -157,7 +157,7 @@ TEST(Ranks, MessagesHaveTwoEndsAndAnOrderForEachDirection) {
   const RankJoin join = joined(all);
   EXPECT_EQ(members_of(join, all), (std::vector<std::string>{"0 1", "0 1", "0 1", "1 2", "1 2"}));
   std::vector<std::string> groups;
-  for (const Meeting& meeting : join.meetings) groups.push_back(meeting.group);
+  for (const MatchedCollective& collective : join.collectives) groups.push_back(collective.group);
   EXPECT_EQ(std::count(groups.begin(), groups.end(), "messages from rank 0 to rank 1"), 2);
   EXPECT_EQ(std::count(groups.begin(), groups.end(), "messages from rank 1 to rank 0"), 1);
   for (const CollectiveTotals& rank : join.ranks) EXPECT_EQ(rank.unmatched, 0U);
@@ -194,8 +194,8 @@ TEST(Ranks, ALateRankStandsForNobodyIfAnotherOfItsPlaceCan) {
   ASSERT_EQ(join.world.size(), 4U);
   for (const RankJoin::WorldRank& rank : join.world)
     EXPECT_EQ(rank.recorded, rank.number == 2 ? 1U : 0U) << rank.number;
-  ASSERT_EQ(join.meetings.size(), 1U);
-  EXPECT_EQ(parts_of(join.meetings[0]), "890+10 890+10 0+10 890+10");
+  ASSERT_EQ(join.collectives.size(), 1U);
+  EXPECT_EQ(parts_of(join.collectives[0]), "890+10 890+10 0+10 890+10");
 }
 
 // One replica was recorded, of a pipeline of two stages with two replicas each.
@@ -237,10 +237,10 @@ TEST(Ranks, TheOrderOfRanksDoesNotMatter) {
   const RankText early{"gpu: A 300, c:collective 800, B 100, d:collective 300", 0};
   const RankText late{"gpu: A 700, c:collective 400, B 300, d:collective 100", 1, 2, 0us, 3ms};
   const RankJoin one = joined(ranks({early, late})), other = joined(ranks({late, early}));
-  ASSERT_EQ(one.meetings.size(), other.meetings.size());
-  for (std::size_t i = 0; i < one.meetings.size(); ++i) {
-    EXPECT_EQ(one.meetings[i].members[0].skew, other.meetings[i].members[1].skew);
-    EXPECT_EQ(one.meetings[i].members[1].skew, other.meetings[i].members[0].skew);
+  ASSERT_EQ(one.collectives.size(), other.collectives.size());
+  for (std::size_t i = 0; i < one.collectives.size(); ++i) {
+    EXPECT_EQ(one.collectives[i].members[0].skew, other.collectives[i].members[1].skew);
+    EXPECT_EQ(one.collectives[i].members[1].skew, other.collectives[i].members[0].skew);
   }
 }
 
@@ -274,7 +274,7 @@ TEST(Ranks, MembersMustAgreeOnTheSizeOfTheirGroup) {
 }
 
 TEST(Ranks, WithoutAnyCollectiveRanksAreApart) {
-  EXPECT_TRUE(joined(ranks({{"gpu: A 3", 0}, {"gpu: A 3", 1}})).meetings.empty());
+  EXPECT_TRUE(joined(ranks({{"gpu: A 3", 0}, {"gpu: A 3", 1}})).collectives.empty());
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "base/draws.h"
+#include "base/random_generator.h"
 #include "base/threads.h"
 #include "foretrace/error.h"
 #include "network/flow/wires.h"
@@ -45,7 +45,7 @@ PacketRun run_incast(const PacketSettings& settings, std::uint32_t senders, std:
 /// Messages of random sizes among some endpoints, at random times.
 std::vector<TimedMessage> random_messages(std::uint64_t seed, std::uint32_t endpoints, int count,
                                           std::uint64_t gap_ns) {
-  Draws draws(seed);
+  RandomGenerator draws(seed);
   std::vector<TimedMessage> messages;
   Nanoseconds at{0};
   for (int i = 0; i < count; ++i) {
@@ -363,7 +363,7 @@ Gains gains_of(std::int64_t bytes, std::int64_t port_buffer, int jobs, std::int6
       "fat_tree:hosts=144,ports=16,spines=4,leaves=9,bandwidth=12.5GB/s,latency=500ns"));
   const PacketPaths paths = paths_of(network, 1);
   std::vector<TimedMessage> messages;
-  Draws draws(1);
+  RandomGenerator draws(1);
   // Neighbors in a job are on different leaves.
   const auto host = [](int i) { return static_cast<std::uint32_t>(i * 55 % 144); };
   const int members = 144 / jobs;

@@ -15,10 +15,10 @@ namespace {
 
 /// The picture of each rank, with times of its own clock.
 std::string pictures(const std::vector<Inference>& ranks, const RankJoin& join) {
-  std::vector<JoinedGraph> graphs;
+  std::vector<RankGraph> graphs;
   for (std::size_t i = 0; i < ranks.size(); ++i)
     graphs.push_back({&ranks[i].graph, join.clocks[i].offset});
-  const JointReplay replay = simulate_jointly(graphs, join.meetings);
+  const JointReplay replay = simulate_jointly(graphs, join.collectives);
   std::string text = "\n";
   for (std::size_t i = 0; i < ranks.size(); ++i) text += to_ascii(ranks[i].graph, replay.of(i));
   return text;
@@ -86,11 +86,11 @@ one |BBBCCE|
 
 TEST(JointReplay, ARankAsOftenAsWantedIsReplayedOnce) {
   const Graph graph = parse_graph("gpu: A 3, C:collective 6, D 2");
-  const std::vector<JoinedGraph> ranks(64, {&graph});
-  Meeting meeting;
-  for (std::uint32_t i = 0; i < 64; ++i) meeting.members.push_back({i, TaskId{1}, 0us, 6us});
-  EXPECT_EQ(alike_ranks(ranks, {meeting}), std::vector<std::uint32_t>(64, 0));
-  EXPECT_EQ(simulate_jointly(ranks, {meeting}).of(63).length, 11us);
+  const std::vector<RankGraph> ranks(64, {&graph});
+  MatchedCollective collective;
+  for (std::uint32_t i = 0; i < 64; ++i) collective.members.push_back({i, TaskId{1}, 0us, 6us});
+  EXPECT_EQ(alike_ranks(ranks, {collective}), std::vector<std::uint32_t>(64, 0));
+  EXPECT_EQ(simulate_jointly(ranks, {collective}).of(63).length, 11us);
 }
 
 /// Ranks in a grid with two kinds of groups. They have collectives in both, with up to two
@@ -100,7 +100,7 @@ struct RandomJob {
     const auto below = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
     const std::uint32_t rows = 1 + below(4), columns = 1 + below(4);
     const std::uint32_t count = rows * columns;
-    const unsigned collectives = 1 + below(3);
+    const unsigned collective_count = 1 + below(3);
     const Graph plain = random_graph(random, {.lanes = 2, .tasks = 12, .dependencies = 8});
     for (std::uint32_t i = 0; i < count; ++i) graphs.push_back(plain.clone());
     const unsigned stragglers = below(3);
@@ -108,22 +108,22 @@ struct RandomJob {
       graphs[below(count)].task(TaskId{below(12)}).duration += Nanoseconds(below(3) * 1000);
     std::vector<std::vector<TaskId>> met(count);
     for (std::uint32_t rank = 0; rank < count; ++rank) {
-      for (unsigned i = 0; i < 3 * collectives; ++i)
+      for (unsigned i = 0; i < 3 * collective_count; ++i)
         met[rank].push_back(graphs[rank].append(
             LaneId{i % 2},
             {.duration = Nanoseconds(500 + 100 * (i % 3)), .kind = TaskKind::collective}));
     }
     const auto add = [&](const std::vector<std::uint32_t>& ranks, unsigned number) {
-      Meeting meeting;
+      MatchedCollective collective;
       const auto skew = Nanoseconds(below(2) * 100);
       for (const std::uint32_t rank : ranks)
-        meeting.members.push_back({rank, met[rank][number], skew,
-                                   graphs[rank].task(met[rank][number]).duration,
-                                   ranks.size() > 2 && rank == ranks[0] && number % 2 == 1});
-      if (meeting.members.size() > 1) meetings.push_back(meeting);
+        collective.members.push_back({rank, met[rank][number], skew,
+                                      graphs[rank].task(met[rank][number]).duration,
+                                      ranks.size() > 2 && rank == ranks[0] && number % 2 == 1});
+      if (collective.members.size() > 1) collectives.push_back(collective);
     };
     const std::uint32_t uneven = below(3) == 0 ? below(count) : count;  // Leaves its groups.
-    for (unsigned i = 0; i < collectives; ++i) {
+    for (unsigned i = 0; i < collective_count; ++i) {
       for (std::uint32_t row = 0; row < rows; ++row) {
         std::vector<std::uint32_t> group;
         for (std::uint32_t column = 0; column < columns; ++column)
@@ -139,14 +139,14 @@ struct RandomJob {
     }
   }
 
-  std::vector<JoinedGraph> ranks() const {
-    std::vector<JoinedGraph> all;
+  std::vector<RankGraph> ranks() const {
+    std::vector<RankGraph> all;
     for (const Graph& graph : graphs) all.push_back({&graph});
     return all;
   }
 
   std::vector<Graph> graphs;
-  std::vector<Meeting> meetings;
+  std::vector<MatchedCollective> collectives;
 };
 
 TEST(JointReplay, FoldedAndExactAreEqualToTheNanosecond) {
@@ -154,14 +154,14 @@ TEST(JointReplay, FoldedAndExactAreEqualToTheNanosecond) {
   for (unsigned seed = 0; seed < 10'000; ++seed) {
     std::mt19937 random(seed);
     const RandomJob job(random);
-    const std::vector<JoinedGraph> ranks = job.ranks();
-    const JointReplay one = simulate_jointly(ranks, job.meetings, {.memory = false});
+    const std::vector<RankGraph> ranks = job.ranks();
+    const JointReplay one = simulate_jointly(ranks, job.collectives, {.memory = false});
     const JointReplay all =
-        simulate_jointly(ranks, job.meetings, {.memory = false, .folds = false});
+        simulate_jointly(ranks, job.collectives, {.memory = false, .folds = false});
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       ASSERT_EQ(one.of(i).start, all.of(i).start) << "seed " << seed << ", rank " << i;
       ASSERT_EQ(one.of(i).finish, all.of(i).finish) << "seed " << seed << ", rank " << i;
-      folded += one.alike[i] == i ? 0 : 1;
+      folded += one.first_alike[i] == i ? 0 : 1;
     }
   }
   EXPECT_GT(folded, 4'000U);
@@ -182,9 +182,9 @@ void expect_eight_alike(const JointRows& rows, const JointReplay& once) {
     for (std::size_t set = 0; set < 8; ++set)
       sets[i].durations[set] =
           as_counts(set % 3 == 0 ? durations : std::span<const Nanoseconds>(longer[i]));
-    sets[i].wanted = {.probes = probes[i],
-                      .starts = {as_counts(std::span(starts[i])), starts[i].size()},
-                      .finishes = {as_counts(std::span(finishes[i])), finishes[i].size()}};
+    sets[i].probe_times = {.probes = probes[i],
+                           .starts = {as_counts(std::span(starts[i])), starts[i].size()},
+                           .finishes = {as_counts(std::span(finishes[i])), finishes[i].size()}};
   }
   const std::vector<EightTimes> lengths = rows.replay_eight(sets);
   for (std::size_t i = 0; i < count; ++i) {
@@ -205,37 +205,38 @@ TEST(JointReplay, RowsAndGraphAreEqualToTheNanosecond) {
   for (unsigned seed = 0; seed < 2'000; ++seed) {
     std::mt19937 random(seed);
     RandomJob job(random);
-    std::vector<JoinedGraph> ranks = job.ranks();
+    std::vector<RankGraph> ranks = job.ranks();
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       ranks[i].begins = Nanoseconds(random() % 3 * 400);
       for (std::uint32_t task = 12; task + 1 < job.graphs[i].task_count(); ++task) {
         if (random() % 4 != 0) continue;
-        job.graphs[i].task(TaskId{task}).tail = Tail::of_share(0.25);
+        job.graphs[i].task(TaskId{task}).tail = TailShare::nearest(0.25);
         if (task + 2 >= job.graphs[i].task_count()) continue;
         job.graphs[i].add({.before = TaskId{task},
                            .after = TaskId{task + 2},
                            .lag = Nanoseconds(random() % 50),
-                           .tail = Tail::of_share(0.5)});
+                           .tail = TailShare::nearest(0.5)});
       }
       if (random() % 4 == 0) job.graphs[i].remove(TaskId{12});
     }
-    const JointReplay rows = simulate_jointly(ranks, job.meetings, {.memory = false});
+    const JointReplay rows = simulate_jointly(ranks, job.collectives, {.memory = false});
     const JointReplay graph =
-        simulate_jointly(ranks, job.meetings, {.reasons = true, .memory = false});
+        simulate_jointly(ranks, job.collectives, {.reasons = true, .memory = false});
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       ASSERT_EQ(rows.of(i).start, graph.of(i).start) << "seed " << seed << ", rank " << i;
       ASSERT_EQ(rows.of(i).finish, graph.of(i).finish) << "seed " << seed << ", rank " << i;
     }
     ++jobs;
-    std::vector<JoinedGraph> kept;
+    std::vector<RankGraph> kept;
     std::vector<std::uint32_t> place(ranks.size());
     for (const std::uint32_t rank : rows.kept)
       place[rank] = static_cast<std::uint32_t>(kept.size()), kept.push_back(ranks[rank]);
-    std::vector<Meeting> folded = folded_meetings(job.meetings, rows.alike);
-    for (Meeting& meeting : folded) {
-      for (MeetingMember& one : meeting.members) one.rank = place[one.rank];
+    std::vector<MatchedCollective> folded = folded_collectives(job.collectives, rows.first_alike);
+    for (MatchedCollective& collective : folded) {
+      for (CollectiveMember& one : collective.members) one.rank = place[one.rank];
     }
-    const auto found = JointRows::of(kept, folded, seed % 2 == 0 ? RowOrder::kept : RowOrder::near);
+    const auto found =
+        JointRows::make(kept, folded, seed % 2 == 0 ? RowOrder::kept : RowOrder::near);
     if (!found) continue;
     ++in_rows;
     expect_eight_alike(*found, rows);

@@ -54,9 +54,9 @@ TEST(Simulate, NothingStartsBeforeWhatItWaitsFor) {
     for (int i = 0; i < 8; ++i) {
       const TaskId before = any_task(graph, random);
       const TaskId urgent = graph.append(lane, {.duration = Nanoseconds(random() % 9000)});
-      graph.add({.before = before, .after = urgent, .tail = Tail::of_share(0.2)});
+      graph.add({.before = before, .after = urgent, .tail = TailShare::nearest(0.2)});
       const TaskId after = graph.append(LaneId{0}, {.duration = 1us});
-      graph.add({.before = urgent, .after = after, .tail = Tail::of_share(0.7)});
+      graph.add({.before = urgent, .after = after, .tail = TailShare::nearest(0.7)});
     }
     const Timeline timeline = simulate(graph, {.reasons = true});
     graph.each_dependency([&](const Dependency& wait) {
@@ -141,7 +141,8 @@ TEST(Simulate, TheCriticalPathIsALongestChain) {
                     });
 }
 
-bool explains(const Graph& graph, const Timeline& timeline, TaskId task, const Reason& reason) {
+bool explains(const Graph& graph, const Timeline& timeline, TaskId task,
+              const StartReason& reason) {
   const Nanoseconds start = timeline.start[index(reason.before)];
   const Nanoseconds finish = timeline.finish[index(reason.before)];
   const Nanoseconds at = timeline.start[index(task)];
@@ -158,7 +159,7 @@ TEST(Simulate, EveryReasonExplainsTheStart) {
   for_random_graphs(6, {}, [](Graph& graph, std::mt19937&) {
     const Timeline timeline = simulate(graph, {.reasons = true});
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-      const Reason& reason = timeline.reasons[i];
+      const StartReason& reason = timeline.reasons[i];
       EXPECT_EQ(reason.before == kNoTask, timeline.start[i] == 0ns);
       if (reason.before == kNoTask) continue;
       EXPECT_TRUE(explains(graph, timeline, TaskId{i}, reason)) << "task " << i;

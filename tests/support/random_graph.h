@@ -30,7 +30,8 @@ inline Graph random_graph(std::mt19937& random, const RandomGraph& shape = {}) {
     Task task{.duration = Nanoseconds(below(4) == 0 ? 0 : below(9000)),
               .name = graph.names().intern("t" + std::to_string(below(2 * shape.tasks)))};
     if (shape.lags && below(4) == 0) task.gap = Nanoseconds(std::max(0, below(5000) - 2500));
-    if (shape.lags && shape.tails && below(4) == 0) task.tail = Tail::of_share(below(101) / 100.0);
+    if (shape.lags && shape.tails && below(4) == 0)
+      task.tail = TailShare::nearest(below(101) / 100.0);
     graph.append(LaneId{static_cast<std::uint32_t>(below(shape.lanes))}, task);
   }
   for (int i = 0; i < shape.dependencies; ++i) {
@@ -38,7 +39,8 @@ inline Graph random_graph(std::mt19937& random, const RandomGraph& shape = {}) {
     Dependency wait{.before = TaskId{static_cast<std::uint32_t>(below(after))},
                     .after = TaskId{static_cast<std::uint32_t>(after)}};
     if (shape.lags && below(3) == 0) wait.lag = Nanoseconds(std::max(0, below(5000) - 1500));
-    if (shape.lags && shape.tails && below(4) == 0) wait.tail = Tail::of_share(below(101) / 100.0);
+    if (shape.lags && shape.tails && below(4) == 0)
+      wait.tail = TailShare::nearest(below(101) / 100.0);
     if (shape.lags && below(4) == 0) wait.anchor = Anchor::start;
     graph.add(wait);
   }

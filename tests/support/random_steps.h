@@ -30,7 +30,7 @@ inline Graph random_steps(std::mt19937& random) {
     Task task{.duration = time(), .step = static_cast<std::int32_t>(below(steps + 1)) - 1};
     if (below(3) != 0 && steps > 0) task.step = static_cast<std::int32_t>(i * steps / tasks);
     if (below(5) == 0) task.gap = Nanoseconds(below(300));
-    if (below(8) == 0) task.tail = Tail::of_share(below(101) / 100.0);
+    if (below(8) == 0) task.tail = TailShare::nearest(below(101) / 100.0);
     task.kind = TaskKind::launch;
     const TaskId call = graph.append(LaneId{below(threads)}, task);
     if (streams == 0 || below(4) == 0) continue;
@@ -45,7 +45,7 @@ inline Graph random_steps(std::mt19937& random) {
     graph.add({.before = call,
                .after = work,
                .provenance = below(8) == 0 ? Provenance::inferred : Provenance::measured,
-               .why = below(8) == 0 ? Why{} : Why(Rule::launch)});
+               .why = below(8) == 0 ? WaitReason{} : WaitReason(Rule::launch)});
     if (below(12) == 0) graph.remove(below(2) == 0 ? call : work);
   }
   return graph;

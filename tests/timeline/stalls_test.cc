@@ -17,8 +17,8 @@ TEST(Stalls, OnlyAnIdleDeviceStalls) {
     gpu: K 6
     L -> K
 )");
-  EXPECT_EQ(stalls.untold.stall, 6us + 2us);
-  EXPECT_EQ(stalls.untold.hidden, 6us);
+  EXPECT_EQ(stalls.unknown.stall, 6us + 2us);
+  EXPECT_EQ(stalls.unknown.hidden, 6us);
   EXPECT_EQ(stalls.batches, 2);
 }
 
@@ -28,8 +28,8 @@ TEST(Stalls, KernelsThatOverlapHideOnce) {
     gpu: A 6
     two: m:marker 0, B 5 {gap=3}
 )");
-  EXPECT_EQ(stalls.untold.hidden, 8us);
-  EXPECT_EQ(stalls.untold.stall, 2us);
+  EXPECT_EQ(stalls.unknown.hidden, 8us);
+  EXPECT_EQ(stalls.unknown.stall, 2us);
 }
 
 TEST(Stalls, CopiesStallWhereNothingElseRuns) {
@@ -47,7 +47,7 @@ TEST(Stalls, CopiesStallWhereNothingElseRuns) {
 
 TEST(Stalls, RecordsTellWhatLoadingDoes) {
   const std::pair<const char*, Loading> cases[] = {
-      {"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", Loading::untold},
+      {"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", Loading::unknown},
       {"enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", Loading::waiting},
       {"aten::stack", Loading::preparing},
       {"PIL/Image.py(3206): preinit", Loading::preparing},
@@ -71,7 +71,7 @@ TEST(Stalls, AveragesAreOfSteadySteps) {
     P -> T
 )");
   EXPECT_EQ(stalls.steps, 3);
-  EXPECT_EQ(stalls.untold.stall, 34us);
+  EXPECT_EQ(stalls.unknown.stall, 34us);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ std::string steps_of(const Graph& graph) {
 std::string settled(std::string_view text) {
   Graph graph = parse_graph(text);
   const Timeline recorded = simulate(graph);
-  settle_steps(graph, recorded);
+  set_step_rule(graph, recorded);
   const StepTimes times = step_times(graph, recorded);
   std::string counted;
   for (const Nanoseconds time : times.counted) counted += in_ticks(time) + ' ';
@@ -76,7 +76,7 @@ TEST(StepTimes, AreOverTheSameStepsHoweverWorkChanges) {
   Graph graph = parse_graph(
       "@step 0\n@step 1\n@step 2\n@step 3\n"
       "x: A 9 {step=0}, B 4 {step=1}, C 6 {step=2}, D 5 {step=3}");
-  settle_steps(graph, simulate(graph));
+  set_step_rule(graph, simulate(graph));
   graph.task(named(graph, "A")).duration = 1us;
   EXPECT_EQ(steps_of(graph), "1 4 6 5 | 5");
 }

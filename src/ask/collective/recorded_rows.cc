@@ -34,16 +34,16 @@ std::vector<MeasuredCollective> recorded_rows(const std::string& path, std::uint
   std::vector<Sizes> sizes;
   for (const Rank& rank : job.ranks) sizes.push_back(sizes_of(rank.inference.graph));
   std::vector<MeasuredCollective> rows;
-  for (const Meeting& meeting : job.join.meetings) {
-    const std::optional<Operation> operation = operation_recorded_as(meeting.operation);
-    if (!operation || meeting.members.empty()) continue;
-    const MeetingMember& first = meeting.members.front();
+  for (const MatchedCollective& collective : job.join.collectives) {
+    const std::optional<Operation> operation = operation_recorded_as(collective.operation);
+    if (!operation || collective.members.empty()) continue;
+    const CollectiveMember& first = collective.members.front();
     MeasuredCollective row{.operation = *operation,
-                           .ranks = static_cast<std::uint32_t>(meeting.members.size())};
+                           .ranks = static_cast<std::uint32_t>(collective.members.size())};
     row.nodes = std::max(1U, (row.ranks + per_node - 1) / per_node);
     row.bytes = sizes[job.world[first.rank].recorded][first.task];
     std::vector<double> transfers;
-    for (const MeetingMember& member : meeting.members) {
+    for (const CollectiveMember& member : collective.members) {
       if (!member.left_early)
         transfers.push_back(static_cast<double>((member.recorded - member.skew).count()) / 1e3);
     }

@@ -127,7 +127,7 @@ SideSteps side_steps(const DiffSide& side) {
         !side.graph.removed(TaskId{i}))
       ++tasks[static_cast<std::size_t>(step)];
   }
-  for (const Mark& mark : steps.marks)
+  for (const StepMark& mark : steps.marks)
     steps.tasks.push_back(tasks[static_cast<std::size_t>(mark.step)]);
   return steps;
 }

@@ -21,7 +21,7 @@ DiffSide side_of(const Rank& rank);
 
 /// The steps of one side.
 struct SideSteps {
-  std::vector<Mark> marks;
+  std::vector<StepMark> marks;
   StepTimes times;
   std::vector<std::size_t> tasks;  ///< Number of tasks in the step of each mark.
 };

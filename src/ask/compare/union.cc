@@ -25,7 +25,7 @@ Overlap gap_of(const Graph& graph, TaskId task) {
 }
 
 Overlap lag_of(const Graph& graph, const Dependency& wait) {
-  return {is_on_fifo_lane(graph, wait.before) ? wait.tail : Tail{}, wait.lag};
+  return {is_on_fifo_lane(graph, wait.before) ? wait.tail : TailShare{}, wait.lag};
 }
 
 /// The one of two overlaps that lets the next task start later, behind a task of this duration.

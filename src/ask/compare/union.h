@@ -40,7 +40,7 @@ struct UnionWait {
   /// instead, the wait stays until that path is complete.
   std::uint32_t group = 0, other_group = 0;
   Overlap lag_before{}, lag_after{};
-  Why why_before{}, why_after{};  ///< Names belong to the graph of each side.
+  WaitReason why_before{}, why_after{};  ///< Names belong to the graph of each side.
   bool in_before = false, in_after = false;
   bool from_start = false;
 };

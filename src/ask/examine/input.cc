@@ -52,7 +52,7 @@ void replay_without_loading(Graph& graph, InputReport& report) {
 void find_workers(const Graph& graph, InputReport& report) {
   const InputStalls& stalls = report.stalls;
   Nanoseconds work{0};
-  for (const InputStalls::Part& part : {stalls.reading, stalls.preparing, stalls.untold}) {
+  for (const InputStalls::StallTime& part : {stalls.reading, stalls.preparing, stalls.unknown}) {
     work += part.stall + part.hidden;
   }
   report.work = work;

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/draws.h"
+#include "base/random_generator.h"
 #include "base/statistics.h"
 
 namespace foretrace {
@@ -31,7 +31,7 @@ struct Source {
 };
 
 /// Widens a draw whose scale was estimated from `outcomes`: the fewer there are, the wider.
-double widened(Draws& draws, double value, std::size_t outcomes) {
+double widened(RandomGenerator& draws, double value, std::size_t outcomes) {
   return draws.studentized(value,
                            static_cast<int>(std::clamp<std::size_t>(outcomes, 1, kManyOutcomes)));
 }
@@ -73,9 +73,9 @@ class IntervalDraws {
             std::max(inputs_.point, rounded(point_ + high))};
   }
 
-  Source& add(std::string name, const std::function<double(std::size_t, Draws&)>& move) {
+  Source& add(std::string name, const std::function<double(std::size_t, RandomGenerator&)>& move) {
     // Each source has its own seed, so that adding a source does not change the others.
-    Draws draws(kIntervalSeed + (std::uint64_t{sources_.size()} << 32U));
+    RandomGenerator draws(kIntervalSeed + (std::uint64_t{sources_.size()} << 32U));
     Source source{.name = std::move(name), .text = {}, .moves = {}};
     for (std::size_t i = 0; i < kDraws; ++i) source.moves.push_back(move(i, draws));
     sources_.push_back(std::move(source));
@@ -85,17 +85,17 @@ class IntervalDraws {
   void add_variation() {
     if (inputs_.recorded_steps < 2 || inputs_.times.empty()) {
       const double deviation = kAssumedSpread / kDeviations * point_;
-      add("steps", [&](std::size_t, Draws& draws) { return draws.normal() * deviation; }).text =
-          fmt::format("{}: {} either way are assumed",
-                      inputs_.no_replay_reason.empty()
-                          ? "too few steps in the trace to know how much they vary"
-                          : inputs_.no_replay_reason,
-                      to_share(kAssumedSpread));
+      add("steps", [&](std::size_t, RandomGenerator& draws) { return draws.normal() * deviation; })
+          .text = fmt::format("{}: {} either way are assumed",
+                              inputs_.no_replay_reason.empty()
+                                  ? "too few steps in the trace to know how much they vary"
+                                  : inputs_.no_replay_reason,
+                              to_share(kAssumedSpread));
       return;
     }
     const auto steps = static_cast<double>(inputs_.recorded_steps);
     const double unbiased = std::sqrt(steps / (steps - 1) * (1 + 1 / steps));
-    Source& source = add("steps", [&](std::size_t i, Draws& draws) {
+    Source& source = add("steps", [&](std::size_t i, RandomGenerator& draws) {
       const Nanoseconds time = inputs_.times[i % inputs_.times.size()];
       const auto move = static_cast<double>((time - inputs_.point).count());
       return widened(draws, move * unbiased, inputs_.recorded_steps - 1);
@@ -122,7 +122,7 @@ class IntervalDraws {
   void add_model(const ErrorScale& model) {
     if (model.scale <= 0) return;
     const auto most = static_cast<double>(inputs_.changed_work.count());
-    add("model", [&](std::size_t, Draws& draws) {
+    add("model", [&](std::size_t, RandomGenerator& draws) {
       const double error =
           widened(draws, draws.normal() * model.scale, static_cast<std::size_t>(model.outcomes));
       const double truth = error < 0 ? point_ * (1 - error) : point_ / (1 + error);
@@ -132,14 +132,14 @@ class IntervalDraws {
 
   void add_alternative(const AlternativeTime& alternative) {
     const auto distance = static_cast<double>((alternative.step_time - inputs_.point).count());
-    add(alternative.source, [&](std::size_t, Draws& draws) {
+    add(alternative.source, [&](std::size_t, RandomGenerator& draws) {
       return draws.uniform() * distance;
     }).text = alternative.text;
   }
 
   void add_replay() {
     const double distance = inputs_.replay_error * point_;
-    add("replay", [&](std::size_t, Draws& draws) {
+    add("replay", [&](std::size_t, RandomGenerator& draws) {
       return (2 * draws.uniform() - 1) * distance;
     }).text = fmt::format("the unmodified replay is {} off", to_share(inputs_.replay_error, 2));
   }

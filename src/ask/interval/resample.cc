@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/draws.h"
+#include "base/random_generator.h"
 #include "base/statistics.h"
 #include "base/threads.h"
 #include "foretrace/error.h"
@@ -151,7 +151,7 @@ class Resampler {
  private:
   /// Every pass has its own seed, so that it does not matter which thread runs it.
   void draw(std::size_t pass, std::vector<DrawnSets>& sets) const {
-    Draws draws(settings_.seed + (std::uint64_t{pass} << 32U));
+    RandomGenerator draws(settings_.seed + (std::uint64_t{pass} << 32U));
     std::vector<std::array<std::uint32_t, kSetsAtOnce>> drawn(steps_);
     for (auto& of_step : drawn) {
       for (std::uint32_t& column : of_step)
@@ -169,9 +169,9 @@ class Resampler {
       for (std::size_t set = 0; set < kSetsAtOnce; ++set)
         rank.durations[set] = as_counts(std::span<const Nanoseconds>(sets[i][set]));
       if (i != shown_) continue;
-      rank.wanted = {.probes = sorted_,
-                     .starts = {as_counts(std::span(starts)), starts.size()},
-                     .finishes = {as_counts(std::span(finishes)), finishes.size()}};
+      rank.probe_times = {.probes = sorted_,
+                          .starts = {as_counts(std::span(starts)), starts.size()},
+                          .finishes = {as_counts(std::span(finishes)), finishes.size()}};
     }
     const EightTimes lengths = rows_.replay_eight(ranks)[shown_];
     for (std::size_t set = 0; set < kSetsAtOnce; ++set) {
@@ -224,8 +224,8 @@ Resampled resample(std::span<const ResampledRank> ranks, std::size_t shown, cons
 
 Resampled resample(const StepVariation& variation, const Graph& recorded, const Graph& changed,
                    const ResampleSettings& settings) {
-  const JoinedGraph alone{&changed};
-  const std::optional<JointRows> rows = JointRows::of({&alone, 1}, {}, RowOrder::near);
+  const RankGraph alone{&changed};
+  const std::optional<JointRows> rows = JointRows::make({&alone, 1}, {}, RowOrder::near);
   CHECK(rows);
   const ResampledRank rank{variation, recorded, changed};
   return resample({&rank, 1}, 0, *rows, settings);

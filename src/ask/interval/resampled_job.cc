@@ -11,8 +11,8 @@ namespace {
 std::vector<std::vector<Nanoseconds>> waits_of(const Job& job) {
   std::vector<std::vector<Nanoseconds>> waits;
   for (const Rank& rank : job.ranks) waits.emplace_back(rank.inference.graph.task_count(), 0ns);
-  for (const Meeting& meeting : job.join.meetings) {
-    for (const MeetingMember& one : meeting.members) {
+  for (const MatchedCollective& collective : job.join.collectives) {
+    for (const CollectiveMember& one : collective.members) {
       if (one.rank < waits.size()) waits[one.rank][index(one.task)] = one.skew;
     }
   }

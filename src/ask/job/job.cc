@@ -67,8 +67,8 @@ std::vector<std::string> labels_of(const Job& job) {
 /// For each rank, how long each of its collectives that others recorded too waited for these.
 std::vector<std::map<TaskId, Nanoseconds>> waits_of(const Job& job) {
   std::vector<std::map<TaskId, Nanoseconds>> waits(job.ranks.size());
-  for (const Meeting& meeting : job.join.meetings) {
-    for (const MeetingMember& member : meeting.members) {
+  for (const MatchedCollective& collective : job.join.collectives) {
+    for (const CollectiveMember& member : collective.members) {
       if (member.rank < waits.size()) waits[member.rank].emplace(member.task, member.skew);
     }
   }
@@ -147,7 +147,7 @@ void join(Job& job, const JobOptions& options) {
   }
   if (is_joined) {
     if (has_cycle(job)) {
-      job.join.meetings.clear();
+      job.join.collectives.clear();
       for (CollectiveTotals& rank : job.join.ranks) rank = {};
       job.join.notes.add(Severity::warning,
                          "the collectives of the ranks wait for each other in a cycle, as their "
@@ -257,20 +257,21 @@ JointReplay replay(const Job& job, std::span<const Graph* const> graphs,
     JointReplay replay;
     std::map<const Graph*, std::uint32_t> first;
     for (std::uint32_t i = 0; i < graphs.size(); ++i)
-      replay.alike.push_back(options.folds ? first.try_emplace(graphs[i], i).first->second : i);
+      replay.first_alike.push_back(options.folds ? first.try_emplace(graphs[i], i).first->second
+                                                 : i);
     replay.timelines.resize(graphs.size());
     on_all_cores(graphs.size(), [&](std::size_t i) {
-      if (replay.alike[i] != i) return;
+      if (replay.first_alike[i] != i) return;
       replay.timelines[i] =
           simulate(*graphs[i], {.reasons = options.reasons, .memory = options.memory});
     });
     return replay;
   }
-  return simulate_jointly(joined_graphs(job, graphs), job.join.meetings, options);
+  return simulate_jointly(rank_graphs(job, graphs), job.join.collectives, options);
 }
 
-std::vector<JoinedGraph> joined_graphs(const Job& job, std::span<const Graph* const> graphs) {
-  std::vector<JoinedGraph> ranks;
+std::vector<RankGraph> rank_graphs(const Job& job, std::span<const Graph* const> graphs) {
+  std::vector<RankGraph> ranks;
   for (const Graph* graph : graphs) ranks.push_back({graph});
   if (!job.is_joined()) return ranks;
   Nanoseconds first = job.join.clocks.front().offset;
@@ -281,8 +282,8 @@ std::vector<JoinedGraph> joined_graphs(const Job& job, std::span<const Graph* co
 }
 
 void keep_waits(const Job& job, std::size_t rank, const Timeline& replayed, Graph& graph) {
-  for (const Meeting& meeting : job.join.meetings) {
-    for (const MeetingMember& member : meeting.members) {
+  for (const MatchedCollective& collective : job.join.collectives) {
+    for (const CollectiveMember& member : collective.members) {
       if (member.rank != rank || graph.removed(member.task)) continue;
       const std::uint32_t task = index(member.task);
       graph.task(member.task).duration = replayed.finish[task] - replayed.start[task];

@@ -3,10 +3,10 @@
 // A job: the ranks that ran together, each with the graph of its own recording, and the files that
 // they were read from.
 //
-//     files --import--> traces --infer--> ranks --join--> meetings
+//     files --import--> traces --infer--> ranks --join--> collectives
 //
-// Each rank keeps a graph of its own, which transforms edit. The meetings of ranks, in collectives
-// and messages, are listed beside the graphs: replay() makes each member wait for the last one.
+// Each rank keeps a graph of its own, which transforms edit. The collectives and messages between
+// ranks are listed beside the graphs: replay() makes each member wait for the last one.
 // chosen_rank.h picks the rank for which a question is answered.
 
 #include <cstdint>
@@ -51,7 +51,7 @@ struct Job {
   /// The ranks that are replayed: the recorded ones, then further ones, sorted by number, if
   /// JobOptions::world_size asks for them.
   std::vector<WorldRank> world;
-  /// Meetings between the ranks of `world`. Empty for a single rank, and if not asked for.
+  /// Collectives between the ranks of `world`. Empty for a single rank, and if not asked for.
   RankJoin join;
   std::string mismatch;  ///< The reason why the recordings are not of one job; empty if they are.
 
@@ -62,7 +62,7 @@ struct Job {
   std::vector<InputFile> inputs() const;
   bool has_snapshots() const;
   /// Whether ranks wait for each other.
-  bool is_joined() const { return !join.meetings.empty(); }
+  bool is_joined() const { return !join.collectives.empty(); }
 };
 
 /// Whether to join the ranks, so that they wait for each other.
@@ -105,12 +105,12 @@ Job job_of(std::vector<Inference> ranks);
 JointReplay replay(const Job& job, std::span<const Graph* const> graphs,
                    const JointOptions& options = {});
 /// The same graphs, each with the time at which its rank begins; 0 if ranks do not meet.
-std::vector<JoinedGraph> joined_graphs(const Job& job, std::span<const Graph* const> graphs);
+std::vector<RankGraph> rank_graphs(const Job& job, std::span<const Graph* const> graphs);
 /// The recorded graphs, by rank of the world.
 std::vector<const Graph*> graphs_of(const Job& job);
 
-/// Makes each task of a meeting last as long as in the replay, including its wait for other ranks,
-/// so that a replay of the rank alone has the same times. `rank` is an index into the world.
+/// Makes each task of a collective last as long as in the replay, including its wait for other
+/// ranks, so that a replay of the rank alone has the same times. `rank` is an index into the world.
 void keep_waits(const Job& job, std::size_t rank, const Timeline& replayed, Graph& graph);
 
 Inference clone(const Inference& inference);

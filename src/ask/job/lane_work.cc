@@ -12,7 +12,7 @@ void note_overfull_lanes(const Graph& graph, const Timeline& timeline, Notes& no
     if (graph.lane(LaneId{i}).discipline == Discipline::priority) lanes.push_back(LaneId{i});
   }
   if (lanes.empty()) return;
-  const std::vector<Mark> marks = step_marks(graph, timeline);
+  const std::vector<StepMark> marks = step_marks(graph, timeline);
   if (marks.size() < 3) return;
   const Nanoseconds from = marks[1].time, to = marks.back().time;
   for (const LaneId id : lanes) {

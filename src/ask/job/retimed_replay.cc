@@ -18,7 +18,7 @@ void retime(Graph& graph, const Retiming& retiming) {
 
 RetimedReplay::RetimedReplay(const Graph& graph) : compiled_(graph) {
   Recorded recorded(graph);
-  recorded.places = compiled_.lag_places(graph);
+  recorded.places = compiled_.lag_indices(graph);
   const std::span<const Nanoseconds> durations = compiled_.durations();
   const std::span<const std::int64_t> lags = compiled_.lags();
   recorded.durations.assign(durations.begin(), durations.end());
@@ -31,7 +31,7 @@ void RetimedReplay::set_lags(const Retiming& retiming, const LagAt& lag_at) {
   const std::span<std::int64_t> lags = compiled_.lags();
   for (const auto& [task, gap] : retiming.gaps) {
     const std::uint32_t place = graph_->places.of_gap[index(task)];
-    if (place != Compiled::LagPlaces::kNone) lags[place] = lag_at(place, gap);
+    if (place != Compiled::LagIndices::kNone) lags[place] = lag_at(place, gap);
   }
   for (const auto& [wait, lag] : retiming.lags) {
     const std::uint32_t place = graph_->places.of_dependency[wait];

@@ -40,7 +40,7 @@ class RetimedReplay {
 
     StepProbes probes;
     std::vector<Nanoseconds> work;  ///< Work of the probes' streams.
-    Compiled::LagPlaces places;
+    Compiled::LagIndices places;
     std::vector<Nanoseconds> durations;  ///< In compiled order, as are the lags.
     std::vector<std::int64_t> lags;
   };

@@ -97,7 +97,7 @@ std::vector<Nanoseconds> lane_work(const Graph& graph) {
 }
 
 PathShares path_shares(const Graph& graph, const Timeline& timeline) {
-  const std::vector<Mark> marks = step_marks(graph, timeline);
+  const std::vector<StepMark> marks = step_marks(graph, timeline);
   if (marks.size() >= 2) {
     const std::size_t first = std::min(first_counted_mark(graph, marks.size()), marks.size() - 2);
     const Span span{.from = marks[first].time,

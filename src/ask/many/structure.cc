@@ -8,7 +8,7 @@
 #include "ask/job/chosen_rank.h"
 #include "ask/predict/trust.h"
 #include "foretrace/error.h"
-#include "simulate/meeting_time.h"
+#include "simulate/transfer_time.h"
 
 namespace foretrace {
 namespace {
@@ -220,14 +220,14 @@ SweepStructure::SweepStructure(const Job& job, const Scenario& scenario, std::si
 void SweepStructure::compile(const Job& job) {
   std::vector<const Graph*> graphs;
   for (const RankStructure& rank : ranks_) graphs.push_back(&rank.edited());
-  rows_ = JointRows::of(joined_graphs(job, graphs), job.join.meetings,
-                        job.is_joined() ? RowOrder::kept : RowOrder::near);
+  rows_ = JointRows::make(rank_graphs(job, graphs), job.join.collectives,
+                          job.is_joined() ? RowOrder::kept : RowOrder::near);
   if (!rows_) throw Error("the ranks cannot be replayed part by part");
   members_.resize(ranks_.size());
-  for (const Meeting& meeting : job.join.meetings) {
+  for (const MatchedCollective& collective : job.join.collectives) {
     each_member(
-        meeting, [&](std::uint32_t rank) -> const Graph& { return *graphs[rank]; },
-        [&](const MeetingMember& member) { members_[member.rank].push_back({member}); });
+        collective, [&](std::uint32_t rank) -> const Graph& { return *graphs[rank]; },
+        [&](const CollectiveMember& member) { members_[member.rank].push_back({member}); });
   }
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     ranks_[i].number_rows(rows_->order(i));
@@ -295,9 +295,9 @@ std::vector<SweepStructure::Answers> SweepStructure::replayed(
       rank.durations[k] = as_counts(
           std::span<const Nanoseconds>(sets[answerable[std::min(k, answerable.size() - 1)]]));
     starts[i].resize(kSets * sorted_[i].size()), finishes[i].resize(kSets * sorted_[i].size());
-    rank.wanted = {.probes = sorted_[i],
-                   .starts = {as_counts(std::span(starts[i])), starts[i].size()},
-                   .finishes = {as_counts(std::span(finishes[i])), finishes[i].size()}};
+    rank.probe_times = {.probes = sorted_[i],
+                        .starts = {as_counts(std::span(starts[i])), starts[i].size()},
+                        .finishes = {as_counts(std::span(finishes[i])), finishes[i].size()}};
   }
   const std::vector<EightTimes> lengths = rows_->replay_eight(ranks);
   auto next = with_waits.begin();

@@ -82,7 +82,7 @@ class RankStructure {
   bool retime(const RetimingQuestion& question, SweepScratch& scratch, std::size_t rank,
               std::size_t set) const;
 
-  /// Time from the entry of a task of a meeting to its end.
+  /// Time from the entry of a task of a collective to its end.
   struct MemberTime {
     TaskId task = kNoTask;
     Nanoseconds time{0};
@@ -161,10 +161,10 @@ class SweepStructure {
                                              SweepScratch& scratch) const;
 
  private:
-  /// A task of a meeting. Its duration in a set includes the wait for others, which a replay of all
-  /// ranks computes anew.
+  /// A task of a collective. Its duration in a set includes the wait for others, which a replay of
+  /// all ranks computes anew.
   struct MemberRow {
-    MeetingMember member;
+    CollectiveMember member;
     std::uint32_t row = 0;
   };
   using Answers = std::vector<std::optional<RankStructure::Answer>>;

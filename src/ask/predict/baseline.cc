@@ -66,7 +66,7 @@ Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& jo
     const std::uint32_t recorded = job.world[i].recorded;
     const Baseline& baseline = baselines[recorded];
     const Inference& inference = job.ranks[recorded].inference;
-    if (edited ? edited->replay.alike[i] != i : !job.world[i].is_recorded) continue;
+    if (edited ? edited->replay.first_alike[i] != i : !job.world[i].is_recorded) continue;
     Prediction next = edited ? predict_edited(baseline, inference, scenario, edited->ranks[i],
                                               {.trust = baseline.grades_each_answer})
                              : predict_on(baseline, inference, scenario, donors);

@@ -49,7 +49,7 @@ struct EditedJob {
   /// By rank of the world; empty for a rank that is like an earlier one.
   std::vector<Edited> ranks;
 
-  Edited& of(std::size_t rank) { return ranks[replay.alike[rank]]; }
+  Edited& of(std::size_t rank) { return ranks[replay.first_alike[rank]]; }
 };
 /// The ranks of a job after a scenario, not replayed yet. Ranks that the scenario does not tell
 /// apart share an edit.

@@ -78,8 +78,8 @@ EditedJob replayed(const Job& job, SharedEdits edits, const JointOptions& option
   EditedJob all{.replay = replay(job, graphs, options), .ranks = {}};
   all.ranks.resize(job.world.size());
   std::vector<std::size_t> firsts;
-  for (std::size_t i = 0; i < all.replay.alike.size(); ++i) {
-    if (all.replay.alike[i] == i) firsts.push_back(i);
+  for (std::size_t i = 0; i < all.replay.first_alike.size(); ++i) {
+    if (all.replay.first_alike[i] == i) firsts.push_back(i);
   }
   for (const std::size_t i : firsts) ++edits.all[edits.index_of[i]].users;
   for (const std::size_t i : firsts) all.ranks[i] = take_edit(edits.all[edits.index_of[i]]);

@@ -30,7 +30,7 @@ Nanoseconds waited(const Graph& graph, const Timeline& timeline, TaskId task) {
 /// The dependency behind the reason of a start. Returns nullopt if the reason is the previous task
 /// on the lane.
 std::optional<Dependency> dependency_of(const Graph& graph, const Timeline& timeline, TaskId task) {
-  const Reason& reason = timeline.reasons[index(task)];
+  const StartReason& reason = timeline.reasons[index(task)];
   std::optional<Dependency> found;
   if (reason.before == kNoTask) return found;
   graph.each_wait(task, [&](const Dependency& wait) {
@@ -46,7 +46,7 @@ struct PathKey {
   LaneId lane = kNoLane;
   NameId before{};
   LaneId before_lane = kNoLane;
-  Why why{};
+  WaitReason why{};
   std::uint8_t provenance = 0;
   bool first = false;  ///< The task waited for nothing.
   auto fields() const {
@@ -70,7 +70,7 @@ NameId without_number(const Graph& graph, NameId name) {
 }
 
 PathKey path_key_of(const Graph& graph, const Timeline& timeline, TaskId task) {
-  const Reason& reason = timeline.reasons[index(task)];
+  const StartReason& reason = timeline.reasons[index(task)];
   PathKey key;
   key.name = without_number(graph, graph.task(task).name);
   key.lane = graph.lane_of(task);

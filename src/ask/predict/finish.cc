@@ -61,20 +61,20 @@ void write_ranks(const Answer& answer, const std::string& path) {
     graphs[all[i]->world_index] = &all[i]->graph;
     index_drawn.emplace(all[i]->world_index, i);
   }
-  const std::vector<JoinedGraph> begins = joined_graphs(*answer.job, graphs);
+  const std::vector<RankGraph> begins = rank_graphs(*answer.job, graphs);
   std::vector<RankTimeline> ranks;
   for (const Answer* drawn : all)
     ranks.push_back({&drawn->graph, &drawn->timeline, drawn->trace, drawn->prediction.rank,
                      begins[drawn->world_index].begins});
-  std::vector<std::vector<RankTask>> meetings;
-  for (const Meeting& meeting : answer.job->join.meetings) {
-    std::vector<RankTask>& members = meetings.emplace_back();
-    for (const MeetingMember& member : meeting.members) {
+  std::vector<std::vector<RankTask>> collectives;
+  for (const MatchedCollective& collective : answer.job->join.collectives) {
+    std::vector<RankTask>& members = collectives.emplace_back();
+    for (const CollectiveMember& member : collective.members) {
       const auto found = index_drawn.find(member.rank);
       if (found != index_drawn.end()) members.push_back({found->second, member.task});
     }
   }
-  const RenderedRanks rendered = render_ranks(ranks, meetings);
+  const RenderedRanks rendered = render_ranks(ranks, collectives);
   if (!export_ranks(rendered.trace, rendered.view, path))
     throw Error(
         fmt::format("'{}' would hold one rank, and there are {}; give a folder, as in out/, for "

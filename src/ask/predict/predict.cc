@@ -92,7 +92,7 @@ std::vector<Answer> answers_of(const Job& job, const Scenario& scenario, Replays
                                const PredictOptions& options) {
   std::vector<Answer> answers(job.world.size());
   on_all_cores(answers.size(), [&](std::size_t i) {
-    if (replays.answered().alike[i] != i) return;
+    if (replays.answered().first_alike[i] != i) return;
     const Rank& rank = job.ranks[job.world[i].recorded];
     if (replays.edited)
       answers[i] = answer(job, rank, scenario, replays.recorded.of(i),
@@ -140,7 +140,7 @@ RankSummary::RankSummary(const Job& job, const Scenario& scenario, const JointRe
                          const std::vector<Answer>& answers) {
   std::vector<std::size_t> row_of_rank(job.world.size());
   for (std::size_t i = 0; i < job.world.size(); ++i) {
-    if (const std::size_t first = answered.alike[i]; first != i) {
+    if (const std::size_t first = answered.first_alike[i]; first != i) {
       ++ranks[row_of_rank[first]].alike;
       continue;
     }

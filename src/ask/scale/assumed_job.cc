@@ -52,7 +52,7 @@ Inference assumed_job(Nanoseconds step_time, std::optional<Nanoseconds> update_t
   graph.step_rule().source = StepSource::markers;
   job.recorded = simulate(graph);
   graph.unexplained().window = job.recorded.length;
-  settle_steps(graph, job.recorded);
+  set_step_rule(graph, job.recorded);
   job.assumptions = {fmt::format(
       "no trace was given: the update takes {}{}, the forward pass a third of the rest, "
       "the backward pass two thirds, and gradients become ready evenly over it",

@@ -26,7 +26,7 @@ Side side_of(const Graph& graph, TaskId id) {
 
 /// The task that begins the last step; kNoTask means the end of the recording.
 TaskId last_mark(const Inference& inference) {
-  const std::vector<Mark> marks = step_marks(inference.graph, inference.recorded);
+  const std::vector<StepMark> marks = step_marks(inference.graph, inference.recorded);
   return marks.size() < 2 ? kNoTask : marks.back().task;
 }
 

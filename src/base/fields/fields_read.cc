@@ -90,12 +90,14 @@ void check_limits(const Setting& setting, const Value& value) {
   if constexpr (std::is_constructible_v<SettingLimit, Value> && !std::is_same_v<Value, bool>) {
     const auto* least = std::get_if<Value>(&setting.least);
     const auto* most = std::get_if<Value>(&setting.most);
-    const auto got = [&] { return ", got " + to_text(SettingLimit{value}); };
-    if (least && value < *least) throw Error("must be at least " + to_text(setting.least) + got());
-    if (most && value > *most) throw Error("must be at most " + to_text(setting.most) + got());
+    const auto refuse = [&](std::string_view side, const SettingLimit& limit) {
+      throw Error(fmt::format("must be at {} {}, got {}", side, to_text(limit),
+                              to_text(SettingLimit{value})));
+    };
+    if (least && value < *least) refuse("least", setting.least);
+    if (most && value > *most) refuse("most", setting.most);
     const bool is_long = std::is_same_v<Value, Nanoseconds> && value < Value{} - kMost<Value>;
-    if (is_long || value > kMost<Value>)
-      throw Error("must be at most " + to_text(SettingLimit{kMost<Value>}) + got());
+    if (is_long || value > kMost<Value>) refuse("most", SettingLimit{kMost<Value>});
   }
 }
 

@@ -37,16 +37,19 @@ std::size_t column_of(std::span<const std::string> heading, const std::string& n
 }
 
 CsvFilter::CsvFilter(std::span<const std::string> heading, const std::vector<std::string>& only) {
-  for (const std::string& one : only) {
-    const std::size_t equal = one.find('=');
-    if (equal == std::string::npos) throw Error("--only: must be COLUMN=TEXT, got '" + one + "'");
-    texts_.emplace_back(column_of(heading, one.substr(0, equal)), one.substr(equal + 1));
+  for (const std::string& condition : only) {
+    const std::size_t equal = condition.find('=');
+    if (equal == std::string::npos)
+      throw Error(fmt::format("--only: must be COLUMN=TEXT, got '{}'", condition));
+    texts_.emplace_back(column_of(heading, condition.substr(0, equal)),
+                        condition.substr(equal + 1));
   }
 }
 
 bool CsvFilter::passes(std::span<const std::string> cells) const {
-  return std::ranges::all_of(texts_, [&](const auto& one) {
-    return one.first < cells.size() && cells[one.first].find(one.second) != std::string::npos;
+  return std::ranges::all_of(texts_, [&](const auto& condition) {
+    return condition.first < cells.size() &&
+           cells[condition.first].find(condition.second) != std::string::npos;
   });
 }
 

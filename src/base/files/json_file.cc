@@ -17,7 +17,7 @@ constexpr std::size_t kDeepest = 64;
 constexpr std::size_t kLongest = 16'000'000;
 
 /// Returns line and column of the character at `offset`, counted from 1.
-std::string place_of(std::string_view text, std::size_t offset) {
+std::string line_and_column(std::string_view text, std::size_t offset) {
   std::size_t line = 1;
   std::size_t column = 1;
   for (std::size_t i = 0; i < std::min(offset, text.size()); ++i) {
@@ -43,7 +43,7 @@ std::string reason_of(const Json::parse_error& error) {
 Json parse_json_text(std::string_view text) {
   // The parser treats a zero byte as the end, and would ignore the rest.
   if (const std::size_t zero = text.find('\0'); zero != text.npos)
-    throw Error(place_of(text, zero) + ": must be JSON, got a byte that is 0");
+    throw Error(line_and_column(text, zero) + ": must be JSON, got a byte that is 0");
   std::vector<std::set<std::string>> keys;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     const auto level = static_cast<std::size_t>(std::max(depth, 0));
@@ -62,7 +62,8 @@ Json parse_json_text(std::string_view text) {
     return Json::parse(text.begin(), text.end(), watch);
   } catch (const Json::parse_error& error) {
     throw Error(fmt::format("{}: must be JSON, got {}",
-                            place_of(text, error.byte > 0 ? error.byte - 1 : 0), reason_of(error)));
+                            line_and_column(text, error.byte > 0 ? error.byte - 1 : 0),
+                            reason_of(error)));
   } catch (const Json::out_of_range&) {
     throw Error("must have numbers that fit 64 bits");
   }

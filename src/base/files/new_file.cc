@@ -124,12 +124,13 @@ const std::string& NewFile::temporary_path() const {
 void NewFile::open() {
   const FileTarget target = options_.is_private ? FileTarget{path_} : follow_links(path_);
   target_ = target.path;
-  struct stat found = {};
-  const bool exists = ::lstat(target_.c_str(), &found) == 0;
+  struct stat target_status = {};
+  const bool exists = ::lstat(target_.c_str(), &target_status) == 0;
   if (!options_.is_private) {
     if (target.descriptor >= 0) return open_stream(target);
-    if (fs::path(target_).filename().empty() || (exists && S_ISDIR(found.st_mode))) fail(EISDIR);
-    if (exists && !S_ISREG(found.st_mode)) return open_stream(target);
+    if (fs::path(target_).filename().empty() || (exists && S_ISDIR(target_status.st_mode)))
+      fail(EISDIR);
+    if (exists && !S_ISREG(target_status.st_mode)) return open_stream(target);
     if (exists && ::faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0) fail(errno);
   }
   const bool is_secret = exists || options_.is_private;
@@ -140,9 +141,9 @@ void NewFile::open() {
   } catch (const std::system_error& error) {
     const std::string why = std::strerror(error.code().value());
     if (!exists) cannot_write(path_, why);
-    cannot_write(
-        path_,
-        why + " in its folder, where the new file is written before it replaces the old one");
+    cannot_write(path_, fmt::format("{} in its folder, where the new file is written before it "
+                                    "replaces the old one",
+                                    why));
   }
 }
 
@@ -165,13 +166,14 @@ void NewFile::write(std::string_view bytes) {
 /// rights than everybody has.
 void NewFile::give_rights() const {
   struct stat old = {};
-  struct stat own = {};
-  if (::stat(target_.c_str(), &old) != 0 || ::fstat(descriptor(), &own) != 0) return;
+  struct stat created = {};
+  if (::stat(target_.c_str(), &old) != 0 || ::fstat(descriptor(), &created) != 0) return;
   constexpr auto kSameUser = static_cast<::uid_t>(-1);
   constexpr auto kSameGroup = static_cast<::gid_t>(-1);
   ::mode_t rights = old.st_mode & kRights;
-  if (old.st_uid != own.st_uid) static_cast<void>(::fchown(descriptor(), old.st_uid, kSameGroup));
-  if (old.st_gid != own.st_gid && ::fchown(descriptor(), kSameUser, old.st_gid) != 0)
+  if (old.st_uid != created.st_uid)
+    static_cast<void>(::fchown(descriptor(), old.st_uid, kSameGroup));
+  if (old.st_gid != created.st_gid && ::fchown(descriptor(), kSameUser, old.st_gid) != 0)
     rights = (rights & ~::mode_t{070}) | (rights & ((rights & 07) << 3));
   static_cast<void>(::fchmod(descriptor(), rights));
 }

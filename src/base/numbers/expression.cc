@@ -40,7 +40,8 @@ Expression::Expression(const std::string& text, const std::vector<std::string>& 
 double Expression::at(std::span<const double> values) {
   std::ranges::copy(values, impl_->values.begin());
   const double result = impl_->parser.Eval();
-  if (!std::isfinite(result)) throw Error("\"" + impl_->text + "\": must be a finite number");
+  if (!std::isfinite(result))
+    throw Error(fmt::format("\"{}\": must be a finite number", impl_->text));
   return result;
 }
 

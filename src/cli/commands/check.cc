@@ -292,7 +292,7 @@ struct CheckCommand {
   static std::string formatted(std::string_view name, const CheckReport& report) {
     std::ostringstream out;
     {
-      const ShownOn wall(out);
+      const EscapedOutput wall(out);
       write_form(name, report, out);
     }
     return out.str();

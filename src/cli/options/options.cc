@@ -107,7 +107,7 @@ void OutputOption::add_to(CLI::App& command, const std::string& name, const std:
 void OutputOption::write(Session& session, const std::function<void(std::ostream&)>& answer) const {
   if (path.empty()) return answer(session.out);
   write_new_file(path, [&](std::ostream& file) {
-    const ShownOn wall(file);
+    const EscapedOutput wall(file);
     answer(file);
   });
 }

@@ -31,7 +31,7 @@ std::vector<Node> nodes_of(const Call& call, const Records& records) {
 void find_graph_waits(const Records& records, Names& names, EventWaits& waits) {
   std::vector<GraphEdge> edges = records.trace.graph_edges;
   if (edges.empty()) return;
-  const Why why = why_named(names, "graph edge");
+  const WaitReason why = wait_reason_named(names, "graph edge");
   std::sort(edges.begin(), edges.end(), [](const GraphEdge& a, const GraphEdge& b) {
     return std::pair(a.after, a.before) < std::pair(b.after, b.before);
   });

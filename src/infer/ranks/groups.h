@@ -13,7 +13,7 @@ namespace foretrace::infer_detail {
 
 /// A collective on the clock of its own rank.
 struct Occurrence {
-  std::uint64_t key = 0;    ///< Equal for all members of a meeting.
+  std::uint64_t key = 0;    ///< Equal for all members of a collective.
   std::uint64_t step = 0;   ///< Hash of the name of its step; 0 if it has none.
   std::int64_t finish = 0;  ///< In ns on the clock of the recording.
   std::int64_t sequence = -1;

@@ -99,26 +99,27 @@ class Splitter {
       : ranks_(ranks), groups_(groups), join_(join) {}
 
   void add(const Match& match) {
-    Meeting meeting{.operation = described(*ranks_[match.members.front().rank],
-                                           match.members.front().occurrence),
-                    .group = groups_[match.group].name,
-                    .sequence = match.sequence,
-                    .matched = match.provenance,
-                    .members = {}};
+    MatchedCollective collective{.operation = described(*ranks_[match.members.front().rank],
+                                                        match.members.front().occurrence),
+                                 .group = groups_[match.group].name,
+                                 .sequence = match.sequence,
+                                 .matched = match.provenance,
+                                 .members = {}};
     std::vector<Nanoseconds> starts;
     for (const Match::Member& member : match.members)
       starts.push_back(common(member, &Timeline::start));
     const auto last = std::max_element(starts.begin(), starts.end());
     for (std::size_t i = 0; i < match.members.size(); ++i)
-      meeting.members.push_back(meeting_member(match.members[i], starts[i], *last));
+      collective.members.push_back(collective_member(match.members[i], starts[i], *last));
     note_last(match, starts, *last);
-    meetings_.emplace_back(*last, std::move(meeting));
+    collectives_.emplace_back(*last, std::move(collective));
   }
 
   void finish() {
-    std::stable_sort(meetings_.begin(), meetings_.end(),
+    std::stable_sort(collectives_.begin(), collectives_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (auto& [time, meeting] : meetings_) join_.meetings.push_back(std::move(meeting));
+    for (auto& [time, collective] : collectives_)
+      join_.collectives.push_back(std::move(collective));
   }
 
  private:
@@ -131,13 +132,14 @@ class Splitter {
     return join_.clocks[member.rank].common_time(own);
   }
 
-  MeetingMember meeting_member(const Match::Member& member, Nanoseconds start, Nanoseconds last) {
+  CollectiveMember collective_member(const Match::Member& member, Nanoseconds start,
+                                     Nanoseconds last) {
     const TaskId task = task_of(member);
     const Timeline& recorded = ranks_[member.rank]->recorded;
-    MeetingMember found{.rank = member.stands_for,
-                        .task = task,
-                        .skew = {},
-                        .recorded = recorded.finish[index(task)] - recorded.start[index(task)]};
+    CollectiveMember found{.rank = member.stands_for,
+                           .task = task,
+                           .skew = {},
+                           .recorded = recorded.finish[index(task)] - recorded.start[index(task)]};
     const Nanoseconds together = std::max(kTogether, 3 * join_.clocks[member.rank].residual);
     const Nanoseconds left = common(member, &Timeline::finish);
     found.left_early = left + together < last;
@@ -171,7 +173,7 @@ class Splitter {
   std::span<const Inference* const> ranks_;
   const std::vector<RankGroup>& groups_;
   RankJoin& join_;
-  std::vector<std::pair<Nanoseconds, Meeting>> meetings_;
+  std::vector<std::pair<Nanoseconds, MatchedCollective>> collectives_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 //     rank 0   ...|CCCCCCCC|       before: two tasks of 8 and 4
 //     rank 1   .......|CCCC|
 //
-//     rank 0   ...|~~~~TTTT|       after: one meeting, rank 0 waits 4 for rank 1 to enter
+//     rank 0   ...|~~~~TTTT|       after: one collective, rank 0 waits 4 for rank 1 to enter
 //     rank 1   .......|TTTT|
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 #include "foretrace/infer.h"
 #include "foretrace/notes.h"
-#include "graph/meeting.h"
+#include "graph/matched_collective.h"
 
 namespace foretrace {
 
@@ -41,13 +41,13 @@ struct RankClock {
   }
 };
 
-/// Totals over the meetings of one rank.
+/// Totals over the collectives of one rank.
 struct CollectiveTotals {
   /// Collectives with and without a counterpart on other ranks.
   std::size_t matched = 0, unmatched = 0;
   Nanoseconds waits{0};        ///< Time spent waiting for ranks that enter later.
   Nanoseconds transfer{0};     ///< Transfer time of matched collectives.
-  std::size_t times_last = 0;  ///< Number of meetings that it entered last.
+  std::size_t times_last = 0;  ///< Number of collectives that it entered last.
   /// In these, the time by which it entered after the one before it.
   Nanoseconds keeps_waiting{0};
 };
@@ -55,13 +55,14 @@ struct CollectiveTotals {
 struct RankJoin {
   std::vector<RankClock> clocks;        ///< By rank.
   std::vector<CollectiveTotals> ranks;  ///< By rank.
-  std::vector<Meeting> meetings;        ///< In order of the common time at which the last entered.
+  std::vector<MatchedCollective>
+      collectives;  ///< In order of the common time at which the last entered.
   /// Number of members that left just before the last entered, as recorded; only inexact clocks
   /// explain it.
   std::size_t crossed = 0;
   Notes notes;
   /// The ranks of the requested job: the recorded ones, then others in order of their numbers.
-  /// Members of meetings are indices into it.
+  /// Members of collectives are indices into it.
   struct WorldRank {
     std::int32_t number = 0;
     std::uint32_t recorded = 0;  ///< Index of the recorded rank that stands for it.
@@ -69,12 +70,12 @@ struct RankJoin {
   std::vector<WorldRank> world;
 };
 
-/// Joins the ranks. `labels` name them in errors: "rank 1 (run/rank1.json)". Without collectives on
-/// any rank, there are no meetings. Throws TraceError if the recordings cannot be of one job: the
-/// same rank twice, a rank beyond the size of the job, sizes that differ, collectives that do not
-/// fit together. Takes linear time in the collectives, apart from sorting. If `world_size` is not
-/// 0, it is the size of the whole job: recorded ranks stand for the others by their places in the
-/// groups. Throws Error if it does not fit the recorded ranks.
+/// Joins the ranks. `labels` name them in errors: "rank 1 (run/rank1.json)". Without collectives
+/// in any recording, none are matched. Throws TraceError if the recordings cannot be of one job:
+/// the same rank twice, a rank beyond the size of the job, sizes that differ, collectives that do
+/// not fit together. Takes linear time in the collectives, apart from sorting. If `world_size` is
+/// not 0, it is the size of the whole job: recorded ranks stand for the others by their places in
+/// the groups. Throws Error if it does not fit the recorded ranks.
 RankJoin join_ranks(std::span<const Inference* const> ranks, std::span<const std::string> labels,
                     std::int32_t world_size = 0);
 

@@ -198,7 +198,7 @@ Steps find_steps(const Records& records, Notes& notes, Assumptions& assumptions)
 
 void settle_step_time(StepSource source, Inference& result) {
   result.graph.step_rule().source = source;
-  settle_steps(result.graph, result.recorded);
+  set_step_rule(result.graph, result.recorded);
   const StepTimes times = step_times(result.graph, result.recorded);
   if (times.each.empty()) return;
   if (times.steps() < kFewSteps) {

@@ -110,7 +110,7 @@ CollectiveModel fit_model(const std::vector<MeasuredCollective>& rows,
       sum += kPriorWeight * (parameters[i] - first[i]) * (parameters[i] - first[i]);
     return sum;
   };
-  return model_of(least_of(cost, first, {.flat = 1e-9}));
+  return model_of(minimize(cost, first, {.tolerance = 1e-9}));
 }
 
 }  // namespace foretrace

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/draws.h"
+#include "base/random_generator.h"
 
 namespace foretrace {
 
@@ -89,8 +89,9 @@ void PacketEngine::start(MessageId id, Picoseconds now) {
   transfer.paths = pairs_.count(found);
   if (found >= pair_states_.size()) pair_states_.resize(found + 1);
   if (settings_.link_loss > 0)
-    transfer.loss_seed =
-        Draws(Draws(pair_seed(transfer)).next() + pair_states_[found].messages++).next();
+    transfer.loss_seed = RandomGenerator(RandomGenerator(pair_seed(transfer)).next() +
+                                         pair_states_[found].messages++)
+                             .next();
   const auto first = pairs_.links(transfer.pair, 0);
   if (first.empty()) {
     transfer.stopped = true;
@@ -98,11 +99,11 @@ void PacketEngine::start(MessageId id, Picoseconds now) {
     end(id, now);
     return release(id);
   }
-  transfer.first_path =
-      transfer.paths > 1
-          ? static_cast<std::uint32_t>(
-                Draws(std::uint64_t{transfer.from} << 32U | transfer.to).below(transfer.paths))
-          : 0;
+  transfer.first_path = transfer.paths > 1
+                            ? static_cast<std::uint32_t>(
+                                  RandomGenerator(std::uint64_t{transfer.from} << 32U | transfer.to)
+                                      .below(transfer.paths))
+                            : 0;
   measure(transfer, first);
   transfer.acknowledged.reset(transfer.packets);
   transfer.outstanding.reset(transfer.packets);

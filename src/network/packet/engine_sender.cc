@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/draws.h"
+#include "base/random_generator.h"
 #include "network/packet/engine.h"
 
 namespace foretrace {
@@ -51,7 +51,8 @@ std::uint32_t PacketEngine::wire_bytes(const MessageTransfer& transfer, std::uin
 
 bool PacketEngine::is_unimportant(const MessageTransfer& transfer, std::uint32_t seq) const {
   if (transfer.unimportant <= 0) return false;
-  return Draws(Draws(pair_seed(transfer)).next() + seq).uniform() < transfer.unimportant;
+  return RandomGenerator(RandomGenerator(pair_seed(transfer)).next() + seq).uniform() <
+         transfer.unimportant;
 }
 
 std::uint64_t PacketEngine::pair_seed(const MessageTransfer& transfer) const {
@@ -61,7 +62,7 @@ std::uint64_t PacketEngine::pair_seed(const MessageTransfer& transfer) const {
 
 std::uint32_t PacketEngine::loss_draw_of(MessageTransfer& transfer, std::uint32_t seq, bool again) {
   const std::uint64_t number = again ? (std::uint64_t{1} << 32U) + transfer.resent++ : seq;
-  return static_cast<std::uint32_t>(Draws(transfer.loss_seed + number).next() >> 32U);
+  return static_cast<std::uint32_t>(RandomGenerator(transfer.loss_seed + number).next() >> 32U);
 }
 
 std::uint32_t PacketEngine::make_packet(MessageId id, std::uint32_t seq, bool again) {

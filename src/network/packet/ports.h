@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/draws.h"
+#include "base/random_generator.h"
 #include "network/packet/packet.h"
 #include "network/packet/paths.h"
 #include "network/packet/settings.h"
@@ -109,7 +109,7 @@ class Ports {
   bool by_remaining_, trims_, is_red_;
   std::int64_t buffer_, port_limit_, drop_at_, header_room_;
   double loss_threshold_;  ///< Packets below this value are lost on bad links.
-  Draws draws_;
+  RandomGenerator draws_;
   std::vector<Port> ports_;
   std::vector<std::int64_t> used_bytes_;  ///< Bytes, by switch.
   std::vector<std::uint32_t> evicted_;

@@ -139,7 +139,7 @@ void write_check_junit(const CheckReport& report, std::ostream& out) {
 }
 
 void write_check_github(const CheckReport& report, std::ostream& out) {
-  const CommandsPass commands(out);
+  const CommandPassthrough commands(out);
   Annotations errors("error"), warnings("warning");
   const auto annotations_for = [&](CheckOutcome standing) -> Annotations* {
     if (standing == CheckOutcome::failed) return &errors;

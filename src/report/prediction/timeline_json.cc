@@ -205,15 +205,15 @@ class RunWriter {
   }
 
   void add_reason(TaskId id) {
-    const Reason reason =
-        run_.timeline.reasons.empty() ? Reason{} : run_.timeline.reasons[index(id)];
+    const StartReason reason =
+        run_.timeline.reasons.empty() ? StartReason{} : run_.timeline.reasons[index(id)];
     reason_.add(reason_number(id, reason));
     const std::uint32_t before = reason.before == kNoTask ? 0 : number_[index(reason.before)];
     if (before == 0) return before_.add(0);
     before_.add_signed(std::int64_t{number_[index(id)]} - std::int64_t{before});
   }
 
-  std::uint64_t reason_number(TaskId id, const Reason& reason) {
+  std::uint64_t reason_number(TaskId id, const StartReason& reason) {
     const bool none = reason.before == kNoTask;
     std::optional<Provenance> provenance;
     if (!none) {
@@ -251,7 +251,7 @@ class RunWriter {
   std::vector<std::uint32_t> number_;  ///< By task: 1 + place in the columns; 0: not shown.
   bool several_ranks_ = false;
   PackedNumbers start_, duration_, name_, module_, kind_, step_, waited_, reason_, before_;
-  std::map<std::tuple<NameId, LaneId, Why, int, bool>, std::size_t> numbers_of_reasons_;
+  std::map<std::tuple<NameId, LaneId, WaitReason, int, bool>, std::size_t> numbers_of_reasons_;
   nlohmann::json reasons_ = nlohmann::json::array();
 };
 

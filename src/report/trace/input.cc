@@ -17,14 +17,14 @@ namespace {
 struct StallRow {
   const char* name;
   const char* says;
-  InputStalls::Part part;
+  InputStalls::StallTime part;
 };
 
 std::vector<StallRow> stall_rows(const InputStalls& stalls) {
   return {{"reading", "reading", stalls.reading},
           {"preparing", "preparing", stalls.preparing},
           {"waiting_for_workers", "waiting for workers", stalls.waiting},
-          {"loading", "loading, not separable", stalls.untold},
+          {"loading", "loading, not separable", stalls.unknown},
           {"copying", "copying to the device", stalls.copying}};
 }
 

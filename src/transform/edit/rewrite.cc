@@ -40,7 +40,7 @@ Nanoseconds cost_of(const std::vector<RewrittenKernel>& line) {
 std::string search_key(const std::vector<RewrittenKernel>& line) {
   std::string text;
   for (const RewrittenKernel& kernel : line) {
-    text += kernel.gone ? "-" : kernel.name;
+    text += kernel.removed ? "-" : kernel.name;
     text +=
         '@' + std::to_string(kernel.begin) + ':' + std::to_string(kernel.duration.count()) + '\n';
   }
@@ -51,7 +51,7 @@ std::string search_key(const std::vector<RewrittenKernel>& line) {
 std::vector<std::size_t> remaining_kernels(const std::vector<RewrittenKernel>& line) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < line.size(); ++i) {
-    if (!line[i].gone) places.push_back(i);
+    if (!line[i].removed) places.push_back(i);
   }
   return places;
 }
@@ -129,8 +129,8 @@ bool RewriteRule::matches(std::size_t place, std::string_view name) const {
 }
 
 RewrittenKernel RewriteRule::apply(const RewrittenKernel* kernels) const {
-  RewrittenKernel made{.name = name_, .changed = true, .gone = name_.empty()};
-  if (made.gone) return made;
+  RewrittenKernel made{.name = name_, .changed = true, .removed = name_.empty()};
+  if (made.removed) return made;
   Nanoseconds sum(0), most(0);
   for (std::size_t i = 0; i < length(); ++i) {
     sum += std::min(kernels[i].duration, Nanoseconds::max() - sum);

@@ -23,7 +23,7 @@ struct RewrittenKernel {
   Nanoseconds duration{0};
   std::size_t begin = 0, end = 0;
   bool changed = false;
-  bool gone = false;  ///< A rule deleted these kernels.
+  bool removed = false;  ///< A rule deleted these kernels.
 };
 
 class RewriteRule {

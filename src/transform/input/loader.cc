@@ -174,7 +174,7 @@ class Loader final : public Transform {
         if (fetch.first == kNoTask) continue;
         const TaskId before = graph.previous(batch.work.front());
         if (before != kNoTask) wait(graph, before, fetch.first, Rule::in_line);
-        wait(graph, fetch.last, batch.work.front(), why_named(graph.names(), "batch read"));
+        wait(graph, fetch.last, batch.work.front(), wait_reason_named(graph.names(), "batch read"));
       }
     }
     return times;
@@ -240,7 +240,7 @@ class Loader final : public Transform {
       if (fetch.first != kNoTask) {
         begins = fetch.first;
         if (graph.last(worker) != kNoTask) wait(graph, graph.last(worker), begins, Rule::in_line);
-        wait(graph, fetch.last, batch.work.front(), why_named(graph.names(), "batch read"));
+        wait(graph, fetch.last, batch.work.front(), wait_reason_named(graph.names(), "batch read"));
       }
       for (const TaskId id : batch.work) {
         Task& task = graph.task(id);
@@ -252,7 +252,7 @@ class Loader final : public Transform {
       }
       if (k >= ahead)
         wait(graph, handed_over[k - ahead], begins,
-             why_named(graph.names(), "free place in the loader"));
+             wait_reason_named(graph.names(), "free place in the loader"));
     }
     return workers;
   }
@@ -273,7 +273,7 @@ class Loader final : public Transform {
     return std::clamp(work - scaled(beyond, behind), 0ns, work);
   }
 
-  static void wait(Graph& graph, TaskId before, TaskId after, Why why) {
+  static void wait(Graph& graph, TaskId before, TaskId after, WaitReason why) {
     graph.add({.before = before, .after = after, .provenance = Provenance::assumed, .why = why});
   }
 
@@ -304,10 +304,10 @@ class Loader final : public Transform {
       task.name = graph.names().intern("pin batch");
       task.step = -1;
       const TaskId pinned = graph.append(pin, task);
-      wait(graph, ready, pinned, why_named(graph.names(), "batch ready"));
+      wait(graph, ready, pinned, wait_reason_named(graph.names(), "batch ready"));
       ready = pinned;
     }
-    wait(graph, ready, taken, why_named(graph.names(), "batch ready"));
+    wait(graph, ready, taken, wait_reason_named(graph.names(), "batch ready"));
     return taken;
   }
 

@@ -19,7 +19,7 @@ Bytes rounded(double bytes) { return Bytes{std::llround(std::min(bytes, 9e18))};
 
 namespace {
 
-void wait_for(Graph& graph, TaskId before, TaskId after, Why why, Nanoseconds lag = 0ns) {
+void wait_for(Graph& graph, TaskId before, TaskId after, WaitReason why, Nanoseconds lag = 0ns) {
   graph.add({.before = before,
              .after = after,
              .lag = lag,
@@ -93,9 +93,9 @@ Fetch FetchLanes::add(Graph& graph) {
                                             .kind = TaskKind::transfer,
                                             .phase = Phase::input});
     if (stage.last != kNoTask)
-      wait_for(graph, stage.last, read, why_named(graph.names(), "reads in order"));
+      wait_for(graph, stage.last, read, wait_reason_named(graph.names(), "reads in order"));
     if (fetch.last != kNoTask)
-      wait_for(graph, fetch.last, read, why_named(graph.names(), "batch read"));
+      wait_for(graph, fetch.last, read, wait_reason_named(graph.names(), "batch read"));
     if (fetch.first == kNoTask) fetch.first = read;
     fetch.last = stage.last = read;
   }

@@ -127,13 +127,13 @@ class Prefetch final : public Transform {
 
   std::size_t run_ahead(Graph& graph, LaneId lane, const std::vector<Input>& inputs) const {
     const auto buffers = static_cast<std::size_t>(buffers_);
-    const Why ready = why_named(graph.names(), "input copied");
-    const Why free = why_named(graph.names(), "free buffer");
+    const WaitReason ready = wait_reason_named(graph.names(), "input copied");
+    const WaitReason free = wait_reason_named(graph.names(), "free buffer");
     Lane ahead = graph.lane(lane);
     ahead.name += "+prefetch";
     const LaneId to = graph.add_lane(std::move(ahead));
     std::size_t changed = 0;
-    const auto wait = [&](TaskId before, TaskId after, Why why) {
+    const auto wait = [&](TaskId before, TaskId after, WaitReason why) {
       graph.add({.before = before, .after = after, .provenance = Provenance::assumed, .why = why});
       ++changed;
     };

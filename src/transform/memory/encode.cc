@@ -61,11 +61,11 @@ class Encode final : public Transform {
     Bytes all{};
     for (const Activation& activation : activations) {
       all += view.block(activation.allocation).bytes;
-      EncodedActivation one{.activation = activation,
-                            .encoding = encoding_of(view, activation.allocation, names)};
-      one.bytes = view.block(activation.allocation).bytes;
-      one.encoded = encoded_size(one.encoding, one.bytes);
-      if (one.encoded < one.bytes) coded.push_back(one);
+      EncodedActivation item{.activation = activation,
+                             .encoding = encoding_of(view, activation.allocation, names)};
+      item.bytes = view.block(activation.allocation).bytes;
+      item.encoded = encoded_size(item.encoding, item.bytes);
+      if (item.encoded < item.bytes) coded.push_back(item);
     }
     if (coded.empty()) {
       throw Error(fmt::format("mode: {} encodes none of {}", mode_,
@@ -139,19 +139,19 @@ class Encode final : public Transform {
     std::vector<LifetimeCut> splits;
     std::vector<InsertedWork> encodes, decodes;
     Nanoseconds added{0};
-    const Why ready = why_named(graph.names(), "decoded");
-    for (const EncodedActivation& one : coded) {
-      const Nanoseconds time = time_for(one.bytes + one.encoded, bandwidth);
-      const TaskId use = one.activation.last_forward, back = one.activation.first_backward;
+    const WaitReason ready = wait_reason_named(graph.names(), "decoded");
+    for (const EncodedActivation& item : coded) {
+      const Nanoseconds time = time_for(item.bytes + item.encoded, bandwidth);
+      const TaskId use = item.activation.last_forward, back = item.activation.first_backward;
       encodes.push_back(insert(graph, view, use, true, time));
-      const bool direct = one.encoding == Encoding::bits || one.encoding == Encoding::argmax;
+      const bool direct = item.encoding == Encoding::bits || item.encoding == Encoding::argmax;
       decodes.push_back(direct ? InsertedWork{} : insert(graph, view, back, false, time));
       added += direct ? time : 2 * time;
-      if (!direct) add_waits_for_decode(graph, view, one.activation, decodes.back().task, ready);
-      const Allocation& block = view.block(one.activation.allocation);
+      if (!direct) add_waits_for_decode(graph, view, item.activation, decodes.back().task, ready);
+      const Allocation& block = view.block(item.activation.allocation);
       const TaskId made = direct ? allocation_task(graph, block, encodes.back())
                                  : allocation_task(graph, block, decodes.back());
-      splits.push_back({.allocation = one.activation.allocation,
+      splits.push_back({.allocation = item.activation.allocation,
                         .first_behind = back,
                         .freed = end_of(graph, allocation_task(graph, block, encodes.back())),
                         .made = start_of(made)});
@@ -171,7 +171,7 @@ class Encode final : public Transform {
 
   /// Makes uses on other lanes, which no order puts behind the decoding, wait for it.
   static void add_waits_for_decode(Graph& graph, const MemoryView& view,
-                                   const Activation& activation, TaskId decode, Why why) {
+                                   const Activation& activation, TaskId decode, WaitReason why) {
     std::vector<LaneId> lanes = {graph.lane_of(decode)};
     for (const Access& access : view.uses.of_block(activation.allocation)) {
       if (view.before(access.task, activation.first_backward)) continue;
@@ -215,12 +215,12 @@ class Encode final : public Transform {
         {.allocation = block, .task = task, .writes = writes, .provenance = Provenance::assumed});
   }
 
-  static void add_encoded(Graph& graph, const EncodedActivation& one, std::uint32_t behind,
+  static void add_encoded(Graph& graph, const EncodedActivation& item, std::uint32_t behind,
                           const InsertedWork& encode, const InsertedWork& decode) {
-    Allocation block = graph.allocations()[one.activation.allocation];
+    Allocation block = graph.allocations()[item.activation.allocation];
     const TaskId made = allocation_task(graph, block, encode);
     const TaskTime freed = end_of(graph, allocation_task(graph, block, decode));
-    shrink(block, one.encoded);
+    shrink(block, item.encoded);
     block.made_by = made;
     block.made_after = 0ns;
     block.freed_by = freed.task;
@@ -237,9 +237,9 @@ class Encode final : public Transform {
     Effect effect;
     Bytes before{}, after{};
     std::size_t count[5] = {};
-    for (const EncodedActivation& one : coded) {
-      before += one.bytes, after += one.encoded;
-      ++count[static_cast<std::size_t>(one.encoding)];
+    for (const EncodedActivation& item : coded) {
+      before += item.bytes, after += item.encoded;
+      ++count[static_cast<std::size_t>(item.encoding)];
     }
     effect.changed = coded.size();
     effect.summary = fmt::format(

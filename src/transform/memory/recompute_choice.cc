@@ -62,15 +62,15 @@ class Chooser {
         continue;
       }
       const std::uint32_t block = activations[i].allocation;
-      Droppable one{.activation = activations[i],
-                    .written_by = last_writer(block),
-                    .bytes = view_.block(block).bytes,
-                    .work = std::move(costs[i].work)};
-      one.net = one.bytes - costs[i].kept;
-      const std::int32_t segment = segments.segment[index(one.written_by)];
-      if (segment != kNoSegment) one.pass = segments.pass[static_cast<std::size_t>(segment)];
-      all_[one.pass] += one.bytes;
-      found.push_back(std::move(one));
+      Droppable droppable{.activation = activations[i],
+                          .written_by = last_writer(block),
+                          .bytes = view_.block(block).bytes,
+                          .work = std::move(costs[i].work)};
+      droppable.net = droppable.bytes - costs[i].kept;
+      const std::int32_t segment = segments.segment[index(droppable.written_by)];
+      if (segment != kNoSegment) droppable.pass = segments.pass[static_cast<std::size_t>(segment)];
+      all_[droppable.pass] += droppable.bytes;
+      found.push_back(std::move(droppable));
     }
     std::sort(found.begin(), found.end(), [&](const Droppable& a, const Droppable& b) {
       if (a.written_by != b.written_by) return view_.before(a.written_by, b.written_by);
@@ -83,11 +83,11 @@ class Chooser {
   /// bytes.
   std::vector<Droppable> first_share(std::vector<Droppable> all, double share) {
     std::map<std::int32_t, Bytes> taken;
-    std::erase_if(all, [&](const Droppable& one) {
-      const auto limit = static_cast<double>(all_[one.pass].count) * share;
-      Bytes& so_far = taken[one.pass];
-      if (static_cast<double>((so_far + one.bytes).count) > limit) return true;
-      so_far += one.bytes;
+    std::erase_if(all, [&](const Droppable& droppable) {
+      const auto limit = static_cast<double>(all_[droppable.pass].count) * share;
+      Bytes& so_far = taken[droppable.pass];
+      if (static_cast<double>((so_far + droppable.bytes).count) > limit) return true;
+      so_far += droppable.bytes;
       return false;
     });
     return all;
@@ -98,9 +98,9 @@ class Chooser {
     RecomputeChoice choice;
     std::vector<Activation> dropped;
     std::map<std::int32_t, Bytes> saved;
-    for (const Droppable& one : chosen) {
-      dropped.push_back(one.activation);
-      choice.saved = std::max(choice.saved, saved[one.pass] += one.bytes);
+    for (const Droppable& droppable : chosen) {
+      dropped.push_back(droppable.activation);
+      choice.saved = std::max(choice.saved, saved[droppable.pass] += droppable.bytes);
     }
     for (const auto& [pass, bytes] : all_) choice.droppable = std::max(choice.droppable, bytes);
     choice.passes = segments.passes;
@@ -143,8 +143,8 @@ class Chooser {
     const ForwardSegments segments = cut_forward(view_, activations_, 0);
     const std::vector<Droppable> all = droppable(activations_, segments, nullptr);
     std::map<std::int32_t, std::vector<const Droppable*>> passes;
-    for (const Droppable& one : all) {
-      if (one.net > Bytes{}) passes[one.pass].push_back(&one);
+    for (const Droppable& droppable : all) {
+      if (droppable.net > Bytes{}) passes[droppable.pass].push_back(&droppable);
     }
     std::vector<Droppable> chosen;
     // One pass that reaches the goal is enough: a recording may cut its last pass off.
@@ -174,9 +174,9 @@ class Chooser {
   DropProblem problem_of(const std::vector<const Droppable*>& items) const {
     DropProblem problem;
     std::map<TaskId, std::uint32_t> known;
-    for (const Droppable* one : items) {
-      DropItem item{.bytes = one->net, .work = {}};
-      for (const TaskId task : one->work) {
+    for (const Droppable* droppable : items) {
+      DropItem item{.bytes = droppable->net, .work = {}};
+      for (const TaskId task : droppable->work) {
         const auto number = static_cast<std::uint32_t>(problem.times.size());
         const auto [at, added] = known.try_emplace(task, number);
         if (added) problem.times.push_back(view_.graph.task(task).duration);
@@ -303,21 +303,21 @@ RecomputeChoice choose_recompute(const MemoryView& view, const std::vector<Activ
 
 Bytes peak_of(const MemoryView& view, const RecomputePlan& plan) {
   Levels levels(view);
-  std::map<std::uint32_t, Nanoseconds> back, kept, gone;
+  std::map<std::uint32_t, Nanoseconds> restored_at, kept_until, dropped_at;
   for (const Activation& dropped : plan.dropped) {
-    const TaskId side = allocating_task(view.graph, view.launches, view.block(dropped.allocation),
-                                        dropped.last_forward);
-    gone[dropped.allocation] = view.timeline.finish[index(side)];
+    const TaskId allocating = allocating_task(view.graph, view.launches,
+                                              view.block(dropped.allocation), dropped.last_forward);
+    dropped_at[dropped.allocation] = view.timeline.finish[index(allocating)];
   }
   for (const RecomputeUnit& unit : plan.units) {
     if (unit.restored.empty()) continue;
     const Allocation& first = view.block(unit.restored.front());
     const Nanoseconds now =
         view.start(allocating_task(view.graph, view.launches, first, unit.before));
-    for (const std::uint32_t block : unit.restored) back[block] = now;
+    for (const std::uint32_t block : unit.restored) restored_at[block] = now;
     for (const TaskId task : unit.work) {
       for (const Access& access : view.uses.of_task(task)) {
-        if (plan.kept_until.contains(access.allocation)) kept[access.allocation] = now;
+        if (plan.kept_until.contains(access.allocation)) kept_until[access.allocation] = now;
       }
     }
     Allocation temporary = first;
@@ -329,17 +329,17 @@ Bytes peak_of(const MemoryView& view, const RecomputePlan& plan) {
     if (block.bytes <= Bytes{}) continue;
     const auto made = levels.time_at(block.made_by, block.made_after);
     auto freed = levels.time_at(block.freed_by, block.freed_after);
-    if (const auto at = back.find(i); at != back.end()) {
-      levels.add_lifetime(block, made, gone.at(i));
+    if (const auto at = restored_at.find(i); at != restored_at.end()) {
+      levels.add_lifetime(block, made, dropped_at.at(i));
       if (const auto last = plan.freed_with_segment.find(i);
           last != plan.freed_with_segment.end()) {
-        const TaskId side = allocating_task(view.graph, view.launches, block, last->second);
-        freed = view.timeline.finish[index(side)];
+        const TaskId allocating = allocating_task(view.graph, view.launches, block, last->second);
+        freed = view.timeline.finish[index(allocating)];
       }
       levels.add_lifetime(block, at->second, freed);
       continue;
     }
-    if (const auto at = kept.find(i); at != kept.end() && freed)
+    if (const auto at = kept_until.find(i); at != kept_until.end() && freed)
       freed = std::max(*freed, at->second);
     levels.add_lifetime(block, made, freed);
   }

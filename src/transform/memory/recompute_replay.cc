@@ -185,7 +185,7 @@ class Replay {
 
   /// Makes uses on other lanes, which no order puts behind the copies, wait for them.
   void add_waits_for_copies(const RecomputeUnit& unit) {
-    const Why why = why_named(graph_.names(), "recomputed");
+    const WaitReason why = wait_reason_named(graph_.names(), "recomputed");
     for (const std::uint32_t block : unit.restored) {
       TaskId writer = kNoTask;
       std::vector<LaneId> lanes = {graph_.lane_of(unit.before)};

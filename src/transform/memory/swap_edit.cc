@@ -58,8 +58,8 @@ class SwapEdit {
         by_access_(plan.in_access_order),
         call_time_(call_time),
         copies_(plan.swaps.size()),
-        why_out_(why_named(graph.names(), "swapped out")),
-        why_in_(why_named(graph.names(), "swapped in")) {}
+        why_out_(wait_reason_named(graph.names(), "swapped out")),
+        why_in_(wait_reason_named(graph.names(), "swapped in")) {}
 
   void add_copies() {
     // Copies are appended to their lanes in the order in which the link carries them.
@@ -119,7 +119,7 @@ class SwapEdit {
     return at->second;
   }
 
-  void wait(TaskId before, TaskId after, Why why, Anchor anchor = Anchor::finish) {
+  void wait(TaskId before, TaskId after, WaitReason why, Anchor anchor = Anchor::finish) {
     graph_.add({.before = before,
                 .after = after,
                 .anchor = anchor,
@@ -280,7 +280,7 @@ class SwapEdit {
   bool by_access_;
   Nanoseconds call_time_;
   std::vector<Copies> copies_;
-  Why why_out_, why_in_;
+  WaitReason why_out_, why_in_;
   std::map<std::tuple<std::int32_t, std::int32_t, std::string>, LaneId> lanes_;
   std::map<TaskId, TaskId> last_call_;
 };

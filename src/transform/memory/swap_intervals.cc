@@ -257,13 +257,13 @@ class IntervalPlanner {
     CopySchedule schedule;
     schedule.out_start = out_.channel.first_slot(candidate.idle_from, candidate.out_time);
     schedule.in_start = in_.channel.last_slot(candidate.idle_until, candidate.in_time);
-    const Nanoseconds gone = schedule.out_start + candidate.out_time;
-    if (gone > schedule.in_start) return std::nullopt;
+    const Nanoseconds evicted_at = schedule.out_start + candidate.out_time;
+    if (evicted_at > schedule.in_start) return std::nullopt;
     schedule.freed_at =
-        first_from(candidate.evicted, gone,
+        first_from(candidate.evicted, evicted_at,
                    freed_by_calls(graph_, graph_.allocations()[candidate.allocation]));
     schedule.trigger = last_until(candidate.back, schedule.in_start);
-    settle(candidate, schedule, gone);
+    settle(candidate, schedule, evicted_at);
     return schedule;
   }
 
@@ -277,8 +277,8 @@ class IntervalPlanner {
     const auto ends = [&](TaskId task) { return calls ? call_finish(task) : finish(task); };
     CopySchedule schedule;
     schedule.out_start = out_.channel.first_slot(candidate.idle_from, candidate.out_time);
-    const Nanoseconds gone = schedule.out_start + candidate.out_time;
-    schedule.freed_at = first_from(candidate.evicted, gone, calls);
+    const Nanoseconds evicted_at = schedule.out_start + candidate.out_time;
+    schedule.freed_at = first_from(candidate.evicted, evicted_at, calls);
     if (schedule.freed_at == kNoTask || begins(schedule.freed_at) > peak.start) {
       const std::vector<TaskId>& line = lane_tasks(candidate.evicted).tasks;
       const auto behind = line.begin() + positions_[index(candidate.evicted)] + 1;
@@ -298,24 +298,25 @@ class IntervalPlanner {
       if (past == user || start(*past) >= candidate.idle_until) return std::nullopt;
       schedule.trigger = *past;
     }
-    schedule.in_start = std::max(schedule.in_start, std::max(gone, finish(schedule.trigger)));
+    schedule.in_start = std::max(schedule.in_start, std::max(evicted_at, finish(schedule.trigger)));
     schedule.in_start = in_.channel.first_slot(schedule.in_start, candidate.in_time);
     schedule.away_from = begins(schedule.freed_at);
     schedule.away_until = ends(schedule.trigger);
-    schedule.late = std::max(gone - start(schedule.freed_at), 0ns) +
+    schedule.late = std::max(evicted_at - start(schedule.freed_at), 0ns) +
                     std::max(schedule.in_start + candidate.in_time - candidate.idle_until, 0ns);
     return schedule;
   }
 
   /// Returns the first task behind `evicted` on its lane that starts once the block is gone and, if
   /// `called`, has a launch call.
-  TaskId first_from(TaskId evicted, Nanoseconds gone, bool called) const {
+  TaskId first_from(TaskId evicted, Nanoseconds evicted_at, bool called) const {
     const LaneTasks& line = lane_tasks(evicted);
-    const auto behind = std::lower_bound(line.finishes.begin(), line.finishes.end(), gone);
+    const auto behind = std::lower_bound(line.finishes.begin(), line.finishes.end(), evicted_at);
     auto i = static_cast<std::size_t>(behind - line.finishes.begin());
     for (i = std::max<std::size_t>(i, positions_[index(evicted)] + 1); i < line.tasks.size(); ++i) {
       const TaskId task = line.tasks[i];
-      if (start(task) >= gone && (!called || launches_.launch_of(task) != kNoTask)) return task;
+      if (start(task) >= evicted_at && (!called || launches_.launch_of(task) != kNoTask))
+        return task;
     }
     return kNoTask;
   }
@@ -334,13 +335,14 @@ class IntervalPlanner {
     return call == kNoTask ? finish(task) : finish(call);
   }
 
-  void settle(const SwapCandidate& candidate, CopySchedule& schedule, Nanoseconds gone) const {
+  void settle(const SwapCandidate& candidate, CopySchedule& schedule,
+              Nanoseconds evicted_at) const {
     const bool calls = freed_by_calls(graph_, graph_.allocations()[candidate.allocation]);
-    schedule.away_from = gone, schedule.away_until = schedule.in_start;
+    schedule.away_from = evicted_at, schedule.away_until = schedule.in_start;
     if (!calls) {
       // The copy in starts with the task it waits for, which may be earlier than necessary.
       if (schedule.trigger != kNoTask)
-        schedule.away_until = std::max(gone, finish(schedule.trigger));
+        schedule.away_until = std::max(evicted_at, finish(schedule.trigger));
       schedule.freed_at = kNoTask;
       return;
     }

@@ -189,7 +189,7 @@ class Pipeline final : public Transform {
     }
     from.each_dependency([&](Dependency wait) {
       wait.before = copies[index(wait.before)], wait.after = copies[index(wait.after)];
-      wait.why = why_named(graph.names(), to_string(wait.why, from.names()));
+      wait.why = wait_reason_named(graph.names(), to_string(wait.why, from.names()));
       wait.provenance = Provenance::assumed;
       graph.add(wait);
     });

@@ -38,7 +38,7 @@ class LayerFinder {
       StepLayers layers = layers_of(step, work);
       const auto has = [&](Nanoseconds LayerWork::*pass) {
         return std::ranges::any_of(layers.layers,
-                                   [&](const LayerWork& one) { return one.*pass > 0ns; });
+                                   [&](const LayerWork& layer) { return layer.*pass > 0ns; });
       };
       if (has(&LayerWork::forward) && has(&LayerWork::backward))
         found.steps.push_back(std::move(layers));
@@ -48,8 +48,9 @@ class LayerFinder {
           "no step of the trace has a forward and a backward pass, whose layers stages "
           "could share");
     add_memory(passes, found);
-    std::ranges::sort(found.steps, {},
-                      [&](const StepLayers& one) { return start(work_.at(one.step).front()); });
+    std::ranges::sort(found.steps, {}, [&](const StepLayers& layers) {
+      return start(work_.at(layers.step).front());
+    });
     return found;
   }
 
@@ -116,8 +117,8 @@ class LayerFinder {
         activations[graph_.task(block.made_by).step].emplace_back(block.made_by, block.bytes);
     }
     for (const BackwardPass& pass : passes) {
-      for (const Gradient& one : pass.gradients)
-        gradients[pass.step].emplace_back(one.ready, one.bytes);
+      for (const Gradient& gradient : pass.gradients)
+        gradients[pass.step].emplace_back(gradient.ready, gradient.bytes);
     }
     for (StepLayers& step : found.steps) {
       distribute(activations[step.step], &LayerWork::activations, step);

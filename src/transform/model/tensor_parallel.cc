@@ -76,7 +76,7 @@ class TensorParallel final : public Transform {
       const auto transfers =
           phase == Phase::forward ? scheme.forward(block) : scheme.backward(block);
       Nanoseconds time{0};
-      for (const SchemeTransfer& one : transfers) time += pairs * time_of(one, networks);
+      for (const SchemeTransfer& transfer : transfers) time += pairs * time_of(transfer, networks);
       model.add_behind_blocks(phase, "collectives of a block", time, activation_);
     }
     for (const MemoryUse use :
@@ -105,13 +105,13 @@ class TensorParallel final : public Transform {
       throw Error(fmt::format("gpus: must divide the {} heads, got {}", heads_, gpus_));
   }
 
-  Nanoseconds time_of(const SchemeTransfer& one, Communicators& networks) const {
-    if (one.ranks <= 1) return 0ns;
-    Communicator& network = networks.among(one.ranks, one.stride);
-    if (one.operation != Operation::all_reduce || !sequence_parallel_)
-      return one.times * network.time(one.operation, one.bytes);
-    return network.time(Operation::reduce_scatter, one.bytes) +
-           network.time(Operation::all_gather, one.bytes);
+  Nanoseconds time_of(const SchemeTransfer& transfer, Communicators& networks) const {
+    if (transfer.ranks <= 1) return 0ns;
+    Communicator& network = networks.among(transfer.ranks, transfer.stride);
+    if (transfer.operation != Operation::all_reduce || !sequence_parallel_)
+      return transfer.times * network.time(transfer.operation, transfer.bytes);
+    return network.time(Operation::reduce_scatter, transfer.bytes) +
+           network.time(Operation::all_gather, transfer.bytes);
   }
 
   Effect effect_of(const DividedModel& model, const Communicators& networks) const {

@@ -76,13 +76,13 @@ std::int64_t TensorScheme::activation_parts() const { return is_one_dimensional(
 
 double bandwidth_term(const std::vector<SchemeTransfer>& transfers) {
   double sum = 0;
-  for (const SchemeTransfer& one : transfers) {
-    const auto others = static_cast<double>(one.ranks - 1);
-    const double share = one.operation == Operation::broadcast
+  for (const SchemeTransfer& transfer : transfers) {
+    const auto others = static_cast<double>(transfer.ranks - 1);
+    const double share = transfer.operation == Operation::broadcast
                              ? others
-                             : others / static_cast<double>(one.ranks) *
-                                   (one.operation == Operation::all_reduce ? 2 : 1);
-    sum += static_cast<double>(one.bytes.count * one.times) * share;
+                             : others / static_cast<double>(transfer.ranks) *
+                                   (transfer.operation == Operation::all_reduce ? 2 : 1);
+    sum += static_cast<double>(transfer.bytes.count * transfer.times) * share;
   }
   return sum;
 }

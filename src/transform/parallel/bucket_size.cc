@@ -93,9 +93,9 @@ class BucketSize final : public Transform {
                                                     : first_bucket_;
       Bytes end = std::min(begin + size, all), nearest = end;
       std::int64_t least = scaled(size, kNear).count + 1;
-      for (const SentBucket& one : row) {
-        const std::int64_t off = std::abs(one.end.count - end.count);
-        if (one.end > begin && off < least) nearest = one.end, least = off;
+      for (const SentBucket& bucket : row) {
+        const std::int64_t off = std::abs(bucket.end.count - end.count);
+        if (bucket.end > begin && off < least) nearest = bucket.end, least = off;
       }
       ends.push_back(nearest);
       begin = nearest;
@@ -104,7 +104,7 @@ class BucketSize final : public Transform {
   }
 
   static bool is_same(const SentGradients& row, const std::vector<Bytes>& ends) {
-    return std::ranges::equal(row, ends, {}, [](const SentBucket& one) { return one.end; });
+    return std::ranges::equal(row, ends, {}, [](const SentBucket& bucket) { return bucket.end; });
   }
 
   /// Makes one transfer for each new bucket. Returns how many tasks changed.
@@ -112,7 +112,7 @@ class BucketSize final : public Transform {
   static std::size_t regroup(Graph& graph, const Timeline& timeline, const SentGradients& row,
                              const std::vector<Bytes>& ends, const Model& model) {
     std::vector<Nanoseconds> durations;
-    for (const SentBucket& one : row) durations.push_back(graph.task(one.task).duration);
+    for (const SentBucket& bucket : row) durations.push_back(graph.task(bucket.task).duration);
     std::vector<TaskId> senders;  // By old bucket: the task that sends its last byte.
     std::size_t old = 0, waiting = 0;
     Bytes begin{};
@@ -147,7 +147,7 @@ class BucketSize final : public Transform {
   static void wait_for_sender(Graph& graph, const Timeline& timeline, const SentBucket& old,
                               TaskId sender) {
     std::vector<Dependency> waits;
-    graph.each_dependent(old.task, [&](const Dependency& one) { waits.push_back(one); });
+    graph.each_dependent(old.task, [&](const Dependency& wait) { waits.push_back(wait); });
     for (Dependency wait : waits) {
       if (wait.anchor == Anchor::start || wait.after == sender || wait.why == Rule::device_full)
         continue;

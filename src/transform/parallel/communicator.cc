@@ -151,8 +151,8 @@ PacketPaths Communicator::packet_paths(const Plan& plan) const {
 Nanoseconds Communicator::on_links(Operation operation, Bytes bytes) const {
   if (machine_)
     return within("algorithm", [&] { return machine_->on_links(run(operation, bytes)).time; });
-  const PreparedCollective one = prepare(operation, bytes);
-  return one.algorithm->closed_form(one.call, {&one.cost, 1});
+  const PreparedCollective prepared = prepare(operation, bytes);
+  return prepared.algorithm->closed_form(prepared.call, {&prepared.cost, 1});
 }
 
 Communicator& Communicators::among(std::int64_t ranks, std::int64_t stride) {
@@ -167,29 +167,29 @@ PacketRun Communicators::send_packets(const std::vector<PacketRequest>& requests
   std::int64_t most = 0;
   Plan widest;
   bool is_alike = true, has_servers = false;
-  for (const PacketRequest& one : requests) {
+  for (const PacketRequest& request : requests) {
     const PreparedCollective& added =
-        sent.emplace_back(among(one.ranks).prepare(one.operation, one.bytes));
+        sent.emplace_back(among(request.ranks).prepare(request.operation, request.bytes));
     const Plan plan = added.algorithm->plan(added.call, {&added.cost, 1});
-    is_alike = is_alike && (most == 0 || most == one.ranks);
-    has_servers = has_servers || plan.endpoints > one.ranks;
+    is_alike = is_alike && (most == 0 || most == request.ranks);
+    has_servers = has_servers || plan.endpoints > request.ranks;
     if (plan.endpoints > widest.endpoints) widest = plan;
-    most = std::max(most, one.ranks);
+    most = std::max(most, request.ranks);
   }
   if (has_servers && !is_alike)
     throw Error(
         "servers: must serve collectives of one number of ranks at a time; choose them with where");
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const PacketRequest& one = requests[i];
+    const PacketRequest& request = requests[i];
     collectives.push_back({.rounds = {.algorithm = sent[i].algorithm.get(),
                                       .call = sent[i].call,
                                       .costs = {&sent[i].cost, 1},
-                                      .at = one.at,
-                                      .predecessor = one.predecessor},
-                           .queue = one.queue,
-                           .loss = one.loss,
-                           .pull_loss = one.pull_loss,
-                           .unimportant = one.unimportant});
+                                      .at = request.at,
+                                      .predecessor = request.predecessor},
+                           .queue = request.queue,
+                           .loss = request.loss,
+                           .pull_loss = request.pull_loss,
+                           .unimportant = request.unimportant});
   }
   return simulate_packets(among(most).packet_paths(widest), settings, collectives, times);
 }

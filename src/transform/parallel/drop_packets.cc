@@ -119,17 +119,17 @@ class DropPackets final : public Transform {
     if (known.all.empty() && known.unknown == 0) throw Error(kNoTraffic);
     known.require();
     std::vector<PacketTransfer> found;
-    for (const KnownCollective& one : known.all) {
-      const bool adds =
-          one.operation == Operation::all_reduce || one.operation == Operation::reduce_scatter;
-      if (one.operation == Operation::all_gather && pull_loss_.value_or(0) > 0)
+    for (const KnownCollective& collective : known.all) {
+      const bool adds = collective.operation == Operation::all_reduce ||
+                        collective.operation == Operation::reduce_scatter;
+      if (collective.operation == Operation::all_gather && pull_loss_.value_or(0) > 0)
         throw Error(
             "pull_loss: must be 0 where parameters are gathered, as FSDP and ZeRO do, because a "
             "worker has no earlier values to fall back on; or leave them out with where");
-      found.push_back({one, adds && graph.task(one.task).phase != Phase::forward});
+      found.push_back({collective, adds && graph.task(collective.task).phase != Phase::forward});
     }
     mark_front(graph, found);
-    for (PacketTransfer& one : found) allow_loss(one);
+    for (PacketTransfer& transfer : found) allow_loss(transfer);
     return found;
   }
 
@@ -137,28 +137,28 @@ class DropPackets final : public Transform {
   static void mark_front(const Graph& graph, std::vector<PacketTransfer>& transfers) {
     const Timeline timeline = simulate(graph, {.memory = false});
     std::map<std::int32_t, std::vector<PacketTransfer*>> steps;
-    for (PacketTransfer& one : transfers) {
-      if (one.is_gradient) steps[graph.task(one.task).step].push_back(&one);
+    for (PacketTransfer& transfer : transfers) {
+      if (transfer.is_gradient) steps[graph.task(transfer.task).step].push_back(&transfer);
     }
     for (auto& [step, gradients] : steps) {
-      std::ranges::stable_sort(gradients, {}, [&](const PacketTransfer* one) {
-        return timeline.start[index(one->task)];
+      std::ranges::stable_sort(gradients, {}, [&](const PacketTransfer* transfer) {
+        return timeline.start[index(transfer->task)];
       });
       Bytes all{}, sum{};
-      for (const PacketTransfer* one : gradients) all += one->bytes;
-      for (PacketTransfer* one : gradients) {
-        one->is_front = sum.count * 2 >= all.count;
-        sum += one->bytes;
+      for (const PacketTransfer* transfer : gradients) all += transfer->bytes;
+      for (PacketTransfer* transfer : gradients) {
+        transfer->is_front = sum.count * 2 >= all.count;
+        sum += transfer->bytes;
       }
     }
   }
 
-  void allow_loss(PacketTransfer& one) const {
-    one.unimportant = packets_.unimportant;
-    if (!one.is_gradient) return;
-    one.loss = one.is_front ? front_loss_.value_or(loss_now()) : loss_now();
-    one.pull_loss = pull_loss_.value_or(one.loss / 2);
-    if (one.is_front) one.unimportant = 1;
+  void allow_loss(PacketTransfer& transfer) const {
+    transfer.unimportant = packets_.unimportant;
+    if (!transfer.is_gradient) return;
+    transfer.loss = transfer.is_front ? front_loss_.value_or(loss_now()) : loss_now();
+    transfer.pull_loss = pull_loss_.value_or(transfer.loss / 2);
+    if (transfer.is_front) transfer.unimportant = 1;
   }
 
   /// Returns the network that the settings name or, if they name none, that of the step in front,

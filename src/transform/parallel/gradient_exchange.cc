@@ -70,8 +70,8 @@ GradientExchange::GradientExchange(Graph& graph, const Timeline& timeline,
 std::vector<GradientExchange::Bucket> GradientExchange::buckets_of(const BackwardPass& pass) const {
   std::vector<Bucket> buckets;
   Bucket open;
-  for (const Gradient& one : pass.gradients) {
-    open.bytes += one.bytes, open.ready = one.ready;
+  for (const Gradient& gradient : pass.gradients) {
+    open.bytes += gradient.bytes, open.ready = gradient.ready;
     const Bytes least =
         buckets.empty() ? std::min(settings_.first_bucket, settings_.bucket) : settings_.bucket;
     if (open.bytes < least) continue;

@@ -210,7 +210,7 @@ void refuse_communication(const Graph& graph) {
 
 Bytes total_bytes(const BackwardPass& pass) {
   Bytes sum{};
-  for (const Gradient& one : pass.gradients) sum += one.bytes;
+  for (const Gradient& gradient : pass.gradients) sum += gradient.bytes;
   return sum;
 }
 

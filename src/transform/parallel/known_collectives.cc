@@ -29,15 +29,15 @@ KnownCollectives known_collectives(const Graph& graph, const Selector& where, st
   std::vector<char> chosen(graph.task_count(), 0);
   for (const TaskId id : where.select_some(graph)) chosen[index(id)] = 1;
   KnownCollectives found;
-  for (const RecordedCollective& one : graph.collectives()) {
-    if (chosen[index(one.task)] == 0 || graph.removed(one.task)) continue;
+  for (const RecordedCollective& collective : graph.collectives()) {
+    if (chosen[index(collective.task)] == 0 || graph.removed(collective.task)) continue;
     const std::int32_t members =
-        one.group_size > 0 ? one.group_size : static_cast<std::int32_t>(ranks);
-    const auto operation = operation_recorded_as(graph.names()[one.operation]);
-    if (!operation || members == 0 || one.bytes <= Bytes{})
+        collective.group_size > 0 ? collective.group_size : static_cast<std::int32_t>(ranks);
+    const auto operation = operation_recorded_as(graph.names()[collective.operation]);
+    if (!operation || members == 0 || collective.bytes <= Bytes{})
       ++found.unknown;
     else if (members > 1)
-      found.all.push_back({one.task, *operation, one.bytes, members});
+      found.all.push_back({collective.task, *operation, collective.bytes, members});
   }
   return found;
 }

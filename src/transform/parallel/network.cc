@@ -39,11 +39,13 @@ class NetworkStep final : public Transform {
     Nanoseconds before{0}, after{0};
     const KnownCollectives known = known_collectives(graph, where_, ranks_);
     known.require();
-    for (const KnownCollective& one : known.all) {
-      const Nanoseconds modelled =
-          within("from", [&] { return recorded.among(one.ranks).time(one.operation, one.bytes); });
-      const double factor = ratio(other.among(one.ranks).time(one.operation, one.bytes), modelled);
-      Nanoseconds& duration = graph.task(one.task).duration;
+    for (const KnownCollective& collective : known.all) {
+      const Nanoseconds modelled = within("from", [&] {
+        return recorded.among(collective.ranks).time(collective.operation, collective.bytes);
+      });
+      const double factor = ratio(
+          other.among(collective.ranks).time(collective.operation, collective.bytes), modelled);
+      Nanoseconds& duration = graph.task(collective.task).duration;
       before += duration;
       duration = scaled(duration, factor);
       after += duration;

@@ -74,10 +74,11 @@ class PriorityPropagation final : public Transform {
       const auto next = forward.upper_bound(pass.step);
       const Bytes total = total_bytes(pass);
       const Nanoseconds whole = communicator.time(Operation::all_reduce, total);
-      for (const Gradient& one : pass.gradients) {
-        const TaskId needed =
-            next == forward.end() ? kNoTask : reader_of(one, pass, next->second, graph, timeline);
-        sent.push_back(send(graph, {pass, total, whole, slice_time, late}, one, needed, next));
+      for (const Gradient& gradient : pass.gradients) {
+        const TaskId needed = next == forward.end()
+                                  ? kNoTask
+                                  : reader_of(gradient, pass, next->second, graph, timeline);
+        sent.push_back(send(graph, {pass, total, whole, slice_time, late}, gradient, needed, next));
         transfer += graph.task(sent.back()).duration;
       }
     }

@@ -16,13 +16,13 @@ constexpr Nanoseconds kUnmoved = 1us;
 constexpr Bandwidth kNoLimit{1e18};  ///< The network decides how long transfers take.
 constexpr char kWhenReady = 1, kByPriority = 2;
 
-PacketRequest request_of(const PacketTransfer& one) {
-  return {.operation = one.operation,
-          .bytes = one.bytes,
-          .ranks = one.ranks,
-          .loss = one.loss,
-          .pull_loss = one.pull_loss,
-          .unimportant = one.unimportant};
+PacketRequest request_of(const PacketTransfer& transfer) {
+  return {.operation = transfer.operation,
+          .bytes = transfer.bytes,
+          .ranks = transfer.ranks,
+          .loss = transfer.loss,
+          .pull_loss = transfer.pull_loss,
+          .unimportant = transfer.unimportant};
 }
 
 }  // namespace
@@ -31,8 +31,8 @@ PacketTraffic::Totals PacketTraffic::send(const std::vector<PacketTransfer>& tra
                                           bool when_ready) {
   share_lanes(transfers, when_ready);
   std::map<std::int32_t, Step> of_step;
-  for (const PacketTransfer& one : transfers)
-    of_step[graph_.task(one.task).step].transfers.push_back(&one);
+  for (const PacketTransfer& transfer : transfers)
+    of_step[graph_.task(transfer.task).step].transfers.push_back(&transfer);
   Totals totals;
   std::vector<Step> overlapping;
   for (auto& [number, step] : of_step) {
@@ -41,7 +41,7 @@ PacketTraffic::Totals PacketTraffic::send(const std::vector<PacketTransfer>& tra
       totals.overlapping += step.transfers.size();
       overlapping.push_back(std::move(step));
     } else {
-      for (const PacketTransfer* one : step.transfers) send_isolated(*one, totals);
+      for (const PacketTransfer* transfer : step.transfers) send_isolated(*transfer, totals);
     }
   }
   if (overlapping.empty()) return totals;
@@ -68,8 +68,8 @@ void PacketTraffic::share_lanes(const std::vector<PacketTransfer>& transfers, bo
   shared_lanes_.assign(graph_.lane_count(), 0);
   std::set<TaskId> chosen;
   std::set<LaneId> lanes;
-  for (const PacketTransfer& one : transfers)
-    chosen.insert(one.task), lanes.insert(graph_.lane_of(one.task));
+  for (const PacketTransfer& transfer : transfers)
+    chosen.insert(transfer.task), lanes.insert(graph_.lane_of(transfer.task));
   for (const LaneId id : lanes) {
     Lane& lane = graph_.lane(id);
     if (lane.discipline == Discipline::shared) continue;
@@ -110,8 +110,8 @@ bool PacketTraffic::may_overlap(const Step& step) const {
   const LaneId lane = graph_.lane_of(step.transfers.front()->task);
   return step.transfers.size() > 1 &&
          (shared_lanes_[index(lane)] != 0 ||
-          std::ranges::any_of(step.transfers, [&](const PacketTransfer* one) {
-            return graph_.lane_of(one->task) != lane;
+          std::ranges::any_of(step.transfers, [&](const PacketTransfer* transfer) {
+            return graph_.lane_of(transfer->task) != lane;
           }));
 }
 
@@ -122,15 +122,15 @@ void PacketTraffic::assign_queues(Step& step) const {
   std::vector<std::size_t> urgent;
   std::int64_t all = 0, sum = 0;
   for (std::size_t i = 0; i < step.transfers.size(); ++i) {
-    const PacketTransfer& one = *step.transfers[i];
-    const LaneId lane = graph_.lane_of(one.task);
-    PacketRequest& request = step.requests.emplace_back(request_of(one));
+    const PacketTransfer& transfer = *step.transfers[i];
+    const LaneId lane = graph_.lane_of(transfer.task);
+    PacketRequest& request = step.requests.emplace_back(request_of(transfer));
     const auto [found, is_first] = last.try_emplace(lane, i);
     if (!is_first && shared_lanes_[index(lane)] == 0) request.predecessor = found->second;
     found->second = i;
     if (shared_lanes_[index(lane)] != kByPriority) continue;
     urgent.push_back(i);
-    all += one.bytes.count;
+    all += transfer.bytes.count;
   }
   const auto priority = [&](std::size_t i) {
     return graph_.task(step.transfers[i]->task).priority;
@@ -143,33 +143,34 @@ void PacketTraffic::assign_queues(Step& step) const {
   }
 }
 
-void PacketTraffic::send_isolated(const PacketTransfer& one, Totals& totals) {
-  const IsolatedRun& priced = isolated_run(one);
-  Nanoseconds& duration = graph_.task(one.task).duration;
+void PacketTraffic::send_isolated(const PacketTransfer& transfer, Totals& totals) {
+  const IsolatedRun& priced = isolated_run(transfer);
+  Nanoseconds& duration = graph_.task(transfer.task).duration;
   totals.before += duration;
   duration = scaled(duration, ratio(priced.after.expansion.time, priced.before));
   totals.after += duration;
-  add(priced.after, one.is_gradient ? priced.after.expansion.moved : Bytes{}, totals);
+  add(priced.after, transfer.is_gradient ? priced.after.expansion.moved : Bytes{}, totals);
 }
 
-const PacketTraffic::IsolatedRun& PacketTraffic::isolated_run(const PacketTransfer& one) {
-  const auto [found, is_new] = isolated_runs_.try_emplace(
-      {one.ranks, one.operation, one.bytes.count, one.is_gradient, one.is_front});
+const PacketTraffic::IsolatedRun& PacketTraffic::isolated_run(const PacketTransfer& transfer) {
+  const auto [found, is_new] =
+      isolated_runs_.try_emplace({transfer.ranks, transfer.operation, transfer.bytes.count,
+                                  transfer.is_gradient, transfer.is_front});
   IsolatedRun& priced = found->second;
   if (!is_new) return priced;
-  const PacketRequest request = request_of(one);
+  const PacketRequest request = request_of(transfer);
   std::vector<CollectiveTimes> times;
   priced.after = networks_.send_packets({request}, after_, times);
   priced.before = before_ == nullptr
-                      ? networks_.among(one.ranks).on_links(one.operation, one.bytes)
+                      ? networks_.among(transfer.ranks).on_links(transfer.operation, transfer.bytes)
                       : networks_.send_packets({request}, *before_, times).expansion.time;
   return priced;
 }
 
 Timeline PacketTraffic::send_overlapping(std::vector<Step>& steps, Totals& totals) {
   for (Step& step : steps) {
-    for (const PacketTransfer* one : step.transfers)
-      step.durations.push_back(graph_.task(one->task).duration);
+    for (const PacketTransfer* transfer : step.transfers)
+      step.durations.push_back(graph_.task(transfer->task).duration);
   }
   for (int round = 0;; ++round) {
     Timeline timeline = simulate(graph_, {.memory = false});
@@ -243,15 +244,16 @@ void PacketTraffic::run(Step& step, std::int64_t number) {
 /// Returns the closed-form time of a transfer. Slices of a lane with priorities follow each other,
 /// so that each transfer takes its part of the time of all of them.
 Nanoseconds PacketTraffic::closed_form_time(const Step& step, std::size_t which) {
-  const PacketTransfer& one = *step.transfers[which];
-  Communicator& network = networks_.among(one.ranks);
-  const LaneId lane = graph_.lane_of(one.task);
-  if (shared_lanes_[index(lane)] != kByPriority) return network.on_links(one.operation, one.bytes);
+  const PacketTransfer& transfer = *step.transfers[which];
+  Communicator& network = networks_.among(transfer.ranks);
+  const LaneId lane = graph_.lane_of(transfer.task);
+  if (shared_lanes_[index(lane)] != kByPriority)
+    return network.on_links(transfer.operation, transfer.bytes);
   Bytes all{};
   for (const PacketTransfer* other : step.transfers)
     if (graph_.lane_of(other->task) == lane) all += other->bytes;
-  return scaled(network.on_links(one.operation, all),
-                static_cast<double>(one.bytes.count) / static_cast<double>(all.count));
+  return scaled(network.on_links(transfer.operation, all),
+                static_cast<double>(transfer.bytes.count) / static_cast<double>(all.count));
 }
 
 void PacketTraffic::add(const PacketRun& packets, Bytes gradients, Totals& totals) {

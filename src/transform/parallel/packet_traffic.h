@@ -73,8 +73,8 @@ class PacketTraffic {
   void wait_for_all(LaneId lane);
   bool may_overlap(const Step& step) const;
   void assign_queues(Step& step) const;
-  void send_isolated(const PacketTransfer& one, Totals& totals);
-  const IsolatedRun& isolated_run(const PacketTransfer& one);
+  void send_isolated(const PacketTransfer& transfer, Totals& totals);
+  const IsolatedRun& isolated_run(const PacketTransfer& transfer);
   Timeline send_overlapping(std::vector<Step>& steps, Totals& totals);
   bool update_ready_times(Step& step, const Timeline& timeline) const;
   Nanoseconds ready(const Step& step, std::size_t which, const Timeline& timeline) const;

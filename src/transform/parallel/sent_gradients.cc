@@ -29,11 +29,13 @@ void describe_sent_gradients(Fields& fields, std::int64_t& ranks, Selector& wher
 std::vector<SentGradients> sent_gradients(const Graph& graph, const Timeline& timeline,
                                           const Selector& where, std::int64_t ranks) {
   std::map<std::pair<std::int32_t, LaneId>, SentGradients> rows;
-  for (const KnownCollective& one : known_collectives(graph, where, ranks).all) {
-    const Task& task = graph.task(one.task);
-    if (one.operation != Operation::all_reduce || task.phase == Phase::forward) continue;
-    rows[{task.step, graph.lane_of(one.task)}].push_back(
-        {.task = one.task, .bytes = one.bytes, .operation = one.operation, .ranks = one.ranks});
+  for (const KnownCollective& collective : known_collectives(graph, where, ranks).all) {
+    const Task& task = graph.task(collective.task);
+    if (collective.operation != Operation::all_reduce || task.phase == Phase::forward) continue;
+    rows[{task.step, graph.lane_of(collective.task)}].push_back({.task = collective.task,
+                                                                 .bytes = collective.bytes,
+                                                                 .operation = collective.operation,
+                                                                 .ranks = collective.ranks});
   }
   if (rows.empty())
     throw Error(
@@ -43,11 +45,11 @@ std::vector<SentGradients> sent_gradients(const Graph& graph, const Timeline& ti
   std::vector<SentGradients> found;
   for (auto& [key, row] : rows) {
     std::ranges::stable_sort(
-        row, {}, [&](const SentBucket& one) { return timeline.start[index(one.task)]; });
+        row, {}, [&](const SentBucket& bucket) { return timeline.start[index(bucket.task)]; });
     Bytes sum{};
-    for (SentBucket& one : row) {
-      one.end = sum += one.bytes;
-      one.ready = last_device_wait(graph, timeline, one.task);
+    for (SentBucket& bucket : row) {
+      bucket.end = sum += bucket.bytes;
+      bucket.ready = last_device_wait(graph, timeline, bucket.task);
     }
     found.push_back(std::move(row));
   }

@@ -61,7 +61,8 @@ class Sharding {
   /// Returns the bytes of gradients of each unit in a step.
   std::vector<Bytes> gradients_of(const BackwardPass& pass) const {
     std::vector<Bytes> bytes(units_.steps.at(pass.step).backward.size());
-    for (const Gradient& one : pass.gradients) bytes[units_.unit.at(one.ready)] += one.bytes;
+    for (const Gradient& gradient : pass.gradients)
+      bytes[units_.unit.at(gradient.ready)] += gradient.bytes;
     return bytes;
   }
 

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "base/align.h"
-#include "base/draws.h"
 #include "base/numbers/scaling.h"
+#include "base/random_generator.h"
 #include "base/statistics.h"
 #include "foretrace/error.h"
 #include "transform/edit/edit.h"
@@ -177,7 +177,7 @@ class Straggler final : public Transform {
   }
 
   void slow_down(Graph& graph, Effect& effect) const {
-    Draws draws(seed_of(graph));
+    RandomGenerator draws(seed_of(graph));
     std::vector<double> factors{factor_};  // First for work outside all steps, then for each step.
     for (std::size_t i = 0; i < graph.steps().size(); ++i)
       factors.push_back(std::max(0.0, factor_ * (1 + jitter_ * draws.normal())));

@@ -43,7 +43,7 @@ class AddDependency final : public Transform {
       throw Error(
           fmt::format("no task of \"to\" has one of \"from\" to wait for (match {})", match_));
     }
-    const Why why = why_named(graph.names(), why_);
+    const WaitReason why = wait_reason_named(graph.names(), why_);
     for (Dependency dependency : added) {
       dependency.lag = lag_;
       dependency.anchor = anchor_ == "start" ? Anchor::start : Anchor::finish;

@@ -91,7 +91,7 @@ class Insert final : public Transform {
     graph.add({.before = before() ? added : neighbour,
                .after = before() ? neighbour : added,
                .provenance = Provenance::assumed,
-               .why = why_named(graph.names(), "insert")});
+               .why = wait_reason_named(graph.names(), "insert")});
     return added;
   }
 

@@ -52,7 +52,7 @@ class Move final : public Transform {
   void keep_lane_order(Graph& graph, const Group& run, Effect& effect) const {
     const TaskId in_front = graph.previous(run.front());
     const TaskId behind = graph.next(run.back());
-    const Why why = why_named(graph.names(), "order before move");
+    const WaitReason why = wait_reason_named(graph.names(), "order before move");
     const auto add = [&](TaskId before, TaskId after) {
       graph.add({.before = before, .after = after, .provenance = Provenance::assumed, .why = why});
       ++effect.changed;

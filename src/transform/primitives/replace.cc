@@ -40,11 +40,11 @@ class Replace final : public Transform {
       if (first.duration != fusion.duration || !name_.empty()) ++effect.changed;
     }
     const NameId name = graph.names().intern(name_);
-    const FusionCount gone = fuse(graph, fusions, name, launches_);
-    effect.changed += gone.tasks + gone.launches;
+    const FusionCount fused = fuse(graph, fusions, name, launches_);
+    effect.changed += fused.tasks + fused.launches;
     effect.summary =
-        fmt::format("{} became {}, {} fewer", counted(fusions.size() + gone.tasks, "task"),
-                    fusions.size(), counted(gone.launches, "launch call"));
+        fmt::format("{} became {}, {} fewer", counted(fusions.size() + fused.tasks, "task"),
+                    fusions.size(), counted(fused.launches, "launch call"));
     return effect;
   }
 

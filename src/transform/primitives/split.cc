@@ -112,7 +112,7 @@ class Split final : public Transform {
         added.push_back({.before = slices[i - 1],
                          .after = slices[i],
                          .provenance = Provenance::assumed,
-                         .why = why_named(graph.names(), "slice")});
+                         .why = wait_reason_named(graph.names(), "slice")});
       }
     }
     for (const Dependency& dependency : added) graph.add(dependency);

@@ -226,7 +226,7 @@ class Amp final : public Transform, public Retimes {
             .phase = like.phase};
   }
 
-  static void add_wait(Graph& graph, TaskId before, TaskId after, Why why) {
+  static void add_wait(Graph& graph, TaskId before, TaskId after, WaitReason why) {
     graph.add({.before = before, .after = after, .provenance = Provenance::assumed, .why = why});
   }
 
@@ -257,7 +257,7 @@ class Amp final : public Transform, public Retimes {
       const TaskId wait = graph.insert_before(
           launch, extra(graph, launch, "amp found_inf", TaskKind::sync, kLaunch));
       add_wait(graph, call, unscale, Rule::launch);
-      add_wait(graph, unscale, wait, why_named(graph.names(), "gradient scaler"));
+      add_wait(graph, unscale, wait, wait_reason_named(graph.names(), "gradient scaler"));
     }
     return kernels.size();
   }

@@ -68,7 +68,7 @@ class CudaGraphs final : public Transform {
   void replace(Graph& graph, const Launches& launches, const std::vector<Region>& regions,
                Tally& tally) const {
     std::vector<TaskId> graph_launch(graph.task_count(), kNoTask);
-    std::vector<TaskId> gone;
+    std::vector<TaskId> removed;
     const NameId name = graph.names().intern("cudaGraphLaunch");
     for (const Region& region : regions) {
       const TaskId first = region.launches.front();
@@ -77,11 +77,11 @@ class CudaGraphs final : public Transform {
         graph_launch[index(call)] = first;
         kernels += launches.count(call);
         tally.host += graph.task(call).duration;
-        if (call != first) gone.push_back(call);
+        if (call != first) removed.push_back(call);
       }
       for (const TaskId task : region.host) {
         tally.host += graph.task(task).duration;
-        gone.push_back(task);
+        removed.push_back(task);
       }
       graph.task(first).name = name;
       graph.task(first).duration =
@@ -91,7 +91,7 @@ class CudaGraphs final : public Transform {
       tally.host -= graph.task(first).duration;
     }
     launch_together(graph, launches, graph_launch);
-    remove_calls(graph, gone);
+    remove_calls(graph, removed);
   }
 
   /// Every captured task waits for the launch of its graph instead of its own.

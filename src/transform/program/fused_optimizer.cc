@@ -57,14 +57,14 @@ class FusedOptimizer final : public Transform {
     }
     const Nanoseconds saved = total_duration(graph, host_work);
     add_host_time(graph, launches, groups);
-    const FusionCount gone = fuse(graph, fusions, graph.names().intern("fused_optimizer"), true);
+    const FusionCount fused = fuse(graph, fusions, graph.names().intern("fused_optimizer"), true);
     for (const TaskId task : host_work) graph.remove(task);
 
     Effect effect;
-    effect.changed = gone.tasks + gone.launches + host_work.size() + groups.size();
+    effect.changed = fused.tasks + fused.launches + host_work.size() + groups.size();
     effect.summary = fmt::format("{} became {}, {} fewer, and {} less host work between them",
                                  counted(kernels.size(), "kernel"), groups.size(),
-                                 counted(gone.launches, "launch call"), to_text(saved));
+                                 counted(fused.launches, "launch call"), to_text(saved));
     effect.assumptions.push_back(duration_ == "sum"
                                      ? "the fused kernel takes as long as all it replaces"
                                      : "the fused kernel is bound by memory traffic");

@@ -23,7 +23,7 @@ namespace foretrace {
 namespace {
 
 struct MatchCounts {
-  std::size_t by_name = 0, by_kind = 0, by_place = 0, pooled = 0, none = 0, added = 0, gone = 0;
+  std::size_t by_name = 0, by_kind = 0, by_place = 0, pooled = 0, none = 0, added = 0, removed = 0;
 };
 
 /// Aligns one step of the trace with the typical step of the donor.
@@ -55,7 +55,7 @@ class Transplant {
   }
 
   MatchCounts counts;
-  std::vector<TaskId> gone;
+  std::vector<TaskId> removed;
 
  private:
   std::uint64_t name_number(TaskId task) { return number(task, own_names_, false); }
@@ -145,8 +145,8 @@ class Transplant {
       counts.none += own.size();
       return;
     }
-    gone.insert(gone.end(), own.begin(), own.end());
-    counts.gone += own.size();
+    removed.insert(removed.end(), own.begin(), own.end());
+    counts.removed += own.size();
   }
 
   /// Takes typical times by name or kind, for steps that cannot be aligned.
@@ -211,8 +211,8 @@ class KernelFrom final : public Transform {
       throw Error(fmt::format("trace: no kernel of the other trace is like one of \"where\" ({})",
                               where_.to_text()));
     }
-    for (const TaskId task : transplant.gone) graph.remove(task);
-    remove_launches_of(graph, launches, transplant.gone);
+    for (const TaskId task : transplant.removed) graph.remove(task);
+    remove_launches_of(graph, launches, transplant.removed);
     return effect_of(graph, kernels, counts, before);
   }
 
@@ -229,7 +229,7 @@ class KernelFrom final : public Transform {
         fmt::format("{} from {} to {} in all: {} by name, {} by kind of work, {} by place",
                     counted(kernels.size(), "kernel"), to_text(before), to_text(after),
                     counts.by_name, counts.by_kind + counts.pooled, counts.by_place);
-    if (counts.gone > 0) effect.summary += fmt::format(", {} gone", counts.gone);
+    if (counts.removed > 0) effect.summary += fmt::format(", {} gone", counts.removed);
     if (counts.added > 0) effect.summary += fmt::format(", {} added", counts.added);
     const auto figure = [&](const char* name, std::size_t count) {
       effect.figures.push_back({name, static_cast<double>(count)});
@@ -239,7 +239,7 @@ class KernelFrom final : public Transform {
     figure("by_place", counts.by_place);
     figure("unmatched", counts.none);
     figure("added", counts.added);
-    figure("gone", counts.gone);
+    figure("gone", counts.removed);
     effect.figures.push_back({"kernel_time_before", before});
     effect.figures.push_back({"kernel_time_after", after});
     note_count(effect, Severity::warning, "kernels without a counterpart, left as they are",

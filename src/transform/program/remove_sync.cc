@@ -125,7 +125,7 @@ class RemoveSync final : public Transform {
       graph.add({.before = wait.before,
                  .after = after,
                  .provenance = Provenance::assumed,
-                 .why = why_named(graph.names(), "value of the last step")});
+                 .why = wait_reason_named(graph.names(), "value of the last step")});
     }
   }
 

@@ -47,7 +47,7 @@ class Substitute final : public Transform {
     const std::vector<Group> lines = find_lines(graph, launches, tasks, rules);
     Tally tally;
     std::vector<Fusion> fusions;
-    std::vector<TaskId> gone;
+    std::vector<TaskId> removed;
     std::map<std::vector<std::pair<NameId, std::int64_t>>, std::vector<RewrittenKernel>> known;
     for (const Group& line : lines) {
       std::vector<std::pair<NameId, std::int64_t>> key;
@@ -56,9 +56,9 @@ class Substitute final : public Transform {
       }
       const auto [found, added] = known.try_emplace(std::move(key));
       if (added) found->second = search(graph, line, rules, tally.exhausted);
-      take(graph, line, found->second, fusions, gone, tally);
+      take(graph, line, found->second, fusions, removed, tally);
     }
-    if (tally.made + tally.gone == 0) {
+    if (tally.made + tally.removed == 0) {
       throw Error(
           fmt::format("rules: none pays, or none matches kernels of \"where\" ({}) that directly "
                       "follow each other",
@@ -66,14 +66,14 @@ class Substitute final : public Transform {
     }
     const FusionCount fused = fuse(graph, fusions, NameId{}, true);
     const Launches left(graph);
-    for (const TaskId task : gone) graph.remove(task);
-    const std::size_t calls = fused.launches + remove_launches_of(graph, left, gone);
+    for (const TaskId task : removed) graph.remove(task);
+    const std::size_t calls = fused.launches + remove_launches_of(graph, left, removed);
     return effect_of(tally, calls);
   }
 
  private:
   struct Tally {
-    std::size_t from = 0, made = 0, gone = 0, exhausted = 0;
+    std::size_t from = 0, made = 0, removed = 0, exhausted = 0;
     Nanoseconds before{0}, after{0};
   };
 
@@ -124,16 +124,16 @@ class Substitute final : public Transform {
   }
 
   static void take(Graph& graph, const Group& line, const std::vector<RewrittenKernel>& result,
-                   std::vector<Fusion>& fusions, std::vector<TaskId>& gone, Tally& tally) {
+                   std::vector<Fusion>& fusions, std::vector<TaskId>& removed, Tally& tally) {
     for (const RewrittenKernel& kernel : result) {
       if (!kernel.changed) continue;
       const Group from(line.begin() + static_cast<std::ptrdiff_t>(kernel.begin),
                        line.begin() + static_cast<std::ptrdiff_t>(kernel.end));
       tally.from += from.size();
       tally.before += total_duration(graph, from);
-      if (kernel.gone) {
-        gone.insert(gone.end(), from.begin(), from.end());
-        tally.gone += from.size();
+      if (kernel.removed) {
+        removed.insert(removed.end(), from.begin(), from.end());
+        tally.removed += from.size();
         continue;
       }
       ++tally.made;
@@ -151,7 +151,7 @@ class Substitute final : public Transform {
                                  to_text(tally.after), counted(calls, "launch call"));
     effect.figures.push_back({"kernels_replaced", static_cast<double>(tally.from)});
     effect.figures.push_back({"kernels_made", static_cast<double>(tally.made)});
-    effect.figures.push_back({"kernels_gone", static_cast<double>(tally.gone)});
+    effect.figures.push_back({"kernels_gone", static_cast<double>(tally.removed)});
     effect.figures.push_back({"device_time_saved", tally.before - tally.after});
     note_count(effect, Severity::info, "lines of kernels whose search ended at \"most\"",
                tally.exhausted);

@@ -100,7 +100,7 @@ class TorchCompile final : public Transform {
     const Launches launches(graph);
     const NameId name = graph.names().intern("compiled wrapper");
     HostWork work;
-    std::vector<TaskId> gone;
+    std::vector<TaskId> removed;
     for (const Region& region : find_regions(graph, launches, compiled, true, cuts)) {
       const Nanoseconds recorded = total_duration(graph, region.host);
       const Nanoseconds needed =
@@ -109,10 +109,10 @@ class TorchCompile final : public Transform {
       ++work.regions;
       work.changed += region.host.size();
       work.saved += recorded - needed;
-      gone.insert(gone.end(), region.host.begin(), region.host.end());
+      removed.insert(removed.end(), region.host.begin(), region.host.end());
       add_wrapper(graph, region, name);
     }
-    for (const TaskId task : gone) graph.remove(task);
+    for (const TaskId task : removed) graph.remove(task);
     return work;
   }
 

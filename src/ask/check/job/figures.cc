@@ -100,7 +100,7 @@ StepValues replay_error(const MeasuredJob& job) {
 StepValues stall_of_all(const MeasuredJob& job) {
   const InputStalls& stalls = job.stalls;
   return {
-      (stalls.reading.stall + stalls.preparing.stall + stalls.waiting.stall + stalls.untold.stall)
+      (stalls.reading.stall + stalls.preparing.stall + stalls.waiting.stall + stalls.unknown.stall)
           .count()};
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// A meeting of ranks: a collective, or a message. Each member has a task on a lane of its own rank.
-// It enters when that task could start, the transfer begins when the last has entered, and each
-// leaves when its part of the transfer is over:
+// A collective, or a message, as all of its ranks recorded it. Each member has a task on a lane of
+// its own rank. It enters when that task could start, the transfer begins when the last has
+// entered, and each leaves when its part of the transfer is over:
 //
 //     rank 0   ...|enter|~~~~~~|TTT|       ~ waits for the others: a dependency
 //     rank 1   ......|enter|~~~|TTT|       T transfer: the duration
@@ -16,7 +16,7 @@
 
 namespace foretrace {
 
-struct MeetingMember {
+struct CollectiveMember {
   std::uint32_t rank = 0;  ///< Index into the ranks of the job.
   TaskId task = kNoTask;
   /// Recorded time that the task waited for the last to enter, and its whole recorded duration. A
@@ -27,12 +27,12 @@ struct MeetingMember {
   bool left_early = false;
 };
 
-struct Meeting {
+struct MatchedCollective {
   std::string operation, group;  ///< In words: "allreduce", "ranks 0, 1".
   std::int64_t sequence = -1;    ///< Number within its group.
   /// measured: the recordings number the collectives; inferred: matched by the order of operations.
   Provenance matched = Provenance::inferred;
-  std::vector<MeetingMember> members;  ///< By rank; at least two.
+  std::vector<CollectiveMember> members;  ///< By rank; at least two.
 };
 
 }  // namespace foretrace

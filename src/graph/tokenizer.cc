@@ -1,4 +1,4 @@
-#include "graph/words.h"
+#include "graph/tokenizer.h"
 
 #include <charconv>
 #include <fmt/core.h>
@@ -33,91 +33,91 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
-void Words::skip_space() {
-  left_.remove_prefix(std::min(left_.find_first_not_of(kSpace), left_.size()));
+void Tokenizer::skip_space() {
+  rest_.remove_prefix(std::min(rest_.find_first_not_of(kSpace), rest_.size()));
 }
 
-bool Words::at_end() {
+bool Tokenizer::at_end() {
   skip_space();
-  return left_.empty() || left_.front() == '#';
+  return rest_.empty() || rest_.front() == '#';
 }
 
-bool Words::skip(std::string_view mark) {
+bool Tokenizer::skip(std::string_view token) {
   skip_space();
-  if (!left_.starts_with(mark)) return false;
-  left_.remove_prefix(mark.size());
+  if (!rest_.starts_with(token)) return false;
+  rest_.remove_prefix(token.size());
   return true;
 }
 
-void Words::take(std::string_view mark) {
-  if (!skip(mark)) fail(fmt::format("\"{}\"", mark));
+void Tokenizer::take(std::string_view token) {
+  if (!skip(token)) fail(fmt::format("\"{}\"", token));
 }
 
-std::string Words::take_name(std::string_view what) {
+std::string Tokenizer::take_name(std::string_view expected) {
   skip_space();
-  if (left_.starts_with('"')) return take_quoted();
-  const std::size_t length = plain_length(left_);
-  if (length == 0) fail(what);
-  std::string name(left_.substr(0, length));
-  left_.remove_prefix(length);
+  if (rest_.starts_with('"')) return take_quoted();
+  const std::size_t length = plain_length(rest_);
+  if (length == 0) fail(expected);
+  std::string name(rest_.substr(0, length));
+  rest_.remove_prefix(length);
   return name;
 }
 
-std::string Words::take_quoted() {
+std::string Tokenizer::take_quoted() {
   std::string name;
-  left_.remove_prefix(1);
-  while (!left_.empty()) {
-    const char c = left_.front();
-    left_.remove_prefix(1);
+  rest_.remove_prefix(1);
+  while (!rest_.empty()) {
+    const char c = rest_.front();
+    rest_.remove_prefix(1);
     if (c == '"') return name;
     name += c == '\\' ? take_escaped() : c;
   }
   throw Error("a \" is missing");
 }
 
-char Words::take_escaped() {
-  const char c = left_.empty() ? ' ' : left_.front();
-  if (c == 'x' && left_.size() >= 3) {
+char Tokenizer::take_escaped() {
+  const char c = rest_.empty() ? ' ' : rest_.front();
+  if (c == 'x' && rest_.size() >= 3) {
     unsigned value = 0;
-    const auto [end, error] = std::from_chars(left_.data() + 1, left_.data() + 3, value, 16);
-    if (error == std::errc() && end == left_.data() + 3) {
-      left_.remove_prefix(3);
+    const auto [end, error] = std::from_chars(rest_.data() + 1, rest_.data() + 3, value, 16);
+    if (error == std::errc() && end == rest_.data() + 3) {
+      rest_.remove_prefix(3);
       return static_cast<char>(value);
     }
   }
-  if (!left_.empty()) left_.remove_prefix(1);
+  if (!rest_.empty()) rest_.remove_prefix(1);
   if (c == 'n') return '\n';
   if (c == 't') return '\t';
   if (c == '"' || c == '\\') return c;
   throw Error("in quotes must follow \\ one of \" \\ n t xHH, found " + in_quotes({&c, 1}));
 }
 
-std::string_view Words::take_word(std::string_view what, std::string_view stops) {
+std::string_view Tokenizer::take_word(std::string_view expected, std::string_view stops) {
   skip_space();
   std::size_t length = 0;
-  while (length < left_.size() && kSpace.find(left_[length]) == std::string_view::npos &&
-         stops.find(left_[length]) == std::string_view::npos) {
+  while (length < rest_.size() && kSpace.find(rest_[length]) == std::string_view::npos &&
+         stops.find(rest_[length]) == std::string_view::npos) {
     ++length;
   }
-  if (length == 0) fail(what);
-  const std::string_view word = left_.substr(0, length);
-  left_.remove_prefix(length);
+  if (length == 0) fail(expected);
+  const std::string_view word = rest_.substr(0, length);
+  rest_.remove_prefix(length);
   return word;
 }
 
-Nanoseconds Words::take_ticks() {
+Nanoseconds Tokenizer::take_ticks() {
   skip_space();
   const bool negative = skip("-");
-  if (left_.empty() || !is_digit(left_.front())) fail("a number of ticks");
+  if (rest_.empty() || !is_digit(rest_.front())) fail("a number of ticks");
   constexpr std::int64_t kMost = std::int64_t{1}
                                  << 53;  // 104 days, so that thousands of such times can be added.
   std::int64_t value = 0;
   std::int64_t unit = kTick;
   bool fraction = false;
-  while (!left_.empty() && (is_digit(left_.front()) ||
-                            (!fraction && left_.front() == '.' && !left_.starts_with("..")))) {
-    const char c = left_.front();
-    left_.remove_prefix(1);
+  while (!rest_.empty() && (is_digit(rest_.front()) ||
+                            (!fraction && rest_.front() == '.' && !rest_.starts_with("..")))) {
+    const char c = rest_.front();
+    rest_.remove_prefix(1);
     if (c == '.') {
       fraction = true;
       continue;
@@ -130,10 +130,10 @@ Nanoseconds Words::take_ticks() {
   return Nanoseconds((negative ? -value : value) * unit);
 }
 
-void Words::fail(std::string_view expected) {
+void Tokenizer::fail(std::string_view expected) {
   skip_space();
   const std::string found =
-      left_.empty() ? "the end of the line" : fmt::format("\"{}\"", left_.substr(0, 20));
+      rest_.empty() ? "the end of the line" : fmt::format("\"{}\"", rest_.substr(0, 20));
   throw Error(fmt::format("expected {}, found {}", expected, found));
 }
 

@@ -10,9 +10,9 @@
 
 namespace foretrace {
 
-class Draws {
+class RandomGenerator {
  public:
-  explicit Draws(std::uint64_t seed) : state_(seed) {}
+  explicit RandomGenerator(std::uint64_t seed) : state_(seed) {}
 
   std::uint64_t next() {
     state_ += 0x9e3779b97f4a7c15U;
@@ -41,8 +41,8 @@ class Draws {
   double studentized(double value, int outcomes) {
     double squares = 0;
     for (int i = 0; i < outcomes; ++i) {
-      const double one = normal();
-      squares += one * one;
+      const double deviate = normal();
+      squares += deviate * deviate;
     }
     return value * std::sqrt(outcomes / squares);
   }

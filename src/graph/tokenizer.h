@@ -11,20 +11,20 @@ namespace foretrace {
 
 /// Reads one line of text from the left, ignoring white space between words. Every take function
 /// throws Error if something else is next.
-class Words {
+class Tokenizer {
  public:
-  explicit Words(std::string_view line) : left_(line) {}
+  explicit Tokenizer(std::string_view line) : rest_(line) {}
 
   /// Whether only white space or a comment is left.
   bool at_end();
-  /// Takes `mark` if it is next; returns whether it was.
-  bool skip(std::string_view mark);
-  void take(std::string_view mark);
-  /// Takes a plain name, or any text in double quotes with the escapes \" \\ \n \t and \xHH. `what`
-  /// names the expected thing in the error message.
-  std::string take_name(std::string_view what);
+  /// Takes `token` if it is next; returns whether it was.
+  bool skip(std::string_view token);
+  void take(std::string_view token);
+  /// Takes a plain name, or any text in double quotes with the escapes \" \\ \n \t and \xHH.
+  /// `expected` describes it in the error message.
+  std::string take_name(std::string_view expected);
   /// Takes everything up to white space or one of `stops`.
-  std::string_view take_word(std::string_view what, std::string_view stops);
+  std::string_view take_word(std::string_view expected, std::string_view stops);
   /// Takes a time such as "3", "-2" or "6.667": ticks of 1us, to the nanosecond.
   Nanoseconds take_ticks();
   [[noreturn]] void fail(std::string_view expected);
@@ -34,7 +34,7 @@ class Words {
   std::string take_quoted();
   char take_escaped();
 
-  std::string_view left_;
+  std::string_view rest_;
 };
 
 /// Writes a name so that take_name() reads it: plain if possible, else in quotes.

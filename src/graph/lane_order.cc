@@ -9,36 +9,36 @@ TaskId Graph::Storage::add_task(LaneId lane, const Task& task) {
   CHECK(index(lane) < lanes.size());
   CHECK(tasks.size() < index(kNoTask));
   tasks.push_back(task);
-  places.emplace_back().lane_and_removed = index(lane);
+  task_links.emplace_back().lane_and_removed = index(lane);
   return TaskId{static_cast<std::uint32_t>(tasks.size() - 1)};
 }
 
 void Graph::Storage::put_behind(TaskId task, TaskId front, LaneId lane) {
-  Place& here = place(task);
-  here.lane_and_removed = index(lane);
+  TaskLinks& links = links_of(task);
+  links.lane_and_removed = index(lane);
   if (front == kNoTask) tasks[index(task)].tail = {};
-  TaskId& from_front = front == kNoTask ? line(lane).first : place(front).next;
-  here.previous = front;
-  here.next = from_front;
+  TaskId& from_front = front == kNoTask ? ends_of(lane).first : links_of(front).next;
+  links.previous = front;
+  links.next = from_front;
   if (from_front != kNoTask) tasks[index(from_front)].tail = {};
-  TaskId& from_behind = from_front == kNoTask ? line(lane).last : place(from_front).previous;
+  TaskId& from_behind = from_front == kNoTask ? ends_of(lane).last : links_of(from_front).previous;
   from_front = task;
   from_behind = task;
 }
 
 void Graph::Storage::take_out(TaskId task) {
-  Place& here = place(task);
-  Line& line_of_task = line(here.lane());
+  TaskLinks& links = links_of(task);
+  LaneEnds& ends = ends_of(links.lane());
   tasks[index(task)].tail = {};
-  if (here.next != kNoTask) tasks[index(here.next)].tail = {};
-  (here.previous == kNoTask ? line_of_task.first : place(here.previous).next) = here.next;
-  (here.next == kNoTask ? line_of_task.last : place(here.next).previous) = here.previous;
-  here.previous = here.next = kNoTask;
+  if (links.next != kNoTask) tasks[index(links.next)].tail = {};
+  (links.previous == kNoTask ? ends.first : links_of(links.previous).next) = links.next;
+  (links.next == kNoTask ? ends.last : links_of(links.next).previous) = links.previous;
+  links.previous = links.next = kNoTask;
 }
 
 TaskId Graph::append(LaneId lane, const Task& task) {
   const TaskId added = storage_.add_task(lane, task);
-  storage_.put_behind(added, storage_.line(lane).last, lane);
+  storage_.put_behind(added, storage_.ends_of(lane).last, lane);
   return added;
 }
 
@@ -59,7 +59,7 @@ TaskId Graph::insert_behind(TaskId task, const Task& inserted) {
 void Graph::move_to_end(TaskId task, LaneId lane) {
   CHECK(!removed(task));
   storage_.take_out(task);
-  storage_.put_behind(task, storage_.line(lane).last, lane);
+  storage_.put_behind(task, storage_.ends_of(lane).last, lane);
 }
 
 void Graph::move_behind(TaskId task, TaskId target) {
@@ -77,13 +77,13 @@ void Graph::move_before(TaskId task, TaskId target) {
 }
 
 void Graph::Storage::clear_inherited_gap(TaskId task) {
-  const std::uint32_t last = place(task).last_wait;
+  const std::uint32_t last = links_of(task).last_wait;
   if (last == kNothing) return;
   std::uint32_t at = last;
   do {
     at = dependencies[at].next_wait;
     Dependency& wait = dependencies[at].dependency;
-    if (wait.why == Rule::in_line && place(wait.before).removed()) wait.lag = 0ns;
+    if (wait.why == Rule::in_line && links_of(wait.before).removed()) wait.lag = 0ns;
   } while (at != last);
 }
 
@@ -92,9 +92,9 @@ void Graph::remove(TaskId task) {
   Storage& graph = storage_;
   const TaskId front = previous(task);
   const TaskId behind = next(task);
-  const bool waits_for_others = graph.place(task).last_wait != kNothing;
+  const bool waits_for_others = graph.links_of(task).last_wait != kNothing;
   graph.take_out(task);
-  graph.place(task).lane_and_removed |= Place::kRemoved;
+  graph.links_of(task).lane_and_removed |= TaskLinks::kRemoved;
   graph.tasks[index(task)].duration = graph.tasks[index(task)].gap = Nanoseconds(0);
   if (lane(lane_of(task)).discipline != Discipline::fifo) return;
 
