@@ -76,7 +76,7 @@ void Selector::check() const {
   if (!layer_.empty()) read_layers(layer_);
 }
 
-std::vector<TaskId> Selector::matching(const Graph& graph) const {
+Selector::Selection Selector::find(const Graph& graph) const {
   check();
   const Layers layers = layer_.empty() ? Layers{} : read_layers(layer_);
   const std::optional<TaskKind> kind = task_kind_named(kind_);
@@ -91,38 +91,30 @@ std::vector<TaskId> Selector::matching(const Graph& graph) const {
     if (!layer_.empty() && (task.layer < layers.first || task.layer > layers.last)) return false;
     return name(task.name) && module(task.module);
   };
-  std::vector<TaskId> selected;
+  Selection selected;
   for (std::size_t i = 0; i < graph.lane_count(); ++i) {
     const auto lane = static_cast<LaneId>(i);
     if (rank_ && graph.lane(lane).rank != *rank_) continue;
     if (!stream.matches(graph.lane(lane).name)) continue;
     for (TaskId id = graph.first(lane); id != kNoTask; id = graph.next(id)) {
-      if (is_selected(graph.task(id))) selected.push_back(id);
+      if (is_selected(graph.task(id))) selected.tasks.push_back(id);
     }
   }
+  const auto on_device = [&](TaskId task) { return runs_on_device(graph.task(task).kind); };
+  if (prefers_device() && std::any_of(selected.tasks.begin(), selected.tasks.end(), on_device))
+    selected.left_out =
+        std::erase_if(selected.tasks, [&](TaskId task) { return !on_device(task); });
   return selected;
 }
 
-std::vector<TaskId> Selector::select(const Graph& graph) const {
-  std::vector<TaskId> tasks = matching(graph);
-  leave_out(graph, tasks);
-  return tasks;
-}
-
-std::size_t Selector::leave_out(const Graph& graph, std::vector<TaskId>& matching) const {
-  const auto on_device = [&](TaskId task) { return runs_on_device(graph.task(task).kind); };
-  if (!prefers_device() || std::none_of(matching.begin(), matching.end(), on_device)) return 0;
-  return std::erase_if(matching, [&](TaskId task) { return !on_device(task); });
-}
+std::vector<TaskId> Selector::select(const Graph& graph) const { return find(graph).tasks; }
 
 std::size_t Selector::left_out(const Graph& graph) const {
-  if (!prefers_device()) return 0;
-  std::vector<TaskId> tasks = matching(graph);
-  return leave_out(graph, tasks);
+  return prefers_device() ? find(graph).left_out : 0;
 }
 
 std::vector<TaskId> Selector::select_some(const Graph& graph, std::string_view setting) const {
-  std::vector<TaskId> selected = select(graph);
+  std::vector<TaskId> selected = find(graph).tasks;
   if (!selected.empty()) return selected;
   std::string message = fmt::format("no task matches \"{}\" ({})", setting, to_text());
   if (phase_ != "any" && none_has(graph, [](const Task& t) { return t.phase != Phase::none; })) {

@@ -69,9 +69,11 @@ class Selector final : public Described {
   std::string to_text() const;
 
  private:
-  std::vector<TaskId> matching(const Graph& graph) const;
-  /// Erases matching host tasks if device work matches too; returns their number.
-  std::size_t leave_out(const Graph& graph, std::vector<TaskId>& matching) const;
+  struct Selection {
+    std::vector<TaskId> tasks;
+    std::size_t left_out = 0;  ///< See left_out().
+  };
+  Selection find(const Graph& graph) const;
   bool prefers_device() const { return kind_ == "any" && !name_.empty(); }
 
   std::string kind_ = "any";

@@ -88,7 +88,7 @@ void check_ranks(const Scenario& scenario, const std::set<std::int32_t>& ranks) 
   for (std::size_t i = 0; i < scenario.transforms.size(); ++i) {
     for (const std::int32_t rank : ranks_named(*scenario.transforms[i])) {
       if (ranks.contains(rank)) continue;
-      throw Error(fmt::format("{}: there are no tasks of rank {}; the recorded ranks are {}",
+      throw Error(fmt::format("{}: there are no tasks of rank {}; the ranks of this job are {}",
                               use_of(scenario, i), rank, list));
     }
   }
@@ -153,18 +153,13 @@ double total_length(const Graph& graph) {
 }
 
 ApplyResult apply(const Scenario& scenario, Graph& graph, Donors* donors,
-                  std::span<const Graph* const> other_ranks) {
-  return apply_until(scenario.transforms.size(), scenario, graph, donors, other_ranks);
-}
-
-ApplyResult apply_until(std::size_t end, const Scenario& scenario, Graph& graph, Donors* donors,
-                        std::span<const Graph* const> other_ranks) {
+                  std::span<const Graph* const> other_ranks, std::size_t end) {
   Application application(graph, donors, other_ranks);
   if (!scenario.machine.empty()) {
     const auto machine = read_transform({{"use", "faster_device"}, {"to", scenario.machine}});
     application.apply(*machine, "faster_device:to=" + scenario.machine);
   }
-  for (std::size_t i = 0; i < end; ++i)
+  for (std::size_t i = 0; i < std::min(end, scenario.transforms.size()); ++i)
     application.apply(*scenario.transforms[i], use_of(scenario, i));
   return std::move(application.applied);
 }

@@ -2,6 +2,7 @@
 
 // The only place where transforms are applied.
 
+#include <limits>
 #include <map>
 #include <mutex>
 #include <span>
@@ -63,14 +64,13 @@ void check_ranks(const Scenario& scenario, const Graph& graph);
 /// Time in ns if everything ran one after the other, which may be more than the clock can count.
 double total_length(const Graph& graph);
 
-/// Moves the graph to the scenario's machine, then applies its transforms in order; transforms that
-/// name another rank change nothing here. `donors` has read the scenario's donors; nullptr if it
-/// can have none. `other_ranks` are the other ranks of the job, as recorded.
+/// Moves the graph to the scenario's machine, then applies its transforms in order, up to and
+/// without transform `end`; transforms that name another rank change nothing here. `donors` has
+/// read the scenario's donors; nullptr if it can have none. `other_ranks` are the other ranks of
+/// the job, as recorded.
 ApplyResult apply(const Scenario& scenario, Graph& graph, Donors* donors = nullptr,
-                  std::span<const Graph* const> other_ranks = {});
-/// Like apply(), but stops before transform `end`.
-ApplyResult apply_until(std::size_t end, const Scenario& scenario, Graph& graph, Donors* donors,
-                        std::span<const Graph* const> other_ranks = {});
+                  std::span<const Graph* const> other_ranks = {},
+                  std::size_t end = std::numeric_limits<std::size_t>::max());
 /// Applies only transform `step`. REQUIRES: it has no donor.
 ApplyResult apply_only(std::size_t step, const Scenario& scenario, Graph& graph);
 

@@ -47,7 +47,7 @@ void RankStructure::edit(const Job& job, const Scenario& scenario, std::size_t t
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     if (i != rank) others.push_back(&job.ranks[i].inference.graph);
   }
-  steps_ = apply_until(tail, scenario, graph, &donors, others).steps;
+  steps_ = apply(scenario, graph, &donors, others, tail).steps;
   stage_counts_.resize(graph.task_count(), 0);
   for (std::size_t i = tail; i < scenario.transforms.size(); ++i) {
     Stage& stage = stages_.emplace_back();
