@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fmt/core.h>
 #include <fstream>
+#include <utility>
 
 #include "base/files/new_file.h"
 #include "foretrace/error.h"
@@ -153,8 +154,9 @@ std::pair<std::uint64_t, std::uint64_t> AnswerFile::points() const {
 void AnswerFile::add(std::string_view line) { unwritten_ += line; }
 
 void AnswerFile::flush() {
-  write_all(file_, unwritten_, path_);
-  unwritten_.clear();
+  // Taken first: after a failed write another flush must not write the same lines again.
+  const std::string lines = std::exchange(unwritten_, {});
+  write_all(file_, lines, path_);
 }
 
 namespace {
@@ -205,13 +207,13 @@ void sort_shards(const std::vector<std::string>& files, ShardSet& set) {
   for (const std::string& path : files) {
     const std::string line = first_line(set.has_rows ? header_file_of(path) : path, set.kind);
     ShardFile shard{path, within(path, [&] { return read_header_line(line, set.kind); })};
-    if (shards.empty()) shards.resize(shard.header.shards);
+    if (shards.empty()) shards.resize(static_cast<std::size_t>(shard.header.shards));
     const ShardFile* other = nullptr;
     for (const ShardFile& earlier : shards) {
       if (!earlier.path.empty()) other = &earlier;
     }
     if (other) check_same_questions(set.kind, shard, *other);
-    ShardFile& slot = shards[shard.header.shard - 1];
+    ShardFile& slot = shards[static_cast<std::size_t>(shard.header.shard - 1)];
     if (!slot.path.empty())
       throw Error(fmt::format("{}: is shard {}, as '{}' is", path, shard.header.shard, slot.path));
     slot = std::move(shard);

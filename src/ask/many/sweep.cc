@@ -9,10 +9,8 @@
 
 namespace foretrace {
 
-using Json = nlohmann::json;
-
 struct Sweep::Impl {
-  Impl(const Json& scenario, const std::string& sweep_folder, const SweepOptions& options)
+  Impl(const nlohmann::json& scenario, const std::string& sweep_folder, const SweepOptions& options)
       : questions(scenario, sweep_folder, options), answers(questions) {}
 
   SweepQuestions questions;
@@ -32,12 +30,13 @@ Sweep::Sweep(const std::string& scenario_path, const SweepOptions& options) {
   impl_->questions.read_traces();
 }
 
-Sweep::Sweep(const Json& scenario, std::vector<Inference> ranks, const SweepOptions& options)
+Sweep::Sweep(const nlohmann::json& scenario, std::vector<Inference> ranks,
+             const SweepOptions& options)
     : impl_(std::make_unique<Impl>(scenario, "", options)) {
   impl_->questions.take(job_of(std::move(ranks)));
 }
 
-Sweep::Sweep(const Json& scenario, const SweepOptions& options)
+Sweep::Sweep(const nlohmann::json& scenario, const SweepOptions& options)
     : impl_(std::make_unique<Impl>(scenario, "", options)) {
   impl_->questions.read_traces();
 }

@@ -22,9 +22,11 @@ constexpr std::size_t kRound = 64;
 
 void ignore(std::size_t, const std::vector<LayoutBound>&) {}
 
-class Search {
+}  // namespace
+
+class LayoutSearch {
  public:
-  Search(const PlanSpace& space, const StepCalibration& calibration)
+  LayoutSearch(const PlanSpace& space, const StepCalibration& calibration)
       : space_(space),
         calibration_(calibration),
         threads_(space.threads > 0 ? space.threads : threads_for_idle_cores()),
@@ -195,6 +197,8 @@ class Search {
   Ranking ranking_;
 };
 
+namespace {
+
 /// Returns data parallelism alone, for one count of GPUs.
 std::optional<PlannedLayout> plain_layout(PlanSpace space, std::int64_t gpus,
                                           const StepCalibration& calibration) {
@@ -207,7 +211,7 @@ std::optional<PlannedLayout> plain_layout(PlanSpace space, std::int64_t gpus,
   space.shown = 1;
   if (layout.global_batch % gpus != 0) return std::nullopt;
   try {
-    Search search(space, calibration);
+    LayoutSearch search(space, calibration);
     search.find_bounds(0, search.blocks(), ignore, false);
     return search.run().best.front();
   } catch (const Error&) {
@@ -227,7 +231,7 @@ std::optional<PlannedLayout> plain_layout(PlanSpace space, std::int64_t gpus,
 struct PlanSearch::Impl {
   const PlanSpace& space;
   const StepCalibration& calibration;
-  Search search{space, calibration};
+  LayoutSearch search{space, calibration};
 };
 
 PlanSearch::PlanSearch(const PlanSpace& space, const StepCalibration& calibration)

@@ -2,7 +2,8 @@
 
 // The columns of an answer to one of many questions, each described once: the key in JSON, and the
 // heading and the cells in CSV. A column with a title is also a column of tables and an axis on
-// pages. To add one, add a member to SweepPoint and a line to the list in columns.cc.
+// pages. To add one that follows from members of SweepPoint, add a line to the list in columns.cc;
+// for another, also a member, and its value in the answers of ask/many (answers.cc, structure.cc).
 
 #include <nlohmann/json.hpp>
 #include <string>

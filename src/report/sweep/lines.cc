@@ -188,12 +188,16 @@ std::string sweep_identity(const SweepHeader& header) {
   scenario.erase("trace");
   nlohmann::json sums = nlohmann::json::array();
   for (const InputFile& input : header.inputs) sums.push_back(input.sha256);
+  // A version with other columns must not continue a file: some of its lines would lack them.
+  nlohmann::json columns = nlohmann::json::array();
+  for (const PointColumn* column : columns_of(header)) columns.push_back(column->key);
   return hash_digits(one_line_of(nlohmann::json{{"schema", kSweepAnswers.schema},
                                                 {"tool", kVersion},
                                                 {"scenario", scenario},
                                                 {"inputs", sums},
                                                 {"settings", header.settings},
                                                 {"points", header.points},
+                                                {"columns", columns},
                                                 {"intervals", header.intervals},
                                                 {"memory", header.memory}}));
 }
