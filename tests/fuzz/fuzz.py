@@ -29,7 +29,7 @@ CORPUS, FOUND, RUNS, README = HERE / "corpus", HERE / "found", HERE / "runs.tsv"
 # The most bytes of an input, so that the corpus stays small; longer inputs reach little more.
 MOST_BYTES = 4096
 MOST_BYTES_OF = {"nsys": 65536, "spool": 16384}  # Formats in which little takes much.
-SECONDS_OF_AN_INPUT = 25
+SECONDS_OF_AN_INPUT = 25  # By the clock on the wall, as libFuzzer counts them.
 MEGABYTES = 4096
 SECONDS_BETWEEN_LOOKS = 0.5
 COLUMNS = ("target", "minutes", "executions", "inputs", "coverage", "last")
@@ -68,11 +68,11 @@ def processor_minutes(process):
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK") / 60
 
 
-def fuzzer(build, target, *arguments, minutes=None):
+def fuzzer(options, target, *arguments, minutes=None):
     """Runs a target for this many minutes of CPU time: (exit status, its output, minutes used)."""
     FOUND.mkdir(exist_ok=True)
-    limits = [f"-timeout={SECONDS_OF_AN_INPUT}", f"-rss_limit_mb={MEGABYTES}", f"-max_len={MOST_BYTES_OF.get(target, MOST_BYTES)}"]
-    command = [str(build / "tests" / "fuzz" / f"{target}_fuzz"), *limits, f"-artifact_prefix={FOUND}/{target}-", *map(str, arguments)]
+    limits = [f"-timeout={options.timeout}", f"-rss_limit_mb={MEGABYTES}", f"-max_len={MOST_BYTES_OF.get(target, MOST_BYTES)}"]
+    command = [str(options.build / "tests" / "fuzz" / f"{target}_fuzz"), *limits, f"-artifact_prefix={FOUND}/{target}-", *map(str, arguments)]
     environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1"}
     used = 0.0
     with tempfile.TemporaryFile() as written:
@@ -87,20 +87,20 @@ def fuzzer(build, target, *arguments, minutes=None):
         return process.returncode, written.read().decode(errors="replace"), used
 
 
-def fuzz(build, target, minutes, seeds):
+def fuzz(options, target):
     """The result of a run: a row, and whether nothing was found."""
     with tempfile.TemporaryDirectory(prefix="foretrace-fuzz-") as place:
         grown, least = pathlib.Path(place, "grown"), pathlib.Path(place, "least")
         grown.mkdir()
         least.mkdir()
         unpack(target, grown)
-        if seeds and (seeds / target).is_dir():
-            shutil.copytree(seeds / target, grown, dirs_exist_ok=True)
-        status, words, spent = fuzzer(build, target, "-print_final_stats=1", grown, minutes=minutes)
+        if options.seeds and (options.seeds / target).is_dir():
+            shutil.copytree(options.seeds / target, grown, dirs_exist_ok=True)
+        status, words, spent = fuzzer(options, target, "-print_final_stats=1", grown, minutes=options.minutes)
         executions = re.findall(r"stat::number_of_executed_units:\s*(\d+)", words)
         if status != 0:
             print(f"{target}: exit status {status}\n{words[-3000:]}", file=sys.stderr)
-        merged, merging, _ = fuzzer(build, target, "-merge=1", least, grown)
+        merged, merging, _ = fuzzer(options, target, "-merge=1", least, grown)
         coverage = re.findall(r"cov: (\d+)", merging)
         kept = pack(target, least if merged == 0 else grown)
     row = {"target": target, "minutes": spent, "executions": int(executions[-1]) if executions else 0, "inputs": kept,
@@ -136,6 +136,8 @@ def main():
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(targets()))
     parser.add_argument("--minutes", type=float, default=20, help="of processor time, for each target")
     parser.add_argument("--jobs", type=int, default=1, help="so many targets at the same time")
+    parser.add_argument("--timeout", type=int, default=SECONDS_OF_AN_INPUT, metavar="SECONDS",
+                        help="for one input; give more on a busy machine, where little work takes long")
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parents[1] / "build-fuzz", help="of cmake --preset fuzz")
     parser.add_argument("--seeds", type=pathlib.Path, metavar="FOLDER", help="inputs to begin with, by seeds.py")
     options = parser.parse_args()
@@ -151,7 +153,7 @@ def main():
 
     def one(target):
         nonlocal is_fine
-        row, fine = fuzz(options.build, target, options.minutes, options.seeds)
+        row, fine = fuzz(options, target)
         with lock:
             add(row)
             is_fine = is_fine and fine
