@@ -2,6 +2,7 @@
 
 // Text for numbers, notes and long names.
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,12 +14,20 @@ namespace foretrace {
 
 /// Groups digits: 53021 -> "53,021".
 std::string grouped(std::int64_t value);
+template <std::integral Number>
+std::string grouped(Number value) {
+  return grouped(static_cast<std::int64_t>(value));
+}
 
 /// Returns the noun as it stands behind a count: "copy" or "copies", "batch" or "batches".
 std::string noun_for(std::int64_t count, std::string_view noun);
 
-/// Returns "1 task" or "2 tasks".
+/// Returns "1 task" or "2,000 tasks".
 std::string counted(std::int64_t count, std::string_view noun);
+template <std::integral Count>
+std::string counted(Count count, std::string_view noun) {
+  return counted(static_cast<std::int64_t>(count), noun);
+}
 
 /// Joins texts: "step_time, syncs".
 template <class Texts>

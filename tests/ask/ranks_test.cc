@@ -143,7 +143,7 @@ TEST(Ranks, ATransformMayNameARankOfAFolder) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
                  "scale:where.name=gemm,where.rank=2,factor=0.5: there are no tasks of rank 2; the "
-                 "recorded ranks are 0, 1");
+                 "ranks of this job are 0, 1");
   }
 }
 

@@ -95,7 +95,7 @@ TEST_F(Doctor, NamesTheFlagForSynchronization) {
   trace_.devices[0].stream = 1;
   EXPECT_EQ(
       findings(),
-      "warning: no synchronization records, though 2 streams and 1 wait for events are there -> "
+      "warning: no synchronization records, despite 2 streams and 1 wait for events -> "
       "experimental_config=torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)\n");
 }
 

@@ -81,7 +81,7 @@ OptionalFinding no_calls(const TraceFacts& facts) {
   const Census& census = facts.census;
   if (census.calls > 0 || census.ops == 0 || device_records(census) == 0) return {};
   return warning(
-      "no CUDA calls: ops and kernels are there, but not the calls that connect them",
+      "no CUDA calls: there are ops and kernels, but not the calls that connect them",
       "no kernel can be tied to its launch, so each start stays where it was recorded",
       fix_for(facts, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], in one profiler",
                       "--record with api in its list, or without --record",
@@ -127,7 +127,7 @@ OptionalFinding few_steps(const TraceFacts& facts) {
   const std::size_t steps = facts.census.steps_ns.size();
   if (steps == 0 || steps >= 3) return {};
   return warning(
-      "only " + counted(static_cast<std::int64_t>(steps), "step"),
+      "only " + counted(steps, "step"),
       "warm-up cannot be separated from steady state, and the variation from step to "
       "step is unknown",
       fix_for(facts, {"schedule=torch.profiler.schedule(wait=1, warmup=2, active=6)",
@@ -186,7 +186,7 @@ OptionalFinding no_syncs(const TraceFacts& facts) {
   if (!facts.trace.syncs.empty() || census.calls == 0) return {};
   if (census.event_waits == 0 && census.used_streams < 2) return {};
   return warning(
-      fmt::format("no synchronization records, though {} and {} for events are there",
+      fmt::format("no synchronization records, despite {} and {} for events",
                   counted(census.used_streams, "stream"), counted(census.event_waits, "wait")),
       "which stream waits for which is inferred from times",
       fix_for(facts, {"experimental_config=torch._C._profiler._ExperimentalConfig("
@@ -347,8 +347,9 @@ void add_lateness(const CollectiveTotals& totals, Nanoseconds window, Diagnosis&
   if (ratio(totals.keeps_waiting, window) < kMuchWaiting) return;
   diagnosis.findings.push_back(
       {Severity::info,
-       fmt::format("the other ranks wait {} for this one, which enters {} of {} collectives last",
-                   to_text(totals.keeps_waiting), totals.times_last, totals.matched),
+       fmt::format("the other ranks wait {} for this one, which enters {} of {} last",
+                   to_text(totals.keeps_waiting), grouped(totals.times_last),
+                   counted(totals.matched, "collective")),
        "a collective cannot finish before its last rank arrives",
        fmt::format("see what the job would take without that: foretrace predict --with "
                    "straggler:rank={},remove=true",

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fmt/core.h>
 
+#include "base/wording.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
 
@@ -131,7 +132,8 @@ PairsReport compare_pairs(const std::vector<PairList>& lists, const PairOptions&
     std::string first;
     if (!report.rows.empty())
       first = fmt::format("; {}: {}", report.rows.front().name, report.rows.front().problem);
-    throw Error(fmt::format("none of {} pairs can be compared{}", report.rows.size(), first));
+    throw Error(
+        fmt::format("none of {} can be compared{}", counted(report.rows.size(), "pair"), first));
   }
   return report;
 }

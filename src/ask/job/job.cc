@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/threads.h"
+#include "base/wording.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -105,10 +106,10 @@ void set_assumptions(Job& job) {
         "A collective begins when the last of its ranks has entered, and transfers for as long as "
         "recorded.");
     if (totals.unmatched > 0)
-      all.push_back(
-          fmt::format("{} collectives that no other rank recorded keep their recorded time, "
-                      "including the time spent waiting.",
-                      totals.unmatched));
+      all.push_back(fmt::format(
+          "{} that no other rank recorded {} recorded time, including the time spent waiting.",
+          counted(totals.unmatched, "collective"),
+          totals.unmatched == 1 ? "keeps its" : "keep their"));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "base/numbers/scaling.h"
+#include "base/wording.h"
 
 namespace foretrace {
 
@@ -34,9 +35,9 @@ void note_ranks(const Job& job, Notes& notes) {
   const Rank& rank = job.ranks[static_cast<std::size_t>(latest - job.join.ranks.begin())];
   if (ratio(latest->keeps_waiting, rank.inference.recorded.length) < kMuchWaiting) return;
   notes.add(Severity::info,
-            fmt::format(
-                "the other ranks wait {} for rank {}, which enters {} of {} collectives last",
-                to_text(latest->keeps_waiting), rank.number, latest->times_last, latest->matched));
+            fmt::format("the other ranks wait {} for rank {}, which enters {} of {} last",
+                        to_text(latest->keeps_waiting), rank.number, grouped(latest->times_last),
+                        counted(latest->matched, "collective")));
 }
 
 }  // namespace foretrace

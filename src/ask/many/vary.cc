@@ -56,7 +56,8 @@ class Bisection {
   void take(PendingQuestion&& pending) {
     const bool is_listed = pending.number < axis_.count();
     const std::size_t position = is_listed ? tried_.size() : boundary_;
-    const std::string& text = is_listed ? axis_.values().listed[pending.number] : middle_;
+    const std::string& text =
+        is_listed ? axis_.values().listed[static_cast<std::size_t>(pending.number)] : middle_;
     tried_.insert(tried_.begin() + static_cast<std::ptrdiff_t>(position),
                   {text, std::move(pending)});
   }
@@ -149,7 +150,8 @@ void count_samples(const SweepPlan& plan, bool is_most, Curve& curve) {
     const double exact =
         samples_of(plan, axis.value_of_text(value, combination.scenario)) * recorded;
     const double rounded = is_most ? std::floor(exact + kSlack) : std::ceil(exact - kSlack);
-    curve.answer_text += fmt::format(", {} samples a step", to_text(rounded));
+    curve.answer_text +=
+        fmt::format(", {} {} a step", to_text(rounded), rounded == 1 ? "sample" : "samples");
   } else if (axis.setting()->name() == "factor") {
     curve.notes.add(Severity::info,
                     "give --samples-per-step, or from and to instead of factor, to see how many "

@@ -202,8 +202,7 @@ class RecordedPlanner {
         "a micro-batch is the recorded batch; tp, cp and ep are 1, as a trace does not say how its "
         "layers could be divided");
     for (const auto& [reason, count] : refused_)
-      report_.assumptions.push_back(fmt::format("{} left out: {}",
-                                                counted(static_cast<std::int64_t>(count), "layout"),
+      report_.assumptions.push_back(fmt::format("{} left out: {}", counted(count, "layout"),
                                                 shortened(reason, kLongestReason)));
   }
 

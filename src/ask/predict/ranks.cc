@@ -8,6 +8,7 @@
 #include "ask/job/rank_facts.h"
 #include "base/numbers/scaling.h"
 #include "base/statistics.h"
+#include "base/wording.h"
 
 namespace foretrace {
 
@@ -28,8 +29,8 @@ TrustReason ranks_joined(const Job& job) {
       static_cast<double>(all - matched) / static_cast<double>(std::max<std::size_t>(all, 1));
   return {.name = "ranks",
           .grade = alone > kMostAlone ? Grade::fair : Grade::good,
-          .text = fmt::format("{} ranks wait for each other in {} of their {} collectives", count,
-                              matched, all),
+          .text = fmt::format("{} wait for each other in {} of their {}", counted(count, "rank"),
+                              grouped(matched), counted(all, "collective")),
           .value = alone,
           .limit = kMostAlone};
 }
@@ -74,7 +75,10 @@ void widen_for_missing_ranks(const Job& job, Prediction& prediction) {
   const auto recorded = static_cast<std::int32_t>(job.ranks.size());
   const std::int32_t size = whole_size(job);
   if (recorded >= size || recorded == 1 || !job.is_joined()) return;
-  widen(recorded, size, fmt::format("{} ranks were not recorded", size - recorded), prediction);
+  widen(recorded, size,
+        fmt::format("{} {} not recorded", counted(size - recorded, "rank"),
+                    size - recorded == 1 ? "was" : "were"),
+        prediction);
 }
 
 void widen_for_added_ranks(const Scenario& scenario, Prediction& prediction) {

@@ -154,8 +154,7 @@ struct PlanCommand {
     std::optional<PlanReport> report = resumable_plan(question, keeping, events, stop_requested());
     progress.reset();
     const auto progress_text = [&] {
-      return fmt::format("{} of {} blocks of layouts", grouped(static_cast<std::int64_t>(known)),
-                         grouped(static_cast<std::int64_t>(all)));
+      return fmt::format("{} of {} blocks of layouts", grouped(known), grouped(all));
     };
     if (stop_requested()) {
       std::cerr << "foretrace: stopped after " << progress_text()

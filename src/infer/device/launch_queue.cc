@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/statistics.h"
+#include "base/wording.h"
 #include "infer/passes.h"
 
 namespace foretrace::infer_detail {
@@ -112,9 +113,8 @@ void resolve_launch_queue(Records& records, Assumptions& assumptions) {
     call.launch_finish = std::max(call.launch_finish, call.launch_start);
   }
   assumptions.push_back(fmt::format(
-      "The launch queue holds {} activities, as seen in this trace; {} launches waited for a "
-      "place in it.",
-      depth, bound));
+      "The launch queue holds {} activities, as seen in this trace; {} waited for a place in it.",
+      grouped(depth), counted(bound, "launch")));
 }
 
 }  // namespace foretrace::infer_detail

@@ -130,7 +130,8 @@ class WeightFinder {
         add(weight, MemoryUse::optimizer_state);
       }
     }
-    return fmt::format(", and {} times their size for the optimizer", states);
+    return states == 1 ? ", and their size again for the optimizer"
+                       : fmt::format(", and {} times their size for the optimizer", states);
   }
 
   /// Returns false unless there is one device, because shapes do not show where a tensor is.

@@ -33,10 +33,9 @@ std::vector<std::string> Calibration::summary() const {
     lines.push_back(fmt::format(
         "{}: 6 numbers and {} from {}: base {} us, hop {} us within and {} us across nodes, {} "
         "GB/s within and {} GB/s a NIC, mixed {}",
-        to_string(operation), counted(static_cast<std::int64_t>(fit.residuals.size()), "shape"),
-        counted(static_cast<std::int64_t>(fit.rows), "row"), text(model.base),
-        text(model.within_hop), text(model.across_hop), text(model.within), text(model.across),
-        text(model.mixed)));
+        to_string(operation), counted(fit.residuals.size(), "shape"), counted(fit.rows, "row"),
+        text(model.base), text(model.within_hop), text(model.across_hop), text(model.within),
+        text(model.across), text(model.mixed)));
   }
   return lines;
 }

@@ -313,10 +313,10 @@ std::vector<std::string> joint_sentences(const Advice& advice) {
   }
   const Nanoseconds as_sum = advice.step_time - joint.sum;
   std::string verdict = fmt::format(
-      "{}{} ({}), {}, between {} and {}, confidence {} for the least certain",
+      "{}{} ({}){}, between {} and {}, confidence {} for the least certain",
       to_text(joint.step_time), per_step_text(advice), change_from(advice, joint.step_time),
-      times_as_fast(advice.step_time, joint.step_time), to_text(joint.lower), to_text(joint.upper),
-      lowest_confidence(advice));
+      joint.step_time <= 0ns ? "" : ", " + times_as_fast(advice.step_time, joint.step_time),
+      to_text(joint.lower), to_text(joint.upper), lowest_confidence(advice));
   const double off = ratio(joint.gain - joint.sum, advice.step_time);
   if (std::abs(off) < 0.005)
     verdict += "; their gains add up";

@@ -95,7 +95,7 @@ nlohmann::json to_json(const AllocationReport& report) {
 }
 
 void write_allocation_text(const AllocationReport& report, std::ostream& out) {
-  out << wrapped(fmt::format("{} nodes, {} over the next {}, by {}", grouped(report.nodes),
+  out << wrapped(fmt::format("{}, {} over the next {}, by {}", counted(report.nodes, "node"),
                              report.objective, to_text(report.ahead), report.solver),
                  0)
       << '\n';

@@ -224,9 +224,8 @@ Table waterfall_table(const Diff& diff, const SideNames& names) {
                           cause_text(diff, cause)});
   }
   if (smaller + hidden > 0)
-    table.rows.push_back(
-        {signed_time(small.effect), signed_time(small.local),
-         counted(static_cast<std::int64_t>(smaller + hidden), "smaller difference")});
+    table.rows.push_back({signed_time(small.effect), signed_time(small.local),
+                          counted(smaller + hidden, "smaller difference")});
   table.rows.push_back({to_text(diff.after.step_time), "", names.after});
   return table;
 }
@@ -339,10 +338,9 @@ std::string compared_text(const Diff& diff) {
     if (!side.has_steps) return std::string("the whole recording");
     const std::string step = side.compared_step.empty() ? "a step" : side.compared_step;
     if (side.compared_steps > 1)
-      return fmt::format("{} and {} more of {}", step,
-                         grouped(static_cast<std::int64_t>(side.compared_steps) - 1),
-                         grouped(static_cast<std::int64_t>(side.steps)));
-    return fmt::format("{}, one of {}", step, grouped(static_cast<std::int64_t>(side.steps)));
+      return fmt::format("{} and {} more of {}", step, grouped(side.compared_steps - 1),
+                         grouped(side.steps));
+    return fmt::format("{}, one of {}", step, grouped(side.steps));
   };
   return fmt::format("{} ({}) with {} ({}); {} % of the tasks correspond", name(diff.before),
                      to_text(diff.before.compared), name(diff.after), to_text(diff.after.compared),

@@ -73,8 +73,7 @@ Table route_table(const Network& network) {
       narrowest = std::min(narrowest, network.links()[link].bandwidth);
       latency += network.links()[link].latency;
     }
-    table.rows.push_back({fmt::format("rank {}{}", grouped(rank), place),
-                          grouped(static_cast<std::int64_t>(route.size())),
+    table.rows.push_back({fmt::format("rank {}{}", grouped(rank), place), grouped(route.size()),
                           grouped(network.paths(0, rank)), to_text(narrowest), to_text(latency)});
   };
   const std::uint32_t ranks = network.ranks();

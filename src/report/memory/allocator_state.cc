@@ -136,8 +136,7 @@ nlohmann::json allocators_json(const Trace& trace) {
       entry["in_use_at_end_bytes"] = one.in_use;
       entry["requested_at_end_bytes"] = one.in_use_requested;
       // For a snapshot: whether the history explains all memory at its end.
-      entry["history_complete"] =
-          one.missing == 0 && one.start_reserved <= 0 && one.in_use_requested == one.requested;
+      entry["history_complete"] = explains_all(one);
     }
     all.push_back(std::move(entry));
   }
@@ -173,7 +172,7 @@ std::string peaks_text(const AllocatorHistory& one, bool with_requests) {
 }  // namespace
 
 void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>>& rows) {
-  rows.push_back({"memory", counted(std::ssize(trace.memory), "event")});
+  rows.push_back({"memory", counted(trace.memory.size(), "event")});
   for (const auto& [device, one] : allocators(trace)) {
     const std::string name = device_text(device);
     std::string text = peaks_text(one, is_snapshot(trace));

@@ -84,7 +84,7 @@ std::string_view have(std::size_t count) { return count == 1 ? "has" : "have"; }
 
 /// Returns the verdict in one sentence.
 std::string summary(const PairsReport& report) {
-  std::string text = counted(static_cast<std::int64_t>(answered(report)), "pair") + " compared";
+  std::string text = counted(answered(report), "pair") + " compared";
   for (const PairKind& kind : report.kinds) {
     if (kind.kind != "all" || kind.compared != Compared::step_time) continue;
     text += fmt::format(

@@ -108,8 +108,7 @@ Table pipeline_table(const PipelineReport& report) {
 }
 
 std::string pipeline_heading(const PipelineReport& report) {
-  std::string text = fmt::format("{}: {}", report.schedule,
-                                 counted(static_cast<std::int64_t>(report.ranks.size()), "rank"));
+  std::string text = fmt::format("{}: {}", report.schedule, counted(report.ranks.size(), "rank"));
   if (report.chunks > 1) text += fmt::format(" with {} each", counted(report.chunks, "chunk"));
   return fmt::format("{}, {}", text, counted(report.micro_batches, "micro-batch"));
 }

@@ -48,10 +48,9 @@ std::string plan_heading(const PlanReport& report) {
                   grouped(report.global_batch),
                   report.trace.empty() ? "samples" : "recorded batches", to_text(report.limit));
   if (report.strategy) return text;
-  text += ": " + counted(static_cast<std::int64_t>(report.layouts), "layout");
+  text += ": " + counted(report.layouts, "layout");
   if (!report.trace.empty()) return text;
-  return text + fmt::format(", {} of them replayed, the others bounded",
-                            grouped(static_cast<std::int64_t>(report.replayed)));
+  return text + fmt::format(", {} of them replayed, the others bounded", grouped(report.replayed));
 }
 
 std::string strategy_line(const PlanStrategy& strategy) {
@@ -85,8 +84,7 @@ std::string plan_coverage(const PlanReport& report) {
 std::string plan_losses(const PlanReport& report) {
   std::vector<std::string> texts;
   for (const auto& [loss, count] : report.losses) {
-    if (count > 0)
-      texts.push_back(fmt::format("{} {}", grouped(static_cast<std::int64_t>(count)), loss));
+    if (count > 0) texts.push_back(fmt::format("{} {}", grouped(count), loss));
   }
   if (texts.empty()) return "";
   return fmt::format("Layouts that are not shown, by what they lost to: {}.", joined(texts));
@@ -97,8 +95,7 @@ std::string reproduction_text(const GenerationReport& measured) {
   const auto rows = std::ranges::count_if(measured.rows, judged);
   const auto reproduced = std::ranges::count_if(
       measured.rows, [&](const GeneratedRow& row) { return judged(row) && is_reproduced(row); });
-  std::string text = fmt::format("{} of {} reproduced", reproduced,
-                                 counted(static_cast<std::int64_t>(rows), "measured run"));
+  std::string text = fmt::format("{} of {} reproduced", reproduced, counted(rows, "measured run"));
   if (!measured.score) return text;
   text += ", median error " + to_share(measured.score->median);
   if (measured.score->regret)

@@ -82,9 +82,9 @@ std::string lead_html(const PredictionPage& page) {
   if (!lines.fits.empty()) html += fmt::format("<p>Does it fit? {}</p>\n", html_text(lines.fits));
   if (!page.prediction.inputs.empty()) {
     const std::size_t others = page.prediction.inputs.size() - 1;
-    html += fmt::format(
-        "<p class=\"quiet\">From {}{}.</p>\n", html_text(page.prediction.inputs.front().path),
-        others > 0 ? " and " + counted(static_cast<std::int64_t>(others), "other") : "");
+    html += fmt::format("<p class=\"quiet\">From {}{}.</p>\n",
+                        html_text(page.prediction.inputs.front().path),
+                        others > 0 ? " and " + counted(others, "other") : "");
   }
   const std::int32_t rank =
       page.now.graph.lane_count() > 0 ? page.now.graph.lane(LaneId{0}).rank : 0;

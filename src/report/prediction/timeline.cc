@@ -29,14 +29,13 @@ std::string left_out_text(const std::vector<TitledRun>& runs) {
     const Drawing& drawing = titled.drawing;
     if (drawing.tasks_shown == drawing.tasks && drawing.lanes_left_out == 0) continue;
     if (!text.empty()) text += ' ';
-    text += fmt::format("{}: {} of {} are on this page", titled.title,
-                        grouped(static_cast<std::int64_t>(drawing.tasks_shown)),
-                        counted(static_cast<std::int64_t>(drawing.tasks), "task"));
+    text += fmt::format("{}: {} of {} are on this page", titled.title, grouped(drawing.tasks_shown),
+                        counted(drawing.tasks, "task"));
     if (drawing.step < drawing.steps.size())
       text += fmt::format(", all of {} first, then the longest", drawing.steps[drawing.step].name);
     if (drawing.lanes_left_out > 0) {
-      text += fmt::format("; {} with the least work left out",
-                          counted(static_cast<std::int64_t>(drawing.lanes_left_out), "lane"));
+      text +=
+          fmt::format("; {} with the least work left out", counted(drawing.lanes_left_out, "lane"));
     }
     text += ".";
   }
@@ -95,7 +94,7 @@ Table lane_table(const std::vector<TitledRun>& runs) {
       auto& row = table.rows[found->second];
       if (row.size() > 1 + 3 * i) continue;  // A second lane with the same name.
       row.resize(1 + 3 * i);
-      row.insert(row.end(), {grouped(static_cast<std::int64_t>(lane.tasks)), to_text(lane.busy),
+      row.insert(row.end(), {grouped(lane.tasks), to_text(lane.busy),
                              to_percent(static_cast<double>(lane.busy.count()) /
                                         static_cast<double>(length.count()))});
     }

@@ -76,7 +76,7 @@ std::vector<std::string> refusals_of(const ScaleReport& report) {
   }
   std::vector<std::string> lines;
   for (const auto& [why, gpus] : counts)
-    lines.push_back(fmt::format("{} GPUs: {}", gpus, shown(why)));
+    lines.push_back(fmt::format("{} {}: {}", gpus, gpus == "1" ? "GPU" : "GPUs", shown(why)));
   return lines;
 }
 

@@ -216,13 +216,12 @@ void write_sweep_page(const SweepReport& report, std::ostream& out) {
                           {"axes", axes}};
   Page page;
   page.title = "Foretrace: sweep";
-  page.heading = counted(static_cast<std::int64_t>(report.points.size()), "answer") + " of a sweep";
+  page.heading = counted(report.points.size(), "answer") + " of a sweep";
   page.lead = lead_of(report);
   if (drawn.size() < summary.answered)
     page.lead +=
         fmt::format("<p>{} of {} answers are drawn, evenly chosen; the front is complete.</p>",
-                    grouped(static_cast<std::int64_t>(drawn.size())),
-                    grouped(static_cast<std::int64_t>(summary.answered)));
+                    grouped(drawn.size()), grouped(summary.answered));
   page.sections = {{"answers", "All answers", std::string(kParallelHtml)},
                    {"front", "Two axes against each other", std::string(kPairHtml)},
                    {"table", "Answers kept", std::string(kTableHtml)}};

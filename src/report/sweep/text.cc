@@ -29,12 +29,12 @@ std::string settings_text(const SweepReport& report, const SweepPoint& point) {
 }
 
 std::string counts_line(const SweepReport& report, const SweepSummary& summary) {
-  std::string line = counted(static_cast<std::int64_t>(report.points.size()), "question");
+  std::string line = counted(report.points.size(), "question");
   if (report.header.shards > 1)
     line += fmt::format(" of shard {} of {}", report.header.shard, report.header.shards);
-  line += fmt::format(": {} answered", grouped(static_cast<std::int64_t>(summary.answered)));
+  line += fmt::format(": {} answered", grouped(summary.answered));
   const auto add = [&](std::uint64_t count, const char* what) {
-    if (count > 0) line += fmt::format(", {} {}", grouped(static_cast<std::int64_t>(count)), what);
+    if (count > 0) line += fmt::format(", {} {}", grouped(count), what);
   };
   add(summary.refused, "refused");
   add(summary.unfit, "out of memory");
@@ -105,8 +105,8 @@ std::string front_heading(const SweepSummary& summary) {
 }
 
 std::string refusal_line(const SweepRefusal& refusal) {
-  return fmt::format("{}x {} (first: point {})", grouped(static_cast<std::int64_t>(refusal.count)),
-                     refusal.why, refusal.first);
+  return fmt::format("{}x {} (first: point {})", grouped(refusal.count), refusal.why,
+                     refusal.first);
 }
 
 /// The differences between text and Markdown.

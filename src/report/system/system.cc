@@ -86,8 +86,7 @@ void write_system_text(const SystemReport& report, std::ostream& out) {
   out << wrapped(shown(report.title), 0) << '\n';
   write_titled(out, "", table_of(report));
   if (report.rows.front().tried > 0)
-    out << "\nthe best of " << grouped(static_cast<std::int64_t>(report.rows.front().tried))
-        << " allowed points\n";
+    out << "\nthe best of " << grouped(report.rows.front().tried) << " allowed points\n";
   std::vector<std::string> means;
   for (const auto& [name, value] : report.means)
     means.push_back(fmt::format("{} {}", name, short_number(value)));

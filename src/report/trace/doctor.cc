@@ -24,7 +24,7 @@ void write_finding(const Finding& finding, std::ostream& out) {
 }
 
 std::string count_of(const Diagnosis& diagnosis, Severity severity, std::string_view noun) {
-  return counted(static_cast<std::int64_t>(diagnosis.count(severity)), noun);
+  return counted(diagnosis.count(severity), noun);
 }
 
 void write_rank(const Diagnosis& diagnosis, std::ostream& out) {
@@ -41,9 +41,9 @@ void write_rank(const Diagnosis& diagnosis, std::ostream& out) {
     out << "can be used, " << count_of(diagnosis, Severity::warning, "warning") << " and "
         << count_of(diagnosis, Severity::info, "remark") << '\n'
         << "a step takes " << to_text(replay.measured.step_time) << "; the replay is "
-        << to_share(replay.replay_error, 3) << " off, with " << unexplained.pinned_tasks << " of "
-        << replay.tasks << (replay.tasks == 1 ? " task" : " tasks") << " pinned and "
-        << to_fixed(share, 2) << " % of the time unexplained\n";
+        << to_share(replay.replay_error, 3) << " off, with " << grouped(unexplained.pinned_tasks)
+        << " of " << counted(replay.tasks, "task") << " pinned and " << to_fixed(share, 2)
+        << " % of the time unexplained\n";
   }
 }
 
@@ -76,7 +76,7 @@ std::vector<SharedFinding> shared_findings(const std::vector<Diagnosis>& ranks) 
     one.first.what.insert(0, fmt::format("rank {}: ", one.ranks.front()));
     if (one.ranks.size() == 1) continue;
     const std::size_t others = one.ranks.size() - 1;
-    one.first.what += "; similar on " + counted(static_cast<std::int64_t>(others), "other rank");
+    one.first.what += "; similar on " + counted(others, "other rank");
   }
   return all;
 }

@@ -80,7 +80,7 @@ void add_devices(const Trace& trace, std::vector<std::vector<std::string>>& rows
 
 std::string steps_text(const Trace& trace, const Census& census) {
   if (census.steps_ns.empty()) return "none marked";
-  std::string text = grouped(static_cast<std::int64_t>(census.steps_ns.size()));
+  std::string text = grouped(census.steps_ns.size());
   if (!trace.has_times) return text;
   text += ", on the host";
   for (std::size_t i = 0; i < census.steps_ns.size() && i < 8; ++i) {
@@ -142,9 +142,9 @@ std::int64_t bytes_of(const Trace& trace, DeviceKind kind) {
 /// Returns a text such as "waits 3.03 s for others, transfers for 36 ms, enters 1 of 13 collectives
 /// last".
 std::string rank_facts_text(const RankFacts& among) {
-  std::string text =
-      fmt::format("waits {} for others, transfers for {}, enters {} of {} collectives last",
-                  to_text(among.waits), to_text(among.transfer), among.times_last, among.matched);
+  std::string text = fmt::format("waits {} for others, transfers for {}, enters {} of {} last",
+                                 to_text(among.waits), to_text(among.transfer),
+                                 grouped(among.times_last), counted(among.matched, "collective"));
   if (among.keeps_waiting > 0ns)
     text += " and keeps the others waiting for " + to_text(among.keeps_waiting);
   if (among.unmatched > 0) text += fmt::format("; no other rank recorded {} more", among.unmatched);
@@ -221,18 +221,17 @@ void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps,
   rows.push_back({"recorded", recorded_text(trace, census)});
   add_devices(trace, rows);
   rows.push_back(
-      {"host",
-       fmt::format("{} ops, {} calls, {} annotations, {} Python frames on {}", grouped(census.ops),
-                   grouped(census.calls), grouped(census.annotations), grouped(census.frames),
-                   counted(static_cast<std::int64_t>(trace.threads.size()), "thread"))});
+      {"host", fmt::format("{}, {}, {}, {} on {}", counted(census.ops, "op"),
+                           counted(census.calls, "call"), counted(census.annotations, "annotation"),
+                           counted(census.frames, "Python frame"),
+                           counted(trace.threads.size(), "thread"))});
   rows.push_back(
-      {"device", fmt::format("{} kernels, {} copies, {} fills on {}, busy for {}",
-                             grouped(census.kernels), grouped(census.copies), grouped(census.fills),
+      {"device", fmt::format("{}, {}, {} on {}, busy for {}", counted(census.kernels, "kernel"),
+                             counted(census.copies, "copy"), counted(census.fills, "fill"),
                              counted(census.used_streams, "stream"),
                              to_text(Nanoseconds(census.device_busy_ns)))});
   rows.push_back({"waits", fmt::format("{}, {}, {} for events",
-                                       counted(static_cast<std::int64_t>(trace.syncs.size()),
-                                               "synchronization record"),
+                                       counted(trace.syncs.size(), "synchronization record"),
                                        counted(census.waiting_calls, "synchronizing call"),
                                        counted(census.event_waits, "wait"))});
   add_tensor_row(trace, census, rows);

@@ -133,8 +133,9 @@ void write_stalls(const InputReport& report, std::ostream& out) {
   write_aligned(table, out);
   const InputStalls& stalls = report.stalls;
   if (stalls.copied.count > 0) {
-    out << "\nCopied       " << to_text(stalls.copied) << " a step; " << stalls.pageable
-        << " copies from pageable memory, " << stalls.pinned << " from pinned\n";
+    out << "\nCopied       " << to_text(stalls.copied) << " a step; "
+        << counted(stalls.pageable, "copy") << " from pageable memory, " << grouped(stalls.pinned)
+        << " from pinned\n";
   }
   out << "Replayed     " << to_text(report.without_loading) << " a step if loading took no time ("
       << to_percent(ratio(report.without_loading - report.replayed, report.replayed)) << "), "

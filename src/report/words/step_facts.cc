@@ -28,7 +28,7 @@ std::string_view source_text(StepSource source) {
 
 std::string step_facts(const StepTimes& times) {
   if (times.each.empty()) return "none found; the whole recording counts as one";
-  std::string text = counted(static_cast<std::int64_t>(times.steps()), "step");
+  std::string text = counted(times.steps(), "step");
   text += source_text(times.source);
   if (times.period > 1)
     text += fmt::format(", taken in groups of {} because they alternate", times.period);

@@ -204,16 +204,14 @@ std::string utilization_sentence(const Prediction& prediction) {
 
 std::vector<EvidenceLine> evidence_lines(const Prediction& prediction) {
   const auto count = [&](Provenance provenance) {
-    return fmt::format(
-        "{} {}",
-        grouped(static_cast<std::int64_t>(prediction.dependencies[static_cast<int>(provenance)])),
-        to_string(provenance));
+    return fmt::format("{} {}", grouped(prediction.dependencies[static_cast<int>(provenance)]),
+                       to_string(provenance));
   };
   const std::size_t steps = prediction.measured.steps();
   std::vector<EvidenceLine> all;
   if (!prediction.has_times) {
-    all.push_back({"history", counted(static_cast<std::int64_t>(prediction.tasks), "event") +
-                                  " of the allocator, in their order"});
+    all.push_back(
+        {"history", counted(prediction.tasks, "event") + " of the allocator, in their order"});
     if (const std::string doubts = trust_sentence(prediction.trust); !doubts.empty())
       all.push_back({"trust", fmt::format("{}: {}", to_string(prediction.trust.grade()), doubts)});
     return all;
@@ -222,13 +220,12 @@ std::vector<EvidenceLine> evidence_lines(const Prediction& prediction) {
       {"replay",
        fmt::format("{} measured, {} replayed over {}", to_text(prediction.measured.step_time),
                    to_text(prediction.baseline.step_time),
-                   prediction.has_steps ? counted(static_cast<std::int64_t>(steps), "step")
+                   prediction.has_steps ? counted(steps, "step")
                                         : "the whole recording (no steps were found in it)")});
   if (prediction.has_steps) all.push_back({"steps", step_facts(prediction.measured)});
-  all.push_back(
-      {"pinned", fmt::format("{} of {} held at their recorded start",
-                             grouped(prediction.unexplained.pinned_tasks),
-                             counted(static_cast<std::int64_t>(prediction.tasks), "task"))});
+  all.push_back({"pinned", fmt::format("{} of {} held at their recorded start",
+                                       grouped(prediction.unexplained.pinned_tasks),
+                                       counted(prediction.tasks, "task"))});
   all.push_back({"unexplained", share_of_window(prediction, prediction.unexplained.lag) +
                                     ", kept as delays without a known cause"});
   if (prediction.unexplained.peers != 0ns) {

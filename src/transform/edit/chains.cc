@@ -348,7 +348,7 @@ void ChainCost::describe(Fields& fields) {
 
 std::string ChainsFused::to_text() const {
   return fmt::format("{} became {}, from {} to {} in all, {} fewer", counted(kernels, "kernel"),
-                     chains, foretrace::to_text(before), foretrace::to_text(after),
+                     grouped(chains), foretrace::to_text(before), foretrace::to_text(after),
                      counted(launches, "launch call"));
 }
 
@@ -368,7 +368,7 @@ void ChainsFused::add_to(Effect& effect, const ChainCost& cost) const {
     effect.assumptions.push_back(
         fmt::format("{} of {} without recorded accesses to memory: all tensors of a kernel are "
                     "assumed to have the same size",
-                    chains - by_bytes, counted(chains, "fused kernel")));
+                    grouped(chains - by_bytes), counted(chains, "fused kernel")));
   }
   if (temporaries > 0) {
     effect.assumptions.push_back(

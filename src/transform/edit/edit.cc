@@ -172,12 +172,8 @@ std::string tasks_by_kind(const Graph& graph, const std::vector<TaskId>& tasks) 
     return counted(tasks.size(), fmt::format("{} task", to_string(kinds.begin()->first)));
   std::string list;
   for (const auto& [kind, count] : kinds)
-    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, to_string(kind));
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", grouped(count), to_string(kind));
   return counted(tasks.size(), "task") + (list.empty() ? "" : fmt::format(" ({})", list));
-}
-
-std::string counted(std::size_t count, std::string_view thing) {
-  return fmt::format("{} {}", count, noun_for(static_cast<std::int64_t>(count), thing));
 }
 
 }  // namespace foretrace

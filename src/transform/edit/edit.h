@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/wording.h"
 #include "foretrace/graph.h"
 #include "foretrace/transform.h"
 
@@ -79,8 +80,5 @@ std::string tasks_by_kind(const Graph& graph, const std::vector<TaskId>& tasks);
 
 /// Adds a note with this count, unless it is 0.
 void note_count(Effect& effect, Severity severity, std::string_view text, std::size_t count);
-
-/// "1 kernel", "3 kernels".
-std::string counted(std::size_t count, std::string_view thing);
 
 }  // namespace foretrace

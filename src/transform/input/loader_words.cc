@@ -70,11 +70,10 @@ void describe_loading(const LoaderSettings& settings, const LoaderTally& tally,
   if (settings.workers == 0) {
     effect.summary = "the training thread loads its batches itself";
   } else {
-    effect.summary = fmt::format("{} of {} loaded by {}; the training thread keeps {} for each",
-                                 counted(static_cast<std::size_t>(n), "batch"),
-                                 to_text(scaled(tally.work, settings.work_factor) / n),
-                                 counted(static_cast<std::size_t>(settings.workers), "worker"),
-                                 to_text(tally.hand_over / n));
+    effect.summary =
+        fmt::format("{} of {} loaded by {}; the training thread keeps {} for each",
+                    counted(n, "batch"), to_text(scaled(tally.work, settings.work_factor) / n),
+                    counted(settings.workers, "worker"), to_text(tally.hand_over / n));
   }
   if (settings.reads())
     effect.summary += fmt::format("; {} is what bounds a step", bottleneck(times));

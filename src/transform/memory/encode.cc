@@ -244,8 +244,8 @@ class Encode final : public Transform {
     effect.changed = coded.size();
     effect.summary = fmt::format(
         "{} from {} to {}: {} as bits, {} as places of four bits, {} without zeros, {} in {}",
-        counted(coded.size(), "activation"), to_text(before), to_text(after), count[1], count[2],
-        count[3], count[4], precision_);
+        counted(coded.size(), "activation"), to_text(before), to_text(after), grouped(count[1]),
+        grouped(count[2]), grouped(count[3]), grouped(count[4]), precision_);
     const double ratio = static_cast<double>(all.count) /
                          std::max(static_cast<double>((all - before + after).count), 1.0);
     effect.figures = {{"saved_bytes", before - after},

@@ -97,9 +97,9 @@ class Zero final : public Transform {
     }
     add_permanent_block(graph, gathered, MemoryUse::parameter);
     const Bytes new_peak = peak_memory(graph);
-    effect.summary = fmt::format(
-        "{} of {} of parameters, gradients and optimizer state left on each of {}", to_text(after),
-        to_text(before), counted(static_cast<std::size_t>(workers_), "worker"));
+    effect.summary =
+        fmt::format("{} of {} of parameters, gradients and optimizer state left on each of {}",
+                    to_text(after), to_text(before), counted(workers_, "worker"));
     if (gathered > Bytes{})
       effect.summary += fmt::format(", and {} of gathered parameters", to_text(gathered));
     effect.figures.push_back({"state_before", before});

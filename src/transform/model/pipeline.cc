@@ -229,8 +229,9 @@ class Pipeline final : public Transform {
                        const PipelineRun& run, Effect& effect) const {
     effect.changed = graph.task_count();
     effect.summary =
-        fmt::format("{} of {} stages and {} micro-batches: bubbles are {} of the passes' time",
-                    schedule.name, stages_, micro_batches_, to_share(run.bubble_rate()));
+        fmt::format("{} of {} and {}: bubbles are {} of the passes' time", schedule.name,
+                    counted(stages_, "stage"), counted(micro_batches_, "micro-batch"),
+                    to_share(run.bubble_rate()));
     if (replicas_ > 1) effect.summary += fmt::format("; {} replicas", replicas_);
     Bytes most{};
     Nanoseconds slowest{0};

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "transform/edit/device_change.h"
@@ -118,8 +119,8 @@ class TensorParallel final : public Transform {
     Effect effect;
     effect.changed = model.changed();
     effect.summary =
-        fmt::format("{} GPUs share each of {} blocks ({}), for {} of collectives a step", gpus_,
-                    model.blocks(), scheme_, to_text(model.transfer_per_step()));
+        fmt::format("{} GPUs share each of {} ({}), for {} of collectives a step", gpus_,
+                    counted(model.blocks(), "block"), scheme_, to_text(model.transfer_per_step()));
     effect.figures = {{"transfer_per_step", model.transfer_per_step()},
                       {"blocks", static_cast<double>(model.blocks())}};
     effect.assumptions = networks.assumed();

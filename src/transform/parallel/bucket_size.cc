@@ -64,7 +64,7 @@ class BucketSize final : public Transform {
       before += row.size(), after += ends.size();
       if (!is_same(row, ends)) effect.changed += regroup(graph, timeline, row, ends, model);
     }
-    effect.summary = fmt::format("{} become {}", counted(before, "bucket"), after);
+    effect.summary = fmt::format("{} become {}", counted(before, "bucket"), grouped(after));
     effect.figures = {
         {"buckets_before", static_cast<double>(before) / static_cast<double>(rows.size())},
         {"buckets_after", static_cast<double>(after) / static_cast<double>(rows.size())}};

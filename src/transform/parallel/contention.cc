@@ -128,7 +128,7 @@ class ContentionStep final : public Transform {
         "kernels beside {} take {} longer in all, collectives {}; after {} the length still "
         "changed by {}",
         counted(added.size(), "collective"), to_text(found.kernels), to_text(found.collectives),
-        counted(static_cast<std::size_t>(found.rounds), "replay"), to_percent(found.residual, 2));
+        counted(found.rounds, "replay"), to_percent(found.residual, 2));
     effect.figures = {{"kernels_added", found.kernels}, {"collectives_added", found.collectives}};
     effect.assumptions.emplace_back("every kernel suffers alike from a collective beside it");
     return effect;

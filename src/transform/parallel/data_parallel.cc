@@ -70,9 +70,9 @@ class DataParallel final : public Transform {
   static void describe_effect(const Gradients& found, const GradientExchange& exchange,
                               const Communicator& communicator, Effect& effect) {
     const GradientExchange::Totals& totals = exchange.totals();
-    effect.summary =
-        fmt::format("{} of gradients a step in {} buckets among {}", to_text(totals.largest),
-                    totals.buckets / found.passes.size(), communicator.described());
+    effect.summary = fmt::format("{} of gradients a step in {} among {}", to_text(totals.largest),
+                                 counted(totals.buckets / found.passes.size(), "bucket"),
+                                 communicator.described());
     effect.figures = exchange.figures(found.passes.size());
     effect.assumptions = communicator.assumed();
     if (!found.are_recorded)

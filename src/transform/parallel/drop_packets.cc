@@ -195,9 +195,8 @@ class DropPackets final : public Transform {
     const auto unimportant = static_cast<double>(counts.missing_unimportant.count);
     const auto important = static_cast<double>(counts.missing_important.count);
     effect.summary = fmt::format("{} sent by {} take {} instead of {} in all, on {}",
-                                 counted(static_cast<std::int64_t>(effect.changed), "collective"),
-                                 packets_.transport, to_text(run.after), to_text(run.before),
-                                 networks.described());
+                                 counted(effect.changed, "collective"), packets_.transport,
+                                 to_text(run.after), to_text(run.before), networks.described());
     effect.figures = {{"transfer_before", run.before},
                       {"transfer_after", run.after},
                       {"message_mean", run.largest.mean},

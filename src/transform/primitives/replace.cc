@@ -44,7 +44,7 @@ class Replace final : public Transform {
     effect.changed += fused.tasks + fused.launches;
     effect.summary =
         fmt::format("{} became {}, {} fewer", counted(fusions.size() + fused.tasks, "task"),
-                    fusions.size(), counted(fused.launches, "launch call"));
+                    grouped(fusions.size()), counted(fused.launches, "launch call"));
     return effect;
   }
 

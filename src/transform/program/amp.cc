@@ -267,9 +267,10 @@ class Amp final : public Transform, public Retimes {
     effect.changed = tally.changed + tally.added;
     effect.summary = fmt::format("{} bound by arithmetic at {}, {} bound by memory at {}",
                                  counted(tally.compute, "kernel"), to_fixed(factors.compute, 3),
-                                 tally.memory, to_fixed(factors.memory, 3));
+                                 grouped(tally.memory), to_fixed(factors.memory, 3));
     if (tally.tf32 > 0) {
-      effect.summary += fmt::format(", {} in TF32 at {}", tally.tf32, to_fixed(factors.tf32, 3));
+      effect.summary +=
+          fmt::format(", {} in TF32 at {}", grouped(tally.tf32), to_fixed(factors.tf32, 3));
     }
     effect.summary += " of their time";
     const auto note_unchanged = [&](std::string_view why, std::size_t count) {

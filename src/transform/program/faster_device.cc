@@ -124,10 +124,9 @@ class FasterDevice final : public Transform {
     Effect effect;
     effect.changed = tally.changed;
     effect.summary = fmt::format(
-        "from {} to {}: {} by peak arithmetic, {} by memory bandwidth, {} too short to change, {} "
-        "copies",
-        from.name, to.name, counted(tally.compute, "kernel"), tally.memory, tally.latency,
-        tally.copies);
+        "from {} to {}: {} by peak arithmetic, {} by memory bandwidth, {} too short to change, {}",
+        from.name, to.name, counted(tally.compute, "kernel"), grouped(tally.memory),
+        grouped(tally.latency), counted(tally.copies, "copy"));
     if (tally.tf32 > 0) {
       effect.summary += fmt::format("; {} in TF32", counted(tally.tf32, "convolution"));
       effect.assumptions.push_back(

@@ -63,7 +63,7 @@ class FusedOptimizer final : public Transform {
     Effect effect;
     effect.changed = fused.tasks + fused.launches + host_work.size() + groups.size();
     effect.summary = fmt::format("{} became {}, {} fewer, and {} less host work between them",
-                                 counted(kernels.size(), "kernel"), groups.size(),
+                                 counted(kernels.size(), "kernel"), grouped(groups.size()),
                                  counted(fused.launches, "launch call"), to_text(saved));
     effect.assumptions.push_back(duration_ == "sum"
                                      ? "the fused kernel takes as long as all it replaces"

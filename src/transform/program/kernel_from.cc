@@ -225,12 +225,12 @@ class KernelFrom final : public Transform {
     }
     Effect effect;
     effect.changed = kernels.size() - counts.none + counts.added;
-    effect.summary =
-        fmt::format("{} from {} to {} in all: {} by name, {} by kind of work, {} by place",
-                    counted(kernels.size(), "kernel"), to_text(before), to_text(after),
-                    counts.by_name, counts.by_kind + counts.pooled, counts.by_place);
-    if (counts.removed > 0) effect.summary += fmt::format(", {} gone", counts.removed);
-    if (counts.added > 0) effect.summary += fmt::format(", {} added", counts.added);
+    effect.summary = fmt::format(
+        "{} from {} to {} in all: {} by name, {} by kind of work, {} by place",
+        counted(kernels.size(), "kernel"), to_text(before), to_text(after), grouped(counts.by_name),
+        grouped(counts.by_kind + counts.pooled), grouped(counts.by_place));
+    if (counts.removed > 0) effect.summary += fmt::format(", {} gone", grouped(counts.removed));
+    if (counts.added > 0) effect.summary += fmt::format(", {} added", grouped(counts.added));
     const auto figure = [&](const char* name, std::size_t count) {
       effect.figures.push_back({name, static_cast<double>(count)});
     };
@@ -247,9 +247,9 @@ class KernelFrom final : public Transform {
     effect.assumptions.push_back("the other trace is of the same job: model, sizes and batch");
     effect.assumptions.push_back("the host works as recorded, also for kernels that were added");
     if (counts.pooled > 0) {
-      effect.assumptions.push_back(fmt::format(
-          "{} kernels take the median time of their kind of work, because the steps do not align",
-          counts.pooled));
+      effect.assumptions.push_back(
+          fmt::format("{} {} the median time of their kind of work, because the steps do not align",
+                      counted(counts.pooled, "kernel"), counts.pooled == 1 ? "takes" : "take"));
     }
     return effect;
   }

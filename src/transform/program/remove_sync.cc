@@ -70,7 +70,7 @@ class RemoveSync final : public Transform {
                                      : "the host needs what it waited for only in its next step");
     if (added > 0) {
       effect.assumptions.push_back(
-          fmt::format("the host is at most {} launches ahead of the device", queue_));
+          fmt::format("the host is at most {} ahead of the device", counted(queue_, "launch")));
     }
     return effect;
   }

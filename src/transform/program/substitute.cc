@@ -146,9 +146,10 @@ class Substitute final : public Transform {
   static Effect effect_of(const Tally& tally, std::size_t calls) {
     Effect effect;
     effect.changed = tally.from;
-    effect.summary = fmt::format("{} became {}, from {} to {} in all, {} fewer",
-                                 counted(tally.from, "kernel"), tally.made, to_text(tally.before),
-                                 to_text(tally.after), counted(calls, "launch call"));
+    effect.summary =
+        fmt::format("{} became {}, from {} to {} in all, {} fewer", counted(tally.from, "kernel"),
+                    grouped(tally.made), to_text(tally.before), to_text(tally.after),
+                    counted(calls, "launch call"));
     effect.figures.push_back({"kernels_replaced", static_cast<double>(tally.from)});
     effect.figures.push_back({"kernels_made", static_cast<double>(tally.made)});
     effect.figures.push_back({"kernels_gone", static_cast<double>(tally.removed)});
