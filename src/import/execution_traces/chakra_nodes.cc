@@ -78,7 +78,9 @@ std::int64_t number_of(const ProtoReader& fields) {
   }
 }
 
-enum class Attribute : std::uint8_t {
+}  // namespace
+
+enum class ChakraAttribute : std::uint8_t {
   unknown,
   is_cpu_op,
   thread,
@@ -98,25 +100,27 @@ enum class Attribute : std::uint8_t {
   duration_ns,
 };
 
-constexpr WordTable<Attribute, 64> kAttributes{
-    {"is_cpu_op", Attribute::is_cpu_op},
-    {"tid", Attribute::thread},
-    {"stream", Attribute::stream},
-    {"rf_id", Attribute::record_function},
-    {"seq_id", Attribute::sequence},
-    {"fw_tid", Attribute::forward_thread},
-    {"scope", Attribute::scope},
-    {"comm_type", Attribute::communication_type},
-    {"comm_size", Attribute::communication_size},
-    {"pg_name", Attribute::group},
-    {"pg_id", Attribute::group},
-    {"pg_size", Attribute::group_size},
-    {"comm_src", Attribute::source},
-    {"comm_dst", Attribute::destination},
-    {"tensor_size", Attribute::tensor_size},
-    {"start_time_ns", Attribute::start_ns},
-    {"start_ns", Attribute::start_ns},
-    {"duration_ns", Attribute::duration_ns},
+namespace {
+
+constexpr WordTable<ChakraAttribute, 64> kAttributes{
+    {"is_cpu_op", ChakraAttribute::is_cpu_op},
+    {"tid", ChakraAttribute::thread},
+    {"stream", ChakraAttribute::stream},
+    {"rf_id", ChakraAttribute::record_function},
+    {"seq_id", ChakraAttribute::sequence},
+    {"fw_tid", ChakraAttribute::forward_thread},
+    {"scope", ChakraAttribute::scope},
+    {"comm_type", ChakraAttribute::communication_type},
+    {"comm_size", ChakraAttribute::communication_size},
+    {"pg_name", ChakraAttribute::group},
+    {"pg_id", ChakraAttribute::group},
+    {"pg_size", ChakraAttribute::group_size},
+    {"comm_src", ChakraAttribute::source},
+    {"comm_dst", ChakraAttribute::destination},
+    {"tensor_size", ChakraAttribute::tensor_size},
+    {"start_time_ns", ChakraAttribute::start_ns},
+    {"start_ns", ChakraAttribute::start_ns},
+    {"duration_ns", ChakraAttribute::duration_ns},
 };
 
 /// Chakra's CollectiveCommType as profilers spell it; the number is the index.
@@ -132,11 +136,11 @@ struct ChakraNodes::Draft {
   std::string_view name;
   std::string_view inputs, outputs;  ///< Messages that are not parsed yet.
   std::int64_t start_micros = 0, duration_micros = 0;
-  std::map<Attribute, std::int64_t> numbers;
+  std::map<ChakraAttribute, std::int64_t> numbers;
   std::string group;
 
-  bool has(Attribute attribute) const { return numbers.contains(attribute); }
-  std::int64_t number(Attribute attribute, std::int64_t otherwise) const {
+  bool has(ChakraAttribute attribute) const { return numbers.contains(attribute); }
+  std::int64_t number(ChakraAttribute attribute, std::int64_t otherwise) const {
     const auto found = numbers.find(attribute);
     return found == numbers.end() ? otherwise : found->second;
   }
@@ -150,14 +154,15 @@ bool ChakraNodes::add(std::string_view message) {
   std::int64_t invalid = 0;
   node.name = names_.intern(valid_text(draft.name, invalid));
   node.is_frame = draft.name.starts_with("[pytorch|profiler|execution_");
-  node.has_cpu_flag = draft.has(Attribute::is_cpu_op);
-  node.on_device = draft.number(Attribute::is_cpu_op, 1) == 0;
-  node.thread = draft.number(Attribute::thread, 0);
-  node.stream = draft.number(Attribute::stream, -1);
-  node.scope = draft.number(Attribute::scope, 0);
+  node.has_cpu_flag = draft.has(ChakraAttribute::is_cpu_op);
+  node.on_device = draft.number(ChakraAttribute::is_cpu_op, 1) == 0;
+  node.thread = draft.number(ChakraAttribute::thread, 0);
+  node.stream = draft.number(ChakraAttribute::stream, -1);
+  node.scope = draft.number(ChakraAttribute::scope, 0);
   // The converter copies the record function and the thread of the launching op. A device node
   // without a record function has not got them, so its "thread" is its stream.
-  node.thread_is_stream = draft.has(Attribute::thread) && !draft.has(Attribute::record_function);
+  node.thread_is_stream =
+      draft.has(ChakraAttribute::thread) && !draft.has(ChakraAttribute::record_function);
   if (node.is_communication()) describe_communication(draft);
   if (node.on_device) {
     describe_device_node(draft);
@@ -222,14 +227,14 @@ void ChakraNodes::set_times(Draft& draft) {
   ChakraNode& node = draft.node;
   if (draft.start_micros > 0) node.start_ns = draft.start_micros * 1000;
   node.duration_ns = draft.duration_micros * 1000;
-  const auto replace = [&](Attribute attribute, std::int64_t& time) {
+  const auto replace = [&](ChakraAttribute attribute, std::int64_t& time) {
     const std::int64_t exact = draft.number(attribute, -1);
     if (!possible(exact, 1000 * kMostMicros)) return;
     time = exact;
     trace_.tick_ns = 1;
   };
-  replace(Attribute::start_ns, node.start_ns);
-  replace(Attribute::duration_ns, node.duration_ns);
+  replace(ChakraAttribute::start_ns, node.start_ns);
+  replace(ChakraAttribute::duration_ns, node.duration_ns);
 }
 
 void ChakraNodes::read_attribute(std::string_view message, Draft& draft) {
@@ -245,9 +250,9 @@ void ChakraNodes::set_attribute(std::string_view name, const ProtoReader& value,
   char padded[32] = {};
   if (name.size() > sizeof padded - 8) return;
   std::copy(name.begin(), name.end(), padded);
-  const Attribute known = kAttributes.find({padded, name.size()});
-  if (known == Attribute::unknown) return;
-  if (known == Attribute::group)
+  const ChakraAttribute known = kAttributes.find({padded, name.size()});
+  if (known == ChakraAttribute::unknown) return;
+  if (known == ChakraAttribute::group)
     draft.group = value.wire() == WireType::bytes ? std::string(value.bytes())
                                                   : std::to_string(number_of(value));
   draft.numbers[known] = number_of(value);
@@ -264,9 +269,10 @@ void ChakraNodes::describe_op(Draft& draft) {
   details.shapes = text(arguments.shapes);
   details.types = text(arguments.types);
   details.values = names_.intern(tensors_.concrete_values(arguments));
-  details.sequence = draft.number(Attribute::sequence, -1);
-  details.forward_thread = static_cast<std::uint64_t>(draft.number(Attribute::forward_thread, 0));
-  const std::int64_t id = draft.number(Attribute::record_function, 0);
+  details.sequence = draft.number(ChakraAttribute::sequence, -1);
+  details.forward_thread =
+      static_cast<std::uint64_t>(draft.number(ChakraAttribute::forward_thread, 0));
+  const std::int64_t id = draft.number(ChakraAttribute::record_function, 0);
   details.record_function = id > 0 ? id : -1;
   draft.node.details = static_cast<std::uint32_t>(trace_.op_details.size());
   trace_.op_details.push_back(details);
@@ -290,30 +296,34 @@ void ChakraNodes::describe_device_node(Draft& draft) {
     if (tensor.is_output && __builtin_add_overflow(written, tensor.bytes, &written)) written = 0;
   }
   trace_.tensors.resize(before);
-  draft.node.bytes =
-      written > 0 ? written : std::max<std::int64_t>(0, draft.number(Attribute::tensor_size, 0));
+  draft.node.bytes = written > 0
+                         ? written
+                         : std::max<std::int64_t>(0, draft.number(ChakraAttribute::tensor_size, 0));
 }
 
 void ChakraNodes::describe_communication(Draft& draft) {
-  if (!draft.has(Attribute::communication_size) && !draft.has(Attribute::communication_type) &&
-      draft.node.type == ChakraType::collective)
+  if (!draft.has(ChakraAttribute::communication_size) &&
+      !draft.has(ChakraAttribute::communication_type) && draft.node.type == ChakraType::collective)
     return;
   CollectiveDetails details;
-  const auto type = static_cast<std::uint64_t>(draft.number(Attribute::communication_type, -1));
+  const auto type =
+      static_cast<std::uint64_t>(draft.number(ChakraAttribute::communication_type, -1));
   if (draft.node.type != ChakraType::collective) {
     details.collective = names_.intern(draft.node.type == ChakraType::send ? "send" : "recv");
     const std::int64_t nobody = -1;
-    details.ranks = names_.intern(fmt::format("[{}, {}]", draft.number(Attribute::source, nobody),
-                                              draft.number(Attribute::destination, nobody)));
+    details.ranks =
+        names_.intern(fmt::format("[{}, {}]", draft.number(ChakraAttribute::source, nobody),
+                                  draft.number(ChakraAttribute::destination, nobody)));
   } else if (type < std::size(kCollectives)) {
     details.collective = names_.intern(kCollectives[type]);
   }
   // The file gives the size in bytes, so the element type is a byte.
   details.dtype = names_.intern("Byte");
-  details.in_elements = std::max<std::int64_t>(0, draft.number(Attribute::communication_size, 0));
+  details.in_elements =
+      std::max<std::int64_t>(0, draft.number(ChakraAttribute::communication_size, 0));
   details.group = names_.intern(draft.group);
   details.group_size = static_cast<std::int32_t>(
-      std::clamp<std::int64_t>(draft.number(Attribute::group_size, 0), 0, 1 << 30));
+      std::clamp<std::int64_t>(draft.number(ChakraAttribute::group_size, 0), 0, 1 << 30));
   draft.node.collective = static_cast<std::uint32_t>(trace_.collectives.size());
   trace_.collectives.push_back(details);
 }

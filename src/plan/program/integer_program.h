@@ -17,7 +17,7 @@ class IntegerProgram {
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
   struct Solution {
-    std::vector<double> values;  ///< By variable.
+    std::vector<double> values{};  ///< By variable.
     double objective = 0;
   };
 
