@@ -1,11 +1,23 @@
 #include "foretrace/units.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/wide.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
+namespace {
+
+/// Rounds to the nearest nanosecond. No run takes 1000 hours, and many such times can still be
+/// added up.
+Nanoseconds rounded(double nanoseconds) {
+  constexpr Nanoseconds kLongest = std::chrono::hours(1000);
+  constexpr auto kMost = static_cast<double>(kLongest.count());
+  return Nanoseconds{std::llround(std::clamp(nanoseconds, -kMost, kMost))};
+}
+
+}  // namespace
 
 // Computes in whole numbers: a factor is mantissa * 2^exponent, so the result is the same on every
 // machine and a factor of two doubles exactly.
@@ -43,7 +55,7 @@ Bytes scaled(Bytes value, double factor) {
   return {scaled(Nanoseconds(value.count), factor).count()};
 }
 
-Nanoseconds from_microseconds(double us) { return Nanoseconds(std::llround(us * 1e3)); }
+Nanoseconds from_microseconds(double us) { return rounded(us * 1e3); }
 
 Nanoseconds time_for(Bytes amount, Bandwidth rate) {
   if (amount.count == 0) return Nanoseconds{0};
@@ -51,11 +63,7 @@ Nanoseconds time_for(Bytes amount, Bandwidth rate) {
   if (std::isnan(nanoseconds) || std::isinf(nanoseconds)) {
     return amount.count < 0 ? Nanoseconds::min() : Nanoseconds::max();
   }
-  // No run takes this long, and many such times can still be added up.
-  constexpr Nanoseconds kLongest = std::chrono::hours(1000);
-  if (nanoseconds > static_cast<double>(kLongest.count())) return kLongest;
-  if (nanoseconds < static_cast<double>(-kLongest.count())) return -kLongest;
-  return Nanoseconds{std::llround(nanoseconds)};
+  return rounded(nanoseconds);
 }
 
 }  // namespace foretrace

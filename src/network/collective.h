@@ -119,7 +119,8 @@ struct AlgorithmEntry {
 const std::vector<AlgorithmEntry>& algorithms();
 /// Throws Error with all names and the nearest.
 std::unique_ptr<Algorithm> find_algorithm(std::string_view name);
-/// Throws Error, naming the algorithm, if it cannot serve the call or a bandwidth is 0.
+/// Throws Error, naming the algorithm, if it cannot serve the call, and Error if a bandwidth is 0
+/// or the call takes 1000 hours or more, which would not fit the clock with others.
 void check_call(std::string_view name, const Algorithm& algorithm, const Call& call,
                 LinkCosts costs);
 

@@ -187,6 +187,7 @@ TEST(Units, TimeToMoveBytes) {
   EXPECT_EQ(time_for(Bytes{1}, {0}), Nanoseconds::max());
   EXPECT_EQ(time_for(Bytes{1}, {3e9}), 0ns);
   EXPECT_EQ(time_for(Bytes{1}, {1e-12}), std::chrono::hours(1000));
+  EXPECT_EQ(from_microseconds(1e300), std::chrono::hours(1000));
   EXPECT_EQ(time_for(Bytes{5}, {3e9}), 2ns);
 }
 

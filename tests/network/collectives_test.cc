@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "foretrace/error.h"
@@ -279,6 +280,24 @@ TEST(Collectives, BusBandwidthIsThatOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor(Operation::all_reduce, 8), 1.75);
   EXPECT_DOUBLE_EQ(bus_factor(Operation::all_gather, 8), 0.875);
   EXPECT_DOUBLE_EQ(bus_factor(Operation::broadcast, 8), 1);
+}
+
+TEST(Collectives, ThatWouldTakeAThousandHoursAreRefused) {
+  const Call call{.operation = Operation::all_reduce, .ranks = 8, .bytes = Bytes{1'000'000'000}};
+  const LinkCost slow{1us, Bandwidth{1}, 0}, fast{1us, Bandwidth{1e9}, 0};
+  const auto ring = find_algorithm("ring");
+  EXPECT_NO_THROW(check_call("ring", *ring, call, {&fast, 1}));
+  try {
+    check_call("ring", *ring, call, {&slow, 1});
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "bytes: must take less than 1000 hours, but 1 GB take longer at 1 B/s");
+  }
+  const Call more{.operation = Operation::all_reduce,
+                  .ranks = 8,
+                  .bytes = Bytes{std::numeric_limits<std::int64_t>::max()}};
+  EXPECT_EQ(ring->closed_form(more, {&slow, 1}), std::chrono::hours(1000));
 }
 
 }  // namespace
