@@ -241,6 +241,8 @@ TEST(Shards, OfMoreThanThereCanBeAreRefused) {
   const std::string out = folder / "out";
   const std::string huge = of(R"({"number":1,"of":9223372036854775808})", "10");
   EXPECT_EQ(merged({huge}, out), huge + ": its header names an impossible shard");
+  const std::string beyond = of(R"({"number":1,"of":8e33})", "10");
+  EXPECT_EQ(merged({beyond}, out), beyond + ": has a number that is not a whole number");
   const std::string many = of(R"({"number":1,"of":1})", "18446744073709551615");
   EXPECT_EQ(merged({many}, out), many + ": its header names more points than there are");
   const std::string first = of(R"({"number":1,"of":100})", "100");
@@ -275,7 +277,7 @@ TEST(SweepLine, OfAnotherKindIsNoAnswer) {
   for (const char* row :
        {"0,a,1,5,nan,,,,good,,,", "0,a,1,5,inf,,,,good,,,", "0,a,1,-5,1.5,,,,good,,,",
         "0,a,1,5,1.5,,,,good,,x=y,", "0,a,1,5,1.5,,,,good,,x=,", "0,a,1,5,1.5,-1,,,good,,,",
-        "0,a,1,5,1.5,,,,best,,x=2,"}) {
+        "0,a,1,5,1.5,,,,best,,x=2,", "8e33,a,1,5,1.5,,,,good,,,", "-1,a,1,5,1.5,,,,good,,,"}) {
     EXPECT_TRUE(is_refused(row, SweepForm::csv)) << row;
   }
 }

@@ -25,6 +25,12 @@ std::string one_line_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+/// Reads a number of something. Throws Error unless it is a whole number that fits 64 bits.
+std::uint64_t count_of(const Ordered& json) {
+  if (!json.is_number_unsigned()) throw Error("has a number that is not a whole number");
+  return json.get<std::uint64_t>();
+}
+
 constexpr int kDeepest = 64;
 constexpr std::uint64_t kMostParts = 1'000'000;  ///< Most shards.
 constexpr std::uint64_t kMostPoints = 10'000'000;
@@ -100,7 +106,7 @@ std::string csv_row(const SweepHeader& header, const SweepPoint& point) {
 SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
   const Ordered line = parsed_line(text);
   SweepPoint point;
-  point.number = line.at("point").get<std::uint64_t>();
+  point.number = count_of(line.at("point"));
   for (const std::string& name : header.settings)
     point.values.push_back(one_line_of(line.at("settings").at(name)));
   if (line.contains("refused")) {
@@ -146,7 +152,7 @@ SweepPoint read_csv(const SweepHeader& header, std::string_view row) {
   if (cells.size() != csv_headings(header).size()) throw Error("has a different number of columns");
   std::size_t at = 0;
   SweepPoint point;
-  point.number = Ordered::parse(cells[at++]).get<std::uint64_t>();
+  point.number = count_of(Ordered::parse(cells[at++]));
   for (std::size_t i = 0; i < header.settings.size(); ++i)
     point.values.push_back(as_json_value(cells[at++]));
   point.refused = cells.back();
@@ -249,10 +255,10 @@ SweepFileHeader read_header_line(std::string_view text, const AnswerKind& kind) 
     Ordered line = parsed_line(text);
     if (line.at("schema") != kind.schema) refuse();
     found.identity = line.at(std::string(kind.question)).get<std::string>();
-    found.points = line.at("points").get<std::uint64_t>();
+    found.points = count_of(line.at("points"));
     if (line.contains("shard")) {
-      found.shard = line["shard"].at("number").get<std::uint64_t>();
-      found.shards = line["shard"].at("of").get<std::uint64_t>();
+      found.shard = count_of(line["shard"].at("number"));
+      found.shards = count_of(line["shard"].at("of"));
       line.erase("shard");
     }
     if (found.shard < 1 || found.shard > found.shards || found.shards > kMostParts)
