@@ -77,10 +77,14 @@ std::string to_share(double fraction, int decimals = 1);
 Nanoseconds scaled(Nanoseconds value, double factor);
 /// The same for bytes.
 Bytes scaled(Bytes value, double factor);
-/// Rounded to the nearest nanosecond, for models that compute in microseconds.
+/// No run takes this long, and many such times can still be added up.
+inline constexpr Nanoseconds kLongestTime = std::chrono::hours(1000);
+/// Rounded to the nearest nanosecond, at most kLongestTime in either direction; for models that
+/// compute in floating point.
+Nanoseconds from_nanoseconds(double nanoseconds);
 Nanoseconds from_microseconds(double us);
 
-/// How long `amount` takes at `rate`, rounded to the nearest nanosecond, at most 1000 hours.
+/// How long `amount` takes at `rate`, rounded to the nearest nanosecond, at most kLongestTime.
 /// Returns the greatest time if the rate is 0.
 Nanoseconds time_for(Bytes amount, Bandwidth rate);
 

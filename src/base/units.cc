@@ -7,17 +7,6 @@
 #include "foretrace/error.h"
 
 namespace foretrace {
-namespace {
-
-/// Rounds to the nearest nanosecond. No run takes 1000 hours, and many such times can still be
-/// added up.
-Nanoseconds rounded(double nanoseconds) {
-  constexpr Nanoseconds kLongest = std::chrono::hours(1000);
-  constexpr auto kMost = static_cast<double>(kLongest.count());
-  return Nanoseconds{std::llround(std::clamp(nanoseconds, -kMost, kMost))};
-}
-
-}  // namespace
 
 // Computes in whole numbers: a factor is mantissa * 2^exponent, so the result is the same on every
 // machine and a factor of two doubles exactly.
@@ -55,7 +44,12 @@ Bytes scaled(Bytes value, double factor) {
   return {scaled(Nanoseconds(value.count), factor).count()};
 }
 
-Nanoseconds from_microseconds(double us) { return rounded(us * 1e3); }
+Nanoseconds from_nanoseconds(double nanoseconds) {
+  constexpr auto kMost = static_cast<double>(kLongestTime.count());
+  return Nanoseconds{std::llround(std::clamp(nanoseconds, -kMost, kMost))};
+}
+
+Nanoseconds from_microseconds(double us) { return from_nanoseconds(us * 1e3); }
 
 Nanoseconds time_for(Bytes amount, Bandwidth rate) {
   if (amount.count == 0) return Nanoseconds{0};
@@ -63,7 +57,7 @@ Nanoseconds time_for(Bytes amount, Bandwidth rate) {
   if (std::isnan(nanoseconds) || std::isinf(nanoseconds)) {
     return amount.count < 0 ? Nanoseconds::min() : Nanoseconds::max();
   }
-  return rounded(nanoseconds);
+  return from_nanoseconds(nanoseconds);
 }
 
 }  // namespace foretrace

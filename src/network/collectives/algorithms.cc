@@ -8,12 +8,6 @@
 #include "network/collectives/registered.h"
 
 namespace foretrace {
-namespace {
-
-/// No run takes this long, and many such times can still be added up.
-constexpr Nanoseconds kLongest = std::chrono::hours(1000);
-
-}  // namespace
 
 const std::vector<AlgorithmEntry>& algorithms() {
   static const std::vector<AlgorithmEntry> entries = {
@@ -46,7 +40,7 @@ void check_call(std::string_view name, const Algorithm& algorithm, const Call& c
   }
   const std::string refusal = algorithm.refusal(call);
   if (!refusal.empty()) throw Error(fmt::format("{} {}", name, refusal));
-  if (algorithm.closed_form(call, costs) >= kLongest)
+  if (algorithm.closed_form(call, costs) >= kLongestTime)
     throw Error(fmt::format("bytes: must take less than 1000 hours, but {} take longer at {}",
                             to_text(call.bytes), to_text(costs[0].bandwidth)));
 }
@@ -63,7 +57,7 @@ Nanoseconds hockney(double messages, double bytes, double reduced, const LinkCos
   const double nanoseconds = messages * static_cast<double>(cost.latency.count()) +
                              bytes * 1e9 / cost.bandwidth.bytes_per_second +
                              reduced * cost.reduce_ns_per_byte;
-  return Nanoseconds(std::llround(std::min(nanoseconds, static_cast<double>(kLongest.count()))));
+  return from_nanoseconds(nanoseconds);
 }
 
 std::string unsupported_operation(Operation operation, std::initializer_list<Operation> served) {

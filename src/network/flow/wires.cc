@@ -111,7 +111,7 @@ Nanoseconds closed_form_time(const Wires& wires, const Algorithm& algorithm, con
     if (cost.streams) stream_latency = std::max(stream_latency, 2 * cost.latency);
     time += stands_for * (cost.wire + cost.reduce + (cost.streams ? 0 : cost.latency));
   }
-  return Nanoseconds(std::llround(time + stream_latency));
+  return from_nanoseconds(time + stream_latency);
 }
 
 }  // namespace foretrace
