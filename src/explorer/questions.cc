@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ask/many/loaded_job.h"
+#include "base/json_text.h"
 #include "foretrace/ask/advise.h"
 #include "foretrace/ask/diff.h"
 #include "foretrace/ask/predict.h"
@@ -21,9 +22,7 @@ namespace {
 using Json = nlohmann::json;
 
 /// Returns the text that commands print for this answer.
-std::string printed(const Json& answer) {
-  return answer.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
-}
+std::string printed(const Json& answer) { return indented_json(answer) + '\n'; }
 
 /// Quotes the text where needed, so that a shell reads it as one word.
 std::string quoted(const std::string& text) {
@@ -80,7 +79,7 @@ Explorer::~Explorer() = default;
 std::string Explorer::answer(std::string_view question) {
   Json answer;
   try {
-    answer = answer_to(Json::parse(question));
+    answer = answer_to(parse_json<Json>(question));
   } catch (const std::bad_alloc&) {
     answer = {
         {"error",
@@ -89,7 +88,7 @@ std::string Explorer::answer(std::string_view question) {
   } catch (const std::exception& error) {
     answer = {{"error", error.what()}};
   }
-  return answer.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_line(answer);
 }
 
 nlohmann::json Explorer::answer_to(const nlohmann::json& question) {

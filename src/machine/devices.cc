@@ -4,6 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
 
@@ -116,7 +117,7 @@ DeviceModel read_device(const std::string& path) {
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.empty()) throw Error("must be a device file that can be read");
   if (text.size() > kLargest) throw Error("must be a device file of at most 1 MiB");
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = try_parse_json<nlohmann::json>(text);
   if (json.is_discarded()) throw Error("must be JSON, but is not");
   DeviceModel model;
   read_json(json, model);

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "foretrace/error.h"
 #include "price/price.h"
 
@@ -59,7 +60,7 @@ std::string layout_text(Layout layout) {
   for (const auto& [name, value] : settings.items()) {
     if (value == defaults[name]) continue;
     text += fmt::format("{}{}={}", text.empty() ? "" : ",", name,
-                        value.is_string() ? value.get<std::string>() : value.dump());
+                        value.is_string() ? value.get<std::string>() : json_line(value));
   }
   return text;
 }

@@ -15,6 +15,7 @@
 #include "ask/many/loaded_job.h"
 #include "ask/many/sweep_file.h"
 #include "base/files/new_file.h"
+#include "base/json_text.h"
 #include "foretrace/ask/advise.h"
 #include "foretrace/ask/check.h"
 #include "foretrace/ask/diff.h"
@@ -66,21 +67,18 @@ struct CallOptions {
   }
 };
 
-std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);  // Names may hold any bytes.
-}
-
 Scenario scenario_of(const Request& request) {
   Scenario scenario;
   if (!request.scenario_file.empty()) scenario = read_scenario(request.scenario_file);
-  if (!request.scenario_json.empty()) scenario = parse_scenario(Json::parse(request.scenario_json));
+  if (!request.scenario_json.empty())
+    scenario = parse_scenario(parse_json<Json>(request.scenario_json));
   for (const std::string& step : request.steps) within(step, [&] { add_steps(step, scenario); });
   if (request.samples_per_step > 0) scenario.samples_per_step = request.samples_per_step;
   if (request.tokens_per_step > 0) scenario.tokens_per_step = request.tokens_per_step;
   if (!request.trace.empty()) scenario.trace = request.trace;
   if (!request.machine.empty()) scenario.machine = request.machine;
   if (!request.memory_json.empty())
-    within("memory", [&] { read_json(Json::parse(request.memory_json), scenario.allocator); });
+    within("memory", [&] { read_json(parse_json<Json>(request.memory_json), scenario.allocator); });
   if (scenario.trace.empty()) throw Error("which trace? Give it, or name it in the scenario");
   return scenario;
 }
@@ -100,15 +98,15 @@ std::string predict_text(const Request& request, const CallOptions& call,
                        {"found", failed.found},
                        {"verdict", failed.verdict == Verdict::fails ? "fails" : "undecided"}});
   }
-  return text_of(answer);
+  return json_line(answer);
 }
 
 std::string vary_text(const Request& request, const CallOptions& call, const Vary& question,
                       const LoadedJobPtr& loaded) {
   const Scenario scenario = scenario_of(request);
-  return text_of(to_json(loaded
-                             ? loaded->vary(scenario, question, call.predict_options())
-                             : vary(scenario.trace, scenario, question, call.predict_options())));
+  return json_line(to_json(loaded
+                               ? loaded->vary(scenario, question, call.predict_options())
+                               : vary(scenario.trace, scenario, question, call.predict_options())));
 }
 
 /// Compares the job with a baseline. `limits`, such as "step_time:5%", override those of the
@@ -125,7 +123,7 @@ std::string check_text(const Request& request, const CallOptions& call, const st
   }
   CheckReport report = check(scenario.trace, scenario, read_baseline(baseline), options);
   report.baseline = baseline;
-  return text_of(to_json(report));
+  return json_line(to_json(report));
 }
 
 std::string info_text(const std::string& path, const CallOptions& call) {
@@ -134,14 +132,14 @@ std::string info_text(const std::string& path, const CallOptions& call) {
     answers.push_back(describe_trace(rank.trace, rank.steps ? &*rank.steps : nullptr,
                                      rank.among ? &*rank.among : nullptr));
   }
-  return text_of(answers);
+  return json_line(answers);
 }
 
 std::string memory_text(const Request& request, const CallOptions& call,
                         const MemoryQuestion& question) {
   AllocatorSettings allocator;
   if (!request.memory_json.empty())
-    within("memory", [&] { read_json(Json::parse(request.memory_json), allocator); });
+    within("memory", [&] { read_json(parse_json<Json>(request.memory_json), allocator); });
   const ExaminedMemory examined =
       examine_memory(request.trace, question, allocator, call.reading());
   if (!call.html.empty()) {
@@ -149,7 +147,7 @@ std::string memory_text(const Request& request, const CallOptions& call,
       write_memory_html(examined.report, examined.graph, out);
     });
   }
-  return text_of(to_json(examined.report));
+  return json_line(to_json(examined.report));
 }
 
 std::string validate_text(const std::string& path, const std::string& against,
@@ -159,14 +157,15 @@ std::string validate_text(const std::string& path, const std::string& against,
     answers.push_back(to_json(rank));
     answers.back()["broken"] = rank.broken();
   }
-  return text_of(answers);
+  return json_line(answers);
 }
 
 Sweep sweep_of(const Request& request, const CallOptions& call, SweepOptions options) {
   options.reading = call.reading();
   options.trace = request.trace;
   if (!request.scenario_file.empty()) return Sweep(request.scenario_file, options);
-  return Sweep(Json::parse(request.scenario_json.empty() ? "{}" : request.scenario_json), options);
+  return Sweep(parse_json<Json>(request.scenario_json.empty() ? "{}" : request.scenario_json),
+               options);
 }
 
 /// Returns the answers as the lines of a JSON Lines file, without its header line. `shard` is
@@ -251,17 +250,17 @@ PYBIND11_MODULE(_foretrace, module) {
     question.top = top;
     question.network = network;
     return interruptible([trace, call, question] {
-      return text_of(to_json(advise(trace, question, call.predict_options())));
+      return json_line(to_json(advise(trace, question, call.predict_options())));
     });
   });
   module.def("diff", [](std::string before, std::string after, CallOptions call) {
     return interruptible(
-        [before, after, call] { return text_of(to_json(diff(before, after, call.reading()))); });
+        [before, after, call] { return json_line(to_json(diff(before, after, call.reading()))); });
   });
   module.def("verify", [](std::string prediction, std::string measured, CallOptions call,
                           std::string trace) {
     return interruptible([prediction, measured, call, trace] {
-      return text_of(
+      return json_line(
           to_json(verify(prediction, measured,
                          {.trace = trace, .ledger_path = call.ledger, .reading = call.reading()})));
     });
@@ -301,16 +300,17 @@ PYBIND11_MODULE(_foretrace, module) {
                   double samples, std::int64_t workers, double cached_share, std::string policy) {
         const InputQuestion question{synthetic, cached, samples, workers, cached_share, policy};
         return interruptible([trace, call, question] {
-          return text_of(to_json(examine_input(trace, question, call.reading())));
+          return json_line(to_json(examine_input(trace, question, call.reading())));
         });
       });
   module.def("validate", [](std::string path, std::string against, CallOptions call) {
     return interruptible([path, against, call] { return validate_text(path, against, call); });
   });
   module.def("doctor", [](std::string path, CallOptions call) {
-    return interruptible([path, call] { return text_of(to_json(diagnose(path, call.reading()))); });
+    return interruptible(
+        [path, call] { return json_line(to_json(diagnose(path, call.reading()))); });
   });
-  module.def("transforms", [] { return text_of(describe_transforms()); });
+  module.def("transforms", [] { return json_line(describe_transforms()); });
   module.def("info", [](std::string path, CallOptions call) {
     return interruptible([path, call] { return info_text(path, call); });
   });

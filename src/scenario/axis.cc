@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/core.h>
 
+#include "base/json_text.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "scenario/scenario_file.h"
@@ -15,10 +16,6 @@ using Json = nlohmann::json;
 
 /// Resolution of drawn values, as a share of their range.
 constexpr double kFinest = 1e-4;
-
-std::string as_json(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 bool reads_scale(const Json& scale) {
   if (scale == "log") return true;
@@ -68,7 +65,7 @@ void SweepAxis::read_list(const Json& values, const Json& scenario, const std::s
   for (std::size_t i = 0; i < values.size(); ++i) {
     within(fmt::format("[{}]", i), [&] {
       if (setting_) {
-        listed_.push_back({as_json(values[i]), setting_->change(scenario, values[i])});
+        listed_.push_back({json_line(values[i]), setting_->change(scenario, values[i])});
         return;
       }
       if (!values[i].is_string()) throw Error("must be a text");
@@ -76,14 +73,14 @@ void SweepAxis::read_list(const Json& values, const Json& scenario, const std::s
       if (name_ == "machine" && !is_path(text)) find_device(text);
       Json part = {{name_, text}};
       rebase_scenario(part, folder);
-      listed_.push_back({as_json(values[i]), std::move(part[name_])});
+      listed_.push_back({json_line(values[i]), std::move(part[name_])});
     });
   }
 }
 
 SweepValue SweepAxis::value_of_text(const std::string& text, const Json& scenario) const {
   Json change = setting_->change_of_text(scenario, text);
-  return {as_json(setting_->value_in(change)), std::move(change)};
+  return {json_line(setting_->value_in(change)), std::move(change)};
 }
 
 void SweepAxis::read_text(const std::string& text, const Json& scenario) {

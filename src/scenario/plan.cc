@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/core.h>
 
+#include "base/json_text.h"
 #include "base/random_generator.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
@@ -54,7 +55,7 @@ std::uint64_t read_count(const Json& sweep, const char* key, std::uint64_t least
                                                 : found->is_number_integer() && *found >= least;
   if (!fits)
     throw Error(fmt::format("{}: must be a whole number of at least {}, got {}", key, least,
-                            found->dump()));
+                            json_line(*found)));
   return found->get<std::uint64_t>();
 }
 
@@ -181,7 +182,7 @@ void SweepPlan::read_method(const Json& sweep) {
   const auto* const known = std::find(std::begin(kMethods), std::end(kMethods), name);
   if (known == std::end(kMethods)) {
     throw Error(fmt::format("method: must be one of grid, zip, random, halton, got {}{}",
-                            method.dump(), name.empty() ? "" : did_you_mean(name, kMethods)));
+                            json_line(method), name.empty() ? "" : did_you_mean(name, kMethods)));
   }
   method_ = static_cast<SweepMethod>(known - std::begin(kMethods));
   const bool draws = method_ == SweepMethod::random || method_ == SweepMethod::halton;
@@ -195,7 +196,7 @@ void SweepPlan::read_method(const Json& sweep) {
   seed_ = read_count(sweep, "seed", 0, 0);
   const Json scale = sweep.value("scale", Json("linear"));
   if (scale != "linear" && scale != "log")
-    throw Error("scale: must be \"linear\" or \"log\", got " + scale.dump());
+    throw Error("scale: must be \"linear\" or \"log\", got " + json_line(scale));
   log_ = scale == "log";
   if (method_ == SweepMethod::halton && swept_.size() > std::size(kPrimes))
     throw Error(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/files/json_file.h"
+#include "base/json_text.h"
 #include "foretrace/error.h"
 #include "scenario/asserts.h"
 #include "scenario/plan.h"
@@ -48,7 +49,7 @@ void check_keys(const Json& json) {
   const auto version = json.find("version");
   if (version == json.end()) return;
   if (!version->is_number_integer()) throw Error("version: must be a whole number");
-  if (*version != 1) throw Error("version: must be 1, got " + version->dump());
+  if (*version != 1) throw Error("version: must be 1, got " + json_line(*version));
 }
 
 std::string read_text(const Json& json, const char* key) {
@@ -64,7 +65,8 @@ double read_count(const Json& json, const char* key) {
   if (found == json.end()) return 0;
   const bool fits =
       found->is_number() && found->get<double>() > 0 && found->get<double>() <= kMostSamples;
-  if (!fits) throw Error(fmt::format("{}: must be a number above 0, got {}", key, found->dump()));
+  if (!fits)
+    throw Error(fmt::format("{}: must be a number above 0, got {}", key, json_line(*found)));
   return found->get<double>();
 }
 
@@ -243,8 +245,6 @@ Json write_scenario(const Scenario& scenario) {
   return json;
 }
 
-std::string to_text(const Scenario& scenario) {
-  return write_scenario(scenario).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string to_text(const Scenario& scenario) { return json_line(write_scenario(scenario)); }
 
 }  // namespace foretrace

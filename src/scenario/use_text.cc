@@ -4,17 +4,19 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace foretrace {
 namespace {
 
 using Json = nlohmann::json;
 
 std::string value_text(const Json& value) {
-  if (!value.is_string()) return value.dump();
+  if (!value.is_string()) return json_line(value);
   const auto& text = value.get_ref<const std::string&>();
   const bool plain = text.find_first_of(",\"") == std::string::npos &&
                      (text.empty() || (text.front() != '[' && text.front() != '{'));
-  return plain ? text : value.dump();
+  return plain ? text : json_line(value);
 }
 
 void add_settings(const Json& settings, const Json& defaults, const std::string& prefix,

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_text.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -16,7 +17,7 @@ std::vector<StreamFlag> stream_flags(const Trace& trace) {
   std::vector<StreamFlag> flags(trace.streams.size(), StreamFlag::unknown);
   const auto kept = trace.metadata.find(std::string(kStreamFlagsKey));
   if (kept == trace.metadata.end()) return flags;
-  const nlohmann::json rows = nlohmann::json::parse(kept->second, nullptr, false);
+  const nlohmann::json rows = try_parse_json<nlohmann::json>(kept->second);
   if (!rows.is_array()) return flags;
   std::map<std::pair<std::int64_t, std::int64_t>, StreamFlag> known;
   for (const nlohmann::json& row : rows) {
@@ -40,7 +41,7 @@ void keep_stream_flags(Trace& trace, const std::vector<StreamFlag>& flags) {
     if (flags[i] == StreamFlag::unknown) continue;
     rows.push_back({trace.streams[i].device, trace.streams[i].id, static_cast<int>(flags[i])});
   }
-  if (!rows.empty()) trace.metadata[std::string(kStreamFlagsKey)] = rows.dump();
+  if (!rows.empty()) trace.metadata[std::string(kStreamFlagsKey)] = json_line(rows);
 }
 
 }  // namespace foretrace

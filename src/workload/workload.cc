@@ -6,6 +6,7 @@
 
 #include "base/fields/assignments.h"
 #include "base/files/json_file.h"
+#include "base/json_text.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "workload/registered.h"
@@ -50,7 +51,7 @@ std::unique_ptr<Workload> named_workload(const std::string& name) {
     if (preset.name != name && (published_names.empty() || preset.name != published_names.front()))
       continue;
     auto workload = named_workload(std::string(preset.family));
-    read_json(nlohmann::json::parse(preset.settings), *workload);
+    read_json(parse_json<nlohmann::json>(preset.settings), *workload);
     return workload;
   }
   std::vector<std::string_view> names;

@@ -156,6 +156,10 @@ TEST_F(Pairs, SaysWhatIsWrong) {
        "transforms` shows all"},
       {R"({"schema": "foretrace.ground_truth/1", "cases": [{}]})",
        "cases[0]: must have the keys of a case as in traces/README.md"},
+      {R"({"schema": "foretrace.ground_truth/1", "cases": [{"id": "m/amp", "status": "done",
+        "predict": ["amp"], "before": {"traces": {"kineto": {"path": "a.json"}}},
+        "after": {"step_time_ns": 8e33}}]})",
+       "cases[0]: step_time_ns: must be a whole number"},
       {R"({"schema": "foretrace.ground_truth/1", "cases": []})",
        "cases: none is done and has transforms to predict with"},
   };

@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_text.h"
 #include "base/shown.h"
 #include "foretrace/report.h"
 #include "fuzz/hostile_trace.h"
 #include "fuzz/report_bytes.h"
 #include "fuzz/supply.h"
-#include "report/words/json_text.h"
 
 namespace {
 
@@ -233,7 +233,7 @@ class Answers {
 
   template <class Report, class... Write>
   static void check(const Report& report, Write... write) {
-    require_json(json_text(to_json(report)));
+    require_json(indented_json(to_json(report)));
     (require_plain(written(report, write)), ...);
   }
 

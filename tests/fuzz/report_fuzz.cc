@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_text.h"
 #include "base/shown.h"
 #include "foretrace/answer/input.h"
 #include "foretrace/answer/memory.h"
@@ -30,7 +31,6 @@
 #include "fuzz/hostile_trace.h"
 #include "fuzz/report_bytes.h"
 #include "fuzz/supply.h"
-#include "report/words/json_text.h"
 
 namespace {
 
@@ -64,7 +64,7 @@ std::string written(const Write& write) {
 
 template <class Report>
 void check_json(const Report& report) {
-  require_json(json_text(to_json(report)));
+  require_json(indented_json(to_json(report)));
 }
 
 std::string bytes_of(const std::string& path) {
@@ -85,7 +85,7 @@ Scenario some_scenario(Supply& supply) {
 
 void check_trace(const Job& job, Supply&) {
   require_plain(written([&](std::ostream& out) { write_info(job.before, out); }));
-  require_json(json_text(describe_trace(job.before)));
+  require_json(indented_json(describe_trace(job.before)));
   for (const Finding& finding : examine(job.before)) {
     require_plain(shown_answer(finding.what + "\n" + finding.cost + "\n" + finding.fix));
   }
@@ -176,7 +176,7 @@ void check_verification(const Job& job, Supply& supply) {
   write_ftrace(job.before, job.path("before.ftrace"));
   write_ftrace(job.after, job.path("after.ftrace"));
   const Prediction prediction = predict(job.path("before.ftrace"), some_scenario(supply));
-  std::ofstream(job.path("prediction.json")) << json_text(to_json(prediction));
+  std::ofstream(job.path("prediction.json")) << indented_json(to_json(prediction));
   const Verification verification = verify(job.path("prediction.json"), job.path("after.ftrace"));
   check_json(verification);
   require_plain(written([&](std::ostream& out) { write_verification_text(verification, out); }));

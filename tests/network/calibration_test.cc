@@ -133,6 +133,21 @@ TEST(Calibration, ReadsBackWhatItWrites) {
   EXPECT_THROW(Calibration{broken}, Error);
 }
 
+TEST(Calibration, RefusesCountsThatDoNotFit) {
+  const nlohmann::json written = Calibration(made_by({}, {1, 8}), RankPlaces{}).json();
+  for (const nlohmann::json count : {8e33, 1.5, -1.0, 5e9}) {
+    nlohmann::json broken = written;
+    broken["rows"] = count;
+    EXPECT_THROW(Calibration{broken}, Error) << count;
+    broken = written;
+    broken["operations"]["all_reduce"]["shapes"][0]["nodes"] = count;
+    EXPECT_THROW(Calibration{broken}, Error) << count;
+  }
+  nlohmann::json as_double = written;
+  as_double["rows"] = written["rows"].get<double>();
+  EXPECT_EQ(Calibration(as_double).json(), written);
+}
+
 /// How well the times of node counts that were not used for calibration are predicted.
 struct HeldOutNodes {
   double error = 0;   ///< Median.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/json_file.h"
+#include "base/json_text.h"
 #include "base/numbers/expression.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -94,7 +95,7 @@ RateCurves read_rates(const nlohmann::json& json, std::int64_t& most, bool has_m
     const double nodes = std::strtod(text.c_str(), nullptr);
     if (!(nodes >= 1) || !rate.is_number() || rate.get<double>() < 0)
       throw Error(fmt::format("must be samples per second by number of nodes, got \"{}\": {}", text,
-                              rate.dump()));
+                              json_line(rate)));
     rates.curves[point].points.emplace_back(nodes, rate.get<double>());
   }
   std::ranges::sort(rates.curves[point].points);

@@ -10,6 +10,7 @@
 #include "ask/check/job/figures.h"
 #include "base/files/json_file.h"
 #include "base/hash.h"
+#include "base/json_text.h"
 #include "foretrace/ask/check.h"
 #include "foretrace/error.h"
 
@@ -26,13 +27,6 @@ constexpr std::string_view kBaselineSchema = "foretrace.baseline/2";
 /// Schema of files without kernels and runs. They are read, except for metrics that are computed
 /// differently in the newer schema.
 constexpr std::string_view kFirstSchema = "foretrace.baseline/1";
-
-template <class AnyJson>
-std::string text_line(const AnyJson& value) {
-  return value.dump(-1, ' ', false, AnyJson::error_handler_t::replace);
-}
-
-std::string baseline_line(const Json& value) { return text_line(value); }
 
 template <class Value>
 void put_unless_empty(Ordered& object, const char* key, const Value& value) {
@@ -109,11 +103,11 @@ template <class Value>
 Value needed(const Json& object, const char* key) {
   const Json& found = value_of(object, key);
   if (std::is_integral_v<Value> && !found.is_number_integer())
-    throw Error(fmt::format("{}: must be a whole number, got {}", key, baseline_line(found)));
+    throw Error(fmt::format("{}: must be a whole number, got {}", key, json_line(found)));
   try {
     return found.template get<Value>();
   } catch (const Json::exception&) {
-    throw Error(fmt::format("{}: must be of another type, got {}", key, baseline_line(found)));
+    throw Error(fmt::format("{}: must be of another type, got {}", key, json_line(found)));
   }
 }
 
@@ -190,9 +184,8 @@ MemoryGroup read_memory(const Json& object) {
 
 /// One line of the fingerprint: the identity of a group, its counts and its bytes.
 std::string structure_line(const JobGroup& group) {
-  return baseline_line(Json{to_string(group.kind), group.op, group.module, group.file,
-                            group.function, group.name, group.count, group.aside, group.pageable,
-                            group.bytes.count});
+  return json_line(Json{to_string(group.kind), group.op, group.module, group.file, group.function,
+                        group.name, group.count, group.aside, group.pageable, group.bytes.count});
 }
 
 /// Reads a list of whole numbers from `least` on; only the growth of memory may be negative.
@@ -201,7 +194,7 @@ std::vector<std::int64_t> whole_numbers(const Json& list, const char* key, std::
   if (!list.is_array()) throw Error(fmt::format("{}: must be a list", key));
   for (const Json& value : list) {
     if (!value.is_number_integer())
-      throw Error(fmt::format("{}: must be whole numbers, got {}", key, baseline_line(value)));
+      throw Error(fmt::format("{}: must be whole numbers, got {}", key, json_line(value)));
     values.push_back(bounded(value.get<std::int64_t>(), least));
   }
   return values;
@@ -304,7 +297,7 @@ CheckBaseline parse_baseline(const Json& document) {
         kCheckModel, model, needed<std::string>(document, "tool")));
   CheckBaseline baseline;
   baseline.tool = needed<std::string>(document, "tool");
-  baseline.scenario = baseline_line(needed_section(document, "scenario", false));
+  baseline.scenario = json_line(needed_section(document, "scenario", false));
   baseline.fingerprint = needed<std::string>(document, "fingerprint");
   baseline.summary.device = optional_value<std::string>(document, "device");
   baseline.summary.detail = needed<int>(document, "detail");
@@ -348,12 +341,12 @@ std::string write_baseline(const CheckBaseline& baseline) {
   const JobSummary& summary = baseline.summary;
   std::string text = "{\n";
   const auto entry = [&](const char* key, const Json& value) {
-    text += "  " + baseline_line(key) + ": " + baseline_line(value) + ",\n";
+    text += "  " + json_string(key) + ": " + json_line(value) + ",\n";
   };
   entry("schema", kBaselineSchema);
   entry("model", kCheckModel);
   entry("tool", baseline.tool);
-  entry("scenario", Json::parse(baseline.scenario));
+  entry("scenario", parse_json<Json>(baseline.scenario));
   entry("fingerprint", baseline.fingerprint);
   entry("device", summary.device);
   entry("rank", summary.rank);
@@ -361,14 +354,14 @@ std::string write_baseline(const CheckBaseline& baseline) {
   text += "  \"metrics\": {\n";
   std::size_t left = summary.figures.size();
   for (const auto& [name, values] : summary.figures) {
-    text += "    " + baseline_line(name) + ": " + text_line(figure_json(baseline, name, values)) +
+    text += "    " + json_string(name) + ": " + json_line(figure_json(baseline, name, values)) +
             (--left > 0 ? ",\n" : "\n");
   }
   text += "  },\n";
   const auto list = [&](const char* key, const auto& groups, const auto& to_line, const char* end) {
-    text += "  " + baseline_line(key) + ": [\n";
+    text += "  " + json_string(key) + ": [\n";
     for (std::size_t i = 0; i < groups.size(); ++i)
-      text += "    " + text_line(to_line(groups[i])) + (i + 1 < groups.size() ? ",\n" : "\n");
+      text += "    " + json_line(to_line(groups[i])) + (i + 1 < groups.size() ? ",\n" : "\n");
     text += end;
   };
   list("work", summary.groups, group_json, "  ],\n");

@@ -15,6 +15,7 @@
 #include "ask/check/undecided.h"
 #include "ask/job/apply.h"
 #include "ask/job/job.h"
+#include "base/json_text.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/version.h"
@@ -92,8 +93,7 @@ void refuse_unknown(const CheckOptions& options, const JobSummary& summary) {
 
 CheckBaseline baseline_from(const Observation& observed, const Scenario& scenario) {
   CheckBaseline baseline;
-  baseline.scenario =
-      asked_of(scenario).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  baseline.scenario = json_line(asked_of(scenario));
   baseline.tool = kVersion;
   baseline.summary = observed.summary;
   CheckBaseline written = as_written(std::move(baseline));
@@ -109,7 +109,7 @@ CheckBaseline baseline_from(const Observation& observed, const Scenario& scenari
 /// Names of the transforms of a scenario that is given as JSON text.
 std::string used_in(const std::string& scenario) {
   std::string names;
-  const nlohmann::json json = nlohmann::json::parse(scenario, nullptr, false);
+  const nlohmann::json json = try_parse_json<nlohmann::json>(scenario);
   if (!json.is_object() || !json.contains("transforms") || !json["transforms"].is_array())
     return "not a known scenario";
   for (const nlohmann::json& step : json["transforms"]) {
@@ -120,8 +120,7 @@ std::string used_in(const std::string& scenario) {
 }
 
 void refuse_other_scenario(const CheckBaseline& baseline, const Scenario& scenario) {
-  const std::string asked =
-      asked_of(scenario).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string asked = json_line(asked_of(scenario));
   if (asked == baseline.scenario) return;
   const std::string was = used_in(baseline.scenario), is = used_in(asked);
   throw Error(fmt::format(

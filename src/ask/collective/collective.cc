@@ -12,6 +12,7 @@
 #include "ask/collective/recorded_rows.h"
 #include "base/files/json_file.h"
 #include "base/files/new_file.h"
+#include "base/json_text.h"
 #include "base/statistics.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -63,7 +64,7 @@ std::optional<Calibration> calibration_of(const CollectiveQuestion& question, Op
   if (question.machine.empty()) throw Error("--calibrate needs --machine");
   if (question.calibrate.ends_with(".json")) {
     return within(question.calibrate, [&] {
-      const auto json = nlohmann::json::parse(read_text_file(question.calibrate), nullptr, false);
+      const auto json = try_parse_json<nlohmann::json>(read_text_file(question.calibrate));
       return std::optional(Calibration(json));
     });
   }

@@ -12,6 +12,7 @@
 #include "ask/job/job.h"
 #include "ask/predict/trust.h"
 #include "base/files/json_file.h"
+#include "base/json_text.h"
 #include "foretrace/ask/diff.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/ask/predict.h"
@@ -36,7 +37,7 @@ std::int64_t whole_in(const Json& json, const char* key) {
   if (!value.is_number_integer()) throw Error(fmt::format("{}: must be a whole number", key));
   constexpr double kMost = 1e18;  // The difference of two such numbers fits 64 bits.
   if (std::abs(value.get<double>()) > kMost)
-    throw Error(fmt::format("{}: must be at most 10^18, got {}", key, value.dump()));
+    throw Error(fmt::format("{}: must be at most 10^18, got {}", key, json_line(value)));
   return value.get<std::int64_t>();
 }
 

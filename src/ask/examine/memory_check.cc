@@ -16,6 +16,7 @@
 #include <unordered_map>
 
 #include "ask/job/memory_layout.h"
+#include "base/json_text.h"
 #include "foretrace/allocator.h"
 
 namespace foretrace {
@@ -35,7 +36,7 @@ AllocatorSettings recorded_settings(const Trace& trace) {
   AllocatorSettings settings;
   const auto found = trace.metadata.find("allocator_settings");
   if (found == trace.metadata.end()) return settings;
-  const nlohmann::json json = nlohmann::json::parse(found->second, nullptr, false);
+  const nlohmann::json json = try_parse_json<nlohmann::json>(found->second);
   if (!json.is_object()) return settings;
   const auto integer_of = [&](const nlohmann::json& object, const char* name) {
     const auto at = object.find(name);

@@ -6,6 +6,7 @@
 
 #include "base/files/json_file.h"
 #include "base/files/new_file.h"
+#include "base/json_text.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/error.h"
 #include "foretrace/fields.h"
@@ -126,8 +127,7 @@ Json ledger_json(const std::vector<KnownOutcome>& outcomes) {
 }
 
 void write_ledger(const std::string& path, const std::vector<KnownOutcome>& outcomes) {
-  const std::string text =
-      ledger_json(outcomes).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = indented_json(ledger_json(outcomes)) + "\n";
   write_new_file(path, text);
 }
 

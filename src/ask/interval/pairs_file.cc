@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/json_file.h"
+#include "base/json_text.h"
 #include "base/wording.h"
 #include "foretrace/ask/pairs.h"
 #include "foretrace/error.h"
@@ -83,7 +84,7 @@ class PairReader {
       if (file["schema"] == kGroundTruthSchema) return read_ground_truth(file);
       if (file["schema"] == kPairsSchema) return read_pair_list(file);
       throw Error(fmt::format("schema: must be \"{}\" or \"{}\", got {}", kPairsSchema,
-                              kGroundTruthSchema, file["schema"].dump()));
+                              kGroundTruthSchema, json_line(file["schema"])));
     });
     return std::move(list_);
   }
@@ -168,10 +169,15 @@ class PairReader {
       for (const std::string& use : pair.uses)
         within("predict: " + use, [&] { read_transform_text(use); });
       pair.kind = kind_of_uses(pair.uses);
-      pair.recorded = snapshot ? after.at("memory").at("peak_allocated_bytes").get<std::int64_t>()
+      pair.recorded = snapshot ? whole_in(after.at("memory"), "peak_allocated_bytes")
                                : step_time_of(after, source);
       list_.pairs.push_back(std::move(pair));
     }
+  }
+
+  static std::int64_t whole_in(const Json& object, const char* key) {
+    const Json& value = object.at(key);
+    return within(key, [&] { return whole_number(value); });
   }
 
   /// Step time while it was recorded in the same way as the other side, because recording costs
@@ -179,8 +185,8 @@ class PairReader {
   static std::int64_t step_time_of(const Json& side, std::string_view source) {
     const char* const same =
         source == "kineto" ? "profiled_step_time_ns" : "collected_step_time_ns";
-    if (side.contains(same) && side.at(same).is_number()) return side.at(same).get<std::int64_t>();
-    return side.at("step_time_ns").get<std::int64_t>();
+    const bool has_same = side.contains(same) && side.at(same).is_number();
+    return whole_in(side, has_same ? same : "step_time_ns");
   }
 
   std::string path_;

@@ -5,6 +5,7 @@
 #include "ask/job/apply.h"
 #include "ask/predict/baseline.h"
 #include "ask/predict/trust.h"
+#include "base/json_text.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/error.h"
 #include "scenario/asserts.h"
@@ -28,7 +29,7 @@ std::vector<SweepFigure> last_figures(std::span<const AppliedStep> steps) {
     for (const Figure& figure : step.figures) {
       const auto* number = std::get_if<double>(&figure.value);
       SweepFigure added{prefix + json_key(figure),
-                        number ? Json(*number).dump()
+                        number ? json_line(Json(*number))
                                : std::to_string(static_cast<std::int64_t>(magnitude(figure)))};
       const auto same = std::find_if(figures.begin(), figures.end(), [&](const SweepFigure& old) {
         return old.name == added.name;
@@ -56,8 +57,7 @@ SweepPoint SweepAnswers::point_without_answer(const PendingQuestion& pending) co
   point.number = pending.number;
   point.values =
       questions_.plan.combinations()[questions_.plan.combination_of(pending.number)].names;
-  for (std::string& name : point.values)
-    name = Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (std::string& name : point.values) name = json_string(name);
   for (const SweepValue& value : pending.values) point.values.push_back(value.text);
   point.values.resize(questions_.header.settings.size(), "null");
   return point;
@@ -165,7 +165,7 @@ bool SweepAnswers::add_tail(const SharedStructure& shared, const PendingQuestion
     const Json& step = scenario["transforms"][i];
     made.push_back(read_transform(step));
     question.transforms.push_back(made.back().get());
-    question.settings.push_back(step.dump(-1, ' ', false, Json::error_handler_t::replace));
+    question.settings.push_back(json_line(step));
   }
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (shared.shape->retimes[i] == 0) continue;

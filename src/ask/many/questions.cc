@@ -7,6 +7,7 @@
 #include "ask/interval/ledger.h"
 #include "ask/many/structure.h"
 #include "ask/predict/trust.h"
+#include "base/json_text.h"
 #include "base/threads.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/ask/predict.h"
@@ -24,7 +25,7 @@ std::string scenario_text(const Json& scenario, const SweepPlan& plan) {
   for (const char* key : {"sweep", "matrix"}) {
     if (scenario.contains(key)) text[key] = scenario[key];
   }
-  return text.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_line(text);
 }
 
 void add_machine_files(const SweepAxis& axis, std::set<std::string>& files) {

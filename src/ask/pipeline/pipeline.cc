@@ -8,6 +8,7 @@
 
 #include "ask/pipeline/times.h"
 #include "base/fields/assignments.h"
+#include "base/json_text.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 #include "generate/generate.h"
@@ -104,7 +105,7 @@ PipelineReport show_pipeline(const PipelineQuestion& question) {
   const Schedule& schedule = configured.schedule;
   PipelineReport report;
   report.schedule = schedule.name;
-  report.settings_json = write_json(*configured.settings).dump();
+  report.settings_json = json_line(write_json(*configured.settings));
   report.stages = schedule.stages;
   report.chunks = schedule.chunks;
   report.micro_batches = schedule.micro_batches;

@@ -5,6 +5,7 @@
 
 #include "ask/many/answer_file.h"
 #include "base/hash.h"
+#include "base/json_text.h"
 #include "base/shown.h"
 #include "foretrace/cluster.h"
 #include "foretrace/error.h"
@@ -19,12 +20,7 @@ using Ordered = nlohmann::ordered_json;
 
 constexpr AnswerKind kPlanAnswers = {"foretrace.plan.bounds/1", "plan"};
 
-template <class Json>
-std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string line_of(const Ordered& json) { return shown_answer(text_of(json)) + '\n'; }
+std::string line_of(const Ordered& json) { return shown_answer(json_line(json)) + '\n'; }
 
 /// Settings that all layouts share, without those that are searched.
 nlohmann::json shared_settings(const PlanSpace& space) {
@@ -40,7 +36,7 @@ nlohmann::json shared_settings(const PlanSpace& space) {
 /// Everything that bounds depend on. Files are identified by their contents, not by their paths.
 Ordered question_json(const PlanQuestion& question, const PlanSpace& space) {
   Ordered json = {{"model", write_json(*find_workload(question.model))},
-                  {"machine", hash_digits(text_of(cluster_json(question.machine)))},
+                  {"machine", hash_digits(json_line(cluster_json(question.machine)))},
                   {"settings", shared_settings(space)},
                   {"gpus", space.gpus},
                   {"fixed", space.fixed},
@@ -55,7 +51,7 @@ Ordered question_json(const PlanQuestion& question, const PlanSpace& space) {
 std::string header_line(const Ordered& question, std::uint64_t blocks, const Shard& shard) {
   Ordered line = {{"schema", kPlanAnswers.schema}, {"tool", {{"version", kVersion}}}};
   line["points"] = blocks;
-  const std::string identity = hash_digits(text_of(line) + text_of(question));
+  const std::string identity = hash_digits(json_line(line) + json_line(question));
   line["plan"] = identity;
   if (shard.count > 1) line["shard"] = {{"number", shard.number}, {"of", shard.count}};
   line["question"] = question;
@@ -65,8 +61,8 @@ std::string header_line(const Ordered& question, std::uint64_t blocks, const Sha
 /// The reason why a file with this first line belongs to another question than ours; empty if it
 /// belongs to ours.
 std::string difference_of_plans(const std::string& our_header, const std::string& file_header) {
-  const Ordered ours = Ordered::parse(our_header);
-  const Ordered other = Ordered::parse(file_header, nullptr, false);
+  const Ordered ours = parse_json<Ordered>(our_header);
+  const Ordered other = try_parse_json<Ordered>(file_header);
   if (!other.is_object()) return "its first line is not JSON";
   if (other.value("plan", Ordered()) == ours["plan"]) return {};
   if (other.value("tool", Ordered()) != ours["tool"])
@@ -114,7 +110,7 @@ LayoutBound read_bound(const nlohmann::json& json) {
 std::vector<LayoutBound> read_block(std::uint64_t block, std::size_t layouts,
                                     std::string_view line) {
   try {
-    const nlohmann::json json = nlohmann::json::parse(line);
+    const nlohmann::json json = parse_json<nlohmann::json>(line);
     std::vector<LayoutBound> bounds;
     if (json.at("point") != block) throw Error("is another block");
     for (const nlohmann::json& bound : json.at("bounds")) bounds.push_back(read_bound(bound));

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/files/json_file.h"
+#include "base/json_text.h"
 #include "base/numbers/expression.h"
 #include "base/parse_number.h"
 #include "foretrace/error.h"
@@ -34,8 +35,8 @@ NamedNumbers numbers_of(const Json& json) {
   if (!json.is_null() && !json.is_object()) throw Error("must be numbers by name");
   for (const auto& [name, value] : json.items()) {
     if (!is_variable(name) || !value.is_number())
-      throw Error(
-          fmt::format("{}: must be a number with a name of letters, got {}", name, value.dump()));
+      throw Error(fmt::format("{}: must be a number with a name of letters, got {}", name,
+                              json_line(value)));
     numbers[name] = value.get<double>();
   }
   return numbers;
@@ -60,7 +61,7 @@ std::vector<double> values_of(const Json& json) {
   std::vector<double> values;
   if (json.is_string()) values = values_in(json.get_ref<const std::string&>());
   each_in(json.is_array() ? json : Json(), "values", [&](const Json& value) {
-    if (!value.is_number()) throw Error("must be a number, got " + value.dump());
+    if (!value.is_number()) throw Error("must be a number, got " + json_line(value));
     values.push_back(value.get<double>());
   });
   if (values.empty()) throw Error("must be a list of numbers, or a range such as \"1..16\"");

@@ -3,6 +3,7 @@
 
 #include "base/fields/assignments.h"
 #include "base/fields/settings.h"
+#include "base/json_text.h"
 #include "base/parse_number.h"
 #include "foretrace/error.h"
 
@@ -68,7 +69,7 @@ Assignment take_assignment(std::string_view& rest) {
 }
 
 Json parse_or_null(std::string_view text) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = try_parse_json<Json>(text);
   return json.is_discarded() ? Json() : json;
 }
 

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "base/fields/setting_json.h"
+#include "base/json_text.h"
 
 namespace foretrace {
 namespace {
@@ -19,7 +20,7 @@ std::string shown(Value& value) {
   if (json.is_null()) return "-";
   if (json.is_number_float()) return to_text(json.get<double>());
   const bool is_bare = json.is_string() && !json.get_ref<const std::string&>().empty();
-  return is_bare ? json.get<std::string>() : json.dump();
+  return is_bare ? json.get<std::string>() : json_line(json);
 }
 
 std::string limits(const Setting& setting) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fields/settings.h"
+#include "base/json_text.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -15,20 +16,7 @@ void read(const Json& json, bool& value) {
   value = json.get<bool>();
 }
 
-void read(const Json& json, std::int64_t& value) {
-  if (json.is_number_unsigned() && json.get<std::uint64_t>() > INT64_MAX) {
-    throw Error("must be at most 9223372036854775807, got " + json.dump());
-  }
-  if (json.is_number_float()) {  // JSON has only one kind of number, so 2.0 is as whole as 2.
-    const double number = json.get<double>();
-    if (std::floor(number) != number || std::abs(number) > 9e15)
-      throw Error("must be a whole number");
-    value = static_cast<std::int64_t>(number);
-    return;
-  }
-  if (!json.is_number_integer()) throw Error("must be a whole number");
-  value = json.get<std::int64_t>();
-}
+void read(const Json& json, std::int64_t& value) { value = whole_number(json); }
 
 void read(const Json& json, double& value) {
   if (!json.is_number()) throw Error("must be a number");
@@ -54,7 +42,7 @@ void read(const Json& json, std::vector<std::string>& value) {
 const std::string& quantity_text(const Json& json, std::string_view example) {
   if (json.is_string()) return json.get_ref<const std::string&>();
   throw Error(fmt::format("must be a text with its unit, such as \"{}\", got {}", example,
-                          json.is_number() ? json.dump() : "a value of another kind"));
+                          json.is_number() ? json_line(json) : "a value of another kind"));
 }
 
 void read(const Json& json, Nanoseconds& value) { value = parse_time(quantity_text(json, "5us")); }

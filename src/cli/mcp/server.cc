@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/json_text.h"
 #include "base/shown.h"
 #include "base/wording.h"
 #include "cli/mcp/tools.h"
@@ -87,7 +88,7 @@ class Server {
     try {
       if (line.size() > kLongestMessage)
         throw RpcError{kInvalidRequest, "a message must not be longer than 1 MiB"};
-      const Json message = Json::parse(line, nullptr, false);
+      const Json message = try_parse_json<Json>(line);
       if (message.is_discarded()) throw RpcError{kParseError, "the message is not JSON"};
       if (!message.is_object() || message.value("jsonrpc", Json()) != "2.0")
         throw RpcError{kInvalidRequest, "a message must be an object with \"jsonrpc\": \"2.0\""};
@@ -143,9 +144,8 @@ class Server {
     if (found == tools().end()) {
       std::vector<std::string_view> names;
       for (const ToolEntry& entry : tools()) names.push_back(entry.name);
-      throw RpcError{kInvalidParams,
-                     fmt::format("name: must be one of {}, got {}", joined(names),
-                                 name.dump(-1, ' ', false, Json::error_handler_t::replace))};
+      throw RpcError{kInvalidParams, fmt::format("name: must be one of {}, got {}", joined(names),
+                                                 json_line(name))};
     }
     const auto tool = found->make();
     const Json arguments = params.value("arguments", Json::object());
@@ -183,8 +183,7 @@ void serve_tools(std::istream& in, std::ostream& out, const std::string& root) {
   std::string line;
   while (next_message(in, line)) {
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    if (const auto answer = server.answer(line))
-      out << answer->dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
+    if (const auto answer = server.answer(line)) out << json_line(*answer) << '\n' << std::flush;
     if (!out) throw Error("mcp: cannot write to standard output");
   }
 }

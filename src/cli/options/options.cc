@@ -8,6 +8,7 @@
 
 #include "base/files/new_file.h"
 #include "base/free_memory.h"
+#include "base/json_text.h"
 #include "base/shown.h"
 #include "base/wording.h"
 #include "foretrace/answer/advice.h"
@@ -135,7 +136,7 @@ void add_trace(CLI::App& command, std::string& trace) {
 }
 
 void print_json(const nlohmann::json& value, std::ostream& out) {
-  out << value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  out << indented_json(value) << '\n';
 }
 
 template <class Answer>

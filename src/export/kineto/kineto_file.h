@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/files/packed_file.h"
-#include "base/json_string.h"
+#include "base/json_text.h"
 #include "foretrace/units.h"
 
 namespace foretrace {

@@ -2,14 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace foretrace {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string print(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 Json describe(const Device& device) {
   Json json;
@@ -25,12 +23,12 @@ Json describe(const Device& device) {
 std::string devices_of(const Trace& trace) {
   Json all = Json::array();
   for (const Device& device : trace.properties) all.push_back(describe(device));
-  return print(all);
+  return json_line(all);
 }
 
 /// The recorded "distributedInfo" with the trace's own rank and world size.
 std::string job_of(const Trace& trace, const std::string& recorded) {
-  Json json = Json::parse(recorded, nullptr, false);
+  Json json = try_parse_json<Json>(recorded);
   if (!json.is_object()) json = Json::object();
   const auto differs = [&](const char* key, std::int32_t value, std::int32_t otherwise) {
     const auto found = json.find(key);
@@ -41,7 +39,7 @@ std::string job_of(const Trace& trace, const std::string& recorded) {
   if (differs("rank", trace.rank, 0)) json["rank"] = trace.rank, as_recorded = false;
   if (differs("world_size", trace.world_size, 1))
     json["world_size"] = trace.world_size, as_recorded = false;
-  return as_recorded ? recorded : print(json);
+  return as_recorded ? recorded : json_line(json);
 }
 
 }  // namespace

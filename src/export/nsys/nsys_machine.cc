@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "export/nsys/nsys_report.h"
 #include "foretrace/version.h"
 #include "trace/nsys_words.h"
@@ -105,7 +106,7 @@ void NsysExport::write_process() {
   const auto told = trace_.metadata.find("process");
   const nlohmann::json name = told == trace_.metadata.end()
                                   ? nlohmann::json()
-                                  : nlohmann::json::parse(told->second, nullptr, false);
+                                  : try_parse_json<nlohmann::json>(told->second);
   const std::string known = name.is_string() ? name.get<std::string>() : std::string();
   processes.add({threads_.global_pid(), threads_.pid(),
                  known.empty() ? Cell(std::nullopt) : Cell(std::string_view(known))});

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "export/nsys/nsys_report.h"
 #include "trace/nsys_words.h"
 
@@ -52,8 +53,7 @@ std::string NsysExport::payload(const HostRecord& record) const {
     add_number("python_parent", details.python_parent, -1);
     add_number("record_function", details.record_function, -1);
   }
-  return std::string(nsys_words::kPayloadStart) +
-         json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "}";
+  return std::string(nsys_words::kPayloadStart) + json_line(json) + "}";
 }
 
 void NsysExport::write_ranges() {

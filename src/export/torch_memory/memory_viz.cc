@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "export/common/registered.h"
 #include "export/torch_memory/pickle_writer.h"
 #include "foretrace/error.h"
@@ -155,7 +156,7 @@ void SnapshotWriter::write_segment(const VizSegment& segment) {
   member("requested_size", requested);
   member("stream", segment.stream);
   member("segment_type", segment.is_large ? "large" : "small");
-  const Json pool = Json::parse(segment.pool, nullptr, false);
+  const Json pool = try_parse_json<Json>(segment.pool);
   const bool is_pair = pool.is_array() && pool.size() == 2 && pool[0].is_number_integer() &&
                        pool[1].is_number_integer();
   out_.text("segment_pool_id");
@@ -203,7 +204,7 @@ void SnapshotWriter::write_settings() {
   bool has_settings = false;
   for (const auto& [key, text] : trace_.metadata) {
     if (trace_.format != "torch_memory") break;
-    const Json value = Json::parse(text, nullptr, false);
+    const Json value = try_parse_json<Json>(text);
     if (value.is_discarded()) continue;
     has_settings |= key == "allocator_settings";
     out_.text(key);

@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 #include <map>
 
-#include "base/json_string.h"
+#include "base/json_text.h"
 #include "import/common/word_table.h"
 #include "import/kineto/kineto_trace.h"
 #include "import/scan/json_stream.h"

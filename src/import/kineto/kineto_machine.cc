@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "import/kineto/kineto_document.h"
 
 namespace foretrace {
@@ -16,7 +17,7 @@ std::int64_t integer(const nlohmann::json& object, const char* key, std::int64_t
 }
 
 bool read(const std::string& text, nlohmann::json& json, Trace& trace, const char* entry) {
-  json = nlohmann::json::parse(text, nullptr, false);
+  json = try_parse_json<nlohmann::json>(text);
   if (!json.is_discarded()) return true;
   trace.notes.add(Severity::warning, std::string(entry) + " is not JSON and was not read");
   return false;

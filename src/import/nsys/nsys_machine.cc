@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "base/json_string.h"
+#include "base/json_text.h"
 #include "base/parse_number.h"
 #include "import/nsys/nsys_readers.h"
 #include "trace/nsys_words.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "import/common/nvtx_op.h"
 #include "import/nsys/nsys_readers.h"
 #include "trace/nsys_words.h"
@@ -149,7 +150,7 @@ class NvtxReader {
   /// payloads.
   void take_payload(std::string_view text, HostRecord& record) {
     if (!text.starts_with(nsys_words::kPayloadStart)) return;
-    const nlohmann::json all = nlohmann::json::parse(text, nullptr, false);
+    const nlohmann::json all = try_parse_json<nlohmann::json>(text);
     if (!all.is_object() || !all.begin().value().is_object()) return;
     const nlohmann::json& json = all.begin().value();
     OpDetails details;

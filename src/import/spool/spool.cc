@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 #include <limits>
 
-#include "base/json_string.h"
+#include "base/json_text.h"
 #include "base/parse_number.h"
 #include "foretrace/error.h"
 #include "import/common/times.h"

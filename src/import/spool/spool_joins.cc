@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/json_text.h"
+
 namespace foretrace {
 
 namespace {
@@ -166,7 +168,7 @@ std::vector<ThreadPosition> launches_of_collectives(const Trace& trace) {
 /// false if the range has no facts.
 bool add_collective(const NamedCollective& named, std::string_view facts, Trace& trace,
                     CollectiveDetails& details) {
-  const nlohmann::json payload = nlohmann::json::parse(facts, nullptr, false);
+  const nlohmann::json payload = try_parse_json<nlohmann::json>(facts);
   if (!payload.is_object()) return false;
   const std::int64_t size = field(payload, {"Message size [bytes]", "bytes", "count"});
   if (__builtin_add_overflow(details.in_elements, size, &details.in_elements))

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "foretrace/error.h"
 #include "import/torch_memory/torch_memory.h"
 
@@ -82,7 +83,7 @@ class Writer {
       case PlainKind::big_integer:
         return put(std::to_string(*data_.integer(value)));
       case PlainKind::real:
-        return put(json(data_.real(value)).dump());
+        return put(json_line(json(data_.real(value))));
       case PlainKind::bytes:
         return put("\"\"");
       case PlainKind::text:
@@ -103,7 +104,7 @@ class Writer {
   }
   bool put_text(std::string_view text) {
     if (text.size() > most_) return false;
-    return put(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
+    return put(json_line(json(text)));
   }
   /// Writes a key of a dict as text, because JSON allows no other keys.
   bool put_key(PlainValue key) {

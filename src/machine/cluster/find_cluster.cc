@@ -6,6 +6,7 @@
 
 #include "base/fields/assignments.h"
 #include "base/files/json_file.h"
+#include "base/json_text.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "machine/cluster/machine_file.h"
@@ -49,8 +50,8 @@ Json resolve_extends(Json file) {
   file.erase("extends");
   const Preset* base =
       name.is_string() ? preset_named(name.get_ref<const std::string&>()) : nullptr;
-  if (!base) throw Error("extends: must be a built-in machine, got " + name.dump());
-  Json all = resolve_extends(Json::parse(base->file));
+  if (!base) throw Error("extends: must be a built-in machine, got " + json_line(name));
+  Json all = resolve_extends(parse_json<Json>(base->file));
   for (const char* key : {"network", "domain"}) {
     if (file.contains(key) && file[key].is_object() && file[key].contains("use")) all.erase(key);
   }
@@ -59,7 +60,7 @@ Json resolve_extends(Json file) {
 }
 
 MachineFile read_preset(const Preset& preset) {
-  Json json = resolve_extends(Json::parse(preset.file));
+  Json json = resolve_extends(parse_json<Json>(preset.file));
   json["name"] = preset.name;
   return machine_from_json(std::move(json));
 }

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "network/nccl/calibration.h"
@@ -21,6 +22,17 @@ void read_numbers(const nlohmann::json& json, std::initializer_list<NamedNumber>
       throw Error(fmt::format("{}: must be a number greater than 0", name));
     *value = found->get<double>();
   }
+}
+
+/// Reads a number of rows, nodes or ranks.
+std::uint32_t read_count(const nlohmann::json& json, const char* key) {
+  const nlohmann::json& value = json.at(key);
+  return within(key, [&] {
+    const std::int64_t count = whole_number(value);
+    if (count < 0 || count > UINT32_MAX)
+      throw Error(fmt::format("must be from 0 to {}, got {}", UINT32_MAX, count));
+    return static_cast<std::uint32_t>(count);
+  });
 }
 
 }  // namespace
@@ -71,13 +83,13 @@ Calibration::Calibration(const nlohmann::json& json) {
   if (!json.is_object() || json.value("schema", "") != kSchema)
     throw Error(fmt::format("must be a calibration file (schema \"{}\")", kSchema));
   try {
-    rows_ = json.at("rows").get<std::size_t>();
+    rows_ = read_count(json, "rows");
     read_numbers(json, {{"spread_of_sizes", &spreads_.sizes},
                         {"spread_of_shapes", &spreads_.shapes},
                         {"spread_of_kinds", &spreads_.kinds}});
     for (const auto& [name, entry] : json.at("operations").items()) {
       Fit& fit = fits_[read_operation(name)];
-      fit.rows = entry.at("rows").get<std::size_t>();
+      fit.rows = read_count(entry, "rows");
       CollectiveModel& model = fit.model;
       within(name, [&] {
         read_numbers(entry, {{"base_us", &model.base},
@@ -88,8 +100,8 @@ Calibration::Calibration(const nlohmann::json& json) {
                              {"mixed", &model.mixed}});
       });
       for (const nlohmann::json& shape : entry.at("shapes")) {
-        auto& points = fit.residuals[{shape.at("nodes").get<std::uint32_t>(),
-                                      shape.at("ranks_per_node").get<std::uint32_t>()}];
+        auto& points =
+            fit.residuals[{read_count(shape, "nodes"), read_count(shape, "ranks_per_node")}];
         for (const nlohmann::json& point : shape.at("residuals"))
           points.emplace_back(point.at(0).get<double>(), point.at(1).get<double>());
         if (points.empty()) throw Error(name + ": every shape must have residuals");

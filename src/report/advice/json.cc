@@ -9,7 +9,7 @@
 #include "foretrace/version.h"
 #include "report/advice/words.h"
 #include "report/words/csv_text.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 
 namespace foretrace {
 namespace {

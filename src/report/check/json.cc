@@ -5,10 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/json_text.h"
 #include "foretrace/answer/check.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/step_facts.h"
 
 namespace foretrace {
@@ -98,7 +99,7 @@ Json to_json(const CheckReport& report) {
 }
 
 void write_check_json(const CheckReport& report, std::ostream& out) {
-  out << json_text(to_json(report)) << '\n';
+  out << indented_json(to_json(report)) << '\n';
 }
 
 void write_check_bencher(const CheckReport& report, std::ostream& out) {
@@ -111,7 +112,7 @@ void write_check_bencher(const CheckReport& report, std::ostream& out) {
     entry["lower_value"] = value_json(figure.unit, *figure.before + figure.lower);
     entry["upper_value"] = value_json(figure.unit, *figure.before + figure.upper);
   }
-  out << json_text(names) << '\n';
+  out << indented_json(names) << '\n';
 }
 
 void write_check_benchmark(const CheckReport& report, std::ostream& out) {
@@ -127,7 +128,7 @@ void write_check_benchmark(const CheckReport& report, std::ostream& out) {
       entry["range"] = figure_text(figure.unit, (figure.upper - figure.lower) / 2);
     list.push_back(std::move(entry));
   }
-  out << json_text(list) << '\n';
+  out << indented_json(list) << '\n';
 }
 
 }  // namespace foretrace

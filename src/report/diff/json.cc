@@ -3,7 +3,7 @@
 #include "foretrace/answer/diff.h"
 #include "foretrace/report.h"
 #include "report/diff/words.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/step_facts.h"
 
 namespace foretrace {

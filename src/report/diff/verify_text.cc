@@ -7,7 +7,7 @@
 #include "foretrace/answer/verification.h"
 #include "foretrace/report.h"
 #include "report/diff/words.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/wording.h"
 #include "report/words/wrapped.h"
 

@@ -10,7 +10,7 @@
 #include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/words/csv_text.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/text_parts.h"
 
 namespace foretrace {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/json_text.h"
 #include "foretrace/allocator.h"
 #include "foretrace/report.h"
 
@@ -174,7 +175,7 @@ void write_allocator_json(const AllocatorProgram& program, const AllocatorOutcom
                              {"segment_bytes", refused.segment},
                              {"largest_free_bytes", refused.largest_free}};
   }
-  out << json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) << '\n';
+  out << indented_json(json) << '\n';
 }
 
 void write_allocator_outcome(const AllocatorProgram& program, const AllocatorOutcome& outcome,

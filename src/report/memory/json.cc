@@ -4,7 +4,7 @@
 #include "foretrace/answer/memory.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 
 namespace foretrace {
 namespace {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/json_text.h"
 #include "base/sha256.h"
 #include "base/shown.h"
 #include "foretrace/version.h"
@@ -111,7 +112,7 @@ std::string html_text(std::string_view text) {
 }
 
 std::string script_json(const nlohmann::json& value) {
-  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = json_line(value);
   std::string safe;
   safe.reserve(text.size());
   for (const char c : text) {

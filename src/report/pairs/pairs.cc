@@ -14,7 +14,7 @@
 #include "foretrace/report.h"
 #include "foretrace/units.h"
 #include "foretrace/version.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/table.h"
 #include "report/words/wording.h"
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/json_text.h"
 #include "base/wording.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
@@ -100,7 +101,7 @@ nlohmann::json to_json(const PipelineReport& report) {
   return {{"schema", "foretrace.pipeline/1"},
           {"tool", {{"version", kVersion}}},
           {"schedule", report.schedule},
-          {"settings", nlohmann::json::parse(report.settings_json)},
+          {"settings", parse_json<nlohmann::json>(report.settings_json)},
           {"stages", report.stages},
           {"chunks", report.chunks},
           {"micro_batches", report.micro_batches},

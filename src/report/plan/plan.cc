@@ -8,7 +8,7 @@
 #include "foretrace/version.h"
 #include "report/plan/words.h"
 #include "report/words/csv_text.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/text_parts.h"
 #include "report/words/wording.h"
 

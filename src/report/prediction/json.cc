@@ -1,12 +1,13 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/json_text.h"
 #include "base/numbers/scaling.h"
 #include "foretrace/answer/interval_level.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/prediction/registered.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/step_facts.h"
 
 namespace foretrace {
@@ -238,8 +239,8 @@ Json to_json(const Prediction& prediction) {
       {"schema", "foretrace.prediction/1"},
       {"tool", {{"name", "foretrace"}, {"version", kVersion}}},
       {"inputs", inputs_json(prediction.inputs)},
-      {"scenario",
-       prediction.scenario_json.empty() ? Json::object() : Json::parse(prediction.scenario_json)},
+      {"scenario", prediction.scenario_json.empty() ? Json::object()
+                                                    : parse_json<Json>(prediction.scenario_json)},
       {"measured",
        {{"step_time_ns", prediction.measured.step_time.count()},
         {"steps", nanoseconds(prediction.measured.each)},
@@ -261,12 +262,8 @@ Json to_json(const Prediction& prediction) {
   return object;
 }
 
-std::string json_text(const Json& value) {
-  return value.dump(2, ' ', false, Json::error_handler_t::replace);
-}
-
 void write_json(const Prediction& prediction, std::ostream& out) {
-  out << json_text(to_json(prediction)) << '\n';
+  out << indented_json(to_json(prediction)) << '\n';
 }
 
 }  // namespace foretrace

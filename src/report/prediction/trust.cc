@@ -6,7 +6,7 @@
 
 #include "base/shown.h"
 #include "foretrace/report.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/wording.h"
 
 namespace foretrace {

@@ -12,7 +12,7 @@
 #include "report/page/line_plot.h"
 #include "report/page/page_shell.h"
 #include "report/words/csv_text.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/text_parts.h"
 
 namespace foretrace {

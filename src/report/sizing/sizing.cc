@@ -8,7 +8,7 @@
 #include "base/wording.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/text_parts.h"
 #include "report/words/wording.h"
 

@@ -5,11 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/json_text.h"
 #include "base/shown.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/sweep/columns.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/table.h"
 #include "report/words/wording.h"
 
@@ -31,14 +32,14 @@ std::string figure_name(const SweepFigure& figure) {
 /// Returns the point as in a file of answers, plus what depends on the other points. Columns
 /// without a value are null.
 Json curve_point_json(const Curve& curve, const SweepPoint& point) {
-  Json object = Json::parse(point_json(curve.header, point).dump());
+  Json object = parse_json<Json>(json_line(point_json(curve.header, point)));
   object["value"] = value_of(point);
   if (!point.refused.empty()) return object;
   for (const PointColumn* column : columns_of(curve.header)) object.emplace(column->key, nullptr);
   object["satisfies"] = curve.satisfies(point);
   Json& figures = object["figures"] = Json::object();
   for (const SweepFigure& figure : point.figures)
-    figures[figure_name(figure)] = Json::parse(figure.value);
+    figures[figure_name(figure)] = parse_json<Json>(figure.value);
   return object;
 }
 
@@ -111,8 +112,9 @@ Table figure_table(const Curve& curve) {
       const auto& figures = curve.points[i].figures;
       const auto found = std::find_if(figures.begin(), figures.end(),
                                       [&](const SweepFigure& one) { return one.name == name; });
-      table.rows[i].push_back(
-          found == figures.end() ? "-" : value_text(name, PointColumn::Json::parse(found->value)));
+      table.rows[i].push_back(found == figures.end()
+                                  ? "-"
+                                  : value_text(name, parse_json<PointColumn::Json>(found->value)));
     }
   }
   return table;

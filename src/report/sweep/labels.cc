@@ -5,6 +5,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace foretrace {
 namespace {
 
@@ -19,7 +21,7 @@ std::string task_filter(const Json& step) {
     if (value.is_null() || value == "" || value == "any") continue;
     const bool says_itself = key == "kind" || key == "name" || key == "phase";
     text += fmt::format("{}{}{}", text.empty() ? "" : ", ", says_itself ? "" : key + " ",
-                        value.is_string() ? value.get<std::string>() : value.dump());
+                        value.is_string() ? value.get<std::string>() : json_line(value));
   }
   return text;
 }
@@ -42,7 +44,7 @@ std::string label_of(const Json& scenario, const std::string& setting) {
 }  // namespace
 
 std::vector<std::string> setting_labels(const SweepHeader& header) {
-  const Json scenario = Json::parse(header.scenario_json, nullptr, false);
+  const Json scenario = try_parse_json<Json>(header.scenario_json);
   std::vector<std::string> labels;
   for (const std::string& setting : header.settings)
     labels.push_back(scenario.is_object() ? label_of(scenario, setting) : setting);

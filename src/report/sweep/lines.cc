@@ -7,6 +7,7 @@
 
 #include "base/files/csv_rows.h"
 #include "base/hash.h"
+#include "base/json_text.h"
 #include "base/shown.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/error.h"
@@ -20,13 +21,8 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
-template <class Json>
-std::string one_line_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/// Reads a number of something. Throws Error unless it is a whole number that fits 64 bits.
-std::uint64_t count_of(const Ordered& json) {
+/// Reads a number of points or shards. Throws Error unless it is a whole number that fits 64 bits.
+std::uint64_t read_count(const Ordered& json) {
   if (!json.is_number_unsigned()) throw Error("has a number that is not a whole number");
   return json.get<std::uint64_t>();
 }
@@ -52,12 +48,12 @@ void add_size(Ordered& line, const char* key, const std::optional<Bytes>& size) 
 }
 
 std::string jsonl_line(const SweepHeader& header, const SweepPoint& point) {
-  return shown_answer(one_line_of(point_json(header, point))) + '\n';
+  return shown_answer(json_line(point_json(header, point))) + '\n';
 }
 
 /// Returns the value of a setting, without quotes if it is a text.
 std::string unquoted(const std::string& value) {
-  const nlohmann::json json = nlohmann::json::parse(value);
+  const nlohmann::json json = parse_json<nlohmann::json>(value);
   return json.is_string() ? json.get<std::string>() : value;
 }
 
@@ -85,7 +81,7 @@ std::string csv_line(const std::vector<std::string>& cells) {
 std::string cell_of(const Ordered& value) {
   if (value.is_null()) return {};
   if (value.is_number_float()) return to_text(value.get<double>());
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_string() ? value.get<std::string>() : json_line(value);
 }
 
 std::string csv_row(const SweepHeader& header, const SweepPoint& point) {
@@ -106,9 +102,9 @@ std::string csv_row(const SweepHeader& header, const SweepPoint& point) {
 SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
   const Ordered line = parsed_line(text);
   SweepPoint point;
-  point.number = count_of(line.at("point"));
+  point.number = read_count(line.at("point"));
   for (const std::string& name : header.settings)
-    point.values.push_back(one_line_of(line.at("settings").at(name)));
+    point.values.push_back(json_line(line.at("settings").at(name)));
   if (line.contains("refused")) {
     point.refused = line["refused"].get<std::string>();
     return point;
@@ -117,7 +113,7 @@ SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
     within(column->key, [&] { column->read(line.value(column->key, Ordered()), point); });
   if (line.contains("figures")) {
     for (const auto& [name, value] : line["figures"].items())
-      point.figures.push_back({name, one_line_of(value)});
+      point.figures.push_back({name, json_line(value)});
   }
   const Ordered verdicts = line.value("asserts", Ordered(Ordered::object()));
   for (const std::string& assertion : header.asserts)
@@ -127,9 +123,9 @@ SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
 
 /// Returns the cell as JSON: numbers, true and false as they are, everything else as text.
 std::string as_json_value(const std::string& cell) {
-  const nlohmann::json json = nlohmann::json::parse(cell, nullptr, false);
+  const nlohmann::json json = try_parse_json<nlohmann::json>(cell);
   const bool is_text = json.is_discarded() || json.is_string() || json.is_structured();
-  return is_text ? one_line_of(nlohmann::json(cell)) : cell;
+  return is_text ? json_line(nlohmann::json(cell)) : cell;
 }
 
 std::vector<SweepFigure> read_figures(const std::string& cell) {
@@ -139,7 +135,7 @@ std::vector<SweepFigure> read_figures(const std::string& cell) {
     const std::size_t equals = cell.find('=', at);
     if (equals >= end) throw Error("figures: must be NAME=NUMBER");
     const std::string value = cell.substr(equals + 1, end - equals - 1);
-    if (!nlohmann::json::parse(value, nullptr, false).is_number())
+    if (!try_parse_json<nlohmann::json>(value).is_number())
       throw Error("figures: must be NAME=NUMBER");
     figures.push_back({cell.substr(at, equals - at), value});
     at = end + 1;
@@ -152,14 +148,14 @@ SweepPoint read_csv(const SweepHeader& header, std::string_view row) {
   if (cells.size() != csv_headings(header).size()) throw Error("has a different number of columns");
   std::size_t at = 0;
   SweepPoint point;
-  point.number = count_of(Ordered::parse(cells[at++]));
+  point.number = read_count(parse_json<Ordered>(cells[at++]));
   for (std::size_t i = 0; i < header.settings.size(); ++i)
     point.values.push_back(as_json_value(cells[at++]));
   point.refused = cells.back();
   if (!point.refused.empty()) return point;
   for (const PointColumn* column : columns_of(header)) {
     const std::string& cell = cells[at++];
-    const Ordered value = cell.empty() ? Ordered() : Ordered::parse(as_json_value(cell));
+    const Ordered value = cell.empty() ? Ordered() : parse_json<Ordered>(as_json_value(cell));
     within(column->key, [&] { column->read(value, point); });
   }
   for (std::size_t i = 0; i < header.asserts.size(); ++i) point.verdicts.push_back(cells[at++]);
@@ -172,7 +168,7 @@ SweepPoint read_csv(const SweepHeader& header, std::string_view row) {
 Ordered point_json(const SweepHeader& header, const SweepPoint& point) {
   Ordered line = {{"point", point.number}, {"settings", Ordered::object()}};
   for (std::size_t i = 0; i < header.settings.size(); ++i)
-    line["settings"][header.settings[i]] = Ordered::parse(point.values[i]);
+    line["settings"][header.settings[i]] = parse_json<Ordered>(point.values[i]);
   if (!point.refused.empty()) {
     line["refused"] = point.refused;
     return line;
@@ -182,7 +178,7 @@ Ordered point_json(const SweepHeader& header, const SweepPoint& point) {
       line[column->key] = std::move(value);
   }
   for (const SweepFigure& figure : point.figures)
-    line["figures"][figure.name] = Ordered::parse(figure.value);
+    line["figures"][figure.name] = parse_json<Ordered>(figure.value);
   for (std::size_t i = 0; i < point.verdicts.size(); ++i) {
     if (!point.verdicts[i].empty()) line["asserts"][header.asserts[i]] = point.verdicts[i];
   }
@@ -190,22 +186,22 @@ Ordered point_json(const SweepHeader& header, const SweepPoint& point) {
 }
 
 std::string sweep_identity(const SweepHeader& header) {
-  nlohmann::json scenario = nlohmann::json::parse(header.scenario_json);
+  nlohmann::json scenario = parse_json<nlohmann::json>(header.scenario_json);
   scenario.erase("trace");
   nlohmann::json sums = nlohmann::json::array();
   for (const InputFile& input : header.inputs) sums.push_back(input.sha256);
   // A version with other columns must not continue a file: some of its lines would lack them.
   nlohmann::json columns = nlohmann::json::array();
   for (const PointColumn* column : columns_of(header)) columns.push_back(column->key);
-  return hash_digits(one_line_of(nlohmann::json{{"schema", kSweepAnswers.schema},
-                                                {"tool", kVersion},
-                                                {"scenario", scenario},
-                                                {"inputs", sums},
-                                                {"settings", header.settings},
-                                                {"points", header.points},
-                                                {"columns", columns},
-                                                {"intervals", header.intervals},
-                                                {"memory", header.memory}}));
+  return hash_digits(json_line(nlohmann::json{{"schema", kSweepAnswers.schema},
+                                              {"tool", kVersion},
+                                              {"scenario", scenario},
+                                              {"inputs", sums},
+                                              {"settings", header.settings},
+                                              {"points", header.points},
+                                              {"columns", columns},
+                                              {"intervals", header.intervals},
+                                              {"memory", header.memory}}));
 }
 
 std::string sweep_header_line(const SweepHeader& header) {
@@ -223,13 +219,13 @@ std::string sweep_header_line(const SweepHeader& header) {
   add_size(baseline, "peak_allocated_bytes", header.baseline_allocated);
   add_size(baseline, "peak_reserved_bytes", header.baseline_reserved);
   line["baseline"] = baseline;
-  line["trust"] = Ordered::parse(to_json(header.trust).dump());
+  line["trust"] = parse_json<Ordered>(json_line(to_json(header.trust)));
   line["inputs"] = Ordered::array();
   for (const InputFile& input : header.inputs)
     line["inputs"].push_back(
         {{"path", input.path}, {"format", input.format}, {"sha256", input.sha256}});
-  line["scenario"] = Ordered::parse(header.scenario_json);
-  return shown_answer(one_line_of(line)) + '\n';
+  line["scenario"] = parse_json<Ordered>(header.scenario_json);
+  return shown_answer(json_line(line)) + '\n';
 }
 
 std::string sweep_csv_heading(const SweepHeader& header) { return csv_line(csv_headings(header)); }
@@ -255,16 +251,16 @@ SweepFileHeader read_header_line(std::string_view text, const AnswerKind& kind) 
     Ordered line = parsed_line(text);
     if (line.at("schema") != kind.schema) refuse();
     found.identity = line.at(std::string(kind.question)).get<std::string>();
-    found.points = count_of(line.at("points"));
+    found.points = read_count(line.at("points"));
     if (line.contains("shard")) {
-      found.shard = count_of(line["shard"].at("number"));
-      found.shards = count_of(line["shard"].at("of"));
+      found.shard = read_count(line["shard"].at("number"));
+      found.shards = read_count(line["shard"].at("of"));
       line.erase("shard");
     }
     if (found.shard < 1 || found.shard > found.shards || found.shards > kMostParts)
       throw Error("its header names an impossible shard");
     if (found.points > kMostPoints) throw Error("its header names more points than there are");
-    found.whole_line = shown_answer(one_line_of(line)) + '\n';
+    found.whole_line = shown_answer(json_line(line)) + '\n';
   } catch (const nlohmann::json::exception&) {
     refuse();
   }
@@ -273,10 +269,10 @@ SweepFileHeader read_header_line(std::string_view text, const AnswerKind& kind) 
 
 std::string difference_of_sweeps(const SweepHeader& header, std::string_view line) {
   const Ordered theirs = [&] {
-    const Ordered json = Ordered::parse(line, nullptr, false);
+    const Ordered json = try_parse_json<Ordered>(line);
     return json.is_object() ? json : Ordered(Ordered::value_t::discarded);
   }();
-  const Ordered ours = Ordered::parse(sweep_header_line(header));
+  const Ordered ours = parse_json<Ordered>(sweep_header_line(header));
   if (theirs.is_discarded()) return "its first line is not JSON";
   if (theirs.value("sweep", Ordered()) == ours["sweep"]) return {};
   const auto differs = [&](const char* key) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/json_text.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/report.h"
 #include "report/page/page_shell.h"
@@ -53,7 +54,7 @@ PageJson axis_of_setting(const SweepReport& report, const std::vector<std::size_
   PageJson values = PageJson::array();
   bool all_numbers = true;
   for (const std::size_t i : drawn) {
-    values.push_back(PageJson::parse(report.points[i].values[setting]));
+    values.push_back(parse_json<PageJson>(report.points[i].values[setting]));
     all_numbers = all_numbers && values.back().is_number();
   }
   const std::string& name = report.header.settings[setting];
@@ -61,7 +62,7 @@ PageJson axis_of_setting(const SweepReport& report, const std::vector<std::size_
   std::map<std::string, std::size_t> places;
   PageJson names = PageJson::array(), numbers = PageJson::array();
   for (const PageJson& value : values) {
-    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    const std::string text = value.is_string() ? value.get<std::string>() : json_line(value);
     const auto [place, is_new] = places.emplace(text, names.size());
     if (is_new) names.push_back(text);
     numbers.push_back(place->second);
@@ -79,7 +80,7 @@ void add_result(PageJson& axes, const SweepReport& report, const std::vector<std
   std::set<std::string> distinct;
   for (const std::size_t i : drawn) {
     values.push_back(value_of(report.points[i]));
-    if (!values.back().is_null()) distinct.insert(values.back().dump());
+    if (!values.back().is_null()) distinct.insert(json_line(values.back()));
   }
   if (distinct.empty() || (distinct.size() == 1 && axis["key"] != "step_time_ns")) return;
   axes.push_back(axis);
@@ -111,7 +112,7 @@ PageJson axes_of(const SweepReport& report, const std::vector<std::size_t>& draw
   for (const std::string& name : figure_names(report)) {
     add(std::string(without_unit(name)), name, [&](const SweepPoint& point) {
       for (const SweepFigure& figure : point.figures) {
-        if (figure.name == name) return PageJson::parse(figure.value);
+        if (figure.name == name) return parse_json<PageJson>(figure.value);
       }
       return PageJson();
     });

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "base/json_text.h"
 #include "base/parse_number.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/report.h"
@@ -170,7 +171,7 @@ nlohmann::json to_json(const SweepReport& report) {
   using Json = nlohmann::json;
   const SweepSummary summary = summarize(report);
   const auto point_json = [&](std::size_t i) {
-    return Json::parse(sweep_point_line(report.header, report.points[i], SweepForm::jsonl));
+    return parse_json<Json>(sweep_point_line(report.header, report.points[i], SweepForm::jsonl));
   };
   Json front = Json::array(), effects = Json::array(), refusals = Json::array();
   for (const std::size_t i : summary.front) front.push_back(point_json(i));
@@ -183,7 +184,7 @@ nlohmann::json to_json(const SweepReport& report) {
   for (const SweepRefusal& refusal : summary.refusals)
     refusals.push_back({{"text", refusal.why}, {"count", refusal.count}, {"first", refusal.first}});
   return {{"schema", "foretrace.sweep_summary/1"},
-          {"sweep", Json::parse(sweep_header_line(report.header))},
+          {"sweep", parse_json<Json>(sweep_header_line(report.header))},
           {"answered", summary.answered},
           {"refused", summary.refused},
           {"out_of_memory", summary.unfit},

@@ -6,7 +6,7 @@
 #include "foretrace/answer/census.h"
 #include "foretrace/report.h"
 #include "report/memory/allocator_state.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/step_facts.h"
 #include "report/words/table.h"
 #include "report/words/wording.h"

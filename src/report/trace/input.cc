@@ -7,7 +7,7 @@
 
 #include "base/numbers/scaling.h"
 #include "foretrace/report.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/table.h"
 #include "report/words/wording.h"
 

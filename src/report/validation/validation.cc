@@ -3,7 +3,7 @@
 #include <ostream>
 
 #include "foretrace/report.h"
-#include "report/words/json_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/table.h"
 
 namespace foretrace {

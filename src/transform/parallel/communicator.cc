@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -51,7 +52,7 @@ bool NetworkSettings::is_given() const {
 
 std::string NetworkSettings::text() const {
   NetworkSettings copy = *this;
-  return write_json(copy).dump();
+  return json_line(write_json(copy));
 }
 
 namespace {

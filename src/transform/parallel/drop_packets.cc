@@ -24,6 +24,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
@@ -166,7 +167,7 @@ class DropPackets final : public Transform {
   NetworkSettings network_behind(const Context& context) const {
     if (network_.is_given() || context.network.empty()) return network_;
     NetworkSettings network;
-    read_json(nlohmann::json::parse(context.network), network);
+    read_json(parse_json<nlohmann::json>(context.network), network);
     if (network_.algorithm != "auto") network.algorithm = network_.algorithm;
     if (network_.slow_link != 1) network.slow_link = network_.slow_link;
     if (network_.servers > 0) network.servers = network_.servers;

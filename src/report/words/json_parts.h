@@ -2,7 +2,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "foretrace/answer/figure.h"
@@ -10,10 +9,6 @@
 #include "foretrace/notes.h"
 
 namespace foretrace {
-
-/// Returns indented JSON. Bytes that are not UTF-8 become replacement characters; names in traces
-/// may contain any bytes.
-std::string json_text(const nlohmann::json& value);
 
 nlohmann::json notes_json(const Notes& notes);
 
