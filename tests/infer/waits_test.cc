@@ -148,20 +148,39 @@ TEST(Infer, ACallWhoseCopyIsHeldByAnotherStreamWaitsForThat) {
 }
 
 /// When each of 160 kernels of `kernel_us` is done. A host launches one every 5us as long as no
-/// more than 100 are outstanding; `call` is called with each launch.
+/// more than 100 are outstanding; `call` is called with each launch. One launch in `late` returns
+/// only after the next kernel, if it waits.
 template <class Call>
-std::vector<int> through_a_queue_of_100(int kernel_us, const Call& call) {
+std::vector<int> through_a_queue_of_100(int kernel_us, const Call& call,
+                                        std::size_t late = SIZE_MAX) {
   std::vector<int> finish;
   int host = 0;
   for (std::size_t i = 0; i < 160; ++i) {
     const int begin = host;
     const int start = finish.empty() ? 10 : std::max(finish.back(), begin + 10);
     host += 5;
-    if (i > 100) host = std::max(host, finish[i - 101]);
+    if (i > 100) host = std::max(host, finish[i - 101] + (i % late == 0 ? kernel_us : 0));
     call(begin, host, start);
     finish.push_back(start + kernel_us);
   }
   return finish;
+}
+
+TEST(Infer, TheDepthOfTheLaunchQueueIsTheOneThatExplainsMost) {
+  // Every fourth launch that waits returns after one more kernel is done, so it sees one fewer.
+  Recording run;
+  std::uint32_t id = 0;
+  const auto record = [&](int begin, int end, int start) {
+    ++id;
+    run.call(0, "launch", begin, end - begin, id);
+    run.kernel(0, "k", start, 100, id);
+  };
+  through_a_queue_of_100(100, record, 4);
+  const Inference inference = infer(run.trace());
+  const auto tells_depth = [](const std::string& text) {
+    return text.starts_with("The launch queue holds 100 activities");
+  };
+  EXPECT_TRUE(std::any_of(inference.assumptions.begin(), inference.assumptions.end(), tells_depth));
 }
 
 TEST(Infer, AHostThatFillsTheLaunchQueueWaitsForTheDevice) {

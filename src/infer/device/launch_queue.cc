@@ -4,6 +4,9 @@
 // depth of the queue. A host that runs ahead is then paced by the device:
 //
 //     launch n waits for the finish of activity n - depth
+//
+// The number seen varies by one, because the finish that makes room is recorded just before or
+// just after the return. Of two neighbours, the one that explains more waiting is the depth.
 
 #include <algorithm>
 #include <fmt/core.h>
@@ -59,8 +62,37 @@ std::vector<Launch> launches_in_order(Records& records) {
   return launches;
 }
 
+/// The finish of the activity that a launch waits for if the queue has this depth.
+struct FreedPlace {
+  std::int64_t time = 0;
+  std::uint32_t event = kNone;  ///< kNone if the launch waits for nothing that explains it.
+};
+
+FreedPlace place_for(const Launch& launch, std::int64_t depth, const Records& records,
+                     const CompletionCounter& counter) {
+  const std::int64_t place = launch.before + counter.orphans - depth - 1;
+  if (place < 0) return {};
+  const auto& [time, event] = counter.finishes[static_cast<std::size_t>(place)];
+  const bool explains = time <= launch.call->finish + records.tolerance;
+  return explains && records.events[event].call != kNone ? FreedPlace{time, event} : FreedPlace{};
+}
+
+/// How long launches wait for places in a queue of this depth.
+std::int64_t explained_by(std::int64_t depth, const std::vector<Launch>& launches,
+                          const Records& records, const CompletionCounter& counter) {
+  std::int64_t total = 0;
+  for (const Launch& launch : launches) {
+    const FreedPlace freed = place_for(launch, depth, records, counter);
+    if (freed.event == kNone) continue;
+    total +=
+        std::max<std::int64_t>(std::min(freed.time, launch.call->finish) - launch.call->start, 0);
+  }
+  return total;
+}
+
 /// Returns the number of activities outstanding at the return of most slow launches, or 0.
-std::int64_t find_depth(const std::vector<Launch>& launches, const CompletionCounter& counter) {
+std::int64_t find_depth(const std::vector<Launch>& launches, const Records& records,
+                        const CompletionCounter& counter) {
   std::vector<std::int64_t> durations;
   durations.reserve(launches.size());
   for (const Launch& launch : launches) {
@@ -88,7 +120,11 @@ std::int64_t find_depth(const std::vector<Launch>& launches, const CompletionCou
     }
     if (near > most) most = near, best = depth;
   }
-  return most * 10 >= slow_launches * kTenthsAgreeing ? best : 0;
+  if (most * 10 < slow_launches * kTenthsAgreeing) return 0;
+  const auto explained = [&](std::int64_t depth) {
+    return explained_by(depth, launches, records, counter);
+  };
+  return explained(best + 1) > explained(best) ? best + 1 : best;
 }
 
 }  // namespace
@@ -96,15 +132,13 @@ std::int64_t find_depth(const std::vector<Launch>& launches, const CompletionCou
 void resolve_launch_queue(Records& records, Assumptions& assumptions) {
   std::vector<Launch> launches = launches_in_order(records);
   const CompletionCounter counter(records);
-  const std::int64_t depth = find_depth(launches, counter);
+  const std::int64_t depth = find_depth(launches, records, counter);
   if (depth == 0) return;
   std::int64_t bound = 0;
   for (const Launch& launch : launches) {
-    const std::int64_t place = launch.before + counter.orphans - depth - 1;
-    if (place < 0) continue;
-    const auto& [freed, event] = counter.finishes[static_cast<std::size_t>(place)];
+    const auto [freed, event] = place_for(launch, depth, records, counter);
+    if (event == kNone) continue;
     Call& call = *launch.call;
-    if (freed > call.finish + records.tolerance || records.events[event].call == kNone) continue;
     call.queue_event = event;
     if (freed <= call.start) continue;
     ++bound;
