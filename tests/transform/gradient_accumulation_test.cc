@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <fmt/core.h>
+
 #include "support/simulated.h"
 
 namespace foretrace {
@@ -73,6 +75,72 @@ TEST(GradientAccumulation, AnUpdateAmidThePassesOfAStepComesOnce) {
             R"(
 cpu    |IL...SMIOL.....SM...|
 stream |..FFF..BBBUUFFF..BBB|
+)");
+}
+
+/// Steps of 11 ticks on the device, which the host launches in 3.
+std::string steps_launched_ahead(int steps) {
+  std::string text;
+  for (int i = 0; i < steps; ++i) {
+    text += fmt::format(R"(
+        cpu: L{0}:launch 1 {{phase=forward step={0}}}, M{0}:launch 1 {{phase=backward step={0}}}
+        cpu: O{0}:launch 1 {{phase=update step={0}}}
+        stream: F{0} 5 {{phase=forward step={0}}}, B{0} 5 {{phase=backward step={0}}}
+        stream: U{0} 1 {{phase=update step={0}}}
+        L{0} -> F{0} [measured launch]
+        M{0} -> B{0} [measured launch]
+        O{0} -> U{0} [measured launch]
+        @step s{0}
+    )",
+                        i);
+  }
+  return text;
+}
+
+/// Returns the names of the tasks on `lane` in order.
+std::string names_on(const Graph& graph, std::uint32_t lane) {
+  std::string names;
+  for (TaskId id = graph.first(LaneId{lane}); id != kNoTask; id = graph.next(id))
+    names += (names.empty() ? "" : " ") + std::string(graph.name(id));
+  return names;
+}
+
+// The host launches the third step while the device runs the first.
+TEST(GradientAccumulation, MicroBatchesStayBehindEarlierStepsOnADeviceThatLags) {
+  Graph graph = parse_graph(steps_launched_ahead(3));
+  read_transform_text("gradient_accumulation:micro_batches=2")->apply(graph, {});
+  EXPECT_EQ(names_on(graph, 0), "L0 M0 L0 M0 O0 L1 M1 L1 M1 O1 L2 M2 L2 M2 O2");
+  EXPECT_EQ(names_on(graph, 1), "F0 B0 F0 B0 U0 F1 B1 F1 B1 U1 F2 B2 F2 B2 U2");
+  EXPECT_EQ(step_times(graph, simulate(graph)).step_time, 13us);
+}
+
+// Steps are marked by their first launches, which are those of the first micro-batch.
+TEST(GradientAccumulation, EveryStepBeginsWithItsFirstMicroBatch) {
+  Graph graph = parse_graph(steps_launched_ahead(3));
+  read_transform_text("gradient_accumulation:micro_batches=2")->apply(graph, {});
+  EXPECT_EQ(step_times(graph, simulate(graph)).each, (std::vector<Nanoseconds>{13us, 13us, 13us}));
+}
+
+// Amid the second step, which begins ahead of the device, the host waits for the first.
+TEST(GradientAccumulation, TheFirstMicroBatchWaitsForEarlierSteps) {
+  EXPECT_EQ(simulated(R"(
+    @step one
+    @step two
+    cpu: L0 = L:launch 1 {phase=forward step=0}, M0 = M:launch 1 {phase=backward step=0}
+    cpu: L1 = L:launch 1 {phase=forward step=1}, S:sync 1 {phase=forward step=1}
+    cpu: M1 = M:launch 1 {phase=backward step=1}
+    stream: F0 = F 3 {phase=forward step=0}, B0 = B 3 {phase=backward step=0}
+    stream: F1 = F 3 {phase=forward step=1}, B1 = B 3 {phase=backward step=1}
+    L0 -> F0
+    M0 -> B0
+    B0 -> S
+    L1 -> F1
+    M1 -> B1
+)",
+                      R"({"use": "gradient_accumulation", "micro_batches": 2})"),
+            R"(
+cpu    |LMLML........SMLSM.......|
+stream |.FFFBBBFFFBBBFFFBBBFFFBBB|
 )");
 }
 

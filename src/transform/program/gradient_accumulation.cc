@@ -12,12 +12,14 @@
 #include <algorithm>
 #include <fmt/core.h>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"
+#include "transform/edit/greatest_awaited.h"
 #include "transform/edit/registered.h"
 #include "transform/program/batch_work.h"
 
@@ -133,43 +135,59 @@ class GradientAccumulation final : public Transform {
   class Copier {
    public:
     Copier(Graph& graph, const Timeline& before, const Passes& passes, std::size_t count)
-        : graph_(graph), before_(before), passes_(passes) {
+        : graph_(graph), passes_(passes) {
       copies_.resize(count - 1);
       for (auto& of_batch : copies_) of_batch.resize(graph.task_count(), kNoTask);
-      begins_.resize(graph.task_count(), 0ns);
+      order_steps(before);
+      std::vector<std::size_t> numbers(graph.task_count(), 0);
+      for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+        if (in_pass(TaskId{i})) numbers[i] = number_of(TaskId{i});
+      }
+      latest_ = greatest_awaited(graph, std::move(numbers));
     }
 
     void copy() {
-      std::multimap<Nanoseconds, const std::map<LaneId, std::vector<TaskId>>*> by_begin;
-      for (const auto& [step, lanes] : passes_.steps) {
-        Nanoseconds begin = Nanoseconds::max();
-        for (const auto& [lane, line] : lanes)
-          begin = std::min(begin, before_.start[index(line.front())]);
-        by_begin.emplace(begin, &lanes);
-      }
-      for (const auto& [begin, lanes] : by_begin) {
-        for (const auto& [lane, line] : *lanes) copy_line(line, begin);
+      for (const std::int32_t step : order_) {
+        for (const auto& [lane, line] : passes_.steps.at(step)) copy_line(line);
       }
       copy_dependencies();
       copy_blocks();
     }
 
    private:
-    /// Returns the task to insert copies before: the first on the lane that starts once the passes
-    /// of the step have begun. That moment is the same on all lanes, because an update amid the
-    /// passes may wait for any lane and delay any other.
-    TaskId place_of(TaskId first, Nanoseconds begin) const {
+    /// Orders the steps by the begin of their passes, and numbers them from 1.
+    void order_steps(const Timeline& before) {
+      std::multimap<Nanoseconds, std::int32_t> by_begin;
+      for (const auto& [step, lanes] : passes_.steps) {
+        Nanoseconds begin = Nanoseconds::max();
+        for (const auto& [lane, line] : lanes)
+          begin = std::min(begin, before.start[index(line.front())]);
+        by_begin.emplace(begin, step);
+      }
+      for (const auto& [begin, step] : by_begin) {
+        order_.push_back(step);
+        numbers_.emplace(step, order_.size());
+      }
+    }
+
+    /// The number of the step of a task.
+    std::size_t number_of(TaskId id) const { return numbers_.at(graph_.task(id).step); }
+
+    /// Returns the task to insert copies before: the first on the lane that belongs to the passes
+    /// of the step of `first` or waits for them. Start times do not show which these are, because a
+    /// device that lags behind the host runs kernels of earlier steps after the step has begun.
+    TaskId place_of(TaskId first) const {
+      const std::size_t number = number_of(first);
       for (TaskId id = graph_.previous(first); id != kNoTask; id = graph_.previous(id)) {
-        if (index(id) >= before_.start.size() || before_.start[index(id)] < begin) break;
+        if (index(id) >= latest_.size() || latest_[index(id)] < number) break;
         first = id;
       }
       return first;
     }
 
-    void copy_line(const std::vector<TaskId>& line, Nanoseconds begin) {
+    void copy_line(const std::vector<TaskId>& line) {
       const TaskId first = line.front();
-      const TaskId place = place_of(first, begin);
-      for (const TaskId id : line) begins_[index(id)] = begin;
+      const TaskId place = place_of(first);
       for (auto& of_batch : copies_) {
         for (const TaskId id : line) {
           Task task = graph_.task(id);
@@ -185,7 +203,8 @@ class GradientAccumulation final : public Transform {
     }
 
     /// Repeats dependencies between tasks of the passes in each micro-batch. Where the passes wait
-    /// for something before the step, the first micro-batch waits for it.
+    /// for something before the step, the first micro-batch waits for it. Launches remain measured,
+    /// because steps are marked by these.
     void copy_dependencies() {
       std::vector<Dependency> added;
       graph_.each_dependency([&](const Dependency& wait) {
@@ -193,12 +212,11 @@ class GradientAccumulation final : public Transform {
             index(wait.before) >= passes_.in_pass.size() || !in_pass(wait.after)) {
           return;
         }
-        const bool inside =
-            in_pass(wait.before) && graph_.task(wait.before).step == graph_.task(wait.after).step;
-        if (!inside && before_.start[index(wait.before)] >= begins_[index(wait.after)]) return;
+        const bool inside = in_pass(wait.before) && same_step(wait.before, wait.after);
+        if (!inside && latest_[index(wait.before)] >= number_of(wait.after)) return;
         for (const auto& of_batch : copies_) {
           Dependency copy = wait;
-          copy.provenance = Provenance::assumed;
+          if (wait.why != Rule::launch) copy.provenance = Provenance::assumed;
           if (inside) copy.before = of_batch[index(wait.before)];
           copy.after = of_batch[index(wait.after)];
           added.push_back(copy);
@@ -251,10 +269,12 @@ class GradientAccumulation final : public Transform {
     bool same_step(TaskId a, TaskId b) const { return graph_.task(a).step == graph_.task(b).step; }
 
     Graph& graph_;
-    const Timeline& before_;
     const Passes& passes_;
-    std::vector<std::vector<TaskId>> copies_;  ///< Copies of each micro-batch but the last.
-    std::vector<Nanoseconds> begins_;          ///< Begin of the passes of each task's step.
+    std::vector<std::vector<TaskId>> copies_;      ///< Copies of each micro-batch but the last.
+    std::vector<std::int32_t> order_;              ///< The steps in order.
+    std::map<std::int32_t, std::size_t> numbers_;  ///< The number of each step.
+    /// By task: the greatest number of a step whose passes it belongs to or waits for; 0 if none.
+    std::vector<std::size_t> latest_;
   };
 
   std::int64_t micro_batches_ = 2;

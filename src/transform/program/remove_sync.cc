@@ -15,6 +15,7 @@
 #include "foretrace/simulate.h"
 #include "graph/select.h"
 #include "transform/edit/edit.h"
+#include "transform/edit/greatest_awaited.h"
 #include "transform/edit/registered.h"
 
 namespace foretrace {
@@ -172,14 +173,15 @@ class RemoveSync final : public Transform {
       place[index(calls[i])] = i;
       by_rank[graph.lane(graph.lane_of(calls[i])).rank].push_back(calls[i]);
     }
-    const std::vector<std::size_t> behind = latest_call_behind(graph, place);
+    // A wait from a lesser to a greater place closes no cycle.
+    const std::vector<std::size_t> latest = greatest_awaited(graph, place);
     std::size_t added = 0;
     for (const auto& [rank, own] : by_rank) {
       for (std::size_t i = queue_count(); i < own.size(); ++i) {
         const TaskId work = last[index(own[i - queue_count()])];
         // Work may wait for something launched later: on a stream that threads share, for an event,
         // or for room on the device. Such work has already left the queue and holds back no launch.
-        if (behind[index(work)] >= place[index(own[i])]) continue;
+        if (latest[index(work)] >= place[index(own[i])]) continue;
         graph.add({.before = work,
                    .after = own[i],
                    .provenance = Provenance::assumed,
@@ -188,22 +190,6 @@ class RemoveSync final : public Transform {
       }
     }
     return added;
-  }
-
-  /// Returns, for each task, the greatest place of a call that it is, or that it waits for directly
-  /// or indirectly. A wait from a lesser to a greater place closes no cycle.
-  static std::vector<std::size_t> latest_call_behind(const Graph& graph,
-                                                     const std::vector<std::size_t>& place) {
-    std::vector<std::size_t> latest = place;
-    for (const TaskId task : in_order_of_waits(graph)) {
-      const auto waits_for = [&](TaskId before) {
-        latest[index(task)] = std::max(latest[index(task)], latest[index(before)]);
-      };
-      const bool in_line = graph.lane(graph.lane_of(task)).discipline == Discipline::fifo;
-      if (in_line && graph.previous(task) != kNoTask) waits_for(graph.previous(task));
-      graph.each_wait(task, [&](const Dependency& wait) { waits_for(wait.before); });
-    }
-    return latest;
   }
 
   /// Returns the longest delay between a launch and its activity.
