@@ -25,7 +25,7 @@ bool is_collective(std::string_view name) {
 
 /// Facts that are determined once for each distinct name.
 struct NameFacts {
-  bool launch = false, event_wait = false, sync = false, module = false, collective = false;
+  bool event_wait = false, sync = false, module = false, collective = false;
   /// Index of the word in the name of a training step (see step_name.h).
   std::optional<std::size_t> step_word{};
 };
@@ -34,8 +34,7 @@ std::vector<NameFacts> facts_of(const Names& names) {
   std::vector<NameFacts> facts(names.size());
   for (std::size_t i = 0; i < facts.size(); ++i) {
     const std::string_view name = names[static_cast<NameId>(i)];
-    facts[i] = {.launch = launches_kernel(name),
-                .event_wait = waits_for_event(name),
+    facts[i] = {.event_wait = waits_for_event(name),
                 .sync = waits_for_device(name),
                 .module = name.starts_with("nn.Module: "),
                 .collective = is_collective(name)};
@@ -94,7 +93,6 @@ class Count {
       case HostKind::runtime:
       case HostKind::driver:
         ++census_.calls;
-        census_.launches += known.launch ? 1 : 0;
         census_.event_waits += known.event_wait ? 1 : 0;
         census_.waiting_calls += known.sync ? 1 : 0;
         break;
@@ -140,10 +138,10 @@ class Count {
         census_.earliest_ns = std::max(census_.earliest_ns, call->second - record.start_ns);
       }
     }
-    for (const HostRecord& record : trace_.hosts) {
-      if (is_call(record.kind) && facts(record.name).launch && !seen.contains(record.correlation))
-        ++census_.lost;
-    }
+    const std::vector<std::uint32_t> launches = launches_to_run(trace_);
+    census_.launches = std::ssize(launches);
+    for (const std::uint32_t launch : launches)
+      census_.lost += seen.contains(trace_.hosts[launch].correlation) ? 0 : 1;
   }
 
   void measure_busy() {

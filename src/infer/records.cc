@@ -175,18 +175,13 @@ constexpr std::int64_t kFewLost = 100;
 /// Warns of dropped kernels, which make steps look shorter than they were.
 void note_lost_kernels(const Records& records, Notes& notes) {
   const Trace& trace = records.trace;
-  std::vector<char> launches(trace.names.size(), 0);
-  for (std::size_t i = 0; i < launches.size(); ++i)
-    launches[i] = launches_kernel(trace.names[static_cast<NameId>(i)]) ? 1 : 0;
-  std::int64_t all = 0, lost = 0;
-  for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
-    const HostRecord& record = trace.hosts[i];
-    if (!is_call(record.kind) || launches[static_cast<std::size_t>(record.name)] == 0) continue;
-    ++all;
-    const std::uint32_t call = records.call_of_record[i];
-    lost += call == kNone || records.calls[call].launched.empty() ? 1 : 0;
-  }
-  if (lost * kFewLost <= all) return;
+  const std::vector<std::uint32_t> launches = launches_to_run(trace);
+  const std::int64_t lost =
+      std::count_if(launches.begin(), launches.end(), [&](std::uint32_t launch) {
+        const std::uint32_t call = records.call_of_record[launch];
+        return call == kNone || records.calls[call].launched.empty();
+      });
+  if (lost * kFewLost <= std::ssize(launches)) return;
   notes.add(Severity::warning,
             records.events.empty()
                 ? "launches, but no device activity: times are those of the host alone"

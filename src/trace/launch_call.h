@@ -4,10 +4,18 @@
 // prefix, so the rest is compared. A graph launch does not count: a profiler that records whole
 // graphs has no kernels for it.
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
+
+#include "foretrace/trace.h"
 
 namespace foretrace {
 
 bool launches_kernel(std::string_view call);
+
+/// Returns the indices of the host records that launch a kernel to run. Launches while their thread
+/// captures a graph are left out: they only add a node to it.
+std::vector<std::uint32_t> launches_to_run(const Trace& trace);
 
 }  // namespace foretrace

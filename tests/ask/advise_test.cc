@@ -277,7 +277,7 @@ TEST(Straggler, IsTheRankThatTheOthersWaitFor) {
   EXPECT_EQ(choice.rank, 1U);
   EXPECT_EQ(choice.straggler,
             "rank 1 is the straggler: it works 410 us a step; the others work 110.5 us and wait "
-            "300 us for it (what the job would take without that: foretrace predict --with "
+            "300 us for it (what the job would take without that: foretrace predict TRACE --with "
             "straggler:remove=true)");
 }
 

@@ -1,11 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "foretrace/answer/census.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/report.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -124,6 +127,20 @@ TEST_F(Doctor, CountsLaunchesWithoutTheirKernel) {
   EXPECT_TRUE(findings().starts_with("warning: 1 of 4 launches (25.0 %) without a kernel -> call"));
 }
 
+TEST_F(Doctor, ExpectsNoKernelOfALaunchThatIsCaptured) {
+  const auto call = [&](const char* text, std::int64_t at) {
+    host(HostKind::runtime, text, at, 1).correlation = static_cast<std::uint32_t>(at);
+  };
+  call("cudaStreamBeginCapture", 2400);
+  for (std::int64_t at = 2401; at < 2405; ++at) call("cudaLaunchKernel", at);
+  call("cudaStreamEndCapture", 2405);
+  EXPECT_EQ(findings(), "");
+  EXPECT_EQ(take_census(trace_).launches, 3);
+  call("cudaLaunchKernel", 2406);
+  EXPECT_NE(findings().find("1 of 4 launches (25.0 %) without a kernel"), std::string::npos)
+      << findings();
+}
+
 TEST_F(Doctor, TellsClocksThatDisagree) {
   trace_.devices[0].start_ns = 100;
   EXPECT_TRUE(
@@ -176,6 +193,33 @@ TEST_F(Doctor, SeesThatTheDeviceIsMissing) {
 TEST_F(Doctor, SaysSomethingAboutAnEmptyTrace) {
   trace_ = Trace();
   EXPECT_FALSE(findings().empty());
+}
+
+TEST(DoctorOfSnapshots, SpeaksOfMemoryAlone) {
+  Diagnosis diagnosis;
+  diagnosis.replay.emplace();
+  diagnosis.replay->has_times = false;
+  diagnosis.replay->tasks = 12;
+  std::ostringstream text;
+  write_diagnosis({diagnosis}, text);
+  EXPECT_EQ(text.str().substr(0, text.str().find("\n\n")),
+            "rank 0 of 1: can be used, 0 warnings and 0 remarks\n"
+            "only memory can be predicted, from 12 events of the allocator\n");
+}
+
+TEST(DoctorOfFolders, WarnsOfTwoRunsOfAJob) {
+  const Folder folder;
+  for (const char* name :
+       {"resnet18-v100-loader0.pt.trace.json.gz", "resnet18-v100-loader4.pt.trace.json.gz"})
+    std::filesystem::copy_file(std::string(FORETRACE_SOURCE_DIR "/traces/") + name, folder / name);
+  const std::vector<Diagnosis> all = diagnose(folder.path(), {});
+  ASSERT_EQ(all.size(), 2U);
+  ASSERT_FALSE(all[0].findings.empty());
+  EXPECT_EQ(all[0].findings[0].severity, Severity::warning);
+  EXPECT_EQ(all[0].findings[0].what,
+            "the recordings are not of one job: one rank was recorded twice: rank 0 "
+            "(resnet18-v100-loader0.pt.trace.json.gz) and rank 0 "
+            "(resnet18-v100-loader4.pt.trace.json.gz); give one run at a time");
 }
 
 TEST_F(Doctor, InfoCountsWhatIsThere) {

@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 #include <functional>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -351,18 +350,16 @@ void add_lateness(const CollectiveTotals& totals, Nanoseconds window, Diagnosis&
                    to_text(totals.keeps_waiting), grouped(totals.times_last),
                    counted(totals.matched, "collective")),
        "a collective cannot finish before its last rank arrives",
-       fmt::format("see what the job would take without that: foretrace predict --with "
+       fmt::format("see what the job would take without that: foretrace predict TRACE --with "
                    "straggler:rank={},remove=true",
                    diagnosis.rank)});
 }
 
 /// Adds the findings that only a comparison of ranks shows.
 void compare_ranks(const Job& job, std::vector<Diagnosis>& all) {
-  std::set<std::int32_t> numbers;
-  for (const Rank& rank : job.ranks) numbers.insert(rank.number);
   for (std::size_t i = 0; i < job.join.ranks.size(); ++i)
     add_lateness(job.join.ranks[i], job.ranks[i].inference.recorded.length, all[i]);
-  if (job.mismatch.empty() || numbers.size() < job.ranks.size()) return;
+  if (job.mismatch.empty()) return;
   std::vector<Finding>& findings = all.front().findings;
   findings.insert(findings.begin(),
                   {Severity::warning, "the recordings are not of one job: " + job.mismatch,
@@ -379,6 +376,7 @@ Diagnosis diagnosis_of(const Rank& rank, bool has_all_ranks) {
   if (!rank.refused.empty()) return diagnosis;
   try {
     diagnosis.replay = predict(rank.inference, Scenario{});
+    diagnosis.replay->has_times = !rank.is_snapshot;
     add_open_time(diagnosis);
   } catch (const Error& error) {
     diagnosis.unusable = error.what();
@@ -407,9 +405,11 @@ std::vector<Finding> examine(const Trace& trace, bool has_all_ranks) {
            "put the traces of each run into a folder of its own"});
       continue;
     }
+    const bool is_defect = note.severity == Severity::warning;
     findings.push_back({note.severity, note_text_without_severity(note),
-                        "skipped, so the work it describes is missing from the answer",
-                        note.severity == Severity::warning ? again_for(trace) : ""});
+                        is_defect ? "the work that it concerns may be missing from answers"
+                                  : "nothing, if that is what was recorded",
+                        is_defect ? again_for(trace) : ""});
   }
   std::stable_partition(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.severity == Severity::warning;

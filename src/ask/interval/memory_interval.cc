@@ -52,6 +52,11 @@ Bytes uncounted_memory(const Prediction& prediction) {
 
 }  // namespace
 
+int known_memory_outcomes(std::string_view kind) {
+  const LedgerEntry* const entry = entry_of(kMemoryLedger, kind);
+  return entry == nullptr ? 0 : entry->outcomes;
+}
+
 double student_deviations(int outcomes) {
   // Tables of the distribution, 80 % on both sides together.
   constexpr std::array kFew = {3.078, 1.886, 1.638, 1.533, 1.476, 1.440};

@@ -21,6 +21,9 @@ namespace foretrace {
 /// Fills in lower_allocated and upper_allocated of the predicted peaks.
 void set_memory_interval(Prediction& prediction);
 
+/// Number of outcomes with which the effect of a kind of what-if on memory was compared.
+int known_memory_outcomes(std::string_view kind);
+
 /// The number of deviations within which four of five draws of Student's distribution lie.
 double student_deviations(int outcomes);
 

@@ -70,7 +70,7 @@ RankChoice rank_to_advise(const Job& job, Notes& notes) {
     choice.rank = found->rank;
     choice.straggler = fmt::format(
         "rank {} is the straggler: {} (what the job would take without that: "
-        "foretrace predict --with straggler:remove=true)",
+        "foretrace predict TRACE --with straggler:remove=true)",
         found->number, found->text);
   }
   notes.add(Severity::info,

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "ask/interval/ledger.h"
+#include "ask/interval/memory_interval.h"
 #include "ask/interval/resample.h"
 #include "base/numbers/scaling.h"
 #include "base/wording.h"
@@ -215,8 +216,7 @@ class TrustFacts {
 
   void add_change(const std::string& kind, std::span<const KnownOutcome> user_outcomes) {
     if (!prediction_.has_times)
-      return add("compared", Grade::fair,
-                 fmt::format("what {} does to memory was never compared with an outcome", kind));
+      return add_outcomes(fmt::format("what {} does to memory", kind), known_memory_outcomes(kind));
     const ErrorScale error = error_scale(kind, user_outcomes);
     if (error.scale <= 0)
       return add(
@@ -225,11 +225,14 @@ class TrustFacts {
               "{} is an edit: the interval covers its replay, not how well the edit describes "
               "the change",
               kind));
-    const int outcomes = known_outcomes(kind, user_outcomes);
+    add_outcomes(kind, known_outcomes(kind, user_outcomes));
+  }
+
+  void add_outcomes(const std::string& subject, int outcomes) {
     add("compared", outcomes == 0 ? Grade::fair : Grade::good,
-        outcomes == 0 ? fmt::format("{} was never compared with an outcome", kind)
-                      : fmt::format("{} was compared with {} {}", kind, outcomes,
-                                    noun_for(outcomes, "outcome")),
+        outcomes == 0
+            ? fmt::format("{} was never compared with an outcome", subject)
+            : fmt::format("{} was compared with {}", subject, counted(outcomes, "outcome")),
         outcomes, 1);
   }
 

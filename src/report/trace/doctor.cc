@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/numbers/scaling.h"
 #include "base/shown.h"
 #include "foretrace/report.h"
 #include "report/words/wording.h"
@@ -27,23 +28,28 @@ std::string count_of(const Diagnosis& diagnosis, Severity severity, std::string_
   return counted(diagnosis.count(severity), noun);
 }
 
+void write_replay(const Prediction& replay, std::ostream& out) {
+  const Unexplained& unexplained = replay.unexplained;
+  const double share = ratio(unexplained.lag, unexplained.window);
+  out << "a step takes " << to_text(replay.measured.step_time) << "; the replay is "
+      << to_share(replay.replay_error, 3) << " off, with " << grouped(unexplained.pinned_tasks)
+      << " of " << counted(replay.tasks, "task") << " pinned and " << to_share(share, 2)
+      << " of the time unexplained" << (share > 1 ? " (summed over streams)" : "") << '\n';
+}
+
 void write_rank(const Diagnosis& diagnosis, std::ostream& out) {
   out << "rank " << diagnosis.rank << " of " << diagnosis.world_size << ": ";
   if (!diagnosis.replay) {
     out << "cannot be used: " << shown(diagnosis.unusable) << '\n';
   } else {
     const Prediction& replay = *diagnosis.replay;
-    const Unexplained& unexplained = replay.unexplained;
-    const double share = unexplained.window.count() == 0
-                             ? 0
-                             : 100.0 * static_cast<double>(unexplained.lag.count()) /
-                                   static_cast<double>(unexplained.window.count());
     out << "can be used, " << count_of(diagnosis, Severity::warning, "warning") << " and "
-        << count_of(diagnosis, Severity::info, "remark") << '\n'
-        << "a step takes " << to_text(replay.measured.step_time) << "; the replay is "
-        << to_share(replay.replay_error, 3) << " off, with " << grouped(unexplained.pinned_tasks)
-        << " of " << counted(replay.tasks, "task") << " pinned and " << to_fixed(share, 2)
-        << " % of the time unexplained\n";
+        << count_of(diagnosis, Severity::info, "remark") << '\n';
+    if (replay.has_times)
+      write_replay(replay, out);
+    else
+      out << "only memory can be predicted, from " << counted(replay.tasks, "event")
+          << " of the allocator\n";
   }
 }
 

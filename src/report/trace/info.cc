@@ -79,7 +79,7 @@ void add_devices(const Trace& trace, std::vector<std::vector<std::string>>& rows
 }
 
 std::string steps_text(const Trace& trace, const Census& census) {
-  if (census.steps_ns.empty()) return "none marked";
+  if (census.steps_ns.empty()) return "no range has the name of a step";
   std::string text = grouped(census.steps_ns.size());
   if (!trace.has_times) return text;
   text += ", on the host";

@@ -13,8 +13,9 @@ namespace foretrace {
 namespace {
 
 std::string share_of_window(const Prediction& prediction, Nanoseconds time) {
-  return fmt::format("{}, {} of the recording", to_text(time),
-                     to_share(ratio(time, prediction.unexplained.window), 2));
+  const double share = ratio(time, prediction.unexplained.window);
+  return fmt::format("{}, {} of the recording{}", to_text(time), to_share(share, 2),
+                     share > 1 ? " (summed over streams)" : "");
 }
 
 /// Returns what the time refers to: a step, or the whole recording.
