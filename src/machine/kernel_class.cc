@@ -155,9 +155,11 @@ constexpr std::string_view kVector[] = {"simt"};
 
 /// Types of sixteen bits or fewer.
 constexpr std::string_view kHalf[] = {
-    "bf16",  "fp16",  "_f16",   "f16_",      "f16f",      "half",      "h884",  "s884", "h1688",
-    "16816", "16832", "16864",  "hgemm",     "hcudnn",    "e4m3",      "e5m2",  "fp8",  "float8",
-    "int8",  "_i8",   "bfloat", "flash_fwd", "flash_bwd", "flashattn", "df16b",
+    "bf16",  "fp16",   "_f16",   "f16_",      "f16f",          "half",
+    "h884",  "s884",   "h1688",  "16816",     "16832",         "16864",
+    "hgemm", "hcudnn", "e4m3",   "e5m2",      "fp8",           "float8",
+    "int8",  "_i8",    "bfloat", "flash_fwd", "flash_bwd",     "flashattn",
+    "df16b", "imma_",  "int_mm", "scaled_mm", "scaled_matmul", "scaled_2_bias_matmul",
 };
 
 /// Access patterns of memory-bound kernels; the first list with a match decides.

@@ -36,6 +36,7 @@ TEST(KernelClass, KnowsMatrixProducts) {
       {"Cijk_Alik_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1_SN", "compute tensor half"},
       {"Cijk_Alik_Bljk_BBS_BH_MT128x128x32_MI32x32x8x1_SN", "compute tensor half"},
       {"triton_tem_fused_addmm_6", "compute tensor"},
+      {"scaled_2_bias_matmul_kernel_with_block_pointers_0d1d2d3d", "compute half"},
       {"_ZN2ck16tensor_operation6device12kernel_batched_gemm_xdlops_bwd_weight", "compute tensor"},
   };
   for (const auto& [name, kind] : cases) EXPECT_EQ(described(name), kind) << name;
