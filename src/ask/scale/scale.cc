@@ -224,6 +224,7 @@ class Scaler {
       if (point.efficiency < kPoorEfficiency) break;
     }
     if (decisive == nullptr) return scheme + " has no answer";
+    if (decisive->gpus == 1) return scheme + ": there is no answer for more than one GPU";
     const std::string gpus =
         fmt::format("{} {}", decisive->gpus, decisive->gpus == 1 ? "GPU" : "GPUs");
     if (decisive->efficiency >= kPoorEfficiency)

@@ -32,8 +32,10 @@ class GradientFinder {
       if (given == Bytes{})
         throw Error(
             "gradient_bytes: must be given (the parameters times the bytes of each gradient), "
-            "because this trace does not show gradients; record with profile_memory=True to see "
-            "them");
+            "because this trace does not show " +
+            std::string(has_gradients()
+                            ? "which work writes them; `foretrace memory` counts them"
+                            : "gradients; record with profile_memory=True to see them"));
       for (BackwardPass& pass : found.passes) spread(given, pass);
     }
     std::sort(found.passes.begin(), found.passes.end(),
@@ -93,6 +95,12 @@ class GradientFinder {
     while (task != kNoTask &&
            (!runs_on_device(graph_.task(task).kind) || is_between_peers(graph_.task(task).kind)));
     return task;
+  }
+
+  bool has_gradients() const {
+    return std::ranges::any_of(graph_.allocations(), [](const Allocation& block) {
+      return block.use == MemoryUse::gradient;
+    });
   }
 
   /// Adds the gradients that the trace shows. Returns whether every pass has some.
