@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "ask/job/apply.h"
 #include "ask/job/job.h"
@@ -15,7 +16,9 @@
 #include "foretrace/ask/diff.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/ask/predict.h"
+#include "foretrace/ask/verify.h"
 #include "foretrace/error.h"
+#include "foretrace/report.h"
 #include "support/corpus.h"
 #include "support/folder.h"
 
@@ -165,6 +168,21 @@ TEST(JoinedRanks, CorpusInfoTellsWhatARankIsAmongTheOthers) {
   const std::vector<ExaminedTrace> alone = examine_traces(path + "/rank2.json.gz");
   ASSERT_EQ(alone.size(), 1U);
   EXPECT_FALSE(alone.front().among);
+}
+
+TEST(JoinedRanks, CorpusVerifyRepeatsTheirPrediction) {
+  if (corpus_path("").empty()) GTEST_SKIP() << kNoCorpus;
+  const Folder folder;
+  const std::string before = folder_of(folder, "torchrec-straggler", "straggler");
+  const std::string after = folder_of(folder, "torchrec-straggler", "nosleep");
+  const Prediction prediction = predict(before, with("straggler:remove=true"));
+  const std::string written = folder.write("p.json", to_json(prediction).dump());
+  const Verification found = verify(written, after, {.trace = before});
+  EXPECT_EQ(found.repeated, prediction.predicted.step_time);
+  EXPECT_EQ(found.notes.count("the prediction differs when it is repeated; causes are those of the "
+                              "repetition"),
+            0);
+  EXPECT_TRUE(found.residual);
 }
 
 TEST(JoinedRanks, CorpusDiffSaysWhomTheOthersWaitFor) {

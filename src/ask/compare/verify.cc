@@ -10,6 +10,7 @@
 #include "ask/job/apply.h"
 #include "ask/job/chosen_rank.h"
 #include "ask/job/job.h"
+#include "ask/predict/baseline.h"
 #include "ask/predict/trust.h"
 #include "base/files/json_file.h"
 #include "base/json_text.h"
@@ -191,16 +192,13 @@ struct Repeated {
 };
 
 Repeated repeat(const Scenario& scenario, const Job& job, Donors& donors) {
-  Repeated shown;
+  EditedJob edited = edited_by(job, scenario, {}, &donors);
   SlowestRank slowest;
-  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    Repeated next{&job.ranks[i], job.ranks[i].inference.graph.clone(), {}, 0ns};
-    apply(scenario, next.graph, &donors);
-    next.timeline = simulate(next.graph);
-    next.step_time = step_times(next.graph, next.timeline).step_time;
-    if (slowest.consider(i, next.step_time)) shown = std::move(next);
-  }
-  return shown;
+  for (std::size_t i = 0; i < job.world.size(); ++i) slowest.consider(i, edited.of(i).step_time());
+  const std::size_t shown = slowest.rank();
+  Edited& rank = edited.of(shown);
+  return {&job.ranks[job.world[shown].recorded], std::move(rank.graph), std::move(rank.timeline),
+          rank.step_time()};
 }
 
 /// The measured rank to compare with the prediction: the predicted rank, or the slowest one if that
@@ -226,7 +224,8 @@ void explain_error(const WrittenPrediction& written, const std::string& predicti
   const std::string path = input_path(scenario, prediction_path, options);
   if (path.empty())
     throw Error("the prediction does not name the trace it was made from; give --trace");
-  const Job job = read_job(path, {.reading = options.reading, .keep_traces = true});
+  const Job job = read_job(
+      path, {.reading = options.reading, .keep_traces = true, .joining = Joining::required});
   if (!same_contents(job.inputs(), written.inputs))
     result.notes.add(Severity::warning,
                      "the input of the prediction is not the file it was made from (its SHA-256 "
