@@ -39,7 +39,7 @@ class AllocatorSettings final : public Described {
   Bytes max_split_size{};      ///< Blocks of at least this are never split; 0: no such limit.
   /// "4", or by size as PyTorch writes it, "[256:1,512:2,1024:4,>:8]"; empty: none.
   std::string roundup_power2_divisions;
-  Bytes max_non_split_rounding{20 << 20};   ///< A block not to be split may be so much larger.
+  Bytes max_non_split_rounding{20 << 20};   ///< Excess allowed for an unsplit block.
   double garbage_collection_threshold = 0;  ///< Share of what the process may use; 0: never.
   bool expandable_segments = false;
 };

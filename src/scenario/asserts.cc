@@ -248,7 +248,7 @@ std::vector<std::string> read_assert(const nlohmann::json& json) {
   for (const auto& [name, demand] : json.items()) {
     if (name == "$comment") continue;
     if (!demand.is_string()) {
-      throw Error(name + ": must be a text such as \"<= 120ms\"");
+      throw Error(name + ": must be a string such as \"<= 120ms\"");
     }
     texts.push_back(fmt::format("{} {}", name, trimmed(demand.get_ref<const std::string&>())));
     read_text(texts.back());

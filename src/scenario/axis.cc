@@ -54,7 +54,7 @@ void SweepAxis::read_range_object(const Json& values, const Json& scenario) {
   }
   const auto range = values.find("range");
   if (range == values.end() || !range->is_string())
-    throw Error("range: must be a text such as \"1GB/s..64GB/s\"");
+    throw Error("range: must be a string such as \"1GB/s..64GB/s\"");
   if (values.contains("scale")) log_ = reads_scale(values["scale"]);
   read_text(range->get<std::string>(), scenario);
   if (!range_.is_range) throw Error("range: must have two ends, as in \"1GB/s..64GB/s\"");
@@ -68,7 +68,7 @@ void SweepAxis::read_list(const Json& values, const Json& scenario, const std::s
         listed_.push_back({json_line(values[i]), setting_->change(scenario, values[i])});
         return;
       }
-      if (!values[i].is_string()) throw Error("must be a text");
+      if (!values[i].is_string()) throw Error("must be a string");
       const auto& text = values[i].get_ref<const std::string&>();
       if (name_ == "machine" && !is_path(text)) find_device(text);
       Json part = {{name_, text}};

@@ -72,7 +72,7 @@ Json alternative_part(const std::string& axis, const Json& alternative) {
   if (!alternative.is_object())
     throw Error(
         "must be an object such as {\"name\": \"amp\", \"transforms\": [{\"use\": \"amp\"}]}" +
-        std::string(axis == "machine" || axis == "trace" ? ", or a text" : ""));
+        std::string(axis == "machine" || axis == "trace" ? ", or a string" : ""));
   constexpr std::string_view kParts[] = {"$comment", "assert", "machine",   "memory",
                                          "name",     "trace",  "transforms"};
   for (const auto& [key, value] : alternative.items()) {
@@ -90,7 +90,7 @@ std::string alternative_name(const Json& alternative, std::size_t number) {
   const auto name = alternative.find("name");
   if (name == alternative.end()) return std::to_string(number);
   if (!name->is_string() || name->get_ref<const std::string&>().empty())
-    throw Error("name: must be a text");
+    throw Error("name: must be a string");
   return name->get<std::string>();
 }
 

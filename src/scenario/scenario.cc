@@ -55,7 +55,7 @@ void check_keys(const Json& json) {
 std::string read_text(const Json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end()) return {};
-  if (!found->is_string()) throw Error(std::string(key) + ": must be a text");
+  if (!found->is_string()) throw Error(std::string(key) + ": must be a string");
   return found->get<std::string>();
 }
 

@@ -62,10 +62,10 @@ class Chimera final : public ScheduleRule {
   void describe_more(Fields& fields) override {
     fields.integer("pairs", pairs_, "Pipelines in each direction; must divide half the stages", 1);
     static const std::vector<std::string_view> kUnits = {"direct", "doubling", "halving"};
-    fields.choice("units", units_, kUnits,
-                  "How units of micro-batches follow each other if there are more than stages: "
-                  "direct; doubling of "
-                  "forward passes; halving of backward passes");
+    fields.choice(
+        "units", units_, kUnits,
+        "How units of micro-batches follow each other if there are more micro-batches than "
+        "stages: direct; doubling of forward passes; halving of backward passes");
   }
 
  private:

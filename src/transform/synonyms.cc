@@ -378,7 +378,7 @@ std::string no_such_transform(std::string_view name) {
     return fmt::format("{}{}{}", problem, near, kAll);
   const std::string related = transforms_about(name);
   return fmt::format("{}{}{}", problem,
-                     related.empty() ? "" : fmt::format(" (about that: {})", related), kAll);
+                     related.empty() ? "" : fmt::format(" (related: {})", related), kAll);
 }
 
 }  // namespace foretrace

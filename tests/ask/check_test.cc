@@ -54,7 +54,8 @@ TEST(CheckLimit, SaysWhatIsWrong) {
   EXPECT_EQ(error_of([] { parse_named_limit("overlap:+5%"); }),
             "a limit is how much worse the metric may become, so overlap takes -5%, got '+5%'");
   EXPECT_EQ(error_of([] { parse_named_limit("syncs:many"); }),
-            "must be such as 5%, +10, 200MB, 2ms or 5%+2ms, or off: must be a number, got 'many'");
+            "must be a limit such as 5%, +10, 200MB, 2ms or 5%+2ms, or off: must be a number, got "
+            "'many'");
   EXPECT_NE(error_of([] { parse_named_limit("step_time:"); }), "no error");
   EXPECT_NE(error_of([] { parse_named_limit("step_time:5"); }), "no error");
   EXPECT_NE(error_of([] { parse_named_limit("syncs:nan%"); }), "no error");

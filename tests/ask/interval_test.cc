@@ -227,7 +227,7 @@ TEST(Interval, FewStepsMeanAnAssumedOne) {
   EXPECT_NEAR(static_cast<double>(prediction.upper.count()), 21'000, 60);
   EXPECT_EQ(prediction.resamples, 0);
   EXPECT_EQ(prediction.interval_source,
-            "too few steps in the trace to know how much they vary: 5.0 % either way are assumed");
+            "too few steps in the trace to know how much they vary: 5.0 % either way is assumed");
 }
 
 TEST(Interval, LanesThatShareAreNotReplayed) {

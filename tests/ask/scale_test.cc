@@ -64,7 +64,8 @@ TEST(Scale, EachCountIsThePredictionOfItsScheme) {
 TEST(Scale, ASlowNetworkIsSaidToStopIt) {
   const ScaleReport report =
       scale(question("data_parallel:gradient_bytes=2GB,bandwidth=1GB/s,latency=10us"));
-  EXPECT_NE(report.limits.front().find("from 8 GPUs on communication limits it"), std::string::npos)
+  EXPECT_NE(report.limits.front().find("from 8 GPUs on, communication limits it"),
+            std::string::npos)
       << report.limits.front();
   EXPECT_GT(report.points[1].exposed, 2s);
   EXPECT_LT(report.points[2].efficiency, report.points[1].efficiency);

@@ -16,7 +16,7 @@ TEST(Loss, WhatCuptiDropsForWantOfBuffersIsCountedExactly) {
   expect_all_accounted(recording);
   EXPECT_GT(recording.spooled().header.dropped_by_cupti, 0U);
   EXPECT_GT(recording.spooled().rows["kernel"], 0U);
-  EXPECT_GT(notes_of(recording.trace())["records that CUPTI dropped for want of buffers"], 0);
+  EXPECT_GT(notes_of(recording.trace())["records that CUPTI dropped for lack of buffers"], 0);
 }
 
 TEST(Loss, WhereNoBufferWouldCrashCuptiRecordsAreDiscardedAndCounted) {

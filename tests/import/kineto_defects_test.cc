@@ -18,7 +18,7 @@ TEST(KinetoDefects, QuotesThatAreNotEscaped) {
   EXPECT_EQ(recorded("[" + op("aten::mm", 1) + ", " + op(R"(lambda "x": "y", z)", 2) + "]"), R"(
 op "aten::mm" 1/2 0+1000
 op "lambda "x": "y", z" 1/2 1000+1000
-! quotes inside a text that are not escaped: 4 (in the event at byte 90)
+! quotes inside a string that are not escaped: 4 (in the event at byte 90)
 )");
 }
 
@@ -26,7 +26,7 @@ TEST(KinetoDefects, ControlCharactersInNames) {
   EXPECT_EQ(recorded("[" + op("two\nlines", 1) + "]"), R"(
 op "two
 lines" 1/2 0+1000
-! control characters inside a text: 1 (in the event at byte 1)
+! control characters inside a string: 1 (in the event at byte 1)
 )");
 }
 
@@ -43,7 +43,7 @@ TEST(KinetoDefects, InvalidUtf8) {
                      ", " + op("\xc3\xa9", 1) + "]"),
             "\nop \"a\xef\xbf\xbd"
             "b\" 1/2 0+1000\nop \"\xc3\xa9\" 1/2 0+1000\n"
-            "! texts that are not valid UTF-8: 1 (at byte 1)\n");
+            "! strings that are not valid UTF-8: 1 (at byte 1)\n");
 }
 
 TEST(KinetoDefects, CommasInFrontOfBrackets) {

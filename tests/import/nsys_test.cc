@@ -370,7 +370,7 @@ TEST_F(Nsys, CountsOddRows) {
             "! rows whose times are impossible, left out: 1 (row 1)\n"
             "! rows that end before they start, read as 0 long: 1 (row 1)\n"
             "! rows without a name: 1 (call 2)\n"
-            "! texts that are not valid UTF-8: 1\n"
+            "! strings that are not valid UTF-8: 1\n"
             "! rows with a negative number of bytes, read as 0: 1 (row 2)\n");
 }
 

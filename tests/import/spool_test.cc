@@ -333,7 +333,7 @@ TEST(Spool, WhatWasLostIsSaid) {
   spool.fact("problem", "CUPTI failed").fact("not_recorded.49", "insufficient privileges");
   spool.rows(kernel(1000, 2000, 1));
   const Notes notes = read(spool).notes;
-  EXPECT_EQ(notes.count("records that CUPTI dropped for want of buffers"), 12);
+  EXPECT_EQ(notes.count("records that CUPTI dropped for lack of buffers"), 12);
   EXPECT_EQ(notes.count("records that could not be written"), 5);
   EXPECT_EQ(notes.count("kernels and copies without times, left out"), 2);
   EXPECT_EQ(notes.count("problems of the recording"), 1);

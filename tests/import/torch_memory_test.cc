@@ -234,7 +234,7 @@ TEST(TorchMemory, LeavesOutOddElementsAndSaysSo) {
   EXPECT_EQ(trace.memory.size(), 1U);
   EXPECT_EQ(trace.segments.size(), 1U);
   for (const char* note :
-       {"elements that are not dicts, left out", "elements without a possible size, left out",
+       {"elements that are not dicts, left out", "elements of an impossible size, left out",
         "events of an unknown action, left out", "blocks in an unknown state, left out",
         "elements with an impossible time", "segments whose blocks do not add up to their size"})
     EXPECT_GE(trace.notes.count(note), 1) << note;

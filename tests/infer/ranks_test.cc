@@ -226,7 +226,7 @@ TEST(Ranks, AJobMustFitTheRecordedGroups) {
   EXPECT_EQ(
       refused(2),
       "--ranks: must be at least 4, because rank 3 was recorded, got 2; for a part of the job "
-      "give the files of the ranks that stay");
+      "give only the files of its ranks");
   EXPECT_EQ(
       refused(7),
       "--ranks: must be a multiple of the 2 ranks that groups such as ranks 0, 1 span, got 7");
@@ -270,7 +270,7 @@ TEST(Ranks, MembersMustAgreeOnTheSizeOfTheirGroup) {
   }
   EXPECT_EQ(
       error_of(all),
-      "rank 1: its group of group \"7\" has 3 ranks, but 2 for rank 0; give ranks of one job");
+      "rank 1: it recorded group \"7\" as 3 ranks, but rank 0 recorded 2; give ranks of one job");
 }
 
 TEST(Ranks, WithoutAnyCollectiveRanksAreApart) {

@@ -203,7 +203,7 @@ TEST(Cluster, SaysWhatIsWrong) {
       {R"({"host": {"devices": ["a[0-1]"], "links": [{"from": "a0", "to": "a1"}]}})",
        "m.json: host: links[0]: bandwidth: must be given, such as \"25GB/s\""},
       {R"({"host": {"devices": ["a[0-1]"], "links": [{"from": "a0", "to": "a1", "bandwidth": 25}]}})",
-       "m.json: host: links[0]: bandwidth: must be a text with its unit, such as \"25GB/s\", got "
+       "m.json: host: links[0]: bandwidth: must be a string with a unit, such as \"25GB/s\", got "
        "25"},
       {R"({"host": {"devices": ["gpu[0-1]"], "links": [{"from": "gpu0", "to": "gpu2", "bandwidth": "1GB/s"}]}})",
        "m.json: host: links[0]: to: there is no node \"gpu2\" (did you mean \"gpu0\"?)"},
@@ -214,7 +214,7 @@ TEST(Cluster, SaysWhatIsWrong) {
        "ring, switch, "
        "torus, got \"rign\" (did you mean \"ring\"?)"},
       {R"({"hosts": 2, "network": {"use": "ring", "latency": 5}})",
-       "m.json: network: latency: must be a text with its unit, such as \"5us\", got 5"},
+       "m.json: network: latency: must be a string with a unit, such as \"5us\", got 5"},
       {R"({"hosts": 3, "network": {"use": "torus", "shape": "2x2"}})",
        "m.json: network: shape: must have 3 ports, as many as there are, got 2x2"},
       {R"({"hosts": 3, "network": {"use": "hierarchical", "levels": ["2*hierarchical"]}})",

@@ -133,7 +133,7 @@ TEST(Devices, FilesSayWhatIsWrong) {
       {"{\"name\": ", "must be JSON, but is not"},
       {"{}", "name: must not be empty"},
       {R"({"name": "x", "fp32": 10})",
-       "fp32: must be a text with its unit, such as \"312TFLOP/s\", got 10"},
+       "fp32: must be a string with a unit, such as \"312TFLOP/s\", got 10"},
       {R"({"name": "x", "fp31": "1TFLOP/s"})",
        "there is no setting \"fp31\"; the settings are bf16, fp16, fp32, fp64, host_link, int8, "
        "launch_latency, memory, memory_bandwidth, name, source, tf32 (did you mean \"fp32\"?)"},

@@ -100,7 +100,7 @@ TEST(Amp, SaysWhatIsWrong) {
       {R"({"use": "amp", "where": {"kind": "copy_in"}})",
        "no kernel matches \"where\" (kind copy_in)"},
       {R"({"use": "amp", "cast_time": 5})",
-       "cast_time: must be a text with its unit, such as \"5us\", got 5"},
+       "cast_time: must be a string with a unit, such as \"5us\", got 5"},
   };
   for (const auto& [transform, message] : cases) {
     EXPECT_EQ(simulated(kStep, transform), message) << transform;

@@ -119,7 +119,7 @@ TEST(DropPackets, IsRefusedWithASentence) {
             "worker has no earlier values to fall back on; or leave them out with where");
   EXPECT_EQ(
       refused(kServer, parse_graph("stream: A 4 {phase=backward step=0}\n@step one\n")),
-      "nothing in the graph crosses a network; put this step behind data_parallel, zero or p3, or "
+      "nothing in the graph crosses a network; put this step after data_parallel, zero or p3, or "
       "record a job of several ranks");
   EXPECT_EQ(refused(std::string(kServer) + ",port_buffer=100kB,drop_at=200kB"),
             "drop_packets: drop_at: must be at most the buffer of a port, 100kB, got 200kB");
@@ -197,7 +197,7 @@ TEST(DropPackets, TakesTheNetworkOfTheStepInFront) {
   const Effect told = dropped(std::string(kServer) + ",port_buffer=225kB");
   EXPECT_EQ(figure_of(effect, "transfer_after"), figure_of(told, "transfer_after"));
   EXPECT_EQ(effect.assumptions.front(),
-            "packets take the network of the step in front, 8 GPUs over 12.5 GB/s");
+            "packets use the network of the earlier step, 8 GPUs over 12.5 GB/s");
   // Its own settings override those of the step before it.
   const Effect ring =
       read_transform_text("drop_packets:algorithm=ring")->apply(graph = pushing(), context);

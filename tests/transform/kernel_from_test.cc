@@ -92,7 +92,7 @@ TEST(KernelFrom, SaysWhatIsWrong) {
             "trace: must be the path of another trace of the same job");
   EXPECT_EQ(with_times_of(kOwn, "cpu: a:host 1"), "trace: the other trace has no kernels");
   EXPECT_EQ(with_times_of("stream: \"g gemm\" 1", "stream: a 1", "kernel_from:whole=true"),
-            "trace: no kernel of the other trace is like one of \"where\" (kind kernel)");
+            "trace: no kernel of the other trace corresponds to one of \"where\" (kind kernel)");
   EXPECT_EQ(with_times_of("stream: i:copy_in 1", "stream: a 1", "kernel_from:where.kind=copy_in"),
             "where: must select kernels only, got kind copy_in");
 }

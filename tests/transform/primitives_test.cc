@@ -174,7 +174,7 @@ b |BBBBBXX|
 TEST(Primitives, SayWhatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"use": "scale", "factor": -1})", "factor: must be at least 0, got -1"},
-      {R"({"use": "scale", "by": 5})", "by: must be a text with its unit, such as \"5us\", got 5"},
+      {R"({"use": "scale", "by": 5})", "by: must be a string with a unit, such as \"5us\", got 5"},
       {R"({"use": "scale", "by": "5000h"})", "by: must be at most 1000h, got 5000h"},
       {R"({"use": "scale", "where": {"name": "/(/"}})",
        "where: name: must be a regular expression, got /(/: a ( without its )"},

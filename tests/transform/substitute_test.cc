@@ -65,7 +65,7 @@ TEST(Substitute, SaysWhatIsWrong) {
       {R"({"use": "substitute"})",
        "rules: must be given, such as [\"conv ; relu => conv_relu : max\"]"},
       {R"({"use": "substitute", "rules": ["conv"]})",
-       "rules: [0]: must be such as \"conv ; relu => conv_relu : max\", got \"conv\""},
+       "rules: [0]: must be a rule such as \"conv ; relu => conv_relu : max\", got \"conv\""},
       {R"({"use": "substitute", "rules": ["conv ; => x"]})",
        "rules: [0]: each pattern must be a part of a kernel's name"},
       {R"({"use": "substitute", "rules": ["conv => "]})",

@@ -100,7 +100,7 @@ TEST(Synonyms, WhatIsNotThereLeadsToWhatIs) {
       {"a100", "...; `foretrace list devices` shows all"},
       {"checkpointing=2", "takes no value, got \"2\""},
       {"prefech", "did you mean \"prefetch\"?"},
-      {"pinned host buffers for staging", "(about that: offload, pin_memory"},
+      {"pinned host buffers for staging", "(related: offload, pin_memory"},
       {"unheard of", "; `foretrace list transforms` shows all"},
   };
   for (const auto& [text, part] : cases)

@@ -163,8 +163,8 @@ void add_causes(const AdvisedJob& job, Advice& advice) {
     if (gain > scaled(advice.step_time, kMuchOfAStep))
       causes.emplace_back(
           gain,
-          fmt::format("\"{}\", {} of host work a step in long pieces ({} without): not "
-                      "launching, so look at what it does",
+          fmt::format("\"{}\", {} of host work a step in long pieces ({} without): this is "
+                      "not launching, so look at what the code does",
                       group.title, to_text(work_of(job.inference.graph, group)), without(gain)));
   }
   std::stable_sort(causes.begin(), causes.end(),

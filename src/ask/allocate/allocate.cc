@@ -42,7 +42,7 @@ class JobSettings final : public Described {
   }
   void check() const override {
     if (most < least)
-      throw Error(fmt::format("most: must be at least least, {}, got {}", least, most));
+      throw Error(fmt::format("most: must not be below least, {}, got {}", least, most));
   }
 
   std::string name = "job", model, machine;
@@ -222,9 +222,8 @@ AllocationReport allocate(const AllocateQuestion& question) {
       report.slow = with(jobs.slow), report.fast = with(jobs.fast);
     }
     report.assumptions.emplace_back(
-        "efficiency is relative to as many jobs as ran on average, which share the mean of the "
-        "idle "
-        "nodes equally and never change");
+        "efficiency is relative to a fixed allocation: as many jobs as ran on average share the "
+        "mean number of idle nodes equally");
   }
   if (jobs.is_predicted)
     report.assumptions.emplace_back(

@@ -107,7 +107,8 @@ Value needed(const Json& object, const char* key) {
   try {
     return found.template get<Value>();
   } catch (const Json::exception&) {
-    throw Error(fmt::format("{}: must be of another type, got {}", key, json_line(found)));
+    throw Error(fmt::format("{}: must be of the type that check --bless writes, got {}", key,
+                            json_line(found)));
   }
 }
 

@@ -58,7 +58,7 @@ bool is_general(TaskKind kind, const WorkChange& change) {
 }
 
 /// Finds out whether most work of a kind became slower by about the same factor: then the cause is
-/// the device, its clock or its neighbours, not a place in the program. The factor is 1 if not.
+/// the device, its clock or other jobs, not a place in the program. The factor is 1 if not.
 GeneralChange general_change(const std::vector<WorkChange>& changes, TaskKind kind) {
   std::vector<std::pair<double, Nanoseconds>> ratios;
   Nanoseconds all{0};

@@ -54,7 +54,8 @@ void add_limit_part(std::string_view part, const FigureEntry& figure, Limit& lim
   }
 }
 
-constexpr std::string_view kLimitForms = "must be such as 5%, +10, 200MB, 2ms or 5%+2ms, or off";
+constexpr std::string_view kLimitForms =
+    "must be a limit such as 5%, +10, 200MB, 2ms or 5%+2ms, or off";
 
 /// In how many orders the rank sum of `first` values among `second` others exceeds its least value
 /// by u, for each u; all orders are equally likely (Mann and Whitney, 1947): N(u; n, m) = N(u-m;

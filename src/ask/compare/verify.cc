@@ -46,7 +46,7 @@ Nanoseconds time_in(const Json& json, const char* key) { return Nanoseconds(whol
 
 std::string text_in(const Json& json, const char* key) {
   const Json& value = member_of(json, key);
-  if (!value.is_string()) throw Error(fmt::format("{}: must be a text", key));
+  if (!value.is_string()) throw Error(fmt::format("{}: must be a string", key));
   return value.get<std::string>();
 }
 

@@ -86,7 +86,7 @@ class IntervalDraws {
     if (inputs_.recorded_steps < 2 || inputs_.times.empty()) {
       const double deviation = kAssumedSpread / kDeviations * point_;
       add("steps", [&](std::size_t, RandomGenerator& draws) { return draws.normal() * deviation; })
-          .text = fmt::format("{}: {} either way are assumed",
+          .text = fmt::format("{}: {} either way is assumed",
                               inputs_.no_replay_reason.empty()
                                   ? "too few steps in the trace to know how much they vary"
                                   : inputs_.no_replay_reason,

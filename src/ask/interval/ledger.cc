@@ -43,8 +43,8 @@ std::string known_text(std::string_view kind, const LedgerEntry* entry, const Us
   const bool listed = entry != nullptr && entry->outcomes > 0;
   if (!listed && user.count == 0)
     return fmt::format(
-        "{} was never compared with an outcome: its error is taken to be {} typically, as for all "
-        "kinds of what-if",
+        "{} was never compared with an outcome: its typical error is assumed to be {}, that of all "
+        "kinds of what-if together",
         kind, to_share(pooled_error()));
   std::string in_user_ledger;
   if (user.count > 0)

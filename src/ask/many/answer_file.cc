@@ -243,7 +243,7 @@ void copy_points(const ShardFile& shard, const ShardSet& set, std::ostream& out)
   if (set.has_rows && shard.header.shard == 1) out << line;
   for (; next_line(in, line); ++number) {
     if (number >= end || number_of_line(line, set.has_rows) != number)
-      throw Error(fmt::format("contains point {} in the place of {}",
+      throw Error(fmt::format("contains point {} where point {} should be",
                               number_of_line(line, set.has_rows), number));
     out << line;
   }

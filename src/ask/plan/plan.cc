@@ -57,7 +57,7 @@ GpuPrice price_of(const std::string& path, const std::string& device) {
     if (!best_match.empty()) {
       return within("prices: " + best_match, [&] {
         const nlohmann::json& text = (*prices)[best_match];
-        if (!text.is_string()) throw Error("must be a text with its unit, such as \"2.5 USD/h\"");
+        if (!text.is_string()) throw Error("must be a string with a unit, such as \"2.5 USD/h\"");
         return read_price(text.get<std::string>());
       });
     }

@@ -82,9 +82,9 @@ class RecordedPlanner {
         device_ = platform_.device.name;
       if (recorded != nullptr) return;
     }
-    report_.assumptions.push_back(
-        fmt::format("the recorded device is that of {}, as the trace does not name a known one",
-                    question_.machine));
+    report_.assumptions.push_back(fmt::format(
+        "the recorded device is assumed to be that of {}, as the trace names no known one",
+        question_.machine));
   }
 
   std::vector<RecordedCase> chosen_cases() {

@@ -18,7 +18,8 @@ TrustReason ranks_joined(const Job& job) {
     return {.name = "ranks",
             .grade = Grade::fair,
             .text = fmt::format(
-                "each of {} ranks was predicted alone: none waits for another's change", count),
+                "each of {} ranks was predicted alone: a change on one does not delay the others",
+                count),
             .value = static_cast<double>(count),
             .limit = 1};
   std::size_t matched = 0, all = 0;
@@ -62,7 +63,7 @@ void widen(std::int64_t recorded, std::int64_t size, const std::string& which,
                        deviation_of_steps(prediction.measured);
   const Nanoseconds point = prediction.predicted.step_time, by = scaled(point, later);
   const std::string text =
-      fmt::format("{}: the last of them may come up to {} of a step later than the recorded ones",
+      fmt::format("{}: the slowest rank may be up to {} of a step slower than the recorded ones",
                   which, to_share(later));
   prediction.upper += by;
   prediction.interval_parts.push_back({"missing_ranks", point, point + by, text});
@@ -97,8 +98,8 @@ void widen_for_added_ranks(const Scenario& scenario, Prediction& prediction) {
   prediction.lower = std::max(0ns, prediction.lower - (point - lower));
   prediction.upper += upper - point;
   const std::string text = fmt::format(
-      "{}: the last of them is taken to come {} later than it, {} to {} in four of five published "
-      "runs",
+      "{}: the latest worker is assumed to be {} behind it; in four of five published runs that is "
+      "{} to {}",
       which, to_text(late), to_text(scaled(late, kLeast)), to_text(scaled(late, kMost)));
   prediction.interval_parts.push_back({"missing_ranks", lower, upper, text});
   prediction.interval_source += (prediction.interval_source.empty() ? "" : "; ") + text;

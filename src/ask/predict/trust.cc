@@ -115,7 +115,7 @@ Grade grade_between(double value, double fair, double poor) {
 /// Collects the facts of one answer.
 class TrustFacts {
  public:
-  /// `changes` tells whether the answer is about a change, which open time can decide.
+  /// `changes` says whether the answer is about a change, which open time can decide.
   TrustFacts(const Prediction& prediction, bool changes)
       : prediction_(prediction), changes_(changes) {}
 

@@ -229,23 +229,23 @@ class Scaler {
         fmt::format("{} {}", decisive->gpus, decisive->gpus == 1 ? "GPU" : "GPUs");
     if (decisive->efficiency >= kPoorEfficiency)
       return fmt::format(
-          "{}: nothing limits it up to {}, where each GPU still reaches {} of one alone", scheme,
-          gpus, to_share(decisive->efficiency));
+          "{}: nothing limits it up to {}, where each GPU still reaches {} of what one alone does",
+          scheme, gpus, to_share(decisive->efficiency));
     const Nanoseconds lost = scaled(decisive->step_time, 1 - decisive->efficiency);
     const Nanoseconds slowdown = lost - decisive->exposed - decisive->late;
     if (decisive->exposed >= std::max(decisive->late, slowdown))
       return fmt::format(
-          "{}: from {} on communication limits it: it takes {} of a step, of which computation "
+          "{}: from {} on, communication limits it: it takes {} of a step, of which computation "
           "hides only {}",
           scheme, gpus, to_text(decisive->transfer),
           to_text(std::max(0ns, decisive->transfer - decisive->exposed)));
     if (decisive->late >= slowdown)
       return fmt::format(
-          "{}: from {} on waiting for the slowest worker limits it, {} of a step, as late as "
-          "published runs were; communication that nothing hides takes {}",
+          "{}: from {} on, waiting for the slowest worker limits it, {} of a step, judged by "
+          "published runs; communication that nothing hides takes {}",
           scheme, gpus, to_text(decisive->late), to_text(decisive->exposed));
     return fmt::format(
-        "{}: from {} on slower kernels beside communication and copies into buckets limit it: {} "
+        "{}: from {} on, slower kernels beside communication and copies into buckets limit it: {} "
         "of a step",
         scheme, gpus, to_text(slowdown));
   }

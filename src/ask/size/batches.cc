@@ -32,7 +32,7 @@ class BatchSettings final : public Described {
     fields.number("epochs", epochs, "Epochs until the target is reached with this batch", 1e-6);
     fields.bytes("feature_maps", feature_maps, "Feature maps with their gradients, for the batch");
     fields.bytes("parameters", parameters, "Parameters with gradients and momentum");
-    fields.bytes("classifier", classifier, "Memory of layers without a choice");
+    fields.bytes("classifier", classifier, "Memory of layers that have no choice of algorithm");
   }
   std::int64_t size = 1;
   double epochs = 1;

@@ -83,7 +83,7 @@ void read_task(const Json& json, std::vector<SystemTask>& tasks) {
 
 void SystemTask::describe(Fields& fields) {
   fields.text("name", name, "Name by which other tasks wait for it");
-  fields.text("lanes", lanes, "Number that runs at once");
+  fields.text("lanes", lanes, "Number of lanes, and so of such tasks that run at once");
   fields.text("count", count, "Number of such tasks");
   fields.text("time", time, "Seconds that each takes");
   fields.texts("after", after, "Tasks that must be done before any of these");
@@ -95,7 +95,7 @@ void SystemDescription::describe(Fields& fields) {
   fields.text("repeat", repeat, "How many times all tasks run");
   fields.texts("figures", figures, "Numbers by formulas that may mention time");
   fields.texts("subject_to", subject_to, "Conditions that a point of the search must meet");
-  fields.text("minimize", minimize, "Formula that is least at the best point of the search");
+  fields.text("minimize", minimize, "Formula that the search minimizes");
   fields.texts("assert", asserts, "Conditions that each answer must meet");
   fields.texts("means", means, "Geometric means of formulas over the rows");
   fields.texts("assert_means", assert_means, "Conditions that the means must meet");

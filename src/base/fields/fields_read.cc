@@ -26,12 +26,12 @@ void read(const Json& json, double& value) {
 }
 
 void read(const Json& json, std::string& value) {
-  if (!json.is_string()) throw Error("must be a text");
+  if (!json.is_string()) throw Error("must be a string");
   value = json.get<std::string>();
 }
 
 void read(const Json& json, std::vector<std::string>& value) {
-  if (!json.is_array()) throw Error("must be a list of texts");
+  if (!json.is_array()) throw Error("must be a list of strings");
   std::vector<std::string> texts(json.size());
   for (std::size_t i = 0; i < json.size(); ++i) {
     within(fmt::format("[{}]", i), [&] { read(json[i], texts[i]); });
@@ -41,7 +41,7 @@ void read(const Json& json, std::vector<std::string>& value) {
 
 const std::string& quantity_text(const Json& json, std::string_view example) {
   if (json.is_string()) return json.get_ref<const std::string&>();
-  throw Error(fmt::format("must be a text with its unit, such as \"{}\", got {}", example,
+  throw Error(fmt::format("must be a string with a unit, such as \"{}\", got {}", example,
                           json.is_number() ? json_line(json) : "a value of another kind"));
 }
 

@@ -94,7 +94,7 @@ class Server {
         throw RpcError{kInvalidRequest, "a message must be an object with \"jsonrpc\": \"2.0\""};
       id = message.value("id", Json());
       if (!id.is_null() && !id.is_string() && !id.is_number())
-        throw RpcError{kInvalidRequest, "id: must be a text or a number"};
+        throw RpcError{kInvalidRequest, "id: must be a string or a number"};
       const Json method = message.value("method", Json());
       if (!method.is_string()) {
         if (message.contains("result") || message.contains("error")) return std::nullopt;

@@ -16,7 +16,7 @@ class Buffers {
     bytes_ = bytes;
   }
   /// For versions of CUPTI that crash if they get no buffer: take() then exceeds the limit, and
-  /// is_scarce() tells that filled buffers should be given back unread.
+  /// is_scarce() reports that filled buffers should be discarded unread.
   void always_give() { always_gives_ = true; }
 
   /// Returns nullptr if the allowed number of buffers is in use, or if there is no memory.

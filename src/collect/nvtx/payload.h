@@ -1,6 +1,6 @@
 #pragma once
 
-// Converts NVTX payloads to JSON text, so that a trace tells how many bytes a collective moved.
+// Converts NVTX payloads to JSON text, so that a trace shows how many bytes a collective moved.
 
 #include <cstddef>
 #include <cstdint>

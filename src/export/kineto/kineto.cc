@@ -40,7 +40,7 @@ constexpr std::string_view name_of(SyncKind kind) {
   return "";
 }
 
-/// Tells which calls have launched recorded work, and which work has a recorded call.
+/// Knows which calls have launched recorded work, and which work has a recorded call.
 class Launches {
  public:
   explicit Launches(const Trace& trace) {

@@ -175,7 +175,7 @@ void PytorchDocument::write_notes() {
                      on_device_);
   }
   if (invalid_texts_ > 0)
-    trace_.notes.add(Severity::warning, "texts that are not valid UTF-8", {}, invalid_texts_);
+    trace_.notes.add(Severity::warning, "strings that are not valid UTF-8", {}, invalid_texts_);
   tensors_.write_notes();
 }
 

@@ -39,7 +39,7 @@ class ArchiveReader {
   explicit ArchiveReader(Source& bytes, std::shared_ptr<UnpackBudget> budget = nullptr,
                          Form form = Form::archive);
 
-  /// Goes to the next regular file. Returns false at the end; damage() then tells whether the
+  /// Goes to the next regular file. Returns false at the end; damage() then says whether the
   /// archive ends too early. Both next() and read() throw whatever `bytes` throws.
   bool next();
 

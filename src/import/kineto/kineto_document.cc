@@ -169,9 +169,9 @@ void KinetoDocument::write_notes() {
     if (count > 0) trace_.notes.add(severity, text, example, count);
   };
   note(Severity::warning, "events that are not JSON, left out", damaged_, damaged_example_);
-  note(Severity::warning, "quotes inside a text that are not escaped", odd_.unescaped_quotes,
+  note(Severity::warning, "quotes inside a string that are not escaped", odd_.unescaped_quotes,
        odd_example_);
-  note(Severity::warning, "control characters inside a text", odd_.control_characters,
+  note(Severity::warning, "control characters inside a string", odd_.control_characters,
        odd_example_);
   note(Severity::info, "commas before a closing bracket", odd_.trailing_commas, odd_example_);
   note(Severity::info, "numbers that are NaN or Infinity", odd_.no_numbers, odd_example_);

@@ -23,7 +23,7 @@ constexpr OddityNote kOddityNotes[] = {
     {Severity::info, "events of an unknown category, left out"},
     {Severity::warning, "range ends without a begin, left out"},
     {Severity::warning, "range begins without an end, left out"},
-    {Severity::warning, "texts that are not valid UTF-8"},
+    {Severity::warning, "strings that are not valid UTF-8"},
     {Severity::info, "calls with the correlation id of another call"},
     {Severity::info, "elements of the event list that are not events"},
 };

@@ -23,7 +23,7 @@ constexpr OddityNote kNsysOddityNotes[] = {
     {Severity::warning, "rows that end before they start, read as 0 long"},
     {Severity::warning, "NVTX ranges without an end, left out"},
     {Severity::warning, "rows without a name"},
-    {Severity::warning, "texts that are not valid UTF-8"},
+    {Severity::warning, "strings that are not valid UTF-8"},
     {Severity::info, "NVTX events of kinds that a trace has no place for"},
     {Severity::info,
      "waits whose type differs from that of the call; the type of the call is used"},

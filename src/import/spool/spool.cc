@@ -55,8 +55,8 @@ void write_notes(const SpoolIndex& index, const SpoolRecords& records, const spo
     notes.add(Severity::warning, "problems of the recording", problem);
   for (const std::string& kind : index.not_recorded)
     notes.add(Severity::warning, "kinds of records that CUPTI refused", kind);
-  warn("records that CUPTI dropped for want of buffers", header.dropped_by_cupti, {});
-  warn("records given back unread for want of memory", header.discarded_records, {});
+  warn("records that CUPTI dropped for lack of buffers", header.dropped_by_cupti, {});
+  warn("records discarded unread for lack of memory", header.discarded_records, {});
   warn("records that could not be written", header.lost_on_disk,
        header.disk_error == 0 ? "" : std::strerror(static_cast<int>(header.disk_error)));
   warn("kernels and copies without times, left out", header.untimed, {});
@@ -76,7 +76,7 @@ void write_notes(const SpoolIndex& index, const SpoolRecords& records, const spo
   if (header.state == spool::State::recording)
     tell("the program did not end the recording properly: up to a second is missing", 1);
   warn("names that were lost", static_cast<std::uint64_t>(index.lost_names), {});
-  warn("texts that are not valid UTF-8", static_cast<std::uint64_t>(index.invalid_texts), {});
+  warn("strings that are not valid UTF-8", static_cast<std::uint64_t>(index.invalid_texts), {});
   warn("records that end before they start, read as 0 long",
        static_cast<std::uint64_t>(records.backwards), {});
   warn("parts of the spool with records of unknown kinds",

@@ -53,7 +53,7 @@ void SnapshotReader::write_notes() {
   };
   note(Oddity::no_dict, "elements that are not dicts, left out");
   note(Oddity::no_address, "elements without an address, left out");
-  note(Oddity::bad_size, "elements without a possible size, left out");
+  note(Oddity::bad_size, "elements of an impossible size, left out");
   note(Oddity::bad_device, "elements of an impossible device, left out");
   note(Oddity::unknown_action, "events of an unknown action, left out");
   note(Oddity::unknown_state, "blocks in an unknown state, left out");

@@ -260,7 +260,7 @@ class Connector {
     };
     note("device activities that overlap the one before them on their stream", overlaps_);
     note("device activities that start before their launch", early_);
-    note("starts explained by another stream by their time alone", searched_);
+    note("starts attributed to another stream because of their time alone", searched_);
     note("starts without a known cause", unexplained_starts_);
     if (searched_ > 0) {
       result_.assumptions.push_back(

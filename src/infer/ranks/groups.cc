@@ -142,8 +142,8 @@ class GroupFinder {
     }
     if (size == group.size || size == 0) return;
     throw TraceError(fmt::format(
-        "{}: its group of {} has {} ranks, but {} for {}; give ranks of one job", labels_[rank],
-        group.name, size, group.size, labels_[group.lines.front().rank]));
+        "{}: it recorded {} as {} ranks, but {} recorded {}; give ranks of one job", labels_[rank],
+        group.name, size, labels_[group.lines.front().rank], group.size));
   }
 
   /// Pairs the streams of different ranks, which need not have the same number on each rank.

@@ -91,7 +91,7 @@ class WorldFinder {
     if (size_ < recorded || size_ <= greatest)
       throw Error(fmt::format(
           "--ranks: must be at least {}, because rank {} was recorded, got {}; for a part of "
-          "the job give the files of the ranks that stay",
+          "the job give only the files of its ranks",
           greatest + 1, greatest, size_));
     if (is_numbered_from_zero())
       check_multiple(recorded, "recorded ranks, which are numbered from 0");

@@ -134,9 +134,9 @@ NcclSystem system_of(const Network& network, const RankPlaces& places,
   if (facts.cpu.empty()) assumed.push_back("the machine does not state its CPUs: Intel is assumed");
   if (copies_through_host(network, places))
     assumed.push_back(
-        "devices meet at a CPU, where NCCL copies through host memory: the links of the machine "
-        "are an upper limit, of which measured boxes with 4 and 8 such cards reach a quarter and a "
-        "tenth; no figure of the machine says why, so use --calibrate");
+        "devices are connected through a CPU, where NCCL copies through host memory: the links of "
+        "the machine are an upper limit, and measured hosts with 4 and 8 such cards reached a "
+        "quarter and a tenth of it, which no figure of the machine explains; use --calibrate");
   system.ranks = places.ranks;
   system.nodes = places.nodes;
   system.intra = places.kind;

@@ -27,8 +27,8 @@ void PacketSettings::describe(Fields& fields) {
                 "payload and forwards the header first");
   fields.bytes("slice", slice, "Payload of a packet: 1500B, 9000B, at most 64KiB", Bytes{256});
   fields.bytes("header", header,
-               "Bytes that a packet adds on the wire; 0B if bandwidths are payload rates, as those "
-               "of the built-in machines are");
+               "Bytes of headers that each packet adds on the wire; 0B if bandwidths are payload "
+               "rates, as those of the built-in machines are");
   fields.bytes("buffer", buffer,
                "Memory of a switch, shared by its ports; 0B: without limit, and then nothing is "
                "dropped or marked (16 MB: Mellanox SN2100)");
@@ -42,7 +42,7 @@ void PacketSettings::describe(Fields& fields) {
   fields.flag("spray", spray, "Packets of a message take all equal paths in turn instead of one");
   fields.number("link_loss", link_loss,
                 "Share of packets that network cables of the first host lose at random", 0, .5);
-  fields.time("timeout", timeout, "Least time until a reliable transport sends again", 1us);
+  fields.time("timeout", timeout, "Shortest time before a reliable transport sends again", 1us);
   fields.integer(
       "first_window", first_window,
       "Window of a new connection in packets, doubled in each round trip: 10 for "
@@ -50,7 +50,7 @@ void PacketSettings::describe(Fields& fields) {
       0, 1'000'000);
   fields.number("unimportant", unimportant,
                 "Share of packets that may be dropped early: small gradients (assumed)", 0, 1);
-  fields.integer("seed", seed, "Chooses equal paths, and the packets that are lost at random", 0);
+  fields.integer("seed", seed, "Seed of the choice among equal paths and of random losses", 0);
 }
 
 void PacketOptions::describe(Fields& fields) {

@@ -49,7 +49,7 @@ def _text(value, name):
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise Error(f"{name}: must be a text, got {value!r}")
+        raise Error(f"{name}: must be a string, got {value!r}")
     return value
 
 
@@ -77,7 +77,7 @@ def _texts(values, name):
     except TypeError:
         texts = None
     if texts is None or isinstance(values, str) or not all(isinstance(text, str) for text in texts):
-        raise Error(f"{name}: must be a list of texts, got {values!r}")
+        raise Error(f"{name}: must be a list of strings, got {values!r}")
     return texts
 
 
@@ -176,7 +176,7 @@ def _vary(loaded, trace, steps, setting, values, until, scenario, machine, memor
         try:
             values = ",".join(str(value) for value in values)
         except TypeError:
-            raise Error(f"values: must be a text or a list, got {values!r}") from None
+            raise Error(f"values: must be a string or a list, got {values!r}") from None
     request = _request(trace, steps, scenario, machine, memory)
     return Answer(_json.loads(_foretrace.vary(request, how, _text(setting, "setting"), values, _text(until, "until"), loaded)))
 

@@ -114,15 +114,16 @@ std::string more_gpus_sentence(const MoreGpus& more) {
   const MoreGpus::Point* last = nullptr;
   for (const MoreGpus::Point& point : more.points) {
     if (point.each_added < kLeastPayoff) {
-      const std::string brings = fmt::format("each of the GPUs up to {} brings {} of one alone",
-                                             point.gpus, to_share(std::max(0., point.each_added)));
-      if (last == nullptr) return "more do not pay: " + brings;
-      return fmt::format("{}, on {}; beyond that more do not pay: {}", text_of(*last), more.network,
-                         brings);
+      const std::string brings =
+          fmt::format("each GPU added up to {} brings {} of what one alone does", point.gpus,
+                      to_share(std::max(0., point.each_added)));
+      if (last == nullptr) return "adding GPUs does not pay off: " + brings;
+      return fmt::format("{}, on {}; adding more does not pay off: {}", text_of(*last),
+                         more.network, brings);
     }
     last = &point;
   }
-  return fmt::format("{}, on {}; each added one brings {} of one alone", text_of(*last),
+  return fmt::format("{}, on {}; each added one brings {} of what one alone does", text_of(*last),
                      more.network, to_share(last->each_added));
 }
 

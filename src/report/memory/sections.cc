@@ -166,12 +166,13 @@ MemorySection intervals(const MemoryReport& report) {
     section.after.push_back("no block of 1 MB or more is unused for long enough");
     return section;
   }
-  section.after.push_back(fmt::format(
-      "tasks on the device need {} at once; swapping {}, one at a time per direction, "
-      "lowers this to {} ({}); no plan gets below {}, because only {} of 1 MB or more can be away",
-      to_text(found.needed), counted(found.moved, "block"), to_text(found.planned),
-      share_text(found.planned, found.needed), to_text(found.bound),
-      counted(found.candidates, "block")));
+  section.after.push_back(
+      fmt::format("tasks on the device need {} at once; swapping {}, one at a time per direction, "
+                  "lowers this to {} ({}); no plan gets below {}, because only {} of 1 MB or more "
+                  "can be swapped out",
+                  to_text(found.needed), counted(found.moved, "block"), to_text(found.planned),
+                  share_text(found.planned, found.needed), to_text(found.bound),
+                  counted(found.candidates, "block")));
   return section;
 }
 

@@ -50,7 +50,8 @@ std::string plan_heading(const PlanReport& report) {
   if (report.strategy) return text;
   text += ": " + counted(report.layouts, "layout");
   if (!report.trace.empty()) return text;
-  return text + fmt::format(", {} of them replayed, the others bounded", grouped(report.replayed));
+  return text + fmt::format(", {} of them replayed, the others ruled out by bounds",
+                            grouped(report.replayed));
 }
 
 std::string strategy_line(const PlanStrategy& strategy) {

@@ -63,7 +63,7 @@ class PageLanes {
   nlohmann::json lanes_ = nlohmann::json::array();
 };
 
-/// Returns a byte for each bin, which tells how busy the lane is; see timeline_json.h.
+/// Returns a byte for each bin, which says how busy the lane is; see timeline_json.h.
 std::string occupancy(const DrawnRun& run, const DrawnLane& lane, Nanoseconds bin) {
   std::vector<std::array<std::int64_t, kTaskClasses>> busy(kBins);
   for (const TaskId id : lane.all) {

@@ -32,7 +32,7 @@ std::vector<std::string> answers(const SizingReport& report) {
     lines.push_back(fmt::format("{} times the speed needs {} GPUs", to_fixed(*report.speedup, 2),
                                 to_fixed(*report.gpus_for_speedup, 2)));
   if (report.gpus_for_efficiency)
-    lines.push_back(fmt::format("up to {} GPUs each do at least {} of one alone",
+    lines.push_back(fmt::format("with up to {} GPUs, each does at least {} of what one alone does",
                                 to_fixed(*report.gpus_for_efficiency, 2),
                                 to_share(*report.efficiency)));
   if (report.speedup_limit)

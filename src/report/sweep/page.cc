@@ -125,7 +125,7 @@ const char* usability(const SweepPoint& point) {
   if (!point.fits.value_or(true)) return "out of memory";
   bool is_undecided = false;
   for (const std::string& verdict : point.verdicts) {
-    if (verdict == "fails") return "against an assertion";
+    if (verdict == "fails") return "failing an assertion";
     is_undecided = is_undecided || verdict == "undecided";
   }
   return is_undecided ? "undecided" : "usable";
@@ -134,7 +134,7 @@ const char* usability(const SweepPoint& point) {
 /// Adds an axis of usability(), unless all points are usable.
 void add_usability_axis(PageJson& axes, const SweepReport& report,
                         const std::vector<std::size_t>& drawn) {
-  const std::vector<std::string> kinds = {"out of memory", "against an assertion", "undecided",
+  const std::vector<std::string> kinds = {"out of memory", "failing an assertion", "undecided",
                                           "usable"};
   std::set<std::size_t> found;
   std::vector<std::size_t> uses;

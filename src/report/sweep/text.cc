@@ -38,7 +38,7 @@ std::string counts_line(const SweepReport& report, const SweepSummary& summary) 
   };
   add(summary.refused, "refused");
   add(summary.unfit, "out of memory");
-  add(summary.failed, "against an assertion");
+  add(summary.failed, "failing an assertion");
   return line;
 }
 

@@ -25,7 +25,7 @@ nlohmann::json inputs_json(const std::vector<InputFile>& inputs);
 nlohmann::json rates_json(const StepRates& rates, const Breakdown& breakdown,
                           Nanoseconds step_time);
 
-/// Returns what the recording tells about a rank among the others: its matched collectives, waits
+/// Returns what the recording shows about a rank among the others: its matched collectives, waits
 /// and clock.
 nlohmann::json rank_facts_json(const RankFacts& facts);
 

@@ -81,7 +81,7 @@ RewriteRule::RewriteRule(const std::string& text) {
   const std::size_t arrow = text.find("=>");
   if (arrow == std::string::npos)
     throw Error(
-        fmt::format("must be such as \"conv ; relu => conv_relu : max\", got \"{}\"", text));
+        fmt::format("must be a rule such as \"conv ; relu => conv_relu : max\", got \"{}\"", text));
   std::string_view left = std::string_view(text).substr(0, arrow);
   for (;;) {
     const std::size_t end = left.find(';');

@@ -26,8 +26,8 @@ void LoaderSettings::describe(Fields& fields) {
               Nanoseconds(0));
   fields.bandwidth(
       "first_touch", first_touch,
-      "Bandwidth of the first read of a batch from shared memory (fitted to public recordings of "
-      "ResNet-50 with 0 and 4 workers: 1.7 to 2.6GB/s more than without)");
+      "Bandwidth of the first read of a batch from shared memory (fitted to the time that "
+      "4 workers add in public recordings of ResNet-50: 1.7 to 2.6GB/s)");
   fields.number(
       "host_factor", host_factor,
       "Factor on other host work beside busy workers (fitted to the same recordings: 1.04 to 1.22)",

@@ -243,7 +243,7 @@ class Encode final : public Transform {
     }
     effect.changed = coded.size();
     effect.summary = fmt::format(
-        "{} from {} to {}: {} as bits, {} as places of four bits, {} without zeros, {} in {}",
+        "{} from {} to {}: {} as bits, {} as four-bit positions, {} without zeros, {} in {}",
         counted(coded.size(), "activation"), to_text(before), to_text(after), grouped(count[1]),
         grouped(count[2]), grouped(count[3]), grouped(count[4]), precision_);
     const double ratio = static_cast<double>(all.count) /

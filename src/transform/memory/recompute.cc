@@ -26,9 +26,10 @@ class Recompute final : public Transform {
     fields.object("where", where_, "The activations that may be dropped");
     fields.choice("policy", settings_.policy, {"sqrt", "every", "selected", "all", "budget"},
                   "sqrt: about sqrt(n) segments of the forward pass, restored one at a time (Chen "
-                  "et al. 2016). every: segments of \"layers\" layers. selected: all of \"where\", "
-                  "as far back as needed at once. all: the same with every activation, so that the "
-                  "whole pass exists again before its backward pass and the peak falls little. "
+                  "et al. 2016). every: segments of \"layers\" layers. selected: everything "
+                  "that \"where\" selects, recomputed from as far back as needed. all: the same "
+                  "with every activation, so that the whole pass exists again before its backward "
+                  "pass and the peak falls little. "
                   "budget: the activations that meet \"save\", \"peak\" or \"share\" in the least "
                   "time");
     fields.integer(

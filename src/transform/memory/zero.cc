@@ -238,9 +238,9 @@ TransformEntry zero_entry() {
               "layer at a time is gathered (Rajbhandari et al., SC'20). The use of memory must be "
               "known from the trace or given. With a machine, or bandwidth and latency, the step "
               "also gets the traffic: reduce-scatters of gradients beside the backward pass, an "
-              "all-gather of the parameters behind the update, and in stage 3 all-gathers of each "
+              "all-gather of the parameters after the update, and in stage 3 all-gathers of each "
               "unit ahead of its passes; kernels of the update take their part of the time. "
-              "Without, it is memory only.",
+              "Without them, only memory changes.",
           .advice = {
               .goal = Goal::memory, .tries = {"zero:stage=1,workers=8"}, .applies_to = {"state"}}};
 }

@@ -119,9 +119,8 @@ TransformEntry context_parallel_entry() {
           "GPUs, their gradients as well in the backward pass; a round waits for what attention "
           "of that round does not hide. Attention is known by the names of kernels. Activations "
           "are divided, parameters are not. The size of keys and values must be given.",
-      .advice = {.why_not = "how many GPUs share a sequence, and the sizes of the model, are "
-                            "yours to say: context_parallel:gpus=8,machine=dgx-h100,"
-                            "kv_bytes=64MB"}};
+      .advice = {.why_not = "say how many GPUs share a sequence, and the sizes of the model: "
+                            "context_parallel:gpus=8,machine=dgx-h100,kv_bytes=64MB"}};
 }
 
 }  // namespace foretrace

@@ -129,7 +129,7 @@ TransformEntry expert_parallel_entry() {
   return {.make = create<ExpertParallel>,
           .assumes =
               "Several GPUs, each with a batch of its own, share the experts of a mixture. An "
-              "all-to-all carries tokens to their experts in front of each run of expert kernels, "
+              "all-to-all carries tokens to their experts before each run of expert kernels, "
               "and another one carries them back. Expert kernels take as long as recorded on "
               "average and longer on the busiest GPU, for which all wait. The kernels of experts "
               "must be selected, and the size of a batch's tokens given. Memory stays.",

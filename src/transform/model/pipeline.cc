@@ -43,7 +43,7 @@ class Pipeline final : public Transform {
                 "Order of the passes: 1f1b, gpipe, interleaved:chunks=2, zb_h1 ... (`foretrace "
                 "plan show` draws them)");
     fields.text("cuts", cuts_,
-                "First layers of the stages behind the first, such as 6,12,18; by default such "
+                "First layer of each stage after the first, such as 6,12,18; by default chosen so "
                 "that the slowest stage is as fast as possible");
     fields.integer("replicas", replicas_, "Copies of the pipeline, which sum their gradients", 1,
                    1'000'000);
@@ -277,8 +277,8 @@ TransformEntry pipeline_entry() {
           "order of a schedule. A stage takes as long as its layers took, pauses between "
           "kernels included; updates are divided in proportion. Sends between stages and "
           "all-reduces among replicas take what the network's model says. The host and the "
-          "input are taken to keep ahead. Memory: weights and their like in proportion to the "
-          "work of a stage, activations of the micro-batches in flight.",
+          "input are assumed to keep ahead. Memory: weights, gradients and optimizer state in "
+          "proportion to the work of a stage, and activations of the micro-batches in flight.",
       .advice = {.why_not =
                      "say how many stages and which schedule: pipeline:stages=4,micro_batches=16"}};
 }

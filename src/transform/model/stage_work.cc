@@ -160,7 +160,7 @@ std::vector<std::size_t> given_cuts(const std::string& cuts, std::size_t stages,
     if (error != std::errc() || (rest != end && *rest != ',') || layer <= begins.back() ||
         layer >= layers)
       throw Error(
-          fmt::format("cuts: must be the layers at which stages behind the first begin, ascending "
+          fmt::format("cuts: must be the layers at which stages after the first begin, ascending "
                       "and from 1 to {}, got \"{}\"",
                       layers - 1, cuts));
     begins.push_back(layer);

@@ -143,19 +143,17 @@ class TensorParallel final : public Transform {
 }  // namespace
 
 TransformEntry tensor_parallel_entry() {
-  return {
-      .make = create<TensorParallel>,
-      .assumes =
-          "Several GPUs share the matrix products of every block. Products take their part of "
-          "the time; work between them stays whole in 1d, unless sequence_parallel divides it, "
-          "and is divided in the other schemes. Behind each block of each pass come the "
-          "collectives of the scheme (two all-reduces of the activations in 1d), as the "
-          "network's model prices them; the next block waits for them. Parameters, gradients "
-          "and optimizer state are divided, activations except in plain 1d. Sizes must be "
-          "given, because traces do not record the shapes of a model.",
-      .advice = {.why_not = "how many GPUs share a layer, and the sizes of the model, are yours "
-                            "to say: tensor_parallel:gpus=8,machine=dgx-a100,"
-                            "activation_bytes=64MB"}};
+  return {.make = create<TensorParallel>,
+          .assumes =
+              "Several GPUs share the matrix products of every block. Products take their part of "
+              "the time; work between them stays whole in 1d, unless sequence_parallel divides it, "
+              "and is divided in the other schemes. After each block of each pass come the "
+              "collectives of the scheme (two all-reduces of the activations in 1d), as the "
+              "network's model prices them; the next block waits for them. Parameters, gradients "
+              "and optimizer state are divided, activations except in plain 1d. Sizes must be "
+              "given, because traces do not record the shapes of a model.",
+          .advice = {.why_not = "say how many GPUs share a layer, and the sizes of the model: "
+                                "tensor_parallel:gpus=8,machine=dgx-a100,activation_bytes=64MB"}};
 }
 
 }  // namespace foretrace

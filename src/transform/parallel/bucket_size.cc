@@ -1,4 +1,4 @@
-// Regroups gradients that the job sends already, recorded in the trace or added by a step in front,
+// Regroups gradients that the job sends already, recorded in the trace or added by an earlier step,
 // into other buckets:
 //
 //     stream   |F4 3 2 1|            stream   |F4 3 2 1|       4: the work that makes the last
@@ -222,9 +222,10 @@ TransformEntry bucket_size_entry() {
           .assumes =
               "The gradients that the job sends already, in all-reduces, are cut "
               "into other buckets. A bucket is ready with the backward work that makes its last "
-              "byte, found between the work that the buckets waited for so far by the share of "
-              "its bytes. Its transfer takes what those bytes took, times what the network's model "
-              "says of the new size against the old. Buckets that stay the same keep their time.",
+              "byte, interpolated by bytes between the work that the recorded buckets waited for. "
+              "Its transfer takes as long as those bytes took, multiplied by the ratio of what the "
+              "network's model says of the new size and of the old. Buckets that stay the same "
+              "keep their time.",
           .advice = {.goal = Goal::time,
                      .tries = {"bucket_size:bucket=50MiB,machine=<network>",
                                "bucket_size:bucket=100MiB,machine=<network>",

@@ -174,7 +174,7 @@ TransformEntry compress_entry() {
   return {
       .make = create<Compress>,
       .assumes =
-          "All-reduces of gradients, recorded or added by a step in front, send compressed "
+          "All-reduces of gradients, recorded or added by an earlier step, send compressed "
           "gradients. fp16 and int8 send narrower elements; topk and DGC the largest elements "
           "with their places, gathered from all ranks; PowerSGD two thin matrices. Kernels read "
           "and write the gradient at the bandwidth of memory, before the transfer on the stream "

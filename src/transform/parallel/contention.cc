@@ -119,14 +119,14 @@ class ContentionStep final : public Transform {
     }
     if (added.empty())
       throw Error(
-          "no step in front adds communication, and recorded durations already include "
-          "contention; put this step behind data_parallel");
+          "no earlier step adds communication, and recorded durations already include "
+          "contention; put this step after data_parallel");
     const Contention found = contend(graph, added, shares_);
     Effect effect;
     effect.changed = found.changed;
     effect.summary = fmt::format(
-        "kernels beside {} take {} longer in all, collectives {}; after {} the length still "
-        "changed by {}",
+        "kernels beside {} take {} longer in all, collectives {}; after {} the length of the run "
+        "still changed by {}",
         counted(added.size(), "collective"), to_text(found.kernels), to_text(found.collectives),
         counted(found.rounds, "replay"), to_percent(found.residual, 2));
     effect.figures = {{"kernels_added", found.kernels}, {"collectives_added", found.collectives}};
@@ -143,12 +143,12 @@ class ContentionStep final : public Transform {
 TransformEntry contention_entry() {
   return {.make = create<ContentionStep>,
           .assumes =
-              "Kernels and the collectives that steps in front of this one have added slow each "
+              "Kernels and the collectives that earlier steps have added slow each "
               "other down for as long as they overlap. By default a collective takes 30 % longer "
               "beside kernels (the Daydream paper, ATC'20, section 6.4, on RTX 2080 Ti) and a "
-              "kernel 13 % beside a collective (two H100). As lengths decide overlaps, it replays "
-              "up to four times. Recorded collectives stay as they are.",
-          .advice = {.why_not = "it belongs behind steps that add communication"}};
+              "kernel 13 % beside a collective (two H100). Because these times decide what "
+              "overlaps, it replays up to four times. Recorded collectives stay as they are.",
+          .advice = {.why_not = "it belongs after steps that add communication"}};
 }
 
 }  // namespace foretrace

@@ -40,7 +40,7 @@ namespace {
 
 constexpr const char* kClosedForm = "closed";
 constexpr const char* kNoTraffic =
-    "nothing in the graph crosses a network; put this step behind data_parallel, zero or p3, or "
+    "nothing in the graph crosses a network; put this step after data_parallel, zero or p3, or "
     "record a job of several ranks";
 
 /// Exponential magnitudes below the median make up 1/2 - ln(2)/2 of the sum.
@@ -69,7 +69,7 @@ class DropPackets final : public Transform {
     fields.number("progress", progress_, "Share of the training that is done, for late_loss", 0, 1);
     fields.optional_number(
         "more_steps", more_steps_,
-        "Share of further steps that training takes; must be stated where `loss` "
+        "Additional steps that training takes, as a share; must be given where `loss` "
         "is above 3.5 %",
         0);
     packets_.describe(fields);
@@ -77,10 +77,11 @@ class DropPackets final : public Transform {
                 "How the transfers in the trace are sent: \"closed\", without loss or queues, as "
                 "data_parallel adds them, or a transport");
     fields.choice("order", order_, {"auto", "lane", "ready"},
-                  "When a transfer begins. lane: behind the one in front of it, as NCCL runs those "
-                  "of a communicator; ready: with its data; auto: ready for parameter servers");
+                  "When a transfer begins. lane: after the one before it, as NCCL runs those of a "
+                  "communicator; ready: when its data is ready; auto: ready for parameter servers, "
+                  "otherwise lane");
     fields.flag("front_first", front_first_,
-                "With bounded behind p3: switches too serve packets of the front layers first");
+                "With bounded after p3: switches, too, send packets of the front layers first");
     describe_ranks(fields, ranks_);
     fields.object("where", where_, "The collectives to send as packets");
   }
@@ -162,7 +163,7 @@ class DropPackets final : public Transform {
     if (transfer.is_front) transfer.unimportant = 1;
   }
 
-  /// Returns the network that the settings name or, if they name none, that of the step in front,
+  /// Returns the network that the settings name or, if they name none, that of the earlier step,
   /// with the algorithm, slow link and servers of the settings.
   NetworkSettings network_behind(const Context& context) const {
     if (network_.is_given() || context.network.empty()) return network_;
@@ -213,7 +214,7 @@ class DropPackets final : public Transform {
                       {"deepest_queue", counts.deepest_queue}};
     effect.assumptions = networks.assumed();
     if (!network_.is_given())
-      effect.assumptions.push_back("packets take the network of the step in front, " +
+      effect.assumptions.push_back("packets use the network of the earlier step, " +
                                    networks.described());
     if (!run.is_settled)
       effect.notes.add(Severity::warning,
@@ -261,15 +262,16 @@ TransformEntry drop_packets_entry() {
   return {
       .make = create<DropPackets>,
       .assumes =
-          "Collectives, recorded or added by a step in front, are sent packet by packet over "
-          "the links of the network, which is that of the step in front where none is named: "
-          "queues in switches with shared memory, a transport that repairs losses or does without "
-          "them, one path or all. Transfers of a step meet where they are under way at the same "
-          "time, as those of parameter servers, of p3 and of several communicators are. A transfer "
-          "changes by the time of its packets over the closed form of the same algorithm on "
-          "the same links, or over that of another transport (`before`). With transport "
-          "bounded a share of each gradient may be lost (DLCP, MLT); 0.6 to 3.5 % left "
-          "accuracy and epochs of published models as they were. Thresholds, the share of "
+          "Collectives, recorded or added by an earlier step, are sent packet by packet over "
+          "the links of the network, by default that of the earlier step: queues in switches with "
+          "shared memory, a transport that repairs losses or does without repair, one path or all. "
+          "Transfers of a step share links while they are under way at "
+          "the same time, as those of parameter servers, of p3 and of several communicators are. "
+          "The time of a transfer is multiplied by the time of its packets divided by the closed "
+          "form of the same algorithm on the same links, or by the time of another transport "
+          "(`before`). With transport bounded a share of each gradient may be lost (DLCP, MLT); "
+          "published models kept their accuracy and number of epochs with 0.6 to 3.5 %. "
+          "Thresholds, the share of "
           "unimportant packets and open connections are assumed; DCTCP's constants and pFabric's "
           "buffers are published.",
       .advice = {.why_not = "say which network, and how much loss your model tolerates: "

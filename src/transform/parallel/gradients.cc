@@ -206,7 +206,7 @@ void refuse_communication(const Graph& graph) {
     const TaskId id{i};
     const Task& task = graph.task(id);
     if (graph.removed(id) || task.kind != TaskKind::collective) continue;
-    // A step in front may have put the collective between kernels of the passes, as tensor_parallel
+    // An earlier step may have put the collective between kernels of the passes, as tensor_parallel
     // does.
     if (task.record == Task{}.record && runs_kernels(graph, graph.lane_of(id))) continue;
     throw Error(

@@ -41,7 +41,7 @@ struct Gradients {
 /// sorting.
 Gradients find_gradients(const Graph& graph, const Timeline& timeline, Bytes given);
 
-/// Throws Error if the recorded job communicates, or if a step in front has made it send gradients.
+/// Throws Error if the recorded job communicates, or if an earlier step has made it send gradients.
 void refuse_communication(const Graph& graph);
 
 Bytes total_bytes(const BackwardPass& pass);

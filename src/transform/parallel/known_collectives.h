@@ -1,7 +1,7 @@
 #pragma once
 
 // The collectives of a graph that a model can price, because their operation, bytes and number of
-// ranks are known. The trace recorded them, or a step in front added them.
+// ranks are known. The trace recorded them, or an earlier step added them.
 
 #include <cstdint>
 #include <vector>

@@ -204,7 +204,7 @@ class PriorityPropagation final : public Transform {
     effect.assumptions = communicator.assumed();
     effect.assumptions.emplace_back(
         "slices follow each other without gaps, and a more urgent one waits at most for the slice "
-        "under way; workers are late as published runs were");
+        "under way; workers are as late as in published runs");
   }
 
   std::int64_t gpus_ = 8;

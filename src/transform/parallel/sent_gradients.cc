@@ -41,7 +41,7 @@ std::vector<SentGradients> sent_gradients(const Graph& graph, const Timeline& ti
     throw Error(
         "no collective of the backward pass is an all-reduce whose size and number of ranks are "
         "known (the reduce-scatters of FSDP follow its units, not buckets); record with "
-        "record_shapes=True, give \"ranks\", or put this step behind data_parallel");
+        "record_shapes=True, give \"ranks\", or put this step after data_parallel");
   std::vector<SentGradients> found;
   for (auto& [key, row] : rows) {
     std::ranges::stable_sort(

@@ -181,7 +181,7 @@ class Sharding {
           "kernel makes which");
     effect.assumptions.emplace_back(
         "kernels of the update take their part of the time, the host launches as many; workers are "
-        "late as published runs were");
+        "as late as in published runs");
   }
 
   Graph& graph_;
@@ -203,8 +203,8 @@ void ShardedTraffic::describe(Fields& fields) {
   network.describe(fields);
   exchange.describe(fields);
   fields.integer("shard", shard,
-                 "With a network: workers that divide one copy among them, beside others that do "
-                 "the same (hybrid sharding); 0: all of them",
+                 "With a network: number of workers that divide one copy of the model among them, "
+                 "as in hybrid sharding; 0: all of them",
                  0, 1'000'000);
   fields.integer("units", units,
                  "For stage 3: units that are gathered one by one; 0: the recorded layers, or 24",
@@ -212,7 +212,7 @@ void ShardedTraffic::describe(Fields& fields) {
   fields.integer("prefetch", prefetch,
                  "For stage 3: units that are gathered ahead of the one that runs", 1, 1000);
   fields.flag("reshard", reshard,
-              "For stage 3: parameters are dropped behind the forward pass and gathered again");
+              "For stage 3: parameters are dropped after the forward pass and gathered again");
 }
 
 Effect add_sharded_traffic(Graph& graph, const Context& context, const ShardedTraffic& settings,

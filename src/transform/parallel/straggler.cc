@@ -130,7 +130,7 @@ class Straggler final : public Transform {
                    to_text(excess) + " removed that other ranks do not need for the same work");
     effect.figures.push_back({"excess", excess});
     effect.assumptions.emplace_back(
-        "a rank that needs longer than all others for the same work could do it as they do");
+        "a rank that needs longer than all others for the same work could be as fast as they are");
   }
 
   struct PeerWork {
@@ -250,8 +250,8 @@ TransformEntry straggler_entry() {
           "step to step, or by pauses of the thread that launches it. Collectives keep their "
           "transfer; the other ranks wait. With remove, the opposite: where a rank needs longer "
           "than every other one for the same work of a step on the same thread or stream, its "
-          "tasks take the median of theirs. That it may have been given more to do (longer "
-          "sequences, more of a table) is not seen.",
+          "tasks take the median of theirs. Whether it was given more to do (longer "
+          "sequences, a larger part of a table) is not considered.",
       .advice = {.why_not = "say which rank is slower or faster: straggler:remove=true with the "
                             "traces of all ranks"}};
 }

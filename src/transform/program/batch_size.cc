@@ -45,7 +45,7 @@ class BatchSize final : public Transform {
     Effect effect;
     effect.changed = tally.changed;
     effect.summary =
-        fmt::format("batches {} times as large: {} from {} to {} in all, {} with them",
+        fmt::format("batches {} times as large: {} from {} to {} in all, {} resized",
                     to_text(factor), counted(tally.tasks, "task"), to_text(tally.before),
                     to_text(tally.after), counted(tally.blocks, "allocation"));
     effect.assumptions = {
@@ -81,7 +81,8 @@ TransformEntry batch_size_entry() {
               "Each kernel of the passes takes as long as the shortest kernel of the trace, plus "
               "time in proportion to the samples; for kernels bound by memory, traffic of "
               "parameters does not grow where it is known which memory they use. Copies to and "
-              "from the host larger than a number, and loading, are in proportion too. The update, "
+              "from the host larger than a single number, and loading, are in proportion, too. The "
+              "update, "
               "collectives, launching and other host work stay. In memory, all that the passes "
               "allocate grows except gradients; shapes need not be whole numbers. A kernel whose "
               "blocks did not fill the device takes more work in the same time until they do, "

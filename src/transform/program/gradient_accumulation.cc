@@ -283,16 +283,17 @@ class GradientAccumulation final : public Transform {
 }  // namespace
 
 TransformEntry gradient_accumulation_entry() {
-  return {.make = create<GradientAccumulation>,
-          .assumes =
-              "The batch is cut into micro-batches that load, go forward and go backward one after "
-              "the other, each with its share of the samples: kernels take the shortest time of "
-              "any plus their share of the rest, and are all launched again. Collectives and the "
-              "update happen once, after the last. Activations shrink with the samples; gradients "
-              "stay from the first micro-batch on. The cost of adding to gradients instead of "
-              "writing them is not modelled.",
-          .advice = {
-              .goal = Goal::memory, .tries = {"gradient_accumulation"}, .applies_to = {"batch"}}};
+  return {
+      .make = create<GradientAccumulation>,
+      .assumes =
+          "The batch is cut into micro-batches that load, go forward and go backward one after "
+          "the other, each with its share of the samples: kernels take as long as the shortest "
+          "kernel plus their share of the rest, and are all launched again. Collectives and the "
+          "update happen once, after the last. Activations shrink with the samples; gradients "
+          "stay from the first micro-batch on. The cost of adding to gradients instead of "
+          "writing them is not modelled.",
+      .advice = {
+          .goal = Goal::memory, .tries = {"gradient_accumulation"}, .applies_to = {"batch"}}};
 }
 
 }  // namespace foretrace

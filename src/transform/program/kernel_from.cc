@@ -208,8 +208,9 @@ class KernelFrom final : public Transform {
     }
     const MatchCounts& counts = transplant.counts;
     if (counts.by_name + counts.by_kind + counts.pooled == 0) {
-      throw Error(fmt::format("trace: no kernel of the other trace is like one of \"where\" ({})",
-                              where_.to_text()));
+      throw Error(
+          fmt::format("trace: no kernel of the other trace corresponds to one of \"where\" ({})",
+                      where_.to_text()));
     }
     for (const TaskId task : transplant.removed) graph.remove(task);
     remove_launches_of(graph, launches, transplant.removed);

@@ -54,7 +54,7 @@ class SequenceLength final : public Transform {
     Effect effect;
     effect.changed = tally.changed;
     effect.summary = fmt::format(
-        "sequences {} times as long: {} from {} to {} in all, {} with them, {} of attention's "
+        "sequences {} times as long: {} from {} to {} in all, {} resized, {} of attention's "
         "scores by the square",
         to_text(factor), counted(tally.tasks, "task"), to_text(tally.before), to_text(tally.after),
         counted(tally.blocks, "allocation"), counted(of_scores.count, "block"));

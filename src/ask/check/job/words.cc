@@ -131,10 +131,10 @@ std::string general_words(const GeneralChange& general) {
                        to_fixed(general.factor, 2), because_of);
   };
   if (general.kind == TaskKind::kernel)
-    return words("kernels take", "the device, its clock or its neighbours");
+    return words("kernels take", "the device, its clock or other jobs on the machine");
   if (general.kind == TaskKind::launch)
     return words("launch calls take", "the driver, or a tool that follows its calls");
-  return words("host work takes", "the machine, its clock or what else it runs");
+  return words("host work takes", "the machine, its clock or other programs on it");
 }
 
 std::string place_words(const WorkChange& change, int line) {
