@@ -20,6 +20,8 @@ constexpr int kFewestOutcomes = 2;
 /// Fewest outcomes for high confidence: fewer show that the kind was right elsewhere, not that it
 /// is right here.
 constexpr int kConvincingOutcomes = 3;
+/// Greatest typical error for high confidence, as a share of the step time. Chosen.
+constexpr double kGreatestError = 0.2;
 /// Fewest measured steps for high confidence; with fewer, their variation is a guess.
 constexpr std::size_t kFewestSteps = 2;
 
@@ -44,7 +46,8 @@ Confidence confidence_of(const AdvisedJob& job, const Suggestion& found) {
   if (least <= 0ns) return {"low", known + "; it may also gain nothing"};
   if (!job.baseline.prediction.has_steps)
     return {"medium", known + "; the recording has no steps, so its start and end count, too"};
-  if (2 * least < found.gain || error.outcomes < kAssumedOutcomes + kConvincingOutcomes)
+  if (2 * least < found.gain || error.outcomes < kAssumedOutcomes + kConvincingOutcomes ||
+      error.scale > kGreatestError)
     return {"medium", known};
   if (job.baseline.prediction.measured.steps() < kFewestSteps)
     return {"medium", known + "; too few steps were recorded to know how much they vary"};
