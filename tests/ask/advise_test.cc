@@ -147,6 +147,18 @@ TEST(Advise, WhatMayAsWellBringNothingIsOfLowConfidence) {
   EXPECT_EQ(confidence_of(job, loading).word, "low");
 }
 
+TEST(Advise, WhatIsTypicallyOffByMoreThanAFifthIsNotOfHighConfidence) {
+  const Inference inference = recorded_as(waiting_steps(100, 50));
+  const AdvisedJob job = advised_job(inference);
+  Suggestion sure;
+  sure.gain = job.now() / 2;
+  sure.upper = job.now() / 2;
+  sure.use = "amp";
+  EXPECT_EQ(confidence_of(job, sure).word, "high");
+  sure.use = "batch_size:factor=2";
+  EXPECT_EQ(confidence_of(job, sure).word, "medium");
+}
+
 // Ten launches per step, and a pause in which the model does no work.
 TEST(Advise, APauseIsNoLaunching) {
   std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;

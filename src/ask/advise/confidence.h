@@ -3,7 +3,8 @@
 // How far a suggestion can be relied on, in a word and with the reason. The suggestion's own doubt
 // comes first, then problems of the baseline, then what is known of its kind.
 //
-//     high    the kind was compared with several outcomes, and at worst half of the gain is left
+//     high    the kind was compared with several outcomes, is typically off by a fifth at most, and
+//             at worst half of the gain is left
 //     medium  it was compared with more than one, and at worst there still is a gain
 //     low     it was never compared, may gain nothing, or its baseline is doubtful
 

@@ -76,22 +76,22 @@ class BatchSize final : public Transform {
 }  // namespace
 
 TransformEntry batch_size_entry() {
-  return {.make = create<BatchSize>,
-          .assumes =
-              "Each kernel of the passes takes as long as the shortest kernel of the trace, plus "
-              "time in proportion to the samples; for kernels bound by memory, traffic of "
-              "parameters does not grow where it is known which memory they use. Copies to and "
-              "from the host larger than a single number, and loading, are in proportion, too. The "
-              "update, "
-              "collectives, launching and other host work stay. In memory, all that the passes "
-              "allocate grows except gradients; shapes need not be whole numbers. A kernel whose "
-              "blocks did not fill the device takes more work in the same time until they do, "
-              "where the trace records their number and the device. Libraries that choose other "
-              "kernels for other shapes are not modelled.",
-          .advice = {.goal = Goal::throughput,
-                     .tries = {"batch_size:factor=2"},
-                     .samples = 2,
-                     .applies_to = {"batch"}}};
+  return {
+      .make = create<BatchSize>,
+      .assumes =
+          "Each kernel of the passes takes as long as the shortest kernel of the trace, plus "
+          "time in proportion to the samples; for kernels bound by memory, traffic of "
+          "parameters does not grow where it is known which memory they use. Copies to and "
+          "from the host larger than a single number, and loading, are in proportion, too. The "
+          "update, collectives, launching and other host work stay. In memory, all that the "
+          "passes allocate grows except gradients; shapes need not be whole numbers. A kernel "
+          "whose blocks did not fill the device takes more work in the same time until they "
+          "do, where the trace records their number and the device. Libraries that choose other "
+          "kernels for other shapes are not modelled.",
+      .advice = {.goal = Goal::throughput,
+                 .tries = {"batch_size:factor=2"},
+                 .samples = 2,
+                 .applies_to = {"batch"}}};
 }
 
 }  // namespace foretrace
