@@ -2,6 +2,7 @@
 
 // The settings of a packet network: how its switches treat packets, and how hosts send.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>

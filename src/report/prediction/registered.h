@@ -3,6 +3,8 @@
 // Declares write_<name>() for every line of reports.def. -Wmissing-declarations then rejects a
 // report without a line, and the linker rejects a line without a report.
 
+#include <iosfwd>
+
 #include "foretrace/answer/prediction.h"
 
 namespace foretrace {
