@@ -182,15 +182,7 @@ std::vector<std::string> sweep_rows(const Request& request, const CallOptions& c
   return rows;
 }
 
-}  // namespace
-
-PYBIND11_MODULE(_foretrace, module) {
-  module.doc() = "The compiled part of foretrace; use `import foretrace`.";
-  module.attr("version") = std::string(kVersion);
-
-  const auto error = py::register_exception<Error>(module, "Error", PyExc_ValueError);
-  py::register_exception<TraceError>(module, "TraceError", error);
-
+void define_options(py::module_& module) {
   py::class_<Request>(module, "Asked")
       .def(py::init<>())
       .def_readwrite("trace", &Request::trace)
@@ -215,8 +207,12 @@ PYBIND11_MODULE(_foretrace, module) {
       .def_readwrite("execution_trace", &CallOptions::execution_trace)
       .def_readwrite("steps", &CallOptions::steps)
       .def_readwrite("window", &CallOptions::window);
+}
 
-  // A call may end before its calculation does, so the calculation gets copies of the arguments.
+// The functions of the module. A call may end before its calculation does, so the calculation gets
+// copies of the arguments.
+
+void define_predictions(py::module_& module) {
   py::class_<LoadedJob, std::shared_ptr<LoadedJob>>(module, "HeldJob");
   module.def("hold", [](std::string trace, CallOptions call) {
     return interruptible(
@@ -253,6 +249,9 @@ PYBIND11_MODULE(_foretrace, module) {
       return json_line(to_json(advise(trace, question, call.predict_options())));
     });
   });
+}
+
+void define_comparisons(py::module_& module) {
   module.def("diff", [](std::string before, std::string after, CallOptions call) {
     return interruptible(
         [before, after, call] { return json_line(to_json(diff(before, after, call.reading()))); });
@@ -285,6 +284,9 @@ PYBIND11_MODULE(_foretrace, module) {
       return write_baseline(bless(recordings, scenario, options, old ? &*old : nullptr));
     });
   });
+}
+
+void define_examinations(py::module_& module) {
   module.def("memory", [](Request request, CallOptions call, std::optional<std::int32_t> device,
                           std::optional<std::int64_t> step, std::size_t top, std::string out,
                           std::string in) {
@@ -314,6 +316,21 @@ PYBIND11_MODULE(_foretrace, module) {
   module.def("info", [](std::string path, CallOptions call) {
     return interruptible([path, call] { return info_text(path, call); });
   });
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_foretrace, module) {
+  module.doc() = "The compiled part of foretrace; use `import foretrace`.";
+  module.attr("version") = std::string(kVersion);
+
+  const auto error = py::register_exception<Error>(module, "Error", PyExc_ValueError);
+  py::register_exception<TraceError>(module, "TraceError", error);
+
+  define_options(module);
+  define_predictions(module);
+  define_comparisons(module);
+  define_examinations(module);
   module.def("finish_abandoned", finish_abandoned);
 }
 

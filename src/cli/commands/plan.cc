@@ -43,6 +43,18 @@ struct PlanCommand {
         "and the batch is counted in recorded batches.\n"
         "  foretrace plan gpt3-175b --machine dgx-a100 --gpus 1024 --global-batch 1536\n"
         "  foretrace plan job.json.gz --machine dgx-a100 --gpus 8");
+    add_job(command);
+    add_search(command);
+    add_keeping(command);
+    format.add_to(command);
+    output.add_to(command);
+    page.add_to(command, "--html",
+                "Also write a page with the ranking and a plot; it works offline");
+    reading.add_to(command);
+  }
+
+  /// Adds the options that say what is trained, and on what.
+  void add_job(CLI::App& command) {
     add_model(command, question);
     command
         .add_option("--gradient-bytes", gradients,
@@ -60,6 +72,10 @@ struct PlanCommand {
         ->type_name("SAMPLES");
     command.add_option("--memory", memory, "Memory that a device may use; by default all of it")
         ->type_name("SIZE");
+  }
+
+  /// Adds the options of the layouts: which are compared, and how they are priced.
+  void add_search(CLI::App& command) {
     command
         .add_option("--layout", question.layout,
                     "Your own layout, as for generate: the answer always includes it, and settings "
@@ -87,6 +103,9 @@ struct PlanCommand {
     command.add_option("--top", question.top, "How many layouts to rank")
         ->type_name("NUMBER")
         ->check(CLI::Range(1, 1000));
+  }
+
+  void add_keeping(CLI::App& command) {
     names_output(command.add_option(
         "--keep", keeping.path,
         "Keep the bounds of layouts in this file, one line for each block of 256, as soon as they "
@@ -100,11 +119,6 @@ struct PlanCommand {
                     "for `foretrace plan merge`; auto: take I and N from Slurm or MPI")
         ->type_name("I/N|auto");
     command.add_flag("--quiet", quiet, "Show no progress");
-    format.add_to(command);
-    output.add_to(command);
-    page.add_to(command, "--html",
-                "Also write a page with the ranking and a plot; it works offline");
-    reading.add_to(command);
   }
 
   void run(Session& session) {

@@ -27,6 +27,33 @@ struct PredictCommand {
   OutputOption output, perfetto, html;
 
   void add_to(CLI::App& command) {
+    add_question(command);
+    add_outputs(command);
+    command
+        .add_option("--ledger", ledger,
+                    "Your own ledger of outcomes (written by validate and verify), which widens or "
+                    "narrows the interval")
+        ->type_name("FILE");
+    command
+        .add_option(
+            "--ranks", world_size,
+            "Number of ranks of the whole job: the recorded groups are repeated until there are "
+            "this many ranks, and each recorded rank stands for those with its place in a group")
+        ->type_name("COUNT")
+        ->check(CLI::Range(1, 1 << 20));
+    command.add_flag("--exact", exact,
+                     "Replay each rank by itself, even those that are provably alike; same answer");
+    command.add_flag("--explain", explain, "Show what the critical path works on and waits for");
+    command.add_flag("--strict", strict, "Refuse a trace that causes warnings");
+    command.add_flag("--quiet", quiet, "Show no progress");
+    output.add_to(command);
+    reading.add_part_to(command);
+    reading.add_execution_trace_to(command);
+    reading.add_to(command);
+  }
+
+  /// Adds the options that say what is asked.
+  void add_question(CLI::App& command) {
     command.add_option("TRACE", trace, "A trace, or a folder with the traces of all ranks");
     command
         .add_option("--with", steps,
@@ -63,6 +90,10 @@ struct PredictCommand {
                     "With --vary: find the last value of a range for which this holds, such as "
                     "\"peak_reserved <= 16GB\"")
         ->type_name("ASSERTION");
+  }
+
+  /// Adds --format and the files besides the answer.
+  void add_outputs(CLI::App& command) {
     for (const ReportEntry& report : reports()) format.names.push_back(report.name);
     format.add_to(command);
     perfetto.add_to(command, "--perfetto",
@@ -72,27 +103,6 @@ struct PredictCommand {
     html.add_to(command, "--html",
                 "Also write the answer as one HTML page with timelines, the critical path and "
                 "memory, before and after");
-    command
-        .add_option("--ledger", ledger,
-                    "Your own ledger of outcomes (written by validate and verify), which widens or "
-                    "narrows the interval")
-        ->type_name("FILE");
-    command
-        .add_option(
-            "--ranks", world_size,
-            "Number of ranks of the whole job: the recorded groups are repeated until there are "
-            "this many ranks, and each recorded rank stands for those with its place in a group")
-        ->type_name("COUNT")
-        ->check(CLI::Range(1, 1 << 20));
-    command.add_flag("--exact", exact,
-                     "Replay each rank by itself, even those that are provably alike; same answer");
-    command.add_flag("--explain", explain, "Show what the critical path works on and waits for");
-    command.add_flag("--strict", strict, "Refuse a trace that causes warnings");
-    command.add_flag("--quiet", quiet, "Show no progress");
-    output.add_to(command);
-    reading.add_part_to(command);
-    reading.add_execution_trace_to(command);
-    reading.add_to(command);
   }
 
   Scenario scenario() const {

@@ -43,6 +43,10 @@ struct LoaderSettings {
   bool reads() const { return storage.bytes_per_second > 0; }
   /// Cores for each of the jobs; nullopt if `cores` is not given.
   std::optional<double> cores_of_job() const;
+
+ private:
+  void describe_workers(Fields& fields);
+  void describe_data(Fields& fields);
 };
 
 struct Batch {

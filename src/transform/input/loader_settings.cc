@@ -6,6 +6,13 @@
 namespace foretrace {
 
 void LoaderSettings::describe(Fields& fields) {
+  describe_workers(fields);
+  describe_data(fields);
+  fields.flag("coordinated", coordinated,
+              "Each job reads and prepares its part of every epoch for all jobs");
+}
+
+void LoaderSettings::describe_workers(Fields& fields) {
   fields.object("where", where, "The loading work on the training thread");
   fields.integer("workers", workers, "Processes that load; 0: the training thread loads", 0,
                  10'000);
@@ -36,6 +43,9 @@ void LoaderSettings::describe(Fields& fields) {
   fields.bandwidth(
       "pinned_bandwidth", pinned_bandwidth,
       "With pin_memory: bandwidth of input copies that were slower (recalled: PCIe 3.0 x16)");
+}
+
+void LoaderSettings::describe_data(Fields& fields) {
   fields.integer("samples", samples, "Samples in a batch; 0: unknown", 0, 1'000'000'000);
   fields.texts(
       "prep_rates", prep_rates,
@@ -65,8 +75,6 @@ void LoaderSettings::describe(Fields& fields) {
                  "Jobs like this one on the server that read the same data, as in a search of "
                  "hyper-parameters",
                  1, 10'000);
-  fields.flag("coordinated", coordinated,
-              "Each job reads and prepares its part of every epoch for all jobs");
 }
 
 void LoaderSettings::check() const {
