@@ -54,17 +54,17 @@ class ProgramParser {
   using Words = std::vector<std::string_view>;
 
   void read(const Words& words) {
-    static const std::map<std::string_view, void (ProgramParser::*)(const Words&)> kReaders = {
+    static const std::map<std::string_view, void (ProgramParser::*)(const Words&)> readers = {
         {"conf", &ProgramParser::read_conf},     {"empty_cache", &ProgramParser::read_empty_cache},
         {"free", &ProgramParser::read_free},     {"limit", &ProgramParser::read_limit},
         {"malloc", &ProgramParser::read_malloc}, {"record", &ProgramParser::read_record},
         {"set", &ProgramParser::read_set},       {"sync", &ProgramParser::read_sync},
     };
     if (words.empty()) return;
-    const auto reader = kReaders.find(words[0]);
-    if (reader != kReaders.end()) return (this->*reader->second)(words);
+    const auto reader = readers.find(words[0]);
+    if (reader != readers.end()) return (this->*reader->second)(words);
     std::vector<std::string_view> names;
-    for (const auto& [name, ignored] : kReaders) names.push_back(name);
+    for (const auto& [name, ignored] : readers) names.push_back(name);
     throw Error(fmt::format("there is no step \"{}\"{}", words[0], did_you_mean(words[0], names)));
   }
 

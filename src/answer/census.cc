@@ -144,19 +144,20 @@ class Count {
       census_.lost += seen.contains(trace_.hosts[launch].correlation) ? 0 : 1;
   }
 
+  void count_kernel(const DeviceRecord& record) {
+    ++census_.kernels;
+    census_.instant += record.duration_ns == 0 ? 1 : 0;
+    if (!facts(record.name).collective) return;
+    ++census_.collectives;
+    census_.described_collectives += record.details != kNone ? 1 : 0;
+  }
+
   void measure_busy() {
     std::vector<std::pair<std::int64_t, std::int64_t>> busy;
     std::unordered_set<std::uint16_t> streams;
     for (const DeviceRecord& record : trace_.devices) {
       if (record.kind == DeviceKind::annotation) continue;
-      if (record.kind == DeviceKind::kernel) {
-        ++census_.kernels;
-        census_.instant += record.duration_ns == 0 ? 1 : 0;
-        if (facts(record.name).collective) {
-          ++census_.collectives;
-          census_.described_collectives += record.details != kNone ? 1 : 0;
-        }
-      }
+      if (record.kind == DeviceKind::kernel) count_kernel(record);
       census_.copies += record.kind == DeviceKind::copy ? 1 : 0;
       census_.fills += record.kind == DeviceKind::fill ? 1 : 0;
       busy.emplace_back(record.start_ns, record.start_ns + record.duration_ns);

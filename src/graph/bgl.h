@@ -171,6 +171,8 @@ class WaitGraph {
 
 }  // namespace foretrace
 
+// The names are those that Boost asks for.
+// NOLINTBEGIN(readability-identifier-naming)
 template <>
 struct boost::graph_traits<foretrace::WaitGraph> {
   struct traversal_category : vertex_list_graph_tag,
@@ -196,3 +198,4 @@ struct boost::property_map<foretrace::WaitGraph, boost::vertex_index_t> {
   using type = typed_identity_property_map<foretrace::WaitGraph::Vertex>;
   using const_type = type;
 };
+// NOLINTEND(readability-identifier-naming)

@@ -61,9 +61,9 @@ class Chimera final : public ScheduleRule {
  protected:
   void describe_more(Fields& fields) override {
     fields.integer("pairs", pairs_, "Pipelines in each direction; must divide half the stages", 1);
-    static const std::vector<std::string_view> kUnits = {"direct", "doubling", "halving"};
+    static const std::vector<std::string_view> units = {"direct", "doubling", "halving"};
     fields.choice(
-        "units", units_, kUnits,
+        "units", units_, units,
         "How units of micro-batches follow each other if there are more micro-batches than "
         "stages: direct; doubling of forward passes; halving of backward passes");
   }

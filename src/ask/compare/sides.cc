@@ -79,6 +79,20 @@ std::optional<FullestDevice> fullest_device(const DiffSide& side) {
 
 using BytesByOp = std::map<std::string, Bytes>;
 
+/// Returns how many of the events lead to the peak of the device.
+std::size_t events_until_peak(const std::vector<MemoryEvent>& events,
+                              const std::vector<Allocation>& all, std::int32_t device) {
+  Bytes level{}, most{};
+  std::size_t peak = 0;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const Allocation& allocation = all[events[i].allocation];
+    if (allocation.device != device) continue;
+    events[i].frees ? level -= allocation.bytes : level += allocation.bytes;
+    if (level > most) most = level, peak = i + 1;
+  }
+  return peak;
+}
+
 BytesByOp in_use_at_peak(const DiffSide& side, std::int32_t device) {
   const Graph& graph = side.graph;
   const std::vector<Allocation>& all = graph.allocations();
@@ -89,15 +103,8 @@ BytesByOp in_use_at_peak(const DiffSide& side, std::int32_t device) {
     is_live[i] = 1;
     unknown -= all[i].bytes;
   }
-  std::vector<MemoryEvent> events = memory_events(graph, side.timeline);
-  Bytes level{}, most{};
-  std::size_t peak = 0;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const Allocation& allocation = all[events[i].allocation];
-    if (allocation.device != device) continue;
-    events[i].frees ? level -= allocation.bytes : level += allocation.bytes;
-    if (level > most) most = level, peak = i + 1;
-  }
+  const std::vector<MemoryEvent> events = memory_events(graph, side.timeline);
+  const std::size_t peak = events_until_peak(events, all, device);
   for (std::size_t i = 0; i < peak; ++i) {
     if (all[events[i].allocation].device == device)
       is_live[events[i].allocation] = events[i].frees ? 0 : 1;

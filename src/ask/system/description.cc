@@ -125,9 +125,10 @@ SystemDescription read_system(const std::string& path) {
     each_in(rows, "rows", [&](const Json& row) { system.rows.push_back(numbers_of(row)); });
     if (!search.is_null() && !search.is_object())
       throw Error("search: must be values by the names of settings");
-    for (const auto& [name, values] : search.items())
-      system.search.emplace_back(name,
-                                 within("search: " + name, [&] { return values_of(values); }));
+    for (const auto& item : search.items()) {
+      system.search.emplace_back(
+          item.key(), within("search: " + item.key(), [&] { return values_of(item.value()); }));
+    }
     return system;
   });
 }

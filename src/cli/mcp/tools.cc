@@ -21,48 +21,48 @@ CommandLine command_line(std::string_view name, const CommandLine& options,
 /// A tool about one trace.
 class TraceTool : public Tool {
  public:
-  void describe(Fields& fields) override { fields.text("trace", trace, kTraceHelp); }
+  void describe(Fields& fields) override { fields.text("trace", trace_, kTraceHelp); }
   std::vector<std::string> required() const override { return {"trace"}; }
 
  protected:
   CommandLine command(std::string_view name, const CommandLine& options = {}) const {
-    return command_line(name, options, {trace});
+    return command_line(name, options, {trace_});
   }
 
-  std::string trace;
+  std::string trace_;
 };
 
 class StepsTool : public TraceTool {
  public:
   void describe(Fields& fields) override {
     TraceTool::describe(fields);
-    fields.texts("steps", steps, kStepsHelp);
-    fields.name_or_path("machine", machine, "Another device to predict for, such as h100-sxm");
+    fields.texts("steps", steps_, kStepsHelp);
+    fields.name_or_path("machine", machine_, "Another device to predict for, such as h100-sxm");
   }
 
  protected:
   CommandLine predict(CommandLine options = {}) const {
-    for (const std::string& step : steps) options.push_back("--with=" + step);
-    if (!machine.empty()) options.push_back("--machine=" + machine);
+    for (const std::string& step : steps_) options.push_back("--with=" + step);
+    if (!machine_.empty()) options.push_back("--machine=" + machine_);
     return command("predict", options);
   }
 
-  std::vector<std::string> steps;
-  std::string machine;
+  std::vector<std::string> steps_;
+  std::string machine_;
 };
 
 class ListTransforms final : public Tool {
  public:
   void describe(Fields& fields) override {
-    fields.text("name", name, "Explain this transform with all its settings; empty: list all");
+    fields.text("name", name_, "Explain this transform with all its settings; empty: list all");
   }
   std::vector<CommandLine> command_lines() const override {
-    if (name.empty()) return {{"list", "transforms"}};
-    return {{"help", "--", name}};
+    if (name_.empty()) return {{"list", "transforms"}};
+    return {{"help", "--", name_}};
   }
 
  private:
-  std::string name;
+  std::string name_;
 };
 
 class OpenJob final : public TraceTool {
@@ -76,35 +76,35 @@ class Predict final : public StepsTool {
  public:
   void describe(Fields& fields) override {
     StepsTool::describe(fields);
-    fields.text("memory_limit", memory_limit, "Device memory to fit into, such as 16GB");
+    fields.text("memory_limit", memory_limit_, "Device memory to fit into, such as 16GB");
   }
   std::vector<CommandLine> command_lines() const override {
-    if (memory_limit.empty()) return {predict()};
-    return {predict({"--memory-limit=" + memory_limit})};
+    if (memory_limit_.empty()) return {predict()};
+    return {predict({"--memory-limit=" + memory_limit_})};
   }
 
  private:
-  std::string memory_limit;
+  std::string memory_limit_;
 };
 
 class Vary final : public StepsTool {
  public:
   void describe(Fields& fields) override {
     StepsTool::describe(fields);
-    fields.text("setting", setting,
+    fields.text("setting", setting_,
                 "The setting to vary and its values, such as loader.workers=0..16 or "
                 "amp.matmul=2,3");
-    fields.text("until", until, "Find the last value for which this holds: step_time <= 50ms");
+    fields.text("until", until_, "Find the last value for which this holds: step_time <= 50ms");
   }
   std::vector<std::string> required() const override { return {"trace", "setting"}; }
   std::vector<CommandLine> command_lines() const override {
-    CommandLine options = {"--vary=" + setting};
-    if (!until.empty()) options.push_back("--until=" + until);
+    CommandLine options = {"--vary=" + setting_};
+    if (!until_.empty()) options.push_back("--until=" + until_);
     return {predict(options)};
   }
 
  private:
-  std::string setting, until;
+  std::string setting_, until_;
 };
 
 class ExplainStep final : public StepsTool {
@@ -116,30 +116,30 @@ class Advise final : public TraceTool {
  public:
   void describe(Fields& fields) override {
     TraceTool::describe(fields);
-    fields.flag("all", all, "Also show ceilings, and what is not advised and why");
+    fields.flag("all", all_, "Also show ceilings, and what is not advised and why");
   }
   std::vector<CommandLine> command_lines() const override {
-    if (!all) return {command("advise")};
+    if (!all_) return {command("advise")};
     return {command("advise", {"--all"})};
   }
 
  private:
-  bool all = false;
+  bool all_ = false;
 };
 
 class Diff final : public Tool {
  public:
   void describe(Fields& fields) override {
-    fields.text("before", before, kTraceHelp);
-    fields.text("after", after, "A later recording of the same job");
+    fields.text("before", before_, kTraceHelp);
+    fields.text("after", after_, "A later recording of the same job");
   }
   std::vector<std::string> required() const override { return {"before", "after"}; }
   std::vector<CommandLine> command_lines() const override {
-    return {command_line("diff", {}, {before, after})};
+    return {command_line("diff", {}, {before_, after_})};
   }
 
  private:
-  std::string before, after;
+  std::string before_, after_;
 };
 
 class MemoryUse final : public TraceTool {

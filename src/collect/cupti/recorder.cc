@@ -21,7 +21,7 @@ namespace {
 /// library is loaded later.
 const FileIdentity& standard_error_at_start() {
   const void* found = dlsym(RTLD_DEFAULT, kLibraryBridge);
-  return found == nullptr ? standard_error_at_load
+  return found == nullptr ? kStandardErrorAtLoad
                           : static_cast<const LibraryBridge*>(found)->standard_error;
 }
 

@@ -4,7 +4,7 @@
 
 namespace foretrace::collect {
 
-const FileIdentity standard_error_at_load = FileIdentity::of(STDERR_FILENO);
+const FileIdentity kStandardErrorAtLoad = FileIdentity::of(STDERR_FILENO);
 
 bool write_line(std::string_view line, const FileIdentity& at_start) {
   if (!FileIdentity::of(STDERR_FILENO).is(at_start)) return false;

@@ -10,7 +10,7 @@
 namespace foretrace::collect {
 
 /// Standard error when this library was loaded.
-extern const FileIdentity standard_error_at_load;
+extern const FileIdentity kStandardErrorAtLoad;
 
 /// Returns whether the line was written. `at_start` is standard error when the program started.
 bool write_line(std::string_view line, const FileIdentity& at_start);

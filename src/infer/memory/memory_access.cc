@@ -158,8 +158,8 @@ class AccessFinder {
 
   /// Returns the input sizes of the innermost op around a work whose shapes were recorded.
   const std::vector<std::int64_t>& inputs_of(const OpWork& work) {
-    static const std::vector<std::int64_t> kNothing;
-    if (!has_shapes_) return kNothing;
+    static const std::vector<std::int64_t> nothing;
+    if (!has_shapes_) return nothing;
     int depth = 0;
     for (std::uint32_t at = work.context; at != kNone && depth < kMostDepth;
          at = host_.contexts[at].parent, ++depth) {
@@ -176,7 +176,7 @@ class AccessFinder {
       if (is_new) found->second = input_bytes(host_.trace, op);
       if (!found->second.empty()) return found->second;
     }
-    return kNothing;
+    return nothing;
   }
 
   bool takes(const OpWork& work, std::int64_t block_bytes) {

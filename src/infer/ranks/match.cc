@@ -56,8 +56,8 @@ class Matcher {
       }
     }
     for (auto& [number, members] : by_position_) {
-      const auto mismatch =
-          std::find_if(members.begin(), members.end(), [&](const Match::Member& member) {
+      const auto mismatch = std::find_if(
+          members.begin(), members.end(), [&members = members](const Match::Member& member) {
             return member.occurrence.key != members.front().occurrence.key;
           });
       if (mismatch == members.end()) continue;

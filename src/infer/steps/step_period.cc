@@ -182,26 +182,28 @@ struct Repetition {
   std::vector<std::uint32_t> next;  ///< Index of the counterpart, or kNone.
 };
 
+bool agree(const std::vector<Activity>& activities, std::size_t i, std::size_t j) {
+  constexpr std::size_t kAgreeBehind = 4;  // Activities; chosen.
+  for (std::size_t k = 0; k < kAgreeBehind; ++k) {
+    if (i + k >= activities.size() || j + k >= activities.size()) return false;
+    if (activities[i + k].name != activities[j + k].name) return false;
+  }
+  return true;
+}
+
+/// Counts the activities to leave out on either side until both agree again.
+std::pair<std::size_t, std::size_t> gap(const std::vector<Activity>& activities, std::size_t i,
+                                        std::size_t j) {
+  constexpr std::size_t kMostLeftOut = 8;  // Activities left out at one place; chosen.
+  for (std::size_t sum = 1; sum <= kMostLeftOut; ++sum) {
+    for (std::size_t skipped = 0; skipped <= sum; ++skipped) {
+      if (agree(activities, i + skipped, j + sum - skipped)) return {skipped, sum - skipped};
+    }
+  }
+  return {1, 1};
+}
+
 Repetition follow(const std::vector<Activity>& activities, std::size_t period) {
-  // Counted in activities; chosen.
-  constexpr std::size_t kMostLeftOut = 8;  // Activities left out at one place.
-  constexpr std::size_t kAgreeBehind = 4;
-  const auto agree = [&](std::size_t i, std::size_t j) {
-    for (std::size_t k = 0; k < kAgreeBehind; ++k) {
-      if (i + k >= activities.size() || j + k >= activities.size()) return false;
-      if (activities[i + k].name != activities[j + k].name) return false;
-    }
-    return true;
-  };
-  /// Counts the activities to leave out on either side until both agree again.
-  const auto gap = [&](std::size_t i, std::size_t j) {
-    for (std::size_t sum = 1; sum <= kMostLeftOut; ++sum) {
-      for (std::size_t skipped = 0; skipped <= sum; ++skipped) {
-        if (agree(i + skipped, j + sum - skipped)) return std::pair(skipped, sum - skipped);
-      }
-    }
-    return std::pair(std::size_t{1}, std::size_t{1});
-  };
   Repetition found{.next = std::vector<std::uint32_t>(activities.size(), kNone)};
   std::size_t alike = 0, all = 0;
   for (std::size_t i = 0, j = period; j < activities.size(); ++all) {
@@ -210,7 +212,7 @@ Repetition follow(const std::vector<Activity>& activities, std::size_t period) {
       ++alike;
       continue;
     }
-    const auto [skipped, skipped_later] = gap(i, j);
+    const auto [skipped, skipped_later] = gap(activities, i, j);
     i += skipped, j += skipped_later;
     if (i >= j) return {};
   }

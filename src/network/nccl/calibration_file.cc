@@ -87,7 +87,9 @@ Calibration::Calibration(const nlohmann::json& json) {
     read_numbers(json, {{"spread_of_sizes", &spreads_.sizes},
                         {"spread_of_shapes", &spreads_.shapes},
                         {"spread_of_kinds", &spreads_.kinds}});
-    for (const auto& [name, entry] : json.at("operations").items()) {
+    for (const auto& operation : json.at("operations").items()) {
+      const std::string& name = operation.key();
+      const nlohmann::json& entry = operation.value();
       Fit& fit = fits_[read_operation(name)];
       fit.rows = read_count(entry, "rows");
       CollectiveModel& model = fit.model;

@@ -50,9 +50,8 @@ class Chooser {
 
   /// The `activations` that can be computed again, in order of the forward pass.
   std::vector<Droppable> droppable(const std::vector<Activation>& activations,
-                                   const ForwardSegments& segments,
-                                   const ForwardSegments* within_) {
-    std::vector<RecomputeCost> costs = recompute_costs(view_, activations, within_);
+                                   const ForwardSegments& segments, const ForwardSegments* pass) {
+    std::vector<RecomputeCost> costs = recompute_costs(view_, activations, pass);
     std::vector<Droppable> found;
     impossible_ = 0;
     all_ = {};

@@ -115,8 +115,8 @@ template <TaskKind kKind>
 bool is_kind(TaskKind kind) {
   return kind == kKind;
 }
-constexpr auto is_kernel_kind = is_kind<TaskKind::kernel>;
-constexpr auto is_collective_kind = is_kind<TaskKind::collective>;
+constexpr auto kIsKernel = is_kind<TaskKind::kernel>;
+constexpr auto kIsCollective = is_kind<TaskKind::collective>;
 
 bool has_more_tasks(ChangeRef c) { return c.more() > 0; }
 bool is_slower(ChangeRef c) { return c.added() > 0ns; }
@@ -160,8 +160,8 @@ constexpr FigureRule kFigures[] = {
                .says = "work of kernels in a step",
                .unit = FigureUnit::time,
                .limits = {.fail = "5%", .warn = "3%"}},
-     .of_kind = is_kernel_kind,
-     .slows_with = is_kernel_kind},
+     .of_kind = kIsKernel,
+     .slows_with = kIsKernel},
     {.entry = {.name = "kernel_pace",
                .says = "time of a typical kernel, relative to the same kernel in the baseline",
                .unit = FigureUnit::share,
@@ -169,7 +169,7 @@ constexpr FigureRule kFigures[] = {
                .limits = {.warn = "2%"}},
      .against = [](const JobSummary& before,
                    const JobSummary& now) { return kernel_pace(before.kernels, now.kernels); },
-     .slows_with = is_kernel_kind},
+     .slows_with = kIsKernel},
     {.entry = {.name = kSlowerKernels,
                .says = "kernels of one name and shape that take longer than others, beyond noise",
                .varies_with_times = true,
@@ -190,7 +190,7 @@ constexpr FigureRule kFigures[] = {
                .says = "time of collectives in a step",
                .unit = FigureUnit::time,
                .limits = {.warn = "10%", .has_floor = true}},
-     .of_kind = is_collective_kind,
+     .of_kind = kIsCollective,
      .needs_collectives = true},
     {.entry = {.name = "copy_time",
                .says = "time of copies in a step",
@@ -224,7 +224,7 @@ constexpr FigureRule kFigures[] = {
                .limits = {.warn = "10%", .has_floor = true}},
      .of_job = [](const MeasuredJob& job) { return StepValues{job.parts.communication.count()}; },
      .needs_collectives = true,
-     .weighs = [](ChangeRef c) { return is_collective_kind(c.kind) && is_exposed(c); }},
+     .weighs = [](ChangeRef c) { return kIsCollective(c.kind) && is_exposed(c); }},
     {.entry = {.name = "overlap",
                .says = "share of copies and collectives hidden behind kernels",
                .unit = FigureUnit::share,
@@ -246,7 +246,7 @@ constexpr FigureRule kFigures[] = {
     {.entry = {.name = "kernels",
                .says = "kernels in a step",
                .limits = {.fail = "1%", .warn = "+0"}},
-     .of_kind = is_kernel_kind},
+     .of_kind = kIsKernel},
     {.entry = {.name = "launches",
                .says = "launches in a step",
                .limits = {.fail = "1%", .warn = "+0"}},
@@ -273,7 +273,7 @@ constexpr FigureRule kFigures[] = {
      .weighs =
          [](ChangeRef c) { return is_copy_work(c.kind) && c.after.pageable > c.before.pageable; }},
     {.entry = {.name = "collectives", .says = "collectives in a step", .limits = {.fail = "+0"}},
-     .of_kind = is_collective_kind},
+     .of_kind = kIsCollective},
     {.entry = {.name = "bytes_copied",
                .says = "bytes copied in a step",
                .unit = FigureUnit::bytes,
@@ -283,7 +283,7 @@ constexpr FigureRule kFigures[] = {
                .says = "bytes passed to collectives in a step",
                .unit = FigureUnit::bytes,
                .limits = {.fail = "1%"}},
-     .of_kind = is_collective_kind,
+     .of_kind = kIsCollective,
      .needs_collectives = true},
     {.entry = {.name = kPeakAllocated,
                .says = "most memory allocated on a device",

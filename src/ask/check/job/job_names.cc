@@ -141,6 +141,26 @@ std::optional<std::size_t> SteadySteps::column(std::int32_t step) const {
   return column < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(column));
 }
 
+namespace {
+
+using Kernels = std::vector<std::pair<Nanoseconds, Nanoseconds>>;
+
+/// Returns the times in which at least one of the kernels runs.
+Kernels merged_kernels(Kernels kernels) {
+  std::sort(kernels.begin(), kernels.end());
+  Kernels merged;
+  for (const auto& [start, finish] : kernels) {
+    if (merged.empty() || start > merged.back().second) {
+      merged.emplace_back(start, finish);
+    } else {
+      merged.back().second = std::max(merged.back().second, finish);
+    }
+  }
+  return merged;
+}
+
+}  // namespace
+
 KernelOverlap::KernelOverlap(const Graph& graph, const Timeline& timeline)
     : graph_(graph), timeline_(timeline) {
   std::vector<Nanoseconds> most;
@@ -160,16 +180,7 @@ KernelOverlap::KernelOverlap(const Graph& graph, const Timeline& timeline)
     if (work > most[place]) most[place] = work, devices_[place].main = lane;
   }
   for (DeviceKernels& device : devices_) {
-    std::sort(device.kernels.begin(), device.kernels.end());
-    std::vector<std::pair<Nanoseconds, Nanoseconds>> merged;
-    for (const auto& [start, finish] : device.kernels) {
-      if (merged.empty() || start > merged.back().second) {
-        merged.emplace_back(start, finish);
-      } else {
-        merged.back().second = std::max(merged.back().second, finish);
-      }
-    }
-    device.kernels = std::move(merged);
+    device.kernels = merged_kernels(std::move(device.kernels));
     Nanoseconds sum{0};
     for (const auto& [start, finish] : device.kernels) {
       device.before.push_back(sum);
