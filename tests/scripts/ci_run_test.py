@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-STUBS = {"setup.sh": "", "test.sh": "env -0 >seen", "explorer.py": "", "check_headers.sh": "", "format.sh": ""}
+STUBS = {"setup.sh": "", "test.sh": "env -0 >seen", "explorer.py": "", "check_headers.sh": "", "tidy.sh": "", "format.sh": ""}
 
 KEPT = {"HOME": "/home/somebody", "FORETRACE_CORPUS": "/a folder/of \"$things\"", "http_proxy": "http://proxy:1", "CCACHE_DIR": "/cache",
         "CI": "true", "SSL_CERT_FILE": "/etc/ssl/own.crt"}
