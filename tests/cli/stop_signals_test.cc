@@ -5,14 +5,24 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <thread>
 
 namespace foretrace {
 namespace {
 
+using namespace std::chrono_literals;
+
+/// A shell that runs the tests in the background makes them ignore signals.
+class StopSignalsTest : public testing::Test {
+ protected:
+  StopSignalsTest() {
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+  }
+};
+using StopSignalsDeathTest = StopSignalsTest;
+
 // `timeout` sends two signals within a microsecond.
-TEST(StopSignals, TwoAtOnceAreOneRequest) {
-  const StopSignals signals;
+TEST_F(StopSignalsTest, TwoAtOnceAreOneRequest) {
+  const StopSignals signals(1h);
   EXPECT_FALSE(stop_requested());
   std::raise(SIGTERM);
   std::raise(SIGTERM);
@@ -22,13 +32,12 @@ TEST(StopSignals, TwoAtOnceAreOneRequest) {
 }
 
 void ask_twice() {
-  const StopSignals signals;
+  const StopSignals signals(0ms);
   std::raise(SIGINT);
-  std::this_thread::sleep_for(StopSignals::kOneRequest);
   std::raise(SIGINT);
 }
 
-TEST(StopSignalsDeathTest, ASecondRequestEndsTheProgram) {
+TEST_F(StopSignalsDeathTest, ASecondRequestEndsTheProgram) {
   EXPECT_EXIT(ask_twice(), testing::KilledBySignal(SIGINT), "");
 }
 
@@ -37,8 +46,17 @@ void ask_after() {
   std::raise(SIGTERM);
 }
 
-TEST(StopSignalsDeathTest, SignalsAreWhatTheyWereAfterwards) {
+TEST_F(StopSignalsDeathTest, SignalsAreWhatTheyWereAfterwards) {
   EXPECT_EXIT(ask_after(), testing::KilledBySignal(SIGTERM), "");
+}
+
+TEST_F(StopSignalsTest, IgnoredSignalsStayIgnored) {
+  std::signal(SIGINT, SIG_IGN);
+  const StopSignals signals;
+  std::raise(SIGINT);
+  EXPECT_FALSE(stop_requested());
+  std::raise(SIGTERM);
+  EXPECT_TRUE(stop_requested());
 }
 
 }  // namespace

@@ -12,8 +12,9 @@ std::atomic<Clock::time_point> requested_at;
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free &&
               std::atomic<Clock::time_point>::is_always_lock_free);
 
-// The actions of the signals before ours. Written only while no handler of ours is installed.
-struct sigaction before_interrupt = {};
+// Written only while no handler of ours is installed.
+std::chrono::milliseconds one_request_lasts = {};
+struct sigaction before_interrupt = {};  // The actions of the signals before ours.
 struct sigaction before_terminate = {};
 
 extern "C" void request_stop(int signal) {
@@ -21,7 +22,7 @@ extern "C" void request_stop(int signal) {
     signal_number = signal;
     requested_at = Clock::now();
     is_requested = true;
-  } else if (Clock::now() - requested_at.load() >= StopSignals::kOneRequest) {
+  } else if (Clock::now() - requested_at.load() >= one_request_lasts) {
     sigaction(signal, signal == SIGINT ? &before_interrupt : &before_terminate, nullptr);
     raise(signal);  // Arrives when this handler returns.
   }
@@ -29,8 +30,9 @@ extern "C" void request_stop(int signal) {
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(std::chrono::milliseconds one_request) {
   is_requested = false;
+  one_request_lasts = one_request;
   sigaction(SIGINT, nullptr, &before_interrupt);
   sigaction(SIGTERM, nullptr, &before_terminate);
   struct sigaction action = {};
@@ -39,8 +41,8 @@ StopSignals::StopSignals() {
   // The handler reads its state and then writes it, so it must run one at a time.
   sigaddset(&action.sa_mask, SIGINT);
   sigaddset(&action.sa_mask, SIGTERM);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  if (before_interrupt.sa_handler != SIG_IGN) sigaction(SIGINT, &action, nullptr);
+  if (before_terminate.sa_handler != SIG_IGN) sigaction(SIGTERM, &action, nullptr);
 }
 
 StopSignals::~StopSignals() {

@@ -9,14 +9,14 @@
 namespace foretrace {
 
 /// While this object lives, the first SIGINT or SIGTERM asks the command to stop, and another one
-/// that arrives at least kOneRequest later ends the program as if this object did not exist.
+/// that arrives at least `one_request` later ends the program as if this object did not exist.
 /// Signals in between count as part of the first request: `timeout` signals the program and then
-/// its whole process group.
+/// its whole process group. Ignored signals stay ignored, as in a background job of a script.
 class StopSignals {
  public:
   static constexpr std::chrono::milliseconds kOneRequest{200};
 
-  StopSignals();
+  explicit StopSignals(std::chrono::milliseconds one_request = kOneRequest);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
