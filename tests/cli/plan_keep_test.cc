@@ -2,7 +2,10 @@
 // program and in process.
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +14,7 @@
 #include "foretrace/error.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
+#include "support/wait.h"
 
 namespace foretrace {
 namespace {
@@ -162,6 +166,34 @@ TEST(KeptPlan, OfAnotherQuestionIsRefused) {
             another("it was written by another version of this program"));
 }
 
+/// Runs the program, and sends it a signal when `path` has this many bytes, or never if it ends
+/// before.
+Outcome signalled(const std::string& arguments, int signal, const std::string& path,
+                  std::size_t bytes) {
+  const Folder folder;
+  const std::string command = "exec '" + tested_program(FORETRACE_BINARY) + "' " + arguments +
+                              " >'" + (folder / "out") + "' 2>'" + (folder / "err") + "'";
+  const pid_t process = ::fork();
+  if (process == 0) {
+    std::signal(signal, SIG_DFL);  // The shell that runs the tests may ignore it.
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  const auto has_ended = [&] {
+    siginfo_t ended = {};
+    ::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOHANG | WNOWAIT);
+    return ended.si_pid == process;
+  };
+  std::error_code missing;
+  const auto size = [&] { return std::filesystem::file_size(path, missing); };
+  wait_until([&] { return bytes == 0 || (size() >= bytes && !missing) || has_ended(); });
+  ::kill(process, signal);
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents_of(folder / "out"),
+          contents_of(folder / "err")};
+}
+
 TEST(PlanCommand, KilledAtAnyTimeEndsWithTheSameBytes) {
   const Folder folder;
   const std::string path = folder / "plans.jsonl";
@@ -170,8 +202,8 @@ TEST(PlanCommand, KilledAtAnyTimeEndsWithTheSameBytes) {
   const Outcome expected = foretrace_run(ask + (folder / "whole.jsonl"));
   ASSERT_EQ(expected.exit_code, 0) << expected.err;
   const std::string whole = contents_of(folder / "whole.jsonl");
-  for (const char* after : {"0.1", "0.2", "0.3", "0.1", "0.2"}) {
-    foretrace_run(ask + path, std::string("timeout -s KILL ") + after);
+  for (std::size_t fifth = 0; fifth < 5; ++fifth) {
+    signalled(ask + path, SIGKILL, path, whole.size() * fifth / 5);
     if (!std::filesystem::exists(path)) continue;
     const std::string part = contents_of(path);
     EXPECT_TRUE(whole.starts_with(part.substr(0, part.rfind('\n') + 1)));
@@ -188,7 +220,7 @@ TEST(PlanCommand, StopsWhenAsked) {
       "plan gpt3-175b --machine dgx-a100 --gpus 512,1024 --global-batch 1536 "
       "--quiet --keep " +
       path;
-  const Outcome stopped = foretrace_run(ask, "timeout --preserve-status -s TERM 1");
+  const Outcome stopped = signalled(ask, SIGTERM, path, 1);
   EXPECT_EQ(stopped.exit_code, 143) << stopped.err;
   EXPECT_TRUE(stopped.err.starts_with("foretrace: stopped after ")) << stopped.err;
   EXPECT_EQ(stopped.out, "");

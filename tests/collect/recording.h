@@ -24,7 +24,7 @@ struct Ended {
   std::string err;
 };
 
-/// Runs a program to its end; kills it after half a minute, which fails the test.
+/// Runs a program to its end, with no signal ignored.
 Ended run_program(const std::vector<std::string>& command, const Environment& environment);
 
 /// Counts what the program says CUPTI did with records of one kind.

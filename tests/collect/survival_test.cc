@@ -2,18 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <fstream>
-#include <sstream>
-#include <thread>
-
 #include "collect/recording.h"
-
-extern char** environ;
+#include "support/folder.h"
+#include "support/wait.h"
 
 namespace foretrace {
 namespace {
@@ -74,8 +68,7 @@ TEST(Survival, WhatStillRunsAtTheEndIsCountedNotInvented) {
 TEST(Survival, CuptiMayEndBeforeTheProgramsHandlersRun) {
   // CUPTI's exit handler was registered when CUDA started, after ours; but ours is registered again
   // later.
-  Recording later(
-      {.program = {"long", "100"}, .environment = {{"FORETRACE_STANDIN", "exit=first"}}});
+  Recording later({.program = {"long", "3"}, .environment = {{"FORETRACE_STANDIN", "exit=first"}}});
   EXPECT_EQ(later.ended.status, 0) << later.ended.err;
   expect_all_there(later);
   // In a program that is too short for that, a message says that something is missing.
@@ -134,13 +127,7 @@ Interrupted interrupt(int signal, bool whole_group, bool handles) {
           "wait", "10", handles ? "handles" : nullptr, nullptr);
     _exit(127);
   }
-  const auto is_ready = [&] {
-    std::ifstream file(out);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str().find("ready") != std::string::npos;
-  };
-  for (int i = 0; i < 5000 && !is_ready(); ++i) usleep(2000);
+  wait_until([&] { return contents_of(out).find("ready") != std::string::npos; });
   kill(whole_group ? -process : process, signal);
   int status = 0;
   waitpid(process, &status, 0);

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "collect/standin/records.h"
+#include "support/wait.h"
 
 namespace played {
 
@@ -94,7 +95,6 @@ void report() {
 }
 
 void wait_for_delivery() {
-  constexpr int kTries = 10'000;
   if (found == nullptr) return;
   std::uint64_t wanted[std::size(kKinds)] = {};
   for (std::size_t i = 0; i < std::size(kKinds); ++i)
@@ -105,11 +105,7 @@ void wait_for_delivery() {
     }
     return true;
   };
-  for (int i = 0; i < kTries; ++i) {
-    if (is_there()) return;
-    usleep(1000);
-  }
-  std::printf("delivered 0\n");
+  foretrace::wait_until(is_there);
 }
 
 }  // namespace played

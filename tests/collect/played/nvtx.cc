@@ -173,7 +173,7 @@ int play_late_range(const Arguments&) {
   // Keys are destroyed in the order in which they were made; the recorder has made its key by now.
   static pthread_key_t key{};
   pthread_key_create(&key, [](void*) {
-    usleep(300'000);
+    usleep(300'000);  // clock: the range is kept, whether the log has been freed by then or not
     push_range("behind the end of the thread");
     pop_range();
   });

@@ -13,6 +13,7 @@
 
 #include "collect/played/cuda.h"
 #include "collect/played/scripts.h"
+#include "collect/standin/records.h"
 
 namespace played {
 
@@ -217,12 +218,12 @@ int play_wait(const Arguments& arguments) {
   run_steps(number(arguments, 0, 10));
   wait_for_delivery();
   report();
-  std::printf("ready\n");
-  std::fflush(stdout);
   if (arguments.size() > 1) {
     // A program that cleans up when it is interrupted.
     std::signal(SIGINT, [](int) { std::exit(5); });
   }
+  std::printf("ready\n");
+  std::fflush(stdout);
   for (;;) pause();
 }
 
@@ -233,13 +234,27 @@ int play_exit(const Arguments& arguments) {
   return static_cast<int>(number(arguments, 0, 0));
 }
 
-/// Works for this many milliseconds.
+/// Works until the recorder has fetched records this many times.
 int play_long(const Arguments& arguments) {
   start_cuda();
   for (unsigned long i = 0; i < number(arguments, 0, 100); ++i) {
     run_steps(1);
-    usleep(1000);
+    wait_for_delivery();
   }
+  return finish();
+}
+
+/// Works until recording has begun and has ended again; prints the steps before it began.
+int play_window(const Arguments&) {
+  start_cuda();
+  const auto recorded = [] { return driver()->counts(standin::kConcurrentKernel).written; };
+  unsigned long before = 0;
+  for (run_steps(1); recorded() == 0; run_steps(1)) ++before;
+  for (std::uint64_t last = 0; last != recorded();) {
+    last = recorded();
+    run_steps(1);
+  }
+  std::printf("before %lu\n", before);
   return finish();
 }
 
@@ -266,6 +281,7 @@ int play(const std::string& script, const Arguments& arguments) {
       {"wait", play_wait},
       {"exit", play_exit},
       {"long", play_long},
+      {"window", play_window},
       {"nvtx", play_nvtx},
       {"late_range", play_late_range},
       {"fork", play_fork},

@@ -14,15 +14,11 @@ namespace played {
 
 namespace {
 
-/// A child that takes longer than this hangs.
-constexpr unsigned kPatience = 10;
-
 template <class Body>
 void run_child(const char* what, const Body& body) {
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(kPatience);
     body();
     _exit(0);
   }

@@ -41,7 +41,7 @@ ssize_t write_slowly(int file, const void* bytes, std::size_t size, off_t offset
   if (hang >= 0 && ++writes > hang) {
     for (;;) pause();
   }
-  if (pause_us > 0) usleep(static_cast<unsigned>(pause_us));
+  if (pause_us > 0) usleep(static_cast<unsigned>(pause_us));  // clock: the fault that is played
   if (room >= 0 && offset >= room) {
     errno = ENOSPC;
     return -1;
