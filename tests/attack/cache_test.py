@@ -136,10 +136,10 @@ class Cache(unittest.TestCase):
         for path, age in ((old, 7200), (young, 60), (legacy, 7200)):
             path.touch()
             os.truncate(path, 3 << 30)
-            os.utime(path, (time.time() - age,) * 2)
+            os.utime(path, (time.time() - age,) * 2)  # clock: the limit is an hour
         used = self.cache / stem
         used.touch()
-        os.utime(used, (time.time() - 60,) * 2)
+        os.utime(used, (time.time() - 60,) * 2)  # clock: any time before the next entry's
         self.ask()
         self.assertEqual((False, True, False), (old.exists(), young.exists(), legacy.exists()))
         self.assertFalse(used.exists())  # The newer entry alone is beyond the limit.

@@ -4,13 +4,13 @@ Each bomb is made here, cheaply, and read with an address space of a few GB and 
 """
 
 import bz2
+import contextlib
 import gzip
 import io
 import json
 import lzma
 import os
 import pathlib
-import random
 import resource
 import signal
 import sqlite3
@@ -18,7 +18,6 @@ import struct
 import subprocess
 import tarfile
 import tempfile
-import time
 import unittest
 import zlib
 
@@ -221,14 +220,23 @@ class Databases(Attack):
 
     def test_whoever_is_killed_leaves_nothing(self):
         bomb = self.write("x.sqlite.gz", gzipped((database(pages=0), 1), (b"\0" * MB, 10_000)))
-        rest = random.Random(1)
         for how in (signal.SIGKILL, signal.SIGINT, signal.SIGTERM):
             command = [attacked.FORETRACE, "info", str(bomb), "--no-cache", "--max-unpacked", "3GiB"]
-            process = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(self.temporary)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(rest.uniform(0.1, 0.3))
+            process = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(self.temporary)}, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL, preexec_fn=attacked.no_signal_ignored)
+            attacked.wait_until(lambda: self.has_temporary_file(process), "a temporary file")
             process.send_signal(how)
-            process.wait(60)
+            self.assertEqual(process.wait(), -how)
             self.assertEqual(list(self.temporary.iterdir()), [])
+
+    def has_temporary_file(self, process):
+        """Also one without a name."""
+        self.assertIsNone(process.poll(), "it ended without one")
+        for entry in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # Closed since.
+                if os.readlink(entry).startswith(str(self.temporary)):
+                    return True
+        return False
 
 
 class Archives(Attack):

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
 import attacked
@@ -40,7 +39,7 @@ class Target:
 
     def run(self, **options):
         process = self.start(**options)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate()
         return process.returncode, out, err
 
     def state(self):
@@ -115,11 +114,10 @@ class Writes(unittest.TestCase):
 
         def check(_writer, target, new):
             before = target.state()
-            process = target.start()
-            while process.poll() is None and target.state() == before:
-                time.sleep(0.0002)
+            process = target.start(preexec_fn=attacked.no_signal_ignored)
+            attacked.wait_until(lambda: process.poll() is not None or target.state() != before, every=0.0002)
             process.send_signal(number)
-            process.communicate(timeout=60)
+            process.communicate()
             if process.returncode == -number:
                 ended.append(number)
             self.assertIn(process.returncode, (-number, 0, 1, 4))
@@ -129,7 +127,7 @@ class Writes(unittest.TestCase):
                 self.assertEqual([], [name for name in target.left() if not name.startswith(".")])
             else:
                 self.assertEqual([], target.left())
-        for _ in range(10):
+        for _ in range(100):
             self.each(check)
             if len(ended) > 5:
                 break
@@ -149,7 +147,7 @@ class Writes(unittest.TestCase):
         target = Target(writer, self.folder, old)
         process = target.start(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         process.send_signal(signal.SIGHUP)
-        process.communicate(timeout=60)
+        process.communicate()
         self.assertEqual(0, process.returncode)
         self.assertEqual(new, target.path.read_bytes())
 
@@ -235,8 +233,8 @@ class Writes(unittest.TestCase):
             reader = threading.Thread(target=lambda: got.append(target.path.read_bytes()), daemon=True)
             reader.start()
             code, _, err = target.run()
-            reader.join(timeout=10)
             self.assertIn(code, (0, 1, 4), err)
+            reader.join(attacked.PATIENCE)
             self.assertEqual(len(new) - (len(target.old) if writer.grows else 0), len(got[0]))
             self.assertTrue(stat.S_ISFIFO(target.path.stat().st_mode))
             self.assertEqual([], target.left())

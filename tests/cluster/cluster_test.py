@@ -11,10 +11,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import local_slurm
+from local_slurm import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CLUSTER = ROOT / "scenarios" / "cluster"
@@ -70,41 +70,43 @@ class Cluster(unittest.TestCase):
     def tearDown(self):
         self.holder.cleanup()
 
-    def kill_a_worker(self, shards):
-        """A process of the sweep that has written some answers, but not all. Returns None if it is too late for that."""
-        end = time.monotonic() + 60
-        whole = len(self.expected) / shards
-        while time.monotonic() < end:
-            workers = [number for number in processes(str(self.results)) if self.is_program(number)]
-            sizes = [path.stat().st_size for path in self.folder.glob("results.shard-*")]
-            if workers and any(0 < size < whole / 2 for size in sizes):
-                os.kill(workers[-1], signal.SIGKILL)
-                return workers[-1]
-            time.sleep(0.002)
-        return None
+    def kill_a_worker(self, shards, is_over):
+        """Kills a process of the sweep that has written some answers, but not half. Returns whether there was one before `is_over()`."""
+        def is_killed(number):
+            with contextlib.suppress(OSError):  # It may have ended.
+                if not self.is_in_first_half(number, shards):
+                    return False
+                os.kill(number, signal.SIGSTOP)  # It must not go on while it is looked at.
+                is_early = self.is_in_first_half(number, shards)
+                os.kill(number, signal.SIGKILL if is_early else signal.SIGCONT)
+                return is_early
 
-    @staticmethod
-    def is_program(number):
-        try:
-            return os.readlink(f"/proc/{number}/exe") == str(pathlib.Path(PROGRAM).resolve())
-        except OSError:
+        killed = []
+        wait_until(lambda: is_over() or any(is_killed(number) and not killed.append(number) for number in processes(str(self.results))),
+                   "a worker to kill")
+        return bool(killed)
+
+    def is_in_first_half(self, number, shards):
+        if os.readlink(f"/proc/{number}/exe") != str(pathlib.Path(PROGRAM).resolve()):
             return False
+        files = [os.readlink(entry) for entry in pathlib.Path(f"/proc/{number}/fd").iterdir()]
+        return any(0 < os.stat(file).st_size < len(self.expected) / shards / 2 for file in files if "results.shard-" in file)
 
     @unittest.skipIf(local_slurm.missing(), local_slurm.missing())
     def test_a_slurm_array_gives_the_bytes_of_one_process(self):
         with contextlib.ExitStack() as stack:
             try:
                 cluster = stack.enter_context(local_slurm.Cluster())
-            except (OSError, TimeoutError) as error:
+            except OSError as error:
                 self.skipTest(f"Slurm's daemons do not run here: {error}")
             environment = {**cluster.environment, "FORETRACE": PROGRAM}
             command = [CLUSTER / "slurm.sh", self.scenario, self.results, SHARDS, f"--output={self.folder}/log-%A-%a"]
             jobs = cluster.call(*command, env=environment, cwd=self.folder)
             self.assertRegex(jobs, r"^\d+ \d+$")
-            killed = self.kill_a_worker(SHARDS)
+            killed = self.kill_a_worker(SHARDS, self.results.exists)
             cluster.wait_for_jobs()
             logs = "".join(path.read_text() for path in self.folder.glob("log-*"))
-            if killed is not None:  # Workers of a fast machine may be done before one can be caught.
+            if killed:  # Workers of a fast machine may be done before one can be caught.
                 self.assertIn("continuing where it stopped", logs)
             self.assertTrue(self.results.exists(), logs)
             self.assertEqual(self.results.read_bytes(), self.expected)
@@ -115,9 +117,9 @@ class Cluster(unittest.TestCase):
         environment = {**MPI, "FORETRACE": PROGRAM, "MPIRUN": "mpirun --oversubscribe"}
         command = [str(CLUSTER / "mpi.sh"), "4", str(self.scenario), str(self.results)]
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as first:
-            killed = self.kill_a_worker(4)
+            killed = self.kill_a_worker(4, lambda: first.poll() is not None)
             first.communicate()
-        if killed is not None:
+        if killed:
             self.assertNotEqual(first.returncode, 0)  # The launcher ends all ranks when one is killed.
             self.assertFalse(self.results.exists())
         again = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -5,8 +5,11 @@ import pathlib
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from processes import PATIENCE, no_signal_ignored, wait_until  # noqa: E402
 
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "sinfo", "squeue", "scancel")
 
@@ -88,7 +91,7 @@ class Cluster:
         for daemon in reversed(self.daemons):
             daemon.terminate()
             try:
-                daemon.wait(10)
+                daemon.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
@@ -96,23 +99,23 @@ class Cluster:
 
     def start(self, *command):
         with open(self.folder / f"{command[0]}.out", "wb") as out:
-            self.daemons.append(subprocess.Popen([str(part) for part in command], stdout=out, stderr=out, env=self.environment))
+            self.daemons.append(subprocess.Popen([str(part) for part in command], stdout=out, stderr=out, env=self.environment,
+                                                 preexec_fn=no_signal_ignored))
 
     def call(self, *command, **options):
         ran = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False,
                              **{"env": self.environment, **options})
         return ran.stdout.strip() if ran.returncode == 0 else ""
 
-    def wait_for(self, condition, what, seconds=60):
-        end = time.monotonic() + seconds
-        while not condition():
-            if time.monotonic() > end:
-                raise TimeoutError(f"waited {seconds} s for {what}: " + self.logs())
-            time.sleep(0.1)
+    def wait_for(self, condition, what):
+        """Raises ChildProcessError if a daemon ends meanwhile."""
+        wait_until(lambda: condition() or any(daemon.poll() is not None for daemon in self.daemons), what, every=0.1)
+        if not condition():
+            raise ChildProcessError(f"a daemon has ended before {what}: " + self.logs())
 
-    def wait_for_jobs(self, seconds=120):
+    def wait_for_jobs(self):
         """Waits until nothing is queued or running."""
-        self.wait_for(lambda: not self.call("squeue", "--noheader"), "jobs to end", seconds)
+        self.wait_for(lambda: not self.call("squeue", "--noheader"), "the end of all jobs")
 
     def logs(self):
         return "\n".join(path.read_text(errors="replace")[-2000:] for path in sorted(self.folder.glob("*.log")))

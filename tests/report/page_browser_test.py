@@ -250,7 +250,6 @@ class PageTest(unittest.TestCase):
         painted, drawn = self.browser.run("return [performance.getEntriesByName('first-contentful-paint')[0].startTime, "
                                           "performance.getEntriesByName('timeline drawn')[0].startTime]")
         print(f"\n{page.stat().st_size / 1e6:.2f} MB, first paint after {painted:.0f} ms, timelines after {drawn:.0f} ms")
-        self.assertLess(painted, 5000)
         before = self.range()
         self.browser.wheel(*self.middle(), -300)
         self.assertNotEqual(before, self.range())

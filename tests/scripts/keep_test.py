@@ -27,12 +27,12 @@ class Keep(unittest.TestCase):
         """The output of a run and its exit status. Types `answer` on a terminal if it is given."""
         command = [sys.executable, "-B", str(KEEP), str(self.found), str(self.kept), *options]
         if answer is None:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
             return done.stdout + done.stderr, done.returncode
         ours, theirs = pty.openpty()
         with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             os.write(ours, answer.encode())
-            said, _ = process.communicate(timeout=60)
+            said, _ = process.communicate()
         os.close(ours)
         os.close(theirs)
         return said, process.returncode
@@ -84,7 +84,7 @@ class Keep(unittest.TestCase):
         command = [sys.executable, "-B", str(SCRIPTS / "readme.py"), "--write", str(page)]
         for options, text, status in (([], "    $ foretrace\n    before\n", 1), (["--yes"], "    $ foretrace\n    now\n", 0)):
             done = subprocess.run([*command, *options], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                                  env={**os.environ, "FORETRACE": str(program)}, timeout=60)
+                                  env={**os.environ, "FORETRACE": str(program)})
             self.assertIn("-    before\n+    now\n", done.stdout)
             self.assertEqual((done.returncode, page.read_text()), (status, text))
 

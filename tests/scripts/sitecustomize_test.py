@@ -116,7 +116,7 @@ class Sitecustomize(unittest.TestCase):
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("FORETRACE", "PYTHON"))}
         environment.update(PYTHONPATH=os.pathsep.join(paths), PYTHONDONTWRITEBYTECODE="1", **variables)
         return subprocess.run([sys.executable, *options, str(program)], env=environment, capture_output=True, text=True,
-                              cwd=self.folder, timeout=60)
+                              cwd=self.folder)
 
     def calls(self, text, **variables):
         """The calls that a program and the hook made to torch."""

@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 PROGRAM = os.environ.get("FORETRACE", "foretrace")
 SOURCES = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCES / "tests" / "support"))
+from processes import no_signal_ignored, wait_until  # noqa: E402
+
 TRACE = SOURCES / "traces/gpt-a100-gpu-bound.pt.trace.json.gz"
 SCENARIO = """{"transforms": [{"use": "scale", "where": {"kind": "kernel"}}, {"use": "loader"}],
                "sweep": {"method": "random", "samples": %d, "seed": 3, "settings": {"scale.factor": "0.1..2",
@@ -20,12 +22,12 @@ SCENARIO = """{"transforms": [{"use": "scale", "where": {"kind": "kernel"}}, {"u
 
 def start(*arguments):
     return subprocess.Popen([PROGRAM, "sweep", *map(str, arguments), "--quiet", "--no-cache"], stdout=subprocess.DEVNULL,
-                            stderr=subprocess.PIPE)
+                            stderr=subprocess.PIPE, preexec_fn=no_signal_ignored)
 
 
 def run(*arguments):
     process = start(*arguments)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate()
     if process.returncode != 0:
         sys.exit(f"failed with {process.returncode}: {errors.decode()}")
 
@@ -34,26 +36,25 @@ def lines(path):
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def killed_ten_times(ask, results, took, random_times):
-    """Kills at random times; each run continues where the last one stopped."""
+def stop_at(process, results, enough, signal_number):
+    """Sends the signal when there are enough lines, or at the end. Returns what the process writes to stderr."""
+    wait_until(lambda: lines(results) >= enough or process.poll() is not None)
+    process.send_signal(signal_number)
+    return process.communicate()[1]
+
+
+def killed_ten_times(ask, results, random_lines):
+    """Kills anywhere; each run continues where the last one stopped."""
     for _ in range(10):
         before = lines(results)
-        process = start(*ask, "--output", results)
-        try:
-            process.wait(random_times.uniform(0, took / 3))
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-        process.communicate()
+        stop_at(start(*ask, "--output", results), results, before + random_lines.randrange(48), signal.SIGKILL)
         assert lines(results) >= before, "answers were lost"
     run(*ask, "--output", results)
 
 
 def stopped_politely(ask, results, stop):
     process = start(*ask, "--output", results)
-    while lines(results) < 3 and process.poll() is None:
-        time.sleep(0.005)
-    process.send_signal(stop)
-    _, errors = process.communicate(timeout=60)
+    errors = stop_at(process, results, 3, stop)
     if process.returncode == 0:
         return  # It had already finished.
     assert process.returncode == 128 + stop, (process.returncode, errors)
@@ -62,20 +63,18 @@ def stopped_politely(ask, results, stop):
 
 
 def main():
-    random_times = random.Random(8)
+    random_lines = random.Random(8)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         scenario = folder / "sweep.json"
         scenario.write_text(SCENARIO % 240)
         ask = [scenario, "--trace", TRACE, "--jobs", 2]
         whole = folder / "whole.jsonl"
-        begin = time.monotonic()
         run(*ask, "--output", whole)
-        took = time.monotonic() - begin
         expected = whole.read_bytes()
         assert lines(whole) == 241
 
-        killed_ten_times(ask, folder / "killed.jsonl", took, random_times)
+        killed_ten_times(ask, folder / "killed.jsonl", random_lines)
         assert (folder / "killed.jsonl").read_bytes() == expected, "differs from a run that was never killed"
 
         for stop in (signal.SIGINT, signal.SIGTERM):
@@ -86,12 +85,9 @@ def main():
         shards = []
         for number in (1, 2, 3):
             part = [*ask, "--shard", f"{number}/3", "--output", folder / "part.jsonl"]
-            process = start(*part)
-            time.sleep(random_times.uniform(0, took / 4))
-            process.kill()
-            process.communicate()
-            run(*part)
             shards.append(folder / f"part.shard-{number}-of-3.jsonl")
+            stop_at(start(*part), shards[-1], random_lines.randrange(60), signal.SIGKILL)
+            run(*part)
         run_merge = subprocess.run([PROGRAM, "sweep", "merge", *shards, "--output", folder / "merged.jsonl"], check=False)
         assert run_merge.returncode == 0
         assert (folder / "merged.jsonl").read_bytes() == expected, "shards put together differ"

@@ -5,9 +5,10 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
+
+from processes import PATIENCE, no_signal_ignored, wait_until
 
 SKIPPED = 77
 
@@ -20,7 +21,7 @@ class Browser:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.driver = subprocess.Popen([shutil.which("chromedriver"), f"--port={port}", "--silent"],
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=no_signal_ignored)
         self.address = f"http://127.0.0.1:{port}"
         self.session = ""
         try:
@@ -30,17 +31,21 @@ class Browser:
             raise
 
     def _start(self):
-        for _ in range(200):
-            try:
-                self._ask("GET", "/status")
-                break
-            except (urllib.error.URLError, ConnectionError):
-                time.sleep(0.05)
+        wait_until(self._answers, "chromedriver")
         options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
                             "--window-size=1400,1000"]}
-        wanted = {"browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"}, "goog:chromeOptions": options}
+        wanted = {"browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"}, "goog:chromeOptions": options,
+                  "timeouts": {"script": PATIENCE * 1000, "pageLoad": PATIENCE * 1000}}
         started = self._ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
         self.session = f"/session/{started['sessionId']}"
+
+    def _answers(self):
+        assert self.driver.poll() is None, "chromedriver has ended"
+        try:
+            self._ask("GET", "/status")
+            return True
+        except (urllib.error.URLError, ConnectionError):
+            return False
 
     def close(self):
         if self.session:
@@ -52,7 +57,7 @@ class Browser:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.address + path, data, {"Content-Type": "application/json"}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode()[:500]) from error
@@ -83,13 +88,8 @@ class Browser:
     def run(self, script):
         return self.post("/execute/sync", {"script": script, "args": []})
 
-    def wait_for(self, script, seconds=10):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if self.run(f"return {script}"):
-                return
-            time.sleep(0.02)
-        raise AssertionError(f"never true: {script}")
+    def wait_for(self, script):
+        wait_until(lambda: self.run(f"return {script}"), script, every=0.02)
 
     def keys(self, keys):
         actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
