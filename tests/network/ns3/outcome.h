@@ -24,7 +24,8 @@ struct Outcome {
 };
 
 inline double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  using Clock = std::chrono::steady_clock;  // clock: how much slower ns-3 is, is printed
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
 Outcome by_ns3(std::uint32_t hosts, const Pairs& pairs);
