@@ -1,5 +1,6 @@
 #!/bin/sh
 # Installs the packages that Foretrace is built from, on Debian 12 or Ubuntu 22.04 and later. Returns at once if all are installed.
+# With dnf, pacman or brew it names the missing ones, and fails until they are installed.
 #     scripts/setup.sh            to build the product
 #     scripts/setup.sh tests      to build and run the tests as well, the Python module among them
 #     scripts/setup.sh all        also for tests that are skipped otherwise (see tests/README.md), and for cpack
@@ -27,9 +28,50 @@ case "${1:-product}" in
     ;;
 esac
 
+# What the packages of the product and of the tests are called elsewhere; "-" comes with the system or with another package.
+names="
+debian              dnf              pacman         brew
+g++                 gcc-c++          gcc            -
+cmake               cmake            cmake          cmake
+ninja-build         ninja-build      ninja          ninja
+make                make             make           -
+nlohmann-json3-dev  json-devel       nlohmann-json  nlohmann-json
+libcli11-dev        cli11-devel      cli11          cli11
+libboost-dev        boost-devel      boost          boost
+zlib1g-dev          zlib-devel       zlib           zlib
+libzstd-dev         libzstd-devel    zstd           zstd
+libisal-dev         isa-l-devel      isa-l          isa-l
+libsqlite3-dev      sqlite-devel     sqlite         sqlite
+libarchive-dev      libarchive-devel libarchive     libarchive
+libre2-dev          re2-devel        re2            re2
+libssl-dev          openssl-devel    openssl        openssl
+libxxhash-dev       xxhash-devel     xxhash         xxhash
+libexpat1-dev       expat-devel      expat          expat
+libyaml-dev         libyaml-devel    libyaml        libyaml
+libfmt-dev          fmt-devel        fmt            fmt
+libglpk-dev         glpk-devel       glpk           glpk
+libmuparser-dev     muParser-devel   muparser       muparser
+python3             python3          python         python
+python3-dev         python3-devel    -              -
+pybind11-dev        pybind11-devel   pybind11       pybind11
+libgtest-dev        gtest-devel      gtest          googletest
+"
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-  echo "setup.sh: there is no apt-get; install the contents of these Debian packages in another way: $packages" >&2
-  exit 0
+  if command -v dnf >/dev/null; then column=2 query="rpm -q --whatprovides" install="sudo dnf install"
+  elif command -v pacman >/dev/null; then column=3 query="pacman -Q" install="sudo pacman -S"
+  elif command -v brew >/dev/null; then column=4 query="brew list --versions" install="brew install"
+  else column=1 query=false install="in another way, the contents of Debian's packages"
+  fi
+  missing="" unknown=""
+  for package in $packages; do
+    name=$(echo "$names" | awk -v package="$package" -v column="$column" '$1 == package { print $column }')
+    [ -n "$name" ] || unknown="$unknown $package"
+    [ -z "$name" ] || [ "$name" = - ] || $query "$name" >/dev/null 2>&1 || missing="$missing $name"
+  done
+  [ -n "$missing$unknown" ] || exit 0
+  [ -z "$missing" ] || echo "setup.sh: there is no apt-get; install, and run this again: $install$missing" >&2
+  [ -z "$unknown" ] || echo "setup.sh: names are only known on Debian for:$unknown" >&2
+  exit 1
 fi
 
 missing=""

@@ -4,6 +4,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 scripts/setup.sh product
-scripts/configure.sh -DFORETRACE_TESTS=OFF >&2
+scripts/configure.sh -DFORETRACE_TESTS=OFF -DFORETRACE_PYTHON=OFF -DFORETRACE_BENCHMARKS=OFF >&2
 cmake --build build --target foretrace manuals >&2
 exec build/foretrace predict traces/resnet18-v100-loader0.pt.trace.json.gz --with loader:workers=4
