@@ -5,7 +5,13 @@
 #     scripts/bench.sh [build folder]       build/bench by default
 set -eu
 cd "$(dirname "$0")/.."
-build=${1:-build/bench}
+case $#${1:-} in
+  0 | 1[!-]*) build=${1:-build/bench} ;;
+  *)
+    echo "usage: scripts/bench.sh [build folder]" >&2
+    exit 2
+    ;;
+esac
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DFORETRACE_BENCHMARKS=ON -DFORETRACE_TESTS=ON -DFORETRACE_UNITY=ON >/dev/null
 benches=$(ls tests/bench/*_bench.cc | xargs -n1 basename | sed 's/\.cc$//')
 # shellcheck disable=SC2086

@@ -5,11 +5,11 @@
 #include <time.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <string_view>
 #include <vector>
 
+#include "arguments.h"
 #include "foretrace/allocator.h"
 
 namespace foretrace {
@@ -71,7 +71,7 @@ void measure(std::string_view what, const AllocatorSettings& settings,
 
 int main(int argc, char** argv) {
   using namespace foretrace;
-  const std::size_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
+  const auto count = bench::Arguments(argc, argv, "[events]").number<std::size_t>(1, 1'000'000);
   for (const std::size_t live : {100u, 10'000u}) {
     const std::vector<Event> events = mixed(count, live);
     std::printf("%zu events, %zu blocks in use\n", events.size(), live);

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "arguments.h"
 #include "collect/spool/spool_writer.h"
 #include "collect/standin/records.h"
 #include "collect/standin/standin.h"
@@ -175,8 +176,9 @@ void measure_files(std::uint64_t count) {
 
 }  // namespace
 
-int main(int arguments, char** words) {
-  const std::uint64_t count = arguments > 1 ? std::strtoull(words[1], nullptr, 10) : 10'000'000;
+int main(int argc, char** argv) {
+  const foretrace::bench::Arguments arguments(argc, argv, "[kernels]");
+  const auto count = arguments.number<std::uint64_t>(1, 10'000'000);
   std::string folder = (fs::temp_directory_path() / "foretrace-bench-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) std::abort();
   setenv("FORETRACE_SPOOL", folder.c_str(), 1);

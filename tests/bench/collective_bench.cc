@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 
+#include "arguments.h"
 #include "network/flow/wires.h"
 
 namespace foretrace {
@@ -60,6 +60,7 @@ void run(std::uint32_t ranks) {
 }  // namespace foretrace
 
 int main(int argc, char** argv) {
-  foretrace::run(argc > 1 ? static_cast<std::uint32_t>(std::atoi(argv[1])) : 1024);
+  const foretrace::bench::Arguments arguments(argc, argv, "[ranks]");
+  foretrace::run(arguments.number<std::uint32_t>(1, 1024));
   return 0;
 }

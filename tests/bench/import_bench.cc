@@ -21,6 +21,7 @@
 #include <functional>
 #include <string>
 
+#include "arguments.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "import/files/trace_file.h"
@@ -194,14 +195,15 @@ void run(const std::string& path, double megabytes) {
 }  // namespace foretrace
 
 int main(int argc, char** argv) {
+  const foretrace::bench::Arguments arguments(argc, argv, "[trace] [megabytes]");
+  const auto megabytes = arguments.number<std::uint32_t>(2, 250);
   const char* corpus = std::getenv("FORETRACE_CORPUS");
-  std::string path =
+  const std::string usual =
       corpus == nullptr ? "" : std::string(corpus) + "/hta-ddp-v100-mem/df_index_resolver.json.gz";
-  if (argc > 1) path = argv[1];
   try {
-    foretrace::run(path, argc > 2 ? std::atof(argv[2]) : 250);
+    foretrace::run(arguments.path(1, usual.c_str()), megabytes);
   } catch (const foretrace::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
-    return 1;
+    return 2;
   }
 }

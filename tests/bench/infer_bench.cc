@@ -10,6 +10,7 @@
 #include <ctime>
 #include <string>
 
+#include "arguments.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
@@ -38,16 +39,16 @@ void run(const std::string& path) {
 }  // namespace foretrace
 
 int main(int argc, char** argv) {
+  const foretrace::bench::Arguments arguments(argc, argv, "[trace]");
   const char* corpus = std::getenv("FORETRACE_CORPUS");
-  std::string path = FORETRACE_SOURCE_DIR "/traces/resnet18-v100-loader0.pt.trace.json.gz";
+  std::string usual = FORETRACE_SOURCE_DIR "/traces/resnet18-v100-loader0.pt.trace.json.gz";
   if (corpus != nullptr) {
-    path = std::string(corpus) + "/hta-ddp-v100-mem/df_index_resolver.json.gz";
+    usual = std::string(corpus) + "/hta-ddp-v100-mem/df_index_resolver.json.gz";
   }
-  if (argc > 1) path = argv[1];
   try {
-    foretrace::run(path);
+    foretrace::run(arguments.path(1, usual.c_str()));
   } catch (const foretrace::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
-    return 1;
+    return 2;
   }
 }

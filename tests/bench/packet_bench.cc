@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <string>
 
+#include "arguments.h"
 #include "network/packet/packet_run.h"
 
 namespace foretrace {
@@ -98,7 +98,7 @@ PacketRun crowded(std::uint32_t ranks) {
 
 int main(int argc, char** argv) {
   using namespace foretrace;
-  const auto hosts = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 144);
+  const auto hosts = bench::Arguments(argc, argv, "[hosts]").number<std::uint32_t>(1, 144);
   for (const char* transport : {"reliable", "dctcp", "pfabric", "bounded"})
     time_case(std::string("incast of 64, ") + transport, [&] { return incast(transport); });
   for (const char* transport : {"dctcp", "bounded"}) {

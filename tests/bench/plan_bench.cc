@@ -1,11 +1,11 @@
-// plan_bench [GPUS] [BATCH]: measures how long it takes to plan a job (GPT-3 175B on hosts with
+// plan_bench [GPUs] [batch]: measures how long it takes to plan a job (GPT-3 175B on hosts with
 // eight A100s) and to give 1,000 nodes to 30 elastic jobs.
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 
+#include "arguments.h"
 #include "foretrace/error.h"
 #include "plan/allocate.h"
 #include "plan/plan.h"
@@ -37,16 +37,12 @@ double milliseconds_of(Allocate solve, int times) {
   return took[took.size() / 2];
 }
 
-}  // namespace
-}  // namespace foretrace
-
-int main(int argc, char** argv) {
-  using namespace foretrace;
-  const std::int64_t gpus = argc > 1 ? std::atoll(argv[1]) : 1024;
+void run(const bench::Arguments& arguments) {
+  const auto gpus = arguments.number<std::int64_t>(1, 1024);
   PlanSpace space{.step = {.name = "gpt3-175b"}, .gpus = {gpus}};
   space.step.workload = find_workload("gpt3-175b");
   space.step.platform = find_platform("dgx-a100");
-  space.step.layout.global_batch = argc > 2 ? std::atoll(argv[2]) : 1536;
+  space.step.layout.global_batch = arguments.number<std::int64_t>(2, 1536);
   const auto begin = std::chrono::steady_clock::now();
   const PlanOutcome outcome = plan_layouts(space, {});
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -61,5 +57,16 @@ int main(int argc, char** argv) {
   } catch (const Error&) {
     std::printf("\n");
   }
-  return 0;
+}
+
+}  // namespace
+}  // namespace foretrace
+
+int main(int argc, char** argv) {
+  try {
+    foretrace::run({argc, argv, "[GPUs] [batch]"});
+  } catch (const foretrace::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+  }
 }

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "arguments.h"
 #include "foretrace/simulate.h"
 #include "support/yardstick.h"
 
@@ -235,8 +236,8 @@ void bench_shared(std::uint32_t count) {
 }  // namespace foretrace
 
 int main(int argc, char** argv) {
-  const auto count =
-      static_cast<std::uint32_t>(argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 10'000'000);
+  const foretrace::bench::Arguments arguments(argc, argv, "[tasks]");
+  const auto count = arguments.number<std::uint32_t>(1, 10'000'000);
   std::printf("%u tasks on %u lanes\n", count, foretrace::yardstick::kLanes);
   foretrace::bench_building(count);
   foretrace::bench_compiled(count);

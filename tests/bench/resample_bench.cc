@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <string>
 
+#include "arguments.h"
 #include "ask/interval/resample.h"
 #include "foretrace/simulate.h"
 
@@ -76,7 +76,7 @@ int run(std::uint32_t tasks) {
 }  // namespace
 }  // namespace foretrace
 
-int main(int count, char** arguments) {
-  return foretrace::run(
-      count > 1 ? static_cast<std::uint32_t>(std::strtoul(arguments[1], nullptr, 10)) : 200'000);
+int main(int argc, char** argv) {
+  const foretrace::bench::Arguments arguments(argc, argv, "[tasks]");
+  return foretrace::run(arguments.number<std::uint32_t>(1, 200'000));
 }
