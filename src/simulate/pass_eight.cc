@@ -1,5 +1,5 @@
 // Eight replays of one structure in one pass. The eight finishes of a task lie side by side, so
-// that one vector instruction takes the maximum in all replays, and the cost of walking through the
+// that few vector instructions take the maximum in all replays, and the cost of walking through the
 // structure is paid once. A task looks back at most `reach` tasks: only that many finishes are
 // kept, in a ring that mostly fits the cache.
 
@@ -11,13 +11,13 @@
 #include "simulate/pass.h"
 
 namespace foretrace {
+
+/// A time of one task, its finish or its duration, in each replay: one line of the cache.
+struct alignas(64) Eight {
+  EightTimes times;
+};
+
 namespace {
-
-/// Eight numbers; the compiler splits them over the available registers.
-using Eight [[gnu::vector_size(64)]] = std::int64_t;
-using EightReals [[gnu::vector_size(64)]] = double;
-
-constexpr std::size_t kBlock = 8;  ///< Tasks whose durations are gathered at a time.
 
 struct Ring {
   Eight* finish;
@@ -25,100 +25,102 @@ struct Ring {
   std::uint32_t mask;
 };
 
-/// Subtracts tails from `from`, computed as in TailShare::of().
-[[gnu::always_inline]] inline void take_tails(Eight& from, const Eight& durations, double share) {
-  from -= __builtin_convertvector(__builtin_convertvector(durations, EightReals) * share, Eight);
-}
-
-template <bool with_lags>
-[[gnu::always_inline]] inline void pass_block(const Rows& rows, const Ring& ring,
-                                              const Eight* durations, std::size_t begin,
-                                              std::size_t end, std::int64_t earliest_of_all,
-                                              Eight& greatest) {
-  const std::uint32_t* const before = rows.before.data();
-  for (std::size_t task = begin; task < end; ++task) {
-    Eight start = Eight{} + earliest_of_all;
-    for (std::uint32_t wait = rows.first[task]; wait < rows.first[task + 1]; ++wait) {
-      Eight earliest = ring.finish[before[wait] & ring.mask];
-      if constexpr (with_lags) {
-        if (before[wait] & Rows::kFromStart) earliest -= ring.duration[before[wait] & ring.mask];
-        if (before[wait] & Rows::kTail)
-          take_tails(earliest, ring.duration[before[wait] & ring.mask], rows.tail[wait]);
-        earliest += rows.lag[wait];
-      }
-      start = start > earliest ? start : earliest;
-    }
-    const Eight duration = durations[task - begin];
-    const Eight finish = start + duration;
-    ring.finish[task & ring.mask] = finish;
-    if constexpr (with_lags) ring.duration[task & ring.mask] = duration;
-    greatest = greatest > finish ? greatest : finish;
-  }
-}
-
-/// A block of at most kBlock rows.
-struct Block {
+/// Rows from `begin` up to, but not including, `end`; none starts before `earliest`.
+struct RowRange {
   std::size_t begin = 0, end = 0;
   std::int64_t earliest = 0;
 };
 
-template <bool with_lags>
-[[gnu::always_inline]] inline void gather_and_pass(const Rows& rows, const Ring& ring,
-                                                   const EightDurations& durations,
-                                                   const Block& block, Eight& greatest) {
-  alignas(64) std::int64_t gathered[kBlock][kSetsAtOnce];
-  for (std::size_t task = block.begin; task < block.end; ++task) {
-    for (std::size_t set = 0; set < kSetsAtOnce; ++set)
-      gathered[task - block.begin][set] = durations[set][task];
-  }
-  pass_block<with_lags>(rows, ring, reinterpret_cast<const Eight*>(gathered), block.begin,
-                        block.end, block.earliest, greatest);
+/// Times that one instruction handles. They must fit a register: GCC compares wider vectors number
+/// by number, through memory, which makes the whole pass five times as slow.
+using One [[gnu::vector_size(8)]] = std::int64_t;
+using Four [[gnu::vector_size(32)]] = std::int64_t;
+
+template <class Numbers>
+[[gnu::always_inline]] inline void raise_to(Numbers& time, const Numbers& other) {
+  time = time > other ? time : other;
 }
 
-[[gnu::always_inline]] inline void pass_either(const Rows& rows, const Ring& ring,
-                                               const EightDurations& durations, const Block& part,
-                                               EightTimes& greatest) {
-  Eight best;
-  std::memcpy(&best, &greatest, sizeof best);
-  for (std::size_t begin = part.begin; begin < part.end; begin += kBlock) {
-    const Block block{begin, std::min(begin + kBlock, part.end), part.earliest};
-    if (rows.lag.empty())
-      gather_and_pass<false>(rows, ring, durations, block, best);
-    else
-      gather_and_pass<true>(rows, ring, durations, block, best);
-  }
-  std::memcpy(&greatest, &best, sizeof best);
+/// Turns finishes of tasks with these durations into the earliest starts that a wait for them
+/// allows. Tails are computed as in TailShare::of().
+template <class Numbers>
+[[gnu::always_inline]] inline void apply_lag(const Rows& rows, std::uint32_t wait,
+                                             const Numbers& durations, Numbers& times) {
+  using Reals [[gnu::vector_size(sizeof(Numbers))]] = double;
+  if (rows.before[wait] & Rows::kFromStart) times -= durations;
+  if (rows.before[wait] & Rows::kTail)
+    times -= __builtin_convertvector(__builtin_convertvector(durations, Reals) * rows.tail[wait],
+                                     Numbers);
+  times += rows.lag[wait];
 }
 
-using Pass = void (*)(const Rows&, const Ring&, const EightDurations&, const Block&, EightTimes&);
+template <class Numbers, bool with_lags>
+[[gnu::always_inline]] inline void pass_rows(const Rows& rows, const Ring& ring,
+                                             const EightDurations& durations, const RowRange& range,
+                                             EightTimes& greatest) {
+  constexpr std::size_t kWidth = sizeof(Numbers) / sizeof(std::int64_t);
+  constexpr std::size_t kCount = kSetsAtOnce / kWidth;
+  struct All {
+    Numbers part[kCount];
+  };
+  const std::uint32_t* const before = rows.before.data();
+  auto* const finishes = reinterpret_cast<Numbers*>(ring.finish);
+  auto* const kept = reinterpret_cast<Numbers*>(ring.duration);
+  All soonest, latest;
+  for (Numbers& numbers : soonest.part) numbers = Numbers{} + range.earliest;
+  std::memcpy(&latest, &greatest, sizeof latest);
+  for (std::size_t task = range.begin; task < range.end; ++task) {
+    All start = soonest;
+    for (std::uint32_t wait = rows.first[task]; wait < rows.first[task + 1]; ++wait) {
+      const std::size_t from = (before[wait] & ring.mask) * kCount;
+#pragma GCC unroll 8
+      for (std::size_t i = 0; i < kCount; ++i) {
+        Numbers earliest = finishes[from + i];
+        if constexpr (with_lags) apply_lag(rows, wait, kept[from + i], earliest);
+        raise_to(start.part[i], earliest);
+      }
+    }
+    const std::size_t at = (task & ring.mask) * kCount;
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kCount; ++i) {
+      Numbers duration{};
+#pragma GCC unroll 4
+      for (std::size_t k = 0; k < kWidth; ++k) duration[k] = durations[i * kWidth + k][task];
+      const Numbers finish = start.part[i] + duration;
+      finishes[at + i] = finish;
+      if constexpr (with_lags) kept[at + i] = duration;
+      raise_to(latest.part[i], finish);
+    }
+  }
+  std::memcpy(&greatest, &latest, sizeof latest);
+}
+
+template <class Numbers>
+[[gnu::always_inline]] inline void pass_range(const Rows& rows, const Ring& ring,
+                                              const EightDurations& durations,
+                                              const RowRange& range, EightTimes& greatest) {
+  if (rows.lag.empty())
+    pass_rows<Numbers, false>(rows, ring, durations, range, greatest);
+  else
+    pass_rows<Numbers, true>(rows, ring, durations, range, greatest);
+}
 
 void pass_plain(const Rows& rows, const Ring& ring, const EightDurations& durations,
-                const Block& part, EightTimes& greatest) {
-  pass_either(rows, ring, durations, part, greatest);
+                const RowRange& range, EightTimes& greatest) {
+  pass_range<One>(rows, ring, durations, range, greatest);
 }
 
 #if defined(__x86_64__)
 [[gnu::target("avx2")]] void pass_avx2(const Rows& rows, const Ring& ring,
-                                       const EightDurations& durations, const Block& part,
+                                       const EightDurations& durations, const RowRange& range,
                                        EightTimes& greatest) {
-  pass_either(rows, ring, durations, part, greatest);
+  pass_range<Four>(rows, ring, durations, range, greatest);
 }
 
-[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] void pass_avx512(
-    const Rows& rows, const Ring& ring, const EightDurations& durations, const Block& part,
-    EightTimes& greatest) {
-  pass_either(rows, ring, durations, part, greatest);
-}
-
-Pass best_pass() {
-  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl")) {
-    return pass_avx512;
-  }
-  return __builtin_cpu_supports("avx2") ? pass_avx2 : pass_plain;
-}
+/// AVX-512 was no faster on a Zen 4: gathering the durations takes longer than the maxima.
+auto best_pass() { return __builtin_cpu_supports("avx2") ? pass_avx2 : pass_plain; }
 #else
-Pass best_pass() { return pass_plain; }
+auto best_pass() { return pass_plain; }
 #endif
 
 }  // namespace
@@ -151,22 +153,19 @@ EightPass::EightPass(const Rows& rows, const EightDurations& durations,
       probe_times_(probe_times),
       earliest_(earliest.count()),
       scratch_(scratch) {
-  // At least one block, because probes are read after the block that contains them.
-  const std::size_t size =
-      std::bit_ceil(std::max<std::size_t>(std::size_t{rows.reach} + 1, kBlock));
+  const std::size_t size = std::bit_ceil(std::size_t{rows.reach} + 1);
   mask_ = static_cast<std::uint32_t>(size - 1);
   scratch.memory_->provide(size, !rows.lag.empty());
 }
 
 void EightPass::run(std::size_t end) {
   const Ring ring = scratch_.memory_->ring(mask_);
-  static const Pass pass = best_pass();
+  static const auto pass = best_pass();
   const std::vector<Probe>::size_type count = probe_times_.probes.size();
   while (next_ < end) {
-    // Stops soon after the next probe, whose time stays in the ring for at least one block.
+    // Stops after the next probe, whose time is in the ring then.
     const std::size_t until =
-        probe_ < count ? std::min<std::size_t>(end, probe_times_.probes[probe_].task + kBlock)
-                       : end;
+        probe_ < count ? std::min<std::size_t>(end, probe_times_.probes[probe_].task + 1) : end;
     pass(rows_, ring, durations_, {next_, until, earliest_}, greatest_);
     next_ = until;
     read_probes(until, nullptr);
@@ -176,20 +175,20 @@ void EightPass::run(std::size_t end) {
 EightTimes EightPass::enter_next() {
   const Ring ring = scratch_.memory_->ring(mask_);
   EightTimes ignored{};
-  static const Pass pass = best_pass();
+  static const auto pass = best_pass();
   pass(rows_, ring, durations_, {next_, next_ + 1, earliest_}, ignored);
   EightTimes enters;
   for (std::size_t set = 0; set < kSetsAtOnce; ++set)
-    enters[set] = ring.finish[next_ & mask_][set] - durations_[set][next_];
+    enters[set] = ring.finish[next_ & mask_].times[set] - durations_[set][next_];
   return enters;
 }
 
 void EightPass::leave_next(const EightTimes& enters, const EightTimes& goes_on) {
   const Ring ring = scratch_.memory_->ring(mask_);
-  Eight& finish = ring.finish[next_ & mask_];
+  EightTimes& finish = ring.finish[next_ & mask_].times;
   for (std::size_t set = 0; set < kSetsAtOnce; ++set) {
     finish[set] = goes_on[set] + durations_[set][next_];
-    greatest_[set] = std::max<std::int64_t>(greatest_[set], finish[set]);
+    greatest_[set] = std::max(greatest_[set], finish[set]);
   }
   ++next_;
   read_probes(next_, &enters);
@@ -201,7 +200,7 @@ void EightPass::read_probes(std::size_t end, const EightTimes* enters) {
   const std::size_t count = probe_times_.probes.size();
   for (; probe_ < count && probe_times_.probes[probe_].task < end; ++probe_) {
     const Probe& probe = probe_times_.probes[probe_];
-    const Eight finish = ring.finish[probe.task & mask_];
+    const EightTimes& finish = ring.finish[probe.task & mask_].times;
     for (std::size_t set = 0; set < kSetsAtOnce; ++set) {
       probe_times_.finishes[set * count + probe.place] = finish[set];
       probe_times_.starts[set * count + probe.place] =
