@@ -313,6 +313,17 @@ struct StepRule {
   bool skips_first = false;  ///< The first period is an outlier and does not count.
 };
 
+/// Something that a recording lacks, or states although it is impossible, found while its graph was
+/// made. It is a reason of the grade of every answer about the recording.
+struct Shortcoming {
+  std::string name;  ///< As in Trust: "missing_kernels".
+  std::string
+      text;  ///< What is missing and how much: "18 of 20 graph launches have no device work".
+  double share = 0;  ///< Of what `text` counts.
+  /// Whether answers may be completely wrong; else they only have a known weakness.
+  bool is_fatal = false;
+};
+
 /// Time without a known cause; see DESIGN "Honesty". Kept with the graph so that every answer can
 /// print it.
 struct Unexplained {
@@ -320,6 +331,7 @@ struct Unexplained {
   Nanoseconds lag{0};             ///< Time on device lanes that is kept as a lag without a cause.
   Nanoseconds peers{0};   ///< Time of collectives that only other ranks explain; not in `lag`.
   Nanoseconds window{0};  ///< Length of the recording.
+  std::vector<Shortcoming> shortcomings = {};
 };
 
 /// From the table of kinds in src/graph/kinds.cc. A marker and a transfer run on neither side.

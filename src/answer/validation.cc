@@ -20,8 +20,8 @@ std::vector<std::string_view> ValidatedRank::broken() const {
   check(validation.neutral_holds, "neutral");
   check(validation.shrink_holds, "shrink");
   check(validation.export_holds, "export");
-  check(validation.without_device.holds(), "without device");
-  check(validation.without_host.holds(), "without host");
+  check(validation.without.device.holds(), "without device");
+  check(validation.without.host.holds(), "without host");
   return names;
 }
 

@@ -15,6 +15,10 @@ namespace foretrace::infer_detail {
 /// Sentences that state what the graph assumes.
 using Assumptions = std::vector<std::string>;
 
+/// The longest time, in ns, between the end of the awaited work and the start of the waiting work
+/// that counts as following directly. Chosen.
+constexpr std::int64_t kRightBehind = 20'000;
+
 /// records.cc: sorts device events by stream, calls by correlation id, and events by launch.
 Records order_records(const Trace& trace, Notes& notes);
 /// clock.cc: corrects the shift between the clocks of host and device.

@@ -70,10 +70,10 @@ TEST(Validate, TimeInWhichBothSidesWorkIsOfNeitherAlone) {
     gpu: k=gemm 90
     l -> k [measured launch]
   )"));
-  EXPECT_EQ(beside.without_device.alone, 0us);
-  EXPECT_EQ(beside.without_host.alone, 15us);
-  EXPECT_TRUE(beside.without_device.holds());
-  EXPECT_TRUE(beside.without_host.holds());
+  EXPECT_EQ(beside.without.device.alone, 0us);
+  EXPECT_EQ(beside.without.host.alone, 15us);
+  EXPECT_TRUE(beside.without.device.holds());
+  EXPECT_TRUE(beside.without.host.holds());
 }
 
 TEST(Validate, TimeOfOneSideThatIsTakenForTimeOfTheOtherShows) {
@@ -85,11 +85,11 @@ TEST(Validate, TimeOfOneSideThatIsTakenForTimeOfTheOtherShows) {
     l2 -> k2 [measured launch]
     k2 -> s2 [measured "device sync"]
   )"));
-  EXPECT_EQ(right.without_device.recorded, 215us);
-  EXPECT_EQ(right.without_device.alone, 200us);
-  EXPECT_EQ(right.without_device.remaining, 15us);
-  EXPECT_TRUE(right.without_device.holds());
-  EXPECT_TRUE(right.without_host.holds());
+  EXPECT_EQ(right.without.device.recorded, 215us);
+  EXPECT_EQ(right.without.device.alone, 200us);
+  EXPECT_EQ(right.without.device.remaining, 15us);
+  EXPECT_TRUE(right.without.device.holds());
+  EXPECT_TRUE(right.without.host.holds());
   const Validation wrong = validate(recorded_as(R"(
     cpu: l1=launch:launch 5, s1=cudaMemcpyAsync:host 100, l2=launch:launch 5, s2=cudaMemcpyAsync:host 100, end:host 5
     gpu: k1=gemm 100, k2=gemm 100
@@ -97,9 +97,9 @@ TEST(Validate, TimeOfOneSideThatIsTakenForTimeOfTheOtherShows) {
     l2 -> k2 [measured launch]
   )"));
   EXPECT_EQ(wrong.replay_error, 0);
-  EXPECT_EQ(wrong.without_device.remaining, 215us);
-  EXPECT_FALSE(wrong.without_device.holds());
-  EXPECT_TRUE(wrong.without_host.holds());
+  EXPECT_EQ(wrong.without.device.remaining, 215us);
+  EXPECT_FALSE(wrong.without.device.holds());
+  EXPECT_TRUE(wrong.without.host.holds());
   // The host's own time is recorded as lags of the device.
   const Validation lags = validate(recorded_as(R"(
     cpu: l1=launch:launch 5, work:host 100, l2=launch:launch 5
@@ -108,8 +108,8 @@ TEST(Validate, TimeOfOneSideThatIsTakenForTimeOfTheOtherShows) {
     k1 ->+95 k2 [inferred "event wait"]
   )"));
   EXPECT_EQ(lags.replay_error, 0);
-  EXPECT_TRUE(lags.without_device.holds());
-  EXPECT_FALSE(lags.without_host.holds());
+  EXPECT_TRUE(lags.without.device.holds());
+  EXPECT_FALSE(lags.without.host.holds());
 }
 
 TEST(Validate, TwoRepeatsOfAJobPredictEachOther) {

@@ -11,6 +11,7 @@
 #include "foretrace/answer/figure.h"
 #include "foretrace/answer/rank_facts.h"
 #include "foretrace/answer/trust.h"
+#include "foretrace/answer/validation.h"
 #include "foretrace/graph.h"
 #include "foretrace/notes.h"
 #include "foretrace/timeline.h"
@@ -100,6 +101,7 @@ struct RecordedRun {
   double replay_error = 0;
   Unexplained unexplained;
   OpenStepTime baseline_open;
+  SideRemovals without;  ///< As `foretrace validate` checks them.
   std::size_t tasks = 0;
   std::size_t dependencies[4] = {};  ///< Indexed by Provenance.
   Breakdown baseline_breakdown;

@@ -31,6 +31,10 @@ struct SideRemoval {
   bool holds() const { return excess() <= kMostExcess; }
 };
 
+struct SideRemovals {
+  SideRemoval device, host;
+};
+
 struct Validation {
   Nanoseconds measured{0};  ///< Step time.
   double replay_error = 0;
@@ -47,7 +51,7 @@ struct Validation {
   bool shrink_holds = false;   ///< Shrinking tasks, one at a time, never made the end later.
   /// Whether export and re-import gave the same step time; true without times to export.
   bool export_holds = false;
-  SideRemoval without_device, without_host;
+  SideRemovals without;
   Notes notes;
 };
 

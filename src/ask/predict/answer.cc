@@ -168,7 +168,7 @@ void set_interval(const Inference& inference, std::span<const KnownOutcome> user
   if (prediction.has_times && ranks == nullptr) variation = variation_of(inference);
   set_interval(inference, changed, variation ? &*variation : nullptr, user_outcomes, prediction,
                ranks);
-  set_baseline_open(inference, prediction);
+  examine_baseline(inference, prediction);
   judge(inference, changed, user_outcomes, prediction);
 }
 

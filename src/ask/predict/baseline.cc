@@ -17,7 +17,7 @@ namespace foretrace {
 Baseline baseline_of(const Inference& inference, bool reasons) {
   Timeline replayed = simulate(inference.graph, {.reasons = reasons});
   Prediction prediction = described_baseline(inference, replayed);
-  set_baseline_open(inference, prediction);
+  examine_baseline(inference, prediction);
   return {.replayed = std::move(replayed), .prediction = std::move(prediction)};
 }
 

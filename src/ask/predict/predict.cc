@@ -117,7 +117,7 @@ std::vector<Answer> others_of(const Job& job, std::size_t shown, std::vector<Ans
 }
 
 /// Most ranks whose times a note lists.
-constexpr std::size_t kMostListed = 8;
+constexpr std::size_t kMostRanksListed = 8;
 
 /// A summary of the answers of all ranks.
 struct RankSummary {
@@ -148,12 +148,12 @@ RankSummary::RankSummary(const Job& job, const Scenario& scenario, const JointRe
     row_of_rank[i] = ranks.size();
     ranks.push_back(rank_described(job, i, prediction));
     steps.push_back(prediction.steps);
-    if (ranks.size() <= kMostListed) {
+    if (ranks.size() <= kMostRanksListed) {
       step_times += fmt::format("{}rank {}: ", i == 0 ? "" : ", ", job.world[i].number);
       if (edits(scenario))
         step_times += fmt::format("{} -> ", to_text(prediction.baseline.step_time));
       step_times += to_text(prediction.predicted.step_time);
-    } else if (ranks.size() == kMostListed + 1) {
+    } else if (ranks.size() == kMostRanksListed + 1) {
       step_times += " ...";
     }
     if (recorded_slowest.consider(i, prediction.baseline.step_time)) recorded = prediction;
@@ -211,7 +211,7 @@ Answer slowest_answer(const Job& job, const Scenario& scenario, const PredictOpt
   Prediction& prediction = answer.prediction;
   if (summary.slowest_changes()) {
     const WorldRank& rank = job.world[summary.recorded_slowest.rank()];
-    set_baseline_open(job.ranks[rank.recorded].inference, summary.recorded);
+    examine_baseline(job.ranks[rank.recorded].inference, summary.recorded);
     compare_with(summary.recorded, prediction);
   }
   take_peaks(std::move(summary.fullest), job, prediction);

@@ -8,6 +8,7 @@
 #include "ask/interval/ledger.h"
 #include "ask/interval/memory_interval.h"
 #include "ask/interval/resample.h"
+#include "ask/validate/side_removal.h"
 #include "base/numbers/scaling.h"
 #include "base/wording.h"
 #include "foretrace/simulate.h"
@@ -128,6 +129,10 @@ class TrustFacts {
     add_pinned();
     add_steps();
     add_cut();
+    add_side("without_device", prediction_.without.device, "device", "the host");
+    add_side("without_host", prediction_.without.host, "host", "the device");
+    for (const Shortcoming& lack : prediction_.unexplained.shortcomings)
+      add(lack.name, lack.is_fatal ? Grade::poor : Grade::fair, lack.text, lack.share, 0.0);
   }
 
   void add_changes(std::span<const KnownOutcome> user_outcomes) {
@@ -209,6 +214,17 @@ class TrustFacts {
                 : "steps are found by markers of the recording");
   }
 
+  /// Only a graph that mistakes one side's time for the other's keeps it when that side takes none.
+  void add_side(const char* name, const SideRemoval& removal, std::string_view side,
+                std::string_view other) {
+    if (removal.holds()) return;
+    add(name, changes_ ? Grade::poor : Grade::fair,
+        fmt::format("{} of the recording is time of the {} that counts as time of {} or as a delay "
+                    "(foretrace validate)",
+                    to_share(removal.excess()), side, other),
+        removal.excess(), SideRemoval::kMostExcess);
+  }
+
   void add_cut() {
     if (const Note* note = cut_off_note(prediction_.notes))
       add(std::string(kCutOffReason), Grade::fair, note->text);
@@ -255,8 +271,9 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
   return open_of(inference, graph, step_time, {}, compiled ? &*compiled : nullptr);
 }
 
-void set_baseline_open(const Inference& inference, RecordedRun& run) {
+void examine_baseline(const Inference& inference, RecordedRun& run) {
   run.baseline_open = open_step_time(inference, inference.graph, run.baseline.step_time);
+  run.without = remove_sides(inference);
 }
 
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time,
@@ -288,7 +305,7 @@ Trust trust_in_recording(const Inference& inference, const Notes& notes, AnswerA
   facts.has_steps = !graph.steps().empty();
   facts.unexplained = graph.unexplained();
   facts.tasks = graph.task_count();
-  set_baseline_open(inference, facts);
+  examine_baseline(inference, facts);
   facts.notes = notes;
   return trust_of_recording(facts, about);
 }

@@ -21,8 +21,9 @@ namespace foretrace {
 /// same. Costs two replays if there is open time, nothing otherwise.
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time);
 
-/// Sets the open time of the unmodified replay, whose step time `run` has.
-void set_baseline_open(const Inference& inference, RecordedRun& run);
+/// Sets the open time of the unmodified replay, whose step time `run` has, and what remains of the
+/// recording without host and without device. Costs up to four replays.
+void examine_baseline(const Inference& inference, RecordedRun& run);
 
 /// Whether the recording has open time. If not, an edited graph has none either.
 bool has_open_time(const Inference& inference);
@@ -37,6 +38,8 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
 ///     always                   replay_error, unexplained, other_ranks, pinned, steps
 ///     if there are steps       spread, steps_found
 ///     for a cut recording      cut_off
+///     where they do not hold   without_device, without_host
+///     what a recording lacks   each Shortcoming that infer() found
 ///     for each kind of what-if compared or edit
 Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> user_outcomes);
 

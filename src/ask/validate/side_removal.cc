@@ -1,6 +1,9 @@
 #include "ask/validate/side_removal.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <vector>
 
 #include "base/contains.h"
 #include "foretrace/simulate.h"
@@ -9,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-enum class Side : std::uint8_t { none, device, host };
+enum class RemovedSide : std::uint8_t { device, host, none };
 
 /// Whether the host can wait for the device in a call; its time does not prove that the host
 /// worked.
@@ -17,11 +20,11 @@ bool can_wait(std::string_view name) {
   return contains_any(name, {"Synchronize", "Memcpy", "Free", "HostAlloc"});
 }
 
-Side side_of(const Graph& graph, TaskId id) {
+RemovedSide side_of(const Graph& graph, TaskId id) {
   const TaskKind kind = graph.task(id).kind;
-  if (runs_on_device(kind)) return Side::device;
-  if (kind == TaskKind::marker || kind == TaskKind::transfer) return Side::none;
-  return Side::host;
+  if (runs_on_device(kind)) return RemovedSide::device;
+  if (kind == TaskKind::marker || kind == TaskKind::transfer) return RemovedSide::none;
+  return RemovedSide::host;
 }
 
 /// The task that begins the last step; kNoTask means the end of the recording.
@@ -34,60 +37,66 @@ Nanoseconds end_of(const Timeline& timeline, TaskId last) {
   return last == kNoTask ? timeline.length : timeline.start[index(last)];
 }
 
-/// Time before `end` in which only `side` worked.
-Nanoseconds time_alone(const Inference& inference, Nanoseconds end, Side side) {
-  struct Change {
-    Nanoseconds time;
-    bool of_side;  ///< Whether the task belongs to `side`.
-    int tasks;     ///< Tasks that start, less those that finish.
-  };
-  std::vector<Change> changes;
+/// Time before `end` in which only one side worked, indexed by it.
+std::array<Nanoseconds, 2> times_alone(const Inference& inference, Nanoseconds end) {
+  // Starts and finishes, packed so that sorting takes little time: the time in ns, the side, and
+  // whether a task begins.
+  std::vector<std::int64_t> changes;
   const Graph& graph = inference.graph;
+  changes.reserve(2 * graph.task_count());
+  std::map<NameId, bool> waiting;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-    const Side task_side = side_of(graph, TaskId{i});
-    if (task_side == Side::none) continue;
-    if (task_side == Side::host && can_wait(graph.name(TaskId{i}))) continue;
+    const RemovedSide side = side_of(graph, TaskId{i});
     const Nanoseconds start = inference.recorded.start[i];
     const Nanoseconds finish = std::min(inference.recorded.finish[i], end);
-    if (start >= finish) continue;
-    changes.push_back({start, task_side == side, 1});
-    changes.push_back({finish, task_side == side, -1});
+    if (side == RemovedSide::none || start >= finish) continue;
+    if (side == RemovedSide::host) {
+      const auto [known, is_new] = waiting.try_emplace(graph.task(TaskId{i}).name, false);
+      if (is_new) known->second = can_wait(graph.name(TaskId{i}));
+      if (known->second) continue;
+    }
+    const int bit = side == RemovedSide::host ? 2 : 0;
+    changes.push_back(start.count() * 4 + bit + 1);
+    changes.push_back(finish.count() * 4 + bit);
   }
-  std::sort(changes.begin(), changes.end(),
-            [](const Change& a, const Change& b) { return a.time < b.time; });
-  Nanoseconds sum{0}, since{0};
-  int on_side = 0, on_other = 0;
-  for (const Change& change : changes) {
-    if (on_side > 0 && on_other == 0) sum += change.time - since;
-    since = change.time;
-    (change.of_side ? on_side : on_other) += change.tasks;
+  std::sort(changes.begin(), changes.end());
+  std::array<Nanoseconds, 2> sums{};
+  std::array<int, 2> running{};
+  Nanoseconds since{0};
+  for (const std::int64_t change : changes) {
+    const Nanoseconds time(change / 4);
+    for (const std::size_t side : {0, 1}) {
+      if (running[side] > 0 && running[1 - side] == 0) sums[side] += time - since;
+    }
+    since = time;
+    running[static_cast<std::size_t>(change / 2 % 2)] += change % 2 != 0 ? 1 : -1;
   }
-  return sum;
-}
-
-SideRemoval without(const Inference& inference, Side removed) {
-  const TaskId last = last_mark(inference);
-  Compiled compiled(inference.graph);
-  const auto order = compiled.order();
-  const auto durations = compiled.durations();
-  for (std::uint32_t i = 0; i < order.size(); ++i) {
-    if (side_of(inference.graph, TaskId{i}) == removed) durations[order[i]] = 0ns;
-  }
-  Timeline replayed;
-  replayed.length = compiled.replay();
-  const auto finish = compiled.finish();
-  replayed.start.resize(order.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i)
-    replayed.start[i] = finish[order[i]] - durations[order[i]];
-  const Nanoseconds end = end_of(inference.recorded, last);
-  return {.recorded = end,
-          .alone = time_alone(inference, end, removed),
-          .remaining = end_of(replayed, last)};
+  return sums;
 }
 
 }  // namespace
 
-SideRemoval without_device(const Inference& inference) { return without(inference, Side::device); }
-SideRemoval without_host(const Inference& inference) { return without(inference, Side::host); }
+SideRemovals remove_sides(const Inference& inference) {
+  const TaskId last = last_mark(inference);
+  const Nanoseconds end = end_of(inference.recorded, last);
+  const std::array<Nanoseconds, 2> alone = times_alone(inference, end);
+  Compiled compiled(inference.graph);
+  const auto order = compiled.order();
+  const std::vector<Nanoseconds> durations(compiled.durations().begin(),
+                                           compiled.durations().end());
+  const auto without = [&](RemovedSide removed) {
+    for (std::uint32_t i = 0; i < order.size(); ++i)
+      compiled.durations()[order[i]] =
+          side_of(inference.graph, TaskId{i}) == removed ? 0ns : durations[order[i]];
+    Nanoseconds remaining = compiled.replay();
+    if (last != kNoTask) {
+      const std::uint32_t row = order[index(last)];
+      remaining = compiled.finish()[row] - compiled.durations()[row];
+    }
+    return SideRemoval{
+        .recorded = end, .alone = alone[static_cast<std::size_t>(removed)], .remaining = remaining};
+  };
+  return {.device = without(RemovedSide::device), .host = without(RemovedSide::host)};
+}
 
 }  // namespace foretrace

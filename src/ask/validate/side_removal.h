@@ -16,9 +16,8 @@
 
 namespace foretrace {
 
-/// Replays with the durations of all device tasks at zero, or of all host tasks. REQUIRES: all
+/// Replays with the durations of all device tasks at zero, and of all host tasks. REQUIRES: all
 /// lanes are FIFO, as they are in a recording.
-SideRemoval without_device(const Inference& inference);
-SideRemoval without_host(const Inference& inference);
+SideRemovals remove_sides(const Inference& inference);
 
 }  // namespace foretrace

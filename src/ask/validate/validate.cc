@@ -60,8 +60,7 @@ Validation validate(const Inference& inference, bool has_times) {
   validation.scale_holds = doubling_holds(inference.graph, replayed);
   validation.neutral_holds = neutral_holds(inference.graph, replayed);
   validation.shrink_holds = shrinking_holds(inference.graph, replayed);
-  validation.without_device = without_device(inference);
-  validation.without_host = without_host(inference);
+  validation.without = remove_sides(inference);
   validation.export_holds = !has_times;
   if (!has_times) return validation;
   const Nanoseconds again = exported_step_times(inference.graph, replayed).step_time;

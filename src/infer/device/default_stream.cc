@@ -28,9 +28,6 @@ namespace {
 
 /// Number of starts that only this rule explains before a stream counts as blocking. Chosen.
 constexpr std::size_t kEnough = 8;
-/// The longest time, in ns, between the end of the awaited work and the start of the waiting work
-/// that counts as following directly. Chosen.
-constexpr std::int64_t kRightBehind = 20'000;
 
 /// Evidence for the rule about one stream and the default stream of its device.
 struct StreamTally {

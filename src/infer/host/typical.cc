@@ -24,7 +24,7 @@ Spread spread_of(std::vector<std::int64_t>& samples) {
 }
 
 /// Number of samples needed for a typical value. Chosen.
-constexpr std::size_t kEnough = 8;
+constexpr std::size_t kEnoughSamples = 8;
 
 // Times are in ns. The limits keep a few odd samples from explaining every start: chosen around the
 // known behaviour of CUDA (recalled: a launch reaches an idle device in 3 to 10 us, and consecutive
@@ -88,16 +88,16 @@ TypicalDelays measure_typical_delays(const Records& records) {
   const std::int64_t tick = records.trace.tick_ns;
   // A long delay is a launch latency for certain only on an idle device; on an idle stream it may
   // be a wait for another stream.
-  const bool idle = samples.idle_device.size() >= kEnough;
+  const bool idle = samples.idle_device.size() >= kEnoughSamples;
   std::vector<std::int64_t>& launches = idle ? samples.idle_device : samples.idle_stream;
-  if (launches.size() >= kEnough) {
+  if (launches.size() >= kEnoughSamples) {
     const Spread spread = spread_of(launches);
     const Limits limits = idle ? kOnIdleDevice : kOnIdleStream;
     typical.launch = std::clamp<std::int64_t>(spread.median, kLeastLaunch, limits.most);
     typical.launch_fence = std::clamp(spread.fence, typical.launch + kLaunchJitter + tick,
                                       std::max(2 * typical.launch, limits.fence));
   }
-  if (samples.gaps.size() >= kEnough) {
+  if (samples.gaps.size() >= kEnoughSamples) {
     const Spread spread = spread_of(samples.gaps);
     typical.gap = std::clamp<std::int64_t>(spread.median, 0, kMostGap);
     typical.gap_fence = std::clamp(spread.fence, typical.gap + kGapJitter + tick, kMostGap + tick);

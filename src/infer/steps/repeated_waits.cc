@@ -25,10 +25,7 @@ namespace foretrace::infer_detail {
 namespace {
 
 /// Number of starts that only the wait explains before it is accepted. Chosen.
-constexpr std::size_t kEnough = 3;
-/// The longest time, in ns, between the end of the awaited work and the start of the waiting work
-/// that counts as following directly. Chosen.
-constexpr std::int64_t kRightBehind = 20'000;
+constexpr std::size_t kEnoughRepeats = 3;
 
 /// Name and stream of the waiting work, and the stream it waits for.
 using WaitKey = std::tuple<NameId, std::uint16_t, std::uint16_t>;
@@ -62,7 +59,7 @@ class RepeatedWaits {
       if (behind != times.begin() && *std::prev(behind) > since) note(i, *std::prev(behind));
     }
     for (const auto& [key, tally] : tallies_) {
-      if (tally.broken > 0 || tally.shown < kEnough) continue;
+      if (tally.broken > 0 || tally.shown < kEnoughRepeats) continue;
       waits.insert(waits.end(), tally.waits.begin(), tally.waits.end());
     }
   }

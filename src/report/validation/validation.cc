@@ -102,15 +102,15 @@ nlohmann::json to_json(const Validation& validation) {
           {"cross_step_error", number_json(validation.cross_step_error)},
           {"worst_cross_step_error", number_json(validation.worst_cross_step_error)},
           {"same_as_first_error", number_json(validation.same_as_first_error)},
-          {"without_device", to_json(validation.without_device)},
-          {"without_host", to_json(validation.without_host)},
+          {"without_device", to_json(validation.without.device)},
+          {"without_host", to_json(validation.without.host)},
           {"metamorphic",
            {{"scale", validation.scale_holds},
             {"neutral", validation.neutral_holds},
             {"shrink", validation.shrink_holds},
             {"export", validation.export_holds},
-            {"without_device", validation.without_device.holds()},
-            {"without_host", validation.without_host.holds()}}},
+            {"without_device", validation.without.device.holds()},
+            {"without_host", validation.without.host.holds()}}},
           {"notes", notes_json(validation.notes)}};
 }
 
