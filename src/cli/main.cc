@@ -4,8 +4,8 @@
 
 #include "base/files/temporary_file.h"
 #include "base/free_memory.h"
-#include "cli/options/command.h"
 #include "cli/options/memory_limit.h"
+#include "cli/options/run.h"
 
 int main(int argc, char** argv) {
   foretrace::delete_temporaries_on_signals();

@@ -1,3 +1,5 @@
+#include "cli/options/run.h"
+
 #include <algorithm>
 #include <exception>
 #include <filesystem>

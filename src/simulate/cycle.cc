@@ -12,9 +12,10 @@ constexpr std::size_t kMostShown = 12;
 constexpr std::size_t kMostOfName = 60;  ///< Kernel names can have hundreds of letters.
 
 std::string described(const Graph& graph, TaskId task) {
-  std::string name(graph.name(task));
-  if (name.size() > kMostOfName) name = name.substr(0, kMostOfName - 3) + "...";
-  return fmt::format("\"{}\" on {}", name, graph.lane(graph.lane_of(task)).name);
+  const std::string_view name = graph.name(task);
+  const bool is_long = name.size() > kMostOfName;
+  return fmt::format("\"{}{}\" on {}", name.substr(0, is_long ? kMostOfName - 3 : name.npos),
+                     is_long ? "..." : "", graph.lane(graph.lane_of(task)).name);
 }
 
 std::string described(const Graph& graph, const Dependency& wait) {

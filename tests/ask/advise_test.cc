@@ -258,7 +258,7 @@ TEST(Advise, DriverCallsThatAllocateAreNamedFirst) {
 
 /// A rank that works for `work` in each step and then reduces, where it waits for `wait` for the
 /// last rank.
-Inference rank_of(int work, int wait) {
+Inference working_rank(int work, int wait) {
   std::string text, gpu = "gpu: ";
   for (int i = 0; i < 4; ++i) {
     const std::string number = std::to_string(i), step = " {step=" + number + "}";
@@ -275,9 +275,9 @@ Inference rank_of(int work, int wait) {
 
 RankChoice choice_among(int work_of_second, int wait_for_it) {
   std::vector<Inference> ranks;
-  ranks.push_back(rank_of(100, wait_for_it));
-  ranks.push_back(rank_of(work_of_second, 0));
-  ranks.push_back(rank_of(101, wait_for_it));
+  ranks.push_back(working_rank(100, wait_for_it));
+  ranks.push_back(working_rank(work_of_second, 0));
+  ranks.push_back(working_rank(101, wait_for_it));
   Job job = job_of(std::move(ranks));
   for (std::int32_t i = 0; i < 3; ++i) job.ranks[static_cast<std::size_t>(i)].number = i;
   Notes notes;
@@ -301,7 +301,7 @@ TEST(Straggler, IsNoneAmongRanksThatAreAlike) {
 
 // If nobody knows what the step of a recording waits for, the answer has no headline.
 TEST(Advise, SaysNothingWhereOtherRanksDecide) {
-  const Advice advice = advise(rank_of(100, 300), {});
+  const Advice advice = advise(working_rank(100, 300), {});
   EXPECT_EQ(advice.trust.grade(), Grade::poor);
   EXPECT_FALSE(advice.joint.has_value());
   for (const Suggestion& one : advice.suggestions) EXPECT_FALSE(one.recommended) << one.use;

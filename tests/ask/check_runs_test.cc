@@ -177,9 +177,9 @@ JobGroup kernels(const std::string& op, const std::string& name) {
   return group;
 }
 
-using Refusal = void (*)(const JobSummary&, const JobSummary&);
+using RefusalRule = void (*)(const JobSummary&, const JobSummary&);
 
-std::string refused_by(Refusal refuse, const JobSummary& before, const JobSummary& now) {
+std::string refused_by(RefusalRule refuse, const JobSummary& before, const JobSummary& now) {
   try {
     refuse(before, now);
   } catch (const Error& error) {

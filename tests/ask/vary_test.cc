@@ -27,7 +27,7 @@ constexpr auto kOneGemm = R"(
     @alloc 30MiB device=0 use=activation made=1: l .. s
 )";
 
-Scenario with(std::initializer_list<const char*> steps) {
+Scenario scenario_with(std::initializer_list<const char*> steps) {
   Scenario scenario;
   for (const char* step : steps) {
     scenario.transforms.push_back(read_transform_text(step));
@@ -63,13 +63,13 @@ std::string error_of(const Scenario& scenario, const Vary& question) {
 }
 
 TEST(Vary, PredictsForEachValueInTheirOrder) {
-  EXPECT_EQ(
-      times(curve(kOneGemm, with({"scale:where.kind=kernel"}), {"scale.factor", "2,0.5", ""})),
-      "2:202us 0.5:52us");
+  EXPECT_EQ(times(curve(kOneGemm, scenario_with({"scale:where.kind=kernel"}),
+                        {"scale.factor", "2,0.5", ""})),
+            "2:202us 0.5:52us");
 }
 
 TEST(Vary, IsTheSameWithAnyOtherNameOfTheSetting) {
-  const Scenario scenario = with({"amp", "scale:where.kind=kernel"});
+  const Scenario scenario = scenario_with({"amp", "scale:where.kind=kernel"});
   EXPECT_EQ(times(curve(kOneGemm, scenario, {"transforms[1].factor", "2", ""})),
             times(curve(kOneGemm, scenario, {"scale.factor", "2", ""})));
 }
@@ -106,12 +106,12 @@ TEST(Vary, AnswersAndGradesEachValueAsPredictDoes) {
       const auto found = [&](const std::string& values) {
         std::vector<Inference> ranks;
         ranks.push_back(clone(recording));
-        return vary(std::move(ranks), with({"scale:where.kind=device"}),
+        return vary(std::move(ranks), scenario_with({"scale:where.kind=device"}),
                     {"scale.factor", values, ""});
       };
       const std::string use = "scale:where.kind=device,factor=" + std::string(value);
       try {
-        const Prediction expected = predict(recording, with({use.c_str()}));
+        const Prediction expected = predict(recording, scenario_with({use.c_str()}));
         const Curve alone = found(value), all = found("2,0.5,1,3");
         EXPECT_EQ(alone.points[0].step_time, expected.predicted.step_time);
         EXPECT_EQ(reasons(alone.trust), reasons(expected.trust));
@@ -130,8 +130,8 @@ TEST(Vary, AnswersAndGradesEachValueAsPredictDoes) {
 }
 
 TEST(Vary, ARefusedValueHasEmptyCells) {
-  const Curve found =
-      curve(kOneGemm, with({"scale:where.name=gemm"}), {"scale.where.name", "gemm,conv", ""});
+  const Curve found = curve(kOneGemm, scenario_with({"scale:where.name=gemm"}),
+                            {"scale.where.name", "gemm,conv", ""});
   std::ostringstream out;
   write_curve_csv(found, out);
   EXPECT_EQ(out.str(),
@@ -151,7 +151,7 @@ TEST(Vary, ABatchHasWholeSamples) {
     @memory 100MiB device=0
     @alloc 70MiB device=0 use=activation made=0: l .. s
   )";
-  Scenario scenario = with({"batch_size"});
+  Scenario scenario = scenario_with({"batch_size"});
   const Vary question{"batch_size.factor", "1..8", "peak_memory <= 300MiB"};
   const Curve unknown = curve(kPass, scenario, question);
   EXPECT_EQ(unknown.notes.count("give --samples-per-step, or from and to instead of factor, to see "
@@ -164,7 +164,7 @@ TEST(Vary, ABatchHasWholeSamples) {
 }
 
 TEST(Vary, FindsTheLastValueThatHolds) {
-  const Curve found = curve(kOneGemm, with({"scale:where.kind=kernel"}),
+  const Curve found = curve(kOneGemm, scenario_with({"scale:where.kind=kernel"}),
                             {"scale.factor", "0..10", "step_time <= 502us"});
   ASSERT_TRUE(found.answer);
   EXPECT_NEAR(std::stod(answer_of(found)), 5.0, 0.01);
@@ -172,14 +172,14 @@ TEST(Vary, FindsTheLastValueThatHolds) {
 }
 
 TEST(Vary, FindsTheFirstValueFromWhichItHolds) {
-  const Curve found = curve(kOneGemm, with({"scale:where.kind=kernel,by=0us"}),
+  const Curve found = curve(kOneGemm, scenario_with({"scale:where.kind=kernel,by=0us"}),
                             {"scale.by", "0us..64us/2", "step_time >= 142us"});
   ASSERT_TRUE(found.answer);
   EXPECT_NEAR(std::stod(answer_of(found)), 40.0, 0.1);
 }
 
 TEST(Vary, SaysThatNothingHolds) {
-  const Curve none = curve(kOneGemm, with({"scale:where.kind=kernel"}),
+  const Curve none = curve(kOneGemm, scenario_with({"scale:where.kind=kernel"}),
                            {"scale.factor", "1..2", "step_time < 1us"});
   EXPECT_FALSE(none.answer);
   EXPECT_EQ(none.answer_text, "holds for no value tried");
@@ -208,34 +208,34 @@ TEST(Vary, TheFullestRankFitsOrNotHoweverFastItIs) {
 
 TEST(Vary, TheFrontIsWhatNoOtherPointBeatsInTimeAndMemory) {
   const Curve all =
-      curve(kOneGemm, with({"scale:where.kind=kernel"}), {"scale.factor", "2,1,3", ""});
+      curve(kOneGemm, scenario_with({"scale:where.kind=kernel"}), {"scale.factor", "2,1,3", ""});
   EXPECT_EQ(all.points[0].on_front, false);
   EXPECT_EQ(all.points[1].on_front, true);
   EXPECT_EQ(all.points[2].on_front, false);
 }
 
 TEST(Vary, AValueThatIsRefusedIsPartOfTheAnswer) {
-  const Curve found =
-      curve(kOneGemm, with({"scale:where.name=gemm"}), {"scale.where.name", "gemm,gem,conv", ""});
+  const Curve found = curve(kOneGemm, scenario_with({"scale:where.name=gemm"}),
+                            {"scale.where.name", "gemm,gem,conv", ""});
   EXPECT_EQ(found.points[2].refused,
             "scale:where.name=conv: no task matches \"where\" (name \"conv\")");
   EXPECT_TRUE(found.points[1].refused.empty());
 }
 
 TEST(Vary, SaysWhatIsWrong) {
-  EXPECT_EQ(error_of(with({"amp"}), {"scale.factor", "1,2", ""}),
+  EXPECT_EQ(error_of(scenario_with({"amp"}), {"scale.factor", "1,2", ""}),
             "--vary: no step uses \"scale\": add it with --with scale, or vary one of memory, amp");
-  EXPECT_EQ(error_of(with({"scale", "scale"}), {"scale.factor", "1,2", ""}),
+  EXPECT_EQ(error_of(scenario_with({"scale", "scale"}), {"scale.factor", "1,2", ""}),
             "--vary: several steps are \"scale\"; name one as transforms[0] or transforms[1]");
-  EXPECT_EQ(error_of(with({"scale"}), {"factor", "1,2", ""}),
+  EXPECT_EQ(error_of(scenario_with({"scale"}), {"factor", "1,2", ""}),
             "--vary: must be a setting such as \"loader.workers\" or \"transforms[0].workers\", "
             "got \"factor\"");
-  EXPECT_EQ(error_of(with({"scale"}), {"scale.factr", "1,2", ""}),
+  EXPECT_EQ(error_of(scenario_with({"scale"}), {"scale.factr", "1,2", ""}),
             "--vary scale.factr: there is no setting \"factr\"; the settings are by, factor, where "
             "(did you mean \"factor\"?)");
-  EXPECT_EQ(error_of(with({"scale"}), {"scale.factor", "1,x", ""}),
+  EXPECT_EQ(error_of(scenario_with({"scale"}), {"scale.factor", "1,x", ""}),
             "--vary scale.factor: factor: must be a number");
-  EXPECT_EQ(error_of(with({"scale"}), {"scale.factor", "1,2", "step_time"}),
+  EXPECT_EQ(error_of(scenario_with({"scale"}), {"scale.factor", "1,2", "step_time"}),
             "--until: step_time: must be a comparison such as \"<= 120ms\", got \"\"");
 }
 

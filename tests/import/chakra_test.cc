@@ -41,8 +41,8 @@ std::string at(std::uint64_t start, std::uint64_t micros) {
   return proto_number(6, start) + took(micros);
 }
 
-std::string file(const std::vector<std::string>& nodes,
-                 const std::string& metadata = proto_text(1, "0.0.4")) {
+std::string chakra_file(const std::vector<std::string>& nodes,
+                        const std::string& metadata = proto_text(1, "0.0.4")) {
   std::string bytes = proto_delimited(metadata);
   for (const std::string& one : nodes) bytes += proto_delimited(one);
   return bytes;
@@ -82,7 +82,7 @@ std::string times_of(const Trace& trace) {
 }
 
 TEST_F(Chakra, ReadsNodesWithTimes) {
-  const Trace trace = read(file({
+  const Trace trace = read(chakra_file({
       node({.id = 1,
             .name = "add",
             .rest = at(100, 10) + is_cpu(true) + int64("tid", 5) + int64("rf_id", 77) +
@@ -108,7 +108,7 @@ TEST_F(Chakra, ReadsNodesWithTimes) {
 }
 
 TEST_F(Chakra, PrefersNanoseconds) {
-  const Trace trace = read(file({
+  const Trace trace = read(chakra_file({
       node({.id = 1,
             .name = "a",
             .rest = at(100, 10) + is_cpu(true) + int64("start_time_ns", 100'500) +
@@ -133,7 +133,7 @@ std::vector<std::string> untimed_starts() {
 }
 
 TEST_F(Chakra, StartsNodesAsEarlyAsTheirDependenciesAllow) {
-  const Trace trace = read(file(untimed_starts()));
+  const Trace trace = read(chakra_file(untimed_starts()));
   EXPECT_EQ(times_of(trace),
             "linear 0-10, t 5-7, mm 7-10, item 50-51, launch 10-10, wait for the device 10-50 |"
             ", gemm 10-50");
@@ -151,11 +151,11 @@ TEST_F(Chakra, RunsOneNodeAtATimeOnAStreamAndAThread) {
   for (std::uint64_t i = 1; i <= 3; ++i)
     nodes.push_back(
         node({.id = i, .name = "k" + std::to_string(i), .rest = took(10) + is_cpu(false)}));
-  EXPECT_EQ(times_of(read(file(nodes))), " |, k1 0-10, k2 10-20, k3 20-30");
+  EXPECT_EQ(times_of(read(chakra_file(nodes))), " |, k1 0-10, k2 10-20, k3 20-30");
 }
 
 TEST_F(Chakra, ReadsTheSizesOfCommunication) {
-  const Trace trace = read(file({
+  const Trace trace = read(chakra_file({
       node({.id = 1,
             .name = "nccl",
             .rest = took(9) + is_cpu(false) + int64("comm_type", 7) + int64("comm_size", 4096) +
@@ -181,10 +181,10 @@ TEST_F(Chakra, ReadsTheSizesOfCommunication) {
 
 TEST_F(Chakra, ReadsEveryKindOfNumber) {
   const auto size_read = [&](const std::string& value) {
-    return read(file({node({.id = 1,
-                            .name = "nccl",
-                            .rest = took(9) + attribute("comm_size", value),
-                            .type = 7})}))
+    return read(chakra_file({node({.id = 1,
+                                   .name = "nccl",
+                                   .rest = took(9) + attribute("comm_size", value),
+                                   .type = 7})}))
         .collectives[0]
         .in_elements;
   };
@@ -197,7 +197,7 @@ TEST_F(Chakra, ReadsEveryKindOfNumber) {
 }
 
 TEST_F(Chakra, HasNoTimesWhereNoneAreTold) {
-  const Trace trace = read(file({
+  const Trace trace = read(chakra_file({
       node({.id = 0,
             .name = "ALL_REDUCE",
             .rest = attribute("comm_size", proto_number(13, 65536)),
@@ -214,7 +214,7 @@ TEST_F(Chakra, ReadsArgumentsAsPythonPrintsThem) {
       proto_text(1, R"([[3, 4, 2, 6, 4, 'cuda:1'], 'it\'s "x"', True, None])") +
       proto_text(2, "[[2, 3], [], [], []]") +
       proto_text(3, "['Tensor(float)', 'String', 'Bool', 'None']");
-  const Trace trace = read(file({
+  const Trace trace = read(chakra_file({
       node({.id = 1, .name = "f", .rest = took(1) + is_cpu(true) + proto_text(8, inputs)}),
       node({.id = 2,
             .name = "Memcpy DtoD (Device -> Device)",
@@ -233,7 +233,7 @@ TEST_F(Chakra, ReadsArgumentsAsPythonPrintsThem) {
 }
 
 TEST_F(Chakra, StartsCyclesAnyway) {
-  const Trace trace = read(file({
+  const Trace trace = read(chakra_file({
       node({.id = 1, .name = "a", .rest = took(1) + is_cpu(true), .data = {2}}),
       node({.id = 2, .name = "b", .rest = took(1) + is_cpu(true), .data = {1, 2, 99}}),
   }));
@@ -243,7 +243,7 @@ TEST_F(Chakra, StartsCyclesAnyway) {
 }
 
 TEST_F(Chakra, MovesDeviceNodesThatOverlapOnTheirStream) {
-  const Trace trace = read(file({
+  const Trace trace = read(chakra_file({
       node({.id = 1, .name = "a", .rest = at(10, 10) + is_cpu(false) + int64("stream", 7)}),
       node({.id = 2, .name = "b", .rest = at(15, 10) + is_cpu(false) + int64("stream", 7)}),
       node({.id = 3, .name = "c", .rest = at(15, 10) + is_cpu(false) + int64("stream", 8)}),
@@ -258,13 +258,13 @@ TEST_F(Chakra, MovesDeviceNodesThatOverlapOnTheirStream) {
 TEST_F(Chakra, ReadsTheMetadataOfTheOldestFiles) {
   const std::string attribute = proto_text(1, "schema") + proto_text(29, "1.0.1");
   for (const int field : {1, 2}) {
-    const Trace trace = read(file(untimed_starts(), proto_text(field, attribute)));
+    const Trace trace = read(chakra_file(untimed_starts(), proto_text(field, attribute)));
     EXPECT_EQ(trace.metadata.at("schema"), "\"1.0.1\"");
   }
 }
 
 TEST_F(Chakra, SurvivesEveryCut) {
-  const std::string whole = file(untimed_starts());
+  const std::string whole = chakra_file(untimed_starts());
   int kept = 0;
   for (std::size_t size = 0; size < whole.size(); ++size) {
     try {
@@ -276,7 +276,7 @@ TEST_F(Chakra, SurvivesEveryCut) {
 }
 
 TEST_F(Chakra, SurvivesEveryFlippedByte) {
-  const std::string whole = file(untimed_starts());
+  const std::string whole = chakra_file(untimed_starts());
   // Everything that is read: records and notes, or the reason why there are none.
   const auto result_of = [&](const std::string& bytes) {
     try {
@@ -303,16 +303,16 @@ TEST_F(Chakra, SurvivesEveryFlippedByte) {
 }
 
 TEST_F(Chakra, SaysWhyAFileCannotBeUsed) {
-  EXPECT_EQ(refusal(file({})).substr(0, 24), "job.0.et: must be a trac");
-  EXPECT_EQ(refusal(file({std::string("\x08\x01\x12\x50", 4)})),
+  EXPECT_EQ(refusal(chakra_file({})).substr(0, 24), "job.0.et: must be a trac");
+  EXPECT_EQ(refusal(chakra_file({std::string("\x08\x01\x12\x50", 4)})),
             "job.0.et: must contain nodes, but has none");
-  EXPECT_EQ(refusal(file({}) + proto_varint(1000) + "\x08\x01"),
+  EXPECT_EQ(refusal(chakra_file({}) + proto_varint(1000) + "\x08\x01"),
             "job.0.et: must contain nodes, but ends or is damaged before the first one");
 }
 
 TEST_F(Chakra, RanksComeFromTheNames) {
-  EXPECT_EQ(read(file(untimed_starts()), "job.12.et").rank, 12);
-  EXPECT_EQ(read(gzip(file(untimed_starts())), "job.3.et.gz").rank, 3);
+  EXPECT_EQ(read(chakra_file(untimed_starts()), "job.12.et").rank, 12);
+  EXPECT_EQ(read(gzip(chakra_file(untimed_starts())), "job.3.et.gz").rank, 3);
 }
 
 }  // namespace

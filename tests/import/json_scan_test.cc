@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-JsonValue number(const std::string& text) {
+JsonValue json_number(const std::string& text) {
   return {.begin = text.data(),
           .size = static_cast<std::uint32_t>(text.size()),
           .kind = ValueKind::number};
@@ -17,7 +17,7 @@ JsonValue number(const std::string& text) {
 
 std::optional<std::int64_t> nanoseconds(const std::string& text) {
   ExactTime time;
-  if (!to_nanoseconds(number(text), 4'000'000'000'000'000'000, time)) return std::nullopt;
+  if (!to_nanoseconds(json_number(text), 4'000'000'000'000'000'000, time)) return std::nullopt;
   return time.ns;
 }
 
@@ -53,12 +53,13 @@ TEST(Nanoseconds, ThatAreNoneOrTooMany) {
 }
 
 TEST(Integers, WrapAround) {
-  EXPECT_EQ(to_integer(number("-7")), -7);
-  EXPECT_EQ(to_integer(number("7.9")), 7);
-  EXPECT_EQ(to_integer(number("18446744073709551615")), -1);
-  EXPECT_EQ(to_integer(number("-9223372036854775808")), std::numeric_limits<std::int64_t>::min());
-  EXPECT_FALSE(is_integer(number("x")));
-  EXPECT_FALSE(is_integer(number("")));
+  EXPECT_EQ(to_integer(json_number("-7")), -7);
+  EXPECT_EQ(to_integer(json_number("7.9")), 7);
+  EXPECT_EQ(to_integer(json_number("18446744073709551615")), -1);
+  EXPECT_EQ(to_integer(json_number("-9223372036854775808")),
+            std::numeric_limits<std::int64_t>::min());
+  EXPECT_FALSE(is_integer(json_number("x")));
+  EXPECT_FALSE(is_integer(json_number("")));
 }
 
 std::string scanned(std::string text) {
@@ -89,7 +90,7 @@ TEST(JsonCursor, SaysWhereMoreTextWouldHelp) {
 
 std::string decoded(const std::string& text, std::int64_t expected_invalid = 0) {
   std::int64_t invalid = 0;
-  JsonValue value = number(text);
+  JsonValue value = json_number(text);
   value.kind = ValueKind::text;
   const std::string result = decode_text(value, invalid);
   EXPECT_EQ(invalid, expected_invalid) << text;

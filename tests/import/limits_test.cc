@@ -18,9 +18,9 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 
-std::string kineto(const std::string& kernel) {
+std::string kineto_of(const std::string& kernel) {
   return R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": ")" + kernel +
          R"(", "ts": 1, "dur": 2, "pid": 0, "tid": 7, "args": {"device": 0, "stream": 7}}]})";
 }
@@ -108,7 +108,7 @@ TEST(UnpackBudget, TheUserMayAllowMoreOrLess) {
 
 TEST(Limits, EveryCompressionIsCounted) {
   const Folder folder;
-  const std::string text = kineto(std::string(100'000, 'k'));
+  const std::string text = kineto_of(std::string(100'000, 'k'));
   const std::pair<std::string, std::string> packed[] = {
       {"a.json.gz", gzip(text)},
       {"a.json.zst", zstd(text)},
@@ -132,27 +132,27 @@ TEST(Limits, EveryCompressionIsCounted) {
 
 TEST(Limits, APlainFileMayHaveAnySize) {
   const Folder folder;
-  EXPECT_EQ(import_all(folder.write("a.json", kineto("k")), {.max_unpacked = 10}).size(), 1U);
+  EXPECT_EQ(import_all(folder.write("a.json", kineto_of("k")), {.max_unpacked = 10}).size(), 1U);
 }
 
 TEST(Archive, IsReadInOnePass) {
   const Folder folder;
   std::vector<std::pair<std::string, std::string>> members;
-  for (int i = 0; i < 300; ++i) members.emplace_back(std::to_string(i) + ".json", kineto("k"));
+  for (int i = 0; i < 300; ++i) members.emplace_back(std::to_string(i) + ".json", kineto_of("k"));
   EXPECT_EQ(kernels_in(folder.write("x.tar.gz", gzip(tar(members)))).size(), 300U);
 }
 
 TEST(Archive, NamesAreOnlyNames) {
   const Folder folder;
   const std::string outside = folder / "outside.json";
-  const std::vector<Member> members = {{"/etc/passwd.json", kineto("absolute")},
-                                       {"../../up.json", kineto("up")},
+  const std::vector<Member> members = {{"/etc/passwd.json", kineto_of("absolute")},
+                                       {"../../up.json", kineto_of("up")},
                                        {"d/", "", AE_IFDIR},
                                        {"fifo", "", AE_IFIFO},
                                        {"device", "", AE_IFCHR},
                                        {"link", outside, AE_IFLNK},
-                                       {"\xc3\xa4.json", kineto("umlaut")},
-                                       {"bad\xff.json", kineto("bytes")}};
+                                       {"\xc3\xa4.json", kineto_of("umlaut")},
+                                       {"bad\xff.json", kineto_of("bytes")}};
   for (const int format :
        {ARCHIVE_FORMAT_TAR_USTAR, ARCHIVE_FORMAT_TAR_PAX_INTERCHANGE, ARCHIVE_FORMAT_TAR_GNUTAR}) {
     const std::string path = folder.write("x.tar", archive_of(members, format));
@@ -165,7 +165,7 @@ TEST(Archive, NamesAreOnlyNames) {
 TEST(Archive, OfTwoMembersOfOneNameTheFirstIsRead) {
   const Folder folder;
   const std::string path =
-      folder.write("x.tar", tar({{"a.json", kineto("first")}, {"a.json", kineto("second")}}));
+      folder.write("x.tar", tar({{"a.json", kineto_of("first")}, {"a.json", kineto_of("second")}}));
   EXPECT_EQ(kernels_in(path), std::vector<std::string>{"first"});
   const auto notes = import_all(path)[0].notes.all();
   ASSERT_FALSE(notes.empty());
@@ -175,7 +175,7 @@ TEST(Archive, OfTwoMembersOfOneNameTheFirstIsRead) {
 
 TEST(Archive, ACutOneGivesWhatIsThereAndSaysSo) {
   const Folder folder;
-  const std::string whole = tar({{"a.json", kineto("a")}, {"b.json", kineto("b")}});
+  const std::string whole = tar({{"a.json", kineto_of("a")}, {"b.json", kineto_of("b")}});
   const std::string path = folder.write("x.tar", whole.substr(0, 1024 + 600));
   const auto traces = import_all(path);
   ASSERT_EQ(traces.size(), 1U);
@@ -188,7 +188,7 @@ TEST(Archive, ACutOneGivesWhatIsThereAndSaysSo) {
 
 TEST(Archive, AZipIsOneOnlyIfItIsCalledSo) {
   const Folder folder;
-  const std::string bytes = archive_of({{"a.json", kineto("zipped")}}, ARCHIVE_FORMAT_ZIP);
+  const std::string bytes = archive_of({{"a.json", kineto_of("zipped")}}, ARCHIVE_FORMAT_ZIP);
   EXPECT_EQ(kernels_in(folder.write("x.zip", bytes)), std::vector<std::string>{"zipped"});
   const std::string checkpoint = folder.write("model.pt", bytes);
   EXPECT_EQ(
@@ -198,13 +198,13 @@ TEST(Archive, AZipIsOneOnlyIfItIsCalledSo) {
 }
 
 TEST(Limits, APickleOfNothingButEmptyListsIsRefused) {
-  std::string bytes = "\x80\x04(" + std::string(30 * kMiB, ']') + "l.";
+  std::string bytes = "\x80\x04(" + std::string(30 * kMebibyte, ']') + "l.";
   const std::string refused = failure([&] { read_pickle(std::move(bytes)); });
   EXPECT_NE(refused.find("must be a snapshot, but consists of more and smaller values than any"),
             std::string::npos)
       << refused;
   std::string json = "[[]";
-  for (int i = 0; i < 8 * kMiB; ++i) json += ",[]";
+  for (int i = 0; i < 8 * kMebibyte; ++i) json += ",[]";
   EXPECT_NE(failure([&] { read_plain_json(json + "]"); }), "no error");
 }
 

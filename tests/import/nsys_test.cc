@@ -36,8 +36,8 @@ std::string kernel(int start, int end, std::int64_t pid, int correlation, int de
          ", 1, 2, NULL, 4, 2, 1, 128, 1, 1, " + graph_node + ");";
 }
 
-std::string call(int start, int end, std::int64_t pid, int correlation, int name = 3,
-                 int event_class = 0) {
+std::string call_row(int start, int end, std::int64_t pid, int correlation, int name = 3,
+                     int event_class = 0) {
   return "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (" + std::to_string(start) + ", " +
          std::to_string(end) + ", " + std::to_string(event_class) + ", " + id_of(pid, 11) + ", " +
          std::to_string(correlation) + ", " + std::to_string(name) + ", 0, NULL);";
@@ -65,8 +65,8 @@ class Nsys : public testing::Test {
 };
 
 TEST_F(Nsys, ReadsCallsAndDeviceWork) {
-  EXPECT_EQ(read(call(1000, 1010, 100, 5) + call(1020, 1030, 100, 6, 4) +
-                 call(1040, 1050, 100, 7, 5, 1) + call(1060, 1070, 100, 0, 13, 1) +
+  EXPECT_EQ(read(call_row(1000, 1010, 100, 5) + call_row(1020, 1030, 100, 6, 4) +
+                 call_row(1040, 1050, 100, 7, 5, 1) + call_row(1060, 1070, 100, 0, 13, 1) +
                  kernel(2000, 2500, 100, 5) + kernel(2500, 2600, 100, 7, 0, 8, "4294967297") +
                  "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (2600, 2700, 0, 1, 7, 6, " +
                  id_of(100) + ", 4096, 1, 1, 2, NULL, NULL, NULL);" +
@@ -120,7 +120,7 @@ TEST_F(Nsys, ReadsPyTorchsRangesAsOps) {
 
 TEST_F(Nsys, NamesThreads) {
   const Trace trace = import_trace(write(
-      std::string(kNsysTables) + kTexts + call(0, 1, 100, 1) +
+      std::string(kNsysTables) + kTexts + call_row(0, 1, 100, 1) +
       "INSERT INTO ThreadNames VALUES (6, 20, " + id_of(100, 11) + "), (7, 20, " + id_of(100, 12) +
       "); INSERT INTO PROCESSES VALUES (" + id_of(100) + ", 100, './train');"));
   ASSERT_EQ(trace.threads.size(), 1U);
@@ -162,7 +162,7 @@ TEST_F(Nsys, FindsTheRecordOfTheEventThatIsWaitedFor) {
 }
 
 TEST_F(Nsys, BelievesTheCallBeforeTheTypeOfAWait) {
-  const std::string text = read(call(0, 1, 100, 20, 10) + kernel(0, 1, 100, 1) +
+  const std::string text = read(call_row(0, 1, 100, 20, 10) + kernel(0, 1, 100, 1) +
                                 wait(20, "4294967295", "4294967295", "NULL", 0) +
                                 wait(21, "7", "4294967295", "NULL", 2));
   EXPECT_NE(text.find("sync context 500+100 stream=- correlation=20\nsync stream 500+100 stream=7 "
@@ -178,7 +178,7 @@ TEST_F(Nsys, ReadsALaunchOfAWholeGraphAsOneActivity) {
       "INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, graphId INTEGER, "
       "graphExecId INTEGER); INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (100, 900, 0, "
       "7, 3, " +
-      id_of(100) + ", 4, 5);" + call(0, 50, 100, 3, 12));
+      id_of(100) + ", 4, 5);" + call_row(0, 50, 100, 3, 12));
   EXPECT_EQ(text.substr(0, text.find('!')),
             "runtime \"cudaGraphLaunch\" 100/11 0+50 correlation=3\n"
             "kernel \"CUDA graph 5\" 0/7 100+800 correlation=3\n");
@@ -190,7 +190,7 @@ TEST_F(Nsys, ReadsMemoryOfTheDriverAndOfPools) {
                  "memoryOperationType INTEGER, correlationId INTEGER, streamId INTEGER, "
                  "localMemoryPoolAddress INTEGER, localMemoryPoolSize INTEGER, "
                  "localMemoryPoolUtilizedSize INTEGER);" +
-                 call(0, 9, 100, 1) + "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (1, " +
+                 call_row(0, 9, 100, 1) + "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (1, " +
                  id_of(100) + ", 0, 4096, 100, 2, 0, 1, NULL, NULL, NULL, NULL), (2, " +
                  id_of(100) + ", 0, 8192, 60, 2, 0, 1, 7, 1, 1000, 60), (3, " + id_of(100) +
                  ", 0, 4096, 100, 2, 1, 1, NULL, NULL, NULL, NULL), (4, " + id_of(100) +
@@ -223,10 +223,10 @@ TEST_F(Nsys, FindsTheThreadThatTookMemoryByTheTimeOfItsCall) {
 }
 
 TEST_F(Nsys, JoinsCallsWithinTheirProcessOnly) {
-  const std::string path =
-      write(std::string(kNsysTables) + kTexts + call(1000, 1010, 100, 5) +
-            call(1500, 1510, 200, 5) + call(1600, 1610, 300, 5) + kernel(2000, 2100, 200, 5, 1) +
-            kernel(3000, 3300, 100, 5, 0) + kernel(3400, 3500, 100, 5, 0));
+  const std::string path = write(std::string(kNsysTables) + kTexts + call_row(1000, 1010, 100, 5) +
+                                 call_row(1500, 1510, 200, 5) + call_row(1600, 1610, 300, 5) +
+                                 kernel(2000, 2100, 200, 5, 1) + kernel(3000, 3300, 100, 5, 0) +
+                                 kernel(3400, 3500, 100, 5, 0));
   EXPECT_EQ(failure([&] { import_trace(path); }),
             path + ": must contain one trace, but contains 2: \"" + path + ":100\", \"" + path +
                 ":200\"");
@@ -361,7 +361,7 @@ TEST_F(Nsys, CountsOddRows) {
                  id_of(100) + ", 0, 16, NULL, 2), (300, 301, 0, 1, 7, 6, " + id_of(100) +
                  ", 0, -16, NULL, NULL);" +
                  "INSERT INTO StringIds VALUES (50, CAST(x'61ff62' AS TEXT));" +
-                 call(100, 110, 100, 9, 50) + call(100, 110, 100, 9, 99)),
+                 call_row(100, 110, 100, 9, 50) + call_row(100, 110, 100, 9, 99)),
             "runtime \"a\xef\xbf\xbd"
             "b\" 100/11 0+10 correlation=9\n"
             "runtime \"(unnamed call)\" 100/11 0+10 correlation=9\n"
@@ -432,7 +432,7 @@ TEST_F(Nsys, RefusesWhatIsCut) {
 std::string rich_report() {
   std::string sql = std::string("PRAGMA page_size=512;") + kNsysTables + kTexts;
   for (int i = 0; i < 40; ++i) {
-    sql += call(i * 100, i * 100 + 10, 100 + i % 2, i) +
+    sql += call_row(i * 100, i * 100 + 10, 100 + i % 2, i) +
            kernel(i * 100 + 20, i * 100 + 90, 100 + i % 2, i);
     sql += nvtx(std::to_string(i * 100) + ", " + std::to_string(i * 100 + 5) +
                 ", 59, 'aten::add, seq = 1, sizes = [[2]]', NULL, 0");
@@ -549,9 +549,9 @@ TEST_F(Nsys, SaysHowStreamsWereCreated) {
       "INSERT INTO TARGET_INFO_CUDA_STREAM VALUES (7, 100, 1, 3), (13, 100, 1, 1), (20, 100, 1, 2),"
       "  (21, 100, 1, 0), (13, 200, 1, 2);";
   const Trace trace = import_trace(
-      write(std::string(kNsysTables) + kTexts + call(100, 150, 100, 1) + kernel(200, 300, 100, 1) +
-            kernel(200, 300, 100, 1, 0, 13) + kernel(200, 300, 100, 1, 0, 20) +
-            kernel(200, 300, 100, 1, 0, 21) + tables));
+      write(std::string(kNsysTables) + kTexts + call_row(100, 150, 100, 1) +
+            kernel(200, 300, 100, 1) + kernel(200, 300, 100, 1, 0, 13) +
+            kernel(200, 300, 100, 1, 0, 20) + kernel(200, 300, 100, 1, 0, 21) + tables));
   ASSERT_EQ(trace.streams.size(), 4U);
   std::string seen;
   const std::vector<StreamFlag> flags = stream_flags(trace);

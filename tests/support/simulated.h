@@ -2,10 +2,13 @@
 
 // A graph, transforms, and the picture of the resulting timeline: most tests need only these.
 
+#include <gtest/gtest.h>
+
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
+#include "foretrace/answer/figure.h"
 #include "foretrace/error.h"
 #include "foretrace/graph.h"
 #include "foretrace/simulate.h"
@@ -25,6 +28,15 @@ std::string simulated(std::string_view graph_text, const Transforms&... transfor
   } catch (const Error& error) {
     return error.what();
   }
+}
+
+/// The figure of this name as a number, in the smallest unit of its kind.
+inline double figure(const Effect& effect, std::string_view name) {
+  for (const Figure& figure : effect.figures) {
+    if (figure.name == name) return magnitude(figure);
+  }
+  ADD_FAILURE() << "no figure " << name;
+  return 0;
 }
 
 }  // namespace foretrace

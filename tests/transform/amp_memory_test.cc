@@ -5,7 +5,7 @@
 namespace foretrace {
 namespace {
 
-constexpr auto kAttention = R"(
+constexpr auto kAmpAttention = R"(
     s: gemm 2 {phase=forward}, softmax 2 {phase=forward}, relu 2 {phase=forward}
     s: gemm_pv 2 {phase=forward}, loss 2 {phase=forward}, b 2 {phase=backward}
     @alloc 2MiB use=parameter: .. reads gemm
@@ -18,7 +18,7 @@ constexpr auto kAttention = R"(
 )";
 
 std::vector<std::int64_t> mebibytes_behind(std::string_view transform,
-                                           std::string_view graph_text = kAttention) {
+                                           std::string_view graph_text = kAmpAttention) {
   Graph graph = parse_graph(graph_text);
   read_transform_text(transform)->apply(graph, {});
   std::vector<std::int64_t> sizes;
@@ -38,7 +38,7 @@ TEST(AmpMemory, StaysWhereItIsNotAskedFor) {
 }
 
 TEST(AmpMemory, CastsOfWeightsAreGoneBehindTheForwardPass) {
-  Graph graph = parse_graph(kAttention);
+  Graph graph = parse_graph(kAmpAttention);
   read_transform_text("amp")->apply(graph, {});
   const Allocation& casts = graph.allocations().back();
   EXPECT_EQ(graph.name(casts.made_by), "gemm");

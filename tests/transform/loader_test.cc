@@ -144,19 +144,6 @@ storage |rrrr.....rrrr.....|
 )");
 }
 
-double figure(const Effect& effect, std::string_view name) {
-  for (const Figure& figure : effect.figures) {
-    if (figure.name != name) continue;
-    if (const auto* number = std::get_if<double>(&figure.value)) return *number;
-    if (const auto* time = std::get_if<Nanoseconds>(&figure.value)) {
-      return static_cast<double>(time->count());
-    }
-    return static_cast<double>(std::get<Bytes>(figure.value).count);
-  }
-  ADD_FAILURE() << "no figure " << name;
-  return 0;
-}
-
 // Six steps with 60ms of device work, each with 24ms of loading.
 constexpr auto kSteps = R"(
     @step one

@@ -174,7 +174,7 @@ TEST(Communicator, DataParallelWorkersOfSeveralGpusLieApart) {
 }
 
 /// Each of two GPUs has half of 8 kB of keys and values, and sends it once: 4 us at 1 GB/s.
-constexpr auto kAttention = R"(
+constexpr auto kParallelAttention = R"(
     stream: x 4 {phase=forward step=0 layer=0}, "flash fwd" 12 {phase=forward step=0 layer=0}, y 4 {phase=forward step=0 layer=1}, "flash bwd" 40 {phase=backward step=0 layer=0}
     @step one
 )";
@@ -182,7 +182,7 @@ constexpr auto kAttention = R"(
 TEST(ContextParallel, TheRingWaitsForWhatAttentionDoesNotHide) {
   // Floor 4 us. Forward attention: 4 + 8 / 2 = 8 us in two rounds, over two blocks a mean of 4, so
   // that a round of 2 hides half of the 4. Backward: both tensors take 8, and 22 / 2 / 2 hide 5.5.
-  Graph graph = parse_graph(kAttention);
+  Graph graph = parse_graph(kParallelAttention);
   const Effect effect =
       read_transform_text("context_parallel:gpus=2,kv_bytes=8kB,bandwidth=1GB/s,latency=0us")
           ->apply(graph, {});
@@ -194,7 +194,7 @@ TEST(ContextParallel, TheRingWaitsForWhatAttentionDoesNotHide) {
 }
 
 TEST(ContextParallel, SizesAreNeededAndPositionsDivided) {
-  Graph graph = parse_graph(kAttention);
+  Graph graph = parse_graph(kParallelAttention);
   EXPECT_THROW(
       read_transform_text("context_parallel:gpus=2,bandwidth=1GB/s,latency=0us")->apply(graph, {}),
       Error);

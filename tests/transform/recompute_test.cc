@@ -20,14 +20,6 @@ constexpr auto kFourLayers = R"(
     @alloc 4MB use=activation op=wd: D .. d writes D reads d
 )";
 
-double figure(const Effect& effect, std::string_view name) {
-  for (const Figure& figure : effect.figures) {
-    if (figure.name == name) return magnitude(figure);
-  }
-  ADD_FAILURE() << "no figure " << name;
-  return 0;
-}
-
 Bytes peak_of(const Graph& graph) {
   Bytes peak{};
   for (const MemoryCurve& curve : memory_curves(graph, simulate(graph)))

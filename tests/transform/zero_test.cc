@@ -10,14 +10,6 @@
 namespace foretrace {
 namespace {
 
-double figure(const Effect& effect, std::string_view name) {
-  for (const Figure& figure : effect.figures) {
-    if (figure.name == name) return magnitude(figure);
-  }
-  ADD_FAILURE() << "no figure " << name;
-  return 0;
-}
-
 // 7.5 billion parameters in mixed precision with Adam: 2 + 2 + 12 bytes each (Rajbhandari et al.,
 // SC'20, figure 1).
 TEST(Zero, DividesTheStatesOfTheTableInItsPaper) {
@@ -45,7 +37,7 @@ TEST(Zero, RoundsPartsUp) {
   EXPECT_EQ(initial_memory(graph, 0), Bytes{3});
 }
 
-constexpr auto kTraining = R"(
+constexpr auto kZeroTraining = R"(
     @memory 16MiB device=0
     s: f 1 {layer=0}, g 1 {layer=1}, b 1 {phase=backward}, u 1 {phase=update}
     @alloc 3MiB use=parameter: .. reads f
@@ -55,7 +47,7 @@ constexpr auto kTraining = R"(
 )";
 
 Bytes peak_behind(std::string_view transform) {
-  Graph graph = parse_graph(kTraining);
+  Graph graph = parse_graph(kZeroTraining);
   if (!transform.empty()) read_transform_text(transform)->apply(graph, {});
   return memory_curves(graph, simulate(graph)).at(0).peak;
 }
@@ -98,7 +90,7 @@ TEST(Zero, SaysWhatIsWrong) {
 
 /// Two layers of 4 kB each, and the forward pass of the next step. A reduce-scatter or an
 /// all-gather of 4 kB between two workers at 1 GB/s takes 2 us.
-constexpr auto kTwoSteps = R"(
+constexpr auto kTwoZeroSteps = R"(
     stream: E 3 {phase=forward step=0 layer=0}, F 3 {phase=forward step=0 layer=1}, C 4 {phase=backward step=0 layer=1}, B 4 {phase=backward step=0 layer=0}, U 2 {phase=update step=0}, G 3 {phase=forward step=1 layer=0}
     @step one
     @step two
@@ -114,8 +106,9 @@ std::string sharded(const std::string& more) {
 
 TEST(Zero, WithANetworkStageTwoScattersGradientsAndGathersParameters) {
   // The update takes half as long.
-  EXPECT_EQ(simulated(kTwoSteps, sharded(R"("stage": 2, "bucket": "4kB", "first_bucket": "4kB")")),
-            R"(
+  EXPECT_EQ(
+      simulated(kTwoZeroSteps, sharded(R"("stage": 2, "bucket": "4kB", "first_bucket": "4kB")")),
+      R"(
 stream             |EEEFFFCCCCBBBB..U....GGG|
 data parallel      |..........rr..rr........|
 sharded parameters |.................aaaa...|
@@ -124,7 +117,7 @@ sharded parameters |.................aaaa...|
 
 TEST(Zero, WithANetworkStageThreeGathersUnitsAheadOfTheirPasses) {
   // The second unit is gathered while the first one runs, and again for the backward pass.
-  EXPECT_EQ(simulated(kTwoSteps, sharded(R"("stage": 3)")), R"(
+  EXPECT_EQ(simulated(kTwoZeroSteps, sharded(R"("stage": 3)")), R"(
 stream             |..EEEFFFCCCCBBBB..UGGG|
 sharded parameters |aaaa.aa.aa............|
 sharded gradients  |............rr..rr....|
@@ -132,7 +125,7 @@ sharded gradients  |............rr..rr....|
 }
 
 TEST(Zero, TheFasterTheNetworkTheMoreOnlyTheSmallerUpdateIsLeft) {
-  Graph graph = parse_graph(kTwoSteps);
+  Graph graph = parse_graph(kTwoZeroSteps);
   read_transform_text(
       "zero:stage=3,workers=2,bandwidth=1000000GB/s,latency=0us,lateness=0us,lateness_share=0,"
       "kernel_contention=0,collective_contention=0")
@@ -148,7 +141,7 @@ TEST(Zero, BytesOnTheWireAreThoseOfTheStage) {
                                                    {"stage=3", 2.625e9},
                                                    {"stage=3,reshard=false", 1.75e9}};
   for (const auto& [stage, bytes] : stages) {
-    Graph graph = parse_graph(std::string("@memory 3GB device=0\n") + kTwoSteps);
+    Graph graph = parse_graph(std::string("@memory 3GB device=0\n") + kTwoZeroSteps);
     const Effect effect = read_transform_text("zero:" + std::string(stage) +
                                               ",workers=8,bandwidth=1GB/s,latency=0us,"
                                               "parameter_bytes=1GB,gradient_bytes=1GB")
@@ -162,7 +155,7 @@ TEST(Zero, CopiesOfAShardSumTheirParts) {
   // is summed in 2 us.
   EXPECT_EQ(
       simulated(
-          kTwoSteps,
+          kTwoZeroSteps,
           R"({"use": "zero", "stage": 3, "workers": 4, "shard": 2, "bandwidth": "1GB/s", "latency": "0us",
              "lateness": "0us", "lateness_share": 0, "kernel_contention": 0, "collective_contention": 0})"),
       R"(
@@ -174,7 +167,7 @@ among copies       |..............aa..aa....|
 }
 
 TEST(Zero, AShardDividesTheWorkers) {
-  Graph graph = parse_graph(kTwoSteps);
+  Graph graph = parse_graph(kTwoZeroSteps);
   EXPECT_THROW(read_transform_text("zero:stage=3,workers=8,shard=3,bandwidth=1GB/s,latency=0us")
                    ->apply(graph, {}),
                Error);

@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMostGpus = 1024;
+constexpr std::int64_t kMostAdvisedGpus = 1024;
 
 std::string step_of(std::int64_t gpus, const std::string& network) {
   return fmt::format("data_parallel:gpus={},machine=\"{}\"", gpus, network);
@@ -22,7 +22,7 @@ std::string step_of(std::int64_t gpus, const std::string& network) {
 MoreGpus more_gpus(const AdvisedJob& job, const std::string& network) {
   MoreGpus found{.network = network, .points = {}, .refused = {}};
   std::vector<std::int64_t> counts;
-  for (std::int64_t gpus = 2; gpus <= kMostGpus; gpus *= 2) counts.push_back(gpus);
+  for (std::int64_t gpus = 2; gpus <= kMostAdvisedGpus; gpus *= 2) counts.push_back(gpus);
   std::vector<std::optional<Nanoseconds>> times(counts.size());
   std::vector<std::string> refused(counts.size());
   on_all_cores(counts.size(), [&](std::size_t i) {

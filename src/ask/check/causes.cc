@@ -40,8 +40,6 @@ ClusterKey cluster_key(const WorkChange& change) {
           has_place ? "" : fmt::format("{} {}", to_string(change.kind), change.after.name)};
 }
 
-bool has_more_tasks(const WorkChange& change) { return change.more() > 0; }
-
 bool weighs_on(const ChangeCluster& cluster, const CheckedFigure& figure) {
   const FigureRule& rule = figure_rule(figure.name);
   return std::any_of(cluster.changes.begin(), cluster.changes.end(),
@@ -130,7 +128,7 @@ class CauseFinder {
   /// Orders changes by how well they explain the slowdown `of` their place. Work that is merely
   /// slower, by less than a third of that slowdown, comes last.
   static std::tuple<bool, int, Nanoseconds> rank(const WorkChange& change, Nanoseconds of) {
-    const bool is_new = has_more_tasks(change) || change.after.bytes > change.before.bytes ||
+    const bool is_new = change.has_more_tasks() || change.after.bytes > change.before.bytes ||
                         !change.replaced.empty() || change.after.pageable > change.before.pageable;
     return {is_new || excess_of(change) * 3 >= of, significance(change), change.added()};
   }
@@ -140,7 +138,7 @@ class CauseFinder {
       if (cluster.headline == nullptr ||
           rank(*change, cluster.local) > rank(*cluster.headline, cluster.local))
         cluster.headline = change;
-      if ((change->kind == TaskKind::sync || is_event_wait(*change)) && has_more_tasks(*change))
+      if ((change->kind == TaskKind::sync || is_event_wait(*change)) && change->has_more_tasks())
         cluster.frees_waits = true;
     }
   }

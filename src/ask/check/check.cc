@@ -178,7 +178,7 @@ CheckBaseline baseline_of_run(const std::string& path, const Scenario& scenario,
 }
 
 /// Returns the run with the median step time, together with the figures of all runs.
-CheckBaseline joined(std::vector<CheckBaseline> runs) {
+CheckBaseline joined_runs(std::vector<CheckBaseline> runs) {
   std::stable_sort(runs.begin(), runs.end(), [](const CheckBaseline& a, const CheckBaseline& b) {
     return step_time_of(a.summary) < step_time_of(b.summary);
   });
@@ -242,7 +242,7 @@ CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario&
     if (runs.size() > 1)
       within(path, [&] { refuse_changed_job(runs.front().summary, runs.back().summary); });
   }
-  CheckBaseline baseline = joined(std::move(runs));
+  CheckBaseline baseline = joined_runs(std::move(runs));
   if (options.adds_runs && old != nullptr) {
     within(trace_paths.front(), [&] { refuse_changed_job(old->summary, baseline.summary); });
     add_runs_of(*old, baseline);

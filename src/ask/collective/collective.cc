@@ -33,10 +33,10 @@ std::vector<MeasuredCollective> rows_of(const CollectiveQuestion& question, cons
 
 /// Identity of measured rows: operation, nodes, ranks, bytes.
 using Key = std::tuple<Operation, std::uint32_t, std::uint32_t, std::int64_t>;
-using Measured = std::map<Key, std::vector<double>>;
+using MeasuredTimes = std::map<Key, std::vector<double>>;
 
 struct ComparedRows {
-  Measured rows;
+  MeasuredTimes rows;
   bool has(const Key& key) const { return rows.contains(key); }
 };
 

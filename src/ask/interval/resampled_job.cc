@@ -8,7 +8,7 @@ namespace foretrace {
 namespace {
 
 /// Time that each task waited for other ranks, by recorded rank and task.
-std::vector<std::vector<Nanoseconds>> waits_of(const Job& job) {
+std::vector<std::vector<Nanoseconds>> waits_of_steps(const Job& job) {
   std::vector<std::vector<Nanoseconds>> waits;
   for (const Rank& rank : job.ranks) waits.emplace_back(rank.inference.graph.task_count(), 0ns);
   for (const MatchedCollective& collective : job.join.collectives) {
@@ -25,7 +25,7 @@ ResampledJob::ResampledJob(const Job& job, const JointReplay& replayed, std::siz
                            const std::function<const Graph&(std::size_t)>& graph_of) {
   if (!job.is_joined() || !replayed.rows || replayed.rows->task_count() > kMostTasksResampled)
     return;
-  waits_ = waits_of(job);
+  waits_ = waits_of_steps(job);
   variations_.resize(job.ranks.size());
   const auto vary = [&](std::size_t i) {
     if (!variations_[i]) variations_[i].emplace(job.ranks[i].inference, waits_[i]);

@@ -18,7 +18,7 @@
 namespace foretrace {
 namespace {
 
-constexpr double kSteps = 1000;  ///< Steps that a reported price is for.
+constexpr double kPricedSteps = 1000;  ///< Steps that a reported price is for.
 
 struct GpuPrice {
   double per_hour = 0;
@@ -212,7 +212,7 @@ class Planner {
     row.kernels = row.time - row.bubble - row.network;
     row.reserved = planned.price.memory.reserved, row.fits = planned.fits;
     row.is_covered = planned.price.is_covered, row.loss = to_string(planned.loss);
-    if (space_.gpu_hour > 0) row.cost = planned.cost * kSteps;
+    if (space_.gpu_hour > 0) row.cost = planned.cost * kPricedSteps;
     return row;
   }
 

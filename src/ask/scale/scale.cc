@@ -25,7 +25,7 @@ namespace foretrace {
 namespace {
 
 constexpr std::int64_t kMostGpus = 1'000'000;
-constexpr std::size_t kMostPoints = 1000;
+constexpr std::size_t kMostCounts = 1000;
 
 /// Below this efficiency a scheme counts as limited. Chosen.
 constexpr double kPoorEfficiency = 0.9;
@@ -51,8 +51,8 @@ std::vector<std::int64_t> range_in(std::string_view text, std::size_t dots) {
   for (std::int64_t count = first; count <= last;
        count = increment > 0 ? count + increment : 2 * count) {
     counts.push_back(count);
-    if (counts.size() > kMostPoints)
-      throw Error(fmt::format("must be at most {} counts", kMostPoints));
+    if (counts.size() > kMostCounts)
+      throw Error(fmt::format("must be at most {} counts", kMostCounts));
   }
   return counts;
 }

@@ -102,7 +102,7 @@ const CLI::App* nested_command(const std::vector<std::string>& topic, const Sess
   return outer ? inner_command(*outer, topic[1]) : nullptr;
 }
 
-void run(const std::vector<std::string>& topic, Session& session) {
+void run_help(const std::vector<std::string>& topic, Session& session) {
   if (topic.empty()) {
     session.out << session.app.help();
   } else if (topic.size() == 1 && topic[0] != "transform") {
@@ -129,7 +129,7 @@ void add_help(CLI::App& command, Session& session) {
                    "Print a man page: of the program, of the command TOPIC, or of all transforms "
                    "(TOPIC \"transforms\")");
   command.callback([asked, &session] {
-    if (!asked->manual) return run(asked->topic, session);
+    if (!asked->manual) return run_help(asked->topic, session);
     if (asked->topic.size() > 1) throw Error("help --man: takes at most one command");
     write_manual(session.app, asked->topic.empty() ? "" : asked->topic.front(), session.out);
   });

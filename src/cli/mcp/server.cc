@@ -13,7 +13,7 @@
 #include "base/shown.h"
 #include "base/wording.h"
 #include "cli/mcp/tools.h"
-#include "cli/options/command.h"
+#include "cli/options/run.h"
 #include "foretrace/error.h"
 #include "foretrace/names.h"
 #include "foretrace/version.h"

@@ -87,7 +87,7 @@ class Predict final : public StepsTool {
   std::string memory_limit_;
 };
 
-class Vary final : public StepsTool {
+class VarySetting final : public StepsTool {
  public:
   void describe(Fields& fields) override {
     StepsTool::describe(fields);
@@ -127,7 +127,7 @@ class Advise final : public TraceTool {
   bool all_ = false;
 };
 
-class Diff final : public Tool {
+class DiffJobs final : public Tool {
  public:
   void describe(Fields& fields) override {
     fields.text("before", before_, kTraceHelp);
@@ -142,7 +142,7 @@ class Diff final : public Tool {
   std::string before_, after_;
 };
 
-class MemoryUse final : public TraceTool {
+class JobMemory final : public TraceTool {
  public:
   std::vector<CommandLine> command_lines() const override { return {command("memory")}; }
 };
@@ -165,13 +165,13 @@ const std::vector<ToolEntry>& tools() {
       {"advise", "What limits a job, which changes would help, and how sure that is",
        &make_tool<Advise>},
       {"diff", "What changed between two recordings of a job, and the cost of each change",
-       &make_tool<Diff>},
-      {"vary", "Step times for several values of one setting", &make_tool<Vary>},
+       &make_tool<DiffJobs>},
+      {"vary", "Step times for several values of one setting", &make_tool<VarySetting>},
       {"explain_step",
        "What the critical path of a step works on and waits for, as recorded or "
        "after changes",
        &make_tool<ExplainStep>},
-      {"memory", "What device memory is used for at its peak", &make_tool<MemoryUse>},
+      {"memory", "What device memory is used for at its peak", &make_tool<JobMemory>},
   };
   return all;
 }

@@ -8,8 +8,7 @@ foreach(name boost fmt nlohmann xxhash.h)
 endforeach()
 include_directories(SYSTEM ${wasm_headers})
 # Precompiled headers, which every file includes first: missing.h, and headers that take long to compile.
-set(wasm_precompiled ${CMAKE_CURRENT_LIST_DIR}/headers/missing.h <algorithm> <chrono> <functional> <map> <memory> <nlohmann/json.hpp>
-  <optional> <ostream> <set> <span> <sstream> <string> <unordered_map> <vector>)
+set(precompiled_first ${CMAKE_CURRENT_LIST_DIR}/headers/missing.h)
 add_compile_definitions(XXH_INLINE_ALL _LIBCPP_ENABLE_CXX17_REMOVED_UNARY_BINARY_FUNCTION)
 
 function(wasm_library name folder)

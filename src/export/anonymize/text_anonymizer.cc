@@ -14,24 +14,24 @@ constexpr std::string_view kDigits = "0123456789";
 
 /// The parts of a frame: "train.py", "(88): " and "step" of "train.py(88): step" in a profiler's
 /// trace; "train.py", ":88 " and "step" of "train.py:88 step" in a memory snapshot.
-struct Frame {
+struct QuotedFrame {
   std::string_view path, line, function;
 };
 
-std::optional<Frame> frame_of(std::string_view text) {
+std::optional<QuotedFrame> quoted_frame(std::string_view text) {
   const std::size_t close = text.find("): ");
   if (close != std::string_view::npos) {
     const std::size_t open = text.find_last_not_of(kDigits, close - (close > 0 ? 1 : 0));
     if (open != std::string_view::npos && text[open] == '(' && open + 1 < close)
-      return Frame{text.substr(0, open), text.substr(open, close + 3 - open),
-                   text.substr(close + 3)};
+      return QuotedFrame{text.substr(0, open), text.substr(open, close + 3 - open),
+                         text.substr(close + 3)};
   }
   for (std::size_t blank = text.find(' '); blank != std::string_view::npos;
        blank = text.find(' ', blank + 1)) {
     const std::size_t colon = text.find_last_not_of(kDigits, blank - (blank > 0 ? 1 : 0));
     if (colon != std::string_view::npos && text[colon] == ':' && colon + 1 < blank)
-      return Frame{text.substr(0, colon), text.substr(colon, blank + 1 - colon),
-                   text.substr(blank + 1)};
+      return QuotedFrame{text.substr(0, colon), text.substr(colon, blank + 1 - colon),
+                         text.substr(blank + 1)};
   }
   return std::nullopt;
 }
@@ -134,7 +134,7 @@ std::string TextAnonymizer::frame(std::string_view text) {
     return keep(kModule) + word(name.substr(0, end)) + std::string(name.substr(end));
   }
   if (is_public_op(text)) return keep(text);
-  if (const auto frame = frame_of(text))
+  if (const auto frame = quoted_frame(text))
     return path(frame->path) + std::string(frame->line) + word(frame->function);
   return word(text);
 }

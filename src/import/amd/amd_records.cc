@@ -10,9 +10,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::size_t kMostLanes = 0xffff;
-/// The difference of times further from 0 could overflow 64 bits.
-constexpr std::int64_t kMostTime = 4'000'000'000'000'000'000;
+constexpr std::size_t kMostAmdLanes = 0xffff;
 
 }  // namespace
 
@@ -25,7 +23,7 @@ HostKind kind_of_domain(std::string_view domain) {
 
 std::uint16_t AmdRecords::thread(std::int64_t process, std::int64_t id) {
   const auto next = trace_.threads.size();
-  if (next == kMostLanes) {
+  if (next == kMostAmdLanes) {
     const auto known = threads_.find({process, id});
     return known == threads_.end() ? (++too_many_lanes_, std::uint16_t{0}) : known->second;
   }
@@ -37,7 +35,7 @@ std::uint16_t AmdRecords::thread(std::int64_t process, std::int64_t id) {
 
 std::uint16_t AmdRecords::stream(std::int32_t device, std::int64_t id) {
   const auto next = trace_.streams.size();
-  if (next == kMostLanes) {
+  if (next == kMostAmdLanes) {
     const auto known = streams_.find({device, id});
     return known == streams_.end() ? (++too_many_lanes_, std::uint16_t{0}) : known->second;
   }

@@ -16,7 +16,7 @@ namespace foretrace {
 namespace {
 
 constexpr std::string_view kTool = "\"rocprofiler-sdk-tool\"";
-constexpr std::size_t kLongestMetadata = 64 * 1024;
+constexpr std::size_t kLongestRocprofMetadata = 64 * 1024;
 
 }  // namespace
 
@@ -122,7 +122,7 @@ bool RocprofDocument::read_metadata() {
   if (!json_.read(value)) return false;
   each_member(value, [&](std::string_view key, const JsonValue& member) {
     if (key == "pid") process_ = to_integer(member);
-    if (member.size <= kLongestMetadata && key.size() < 64 && trace_.metadata.size() < 64)
+    if (member.size <= kLongestRocprofMetadata && key.size() < 64 && trace_.metadata.size() < 64)
       trace_.metadata[std::string(key)] = json_text(member);
   });
   return true;

@@ -9,9 +9,9 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::size_t kGramSize = 8;     ///< Elements in a gram.
-constexpr std::size_t kCommon = 256;     ///< More frequent grams do not identify a place.
-constexpr std::size_t kSamples = 65536;  ///< About this many grams of a long `a` vote.
+constexpr std::size_t kGramSize = 8;          ///< Elements in a gram.
+constexpr std::size_t kCommonGram = 256;      ///< More frequent grams do not identify a place.
+constexpr std::size_t kSampledGrams = 65536;  ///< About this many grams of a long `a` vote.
 constexpr std::int32_t kMostEdits = 512;
 constexpr std::int32_t kNowhere = -(1 << 30);
 
@@ -46,14 +46,14 @@ struct Anchor {
 template <class Visit>
 void each_shared_gram(const std::vector<std::uint32_t>& a, const std::vector<Gram>& grams,
                       std::size_t size, Visit&& visit) {
-  const std::size_t stride = a.size() / kSamples + 1;
+  const std::size_t stride = a.size() / kSampledGrams + 1;
   for (std::size_t i = 0; i + size <= a.size(); i += stride) {
     const Gram wanted{hash_of(std::span(a).subspan(i, size)), 0};
     const auto [first, last] =
         std::equal_range(grams.begin(), grams.end(), wanted,
                          [](const Gram& x, const Gram& y) { return x.hash < y.hash; });
     const auto count = static_cast<std::size_t>(last - first);
-    if (count > kCommon) continue;
+    if (count > kCommonGram) continue;
     for (auto gram = first; gram != last; ++gram) visit(i, std::size_t{gram->at}, count);
   }
 }
@@ -84,7 +84,7 @@ Anchor find_anchor(const std::vector<std::uint32_t>& a, const std::vector<std::u
   const auto winner =
       static_cast<std::size_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
   Anchor anchor;
-  std::size_t rarest = kCommon + 1;
+  std::size_t rarest = kCommonGram + 1;
   each_shared_gram(a, grams, size, [&](std::size_t i, std::size_t j, std::size_t count) {
     if (vote_of(i, j) != winner || count >= rarest) return;
     rarest = count;

@@ -9,9 +9,9 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::int64_t kMost = std::int64_t{16} << 30;
+constexpr std::int64_t kMostUnpacked = std::int64_t{16} << 30;
 /// The ratio is not limited below this size.
-constexpr std::int64_t kHarmless = std::int64_t{256} << 20;
+constexpr std::int64_t kHarmlessUnpacked = std::int64_t{256} << 20;
 /// The highest ratio of real traces is 34.
 constexpr std::int64_t kMostRatio = 200;
 
@@ -24,7 +24,8 @@ void UnpackBudget::add_unpacked(UnpackStage stage, std::size_t unpacked) {
   const bool of_one_trace =
       stage == UnpackStage::file ? !holds_several_ : stage != UnpackStage::skipped;
   if (of_one_trace) check(counted.of_trace);
-  if (most_ > 0 || counted.total <= kHarmless || counted.total / kMostRatio <= packed_) return;
+  if (most_ > 0 || counted.total <= kHarmlessUnpacked || counted.total / kMostRatio <= packed_)
+    return;
   throw TraceError(
       fmt::format("unpacks to more than {} times its size, as no recording does ({} from {}); if "
                   "it is a recording, allow it with --max-unpacked 16GiB",
@@ -37,7 +38,7 @@ void UnpackBudget::begin_trace() {
 }
 
 void UnpackBudget::check(std::int64_t unpacked) const {
-  const std::int64_t most = most_ > 0 ? most_ : kMost;
+  const std::int64_t most = most_ > 0 ? most_ : kMostUnpacked;
   if (unpacked <= most) return;
   throw TraceError(fmt::format(
       "unpacks to more than {}, the most that is allowed; --max-unpacked {} allows more",

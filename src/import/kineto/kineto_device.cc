@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/contains.h"
+#include "base/wide.h"
 #include "import/kineto/kineto_trace.h"
 
 namespace foretrace {
@@ -12,7 +13,7 @@ namespace {
 
 /// The product of the numbers in a list such as "[128, 2, 1]", at most 2^32 - 1; 0 if the field is
 /// not such a list.
-std::uint32_t volume(const KinetoEvent& event, Field field) {
+std::uint32_t volume_of(const KinetoEvent& event, Field field) {
   if (!event.has(field) || event[field].kind != ValueKind::array) return 0;
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
   std::uint64_t product = 1;
@@ -39,11 +40,6 @@ SyncKind sync_kind(std::string_view text) {
     return SyncKind::context;
   if (text == "Stream Wait Event") return SyncKind::stream_wait_event;
   return SyncKind::unknown;
-}
-
-std::int32_t to_int32(std::int64_t value) {
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(
-      value, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()));
 }
 
 }  // namespace
@@ -131,8 +127,8 @@ void add_device(KinetoTrace& to, const KinetoEvent& event, DeviceKind kind, Kine
   record.external = static_cast<std::uint32_t>(event.integer(Field::external, 0));
   record.graph_node = static_cast<std::uint64_t>(event.integer(Field::graph_node, 0));
   if (kind == DeviceKind::kernel) {
-    record.grid = volume(event, Field::grid);
-    record.block = volume(event, Field::block);
+    record.grid = volume_of(event, Field::grid);
+    record.block = volume_of(event, Field::block);
     if (event.has(Field::collective)) record.details = collective_details(to, event);
   } else if (kind != DeviceKind::annotation) {
     describe_copy(event, record);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/wide.h"
+
 namespace foretrace {
 
 namespace {
@@ -10,11 +12,6 @@ namespace {
 constexpr std::int64_t kFirstText = -1000000;  ///< Id that stands for the empty text.
 constexpr std::uint32_t kMostLanes = 0xffff;
 constexpr std::size_t kMostNames = 100000;
-
-std::int32_t clamp32(std::int64_t value) {
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(
-      value, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()));
-}
 
 }  // namespace
 
@@ -83,7 +80,7 @@ std::uint16_t KinetoLanes::stream(std::int64_t device, std::int64_t id) {
     ++too_many_;
     return static_cast<std::uint16_t>(kMostLanes - 1);
   }
-  if (is_new) trace_.streams.push_back({.device = clamp32(device), .id = id});
+  if (is_new) trace_.streams.push_back({.device = to_int32(device), .id = id});
   return static_cast<std::uint16_t>(number);
 }
 

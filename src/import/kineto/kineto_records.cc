@@ -1,5 +1,6 @@
 #include "import/kineto/kineto_records.h"
 
+#include "import/common/times.h"
 #include "import/common/word_table.h"
 #include "trace/step_name.h"
 

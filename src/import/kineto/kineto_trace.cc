@@ -1,18 +1,17 @@
 #include "import/kineto/kineto_trace.h"
 
+#include "import/common/times.h"
+
 namespace foretrace {
 
 namespace {
 
-/// The difference of times further from 0 could overflow 64 bits.
-constexpr std::int64_t kMostTime = 4'000'000'000'000'000'000;
-
-struct OddityNote {
+struct KinetoOddityNote {
   Severity severity;
   std::string_view text;
 };
 
-constexpr OddityNote kOddityNotes[] = {
+constexpr KinetoOddityNote kOddityNotes[] = {
     {Severity::warning, "events without a time, left out"},
     {Severity::warning, "events whose time is not a number, left out"},
     {Severity::warning, "events without a duration, read as 0"},

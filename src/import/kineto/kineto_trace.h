@@ -33,9 +33,6 @@ enum class KinetoOddity : std::uint8_t {
   count
 };
 
-/// In nanoseconds. A longer duration counts as damage.
-inline constexpr std::int64_t kMostDuration = 1'000'000'000'000'000'000;
-
 struct KinetoTimes {
   std::int64_t start = 0;
   std::int64_t duration = 0;

@@ -9,20 +9,23 @@ namespace foretrace {
 
 namespace {
 
-enum Column {
-  start,
-  process,
-  device,
-  address,
-  bytes,
-  memory_kind,
-  operation,
-  correlation,
-  stream_id,
-  pool_address,
-  pool_size,
-  pool_used,
-  thread_id
+/// The columns of the query below.
+struct MemoryColumn {
+  enum : int {
+    start,
+    process,
+    device,
+    address,
+    bytes,
+    memory_kind,
+    operation,
+    correlation,
+    stream_id,
+    pool_address,
+    pool_size,
+    pool_used,
+    thread_id
+  };
 };
 
 constexpr std::int64_t kDeallocation = 1;
@@ -51,10 +54,10 @@ std::vector<std::uint32_t> find_memory_calls(const Trace& trace) {
 /// If the row does not name its call, the last memory call that started before it is used.
 std::uint16_t thread_of(const SqliteRows& row, NsysTables& tables, const NsysCalls& calls,
                         const std::vector<std::uint32_t>& memory_calls) {
-  if (row.has(thread_id)) return tables.thread(row, thread_id);
-  const auto call = calls.find(static_cast<std::uint32_t>(row.integer(correlation)));
-  if (row.has(correlation) && call != calls.end()) return call->second.thread;
-  const std::int64_t time = row.integer(start);
+  if (row.has(MemoryColumn::thread_id)) return tables.thread(row, MemoryColumn::thread_id);
+  const auto call = calls.find(static_cast<std::uint32_t>(row.integer(MemoryColumn::correlation)));
+  if (row.has(MemoryColumn::correlation) && call != calls.end()) return call->second.thread;
+  const std::int64_t time = row.integer(MemoryColumn::start);
   const Trace& trace = tables.trace;
   const auto behind =
       std::partition_point(memory_calls.begin(), memory_calls.end(),
@@ -74,27 +77,30 @@ void read_nsys_memory(NsysTables& tables, const NsysCalls& calls) {
   const std::vector<std::uint32_t> memory_calls = find_memory_calls(tables.trace);
   while (rows.next()) {
     NsysTables::Times times;
-    if (!tables.is_mine(rows, process) || !tables.take_times(rows, start, start, times)) continue;
+    if (!tables.is_mine(rows, MemoryColumn::process) ||
+        !tables.take_times(rows, MemoryColumn::start, MemoryColumn::start, times))
+      continue;
     MemoryRecord record;
     record.time_ns = times.start;
-    record.address = static_cast<std::uint64_t>(rows.integer(address));
-    record.bytes = tables.take_bytes(rows, bytes, "memory row ");
-    const bool freed = rows.integer(operation) == kDeallocation;
+    record.address = static_cast<std::uint64_t>(rows.integer(MemoryColumn::address));
+    record.bytes = tables.take_bytes(rows, MemoryColumn::bytes, "memory row ");
+    const bool freed = rows.integer(MemoryColumn::operation) == kDeallocation;
     if (freed) record.bytes = -record.bytes;
-    const bool from_pool = rows.has(pool_address);
+    const bool from_pool = rows.has(MemoryColumn::pool_address);
     record.action = from_pool ? MemoryAction::block
                     : freed   ? MemoryAction::segment_free
                               : MemoryAction::segment_alloc;
     if (from_pool) {
-      record.total_reserved = rows.integer(pool_size, -1);
-      record.total_allocated = rows.integer(pool_used, -1);
+      record.total_reserved = rows.integer(MemoryColumn::pool_size, -1);
+      record.total_allocated = rows.integer(MemoryColumn::pool_used, -1);
     }
-    const std::int64_t number = rows.integer(device, -1);
-    const bool on_device = !(rows.has(memory_kind) && is_on_host(rows.integer(memory_kind))) &&
+    const std::int64_t number = rows.integer(MemoryColumn::device, -1);
+    const bool on_device = !(rows.has(MemoryColumn::memory_kind) &&
+                             is_on_host(rows.integer(MemoryColumn::memory_kind))) &&
                            number >= 0 && number <= kMostDevices;
     record.device = static_cast<std::int16_t>(on_device ? number : -1);
-    if (on_device && from_pool && rows.has(stream_id))
-      record.stream = tables.stream(rows, device, stream_id);
+    if (on_device && from_pool && rows.has(MemoryColumn::stream_id))
+      record.stream = tables.stream(rows, MemoryColumn::device, MemoryColumn::stream_id);
     record.thread = thread_of(rows, tables, calls, memory_calls);
     tables.trace.memory.push_back(record);
   }

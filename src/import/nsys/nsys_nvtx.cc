@@ -14,7 +14,10 @@ namespace foretrace {
 
 namespace {
 
-enum Column { start, end, event_type, text, text_id, thread_id, domain, category, payload };
+/// The columns of the query below.
+struct NvtxColumn {
+  enum : int { start, end, event_type, text, text_id, thread_id, domain, category, payload };
+};
 
 /// The numbers of the table ENUM_NSYS_EVENT_TYPE.
 enum EventType : std::int64_t {
@@ -44,17 +47,19 @@ class NvtxReader {
         tables_.file, "NVTX_EVENTS",
         {"start", "end", "eventType", "text", "textId", "globalTid", "domainId", "category"});
     while (rows.next()) {
-      const std::int64_t type = rows.integer(event_type, -1);
+      const std::int64_t type = rows.integer(NvtxColumn::event_type, -1);
       if (type != domain_create && type != category_name && type != thread_name) continue;
-      if (!tables_.is_mine(rows, thread_id)) continue;
+      if (!tables_.is_mine(rows, NvtxColumn::thread_id)) continue;
       const std::string_view raw =
-          rows.has(text) ? rows.text(text) : tables_.strings.text(rows.integer(text_id, -1));
+          rows.has(NvtxColumn::text) ? rows.text(NvtxColumn::text)
+                                     : tables_.strings.text(rows.integer(NvtxColumn::text_id, -1));
       const std::string name(tables_.trace.names[tables_.strings.intern(raw)]);
-      const std::int64_t global = rows.integer(thread_id, tables_.process.global);
+      const std::int64_t global = rows.integer(NvtxColumn::thread_id, tables_.process.global);
       if (type == domain_create) {
-        domains_.push_back({global, rows.integer(domain), name});
+        domains_.push_back({global, rows.integer(NvtxColumn::domain), name});
       } else if (type == category_name) {
-        categories_.push_back({rows.integer(domain), rows.integer(category), name});
+        categories_.push_back(
+            {rows.integer(NvtxColumn::domain), rows.integer(NvtxColumn::category), name});
       } else {
         tables_.name_thread(global, name);
       }
@@ -66,11 +71,11 @@ class NvtxReader {
                     {"start", "end", "eventType", "text", "textId", "globalTid", "domainId",
                      "category", "jsonText"});
     while (rows.next()) {
-      if (!tables_.is_mine(rows, thread_id)) continue;
-      switch (rows.integer(event_type, push_pop_range)) {
+      if (!tables_.is_mine(rows, NvtxColumn::thread_id)) continue;
+      switch (rows.integer(NvtxColumn::event_type, push_pop_range)) {
         case push_pop_range:
         case start_end_range:
-          if (rows.has(end)) {
+          if (rows.has(NvtxColumn::end)) {
             add(rows);
           } else {
             tables_.count(NsysOddity::open_range, "row " + std::to_string(rows.number()));
@@ -86,7 +91,7 @@ class NvtxReader {
           break;
         default:
           tables_.count(NsysOddity::unknown_event,
-                        "type " + std::to_string(rows.integer(event_type)));
+                        "type " + std::to_string(rows.integer(NvtxColumn::event_type)));
       }
     }
   }
@@ -94,18 +99,19 @@ class NvtxReader {
  private:
   void add(const SqliteRows& row) {
     NsysTables::Times times;
-    if (!tables_.take_times(row, start, end, times)) return;
+    if (!tables_.take_times(row, NvtxColumn::start, NvtxColumn::end, times)) return;
     HostRecord record;
     record.start_ns = times.start;
     record.duration_ns = times.duration;
     record.kind = HostKind::annotation;
-    record.thread = tables_.thread(row, thread_id);
-    const std::string_view name =
-        row.has(text) ? row.text(text) : tables_.strings.text(row.integer(text_id, -1));
+    record.thread = tables_.thread(row, NvtxColumn::thread_id);
+    const std::string_view name = row.has(NvtxColumn::text)
+                                      ? row.text(NvtxColumn::text)
+                                      : tables_.strings.text(row.integer(NvtxColumn::text_id, -1));
     if (name.empty())
       tables_.count(NsysOddity::no_name, "NVTX row " + std::to_string(row.number()));
-    const std::int64_t of_domain = row.integer(domain);
-    if (take_category(of_domain, row.integer(category), record.kind)) {
+    const std::int64_t of_domain = row.integer(NvtxColumn::domain);
+    if (take_category(of_domain, row.integer(NvtxColumn::category), record.kind)) {
       record.name = tables_.strings.intern(name);
     } else if (of_domain != 0) {
       const auto known = std::find_if(domains_.begin(), domains_.end(),
@@ -118,7 +124,7 @@ class NvtxReader {
     } else {
       record.name = tables_.strings.intern(name);
     }
-    if (row.has(payload)) take_payload(row.text(payload), record);
+    if (row.has(NvtxColumn::payload)) take_payload(row.text(NvtxColumn::payload), record);
     tables_.trace.hosts.push_back(record);
   }
 

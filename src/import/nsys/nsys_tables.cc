@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "import/common/cuda_words.h"
+#include "import/common/times.h"
 #include "import/scan/json_scan.h"
 
 namespace foretrace {
@@ -10,15 +11,14 @@ namespace foretrace {
 namespace {
 
 /// The difference of times further from 0 could overflow 64 bits.
-constexpr std::int64_t kMostTime = 2'000'000'000'000'000'000;
-constexpr std::int64_t kMostDuration = 1'000'000'000'000'000'000;
+constexpr std::int64_t kMostNsysTime = 2'000'000'000'000'000'000;
 
-struct OddityNote {
+struct NsysOddityNote {
   Severity severity;
   std::string_view text;
 };
 
-constexpr OddityNote kNsysOddityNotes[] = {
+constexpr NsysOddityNote kNsysOddityNotes[] = {
     {Severity::warning, "rows whose times are impossible, left out"},
     {Severity::warning, "rows that end before they start, read as 0 long"},
     {Severity::warning, "NVTX ranges without an end, left out"},
@@ -85,7 +85,9 @@ bool NsysTables::is_mine(const SqliteRows& row, int column) const {
 bool NsysTables::take_times(const SqliteRows& row, int start, int end, Times& times) {
   times.start = row.integer(start);
   const std::int64_t finish = row.integer(end, times.start);
-  const auto possible = [](std::int64_t time) { return time >= -kMostTime && time <= kMostTime; };
+  const auto possible = [](std::int64_t time) {
+    return time >= -kMostNsysTime && time <= kMostNsysTime;
+  };
   if (!row.has(start) || !possible(times.start) || !possible(finish)) {
     count(NsysOddity::bad_time, "row " + std::to_string(row.number()));
     return false;

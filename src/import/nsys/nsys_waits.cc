@@ -20,18 +20,21 @@ namespace {
 
 constexpr std::int64_t kInvalid = 0xffffffff;  ///< Marks a stream or event that does not apply.
 
-enum Column {
-  start,
-  end,
-  process,
-  device,
-  stream,
-  correlation,
-  context,
-  event,
-  sync_id,
-  type,
-  old_type
+/// The columns of the query below.
+struct WaitColumn {
+  enum : int {
+    start,
+    end,
+    process,
+    device,
+    stream,
+    correlation,
+    context,
+    event,
+    sync_id,
+    type,
+    old_type
+  };
 };
 
 bool is_valid(const SqliteRows& row, int column) {
@@ -40,8 +43,9 @@ bool is_valid(const SqliteRows& row, int column) {
 
 /// The kind of a wait, judged from its ids: each kind lacks the ids that do not apply to it.
 SyncKind kind_of_ids(const SqliteRows& row) {
-  const bool of_stream = is_valid(row, stream);
-  if (is_valid(row, event)) return of_stream ? SyncKind::stream_wait_event : SyncKind::event;
+  const bool of_stream = is_valid(row, WaitColumn::stream);
+  if (is_valid(row, WaitColumn::event))
+    return of_stream ? SyncKind::stream_wait_event : SyncKind::event;
   return of_stream ? SyncKind::stream : SyncKind::context;
 }
 
@@ -88,21 +92,22 @@ class RecordedEvents {
 
   /// The record that a row of waits depends on, or nullptr if it is not in the report.
   const EventRecord* find(const SqliteRows& row) const {
-    const std::int64_t sync = row.integer(sync_id);
+    const std::int64_t sync = row.integer(WaitColumn::sync_id);
     const auto exact =
         std::lower_bound(synced_events_.begin(), synced_events_.end(), sync,
                          [](const EventRecord& a, std::int64_t id) { return a.sync_id < id; });
     if (exact != synced_events_.end() && exact->sync_id == sync) return &*exact;
     // The event was recorded before profiling began.
     if (sync != 0 && !synced_events_.empty()) return nullptr;
-    const std::int64_t in_context = row.integer(context);
-    const std::int64_t wanted = row.integer(event);
+    const std::int64_t in_context = row.integer(WaitColumn::context);
+    const std::int64_t wanted = row.integer(WaitColumn::event);
     // Correlation ids increase with time, so the latest record has the largest id below the wait's.
-    const auto behind = std::lower_bound(
-        events_.begin(), events_.end(), std::tuple(in_context, wanted, row.integer(correlation)),
-        [](const EventRecord& a, const auto& key) {
-          return std::tuple(a.context, a.event, a.correlation) < key;
-        });
+    const auto behind =
+        std::lower_bound(events_.begin(), events_.end(),
+                         std::tuple(in_context, wanted, row.integer(WaitColumn::correlation)),
+                         [](const EventRecord& a, const auto& key) {
+                           return std::tuple(a.context, a.event, a.correlation) < key;
+                         });
     if (behind == events_.begin()) return nullptr;
     const EventRecord& latest = *std::prev(behind);
     return latest.context == in_context && latest.event == wanted ? &latest : nullptr;
@@ -128,14 +133,16 @@ SyncKind kind_of_call(const NsysCalls& calls, std::uint32_t id, const Names& nam
 /// The kind of a wait. Versions without the column deprecatedSyncType number the types differently
 /// from their own table of types; for them, the call and the ids take precedence over the type.
 SyncKind sync_kind(const SqliteRows& row, SyncKind called, NsysTables& tables) {
-  const SyncKind typed = kind_of_type(row.integer(type));
-  if (row.known(old_type)) return typed != SyncKind::unknown ? typed : called;
+  const SyncKind typed = kind_of_type(row.integer(WaitColumn::type));
+  if (row.known(WaitColumn::old_type)) return typed != SyncKind::unknown ? typed : called;
   SyncKind found = called;
   if (found == SyncKind::unknown)
-    found = row.known(stream) && row.known(event) ? kind_of_ids(row) : typed;
-  if (row.has(type) && typed != found) {
+    found =
+        row.known(WaitColumn::stream) && row.known(WaitColumn::event) ? kind_of_ids(row) : typed;
+  if (row.has(WaitColumn::type) && typed != found) {
     tables.count(NsysOddity::named_otherwise,
-                 fmt::format("type {} for a wait of kind {}", row.integer(type), to_string(found)));
+                 fmt::format("type {} for a wait of kind {}", row.integer(WaitColumn::type),
+                             to_string(found)));
   }
   return found;
 }
@@ -148,14 +155,15 @@ void read_nsys_waits(NsysTables& tables, const NsysCalls& calls) {
                   {"start", "end", "globalPid", "deviceId", "streamId", "correlationId",
                    "contextId", "eventId", "eventSyncId", "syncType", "deprecatedSyncType"});
   for (SyncRecord record; tables.next(rows, record);) {
-    record.correlation = static_cast<std::uint32_t>(rows.integer(correlation));
+    record.correlation = static_cast<std::uint32_t>(rows.integer(WaitColumn::correlation));
     record.kind =
         sync_kind(rows, kind_of_call(calls, record.correlation, tables.trace.names), tables);
-    if (is_valid(rows, stream)) record.stream = tables.stream(rows, device, stream);
+    if (is_valid(rows, WaitColumn::stream))
+      record.stream = tables.stream(rows, WaitColumn::device, WaitColumn::stream);
     const bool of_event =
         record.kind == SyncKind::event || record.kind == SyncKind::stream_wait_event;
-    if (of_event && is_valid(rows, event)) {
-      record.event = static_cast<std::uint32_t>(rows.integer(event));
+    if (of_event && is_valid(rows, WaitColumn::event)) {
+      record.event = static_cast<std::uint32_t>(rows.integer(WaitColumn::event));
       if (const EventRecord* made = events.find(rows)) {
         if (made->stream != kInvalid)
           record.wait_on_stream = tables.lanes.stream(made->device, made->stream);

@@ -9,13 +9,12 @@
 
 #include "foretrace/error.h"
 #include "import/common/cut.h"
+#include "import/common/times.h"
 #include "import/files/registered.h"
 #include "import/perfetto/perfetto_records.h"
 
 namespace foretrace {
 namespace {
-
-constexpr std::int64_t kMostTime = 4'000'000'000'000'000'000;
 
 /// A clock that a sequence defines. It counts in units of `unit_ns`.
 struct SequenceClock {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/wide.h"
 #include "import/common/times.h"
 
 namespace foretrace {
@@ -50,11 +51,6 @@ CopyDirection direction_of(std::string_view sign) {
   if (sign == "PtoP") return CopyDirection::peer;
   if (sign == "HtoH") return CopyDirection::on_host;
   return CopyDirection::none;
-}
-
-std::int32_t to_int32(std::int64_t value) {
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(
-      value, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()));
 }
 
 /// Reads one fact about a device, as our own exporter writes them after the number of the device.

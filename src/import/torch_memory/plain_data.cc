@@ -17,7 +17,7 @@ constexpr std::size_t kMostGrowth = 8;
 constexpr std::size_t kHarmless = std::size_t{64} << 20;
 
 /// Limit on the keys that find() searches. No dict that the reader needs has more.
-constexpr std::size_t kMostKeys = 256;
+constexpr std::size_t kMostSharedKeys = 256;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ std::span<const PlainValue> PlainData::items(PlainValue value) const {
 PlainValue PlainData::find(PlainValue dict, std::string_view key) const {
   if (!dict.is_dict()) return {};
   const auto all = items(dict);
-  const std::size_t least = all.size() > 2 * kMostKeys ? all.size() - 2 * kMostKeys : 0;
+  const std::size_t least = all.size() > 2 * kMostSharedKeys ? all.size() - 2 * kMostSharedKeys : 0;
   // If a key occurs twice, the last one counts, as in Python.
   for (std::size_t i = all.size(); i >= least + 2; i -= 2) {
     if (all[i - 2].kind() == PlainKind::text && text(all[i - 2]) == key) return all[i - 1];

@@ -16,9 +16,9 @@ using nlohmann::json;
 constexpr int kDeepest = 64;
 
 /// Builds values from the events of nlohmann's parser, without recursion.
-class Builder : public nlohmann::json_sax<json> {
+class PlainDataBuilder : public nlohmann::json_sax<json> {
  public:
-  Builder(PlainData& data, std::size_t size) : data_(data), size_(size) {}
+  PlainDataBuilder(PlainData& data, std::size_t size) : data_(data), size_(size) {}
 
   bool null() override { return add(data_.make(PlainKind::none)); }
   bool boolean(bool value) override { return add(data_.make(PlainKind::boolean, value ? 1 : 0)); }
@@ -133,7 +133,7 @@ class Writer {
 
 PlainData read_plain_json(std::string text) {
   PlainData data;
-  Builder builder(data, text.size());
+  PlainDataBuilder builder(data, text.size());
   json::sax_parse(text, &builder);
   return data;
 }

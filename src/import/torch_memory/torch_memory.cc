@@ -23,7 +23,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::size_t kMostMetadata = 64 * 1024;
+constexpr std::size_t kLongestSnapshotMetadata = 64 * 1024;
 constexpr std::int64_t kMostMicroseconds = 4'000'000'000'000'000;
 
 bool is_json_snapshot(std::string_view head) {
@@ -130,7 +130,7 @@ void SnapshotReader::read_metadata(PlainValue key, PlainValue value) {
       name == "external_annotations")
     return;
   const std::string shown = to_json_text(data_, key, 256);
-  const std::string text = to_json_text(data_, value, kMostMetadata);
+  const std::string text = to_json_text(data_, value, kLongestSnapshotMetadata);
   if (shown.size() > 2 && !text.empty() && trace_.metadata.size() < 64)
     trace_.metadata[shown.substr(1, shown.size() - 2)] = text;
 }

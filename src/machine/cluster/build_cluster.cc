@@ -10,8 +10,6 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostNodes = 4'000'000;
-
 using NodeIds = std::unordered_map<std::string, std::uint32_t>;
 
 std::vector<std::uint32_t> ids_of(const NodeIds& ids, const std::vector<std::string>& names) {

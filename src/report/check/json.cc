@@ -22,13 +22,13 @@ struct UnitWords {
   const char *suffix, *benchmark;
   const char* measure;  ///< Bencher's name of the kind of measurement.
 };
-constexpr UnitWords kUnits[] = {{"_ns", "ns", "latency"},
-                                {"_bytes", "B", "bytes"},
-                                {"", "count", "count"},
-                                {"", "share", "share"}};
+constexpr UnitWords kUnitWords[] = {{"_ns", "ns", "latency"},
+                                    {"_bytes", "B", "bytes"},
+                                    {"", "count", "count"},
+                                    {"", "share", "share"}};
 
 const UnitWords& words_of(const CheckedFigure& figure) {
-  return kUnits[static_cast<std::size_t>(figure.unit)];
+  return kUnitWords[static_cast<std::size_t>(figure.unit)];
 }
 
 Json value_json(FigureUnit unit, std::int64_t value) {

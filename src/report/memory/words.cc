@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-std::string device_text(const MemoryReport& report) {
+std::string device_heading(const MemoryReport& report) {
   if (report.device < 0) return "host memory";
   return fmt::format("device {}{}", report.device,
                      report.device_name.empty() ? "" : " (" + report.device_name + ")");
@@ -123,7 +123,8 @@ std::vector<std::string> verdict_lines(const MemoryReport& report) {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("{}{}, {}{}", report.trace,
                               report.ranks.empty() ? "" : ", rank " + std::to_string(report.rank),
-                              device_text(report), report.step.empty() ? "" : ", " + report.step));
+                              device_heading(report),
+                              report.step.empty() ? "" : ", " + report.step));
   lines.push_back(verdict_prefix(report) + peak_sentence(report));
   if (report.allocator && report.allocator->refused)
     lines.push_back(refusal_text(report, *report.allocator->refused));

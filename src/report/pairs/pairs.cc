@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string value_text(const PairRow& row, std::int64_t value) {
+std::string outcome_text(const PairRow& row, std::int64_t value) {
   if (row.compared == Compared::step_time) return to_text(Nanoseconds(value));
   return to_text(Bytes{value});
 }
@@ -55,8 +55,8 @@ Table row_table(const PairsReport& report) {
       .code = {1}};
   for (const PairRow& row : report.rows) {
     if (!row.problem.empty()) continue;
-    table.rows.push_back({name_text(row), uses_text(row), value_text(row, row.before),
-                          value_text(row, row.predicted), value_text(row, row.recorded),
+    table.rows.push_back({name_text(row), uses_text(row), outcome_text(row, row.before),
+                          outcome_text(row, row.predicted), outcome_text(row, row.recorded),
                           to_percent(row.error), inside_text(row)});
   }
   return table;

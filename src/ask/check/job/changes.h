@@ -24,6 +24,7 @@ struct WorkChange {
   bool stands_out = false;
   Nanoseconds added() const;  ///< Work beyond the expected amount.
   std::int64_t more() const { return after.count - before.count; }
+  bool has_more_tasks() const { return more() > 0; }
   Nanoseconds exposed() const;  ///< Work that is no longer hidden behind kernels.
 };
 

@@ -118,11 +118,10 @@ bool is_kind(TaskKind kind) {
 constexpr auto kIsKernel = is_kind<TaskKind::kernel>;
 constexpr auto kIsCollective = is_kind<TaskKind::collective>;
 
-bool has_more_tasks(ChangeRef c) { return c.more() > 0; }
 bool is_slower(ChangeRef c) { return c.added() > 0ns; }
 bool is_exposed(ChangeRef c) { return c.exposed() > 0ns || is_slower(c); }
 bool loses_overlap(ChangeRef c) {
-  return is_event_wait(c) || (is_copy_kind(c.kind) && (c.exposed() > 0ns || has_more_tasks(c)));
+  return is_event_wait(c) || (is_copy_kind(c.kind) && (c.exposed() > 0ns || c.has_more_tasks()));
 }
 
 constexpr FigureRule kFigures[] = {
@@ -131,7 +130,7 @@ constexpr FigureRule kFigures[] = {
                .unit = FigureUnit::time,
                .limits = {.fail = "5%", .warn = "3%"}},
      .of_job = [](const MeasuredJob& job) { return counted_lengths(job.recorded); },
-     .weighs = [](ChangeRef c) { return is_exposed(c) || has_more_tasks(c); },
+     .weighs = [](ChangeRef c) { return is_exposed(c) || c.has_more_tasks(); },
      .slows_with = [](TaskKind) { return true; }},
     {.entry = {.name = kMeanStep,
                .says = "the mean of all steps, which includes pauses in some of them",
@@ -255,7 +254,7 @@ constexpr FigureRule kFigures[] = {
                .says = "calls in a step that wait for the device",
                .limits = {.fail = "+0"}},
      .of_task = [](TaskRef c) { return c.begins_call && is_synchronizing(c.job, c.id); },
-     .weighs = [](ChangeRef c) { return c.kind == TaskKind::sync && has_more_tasks(c); }},
+     .weighs = [](ChangeRef c) { return c.kind == TaskKind::sync && c.has_more_tasks(); }},
     {.entry = {.name = "event_waits",
                .says = "waits of streams for events in a step",
                .limits = {.fail = "+0"}},
@@ -330,7 +329,7 @@ bool weighs_on(const WorkChange& change, const FigureRule& rule) {
   if (rule.of_kind == nullptr || !rule.of_kind(change.kind)) return false;
   if (rule.entry.unit == FigureUnit::time) return is_slower(change);
   if (rule.entry.unit == FigureUnit::bytes) return change.after.bytes > change.before.bytes;
-  return has_more_tasks(change);
+  return change.has_more_tasks();
 }
 
 const std::vector<FigureEntry>& figure_entries() {

@@ -9,8 +9,7 @@ namespace foretrace {
 
 namespace {
 
-// Larger clusters would not fit in the memory of an ordinary host.
-constexpr std::size_t kMostNodes = 4'000'000, kMostLinks = 8'000'000;
+constexpr std::size_t kMostLinks = 8'000'000;
 
 }  // namespace
 

@@ -12,6 +12,9 @@
 
 namespace foretrace {
 
+/// Larger clusters would not fit in the memory of an ordinary host.
+inline constexpr std::size_t kMostNodes = 4'000'000;
+
 /// A kind of cable; each direction has the full bandwidth.
 struct Cable {
   Bandwidth bandwidth{50e9};
