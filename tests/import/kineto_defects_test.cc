@@ -138,13 +138,32 @@ op "b" 1/2 1000+1000
 }
 
 TEST(KinetoDefects, CallsThatShareAnId) {
+  const auto call = [](int start) {
+    return R"({"ph": "X", "cat": "cuda_runtime", "name": "c", "pid": 1, "tid": 2, "ts": )" +
+           std::to_string(start) + R"(, "dur": 1, "args": {"correlation": 4}})";
+  };
+  EXPECT_EQ(recorded("[" + call(1) + "," + call(2) + "]"), R"(
+runtime "c" 1/2 0+1000 correlation=4
+runtime "c" 1/2 1000+1000 correlation=4
+! calls with the correlation id of another call: 1
+)");
+}
+
+// Ranges count as copies only where calls or kernels show that events were written twice.
+TEST(KinetoDefects, ExactCopiesOfEvents) {
   const std::string call =
       R"({"ph": "X", "cat": "cuda_runtime", "name": "c", "pid": 1, "tid": 2, "ts": 1, "dur": 1,
     "args": {"correlation": 4}})";
-  EXPECT_EQ(recorded("[" + call + "," + call + "]"), R"(
+  const std::string range =
+      R"({"ph": "X", "cat": "user_annotation", "name": "r", "pid": 1, "tid": 2, "ts": 1, "dur": 2})";
+  EXPECT_EQ(recorded("[" + range + "," + call + "," + range + "," + call + "]"), R"(
+annotation "r" 1/2 0+2000
 runtime "c" 1/2 0+1000 correlation=4
-runtime "c" 1/2 0+1000 correlation=4
-! calls with the correlation id of another call: 1
+! exact copies of events, left out: 2
+)");
+  EXPECT_EQ(recorded("[" + range + "," + range + "]"), R"(
+annotation "r" 1/2 0+2000
+annotation "r" 1/2 0+2000
 )");
 }
 

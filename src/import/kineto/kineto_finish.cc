@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <fmt/core.h>
 #include <limits>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "import/common/times.h"
 #include "import/kineto/kineto_records.h"
@@ -59,10 +63,11 @@ void fill_copy_sizes(CallBytes& calls, std::vector<DeviceRecord>& devices) {
   }
 }
 
-/// The number of calls whose correlation id another call has, too.
-std::int64_t shared_correlations(const Trace& trace) {
+/// The number of records whose correlation id another one has, too.
+template <class Records>
+std::int64_t shared_correlations(const Records& records) {
   std::vector<std::uint32_t> ids;
-  for (const HostRecord& record : trace.hosts) {
+  for (const auto& record : records) {
     if (record.correlation != 0) ids.push_back(record.correlation);
   }
   if (ids.empty()) return 0;
@@ -82,6 +87,60 @@ std::int64_t shared_correlations(const Trace& trace) {
     shared = ids.end() - std::unique(ids.begin(), ids.end());
   }
   return shared;
+}
+
+/// Removes records with the key of an earlier one; those whose key is nullopt stay. Returns their
+/// number.
+template <class Records, class Key>
+std::int64_t drop_equal(Records& records, const Key& key) {
+  std::vector<std::pair<typename decltype(key(records[0]))::value_type, std::size_t>> keys;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (const auto of = key(records[i])) keys.emplace_back(*of, i);
+  }
+  std::sort(keys.begin(), keys.end());
+  std::vector<char> drops(records.size(), 0);
+  for (std::size_t i = 1; i < keys.size(); ++i)
+    drops[keys[i].second] = keys[i].first == keys[i - 1].first ? 1 : 0;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (drops[i] == 0) records[kept++] = records[i];
+  }
+  const std::size_t dropped = records.size() - kept;
+  records.erase(records.end() - static_cast<std::ptrdiff_t>(dropped), records.end());
+  return static_cast<std::int64_t>(dropped);
+}
+
+/// Removes exact copies of calls and device activities, which share the id of their originals:
+/// files that were merged with themselves have them. Other events have copies only where these do,
+/// so that short events with equal times stay. Returns the number of all.
+std::int64_t drop_copies(Trace& trace) {
+  if (shared_correlations(trace.hosts) == 0 && shared_correlations(trace.devices) == 0) return 0;
+  const auto of_host = [](const HostRecord& record) {
+    return std::tuple(record.start_ns, record.duration_ns, record.name, record.correlation,
+                      record.external, record.thread, record.kind);
+  };
+  const auto of_device = [](const DeviceRecord& record) {
+    return std::tuple(record.start_ns, record.duration_ns, record.name, record.correlation,
+                      record.graph_node, record.stream, record.kind);
+  };
+  using HostKey = std::optional<decltype(of_host(HostRecord{}))>;
+  using DeviceKey = std::optional<decltype(of_device(DeviceRecord{}))>;
+  std::int64_t dropped = drop_equal(trace.hosts, [&](const HostRecord& record) {
+    return record.correlation == 0 || record.duration_ns == 0 ? HostKey{} : of_host(record);
+  });
+  dropped += drop_equal(trace.devices, [&](const DeviceRecord& record) {
+    return record.correlation == 0 || record.duration_ns == 0 ? DeviceKey{} : of_device(record);
+  });
+  if (dropped == 0) return 0;
+  dropped += drop_equal(trace.hosts, [&](const HostRecord& record) {
+    const bool is_range = record.kind == HostKind::annotation;
+    return record.duration_ns > 0 && (is_range || record.external != 0) ? of_host(record)
+                                                                        : HostKey{};
+  });
+  dropped += drop_equal(trace.devices, [&](const DeviceRecord& record) {
+    return record.kind == DeviceKind::annotation ? of_device(record) : DeviceKey{};
+  });
+  return dropped;
 }
 
 /// Describes a point-to-point message as a collective of its two ranks, whatever group they belong
@@ -104,9 +163,10 @@ void KinetoRecords::finish(std::int64_t base_ns) {
   Trace& trace = to_.trace;
   for (const auto& ranges : open_) to_.count(KinetoOddity::unclosed_begin, std::ssize(ranges));
   to_.count_at(KinetoOddity::zero_time, -1, drop_unrecorded_times(trace));
+  to_.count_at(KinetoOddity::exact_copy, -1, drop_copies(trace));
   make_times_relative(trace, base_ns);
   fill_copy_sizes(call_bytes_, trace.devices);
-  to_.count_at(KinetoOddity::shared_correlation, -1, shared_correlations(trace));
+  to_.count_at(KinetoOddity::shared_correlation, -1, shared_correlations(trace.hosts));
   to_.lanes.finish();
   name_ends_of_messages(to_);
   trace.tick_ns = to_.whole_us() && useful_ > 0 ? 1000 : 1;

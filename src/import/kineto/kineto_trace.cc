@@ -24,6 +24,7 @@ constexpr KinetoOddityNote kOddityNotes[] = {
     {Severity::warning, "range begins without an end, left out"},
     {Severity::warning, "strings that are not valid UTF-8"},
     {Severity::info, "calls with the correlation id of another call"},
+    {Severity::warning, "exact copies of events, left out"},
     {Severity::info, "elements of the event list that are not events"},
 };
 static_assert(std::size(kOddityNotes) == static_cast<std::size_t>(KinetoOddity::count));

@@ -29,6 +29,7 @@ enum class KinetoOddity : std::uint8_t {
   unclosed_begin,
   invalid_text,
   shared_correlation,
+  exact_copy,
   not_an_object,
   count
 };
