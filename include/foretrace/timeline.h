@@ -49,17 +49,18 @@ struct StepTimes {
   /// The distance of each step to the next, from the first device activity launched in one to that
   /// in the other (between first host tasks if most steps have no device work). If the busiest
   /// stream has more work than fits into these distances, because copies on a stream of their own
-  /// run ahead, only activities of that stream count. The last step has no next one. With fewer
-  /// than four distances it counts as well, and takes as long as its device work or its work on a
-  /// launching thread, whichever is longer. A single step lasts from the beginning of either to the
-  /// end of both.
+  /// run ahead, only activities of that stream count; if the distances fall below 0, only those of
+  /// the stream with work in the most steps. The last step has no next one. With fewer than four
+  /// distances it counts as well. Then each step begins with its work on a launching thread, or
+  /// when the device has finished earlier work, whichever is later, but no later than its first
+  /// device activity; and the last one ends when its work is done on both. It takes no less than
+  /// its work on the launching threads, as far as all steps together fit into the recording.
   std::vector<Nanoseconds> each;
   /// The mean step of each whole period that counts, in order. Empty without steps.
   std::vector<Nanoseconds> counted;
   Nanoseconds step_time{0};  ///< Median of `counted`; `length` for a graph without steps.
   Nanoseconds mean{0}, fastest{0}, slowest{0};  ///< Over `counted`.
-  /// (slowest - fastest) / step time, without a tenth of `counted` at either end.
-  double spread = 0;
+  double spread = 0;                            ///< (slowest - fastest) / step time.
   std::size_t first = 0;  ///< How many of `each` precede the first one that counts.
   std::int32_t period = 1;
   StepSource source = StepSource::none;

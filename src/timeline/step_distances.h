@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <span>
 
 #include "foretrace/timeline.h"
@@ -15,6 +17,51 @@ inline bool last_counts(std::size_t marks) { return marks <= 4; }
 inline bool marked_by_device(std::size_t with_device, std::size_t with_tasks) {
   return with_device > 0 && 2 * with_device >= with_tasks;
 }
+
+/// Where one of few steps begins that are marked by device work: with the host's work for it, or
+/// behind the backlog of the device, whichever is later.
+///
+///     cpu      |--load--L |--load-------L |       a step's loading belongs to that step
+///     stream   (backlog)   AAA             BBB
+///
+/// The distances of many steps may begin with their first `activity` instead, because each of their
+/// leads counts once in either way; of few steps the last would take a lead twice, or no lead. It
+/// is wrong for a host that prepares the next step ahead of its range: that counts for the step
+/// before.
+inline Nanoseconds begin_of_step(Nanoseconds activity, Nanoseconds host, Nanoseconds backlog) {
+  return std::min(activity, std::max(host, backlog));
+}
+
+/// The end of the last of few steps, and the begins of the first and the last on the host.
+struct StepEnd {
+  Nanoseconds work = Nanoseconds::min();  ///< The end of its device work.
+  Nanoseconds host = Nanoseconds::min();  ///< The end of its work on the launching threads.
+  Nanoseconds host_begin = Nanoseconds::max(), first_host_begin = Nanoseconds::max();
+
+  /// The length of the last step, given where the first and the last begin. The next step could
+  /// begin when the device has finished this one, and no sooner than the host takes for a step;
+  /// then this one takes the host's lead into it in place of that into the first step, if that was
+  /// as long, so that all steps fit into the recording.
+  Nanoseconds length(Nanoseconds first, Nanoseconds last) const {
+    const Nanoseconds rest = std::max({work, host, last}) - last;
+    if (host_begin > last) return rest;
+    const Nanoseconds lead = std::max(first - std::min(first, first_host_begin), Nanoseconds(0));
+    return std::clamp(host - host_begin, rest, rest + lead);
+  }
+};
+
+/// Whether the tasks of a lane can mark steps alone.
+bool can_mark_steps(const Lane& lane);
+/// Returns the first task of a step in the line of `lane`, on the device or on the host, or
+/// kNoTask. Linear in the tasks of the lane, like the next three.
+TaskId first_of_step(const Graph& graph, LaneId lane, std::int32_t step, bool on_device);
+/// Returns the task in front of the step's device work on `lane`, or kNoTask.
+TaskId in_front_of_step(const Graph& graph, LaneId lane, std::int32_t step);
+/// Returns the first task of the step's device work on `lane` if it is held at its recorded start,
+/// because the device was busy with work that was not recorded; else kNoTask.
+TaskId pinned_begin(const Graph& graph, LaneId lane, std::int32_t step);
+/// Returns in how many steps `lane` has device work.
+std::size_t device_steps_on(const Graph& graph, LaneId lane);
 
 /// Returns the number of leading distances that do not count.
 std::size_t first_counted(const StepRule& rule, std::size_t distances);

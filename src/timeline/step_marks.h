@@ -12,7 +12,8 @@ namespace foretrace {
 /// The beginning of a step: the start of the first device task launched in it. If nothing in the
 /// step has a launch, the device task that starts first; if most steps have no device work, the
 /// first host task. If the marks leave a stream less time than it has work, they belong to a stream
-/// that runs ahead; then only tasks of the stream with the most work count.
+/// that runs ahead; then only tasks of the stream with the most work count. Times never fall. Few
+/// steps begin earlier than `task`: see begin_of_step().
 struct StepMark {
   std::int32_t step;
   TaskId task;

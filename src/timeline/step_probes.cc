@@ -29,9 +29,7 @@ class ProbeFinder {
     probes_.stream_of_.assign(graph_.task_count(), StepProbes::kNoStream);
     if (probes_.starts_.steps.size() < 3) return;
     for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) {
-      const Lane& lane = graph_.lane(LaneId{i});
-      if (lane.kind == LaneKind::stream && lane.discipline == Discipline::fifo)
-        add_stream(LaneId{i});
+      if (can_mark_steps(graph_.lane(LaneId{i}))) add_stream(LaneId{i});
     }
   }
 
@@ -216,8 +214,35 @@ class ProbeFinder {
         step_starts.steps.push_back({number, add_list(device[step])});
       }
     }
-    if (!step_starts.steps.empty() && last_counts(step_starts.steps.size())) find_end(step_starts);
+    if (!step_starts.steps.empty() && last_counts(step_starts.steps.size())) {
+      find_end(step_starts);
+      find_begins(step_starts, only_lane);
+    }
     return step_starts;
+  }
+
+  /// Whether a step begins with device work; the candidates of one step are all of one kind.
+  bool begins_on_device(const StepProbes::Start& start) const {
+    const TaskId begins = probes_.tasks_[probes_.lists_[start.list].front().task];
+    return runs_on_device(graph_.task(begins).kind);
+  }
+
+  void find_begins(StepProbes::Starts& step_starts, LaneId only_lane) {
+    for (const StepProbes::Start& start : step_starts.steps) {
+      StepProbes::Begin& begin = step_starts.begins.emplace_back();
+      if (!begins_on_device(start)) continue;
+      for (const LaneId lane : launching_lanes(start.step)) {
+        const TaskId first = first_of_step(graph_, lane, start.step, false);
+        if (first != kNoTask) begin.host.push_back(probe(first));
+      }
+      for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) {
+        if (only_lane != kNoLane && only_lane != LaneId{i}) continue;
+        const TaskId front = in_front_of_step(graph_, LaneId{i}, start.step);
+        if (front != kNoTask) begin.backlog.push_back(probe(front));
+        const TaskId pinned = pinned_begin(graph_, LaneId{i}, start.step);
+        if (pinned != kNoTask) begin.pinned.push_back(probe(pinned));
+      }
+    }
   }
 
   std::uint32_t add_list(const StartCandidates& candidates) {
@@ -243,43 +268,34 @@ class ProbeFinder {
     for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
       if (steps.has(graph_.task(task))) probes_.stream_of_[index(task)] = number;
     }
-    probes_.streams_.push_back({lane, starts(lane)});
+    probes_.streams_.push_back({lane, starts(lane), device_steps_on(graph_, lane)});
   }
 
   /// Finds the tasks that can be the last to finish: among the device work of the last step (or its
   /// host work), and on each thread that launches it.
   void find_end(StepProbes::Starts& step_starts) {
     const StepProbes::Start& last = step_starts.steps.back();
-    const TaskId begins = probes_.tasks_[probes_.lists_[last.list].front().task];
-    const bool on_device = runs_on_device(graph_.task(begins).kind);
-    for (std::uint32_t i = 0; i < graph_.lane_count(); ++i) {
-      for (const std::uint32_t task : ends_on(LaneId{i}, last.step, on_device).last)
-        step_starts.work.push_back(task);
-    }
+    const bool on_device = begins_on_device(last);
+    for (std::uint32_t i = 0; i < graph_.lane_count(); ++i)
+      add_ends(LaneId{i}, last.step, on_device, step_starts.work);
     if (!on_device) return;
-    for (const LaneId lane : launching_lanes(last.step)) {
-      StepProbes::Thread thread = ends_on(lane, last.step, false);
-      if (!thread.last.empty()) step_starts.threads.push_back(std::move(thread));
-    }
+    for (const LaneId lane : launching_lanes(last.step))
+      add_ends(lane, last.step, false, step_starts.host);
   }
 
-  StepProbes::Thread ends_on(LaneId lane, std::int32_t step, bool on_device) {
-    StepProbes::Thread ends;
-    TaskId first = kNoTask, last = kNoTask;
+  void add_ends(LaneId lane, std::int32_t step, bool on_device, std::vector<std::uint32_t>& ends) {
+    TaskId last = kNoTask;
     for (TaskId task = graph_.first(lane); task != kNoTask; task = graph_.next(task)) {
       // A task with a tail can finish before its predecessor, which then counts too.
       if (last != kNoTask && !graph_.task(task).tail.empty()) {
-        ends.last.push_back(probe(last));
+        ends.push_back(probe(last));
         last = kNoTask;
       }
       if (graph_.task(task).step != step || runs_on_device(graph_.task(task).kind) != on_device)
         continue;
-      if (first == kNoTask) first = task;
       last = task;
     }
-    if (first != kNoTask) ends.first = probe(first);
-    if (last != kNoTask) ends.last.push_back(probe(last));
-    return ends;
+    if (last != kNoTask) ends.push_back(probe(last));
   }
 
   std::set<LaneId> launching_lanes(std::int32_t step) const {
@@ -312,51 +328,81 @@ std::vector<Nanoseconds> StepProbes::work(const Graph& graph) const {
   return sums;
 }
 
+namespace {
+
+Nanoseconds earliest(const std::vector<std::uint32_t>& tasks, const ProbedTimes& times) {
+  Nanoseconds start = Nanoseconds::max();
+  for (const std::uint32_t task : tasks) start = std::min(start, times.starts[task]);
+  return start;
+}
+
+Nanoseconds latest(const std::vector<std::uint32_t>& tasks, const ProbedTimes& times) {
+  Nanoseconds finish = Nanoseconds::min();
+  for (const std::uint32_t task : tasks) finish = std::max(finish, times.finishes[task]);
+  return finish;
+}
+
+}  // namespace
+
 std::vector<Nanoseconds> StepProbes::mark_times(const Starts& starts,
                                                 const ProbedTimes& times) const {
   std::vector<Nanoseconds> marks;
   marks.reserve(starts.steps.size());
-  for (const Start& start : starts.steps) {
+  for (std::size_t i = 0; i < starts.steps.size(); ++i) {
     const Candidate* best = nullptr;
-    for (const Candidate& candidate : lists_[start.list]) {
+    for (const Candidate& candidate : lists_[starts.steps[i].list]) {
       const auto key = [&](const Candidate& each) {
         return std::tuple(times.starts[each.launch], tasks_[each.task]);
       };
       if (!best || key(candidate) < key(*best)) best = &candidate;
     }
     marks.push_back(times.starts[best->task]);
+    if (i >= starts.begins.size()) continue;
+    const Nanoseconds host = earliest(starts.begins[i].host, times);
+    Nanoseconds backlog = latest(starts.begins[i].backlog, times);
+    for (const std::uint32_t task : starts.begins[i].pinned)
+      backlog = std::max(backlog, times.starts[task]);
+    marks.back() = begin_of_step(marks.back(), host, backlog);
   }
   return marks;
 }
 
 Nanoseconds StepProbes::last_length(const Starts& starts, const ProbedTimes& times,
-                                    Nanoseconds mark) const {
-  Nanoseconds length{0}, from = mark, to = mark;
-  const auto add = [&](Nanoseconds first, Nanoseconds last) {
-    length = std::max(length, last - first);
-    from = std::min(from, first), to = std::max(to, last);
-  };
-  for (const std::uint32_t task : starts.work) add(mark, times.finishes[task]);
-  for (const Thread& thread : starts.threads) {
-    for (const std::uint32_t task : thread.last)
-      add(times.starts[thread.first], times.finishes[task]);
+                                    const std::vector<Nanoseconds>& marks) const {
+  if (starts.begins.empty()) return 0ns;
+  const StepEnd end{.work = latest(starts.work, times),
+                    .host = latest(starts.host, times),
+                    .host_begin = earliest(starts.begins.back().host, times),
+                    .first_host_begin = earliest(starts.begins.front().host, times)};
+  return end.length(marks.front(), marks.back());
+}
+
+const StepProbes::Starts& StepProbes::decisive_starts(const std::vector<Nanoseconds>& marks,
+                                                      const ProbedTimes& times) const {
+  const Starts* starts = &starts_;
+  if (marks.size() < 3) return *starts;
+  if (!std::is_sorted(marks.begin(), marks.end())) {
+    std::size_t most = 0;
+    for (const Stream& stream : streams_) {
+      if (stream.steps > most) most = stream.steps, starts = &stream.starts;
+    }
+    return *starts;
   }
-  return starts.steps.size() == 1 ? to - from : length;
+  Nanoseconds most = room_between(marks[1], marks.back());
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    if (times.work[i] > most) most = times.work[i], starts = &streams_[i].starts;
+  }
+  return *starts;
 }
 
 StepTimes StepProbes::step_times(const ProbedTimes& times) const {
   CHECK(times.starts.size() == tasks_.size() && times.work.size() == streams_.size());
   if (starts_.steps.empty()) return times_without_steps(rule_, times.length);
   std::vector<Nanoseconds> marks = mark_times(starts_, times);
-  const Starts* starts = &starts_;
-  if (marks.size() >= 3) {
-    Nanoseconds most = room_between(marks[1], marks.back());
-    for (std::size_t i = 0; i < streams_.size(); ++i) {
-      if (times.work[i] > most) most = times.work[i], starts = &streams_[i].starts;
-    }
-  }
-  if (starts != &starts_) marks = mark_times(*starts, times);
-  return times_between(rule_, marks, last_length(*starts, times, marks.back()));
+  const Starts& starts = decisive_starts(marks, times);
+  if (&starts != &starts_) marks = mark_times(starts, times);
+  for (std::size_t i = 1; i < marks.size(); ++i) marks[i] = std::max(marks[i], marks[i - 1]);
+  return times_between(rule_, marks, last_length(starts, times, marks));
 }
 
 }  // namespace foretrace

@@ -61,26 +61,33 @@ class StepProbes {
     std::int32_t step = 0;
     std::uint32_t list = 0;
   };
-  /// A thread's tasks in a step, as indices into tasks_: the first to start, and those that can
-  /// finish last.
-  struct Thread {
-    std::uint32_t first = 0;
-    std::vector<std::uint32_t> last;
+  /// Decides where one of few steps begins; see begin_of_step().
+  struct Begin {
+    std::vector<std::uint32_t> host;     ///< First tasks of the launching threads, into tasks_.
+    std::vector<std::uint32_t> backlog;  ///< Device work in front of the step, into tasks_.
+    std::vector<std::uint32_t> pinned;   ///< Work that begins behind an unrecorded backlog.
   };
   struct Starts {
     std::vector<Start> steps;
-    // Set if the last step counts: what can end it.
-    std::vector<std::uint32_t> work;  ///< Index into tasks_.
-    std::vector<Thread> threads;
+    // Filled if the last step counts:
+    std::vector<Begin> begins;  ///< By step in `steps`; empty if the host marks steps.
+    // The tasks that can end the last step, on the device (or host) that marks it, and on the
+    // threads that launch it; indices into tasks_.
+    std::vector<std::uint32_t> work, host;
   };
   struct Stream {
     LaneId lane = kNoLane;
-    Starts starts;  ///< The starts if only tasks of this stream count.
+    Starts starts;          ///< The starts if only tasks of this stream count.
+    std::size_t steps = 0;  ///< Number of steps in which it has work.
   };
 
   std::vector<Nanoseconds> mark_times(const Starts& starts, const ProbedTimes& times) const;
-  /// Returns the length of the last step, which begins at `mark`.
-  Nanoseconds last_length(const Starts& starts, const ProbedTimes& times, Nanoseconds mark) const;
+  /// Returns the starts whose marks are the steps, given those of all streams together.
+  const Starts& decisive_starts(const std::vector<Nanoseconds>& marks,
+                                const ProbedTimes& times) const;
+  /// Returns the length of the last step.
+  Nanoseconds last_length(const Starts& starts, const ProbedTimes& times,
+                          const std::vector<Nanoseconds>& marks) const;
 
   std::vector<TaskId> tasks_;
   std::vector<Candidates> lists_;

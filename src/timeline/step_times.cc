@@ -72,52 +72,45 @@ std::set<LaneId> launching_lanes(const Graph& graph, std::int32_t step) {
   return lanes;
 }
 
-/// The time from the first start to the last finish of a thread's tasks in a step.
-struct Span {
-  Nanoseconds first = Nanoseconds::max(), last = Nanoseconds::min();
-
-  void add(Nanoseconds start, Nanoseconds finish) {
-    first = std::min(first, start);
-    last = std::max(last, finish);
+/// When the threads that launch a step begin it; Nanoseconds::max() if none is known.
+Nanoseconds host_begin(const Graph& graph, const Timeline& timeline, std::int32_t step) {
+  Nanoseconds begin = Nanoseconds::max();
+  for (const LaneId lane : launching_lanes(graph, step)) {
+    if (const TaskId first = first_of_step(graph, lane, step, false); first != kNoTask)
+      begin = std::min(begin, timeline.start[index(first)]);
   }
-};
+  return begin;
+}
 
-/// The end of a step: when its work finishes, and the spans of the threads that launch it.
-struct StepEnd {
-  Nanoseconds work = Nanoseconds::min();
-  std::vector<Span> threads;
-};
-
-StepEnd end_of(const Graph& graph, const Timeline& timeline, const StepMark& mark) {
+StepEnd end_of(const Graph& graph, const Timeline& timeline, const std::vector<StepMark>& marks) {
+  const StepMark& last = marks.back();
   StepEnd end;
-  const bool on_device = runs_on_device(graph.task(mark.task).kind);
-  std::vector<Span> lanes(graph.lane_count());
-  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-    const TaskId task{i};
-    if (graph.task(task).step != mark.step || graph.removed(task)) continue;
-    if (runs_on_device(graph.task(task).kind) == on_device)
-      end.work = std::max(end.work, timeline.finish[i]);
-    else
-      lanes[index(graph.lane_of(task))].add(timeline.start[i], timeline.finish[i]);
+  const bool on_device = runs_on_device(graph.task(last.task).kind);
+  for (const TaskId task : tasks_of_step(graph, last)) {
+    Nanoseconds& latest = runs_on_device(graph.task(task).kind) == on_device ? end.work : end.host;
+    latest = std::max(latest, timeline.finish[index(task)]);
   }
   if (!on_device) return end;
-  for (const LaneId lane : launching_lanes(graph, mark.step)) {
-    if (const Span& span = lanes[index(lane)]; span.first <= span.last) end.threads.push_back(span);
-  }
+  end.host_begin = host_begin(graph, timeline, last.step);
+  end.first_host_begin = host_begin(graph, timeline, marks.front().step);
   return end;
 }
 
-/// The length of the last step. The next step could begin when the device has finished this one,
-/// and no sooner than the host takes for a step. The only step of a graph is measured from begin to
-/// end, because nothing overlaps it.
-Nanoseconds length_of_step(const StepEnd& end, Nanoseconds mark, bool is_only) {
-  Span full_span{mark, end.work};
-  Nanoseconds length = full_span.last - full_span.first;
-  for (const Span& thread : end.threads) {
-    length = std::max(length, thread.last - thread.first);
-    full_span.add(thread.first, thread.last);
+/// Moves marks on the device to where their steps begin; see begin_of_step().
+void move_to_begins(const Graph& graph, const Timeline& timeline, LaneId only_lane,
+                    std::vector<StepMark>& marks) {
+  for (StepMark& mark : marks) {
+    if (!runs_on_device(graph.task(mark.task).kind)) continue;
+    Nanoseconds backlog = Nanoseconds::min();
+    for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
+      if (only_lane != kNoLane && only_lane != LaneId{i}) continue;
+      const TaskId front = in_front_of_step(graph, LaneId{i}, mark.step);
+      if (front != kNoTask) backlog = std::max(backlog, timeline.finish[index(front)]);
+      const TaskId pinned = pinned_begin(graph, LaneId{i}, mark.step);
+      if (pinned != kNoTask) backlog = std::max(backlog, timeline.start[index(pinned)]);
+    }
+    mark.time = begin_of_step(mark.time, host_begin(graph, timeline, mark.step), backlog);
   }
-  return is_only ? full_span.last - full_span.first : length;
 }
 
 std::vector<StepMark> marks_on(const Graph& graph, const Timeline& timeline, LaneId only_lane) {
@@ -135,19 +128,38 @@ std::vector<StepMark> marks_on(const Graph& graph, const Timeline& timeline, Lan
     if (task == kNoTask) continue;
     marks.push_back({static_cast<std::int32_t>(i), task, timeline.start[index(task)]});
   }
+  if (last_counts(marks.size())) move_to_begins(graph, timeline, only_lane, marks);
   return marks;
 }
 
-/// Returns the stream whose work in the steps between the second mark and the last exceeds the time
-/// between them, or kNoLane. Such marks are not the steps: input copies on their own stream can run
-/// steps ahead of the work.
-LaneId overfull_stream(const Graph& graph, const std::vector<StepMark>& marks) {
+bool they_rise(const std::vector<StepMark>& marks) {
+  return std::is_sorted(marks.begin(), marks.end(),
+                        [](const StepMark& a, const StepMark& b) { return a.time < b.time; });
+}
+
+/// Returns the stream that has work in the most steps; of several, the first.
+LaneId steadiest_stream(const Graph& graph) {
+  LaneId steadiest = kNoLane;
+  std::size_t most = 0;
+  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
+    if (!can_mark_steps(graph.lane(LaneId{i}))) continue;
+    const std::size_t count = device_steps_on(graph, LaneId{i});
+    if (count > most) most = count, steadiest = LaneId{i};
+  }
+  return steadiest;
+}
+
+/// Returns the stream whose marks are the steps if those of all streams together are not, or
+/// kNoLane. If marks fall, they are of several streams, some of which run ahead of others. If a
+/// stream has more work in the steps between the second mark and the last than fits between them,
+/// input copies on their own stream run steps ahead of the work.
+LaneId only_stream(const Graph& graph, const std::vector<StepMark>& marks) {
   if (marks.size() < 3) return kNoLane;
+  if (!they_rise(marks)) return steadiest_stream(graph);
   LaneId overfull = kNoLane;
   Nanoseconds most = room_between(marks[1].time, marks.back().time);
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
-    const Lane& lane = graph.lane(LaneId{i});
-    if (lane.kind != LaneKind::stream || lane.discipline != Discipline::fifo) continue;
+    if (!can_mark_steps(graph.lane(LaneId{i}))) continue;
     const Nanoseconds work = work_in(graph, LaneId{i}, steps_between(marks));
     if (work > most) most = work, overfull = LaneId{i};
   }
@@ -168,8 +180,7 @@ void summarize(StepTimes& times) {
   Nanoseconds sum{0};
   for (const Nanoseconds time : sorted) sum += time - times.fastest;
   times.mean = times.fastest + sum / static_cast<std::int64_t>(sorted.size());
-  const std::size_t cut = sorted.size() / 10;
-  const Nanoseconds range = sorted[sorted.size() - 1 - cut] - sorted[cut];
+  const Nanoseconds range = times.slowest - times.fastest;
   if (times.step_time > 0ns)
     times.spread =
         static_cast<double>(range.count()) / static_cast<double>(times.step_time.count());
@@ -224,15 +235,14 @@ bool first_is_outlier(const std::vector<Nanoseconds>& times) {
 /// The steps of a timeline: where each begins, and where the last one ends, if it counts.
 struct Steps {
   Steps(const Graph& graph, const Timeline& timeline) : marks(step_marks(graph, timeline)) {
-    if (!marks.empty() && last_counts(marks.size())) end = end_of(graph, timeline, marks.back());
+    if (!marks.empty() && last_counts(marks.size())) end = end_of(graph, timeline, marks);
   }
 
   /// REQUIRES: at least one mark.
   StepTimes times(const StepRule& rule) const {
     std::vector<Nanoseconds> begins;
     for (const StepMark& mark : marks) begins.push_back(mark.time);
-    const bool is_only = marks.size() == 1;
-    return times_between(rule, begins, end ? length_of_step(*end, begins.back(), is_only) : 0ns);
+    return times_between(rule, begins, end ? end->length(begins.front(), begins.back()) : 0ns);
   }
 
   std::vector<StepMark> marks;
@@ -243,8 +253,47 @@ struct Steps {
 
 std::vector<StepMark> step_marks(const Graph& graph, const Timeline& timeline) {
   std::vector<StepMark> marks = marks_on(graph, timeline, kNoLane);
-  const LaneId overfull = overfull_stream(graph, marks);
-  return overfull == kNoLane ? marks : marks_on(graph, timeline, overfull);
+  const LaneId only = only_stream(graph, marks);
+  if (only != kNoLane) marks = marks_on(graph, timeline, only);
+  for (std::size_t i = 1; i < marks.size(); ++i)
+    marks[i].time = std::max(marks[i].time, marks[i - 1].time);
+  return marks;
+}
+
+bool can_mark_steps(const Lane& lane) {
+  return lane.kind == LaneKind::stream && lane.discipline == Discipline::fifo;
+}
+
+TaskId first_of_step(const Graph& graph, LaneId lane, std::int32_t step, bool on_device) {
+  TaskId task = graph.first(lane);
+  while (task != kNoTask &&
+         (graph.task(task).step != step || runs_on_device(graph.task(task).kind) != on_device))
+    task = graph.next(task);
+  return task;
+}
+
+TaskId in_front_of_step(const Graph& graph, LaneId lane, std::int32_t step) {
+  const TaskId first = first_of_step(graph, lane, step, true);
+  return first == kNoTask ? kNoTask : graph.previous(first);
+}
+
+TaskId pinned_begin(const Graph& graph, LaneId lane, std::int32_t step) {
+  const TaskId first = first_of_step(graph, lane, step, true);
+  bool pinned = false;
+  if (first != kNoTask) {
+    graph.each_wait(first,
+                    [&](const Dependency& wait) { pinned |= wait.why == Rule::recorded_start; });
+  }
+  return pinned ? first : kNoTask;
+}
+
+std::size_t device_steps_on(const Graph& graph, LaneId lane) {
+  std::vector<char> has(graph.steps().size(), 0);
+  for (TaskId task = graph.first(lane); task != kNoTask; task = graph.next(task)) {
+    if (belongs_to_step(graph, task) && runs_on_device(graph.task(task).kind))
+      has[static_cast<std::size_t>(graph.task(task).step)] = 1;
+  }
+  return static_cast<std::size_t>(std::count(has.begin(), has.end(), 1));
 }
 
 MarkedSteps steps_between(const std::vector<StepMark>& marks) {
@@ -355,13 +404,9 @@ StepWindow step_window(const Graph& graph, const Timeline& timeline) {
                     .steps = static_cast<std::int64_t>(times.steps()),
                     .times = times};
   if (!steps.end) return window;
-  window.to = std::max(window.from, steps.end->work);
-  for (const Span& thread : steps.end->threads) window.to = std::max(window.to, thread.last);
-  // The window begins with the host's lead into the first step, in place of the lead into the step
-  // after the last, which was not recorded.
-  if (times.first > 0) return window;
-  const StepEnd first = marks.size() == 1 ? *steps.end : end_of(graph, timeline, marks.front());
-  for (const Span& thread : first.threads) window.from = std::min(window.from, thread.first);
+  window.to = std::max({marks.back().time, steps.end->work, steps.end->host});
+  // The last step may take the host's lead into the first one; see StepEnd.
+  if (times.first == 0) window.from -= times.each.back() - (window.to - marks.back().time);
   return window;
 }
 

@@ -197,6 +197,50 @@ TEST(StepTimes, OfTheOnlyStepReachFromTheBeginOnTheHostToTheEndOnTheDevice) {
             "36 | 36");
 }
 
+// Each load belongs to its own step: the last step takes no lead twice, and the first one has its
+// own.
+TEST(StepTimes, OfFewStepsBeginWithTheirWorkOnTheHost) {
+  EXPECT_EQ(steps_of(R"(
+    @step 0
+    @step 1
+    @step 2
+    cpu: a:host 4 {step=0}, K:launch 1 {step=0}, A:sync 5 {step=0}, b:host 16 {step=1}, L:launch 1 {step=1}, B:sync 3 {step=1}, c:host 44 {step=2}, M:launch 1 {step=2}, C:sync 5 {step=2}
+    x: k 2 {step=0}, l 2 {step=1}, m 2 {step=2}
+    K -> k [measured launch]
+    L -> l [measured launch]
+    M -> m [measured launch]
+  )"),
+            "10 20 50 | 20");
+}
+
+// The device is busy with work from before the only step.
+TEST(StepTimes, OfAStepBeginBehindTheBacklogOfTheDevice) {
+  EXPECT_EQ(steps_of(R"(
+    @step 0
+    cpu: a:host 2 {step=0}, K:launch 1 {step=0}
+    x: before 20, k 15 {step=0}
+    K -> k [measured launch]
+  )"),
+            "15 | 15");
+}
+
+// The second step's copy runs at once on its own stream, while the first kernel still waits.
+TEST(StepTimes, AreOfOneStreamWhereThoseOfAllFall) {
+  EXPECT_EQ(steps_of(R"(
+    @step 0
+    @step 1
+    @step 2
+    cpu:  K:launch 1 {step=0}, C:launch 1 {step=1}, L:launch 1 {step=1}, M:launch 1 {step=2}
+    main: before 40, k 8 {step=0}, l 8 {step=1}, m 8 {step=2}
+    copy: c:copy_in 1 {step=1}
+    K -> k [measured launch]
+    C -> c [measured launch]
+    L -> l [measured launch]
+    M -> m [measured launch]
+  )"),
+            "8 8 8 | 8");
+}
+
 TEST(StepTimes, OfASingleStepReachFromItsFirstStartToItsLastFinish) {
   EXPECT_EQ(steps_of(R"(
     @step 0
