@@ -73,8 +73,15 @@ Inference infer(const Trace& trace) {
     throw TraceError("there is nothing that takes time: no host record and no device activity");
   }
   align_clocks(records, result.notes);
+  mend_impossible_ends(records, result.notes);
   const TypicalDelays typical = measure_typical_delays(records);
-  const Steps steps = find_steps(records, result.notes, result.assumptions);
+  Steps steps = find_steps(records, result.notes, result.assumptions);
+  if (const auto late = find_late_starts(records)) {
+    steps.on_host_alone = true;
+    steps.shortcomings.push_back(*late);
+  }
+  graph.unexplained().shortcomings.insert(graph.unexplained().shortcomings.end(),
+                                          steps.shortcomings.begin(), steps.shortcomings.end());
   const HostTime host = cut_host_time(records, graph.names());
   EventWaits waits = find_stream_waits(records, typical, result.notes, result.assumptions);
   resolve_calls(records, typical, waits);

@@ -4,6 +4,7 @@
 // reads and what it fills; see stages.h for the data.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,19 @@ constexpr std::int64_t kRightBehind = 20'000;
 Records order_records(const Trace& trace, Notes& notes);
 /// clock.cc: corrects the shift between the clocks of host and device.
 void align_clocks(Records& records, Notes& notes);
+/// impossible.cc: shortens activities that outlast the work behind them. After align_clocks().
+void mend_impossible_ends(Records& records, Notes& notes);
+/// impossible.cc: whether work starts so late on an idle device that its times cannot be trusted.
+std::optional<Shortcoming> find_late_starts(const Records& records);
 /// typical.cc: measures typical delays.
 TypicalDelays measure_typical_delays(const Records& records);
 /// steps.cc: finds the steps by markers, or else by other evidence.
 Steps find_steps(const Records& records, Notes& notes, Assumptions& assumptions);
 /// step_period.cc: finds steps by repetition if nothing marks them.
 Steps find_period(const Records& records, Assumptions& assumptions);
+/// step_period.cc: adds a shortcoming if the work repeats itself within the only step. REQUIRES:
+/// one mark.
+void find_repetition_in_only_step(const Records& records, Steps& steps);
 /// host.cc: converts nested records to segments of self time with their context. Interns paths of
 /// modules in `names`.
 HostTime cut_host_time(const Records& records, Names& names);

@@ -118,6 +118,8 @@ struct Steps {
   std::vector<MarkedStep> marks;  ///< In order of time.
   bool by_device = false;  ///< Found by the starts of device events, because there are no launches.
   StepSource source = StepSource::none;
+  bool on_host_alone = false;  ///< Device work belongs to no step: its times cannot be trusted.
+  std::vector<Shortcoming> shortcomings{};
 
   /// Returns the step that contains `time`; a gap belongs to the step before it. -1 before the
   /// first step and after the last.

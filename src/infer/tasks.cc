@@ -213,10 +213,10 @@ class Builder {
     if (call && call->launch_task != kNoTask) {
       const Task& launch = result_.graph.task(call->launch_task);
       task.module = launch.module, task.layer = launch.layer, task.phase = launch.phase;
-      task.step = steps_.at(call->start);
-    } else if (steps_.by_device) {
-      task.step = steps_.at(event.start);
+      if (!steps_.by_device) task.step = steps_.at(call->start);
     }
+    if (steps_.by_device) task.step = steps_.at(event.start);
+    if (steps_.on_host_alone) task.step = -1;
     if (task.phase == Phase::none && event.kind == TaskKind::copy_in) task.phase = Phase::input;
     return task;
   }

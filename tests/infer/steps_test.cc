@@ -51,6 +51,7 @@ TEST(Steps, BeginBehindTheLongestPauseWhereWorkRepeatsItself) {
       expected += (expected.empty() ? "" : ", ") + std::string(name) + ' ' + std::to_string(i);
       time += 10;
     }
+    run.call(0, "cudaStreamSynchronize", time - 2, 4, 100 + static_cast<std::uint32_t>(i));
   }
   EXPECT_EQ(steps_of_kernels(run), expected);
 }
@@ -127,8 +128,70 @@ TEST(Steps, AreNotTheLayersOfOneRangeOrModuleCall) {
   // Frames that are not calls of modules contain whole programs, so they are not steps.
   Recording loop;
   loop.host(0, HostKind::python, "train.py(1): main", 0, 1000);
-  launch_layers(loop, 0, 10, 5, id);
+  for (int i = 0; i < 5; ++i) {
+    launch_layers(loop, 0, 10 + 60 * i, 1, id);
+    loop.call(0, "cudaStreamSynchronize", 52 + 60 * i, 4, ++id);
+  }
   EXPECT_NE(found_in(loop).find("| period"), std::string::npos);
+}
+
+TEST(Steps, NeedAWaitOrAnUpdateOrAGraphWhereNothingMarksThem) {
+  std::uint32_t id = 0;
+  Recording layers;
+  launch_layers(layers, 0, 10, 10, id);
+  EXPECT_EQ(found_in(layers), "| none");
+  Recording one_kernel;
+  for (int i = 0; i < 40; ++i) {
+    ++id;
+    one_kernel.call(0, "launch", 10 * i, 2, id).kernel(0, "gemm", 10 * i + 3, 2, id);
+    one_kernel.call(0, "cudaStreamSynchronize", 10 * i + 4, 2, 1000 + id);
+  }
+  EXPECT_EQ(found_in(one_kernel), "| none");
+}
+
+TEST(Steps, AreNotNumberedModules) {
+  std::uint32_t id = 0;
+  Recording run;
+  for (int i = 0; i < 8; ++i) {
+    run.host(0, HostKind::annotation, "blocks." + std::to_string(i), 100 * i, 60);
+    launch_layers(run, 0, 100 * i + 5, 1, id);
+    run.call(0, "cudaStreamSynchronize", 100 * i + 80, 4, 1000 + id);
+    ++id;
+    run.call(0, "launch", 100 * i + 90, 2, id).kernel(0, "log", 100 * i + 93, 2, id);
+  }
+  EXPECT_EQ(found_in(run), "| none");
+}
+
+TEST(Steps, SayThatTheWorkRepeatsWithinTheOnlyOne) {
+  std::uint32_t id = 0;
+  Recording run;
+  run.step(0, 0, 800);
+  for (int i = 0; i < 8; ++i) {
+    launch_layers(run, 0, 100 * i + 5, 1, id);
+    run.call(0, "cudaStreamSynchronize", 100 * i + 80, 4, 1000 + id);
+  }
+  const Graph graph = infer(run.trace()).graph;
+  ASSERT_EQ(graph.unexplained().shortcomings.size(), 1U);
+  const Shortcoming& lack = graph.unexplained().shortcomings[0];
+  EXPECT_NE(lack.text.find("the work repeats 8 times within the only step"), std::string::npos)
+      << lack.text;
+  EXPECT_FALSE(lack.is_fatal);
+}
+
+// The clocks of host and device do not agree, so the steps are those of the host.
+TEST(Steps, AreThoseOfTheHostWhereDeviceTimesCannotBeTrue) {
+  Recording run;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    const int start = 1'000'000 * static_cast<int>(i);
+    run.step(static_cast<int>(i), start, 900'000);
+    run.call(0, "launch", start + 10, 2, i + 1);
+    run.kernel(0, "gemm", start + 400'000 + 50'000 * static_cast<int>(i % 2), 100, i + 1);
+  }
+  const Inference found = infer(run.trace());
+  ASSERT_EQ(found.graph.unexplained().shortcomings.size(), 1U);
+  EXPECT_EQ(found.graph.unexplained().shortcomings[0].name, "device_times");
+  EXPECT_TRUE(found.graph.unexplained().shortcomings[0].is_fatal);
+  EXPECT_EQ(step_times(found.graph, found.recorded).step_time, 1s);
 }
 
 TEST(Steps, AreNotTheLayersOfOneOp) {

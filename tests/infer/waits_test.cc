@@ -250,5 +250,57 @@ TEST(Infer, WaitsThatGoRoundAreDroppedAndCounted) {
   EXPECT_NO_THROW(simulate(inference.graph));
 }
 
+/// Two launches of a graph of two nodes on streams of their own.
+Trace& replayed_twice(Recording& run) {
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const int start = 100 * static_cast<int>(i);
+    run.call(0, "cudaGraphLaunch", start, 5, i + 1);
+    run.kernel(0, "a", start + 10, 20, i + 1).kernel(1, "b", start + 32, 20, i + 1);
+  }
+  for (std::size_t i = 0; i < run.trace().devices.size(); ++i)
+    run.trace().devices[i].graph_node = i % 2 + 1;
+  return run.trace();
+}
+
+TEST(GraphWaits, KeepLaunchesOfOneGraphApart) {
+  Recording run;
+  const Graph graph = infer(replayed_twice(run)).graph;
+  EXPECT_NE(waits(graph).find("b -> a: previous replay"), std::string::npos) << waits(graph);
+}
+
+/// The durations of kernels in the order of their starts, and the warnings.
+std::string kernel_times(Recording& run) {
+  const Inference found = infer(run.trace());
+  std::string text;
+  for (std::uint32_t i = 0; i < found.graph.task_count(); ++i) {
+    const Task& task = found.graph.task(TaskId{i});
+    if (task.kind == TaskKind::kernel) text += std::to_string(task.duration / 1us) + ' ';
+  }
+  for (const Note& note : found.notes.all())
+    if (note.severity == Severity::warning) text += "| " + note.text.substr(0, 33);
+  return text;
+}
+
+TEST(ImpossibleTimes, EndWhereTheNextKernelStarts) {
+  Recording run;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    const int start = 100 * static_cast<int>(i);
+    run.call(0, "launch", start, 2, i + 1);
+    run.kernel(0, "k", start + 10, i == 1 ? 1'600'000 : 20, i + 1);
+  }
+  EXPECT_EQ(kernel_times(run), "20 100 20 20 20 | device activities that outlast th");
+}
+
+TEST(ImpossibleTimes, EndBeforeTheWaitBehindThemReturns) {
+  Recording run;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    const int start = 1000 * static_cast<int>(i);
+    run.call(0, "launch", start, 2, i + 1);
+    run.kernel(0, "k", start + 10, i == 4 ? 1'600'000 : 20, i + 1);
+    run.call(0, "cudaDeviceSynchronize", start + 5, 60, i + 100);
+  }
+  EXPECT_EQ(kernel_times(run), "20 20 20 20 55 | device activities that outlast th");
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -1,13 +1,17 @@
 // Finds steps in a trace that marks none: the distance p at which the sequence of activities
-// repeats itself best. A CUDA graph is one activity. A period within one op, module call or range
-// is a period of layers, not of steps. Without device work, the records of a thread are its
-// activities.
+// repeats itself best. A CUDA graph is one activity. A period within one op, module call or range,
+// or of modules that only their numbers tell apart ("blocks.7"), is a period of layers, not of
+// steps. A step ends in something that layers lack: a wait for the device, a copy to the host, an
+// update, or a launch of a graph; or it holds layers, which repeat within it. A loop without any of
+// these has no steps here; its recording is answered as a whole. Without device work, the records
+// of a thread are its activities.
 
 #include <algorithm>
 #include <fmt/core.h>
 #include <map>
 #include <set>
 
+#include "base/contains.h"
 #include "base/statistics.h"
 #include "infer/host/enclosing.h"
 #include "infer/passes.h"
@@ -66,17 +70,122 @@ std::vector<std::vector<Activity>> host_activities(const Records& records) {
   return threads;
 }
 
-/// Whether most repetitions begin in the same record as the previous one, and so are parts of one
-/// record.
-bool is_within_one(const std::vector<Activity>& activities,
-                   const std::vector<std::size_t>& begins) {
-  std::size_t within = 0;
-  for (std::size_t i = 1; i < begins.size(); ++i) {
-    const std::uint32_t record = activities[begins[i]].within;
-    within += record != kNone && record == activities[begins[i - 1]].within ? 1 : 0;
-  }
-  return 2 * within >= begins.size();
+/// Names of host work with which a step ends, or a call that steps repeat but layers do not.
+bool ends_step(std::string_view name) {
+  return contains_any(name, {"ynchroniz", "GraphLaunch", "ptimizer", "aten::item"});
 }
+/// Names of kernels that update weights.
+bool updates(std::string_view name) {
+  return contains_any(name, {"ptimizer", "multi_tensor_apply", "adam", "Adam", "sgd_", "lamb_"});
+}
+
+/// The times at which something happened that a step needs, sorted.
+using StepEnds = std::vector<std::int64_t>;
+
+StepEnds ends_of_steps(const Records& records, bool by_device) {
+  const Trace& trace = records.trace;
+  enum : std::uint8_t { kEnds = 1, kUpdates = 2 };
+  std::vector<std::uint8_t> names(trace.names.size(), 0);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string_view name = trace.names[static_cast<NameId>(i)];
+    names[i] =
+        static_cast<std::uint8_t>((ends_step(name) ? kEnds : 0) | (updates(name) ? kUpdates : 0));
+  }
+  StepEnds ends;
+  for (const HostRecord& record : trace.hosts) {
+    if ((names[static_cast<std::size_t>(record.name)] & kEnds) != 0)
+      ends.push_back(record.start_ns);
+  }
+  for (const DeviceEvent& event : records.events) {
+    const std::uint8_t name =
+        names[static_cast<std::size_t>(trace.devices[event.record].name)] & kUpdates;
+    if (event.kind != TaskKind::copy_out && name == 0) continue;
+    const Call* call = records.call_of(event);
+    ends.push_back(by_device || !call ? event.start : call->start);
+  }
+  std::sort(ends.begin(), ends.end());
+  return ends;
+}
+
+/// Whether a range is that of a module with a number: "FSDP::forward (blocks.7)", "nn.Module:
+/// Block_7". Other numbers in names ("op_id = 7") count up for ever.
+bool names_numbered_module(std::string_view name) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (name.starts_with("nn.Module: ")) return is_digit(name.back());
+  for (std::size_t i = 1; i + 1 < name.size(); ++i)
+    if (name[i] == '.' && is_letter(name[i - 1]) && is_digit(name[i + 1])) return true;
+  return false;
+}
+
+/// Whether the activities from `begin` to `end` mostly repeat themselves, but not the repetition
+/// with what surrounds it: the layers of a model between its begin and its end.
+bool holds_layers(const std::vector<Activity>& activities, std::size_t begin, std::size_t end);
+
+/// Decides whether repetitions can be steps.
+class StepJudge {
+ public:
+  /// Device activities need an end of a step in each; records of a thread do not.
+  StepJudge(const Records& records, bool by_device, bool of_device) : of_device_(of_device) {
+    if (!of_device) return;
+    ends_ = ends_of_steps(records, by_device);
+    const Trace& trace = records.trace;
+    std::vector<char> numbered(trace.names.size(), 0);
+    for (std::size_t i = 0; i < numbered.size(); ++i)
+      numbered[i] = names_numbered_module(trace.names[static_cast<NameId>(i)]) ? 1 : 0;
+    for (const HostRecord& record : trace.hosts) {
+      if (numbered[static_cast<std::size_t>(record.name)] != 0 && !is_call(record.kind))
+        modules_.emplace_back(record.start_ns, record.name);
+    }
+    std::sort(modules_.begin(), modules_.end());
+  }
+
+  bool accepts(const std::vector<Activity>& activities,
+               const std::vector<std::size_t>& begins) const {
+    if (begins.size() < 2) return false;
+    if (of_device_ && is_one_kernel(activities, begins[0], begins[1])) return false;
+    std::size_t within = 0, layers = 0, ended = 0;
+    std::set<NameId> before;
+    for (std::size_t i = 1; i < begins.size(); ++i) {
+      const Activity &from = activities[begins[i - 1]], &to = activities[begins[i]];
+      within += to.within != kNone && to.within == from.within ? 1 : 0;
+      const auto end = std::lower_bound(ends_.begin(), ends_.end(), from.time);
+      ended += end != ends_.end() && *end < to.time ? 1 : 0;
+      const std::set<NameId> modules = modules_between(from.time, to.time);
+      layers += !before.empty() && are_others(modules, before) ? 1 : 0;
+      before = modules;
+    }
+    if (2 * within >= begins.size() || 2 * layers >= begins.size() - 1) return false;
+    constexpr std::size_t kMostWithout = 10;  // One in this many may lack an end; chosen.
+    return !of_device_ || (begins.size() - 1 - ended) * kMostWithout <= begins.size() - 1 ||
+           holds_layers(activities, begins[0], begins[1]);
+  }
+
+ private:
+  static bool is_one_kernel(const std::vector<Activity>& activities, std::size_t begin,
+                            std::size_t end) {
+    const auto from = activities.begin() + static_cast<std::ptrdiff_t>(begin);
+    return std::all_of(from, activities.begin() + static_cast<std::ptrdiff_t>(end),
+                       [&](const Activity& each) { return each.name == from->name; });
+  }
+
+  std::set<NameId> modules_between(std::int64_t from, std::int64_t to) const {
+    std::set<NameId> names;
+    for (auto at = std::lower_bound(modules_.begin(), modules_.end(), std::pair(from, NameId{}));
+         at != modules_.end() && at->first < to; ++at)
+      names.insert(at->second);
+    return names;
+  }
+
+  static bool are_others(const std::set<NameId>& modules, const std::set<NameId>& before) {
+    return !modules.empty() && std::none_of(modules.begin(), modules.end(),
+                                            [&](NameId name) { return before.contains(name); });
+  }
+
+  bool of_device_;
+  StepEnds ends_;
+  std::vector<std::pair<std::int64_t, NameId>> modules_;  ///< By time.
+};
 
 /// Positions of each name, or of each stretch of names.
 using Positions = std::map<std::uint32_t, std::vector<std::size_t>>;
@@ -240,17 +349,33 @@ std::vector<std::size_t> begins_along(const std::vector<Activity>& activities,
   return best;
 }
 
+bool holds_layers(const std::vector<Activity>& activities, std::size_t begin, std::size_t end) {
+  constexpr std::size_t kLeastLayers = 4;  // Chosen.
+  constexpr double kLeastOfLayers = 0.8;   // Share of a step that its layers are; chosen.
+  const std::vector<Activity> step(activities.begin() + static_cast<std::ptrdiff_t>(begin),
+                                   activities.begin() + static_cast<std::ptrdiff_t>(end));
+  const double share =
+      std::max(match(activities, step.size()), follow(activities, step.size()).share);
+  const std::set<std::size_t> layers = candidate_periods(step);
+  return std::any_of(layers.begin(), layers.end(), [&](std::size_t layer) {
+    return layer > 1 && layer * kLeastLayers <= step.size() &&
+           match(step, layer) >= kLeastOfLayers &&
+           match(activities, layer) < share - kClearlyBetter;
+  });
+}
+
 /// Returns where repetitions begin for the best period with the same number of activities in each
 /// repetition.
 std::vector<std::size_t> repeated(const std::vector<Activity>& activities,
-                                  const std::set<std::size_t>& candidates, std::size_t& period) {
+                                  const std::set<std::size_t>& candidates, const StepJudge& judge,
+                                  std::size_t& period) {
   std::vector<std::size_t> begins;
   double best = 0;
   for (const std::size_t candidate : candidates) {
     const double share = match(activities, candidate);
     if (share <= best + kClearlyBetter || share < kLeastMatch) continue;
     std::vector<std::size_t> found = begins_at(activities, candidate);
-    if (is_within_one(activities, found)) continue;
+    if (!judge.accepts(activities, found)) continue;
     best = share, period = candidate, begins = std::move(found);
   }
   return begins;
@@ -262,14 +387,14 @@ std::vector<std::size_t> repeated(const std::vector<Activity>& activities,
 /// a step differs.
 std::vector<std::size_t> nearly_repeated(const std::vector<Activity>& activities,
                                          const std::set<std::size_t>& candidates,
-                                         std::size_t& period) {
+                                         const StepJudge& judge, std::size_t& period) {
   std::map<std::size_t, std::pair<std::size_t, std::vector<std::size_t>>> lacking;
   std::size_t least = activities.size();
   for (const std::size_t candidate : candidates) {
     const Repetition found = follow(activities, candidate);
     if (found.share < kLeastMatch) continue;
     std::vector<std::size_t> begins = begins_along(activities, found, candidate);
-    if (is_within_one(activities, begins)) continue;
+    if (!judge.accepts(activities, begins)) continue;
     least = std::min(least, found.lacking);
     lacking[candidate] = {found.lacking, std::move(begins)};
   }
@@ -282,13 +407,24 @@ std::vector<std::size_t> nearly_repeated(const std::vector<Activity>& activities
   return {};
 }
 
-void mark_repetitions(const std::vector<Activity>& activities, std::string_view unit, Steps& steps,
-                      Assumptions& assumptions) {
-  if (activities.size() < kLeastActivities) return;
+struct Repetitions {
+  std::vector<std::size_t> begins;  ///< Indices of activities; empty if nothing repeats.
+  std::size_t period = 0;           ///< Number of activities.
+};
+
+Repetitions find_repetitions(const std::vector<Activity>& activities, const StepJudge& judge) {
+  Repetitions found;
+  if (activities.size() < kLeastActivities) return found;
   const std::set<std::size_t> candidates = candidate_periods(activities);
-  std::size_t period = 0;
-  std::vector<std::size_t> begins = repeated(activities, candidates, period);
-  if (begins.empty()) begins = nearly_repeated(activities, candidates, period);
+  found.begins = repeated(activities, candidates, judge, found.period);
+  if (found.begins.empty())
+    found.begins = nearly_repeated(activities, candidates, judge, found.period);
+  return found;
+}
+
+void mark_repetitions(const std::vector<Activity>& activities, const StepJudge& judge,
+                      std::string_view unit, Steps& steps, Assumptions& assumptions) {
+  const auto [begins, period] = find_repetitions(activities, judge);
   for (const std::size_t i : begins) {
     if (!steps.marks.empty()) steps.marks.back().finish = activities[i].time;
     if (i + period > activities.size()) break;
@@ -306,17 +442,46 @@ void mark_repetitions(const std::vector<Activity>& activities, std::string_view 
 Steps find_period(const Records& records, Assumptions& assumptions) {
   Steps steps;
   if (!records.events.empty()) {
-    mark_repetitions(activities_in_order(records, steps.by_device), "device activities", steps,
-                     assumptions);
+    const std::vector<Activity> activities = activities_in_order(records, steps.by_device);
+    const StepJudge judge(records, steps.by_device, true);
+    mark_repetitions(activities, judge, "device activities", steps, assumptions);
     steps.by_device = steps.by_device && !steps.marks.empty();
     return steps;
   }
   if (is_snapshot(records.trace)) return steps;
+  const StepJudge judge(records, false, false);
   for (const std::vector<Activity>& activities : host_activities(records)) {
-    mark_repetitions(activities, "records of a thread", steps, assumptions);
+    mark_repetitions(activities, judge, "records of a thread", steps, assumptions);
     if (!steps.marks.empty()) break;
   }
   return steps;
+}
+
+void find_repetition_in_only_step(const Records& records, Steps& steps) {
+  bool by_device = false;
+  std::vector<Activity> activities = activities_in_order(records, by_device);
+  // A loop may launch nothing but one kernel, and so repeat only in its waits.
+  for (const Call& call : records.calls) {
+    const NameId name = records.trace.hosts[call.record].name;
+    if (call.launched.empty() && ends_step(records.trace.names[name]))
+      activities.push_back({.time = call.start, .name = name});
+  }
+  std::stable_sort(activities.begin(), activities.end(),
+                   [](const Activity& a, const Activity& b) { return a.time < b.time; });
+  std::erase_if(activities, [&](const Activity& each) {
+    return each.time < steps.marks[0].start || each.time >= steps.marks[0].finish;
+  });
+  // The mark is the outermost range around all of them.
+  for (Activity& each : activities) each.within = kNone;
+  const StepJudge judge(records, by_device, true);
+  const std::size_t count = find_repetitions(activities, judge).begins.size();
+  if (count < kLeastRepeats) return;
+  steps.shortcomings.push_back(
+      {.name = "repeats_within_step",
+       .text = fmt::format("the work repeats {} times within the only step \"{}\", so its time is "
+                           "that of {} iterations; mark each of them, as with profiler.step()",
+                           count, steps.marks[0].name, count),
+       .share = static_cast<double>(count)});
 }
 
 }  // namespace foretrace::infer_detail

@@ -191,6 +191,7 @@ Steps find_steps(const Records& records, Notes& notes, Assumptions& assumptions)
       find_optimizer_steps(records, steps, assumptions) ||
       find_enclosing_ranges(records, steps, assumptions)) {
     drop_steps_without_work(records, steps, notes);
+    if (steps.marks.size() == 1) find_repetition_in_only_step(records, steps);
     return steps;
   }
   return find_period(records, assumptions);
