@@ -114,7 +114,7 @@ TEST(Trust, AnEditHasNoModelAndSaysSo) {
 TEST(Trust, FewAndUnlikeStepsAreFair) {
   const Prediction answer = predict(recorded_as(kFourSteps), Scenario{});
   EXPECT_EQ(grade_of(answer, "steps"), Grade::good);
-  EXPECT_EQ(answer.trust.reason("spread")->text, "the steps differ by 31.9 %");
+  EXPECT_EQ(answer.trust.reason("spread")->text, "the steps differ by 32.8 %");
   EXPECT_EQ(grade_of(answer, "spread"), Grade::fair);
   const Prediction whole = predict(recorded_as("gpu: k 5"), Scenario{});
   EXPECT_EQ(whole.trust.reason("steps")->text,
