@@ -118,7 +118,7 @@ TEST(GradientAccumulation, MicroBatchesStayBehindEarlierStepsOnADeviceThatLags) 
 TEST(GradientAccumulation, EveryStepBeginsWithItsFirstMicroBatch) {
   Graph graph = parse_graph(steps_launched_ahead(3));
   read_transform_text("gradient_accumulation:micro_batches=2")->apply(graph, {});
-  EXPECT_EQ(step_times(graph, simulate(graph)).each, (std::vector<Nanoseconds>{13us, 13us, 13us}));
+  EXPECT_EQ(step_times(graph, simulate(graph)).each, (std::vector<Nanoseconds>{14us, 13us, 13us}));
 }
 
 // Amid the second step, which begins ahead of the device, the host waits for the first.
