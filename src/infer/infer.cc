@@ -74,6 +74,7 @@ Inference infer(const Trace& trace) {
   }
   align_clocks(records, result.notes);
   mend_impossible_ends(records, result.notes);
+  const Completeness found = count_launches(records, result.notes);
   const TypicalDelays typical = measure_typical_delays(records);
   Steps steps = find_steps(records, result.notes, result.assumptions);
   if (const auto late = find_late_starts(records)) {
@@ -86,6 +87,7 @@ Inference infer(const Trace& trace) {
   EventWaits waits = find_stream_waits(records, typical, result.notes, result.assumptions);
   resolve_calls(records, typical, waits);
   resolve_launch_queue(records, result.assumptions);
+  keep_whole_steps(records, found, steps, result);
   Threads threads{.handovers = find_handovers(host, records.tolerance)};
   threads.roles = find_thread_roles(records, threads.handovers, result.notes);
   build_tasks(host, steps, records, threads, result);

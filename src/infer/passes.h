@@ -22,6 +22,10 @@ constexpr std::int64_t kRightBehind = 20'000;
 
 /// records.cc: sorts device events by stream, calls by correlation id, and events by launch.
 Records order_records(const Trace& trace, Notes& notes);
+/// records.cc: returns the index of the call of a host record, which becomes one if it was none.
+std::uint32_t call_at(Records& records, std::uint32_t record);
+/// completeness.cc: counts launches that have no device work, and fills Records::ahead.
+Completeness count_launches(Records& records, Notes& notes);
 /// clock.cc: corrects the shift between the clocks of host and device.
 void align_clocks(Records& records, Notes& notes);
 /// impossible.cc: shortens activities that outlast the work behind them. After align_clocks().
@@ -69,6 +73,9 @@ void find_collective_waits(const Records& records, EventWaits& waits);
 void resolve_calls(Records& records, const TypicalDelays& typical, const EventWaits& stream_waits);
 /// launch_queue.cc: finds launches that waited for a place in the queue.
 void resolve_launch_queue(Records& records, Assumptions& assumptions);
+/// completeness.cc: drops steps that are not whole, and says if too little is left.
+void keep_whole_steps(const Records& records, const Completeness& found, Steps& steps,
+                      Inference& result);
 /// threads.cc: finds threads that wait for other threads.
 std::vector<Handover> find_handovers(const HostTime& host, std::int64_t tolerance);
 /// thread_roles.cc: finds threads that take no part in the program's work.

@@ -2,7 +2,6 @@
 
 #include "base/contains.h"
 #include "infer/passes.h"
-#include "trace/launch_call.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -96,20 +95,6 @@ void collect_calls(Records& records, Notes& notes) {
   records.call_of_record.assign(trace.hosts.size(), kNone);
 }
 
-std::uint32_t call_at(Records& records, std::uint32_t record) {
-  std::uint32_t& call = records.call_of_record[record];
-  if (call != kNone) return call;
-  call = static_cast<std::uint32_t>(records.calls.size());
-  const HostRecord& host = records.trace.hosts[record];
-  Call added;
-  added.start = host.start_ns;
-  added.finish = host.start_ns + host.duration_ns;
-  added.record = record;
-  added.thread = host.thread;
-  records.calls.push_back(std::move(added));
-  return call;
-}
-
 void match_launches(Records& records) {
   for (std::size_t i = 0; i < records.events.size(); ++i) {
     const DeviceRecord& record = records.trace.devices[records.events[i].record];
@@ -168,28 +153,6 @@ void add_synchronizing_calls(Records& records) {
   }
 }
 
-/// At most one launch in this many may lack its kernel, because the kernel ran after the end of the
-/// recording. Chosen.
-constexpr std::int64_t kFewLost = 100;
-
-/// Warns of dropped kernels, which make steps look shorter than they were.
-void note_lost_kernels(const Records& records, Notes& notes) {
-  const Trace& trace = records.trace;
-  const std::vector<std::uint32_t> launches = launches_to_run(trace);
-  const std::int64_t lost =
-      std::count_if(launches.begin(), launches.end(), [&](std::uint32_t launch) {
-        const std::uint32_t call = records.call_of_record[launch];
-        return call == kNone || records.calls[call].launched.empty();
-      });
-  if (lost * kFewLost <= std::ssize(launches)) return;
-  notes.add(Severity::warning,
-            records.events.empty()
-                ? "launches, but no device activity: times are those of the host alone"
-                : "launches without a kernel: device records were dropped, so steps may look "
-                  "shorter than they were",
-            {}, lost);
-}
-
 void fill_launch_times(Records& records) {
   constexpr std::int64_t kBefore = std::numeric_limits<std::int64_t>::min();
   records.launch_times.assign(records.events.size(), kBefore);
@@ -206,12 +169,25 @@ void fill_launch_times(Records& records) {
 
 }  // namespace
 
+std::uint32_t call_at(Records& records, std::uint32_t record) {
+  std::uint32_t& call = records.call_of_record[record];
+  if (call != kNone) return call;
+  call = static_cast<std::uint32_t>(records.calls.size());
+  const HostRecord& host = records.trace.hosts[record];
+  Call added;
+  added.start = host.start_ns;
+  added.finish = host.start_ns + host.duration_ns;
+  added.record = record;
+  added.thread = host.thread;
+  records.calls.push_back(std::move(added));
+  return call;
+}
+
 Records order_records(const Trace& trace, Notes& notes) {
   Records records{.trace = trace};
   collect_events(records);
   collect_calls(records, notes);
   match_launches(records);
-  note_lost_kernels(records, notes);
   add_synchronizing_calls(records);
   fill_launch_times(records);
   for (std::size_t i = 0; i < records.events.size(); ++i) {

@@ -81,6 +81,9 @@ struct Records {
   /// Sync records of calls that wait (not of streams that do), by the call's correlation id.
   std::unordered_map<std::uint32_t, const SyncRecord*> sync_of_correlation{};
   std::vector<std::uint32_t> call_of_record{};  ///< By host record: index of its call, or kNone.
+  /// Calls whose work the device had not begun when the recording ended, in order of time. Filled by
+  /// count_launches().
+  std::vector<std::uint32_t> ahead{};
   /// Times this close in ns count as the same: 1 us of clock skew (chosen), or the resolution of
   /// the clock if that is more.
   std::int64_t tolerance = 1000;
@@ -111,6 +114,20 @@ struct TypicalDelays {
 struct MarkedStep {
   std::int64_t start = 0, finish = 0;
   std::string name;
+};
+
+/// What became of the device work of a launch; see completeness.cc.
+enum class WorkState : std::uint8_t { recorded, ahead, lost };
+
+struct CountedLaunch {
+  std::int64_t start = 0;
+  WorkState work = WorkState::recorded;
+};
+
+/// Launches of kernels and graphs, counted against the device work.
+struct Completeness {
+  std::vector<CountedLaunch> launches;  ///< In order of time.
+  std::int64_t lost = 0, ahead = 0;
 };
 
 /// The training steps, on the clock of the launches.

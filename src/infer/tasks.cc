@@ -136,7 +136,7 @@ class Builder {
     const auto within = [&](std::int64_t time) {
       return std::clamp(time, segment.start, segment.finish);
     };
-    if (call.launched.empty()) {
+    if (call.launched.empty() && call.queue_event == kNone) {
       if (!call.waits) return void(add(segment, segment.start, segment.finish, TaskKind::host));
       const std::int64_t from = within(call.released);
       if (call.wait_task == kNoTask) {

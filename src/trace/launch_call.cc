@@ -10,15 +10,17 @@ namespace {
 enum class CallRole : char { other, launch, begin_capture, end_capture };
 
 CallRole role_of(std::string_view call) {
-  if (launches_kernel(call)) return CallRole::launch;
   if (call.find("StreamBeginCapture") != call.npos) return CallRole::begin_capture;
   if (call.find("StreamEndCapture") != call.npos) return CallRole::end_capture;
   return CallRole::other;
 }
 
-std::vector<CallRole> roles_of(const Names& names) {
+std::vector<CallRole> roles_of(const Names& names, const std::function<bool(NameId)>& counts) {
   std::vector<CallRole> roles(names.size());
-  for (std::size_t i = 0; i < roles.size(); ++i) roles[i] = role_of(names[static_cast<NameId>(i)]);
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    const auto name = static_cast<NameId>(i);
+    roles[i] = counts(name) ? CallRole::launch : role_of(names[name]);
+  }
   return roles;
 }
 
@@ -53,8 +55,15 @@ bool launches_kernel(std::string_view call) {
          call.find("LaunchCooperativeKernel") != call.npos;
 }
 
+bool launches_graph(std::string_view call) { return call.find("GraphLaunch") != call.npos; }
+
 std::vector<std::uint32_t> launches_to_run(const Trace& trace) {
-  const std::vector<CallRole> roles = roles_of(trace.names);
+  return calls_to_run(trace, [&](NameId name) { return launches_kernel(trace.names[name]); });
+}
+
+std::vector<std::uint32_t> calls_to_run(const Trace& trace,
+                                        const std::function<bool(NameId)>& counts) {
+  const std::vector<CallRole> roles = roles_of(trace.names, counts);
   std::vector<std::uint32_t> launches;
   Captures captures;
   for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
