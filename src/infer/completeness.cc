@@ -1,5 +1,5 @@
-// Counts launches and device work against each other. Each launch of a kernel or of a graph has work
-// on the device; where the recording has none, it is in one of two states:
+// Counts launches and device work against each other. Each launch of a kernel or of a graph has
+// work on the device; where the recording has none, it is in one of two states:
 //
 //     ahead     the host ran ahead, and the device had not come that far when the recording ended:
 //               nearly all launches from some time on have no work, and the device was still busy
@@ -195,8 +195,8 @@ class StepKeeper {
   bool holds_back_the_host() const {
     return !records_.by_launch.empty() &&
            std::any_of(records_.ahead.begin(), records_.ahead.end(), [&](std::uint32_t call) {
-      return records_.calls[call].queue_event != kNone;
-    });
+             return records_.calls[call].queue_event != kNone;
+           });
   }
 
   void cut_to(MarkRange run) {
@@ -212,7 +212,8 @@ class StepKeeper {
                       static_cast<std::int64_t>(all - run.size()));
     if (are_few(found_.lost, std::ssize(found_.launches))) return;
     add("launches_without_work", found_.lost, false,
-        fmt::format("{}, so {} of {} steps count", lost_text(), run.size(), all));
+        fmt::format("{}, so only {} of {} steps {}", lost_text(), run.size(), all,
+                    run.size() == 1 ? "counts" : "count"));
   }
 
   /// Judges a recording without whole steps, because the host was ahead.
@@ -231,14 +232,16 @@ class StepKeeper {
       return add("launches_without_work", found_.lost, true,
                  lost_text() + "; record the activities of the device as well");
     }
-    note("launches without a kernel: device records were dropped, so steps may look shorter than "
-         "they were");
+    note(
+        "launches without a kernel: device records were dropped, so steps may look shorter than "
+        "they were");
     const bool is_fatal = share(found_.lost) > kMuchOpenTime;
     std::string text = lost_text();
     if (is_fatal && !steps_.marks.empty()) text += ", and no two steps in a row are whole";
     if (is_fatal)
-      text += "; record fewer steps at once, with larger buffers of the profiler, and CUDA graphs "
-              "by node";
+      text +=
+          "; record fewer steps at once, with larger buffers of the profiler, and CUDA graphs "
+          "by node";
     add("launches_without_work", found_.lost, is_fatal, std::move(text));
   }
 
@@ -249,9 +252,7 @@ class StepKeeper {
   double share(std::int64_t launches) const {
     return static_cast<double>(launches) / static_cast<double>(found_.launches.size());
   }
-  void note(std::string_view text) {
-    result_.notes.add(Severity::warning, text, {}, found_.lost);
-  }
+  void note(std::string_view text) { result_.notes.add(Severity::warning, text, {}, found_.lost); }
   void add(std::string name, std::int64_t launches, bool is_fatal, std::string text) {
     result_.graph.unexplained().shortcomings.push_back({.name = std::move(name),
                                                         .text = std::move(text),
@@ -266,6 +267,27 @@ class StepKeeper {
   /// By mark: whether all work of the step was recorded, and that of its first launch.
   std::vector<char> whole_, begun_;
 };
+
+/// Says if much device work has no launch although work before it on its stream has one. At the
+/// head of a stream it was launched before the recording, which is normal.
+void judge_unlaunched(const Records& records, Inference& result) {
+  std::int64_t unlaunched = 0;
+  for (const auto& [begin, end] : records.streams) {
+    bool is_head = true;
+    for (std::size_t i = begin; i < end; ++i) {
+      is_head = is_head && records.events[i].call == kNone;
+      if (!is_head && records.events[i].call == kNone) ++unlaunched;
+    }
+  }
+  const double share = static_cast<double>(unlaunched) / static_cast<double>(records.events.size());
+  if (unlaunched == 0 || share <= kMuchOpenTime) return;
+  result.graph.unexplained().shortcomings.push_back(
+      {.name = "work_without_launch",
+       .text =
+           fmt::format("{} of {} have no launch, so that they belong to no step",
+                       grouped(unlaunched), counted(std::ssize(records.events), "device activity")),
+       .share = share});
+}
 
 }  // namespace
 
@@ -282,6 +304,7 @@ void keep_whole_steps(const Records& records, const Completeness& found, Steps& 
                       Inference& result) {
   const bool is_complete = are_few(found.lost, std::ssize(found.launches));
   if (!is_complete || found.ahead > 0) StepKeeper(records, found, steps, result).keep();
+  judge_unlaunched(records, result);
 }
 
 }  // namespace foretrace::infer_detail

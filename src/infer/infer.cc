@@ -76,7 +76,7 @@ Inference infer(const Trace& trace) {
   mend_impossible_ends(records, result.notes);
   const Completeness found = count_launches(records, result.notes);
   const TypicalDelays typical = measure_typical_delays(records);
-  Steps steps = find_steps(records, result.notes, result.assumptions);
+  Steps steps = find_steps(records, found, result.notes, result.assumptions);
   if (const auto late = find_late_starts(records)) {
     steps.on_host_alone = true;
     steps.shortcomings.push_back(*late);

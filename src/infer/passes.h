@@ -35,7 +35,8 @@ std::optional<Shortcoming> find_late_starts(const Records& records);
 /// typical.cc: measures typical delays.
 TypicalDelays measure_typical_delays(const Records& records);
 /// steps.cc: finds the steps by markers, or else by other evidence.
-Steps find_steps(const Records& records, Notes& notes, Assumptions& assumptions);
+Steps find_steps(const Records& records, const Completeness& found, Notes& notes,
+                 Assumptions& assumptions);
 /// step_period.cc: finds steps by repetition if nothing marks them.
 Steps find_period(const Records& records, Assumptions& assumptions);
 /// step_period.cc: adds a shortcoming if the work repeats itself within the only step. REQUIRES:

@@ -1,7 +1,7 @@
 #pragma once
 
-// Recognizes calls of CUDA and HIP that launch a kernel or a graph. The names of the two differ only
-// in the prefix, so the rest is compared.
+// Recognizes calls of CUDA and HIP that launch a kernel or a graph. The names of the two differ
+// only in the prefix, so the rest is compared.
 
 #include <cstdint>
 #include <functional>

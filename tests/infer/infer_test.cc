@@ -270,12 +270,12 @@ TEST(Infer, AnActivityWithoutALaunchIsPinnedOnlyAtTheHeadOfItsStream) {
 TEST(Infer, LaunchesWhoseKernelsWereDroppedAreAWarning) {
   Recording run;
   run.call(0, "cudaLaunchKernel", 0, 2, 1).call(0, "cudaLaunchKernel", 2, 2, 2);
-  run.kernel(0, "A", 5, 5, 1);
+  run.kernel(0, "B", 10, 4, 2);
   constexpr auto kDropped =
       "launches without a kernel: device records were dropped, so steps may look shorter than they "
       "were";
   EXPECT_EQ(infer(run.trace()).notes.count(kDropped), 1);
-  run.kernel(0, "B", 10, 4, 2);
+  run.kernel(0, "A", 5, 5, 1);
   EXPECT_EQ(infer(run.trace()).notes.count(kDropped), 0);
 }
 

@@ -10,8 +10,8 @@
 //
 // Some activities take no place in the queue, and records of events, which are not seen, take one
 // (seen: 1,020 places without the copies within the device, 1,134 to 1,140 with them). Then the
-// number varies with what is outstanding, and the depth is a band: a launch that took long waits for
-// what had finished when it returned, the others for the largest number of the band.
+// number varies with what is outstanding, and the depth is a band: a launch that took long waits
+// for what had finished when it returned, the others for the largest number of the band.
 //
 // If every launch waits, none is longer than the others; then all of them must agree. That would be
 // wrong for a host that keeps its lead over the device by chance, launch for launch.
@@ -40,7 +40,8 @@ constexpr std::int64_t kLeastHeldBack = 50'000;
 constexpr std::int64_t kTimesHeldBack = 8;
 /// Number of tenths of the slow launches that must agree on the depth. Chosen.
 constexpr std::size_t kTenthsAgreeing = 6;
-/// Likewise of all launches, if none is slow.
+/// Likewise of all launches since the queue was first full, if none is slow; they are at least half
+/// of the recording.
 constexpr std::size_t kTenthsOfAll = 9;
 /// The width of a band is at most one in this many places. Chosen; 0.6 % was seen.
 constexpr std::int64_t kDepthForWidth = 100;
@@ -93,12 +94,11 @@ std::vector<Launch> launches_in_order(Records& records, const CompletionCounter&
   }
   for (const std::uint32_t ahead : records.ahead) {
     Call& call = records.calls[ahead];
-    launches.push_back({&call, activities.try_emplace(records.trace.hosts[call.record].name, 1)
-                                   .first->second});
+    launches.push_back(
+        {&call, activities.try_emplace(records.trace.hosts[call.record].name, 1).first->second});
   }
-  std::stable_sort(launches.begin(), launches.end(), [](const Launch& a, const Launch& b) {
-    return a.call->start < b.call->start;
-  });
+  std::stable_sort(launches.begin(), launches.end(),
+                   [](const Launch& a, const Launch& b) { return a.call->start < b.call->start; });
   std::int64_t before = 0;
   for (Launch& launch : launches) {
     before += std::exchange(launch.before, before);
@@ -170,6 +170,18 @@ std::pair<Depth, std::size_t> fullest_band(const std::map<std::int64_t, std::siz
   return best;
 }
 
+/// Whether nearly all launches agree on the depth once the host is so far ahead.
+bool all_agree(const Depth& depth, const std::vector<Launch>& launches) {
+  const auto is_full = [&](const Launch& launch) {
+    return launch.outstanding >= depth.least && launch.outstanding <= depth.most;
+  };
+  const auto first = std::find_if(launches.begin(), launches.end(), is_full);
+  const auto since = static_cast<std::size_t>(launches.end() - first);
+  const auto full = static_cast<std::size_t>(std::count_if(first, launches.end(), is_full));
+  return depth.least >= kLeastDepth && full >= static_cast<std::size_t>(kLeastDepth) &&
+         2 * full >= launches.size() && full * 10 >= since * kTenthsOfAll;
+}
+
 /// Returns how many activities are outstanding at the return of most slow launches, if any.
 std::optional<Depth> find_depth(std::vector<Launch>& launches, const Records& records,
                                 const CompletionCounter& counter) {
@@ -188,7 +200,7 @@ std::optional<Depth> find_depth(std::vector<Launch>& launches, const Records& re
   const auto some = [](std::int64_t depth) { return depth / kDepthForWidth; };
   auto [depth, agreeing] = fullest_band(slow_launches < kEnoughLaunches ? of_all : of_slow, one);
   if (slow_launches < kEnoughLaunches) {
-    if (agreeing < kEnoughLaunches || agreeing * 10 < launches.size() * kTenthsOfAll) return {};
+    if (!all_agree(depth, launches)) return {};
   } else if (agreeing * 10 < slow_launches * kTenthsAgreeing) {
     std::tie(depth, agreeing) = fullest_band(of_slow, some);
     if (agreeing * 10 < slow_launches * kTenthsAgreeing) return {};
@@ -202,10 +214,12 @@ std::optional<Depth> find_depth(std::vector<Launch>& launches, const Records& re
   return Depth{number, number};
 }
 
-std::string places(const Depth& depth) {
-  return depth.least == depth.most
-             ? grouped(depth.most)
-             : fmt::format("{} to {}", grouped(depth.least), grouped(depth.most));
+/// Without a launch whose work was recorded, the lead of the host is not known.
+std::string depth_text(const Depth& depth, bool is_known) {
+  std::string places = grouped(depth.most);
+  if (!is_known) return fmt::format("was full, with at least {} activities", places);
+  if (depth.least != depth.most) places = grouped(depth.least) + " to " + places;
+  return fmt::format("holds {} activities, as seen in this trace", places);
 }
 
 }  // namespace
@@ -227,9 +241,9 @@ void resolve_launch_queue(Records& records, Assumptions& assumptions) {
     call.launch_start = std::clamp(freed, call.launch_start, call.finish);
     call.launch_finish = std::max(call.launch_finish, call.launch_start);
   }
-  assumptions.push_back(fmt::format(
-      "The launch queue holds {} activities, as seen in this trace; {} waited for a place in it.",
-      places(*depth), counted(bound, "launch")));
+  assumptions.push_back(fmt::format("The launch queue {}; {} waited for a place in it.",
+                                    depth_text(*depth, !records.by_launch.empty()),
+                                    counted(bound, "launch")));
 }
 
 }  // namespace foretrace::infer_detail

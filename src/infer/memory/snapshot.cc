@@ -40,7 +40,7 @@ class SnapshotGraph {
     order_events();
     charge_blocks();
     find_phases();
-    steps_ = find_steps(records, result_.notes, result_.assumptions);
+    steps_ = find_steps(records, {}, result_.notes, result_.assumptions);
     build_tasks(records.tolerance);
     const LaunchedWork work(records, HostTime{.trace = trace_});
     const EventLocator locator{

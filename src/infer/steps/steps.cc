@@ -163,11 +163,17 @@ bool find_enclosing_ranges(const Records& records, Steps& steps, Assumptions& as
 }
 
 /// Drops steps without device work, if at least half of the steps have some. A profiler that is
-/// stopped at the end of a loop leaves a last marker with nothing in it.
-void drop_steps_without_work(const Records& records, Steps& steps, Notes& notes) {
+/// stopped at the end of a loop leaves a last marker with nothing in it. Steps with launches stay,
+/// because completeness.cc judges what became of their work.
+void drop_steps_without_work(const Records& records, const Completeness& found, Steps& steps,
+                             Notes& notes) {
   std::vector<char> works(steps.marks.size(), 0);
   for (const std::uint32_t event : records.by_launch) {
     const std::int32_t step = steps.at(records.call_of(records.events[event])->start);
+    if (step >= 0) works[static_cast<std::size_t>(step)] = 1;
+  }
+  for (const CountedLaunch& launch : found.launches) {
+    const std::int32_t step = steps.at(launch.start);
     if (step >= 0) works[static_cast<std::size_t>(step)] = 1;
   }
   const auto working = static_cast<std::size_t>(std::count(works.begin(), works.end(), 1));
@@ -185,12 +191,13 @@ void drop_steps_without_work(const Records& records, Steps& steps, Notes& notes)
 
 }  // namespace
 
-Steps find_steps(const Records& records, Notes& notes, Assumptions& assumptions) {
+Steps find_steps(const Records& records, const Completeness& found, Notes& notes,
+                 Assumptions& assumptions) {
   Steps steps;
   if (find_markers(records, steps) || find_numbered_ranges(records, steps, assumptions) ||
       find_optimizer_steps(records, steps, assumptions) ||
       find_enclosing_ranges(records, steps, assumptions)) {
-    drop_steps_without_work(records, steps, notes);
+    drop_steps_without_work(records, found, steps, notes);
     if (steps.marks.size() == 1) find_repetition_in_only_step(records, steps);
     return steps;
   }
