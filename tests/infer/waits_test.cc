@@ -183,6 +183,42 @@ TEST(Infer, TheDepthOfTheLaunchQueueIsTheOneThatExplainsMost) {
   EXPECT_TRUE(std::any_of(inference.assumptions.begin(), inference.assumptions.end(), tells_depth));
 }
 
+// Copies within the device take no place in the queue of 808 kernels, so about 1,010 activities are
+// outstanding when a launch returns, more if it waited for the kernel in front of four copies.
+TEST(Infer, TheDepthOfTheLaunchQueueIsABandIfSomeWorkTakesNoPlace) {
+  Recording run;
+  std::vector<int> finish_of_kernels;
+  int host = 0, device = 10;
+  for (std::uint32_t i = 0; i < 4000; ++i) {
+    const int begin = host;
+    const bool is_copy = i % 20 > 2 && i % 20 < 7;
+    const int work = i % 20 == 0 || i % 20 == 7 ? 900 : 4;
+    host += 5;
+    if (const std::size_t kernels = finish_of_kernels.size(); !is_copy && kernels > 808)
+      host = std::max(host, finish_of_kernels[kernels - 809]);
+    device = std::max(device, begin + 10) + work;
+    run.call(0, is_copy ? "copy" : "launch", begin, host - begin, i + 1);
+    if (is_copy)
+      run.copy(0, CopyDirection::on_device, "c", device - work, work, i + 1);
+    else
+      run.kernel(0, "k", device - work, work, i + 1);
+    if (!is_copy) finish_of_kernels.push_back(device);
+  }
+  const Inference inference = infer(run.trace());
+  const auto tells_band = [](const std::string& text) {
+    return text.starts_with("The launch queue holds ") && text.find(" to ") != text.npos;
+  };
+  EXPECT_TRUE(std::any_of(inference.assumptions.begin(), inference.assumptions.end(), tells_band))
+      << (inference.assumptions.empty() ? "none" : inference.assumptions.back());
+  // The host waits for nearly all of the time in which the device works.
+  Nanoseconds host_work{0};
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+    if (runs_on_host(inference.graph.task(TaskId{i}).kind))
+      host_work += inference.graph.task(TaskId{i}).duration;
+  }
+  EXPECT_LT(host_work, 30ms);
+}
+
 TEST(Infer, AHostThatFillsTheLaunchQueueWaitsForTheDevice) {
   Recording run;
   std::uint32_t id = 0;

@@ -200,7 +200,10 @@ std::optional<Depth> find_depth(std::vector<Launch>& launches, const Records& re
   const auto some = [](std::int64_t depth) { return depth / kDepthForWidth; };
   auto [depth, agreeing] = fullest_band(slow_launches < kEnoughLaunches ? of_all : of_slow, one);
   if (slow_launches < kEnoughLaunches) {
-    if (!all_agree(depth, launches)) return {};
+    if (!all_agree(depth, launches)) {
+      std::tie(depth, agreeing) = fullest_band(of_all, some);
+      return all_agree(depth, launches) ? std::optional(depth) : std::nullopt;
+    }
   } else if (agreeing * 10 < slow_launches * kTenthsAgreeing) {
     std::tie(depth, agreeing) = fullest_band(of_slow, some);
     if (agreeing * 10 < slow_launches * kTenthsAgreeing) return {};
