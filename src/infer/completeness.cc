@@ -26,7 +26,7 @@ namespace {
 /// A step is whole if at most one launch in this many lost its work: some launches have none, for
 /// example of an empty grid. Chosen.
 constexpr std::int64_t kFewLost = 100;
-/// Of the launches since the host is ahead, at least this many have no work for each that has
+/// Since the host is ahead, at least this many launches have no work for each that has
 /// some, because other streams can be less far behind. Chosen.
 constexpr std::int64_t kAheadForEach = 9;
 /// A lead shorter than this number of launches cannot fill the launch queue, see launch_queue.cc.

@@ -116,7 +116,7 @@ struct MarkedStep {
   std::string name;
 };
 
-/// What became of the device work of a launch; see completeness.cc.
+/// The fate of the device work of a launch; see completeness.cc.
 enum class WorkState : std::uint8_t { recorded, ahead, lost };
 
 struct CountedLaunch {
