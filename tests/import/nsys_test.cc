@@ -161,6 +161,18 @@ TEST_F(Nsys, FindsTheRecordOfTheEventThatIsWaitedFor) {
             std::string::npos);
 }
 
+// Rows of waits and of events say device 0, whatever the device of their context.
+TEST_F(Nsys, FindsTheDeviceOfAWaitByItsContext) {
+  const Trace trace = import_trace(write(
+      std::string(kNsysTables) + kTexts + kernel(0, 1, 100, 1, 3) + event_record(10, 7, 5, "1") +
+      wait(20, "7", "4294967295", "NULL", 3) + wait(21, "4294967295", "5", "1", 1)));
+  ASSERT_EQ(trace.syncs.size(), 2U);
+  ASSERT_EQ(trace.streams.size(), 1U);
+  EXPECT_EQ(trace.streams[0].device, 3);
+  EXPECT_EQ(trace.syncs[0].stream, 0U);
+  EXPECT_EQ(trace.syncs[1].wait_on_stream, 0U);
+}
+
 TEST_F(Nsys, BelievesTheCallBeforeTheTypeOfAWait) {
   const std::string text = read(call_row(0, 1, 100, 20, 10) + kernel(0, 1, 100, 1) +
                                 wait(20, "4294967295", "4294967295", "NULL", 0) +

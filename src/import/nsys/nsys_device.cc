@@ -27,20 +27,21 @@ std::uint32_t volume_at(const SqliteRows& row, int first) {
 
 /// The columns that every table of device rows has, followed by `more`.
 std::vector<std::string_view> columns_with(std::initializer_list<std::string_view> more) {
-  std::vector<std::string_view> columns = {"start",       "end",       "globalPid",
-                                           "deviceId",    "streamId",  "correlationId",
-                                           "graphNodeId", "externalId"};
+  std::vector<std::string_view> columns = {"start",       "end",        "globalPid",
+                                           "deviceId",    "streamId",   "correlationId",
+                                           "graphNodeId", "externalId", "contextId"};
   columns.insert(columns.end(), more);
   return columns;
 }
-constexpr int kCommon = 8;
+constexpr int kCommon = 9;
 
-/// Completes the record from columns 3 to 7 and adds it. The caller has read the other columns.
+/// Completes the record from columns 3 to 8 and adds it. The caller has read the other columns.
 void add_device(NsysTables& tables, const SqliteRows& row, DeviceRecord& record) {
   record.stream = tables.stream(row, 3, 4);
   record.correlation = static_cast<std::uint32_t>(row.integer(5));
   record.graph_node = static_cast<std::uint64_t>(row.integer(6));
   record.external = static_cast<std::uint32_t>(row.integer(7));
+  if (row.has(8)) tables.devices_of_contexts.try_emplace(row.integer(8), row.integer(3));
   tables.trace.devices.push_back(record);
 }
 

@@ -110,6 +110,11 @@ std::uint16_t NsysTables::stream(const SqliteRows& row, int device, int stream) 
   return lanes.stream(row.integer(device), row.integer(stream));
 }
 
+std::int64_t NsysTables::device_of_context(std::int64_t context, std::int64_t recorded) const {
+  const auto found = devices_of_contexts.find(context);
+  return found == devices_of_contexts.end() ? recorded : found->second;
+}
+
 std::int64_t NsysTables::take_bytes(const SqliteRows& row, int column, std::string_view place) {
   const std::int64_t bytes = row.integer(column);
   if (bytes < 0)

@@ -93,6 +93,9 @@ class NsysTables {
   std::int64_t take_bytes(const SqliteRows& row, int column, std::string_view place);
   std::uint16_t thread(const SqliteRows& row, int column);
   std::uint16_t stream(const SqliteRows& row, int device, int stream);
+  /// The device of a context, as its device work shows it; `recorded` if it has none. Rows of
+  /// synchronizations and events say device 0 whatever the context, but name the right context.
+  std::int64_t device_of_context(std::int64_t context, std::int64_t recorded) const;
   void name_thread(std::int64_t global, std::string_view name);
   void count(NsysOddity oddity, const std::string& example);
   /// Adds a note for each kind of odd row that was counted.
@@ -104,6 +107,7 @@ class NsysTables {
   Trace& trace;
   NsysStrings strings;
   KinetoLanes lanes;
+  std::unordered_map<std::int64_t, std::int64_t> devices_of_contexts;
 
  private:
   std::array<std::pair<std::int64_t, std::string>, static_cast<std::size_t>(NsysOddity::count)>
