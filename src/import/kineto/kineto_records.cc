@@ -83,7 +83,18 @@ Category category_of(const KinetoEvent& event) {
     return event.text(Field::pid) == "CUDA functions" ? category_for(DeviceKind::kernel)
                                                       : Category{Destination::by_name};
   }
-  return kCategories.find(event.text(Field::category));
+  const std::string_view name = event.text(Field::category);
+  const Category known = kCategories.find(name);
+  // Calls of an accelerator are not always told from its ops by their category ("hpu_op"): an id
+  // that device work shares makes a call. A CPU op has none.
+  const bool of_accelerator = name.ends_with("_op") && name != "cpu_op";
+  if (of_accelerator && event.integer(Field::correlation, 0) > 0)
+    return category_for(HostKind::runtime);
+  if (known.destination != Destination::unknown) return known;
+  // The categories of a device of an unknown kind end as those of the known ones.
+  if (name.ends_with("_runtime")) return category_for(HostKind::runtime);
+  if (name.ends_with("_driver")) return category_for(HostKind::driver);
+  return known;
 }
 
 }  // namespace
