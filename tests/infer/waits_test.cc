@@ -338,5 +338,26 @@ TEST(ImpossibleTimes, EndBeforeTheWaitBehindThemReturns) {
   EXPECT_EQ(kernel_times(run), "20 20 20 20 55 | device activities that outlast th");
 }
 
+// Each batch is copied while the one before it is worked on: the work waits for the copy before the
+// last one, two records of events back.
+TEST(Waits, APipelineWaitsForAnOlderEvent) {
+  Recording run;
+  std::uint32_t id = 1;
+  run.call(0, "copy", 0, 2, 1).call(0, "cudaEventRecord", 3, 1, 2);
+  run.kernel(1, "C0", 10, 280, 1);
+  for (int i = 1; i < 6; ++i) {
+    const int at = 300 * i - 280;
+    const std::string number = std::to_string(i);
+    id += 10;
+    run.call(0, "copy", at, 2, id).call(0, "cudaEventRecord", at + 3, 1, id + 1);
+    run.call(0, "cudaStreamWaitEvent", at + 5, 1, id + 2).call(0, "work", at + 7, 2, id + 3);
+    run.kernel(1, "C" + number, 300 * i - 9, 280, id).kernel(0, "Q", 300 * i - 6, 100, id + 3);
+  }
+  run.trace().properties.push_back({.ordinal = 0, .name = {}, .multiprocessors = 108});
+  for (DeviceRecord& record : run.trace().devices) record.grid = 1;
+  EXPECT_NE(waits(run).find("C0 -> Q: event wait"), std::string::npos) << waits(run);
+  EXPECT_NE(waits(run).find("C4 -> Q: event wait"), std::string::npos) << waits(run);
+}
+
 }  // namespace
 }  // namespace foretrace

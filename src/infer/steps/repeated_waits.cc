@@ -11,14 +11,19 @@
 // wait for the last launch on another stream before the call, if it never began before that was
 // done, and if the wait is the only explanation of several of its starts.
 //
-// Ignored: events older than the last launch on their stream. If a program waits for those, work
-// begins while later work of that stream still runs, and nothing is inferred.
+// A pipeline waits for an older event, because a later batch was launched on the other stream in
+// the meantime. If that pattern breaks, the last launch before the last call that records an event
+// is tried, then before the one before it, and so on: the order of the calls pairs the two.
+//
+//     calls      copy 2  record 2   wait   Q 1        copy 3  record 3   wait   Q 2
+//     the wait is for the last launch before record 1, and record 2: two records back
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
 
+#include "base/contains.h"
 #include "infer/passes.h"
 
 namespace foretrace::infer_detail {
@@ -27,8 +32,13 @@ namespace {
 /// Number of starts that only the wait explains before it is accepted. Chosen.
 constexpr std::size_t kEnoughRepeats = 3;
 
-/// Name and stream of the waiting work, and the stream it waits for.
-using WaitKey = std::tuple<NameId, std::uint16_t, std::uint16_t>;
+/// Number of calls that record events, back from the wait, that are tried. Chosen: a pipeline has a
+/// few batches on their way.
+constexpr std::size_t kMostBack = 4;
+
+/// Name and stream of the waiting work, the stream it waits for, and how many records of events
+/// back the awaited work was launched; 0: before the wait.
+using WaitKey = std::tuple<NameId, std::uint16_t, std::uint16_t, std::size_t>;
 
 struct WaitTally {
   std::vector<EventWait> waits;
@@ -39,13 +49,18 @@ struct WaitTally {
 class RepeatedWaits {
  public:
   RepeatedWaits(const Records& records, const TypicalDelays& typical)
-      : records_(records), typical_(typical), calls_(records.trace.threads.size()) {
+      : records_(records),
+        typical_(typical),
+        calls_(records.trace.threads.size()),
+        event_records_(records.trace.threads.size()) {
     for (const HostRecord& record : records.trace.hosts) {
       if (!is_call(record.kind)) continue;
-      if (records.name(record).find("StreamWaitEvent") == std::string_view::npos) continue;
-      calls_[record.thread].push_back(record.start_ns);
+      const std::string_view name = records.name(record);
+      if (contains(name, "StreamWaitEvent")) calls_[record.thread].push_back(record.start_ns);
+      if (contains(name, "EventRecord")) event_records_[record.thread].push_back(record.start_ns);
     }
     for (std::vector<std::int64_t>& times : calls_) std::sort(times.begin(), times.end());
+    for (std::vector<std::int64_t>& times : event_records_) std::sort(times.begin(), times.end());
   }
 
   void find(std::vector<EventWait>& waits) {
@@ -56,16 +71,32 @@ class RepeatedWaits {
       const std::int64_t since = std::exchange(launched[call.thread], call.start);
       const std::vector<std::int64_t>& times = calls_[call.thread];
       const auto behind = std::lower_bound(times.begin(), times.end(), call.start);
-      if (behind != times.begin() && *std::prev(behind) > since) note(i, *std::prev(behind));
+      if (behind == times.begin() || *std::prev(behind) <= since) continue;
+      const std::int64_t waited = *std::prev(behind);
+      note(i, waited, 0);
+      const std::vector<std::int64_t>& recorded = event_records_[call.thread];
+      const auto end = std::lower_bound(recorded.begin(), recorded.end(), waited);
+      const auto known = static_cast<std::size_t>(end - recorded.begin());
+      for (std::size_t back = 1; back <= std::min(kMostBack, known); ++back)
+        note(i, *(end - static_cast<std::ptrdiff_t>(back)), back);
     }
+    const WaitKey* accepted = nullptr;
     for (const auto& [key, tally] : tallies_) {
       if (tally.broken > 0 || tally.shown < kEnoughRepeats) continue;
+      if (accepted && without_back(*accepted) == without_back(key)) continue;
+      accepted = &key;
       waits.insert(waits.end(), tally.waits.begin(), tally.waits.end());
     }
   }
 
  private:
-  void note(std::uint32_t after, std::int64_t waited) {
+  static WaitKey without_back(WaitKey key) {
+    std::get<3>(key) = 0;
+    return key;
+  }
+
+  /// Notes the work that `after` waits for if it was launched before `waited`.
+  void note(std::uint32_t after, std::int64_t waited, std::size_t back) {
     const DeviceEvent& waiting = records_.events[after];
     const std::int32_t device = records_.trace.streams[waiting.stream].device;
     for (std::size_t stream = 0; stream < records_.streams.size(); ++stream) {
@@ -74,7 +105,7 @@ class RepeatedWaits {
       if (before == kNone) continue;
       const NameId name = records_.trace.devices[waiting.record].name;
       WaitTally& tally =
-          tallies_[WaitKey(name, waiting.stream, static_cast<std::uint16_t>(stream))];
+          tallies_[WaitKey(name, waiting.stream, static_cast<std::uint16_t>(stream), back)];
       if (records_.events[before].finish > waiting.start + records_.tolerance) {
         ++tally.broken;
         continue;
@@ -102,6 +133,7 @@ class RepeatedWaits {
   const TypicalDelays& typical_;
   /// Times at which each thread made a stream wait.
   std::vector<std::vector<std::int64_t>> calls_;
+  std::vector<std::vector<std::int64_t>> event_records_;  ///< And at which it recorded events.
   std::map<WaitKey, WaitTally> tallies_;
 };
 
