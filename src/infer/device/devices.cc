@@ -30,7 +30,7 @@ struct Explanation {
   Rule why = Rule::event_wait;
 };
 
-/// Searches the other streams of the device for the cause of a start:
+/// Searches the other streams for the cause of a start:
 ///
 ///     event wait    an activity that finished just before:             ====|   ->   |====
 ///     device full   a kernel of many blocks that ran all the time; room appears when its last
@@ -49,17 +49,41 @@ class WaitFinder {
     }
   }
 
+  /// Returns the activity on another device of the process that finished just before the event's
+  /// start, later than `known`: work that was handed from device to device (a layer's output, by a
+  /// peer copy). Only for starts that nothing on their own device explains. It would be wrong of
+  /// devices that work independently where one begins late, for a reason that is not recorded, at
+  /// a time when the other happens to finish; so the lag must be short.
+  Explanation explain_by_device(std::uint32_t event, std::int64_t known,
+                                std::int64_t longest_lag) const {
+    const DeviceEvent& waiting = records_.events[event];
+    Explanation finished;
+    for (std::size_t stream = 0; stream < by_finish_.size(); ++stream) {
+      if (device_of(stream) == device_of(waiting.stream)) continue;
+      const std::vector<std::uint32_t>& events = by_finish_[stream];
+      const auto behind = std::upper_bound(
+          events.begin(), events.end(), waiting.start + records_.tolerance,
+          [&](std::int64_t t, std::uint32_t i) { return t < records_.events[i].finish; });
+      if (behind == events.begin()) continue;
+      const DeviceEvent& before = records_.events[*std::prev(behind)];
+      const std::int64_t lag = std::max<std::int64_t>(waiting.start - before.finish, 0);
+      if (before.finish <= known || before.start >= waiting.start || lag > longest_lag) continue;
+      if (finished.before != kNone && lag >= finished.lag) continue;
+      finished = {*std::prev(behind), lag, Rule::event_wait};
+    }
+    return finished;
+  }
+
   /// Returns the cause of the event's start, or no cause. A finished activity counts only if it
   /// finished after `known`.
   Explanation explain(std::uint32_t event, std::int64_t known) const {
     const DeviceEvent& waiting = records_.events[event];
-    const std::int32_t device = records_.trace.streams[waiting.stream].device;
     Explanation finished, full;
     std::int64_t latest = known;  // Latest finish before the start.
     std::int64_t least_left = std::numeric_limits<std::int64_t>::max();
     std::int64_t full_since = 0;
     for (std::size_t stream = 0; stream < by_finish_.size(); ++stream) {
-      if (stream == waiting.stream || records_.trace.streams[stream].device != device) continue;
+      if (stream == waiting.stream || device_of(stream) != device_of(waiting.stream)) continue;
       const std::vector<std::uint32_t>& events = by_finish_[stream];
       const auto behind = std::upper_bound(
           events.begin(), events.end(), waiting.start + records_.tolerance,
@@ -90,6 +114,8 @@ class WaitFinder {
   }
 
  private:
+  std::int32_t device_of(std::size_t stream) const { return records_.trace.streams[stream].device; }
+
   bool fills_device(const DeviceEvent& event) const {
     if (event.kind != TaskKind::kernel) return false;
     const std::uint32_t blocks = records_.trace.devices[event.record].grid;
@@ -167,7 +193,11 @@ class Connector {
     auto binding = latest();
     bool pinned = false;
     if (event.start - binding->time > binding->fence) {
-      const Explanation found = finder_.explain(i, binding->time);
+      Explanation found = finder_.explain(i, binding->time);
+      if (found.before == kNone) {
+        found = finder_.explain_by_device(i, binding->time,
+                                          typical_.event + kEventJitter + records_.tolerance);
+      }
       if (found.before != kNone) {
         causes_.push_back({Kind::wait,
                            event.start - found.lag,
