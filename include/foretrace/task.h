@@ -26,8 +26,9 @@ constexpr std::uint32_t index(LaneId id) { return static_cast<std::uint32_t>(id)
 
 /// host: work of a CPU thread. input: data loading on a CPU thread or worker. launch: a call that
 /// launches work on a device. sync: a call that waits for a device. copy_in is host to device,
-/// copy_out device to host. transfer: bytes on a link or disk. marker: takes no time, others depend
-/// on it.
+/// copy_out device to host. transfer: bytes on a link or disk. unknown: the host waits for device
+/// work that the recording lacks; it runs on neither side, so no change of other work changes it.
+/// marker: takes no time, others depend on it.
 enum class TaskKind : std::uint8_t {
   host,
   input,
@@ -41,6 +42,7 @@ enum class TaskKind : std::uint8_t {
   copy_peer,
   fill,
   transfer,
+  unknown,
   marker
 };
 /// Classifies tasks by the work they do, for sums over tasks. Markers are `none`.
@@ -52,6 +54,7 @@ enum class TaskClass : std::uint8_t {
   host,
   launch,
   sync,
+  unknown,
   none
 };
 /// Where the bytes of a task move. host_link: between a host and a device. peers: between devices.
@@ -334,7 +337,8 @@ struct Unexplained {
   std::vector<Shortcoming> shortcomings = {};
 };
 
-/// From the table of kinds in src/graph/kinds.cc. A marker and a transfer run on neither side.
+/// From the table of kinds in src/graph/kinds.cc. A marker, a transfer and unknown work run on
+/// neither side.
 bool runs_on_device(TaskKind kind);
 bool runs_on_host(TaskKind kind);
 TaskClass class_of(TaskKind kind);

@@ -89,10 +89,10 @@ StepWindow step_window(const Graph& graph, const Timeline& timeline);
 
 /// Where the time of an average steady step goes; the parts add up to the step time. Each instant
 /// counts as the first that applies: compute (a kernel runs), communication (only collectives run),
-/// copy, input (nothing on the device, a data-loading task runs on a host thread), host (host
-/// work), idle.
+/// copy, unknown (the host waits for device work that is not recorded), input (nothing on the
+/// device, a data-loading task runs on a host thread), host (host work), idle.
 struct Breakdown {
-  Nanoseconds compute{0}, communication{0}, copy{0}, input{0}, host{0}, idle{0};
+  Nanoseconds compute{0}, communication{0}, copy{0}, input{0}, host{0}, idle{0}, unknown{0};
 };
 Breakdown breakdown(const Graph& graph, const Timeline& timeline);
 

@@ -11,13 +11,17 @@
 #include "base/contains.h"
 #include "trace/launch_call.h"
 #include "trace/step_name.h"
+#include "trace/wait_call.h"
 
 namespace foretrace {
 namespace {
 
 /// CUDA and HIP names differ only in their prefix, so only the rest is compared.
 bool waits_for_event(std::string_view name) { return contains(name, "StreamWaitEvent"); }
-bool waits_for_device(std::string_view name) { return contains(name, "Synchronize"); }
+bool waits_for_device(std::string_view name) {
+  const WaitCall wait = wait_call(name);
+  return wait != WaitCall::none && wait != WaitCall::at_release;
+}
 
 bool is_collective(std::string_view name) {
   return contains(name, "nccl") || contains(name, "rccl");

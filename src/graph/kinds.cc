@@ -43,6 +43,7 @@ constexpr KindEntry kTaskKinds[] = {
     {TaskKind::copy_peer, "copy_peer", Side::device, TaskClass::communication, BytePath::peers},
     {TaskKind::fill, "fill", Side::device, TaskClass::copy, BytePath::none},
     {TaskKind::transfer, "transfer", Side::link, TaskClass::communication, BytePath::storage},
+    {TaskKind::unknown, "unknown", Side::none, TaskClass::unknown, BytePath::none},
     {TaskKind::marker, "marker", Side::none, TaskClass::none, BytePath::none},
 };
 static_assert(

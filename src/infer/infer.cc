@@ -74,6 +74,7 @@ Inference infer(const Trace& trace) {
   }
   align_clocks(records, result.notes);
   mend_impossible_ends(records, result.notes);
+  find_waits_by_time(records);
   const Completeness found = count_launches(records, result.notes);
   const TypicalDelays typical = measure_typical_delays(records);
   Steps steps = find_steps(records, found, result.notes, result.assumptions);
@@ -96,6 +97,7 @@ Inference infer(const Trace& trace) {
   connect_devices(records, typical, std::move(waits), result);
   break_cycles(result);
   settle_step_time(steps.source, result);
+  note_unknown_device_time(records, result);
   measure_arrival_skew(records, result);
   list_collectives(records, result);
   count_flops(records, host.contexts, graph);

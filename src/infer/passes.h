@@ -32,6 +32,9 @@ void align_clocks(Records& records, Notes& notes);
 void mend_impossible_ends(Records& records, Notes& notes);
 /// impossible.cc: whether work starts so late on an idle device that its times cannot be trusted.
 std::optional<Shortcoming> find_late_starts(const Records& records);
+/// waits_by_time.cc: finds calls with unknown names that again and again return just behind the
+/// last work launched.
+void find_waits_by_time(Records& records);
 /// typical.cc: measures typical delays.
 TypicalDelays measure_typical_delays(const Records& records);
 /// steps.cc: finds the steps by markers, or else by other evidence.
@@ -48,6 +51,9 @@ HostTime cut_host_time(const Records& records, Names& names);
 
 /// events.cc: returns the last event of `stream` launched before `time`; kNone if there is none.
 std::uint32_t last_launched_before(const Records& records, std::size_t stream, std::int64_t time);
+/// events.cc: returns the event that finished last between `start` and `finish`, among the last
+/// ones launched on each stream before `start`; kNone if there is none.
+std::uint32_t latest_done(const Records& records, std::int64_t start, std::int64_t finish);
 /// events.cc: whether other kernels could run beside the event, as far as known.
 bool leaves_room(const Records& records, const DeviceEvent& event);
 
@@ -72,6 +78,8 @@ void find_collective_waits(const Records& records, EventWaits& waits);
 
 /// calls.cc: finds when a call stops working and waits; blocking copies, synchronizing calls.
 void resolve_calls(Records& records, const TypicalDelays& typical, const EventWaits& stream_waits);
+/// waits_by_time.cc: states how much of the recording the host waited for work that it lacks.
+void note_unknown_device_time(const Records& records, Inference& result);
 /// launch_queue.cc: finds launches that waited for a place in the queue.
 void resolve_launch_queue(Records& records, Assumptions& assumptions);
 /// completeness.cc: drops steps that are not whole, and says if too little is left.

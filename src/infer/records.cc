@@ -2,6 +2,8 @@
 
 #include "base/contains.h"
 #include "infer/passes.h"
+#include "trace/launch_call.h"
+#include "trace/wait_call.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -112,30 +114,18 @@ void match_launches(Records& records) {
   }
 }
 
-constexpr std::string_view kSynchronizing[] = {"cudaStreamSynchronize",
-                                               "cudaDeviceSynchronize",
-                                               "cudaEventSynchronize",
-                                               "cudaMemcpy",
-                                               "cuStreamSynchronize",
-                                               "cuCtxSynchronize",
-                                               "cuEventSynchronize",
-                                               "cudaFree",
-                                               "cudaFreeHost",
-                                               "cudaHostAlloc",
-                                               "hipStreamSynchronize",
-                                               "hipDeviceSynchronize",
-                                               "hipEventSynchronize",
-                                               "hipMemcpy",
-                                               "hipFree",
-                                               "hipMemcpyWithStream",
-                                               "cudaMemcpy2D",
-                                               "cudaMemcpyToSymbol"};
+/// Copies that return when they are done, even if their device record is missing.
+constexpr std::string_view kBlockingCopies[] = {"cudaMemcpy", "cudaMemcpy2D", "hipMemcpy",
+                                                "hipMemcpyWithStream", "cudaMemcpyToSymbol"};
 
 void add_synchronizing_calls(Records& records) {
   const Trace& trace = records.trace;
   std::vector<char> synchronizes(trace.names.size(), 0);
-  for (const std::string_view name : kSynchronizing) {
+  for (const std::string_view name : kBlockingCopies) {
     synchronizes[static_cast<std::size_t>(trace.names.find(name))] = 1;
+  }
+  for (std::size_t i = 0; i < synchronizes.size(); ++i) {
+    if (wait_call(trace.names[static_cast<NameId>(i)]) != WaitCall::none) synchronizes[i] = 1;
   }
   synchronizes[0] = 0;
   for (std::size_t i = 0; i < trace.hosts.size(); ++i) {

@@ -41,6 +41,8 @@ struct Call {
   std::uint16_t thread = 0;
   std::vector<std::uint32_t> launched;  ///< Device events, in order of start.
 
+  bool waits_by_time = false;  ///< Filled by find_waits_by_time(): its returns show that it waits.
+
   // Filled by resolve_calls():
   bool waits = false;                  ///< The call cannot return before `awaited` are done.
   bool recorded_wait = false;          ///< A record names what it waits for.
@@ -53,6 +55,8 @@ struct Call {
   std::int64_t launch_finish = 0;
   /// Time when the task it waits for finished; from here to `finish` is its own tail.
   std::int64_t released = 0;
+  /// From `released` to here it waited for work that the recording lacks.
+  std::int64_t unknown_until = 0;
 
   // Filled by resolve_launch_queue():
   /// The event whose finish freed the place in the launch queue.

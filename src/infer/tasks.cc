@@ -139,7 +139,10 @@ class Builder {
     if (call.launched.empty() && call.queue_event == kNone) {
       if (!call.waits) return void(add(segment, segment.start, segment.finish, TaskKind::host));
       const std::int64_t from = within(call.released);
-      if (call.wait_task == kNoTask) {
+      if (call.unknown_until > 0) {
+        if (call.wait_task == kNoTask) call.wait_task = add(segment, from, from, TaskKind::sync);
+        add(segment, from, segment.finish, TaskKind::unknown);
+      } else if (call.wait_task == kNoTask) {
         call.wait_task = add(segment, from, segment.finish, TaskKind::sync);
       } else {
         add(segment, from, segment.finish, TaskKind::host);

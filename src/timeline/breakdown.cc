@@ -10,8 +10,8 @@ namespace foretrace {
 namespace {
 
 /// In order of precedence if several happen at the same time.
-enum Category : std::size_t { compute, communication, copy, input, host, idle };
-using CategoryTimes = std::array<Nanoseconds, 6>;
+enum Category : std::size_t { compute, communication, copy, unknown, input, host, idle };
+using CategoryTimes = std::array<Nanoseconds, 7>;
 
 Category category_of(TaskKind kind) {
   // A copy between devices of one host uses a copy engine, and is exposed like other copies.
@@ -29,6 +29,8 @@ Category category_of(TaskKind kind) {
     case TaskClass::launch:
     case TaskClass::sync:
       return host;
+    case TaskClass::unknown:
+      return unknown;
     case TaskClass::none:
       return idle;
   }
@@ -47,7 +49,7 @@ CategoryTimes measure(std::vector<Change>& changes, StepWindow window) {
   std::sort(changes.begin(), changes.end(),
             [](const Change& a, const Change& b) { return a.time < b.time; });
   CategoryTimes times{};
-  std::array<int, 6> running{};
+  std::array<int, 7> running{};
   running[idle] = 1;
   Nanoseconds since = window.from;
   const auto pass = [&](Nanoseconds until) {
@@ -68,7 +70,7 @@ CategoryTimes measure(std::vector<Change>& changes, StepWindow window) {
 /// remainder.
 CategoryTimes in_proportion(const CategoryTimes& times, Nanoseconds total) {
   const Nanoseconds sum = std::accumulate(times.begin(), times.end(), 0ns);
-  if (sum <= 0ns) return {0ns, 0ns, 0ns, 0ns, 0ns, total};
+  if (sum <= 0ns) return {0ns, 0ns, 0ns, 0ns, 0ns, 0ns, total};
   CategoryTimes result{};
   Nanoseconds left = total;
   for (std::size_t i = 0; i < times.size(); ++i) {
@@ -119,7 +121,8 @@ Breakdown breakdown(const Graph& graph, const Timeline& timeline) {
     for (std::size_t i = 0; i < times.size(); ++i) sum[i] += times[i];
   }
   const CategoryTimes step = in_proportion(sum, window.times.step_time);
-  return {step[compute], step[communication], step[copy], step[input], step[host], step[idle]};
+  return {step[compute], step[communication], step[copy],   step[input],
+          step[host],    step[idle],          step[unknown]};
 }
 
 }  // namespace foretrace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "foretrace/timeline.h"
 #include "infer/recording.h"
 
 namespace foretrace {
@@ -95,6 +96,105 @@ TEST(Calls, ACopyOfPinnedMemoryDoesNotMakeItsCallWaitForWhatIsInFront) {
   run.kernel(0, "K", 5, 100, 1).copy(0, CopyDirection::out, "Memcpy DtoH", 145, 10, 2);
   run.trace().devices.back().pinned_host = true;
   EXPECT_EQ(with_kernel(run, 10us), 155us);
+}
+
+// Level Zero, Unified Runtime, and a device of a kind that only its verb shows.
+TEST(Calls, WaitsAreKnownByTheirNamesWhateverTheDevice) {
+  for (const std::string name :
+       {"zeEventHostSynchronize", "zeCommandQueueSynchronize", "zeCommandListHostSynchronize",
+        "urQueueFinish", "urEventWait", "aclrtSynchronizeStream", "npuSynchronizeAll"}) {
+    Recording run;
+    run.call(0, "launch_k", 0, 2, 1).call(0, name, 4, 97, 2).kernel(0, "K", 5, 95, 1);
+    EXPECT_NE(waits(run).find("K -> " + name + ": device sync (inferred)"), std::string::npos)
+        << name << waits(run);
+  }
+}
+
+/// Three times a call that returns `late` after the work launched before it.
+Recording returning(std::string_view name, HostKind kind, int late) {
+  Recording run;
+  for (int i = 0; i < 3; ++i) {
+    const std::uint32_t id = 2 * static_cast<std::uint32_t>(i) + 1;
+    run.call(0, "launch_k", 1000 * i, 2, id).kernel(0, "K", 1000 * i + 5, 500, id);
+    run.host(0, kind, name, 1000 * i + 10, 495 + late, id + 1);
+  }
+  return run;
+}
+
+TEST(Calls, ACallThatAgainAndAgainReturnsBehindTheLastWorkWaits) {
+  Recording waiting = returning("finishAll", HostKind::runtime, 4);
+  EXPECT_NE(waits(waiting).find("K -> finishAll: device sync (inferred)"), std::string::npos)
+      << waits(waiting);
+  // It is late, or it is work of the program's own.
+  Recording late = returning("finishAll", HostKind::runtime, 200);
+  EXPECT_EQ(waits(late).find("K -> finishAll"), std::string::npos);
+  Recording op = returning("finishAll", HostKind::op, 4);
+  EXPECT_EQ(waits(op).find("K -> finishAll"), std::string::npos);
+}
+
+// All work was done before the wait, so it is for work that is not recorded, which no change of
+// kernels or of the host makes shorter.
+TEST(Calls, AWaitForNothingIsUnknownDeviceTime) {
+  Recording run;
+  run.call(0, "launch_k", 0, 2, 1).kernel(0, "K", 5, 10, 1);
+  run.call(0, "cudaStreamSynchronize", 100, 800, 2).op(0, "work", 900, 100);
+  const Inference inference = infer(run.trace());
+  const Breakdown parts = breakdown(inference.graph, inference.recorded);
+  EXPECT_EQ(parts.unknown, 800us);
+  EXPECT_EQ(parts.host, 190us);
+  const std::vector<Shortcoming>& lacks = inference.graph.unexplained().shortcomings;
+  ASSERT_EQ(lacks.size(), 1U);
+  EXPECT_EQ(lacks[0].name, "unknown_device_time");
+  EXPECT_TRUE(lacks[0].is_fatal);
+}
+
+// The thread's own stream was done long before, but another one is done when the wait returns.
+TEST(Calls, AWaitThatReturnsBehindAnotherStreamIsForThat) {
+  Recording run;
+  run.call(0, "launch_k", 0, 2, 1).call(1, "launch_m", 0, 2, 2);
+  run.kernel(0, "K", 5, 10, 1).kernel(1, "M", 5, 890, 2);
+  run.call(0, "cudaStreamSynchronize", 100, 800, 3);
+  EXPECT_NE(waits(run).find("M -> cudaStreamSynchronize: device sync (inferred)"),
+            std::string::npos)
+      << waits(run);
+  EXPECT_TRUE(infer(run.trace()).graph.unexplained().shortcomings.empty());
+}
+
+// A call that frees memory takes as long as the driver needs; and a short wait is only a call.
+TEST(Calls, FreesAndShortWaitsAreNoUnknownDeviceTime) {
+  Recording run;
+  run.call(0, "launch_k", 0, 2, 1).kernel(0, "K", 5, 10, 1);
+  run.call(0, "cudaFree", 100, 800, 2).call(0, "cudaStreamSynchronize", 900, 100, 3);
+  const Inference inference = infer(run.trace());
+  EXPECT_EQ(breakdown(inference.graph, inference.recorded).unknown, 0ns);
+  EXPECT_TRUE(inference.graph.unexplained().shortcomings.empty());
+}
+
+// The record names a stream that has no work (Nsight writes device 0 into rows of any device).
+TEST(Calls, ARecordedWaitOnAStreamWithoutWorkFallsBackToOtherEvidence) {
+  Recording run;
+  run.call(0, "launch_k", 0, 2, 1).call(0, "cudaStreamSynchronize", 4, 97, 2);
+  run.kernel(0, "K", 5, 95, 1);
+  run.trace().streams.push_back({.device = 1, .id = 0});
+  run.trace().syncs.push_back({.correlation = 2, .stream = 1, .kind = SyncKind::stream});
+  EXPECT_NE(waits(run).find("K -> cudaStreamSynchronize: device sync (inferred)"),
+            std::string::npos)
+      << waits(run);
+}
+
+// Nothing on its own device explains when B starts: it got the output of the other device.
+TEST(Waits, WorkIsHandedFromOneDeviceOfAProcessToTheNext) {
+  Recording run;
+  run.call(0, "launch_a", 0, 2, 1).call(0, "launch_b", 2, 2, 2);
+  run.kernel(0, "A", 5, 400, 1).kernel(1, "B", 407, 400, 2);
+  run.trace().streams[1].device = 1;
+  EXPECT_NE(waits(run).find("A -> B: event wait 2us (inferred)"), std::string::npos) << waits(run);
+  // It starts long after the other is done, so that is not the cause.
+  Recording late;
+  late.call(0, "launch_a", 0, 2, 1).call(0, "launch_b", 2, 2, 2);
+  late.kernel(0, "A", 5, 400, 1).kernel(1, "B", 465, 400, 2);
+  late.trace().streams[1].device = 1;
+  EXPECT_EQ(waits(late).find("A -> B"), std::string::npos) << waits(late);
 }
 
 std::vector<std::string> host_lanes(const Graph& graph) {

@@ -23,6 +23,7 @@
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "foretrace/simulate.h"
+#include "trace/wait_call.h"
 
 namespace foretrace {
 namespace {

@@ -22,6 +22,7 @@ PathPart part_of_path(TaskKind kind) {
     case TaskClass::host:
     case TaskClass::sync:
       return PathPart::host;
+    case TaskClass::unknown:
     case TaskClass::none:
       return PathPart::delays;
   }

@@ -10,6 +10,7 @@
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "graph/select.h"
+#include "trace/wait_call.h"
 
 namespace foretrace {
 namespace {
@@ -205,15 +206,6 @@ void remove_waits(Graph& graph, const WorkGroup& group) {
 }
 
 }  // namespace
-
-bool is_driver_allocation(std::string_view call) {
-  if (call.find("Async") != call.npos) return false;
-  constexpr std::string_view kCalls[] = {
-      "cudaMalloc", "cudaFree",  "cudaHostAlloc", "hipMalloc",   "hipFree",       "hipHostMalloc",
-      "cuMemAlloc", "cuMemFree", "hipExtMalloc",  "hipHostFree", "cuMemHostAlloc"};
-  return std::any_of(std::begin(kCalls), std::end(kCalls),
-                     [&](std::string_view known) { return call.starts_with(known); });
-}
 
 WorkGroup long_host_work(const Graph& graph) {
   const MeasuredSteps steps = measured_steps(graph);

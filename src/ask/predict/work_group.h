@@ -46,10 +46,6 @@ constexpr Nanoseconds kLongestDispatch = 1ms;
 /// the name. The group is empty if there is no such work.
 WorkGroup long_host_work(const Graph& graph);
 
-/// Whether a driver call allocates or frees memory: "cudaMalloc", "hipFree", "cuMemAlloc_v2" ...,
-/// but not from a pool (cudaMallocAsync).
-bool is_driver_allocation(std::string_view call);
-
 /// The groups of the ladder, and all kernels.
 std::vector<WorkGroup> all_groups(const Graph& graph);
 

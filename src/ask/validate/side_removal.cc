@@ -17,14 +17,13 @@ enum class RemovedSide : std::uint8_t { device, host, none };
 /// Whether the host can wait for the device in a call; its time does not prove that the host
 /// worked.
 bool can_wait(std::string_view name) {
-  return contains_any(name, {"Synchronize", "Memcpy", "Free", "HostAlloc"});
+  return contains_any(name, {"ynchroniz", "Memcpy", "Free", "HostAlloc"});
 }
 
 RemovedSide side_of(const Graph& graph, TaskId id) {
   const TaskKind kind = graph.task(id).kind;
   if (runs_on_device(kind)) return RemovedSide::device;
-  if (kind == TaskKind::marker || kind == TaskKind::transfer) return RemovedSide::none;
-  return RemovedSide::host;
+  return runs_on_host(kind) ? RemovedSide::host : RemovedSide::none;
 }
 
 /// The task that begins the last step; kNoTask means the end of the recording.

@@ -13,6 +13,7 @@
 
 #include "base/contains.h"
 #include "import/nsys/nsys_readers.h"
+#include "trace/wait_call.h"
 
 namespace foretrace {
 
@@ -123,11 +124,16 @@ SyncKind kind_of_call(const NsysCalls& calls, std::uint32_t id, const Names& nam
   if (id == 0 || call == calls.end()) return SyncKind::unknown;
   const std::string_view name = names[call->second.name];
   if (contains(name, "StreamWaitEvent")) return SyncKind::stream_wait_event;
-  if (contains(name, "StreamSynchronize")) return SyncKind::stream;
-  if (contains(name, "EventSynchronize")) return SyncKind::event;
-  if (contains(name, "DeviceSynchronize") || contains(name, "CtxSynchronize"))
-    return SyncKind::context;
-  return SyncKind::unknown;
+  switch (wait_call(name)) {
+    case WaitCall::stream:
+      return SyncKind::stream;
+    case WaitCall::event:
+      return SyncKind::event;
+    case WaitCall::device:
+      return SyncKind::context;
+    default:
+      return SyncKind::unknown;
+  }
 }
 
 /// The kind of a wait. Versions without the column deprecatedSyncType number the types differently
@@ -159,14 +165,18 @@ void read_nsys_waits(NsysTables& tables, const NsysCalls& calls) {
     record.kind =
         sync_kind(rows, kind_of_call(calls, record.correlation, tables.trace.names), tables);
     if (is_valid(rows, WaitColumn::stream))
-      record.stream = tables.stream(rows, WaitColumn::device, WaitColumn::stream);
+      record.stream =
+          tables.lanes.stream(tables.device_of_context(rows.integer(WaitColumn::context),
+                                                       rows.integer(WaitColumn::device)),
+                              rows.integer(WaitColumn::stream));
     const bool of_event =
         record.kind == SyncKind::event || record.kind == SyncKind::stream_wait_event;
     if (of_event && is_valid(rows, WaitColumn::event)) {
       record.event = static_cast<std::uint32_t>(rows.integer(WaitColumn::event));
       if (const EventRecord* made = events.find(rows)) {
         if (made->stream != kInvalid)
-          record.wait_on_stream = tables.lanes.stream(made->device, made->stream);
+          record.wait_on_stream = tables.lanes.stream(
+              tables.device_of_context(made->context, made->device), made->stream);
         record.wait_on_correlation = static_cast<std::uint32_t>(made->correlation);
       }
     }

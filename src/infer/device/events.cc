@@ -66,6 +66,18 @@ std::uint32_t last_launched_before(const Records& records, std::size_t stream, s
                                                       : static_cast<std::uint32_t>(behind - 1);
 }
 
+std::uint32_t latest_done(const Records& records, std::int64_t start, std::int64_t finish) {
+  std::uint32_t best = kNone;
+  for (std::size_t stream = 0; stream < records.streams.size(); ++stream) {
+    const std::uint32_t event = last_launched_before(records, stream, start);
+    if (event == kNone) continue;
+    const std::int64_t done = records.events[event].finish;
+    if (done <= start || done > finish + records.tolerance) continue;
+    if (best == kNone || done > records.events[best].finish) best = event;
+  }
+  return best;
+}
+
 bool leaves_room(const Records& records, const DeviceEvent& event) {
   if (event.kind != TaskKind::kernel) return true;
   const std::uint32_t blocks = records.trace.devices[event.record].grid;

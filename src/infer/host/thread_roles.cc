@@ -12,6 +12,7 @@
 #include "infer/passes.h"
 #include "trace/launch_call.h"
 #include "trace/step_name.h"
+#include "trace/wait_call.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -19,8 +20,8 @@ namespace {
 /// Whether a call only queries the device, judged by the CUDA or HIP name. Calls such as
 /// "GetDevice" do not make a thread a worker either.
 bool only_queries(std::string_view call) {
-  return !launches_kernel(call) && !contains_any(call, {"Memcpy", "Memset", "Synchronize", "Malloc",
-                                                        "Free", "Alloc", "GraphLaunch"});
+  return !launches_kernel(call) && wait_call(call) == WaitCall::none &&
+         !contains_any(call, {"Memcpy", "Memset", "Malloc", "Free", "Alloc", "GraphLaunch"});
 }
 
 /// The kinds of records that a thread has.

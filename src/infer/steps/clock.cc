@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
-#include "base/contains.h"
 #include "infer/passes.h"
+#include "trace/wait_call.h"
 
 namespace foretrace::infer_detail {
 namespace {
@@ -66,11 +66,11 @@ class ReturnDelays {
       return;
     }
     const SyncRecord* sync = records_.sync_of(call);
-    if (contains_any(name, {"DeviceSynchronize", "CtxSynchronize"})) {
+    if (wait_call(name) == WaitCall::device) {
       add(call, latest_);
     } else if (sync && sync->kind == SyncKind::stream && sync->stream != kNone) {
       add(call, last_on_stream_[sync->stream]);
-    } else if (contains(name, "StreamSynchronize")) {
+    } else if (wait_call(name) == WaitCall::stream) {
       const std::uint32_t last = last_of_thread_[call.thread];
       if (last != kNone && records_.events[last].kind == TaskKind::copy_out) add(call, last);
     }

@@ -132,6 +132,7 @@ Nanoseconds lane_idle_before(const DrawnRun& run, TaskId task) {
 
 TaskClass drawn_class(TaskKind kind) {
   const TaskClass of_kind = class_of(kind);
+  if (of_kind == TaskClass::unknown) return TaskClass::sync;
   return of_kind == TaskClass::none ? TaskClass::host : of_kind;
 }
 

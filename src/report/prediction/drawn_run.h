@@ -45,7 +45,7 @@ Drawing drawing_of(const DrawnRun& run, std::size_t most);
 Nanoseconds lane_idle_before(const DrawnRun& run, TaskId task);
 
 /// The number of classes that have a color: all but `none`.
-constexpr std::size_t kTaskClasses = static_cast<std::size_t>(TaskClass::none);
+constexpr std::size_t kTaskClasses = static_cast<std::size_t>(TaskClass::unknown);
 TaskClass drawn_class(TaskKind kind);
 std::string_view to_string(TaskClass task_class);
 

@@ -164,10 +164,12 @@ Json explained_json(const Prediction& prediction) {
 }  // namespace
 
 Json breakdown_json(const Breakdown& breakdown) {
-  return {
+  Json parts = {
       {"compute", breakdown.compute.count()}, {"communication", breakdown.communication.count()},
       {"copy", breakdown.copy.count()},       {"input", breakdown.input.count()},
       {"host", breakdown.host.count()},       {"idle", breakdown.idle.count()}};
+  if (breakdown.unknown > 0ns) parts["unknown"] = breakdown.unknown.count();
+  return parts;
 }
 
 Json number_json(const std::optional<double>& number) {

@@ -43,6 +43,7 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {".input", "None of the above, but a host thread loads data"},
     {".host", "None of the above, but a host thread works"},
     {".idle", "Nothing runs"},
+    {".unknown", "None of the above, but a host thread waits for work that is not recorded"},
     {".rates", "Work that a rank gets done; null where unknown"},
     {".samples_per_second", "With --samples-per-step"},
     {".tokens_per_second", "With --tokens-per-step"},

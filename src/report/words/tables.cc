@@ -74,7 +74,9 @@ Table time_table(const Prediction& prediction) {
   add(prediction.has_steps ? "step" : "recording", before, after);
   for (const StepPart& part : step_parts(prediction)) {
     if (part.baseline == 0ns && part.predicted == 0ns) continue;
-    add("  " + std::string(part.name), part.baseline, part.predicted);
+    const bool unknown = part.name == "unknown";
+    add("  " + (unknown ? "unknown device time" : std::string(part.name)), part.baseline,
+        part.predicted);
   }
   return table;
 }

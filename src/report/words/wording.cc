@@ -138,12 +138,13 @@ std::string change_text(Nanoseconds before, Nanoseconds after) {
 
 std::string change_text(Bytes before, Bytes after) { return change_of(before.count, after.count); }
 
-std::array<StepPart, 6> step_parts(const Prediction& prediction) {
+std::array<StepPart, 7> step_parts(const Prediction& prediction) {
   const Breakdown& before = prediction.baseline_breakdown;
   const Breakdown& after = prediction.predicted_breakdown;
   return {{{"compute", before.compute, after.compute},
            {"communication", before.communication, after.communication},
            {"copy", before.copy, after.copy},
+           {"unknown", before.unknown, after.unknown},
            {"input", before.input, after.input},
            {"host", before.host, after.host},
            {"idle", before.idle, after.idle}}};

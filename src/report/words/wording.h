@@ -25,7 +25,7 @@ struct StepPart {
 };
 
 /// Returns the parts of a step in the order of Breakdown.
-std::array<StepPart, 6> step_parts(const Prediction& prediction);
+std::array<StepPart, 7> step_parts(const Prediction& prediction);
 
 /// The first lines of every report for people. `fits` is empty if the question has no memory limit;
 /// `trust` is empty unless the grade is poor.
