@@ -32,6 +32,24 @@ stream |.aaaaarbbbcc|
 )");
 }
 
+// A driver call that frees memory waits by itself, so it still does.
+TEST(RemoveSync, DriverAllocationsStillWait) {
+  EXPECT_EQ(simulated(R"(
+    cpu:    A:launch 1, cudaFree:sync 1, B:launch 1, s:sync 1, C:launch 1
+    stream: a 5, b 3, c 1
+    A -> a
+    a -> cudaFree
+    B -> b
+    b -> s
+    C -> c
+)",
+                      R"({"use": "remove_sync"})"),
+            R"(
+cpu    |A.....cBC...|
+stream |.aaaaa..bbbc|
+)");
+}
+
 TEST(RemoveSync, TheValueIsNeededAtTheNextStep) {
   EXPECT_EQ(simulated(kReads, R"({"use": "remove_sync", "needed": "next_step"})"), R"(
 cpu    |AvB....hC...|

@@ -14,6 +14,7 @@
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 #include "graph/select.h"
+#include "trace/wait_call.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/greatest_awaited.h"
 #include "transform/edit/registered.h"
@@ -35,7 +36,8 @@ class RemoveSync final : public Transform {
   }
 
   Effect apply(Graph& graph, const Context&) const override {
-    const std::vector<TaskId> calls = waiting_calls(graph);
+    const std::vector<TaskId> waiting = waiting_calls(graph);
+    const std::vector<TaskId> calls = without_driver_allocations(graph, waiting);
     const std::vector<Dependency> waits = waits_of(graph, calls);
     const Launches launches(graph);
     const Nanoseconds ahead_before =
@@ -56,6 +58,12 @@ class RemoveSync final : public Transform {
     const std::size_t added = limit_queue(graph, launches);
 
     Effect effect;
+    if (calls.size() < waiting.size()) {
+      effect.assumptions.push_back(
+          fmt::format("{} still {} for the device: driver calls that free or allocate memory",
+                      counted(waiting.size() - calls.size(), "call"),
+                      waiting.size() - calls.size() == 1 ? "waits" : "wait"));
+    }
     effect.changed = calls.size() + copies.size();
     effect.summary = fmt::format("{} no longer {} for the device", counted(calls.size(), "call"),
                                  calls.size() == 1 ? "waits" : "wait");
@@ -96,6 +104,18 @@ class RemoveSync final : public Transform {
                               where_.to_text()));
     }
     return calls;
+  }
+
+  /// Leaves out cudaFree, hipMalloc and the like: they wait because they change the device's
+  /// memory, so only a program that allocates less has fewer of these waits.
+  std::vector<TaskId> without_driver_allocations(const Graph& graph,
+                                                 std::vector<TaskId> calls) const {
+    std::erase_if(calls, [&](TaskId call) { return is_driver_allocation(graph.name(call)); });
+    if (!calls.empty()) return calls;
+    throw Error(fmt::format(
+        "the calls of \"where\" ({}) that wait for the device are driver calls that free or "
+        "allocate memory, which wait by themselves; use a caching allocator instead",
+        where_.to_text()));
   }
 
   static std::vector<Dependency> waits_of(const Graph& graph, const std::vector<TaskId>& calls) {
@@ -219,7 +239,8 @@ TransformEntry remove_sync_entry() {
               "The host no longer waits for the device in these calls, and the calls go away; "
               "launches and waits on the device stay. The value that the host read is needed never "
               "or, if requested, in its next step. The host runs ahead as far as the launch queue "
-              "allows. Not modelled: shapes and branches that depend on a value the host read, "
+              "allows. Driver calls that free or allocate memory (cudaFree, hipMalloc) still "
+              "wait. Not modelled: shapes and branches that depend on a value the host read, "
               "such as those after nonzero().",
           .advice = {.goal = Goal::time,
                      .tries = {"remove_sync:needed=next_step", "remove_sync"},
