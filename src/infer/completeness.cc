@@ -15,9 +15,8 @@
 #include <optional>
 
 #include "base/wording.h"
-#include "foretrace/answer/trust.h"
 #include "infer/passes.h"
-#include "timeline/step_distances.h"
+#include "timeline/step_marks.h"
 #include "trace/launch_call.h"
 
 namespace foretrace::infer_detail {
@@ -219,7 +218,7 @@ class StepKeeper {
   /// Judges a recording without whole steps, because the host was ahead.
   void judge_ahead() {
     if (steps_.marks.empty() && !records_.by_launch.empty()) return;
-    add("host_ahead", found_.ahead, share(found_.ahead) > kMuchOpenTime,
+    add("host_ahead", found_.ahead, share(found_.ahead) > kMuchMissing,
         fmt::format("{} of {} had not begun on the device when the recording ended, so that no two "
                     "steps in a row are whole; record for longer",
                     grouped(found_.ahead), launches_text()));
@@ -235,7 +234,7 @@ class StepKeeper {
     note(
         "launches without a kernel: device records were dropped, so steps may look shorter than "
         "they were");
-    const bool is_fatal = share(found_.lost) > kMuchOpenTime;
+    const bool is_fatal = share(found_.lost) > kMuchMissing;
     std::string text = lost_text();
     if (is_fatal && !steps_.marks.empty()) text += ", and no two steps in a row are whole";
     if (is_fatal)
@@ -280,7 +279,7 @@ void judge_unlaunched(const Records& records, Inference& result) {
     }
   }
   const double share = static_cast<double>(unlaunched) / static_cast<double>(records.events.size());
-  if (unlaunched == 0 || share <= kMuchOpenTime) return;
+  if (unlaunched == 0 || share <= kMuchMissing) return;
   result.graph.unexplained().shortcomings.push_back(
       {.name = "work_without_launch",
        .text =

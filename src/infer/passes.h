@@ -13,6 +13,10 @@
 
 namespace foretrace::infer_detail {
 
+/// If more than this share of the launches or of the time is missing, answers may be completely
+/// wrong. Chosen, as kMuchOpenTime in trust.h.
+constexpr double kMuchMissing = 0.1;
+
 /// Sentences that state what the graph assumes.
 using Assumptions = std::vector<std::string>;
 

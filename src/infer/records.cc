@@ -2,7 +2,6 @@
 
 #include "base/contains.h"
 #include "infer/passes.h"
-#include "trace/launch_call.h"
 #include "trace/wait_call.h"
 
 namespace foretrace::infer_detail {

@@ -85,8 +85,8 @@ struct Records {
   /// Sync records of calls that wait (not of streams that do), by the call's correlation id.
   std::unordered_map<std::uint32_t, const SyncRecord*> sync_of_correlation{};
   std::vector<std::uint32_t> call_of_record{};  ///< By host record: index of its call, or kNone.
-  /// Calls whose work the device had not begun when the recording ended, in order of time. Filled by
-  /// count_launches().
+  /// Calls whose work the device had not begun when the recording ended, in order of time. Filled
+  /// by count_launches().
   std::vector<std::uint32_t> ahead{};
   /// Times this close in ns count as the same: 1 us of clock skew (chosen), or the resolution of
   /// the clock if that is more.

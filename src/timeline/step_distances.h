@@ -9,9 +9,6 @@
 
 namespace foretrace {
 
-/// Whether the last step counts too, because there are so few.
-inline bool last_counts(std::size_t marks) { return marks <= 4; }
-
 /// Whether steps are marked by device work: if at least half of them have some, the others do not
 /// count.
 inline bool marked_by_device(std::size_t with_device, std::size_t with_tasks) {

@@ -45,6 +45,9 @@ Nanoseconds room_between(Nanoseconds from, Nanoseconds to);
 /// Returns the work of a lane's tasks in `steps`. Takes linear time in the tasks of the lane.
 Nanoseconds work_in(const Graph& graph, LaneId lane, const MarkedSteps& steps);
 
+/// Whether the last step counts too, because there are so few.
+inline bool last_counts(std::size_t marks) { return marks <= 4; }
+
 /// Returns how many of `marks` come before the first step that counts.
 std::size_t first_counted_mark(const Graph& graph, std::size_t marks);
 

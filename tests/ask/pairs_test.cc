@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "ask/job/job.h"
 #include "ask/recorded.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
@@ -185,9 +186,11 @@ TEST(LeftOut, FourOfFiveRecordedStepsAreHeld) {
   files.insert(files.end(), samples.begin(), samples.end());
   LeftOutSteps all;
   for (const std::string& file : files) {
-    const LeftOutSteps found = left_out_steps(infer(import_trace(file)));
-    all.steps += found.steps;
-    all.inside += found.inside;
+    for (const Rank& rank : read_job(file).ranks) {
+      const LeftOutSteps found = left_out_steps(rank.inference);
+      all.steps += found.steps;
+      all.inside += found.inside;
+    }
   }
   ASSERT_GT(all.steps, 0U);
   const double share = static_cast<double>(all.inside) / static_cast<double>(all.steps);

@@ -66,9 +66,10 @@ TEST(Completeness, WithoutTwoWholeStepsInARowTheAnswerIsPoor) {
   EXPECT_TRUE(shortcomings(scattered).starts_with("fatal: 32 of 40 launches"))
       << shortcomings(scattered);
   Recording none = steps_with_lost_kernels(3, [](int) { return false; });
-  EXPECT_EQ(shortcomings(none),
-            "fatal: 12 of 12 launches have no device work; record the activities of the device as "
-            "well\n");
+  EXPECT_TRUE(
+      shortcomings(none).starts_with("fatal: 12 of 12 launches have no device work; record the "
+                                     "activities of the device as well\n"))
+      << shortcomings(none);
 }
 
 TEST(Completeness, AGraphWithoutItsNodesIsALaunchWithoutWork) {

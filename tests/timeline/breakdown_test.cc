@@ -18,6 +18,7 @@ std::string parts_of(std::string_view text) {
   add("compute", parts.compute);
   add("communication", parts.communication);
   add("copy", parts.copy);
+  add("unknown", parts.unknown);
   add("input", parts.input);
   add("host", parts.host);
   add("idle", parts.idle);
@@ -50,6 +51,7 @@ TEST(Breakdown, EveryKindOfTaskHasItsPart) {
       {"host", "host 3"},
       {"launch", "host 3"},
       {"sync", "host 3"},
+      {"unknown", "unknown 3"},
       {"marker", "idle 3"},
   };
   ASSERT_EQ(std::size(cases), task_kind_names().size());
@@ -81,14 +83,14 @@ TEST(Breakdown, AddsUpToTheStepTime) {
     Graph graph = random_graph(random);
     graph.steps().resize(random() % 4);
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-      graph.task(TaskId{i}).kind = static_cast<TaskKind>(random() % 13);
+      graph.task(TaskId{i}).kind = static_cast<TaskKind>(random() % 14);
       graph.task(TaskId{i}).step = static_cast<std::int32_t>(i) / 8;
     }
     const Timeline timeline = simulate(graph);
     const Breakdown parts = breakdown(graph, timeline);
-    EXPECT_EQ(
-        parts.compute + parts.communication + parts.copy + parts.input + parts.host + parts.idle,
-        step_times(graph, timeline).step_time);
+    EXPECT_EQ(parts.compute + parts.communication + parts.copy + parts.unknown + parts.input +
+                  parts.host + parts.idle,
+              step_times(graph, timeline).step_time);
   }
 }
 

@@ -81,13 +81,14 @@ side   |.....xxxxxx|
 }
 
 TEST(Insert, OncePerStepStandsAtTheEdgeOfTheStep) {
-  constexpr auto kSteps = R"(
+  constexpr auto kTwoMarks = R"(
       @step one
       @step two
       stream: A 2 {step=0}, B 2 {step=0}, C 2 {step=1}, D 2 {step=1}
   )";
   EXPECT_EQ(
-      simulated(kSteps, R"({"use": "insert", "per": "step", "name": "x", "duration": "1us"})"), R"(
+      simulated(kTwoMarks, R"({"use": "insert", "per": "step", "name": "x", "duration": "1us"})"),
+      R"(
 stream |AABBxCCDDx|
 )");
   EXPECT_EQ(

@@ -74,16 +74,16 @@ TEST(Replace, APathThroughAnotherTaskIsACycle) {
 }
 
 TEST(Split, SliceWaitsForSlice) {
-  constexpr auto kChain = R"(
+  constexpr auto kTwoLanes = R"(
       a: A 4
       b: B 4
       A -> B
   )";
-  EXPECT_EQ(simulated(kChain, R"({"use": "split"})"), R"(
+  EXPECT_EQ(simulated(kTwoLanes, R"({"use": "split"})"), R"(
 a |AAAA..|
 b |..BBBB|
 )");
-  EXPECT_EQ(simulated(kChain, R"({"use": "split", "slices": 4, "overhead": "1us"})"), R"(
+  EXPECT_EQ(simulated(kTwoLanes, R"({"use": "split", "slices": 4, "overhead": "1us"})"), R"(
 a |AAAAAAA..|
 b |.B.BBBBBB|
 )");

@@ -273,7 +273,7 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
 
 void examine_baseline(const Inference& inference, RecordedRun& run) {
   run.baseline_open = open_step_time(inference, inference.graph, run.baseline.step_time);
-  run.without = remove_sides(inference);
+  if (all_lanes_fifo(inference.graph)) run.without = remove_sides(inference);
 }
 
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time,

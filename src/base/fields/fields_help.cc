@@ -15,7 +15,7 @@ struct Row {
 };
 
 template <class Value>
-std::string shown(Value& value) {
+std::string shown_setting(Value& value) {
   const nlohmann::json json = as_json(value);
   if (json.is_null()) return "-";
   if (json.is_number_float()) return to_text(json.get<double>());
@@ -49,7 +49,7 @@ class HelpWriter final : public Fields {
 
  private:
   static std::string default_text(const Setting& setting) {
-    return std::visit([](auto* value) { return shown(*value); }, setting.value);
+    return std::visit([](auto* value) { return shown_setting(*value); }, setting.value);
   }
   std::string prefix_;
 };

@@ -49,7 +49,7 @@ bool has_outstanding(const Records& records, std::int64_t time) {
 }
 
 /// Larger shares of the steps are named in the grade, or make every answer a guess. Chosen.
-constexpr double kSomeUnknown = 0.01, kMuchUnknown = 0.1;
+constexpr double kSomeUnknown = 0.01;
 
 }  // namespace
 
@@ -107,7 +107,7 @@ void note_unknown_device_time(const Records& records, Inference& result) {
            to_share(share), graph.steps().empty() ? "recording" : "steps", counted(waits, "wait"),
            records.trace.names[name], waits == 1 ? "is" : "are"),
        .share = share,
-       .is_fatal = share > kMuchUnknown});
+       .is_fatal = share > kMuchMissing});
 }
 
 }  // namespace foretrace::infer_detail
