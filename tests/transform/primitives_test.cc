@@ -93,7 +93,7 @@ stream |AABBxCCDDx|
 )");
   EXPECT_EQ(
       simulated(
-          kSteps,
+          kTwoMarks,
           R"({"use": "insert", "per": "step", "place": "before", "name": "x", "duration": "1us"})"),
       R"(
 stream |xAABBxCCDD|

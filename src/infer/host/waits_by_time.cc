@@ -48,7 +48,7 @@ bool has_outstanding(const Records& records, std::int64_t time) {
   return false;
 }
 
-/// Larger shares of the steps are named in the grade, or make every answer a guess. Chosen.
+/// A larger share of the steps is named in the grade. Chosen.
 constexpr double kSomeUnknown = 0.01;
 
 }  // namespace
