@@ -132,23 +132,25 @@ class Builder {
     }
   }
 
+  /// Builds a call that launches nothing.
+  void build_wait(const Segment& segment, Call& call) {
+    if (!call.waits) return void(add(segment, segment.start, segment.finish, TaskKind::host));
+    const std::int64_t from = std::clamp(call.released, segment.start, segment.finish);
+    if (call.unknown_until > 0) {
+      if (call.wait_task == kNoTask) call.wait_task = add(segment, from, from, TaskKind::sync);
+      add(segment, from, segment.finish, TaskKind::unknown);
+    } else if (call.wait_task == kNoTask) {
+      call.wait_task = add(segment, from, segment.finish, TaskKind::sync);
+    } else {
+      add(segment, from, segment.finish, TaskKind::host);
+    }
+  }
+
   void build_call(const Segment& segment, Call& call) {
     const auto within = [&](std::int64_t time) {
       return std::clamp(time, segment.start, segment.finish);
     };
-    if (call.launched.empty() && call.queue_event == kNone) {
-      if (!call.waits) return void(add(segment, segment.start, segment.finish, TaskKind::host));
-      const std::int64_t from = within(call.released);
-      if (call.unknown_until > 0) {
-        if (call.wait_task == kNoTask) call.wait_task = add(segment, from, from, TaskKind::sync);
-        add(segment, from, segment.finish, TaskKind::unknown);
-      } else if (call.wait_task == kNoTask) {
-        call.wait_task = add(segment, from, segment.finish, TaskKind::sync);
-      } else {
-        add(segment, from, segment.finish, TaskKind::host);
-      }
-      return;
-    }
+    if (call.launched.empty() && call.queue_event == kNone) return build_wait(segment, call);
     const std::int64_t launch = within(call.launch_start), done = within(call.launch_finish);
     std::int64_t from = segment.start;
     if (!call.held_by.empty() && call.held_task == kNoTask) {

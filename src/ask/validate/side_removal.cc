@@ -36,10 +36,9 @@ Nanoseconds end_of(const Timeline& timeline, TaskId last) {
   return last == kNoTask ? timeline.length : timeline.start[index(last)];
 }
 
-/// Time before `end` in which only one side worked, indexed by it.
-std::array<Nanoseconds, 2> times_alone(const Inference& inference, Nanoseconds end) {
-  // Starts and finishes, packed so that sorting takes little time: the time in ns, the side, and
-  // whether a task begins.
+/// Starts and finishes before `end`, in order, packed so that sorting takes little time: the time
+/// in ns, the side, and whether a task begins.
+std::vector<std::int64_t> packed_changes(const Inference& inference, Nanoseconds end) {
   std::vector<std::int64_t> changes;
   const Graph& graph = inference.graph;
   changes.reserve(2 * graph.task_count());
@@ -59,10 +58,15 @@ std::array<Nanoseconds, 2> times_alone(const Inference& inference, Nanoseconds e
     changes.push_back(finish.count() * 4 + bit);
   }
   std::sort(changes.begin(), changes.end());
+  return changes;
+}
+
+/// Time before `end` in which only one side worked, indexed by it.
+std::array<Nanoseconds, 2> times_alone(const Inference& inference, Nanoseconds end) {
   std::array<Nanoseconds, 2> sums{};
   std::array<int, 2> running{};
   Nanoseconds since{0};
-  for (const std::int64_t change : changes) {
+  for (const std::int64_t change : packed_changes(inference, end)) {
     const Nanoseconds time(change / 4);
     for (const std::size_t side : {0, 1}) {
       if (running[side] > 0 && running[1 - side] == 0) sums[side] += time - since;

@@ -57,6 +57,24 @@ std::vector<std::uint32_t> roots_of(const std::vector<std::uint32_t>& launched,
   return roots;
 }
 
+/// The call that launched a node of this call's graph last before it, or kNone. Notes this one.
+std::uint32_t previous_launch(const Records& records, std::uint32_t number,
+                              std::unordered_map<std::uint64_t, std::uint32_t>& last_call_of_node) {
+  std::uint32_t previous = kNone;
+  for (const Node& node : nodes_of(records.calls[number], records)) {
+    std::uint32_t& last = last_call_of_node.try_emplace(node.node, kNone).first->second;
+    if (previous == kNone && last != number) previous = last;
+    last = number;
+  }
+  return previous;
+}
+
+/// Whether `after` can have waited for `before` on another stream; on one they run in order anyway.
+bool can_wait_across(const Records& records, std::uint32_t after, std::uint32_t before) {
+  const DeviceEvent &first = records.events[before], &second = records.events[after];
+  return first.stream != second.stream && first.finish <= second.start + records.tolerance;
+}
+
 /// Adds the waits of each launch for the previous one of the same graph, which has the same nodes.
 void find_replay_waits(const Records& records, WaitReason why, EventWaits& waits) {
   std::unordered_map<std::uint64_t, std::uint32_t> last_call_of_node;
@@ -67,21 +85,13 @@ void find_replay_waits(const Records& records, WaitReason why, EventWaits& waits
       continue;
     current = number;
     const std::vector<std::uint32_t>& launched = records.calls[number].launched;
-    std::uint32_t previous = kNone;
-    for (const Node& node : nodes_of(records.calls[number], records)) {
-      std::uint32_t& last = last_call_of_node.try_emplace(node.node, kNone).first->second;
-      if (previous == kNone && last != number) previous = last;
-      last = number;
-    }
+    const std::uint32_t previous = previous_launch(records, number, last_call_of_node);
     if (previous == kNone) continue;
     const auto ends = outer_events(records.calls[previous].launched, records, true);
     for (const std::uint32_t after : roots_of(launched, records)) {
       for (const std::uint32_t before : ends) {
-        const DeviceEvent &first = records.events[before], &second = records.events[after];
-        // On one stream they run in order anyway.
-        if (first.stream == second.stream || first.finish > second.start + records.tolerance)
-          continue;
-        waits.push_back({after, before, Provenance::structural, why});
+        if (can_wait_across(records, after, before))
+          waits.push_back({after, before, Provenance::structural, why});
       }
     }
   }
@@ -110,12 +120,8 @@ void find_graph_waits(const Records& records, Names& names, EventWaits& waits) {
         const auto before =
             std::lower_bound(nodes.begin(), nodes.end(), Node{.node = edge->before});
         if (before == nodes.end() || before->node != edge->before) continue;
-        const DeviceEvent& first = records.events[before->event];
-        const DeviceEvent& second = records.events[after.event];
-        // On one stream they run in order anyway.
-        if (first.stream == second.stream || first.finish > second.start + records.tolerance)
-          continue;
-        waits.push_back({after.event, before->event, Provenance::measured, why});
+        if (can_wait_across(records, after.event, before->event))
+          waits.push_back({after.event, before->event, Provenance::measured, why});
       }
     }
   }
