@@ -319,10 +319,10 @@ struct StepRule {
 /// Something that a recording lacks, or states although it is impossible, found while its graph was
 /// made. It is a reason of the grade of every answer about the recording.
 struct Shortcoming {
-  std::string name;  ///< As in Trust: "missing_kernels".
-  std::string
-      text;  ///< What is missing and how much: "18 of 20 graph launches have no device work".
-  double share = 0;  ///< Of what `text` counts.
+  std::string name;  ///< As in Trust: "launches_without_work".
+  /// Says what is missing and how much: "18 of 20 launches have no device work".
+  std::string text;
+  double share = 0;  ///< The missing part of what `text` counts.
   /// Whether answers may be completely wrong; else they only have a known weakness.
   bool is_fatal = false;
 };
