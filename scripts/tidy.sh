@@ -28,7 +28,7 @@ trap 'rm -rf "$units"' EXIT
 # those of others (see CMakeLists.txt).
 printf '%s\n' "$files" | sort | awk -v root="$PWD" -v units="$units" '{
   group = $0
-  if (!/^src\/(import\/nsys|python)\/|^src\/(cli|collect)\/[a-z]*\.cc$|^include\/foretrace\/collect\.h$/) sub("/[^/]*$", "", group)
+  if (!/^src\/python\/|^src\/(cli|collect)\/[a-z]*\.cc$|^include\/foretrace\/collect\.h$/) sub("/[^/]*$", "", group)
   unit = group "-" int(count[group] / 16)
   ++count[group]
   gsub("/", "-", unit)

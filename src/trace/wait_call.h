@@ -9,8 +9,8 @@
 
 namespace foretrace {
 
-/// What a call waits for. some_work: the name says that it synchronizes, but not with what.
-/// at_release: a call that frees memory, which waits for the device before it does its own work.
+/// Names the work that a call waits for. some_work: the call synchronizes, but its name does not
+/// say with what. at_release: it frees memory, and waits for the device before its own work.
 enum class WaitCall : std::uint8_t { none, stream, event, device, some_work, at_release };
 
 WaitCall wait_call(std::string_view call);
