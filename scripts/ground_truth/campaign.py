@@ -192,7 +192,7 @@ class Campaign:
             raise Failed("no foretrace with a collector was found")
         with tempfile.TemporaryDirectory() as folder:
             trace = pathlib.Path(folder) / "trace.ftrace"
-            told = process.recorded(side, self.options.foretrace, trace, COLLECTED_STEPS, self.clock,
+            told = process.recorded(side, self.options.foretrace, trace, COLLECTED_STEPS, self.clock, ops=False,
                                     played=self.options.dry_run)
             name = f"{side.key}.ftrace"
             if self.options.dry_run:

@@ -18,6 +18,10 @@ TEST(NvtxOp, ReadsWhatPyTorchWrites) {
   EXPECT_EQ(
       parsed("aten::add, seq = 12, op_id = 7, sizes = [[2, 3], [2, 3]], input_op_ids = [[6, 0]]"),
       "aten::add|12|7|[[2, 3], [2, 3]]");
+  // As PyTorch 2.11 writes it.
+  EXPECT_EQ(parsed("aten::t, seq = 8281, op_id = 107779, sizes = [[3072, 768]], "
+                   "input_op_ids = [(107769,0), (0,-1)]"),
+            "aten::t|8281|107779|[[3072, 768]]");
   EXPECT_EQ(parsed("aten::add, op_id = 7"), "aten::add|-1|7|");
   EXPECT_EQ(parsed("aten::add"), "aten::add|-1|-1|");
   EXPECT_EQ(parsed("AddBackward0, seq = 3"), "AddBackward0|3|-1|");

@@ -26,7 +26,7 @@ std::optional<std::int64_t> take_number(std::string_view& text) {
 }
 
 /// Removes a list with its brackets from the front of `text` and returns it. Returns an empty text
-/// if there is none.
+/// if there is none. PyTorch writes sizes as [[2, 3], []] and inputs as [(7,0), (0,-1)].
 std::string_view take_list(std::string_view& text) {
   if (text.empty() || text.front() != '[') return {};
   int depth = 0;
@@ -38,7 +38,7 @@ std::string_view take_list(std::string_view& text) {
       text.remove_prefix(i + 1);
       return list;
     }
-    if (std::string_view("[]0123456789-, ").find(c) == std::string_view::npos) return {};
+    if (std::string_view("[]()0123456789-, ").find(c) == std::string_view::npos) return {};
   }
   return {};
 }
