@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "infer/passes.h"
+#include "trace/launch_call.h"
 #include "trace/step_name.h"
 
 namespace foretrace::infer_detail {
@@ -27,12 +28,14 @@ constexpr std::int64_t kPartLeft = 5;
 
 bool is_busy(const Segment& segment) { return segment.record != kNone; }
 
-/// Whether a thread can hand work over or receive it. Threads that only make calls (a watchdog that
-/// queries events) do neither.
+/// Whether a thread can hand work over or receive it. Threads that make calls but launch nothing (a
+/// watchdog that queries events) do neither. Where ops are not recorded, launches are all that the
+/// autograd thread shows.
 bool takes_part(const Trace& trace, const std::vector<Segment>& thread) {
   return std::any_of(thread.begin(), thread.end(), [&](const Segment& segment) {
     if (!is_busy(segment)) return false;
-    return !is_call(trace.hosts[segment.record].kind);
+    const HostRecord& record = trace.hosts[segment.record];
+    return !is_call(record.kind) || launches_kernel(trace.names[record.name]);
   });
 }
 
