@@ -8,6 +8,7 @@
 
 #include "foretrace/error.h"
 #include "import/cache/cache.h"
+#include "import/common/demangle.h"
 #include "import/common/huge_sizes.h"
 #include "import/common/rank_name.h"
 #include "import/execution_traces/link_execution_trace.h"
@@ -35,6 +36,7 @@ Trace read_trace(const TraceFile& file, const ImportOptions& options) {
   const ImporterEntry& importer = *file.contents().importer;
   Trace trace = importer.read(file);
   leave_out_huge_sizes(trace);
+  demangle_kernels(trace);
   if (file.part().empty()) take_rank_from_name(file.path(), trace);
   if (importer.name != "native") copy.write(trace);
   return trace;

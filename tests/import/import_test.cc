@@ -55,6 +55,19 @@ TEST(Import, AFileThatEndsEarlyIsReadUpToThere) {
             "everything before that was read");
 }
 
+// CUPTI and ROCm record mangled names; a name that only looks so stays.
+TEST(Import, MangledNamesOfKernelsBecomeReadable) {
+  const Folder folder;
+  for (const auto& [name, shown] :
+       {std::pair<const char*, const char*>{"_ZN2at6native4copyIfEEvPT_",
+                                            "void at::native::copy<float>(float*)"},
+        {"_Z4sgdKPf.kd", "sgdK(float*)"},
+        {"_ZN5cudnn3fwdEv.kd", "cudnn::fwd()"},
+        {"_Zhang_kernel", "_Zhang_kernel"}}) {
+    EXPECT_EQ(first_name(import_trace(folder.write("a.json", kineto(name)))), shown);
+  }
+}
+
 TEST(Import, AnArchiveOfSeveralTracesIsNotOneTrace) {
   const Folder folder;
   const std::string archive =

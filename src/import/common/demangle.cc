@@ -1,0 +1,36 @@
+#include "import/common/demangle.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+namespace foretrace {
+namespace {
+
+/// The readable form of a mangled name; the name itself if it is none.
+std::string readable(std::string_view name) {
+  constexpr std::string_view kDescriptor = ".kd";  // Of ROCm's kernel descriptors.
+  if (name.ends_with(kDescriptor)) name.remove_suffix(kDescriptor.size());
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> found(
+      abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && found ? std::string(found.get()) : std::string(name);
+}
+
+}  // namespace
+
+void demangle_kernels(Trace& trace) {
+  std::unordered_map<std::uint32_t, NameId> known;
+  for (DeviceRecord& record : trace.devices) {
+    if (!trace.names[record.name].starts_with("_Z")) continue;
+    const auto [found, is_new] =
+        known.try_emplace(static_cast<std::uint32_t>(record.name), record.name);
+    if (is_new) found->second = trace.names.intern(readable(trace.names[record.name]));
+    record.name = found->second;
+  }
+}
+
+}  // namespace foretrace
