@@ -32,6 +32,27 @@ TEST(AmpMemory, HalvesWhatAutocastMakesInHalfPrecision) {
   EXPECT_EQ(mebibytes_behind("amp"), (std::vector<std::int64_t>{2, 4, 4, 1, 0, 16, 32, 2, 1}));
 }
 
+// A library sets a result to zero before kernels add their parts to it.
+TEST(AmpMemory, FillBeforeAKernelDoesNotKeepABlockWhole) {
+  EXPECT_EQ(mebibytes_behind("amp", R"(
+    s: zero:fill 1 {phase=forward}, gemm 2 {phase=forward}, b 2 {phase=backward}
+    @alloc 8MiB use=activation op="aten::linear": zero .. b writes zero, gemm reads b
+)"),
+            (std::vector<std::int64_t>{4}));
+}
+
+// Where no block shows its use, the peak may fall to half or stay.
+TEST(AmpMemory, BlocksOfUnknownUseLeaveTheirShrinkingOpen) {
+  Graph graph = parse_graph(R"(
+    s: gemm 2 {phase=forward}, b 2 {phase=backward}
+    @alloc 8MiB: gemm .. b
+)");
+  const Effect effect = read_transform_text("amp")->apply(graph, {});
+  ASSERT_FALSE(effect.figures.empty());
+  EXPECT_EQ(effect.figures.back().name, "not_halved");
+  EXPECT_EQ(std::get<Bytes>(effect.figures.back().value), Bytes{8 << 20});
+}
+
 TEST(AmpMemory, StaysWhereItIsNotAskedFor) {
   EXPECT_EQ(mebibytes_behind("amp:memory=false"),
             (std::vector<std::int64_t>{2, 8, 4, 2, 1, 16, 32}));

@@ -38,16 +38,16 @@ const MemoryPeak* peak_before(const Prediction& prediction, std::int32_t device)
   return nullptr;
 }
 
-/// The most memory that what-ifs may need but could not count.
-Bytes uncounted_memory(const Prediction& prediction) {
-  Bytes uncounted{};
+/// The sum of the figures with this name, which must be sizes.
+Bytes total_size(const Prediction& prediction, std::string_view name) {
+  Bytes sum{};
   for (const AppliedStep& step : prediction.steps) {
     for (const Figure& figure : step.figures) {
       const Bytes* const size = std::get_if<Bytes>(&figure.value);
-      if (size != nullptr && figure.name == "weight_casts_at_most") uncounted += *size;
+      if (size != nullptr && figure.name == name) sum += *size;
     }
   }
-  return uncounted;
+  return sum;
 }
 
 }  // namespace
@@ -70,9 +70,17 @@ void set_memory_interval(Prediction& prediction) {
   MemoryUncertainty uncertainty;
   for (const std::string& kind : kinds_of(prediction.steps)) uncertainty.add(kind);
   if (uncertainty.outcomes == 0) return;
-  const Bytes uncounted = uncounted_memory(prediction);
+  // The most memory that what-ifs may need but could not count.
+  const Bytes uncounted = total_size(prediction, "weight_casts_at_most");
+  // Blocks of unknown use may shrink to half, but no further.
+  const bool may_halve = total_size(prediction, "not_halved") > Bytes{};
   const double off = 1 + student_deviations(uncertainty.outcomes) * std::sqrt(uncertainty.squares);
   for (MemoryPeak& peak : prediction.predicted_memory) {
+    if (may_halve) {
+      peak.lower_allocated = Bytes{peak.peak_allocated.count / 2};
+      peak.upper_allocated = peak.peak_allocated;
+      continue;
+    }
     const MemoryPeak* const before = peak_before(prediction, peak.device);
     if (before != nullptr && before->peak_allocated == peak.peak_allocated) continue;
     const auto bytes = static_cast<double>(peak.peak_allocated.count);

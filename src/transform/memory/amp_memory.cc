@@ -135,10 +135,13 @@ class Halver {
   bool knows_uses() const { return !graph_.accesses().empty(); }
 
   void decide(std::uint32_t block) {
-    bool writers = false, allowed = true, was_half = false;
+    bool written = false, by_kernels = false, allowed = true, was_half = false;
     for (const Access& access : view_.uses.of_block(block)) {
       if (!access.writes) continue;
-      writers = true;
+      written = true;
+      // A kernel with split sums has its result set to zero first; a fill has no precision.
+      if (graph_.task(access.task).kind != TaskKind::kernel) continue;
+      by_kernels = true;
       allowed = allowed && may_change_[index(access.task)] != 0;
       was_half = was_half || already_half_[index(access.task)] != 0;
     }
@@ -146,7 +149,8 @@ class Halver {
       half_[block] = 1;
       return;
     }
-    if ((writers && !allowed) || view_.phase(view_.block(block).made_by) == Phase::update) return;
+    const bool stays = written && !(by_kernels && allowed);
+    if (stays || view_.phase(view_.block(block).made_by) == Phase::update) return;
     switch (kind(block)) {
       case OpKind::low:
         return shrink(block);

@@ -287,12 +287,23 @@ class Amp final : public Transform, public Retimes {
     return effect;
   }
 
+  static Bytes recorded_blocks_of_unknown_use(const Graph& graph) {
+    Bytes sum{};
+    for (const Allocation& block : graph.allocations()) {
+      if (block.made_by != kNoTask && block.use == MemoryUse::unknown) sum += block.bytes;
+    }
+    return sum;
+  }
+
   void change_memory(Graph& graph, const std::vector<char>& chosen, const std::vector<char>& half,
                      Effect& effect) const {
     HalvedMemory halved;
     if (memory_ && !graph.allocations().empty()) halved = halve_memory(graph, chosen, half);
     if (halved.blocks == 0) {
       effect.assumptions.push_back("memory use stays as recorded, though activations would shrink");
+      // Without ops, no block shows its use; at most all of them shrink.
+      const Bytes unknown = recorded_blocks_of_unknown_use(graph);
+      if (memory_ && unknown > Bytes{}) effect.figures.push_back({"not_halved", unknown});
       return;
     }
     effect.changed += halved.blocks + halved.casts;
