@@ -334,6 +334,8 @@ struct Unexplained {
   Nanoseconds lag{0};             ///< Time on device lanes that is kept as a lag without a cause.
   Nanoseconds peers{0};   ///< Time of collectives that only other ranks explain; not in `lag`.
   Nanoseconds window{0};  ///< Length of the recording.
+  /// Host time that recording one op, call or block took, as far as nested ops show; 0: not known.
+  Nanoseconds per_record{0};
   std::vector<Shortcoming> shortcomings = {};
 };
 

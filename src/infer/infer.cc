@@ -85,6 +85,7 @@ Inference infer(const Trace& trace) {
   graph.unexplained().shortcomings.insert(graph.unexplained().shortcomings.end(),
                                           steps.shortcomings.begin(), steps.shortcomings.end());
   const HostTime host = cut_host_time(records, graph.names());
+  graph.unexplained().per_record = measure_recorder(host);
   EventWaits waits = find_stream_waits(records, typical, result.notes, result.assumptions);
   resolve_calls(records, typical, waits);
   resolve_launch_queue(records, result.assumptions);

@@ -53,6 +53,10 @@ void find_repetition_in_only_step(const Records& records, Steps& steps);
 /// modules in `names`.
 HostTime cut_host_time(const Records& records, Names& names);
 
+/// recorder_time.cc: measures how long the recorder itself takes for a record; 0 if too few ops are
+/// nested to tell.
+Nanoseconds measure_recorder(const HostTime& host);
+
 /// events.cc: returns the last event of `stream` launched before `time`; kNone if there is none.
 std::uint32_t last_launched_before(const Records& records, std::size_t stream, std::int64_t time);
 /// events.cc: returns the event that finished last between `start` and `finish`, among the last

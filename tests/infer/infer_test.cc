@@ -561,5 +561,40 @@ TEST(Infer, ATraceWithNothingInItIsAnError) {
   EXPECT_THROW(infer(empty), TraceError);
 }
 
+// Without ops, the autograd thread shows only its launches. It is idle while the forward pass runs,
+// so faster kernels make the whole step faster.
+TEST(Infer, ThreadThatOnlyLaunchesIsStartedAndAwaited) {
+  Recording run;
+  for (int step = 0; step < 4; ++step) {
+    const int at = 1000 * step;
+    const auto id = static_cast<std::uint32_t>(10 * step);
+    run.step(step, at, 1000);
+    run.call(0, "cudaLaunchKernel", at + 10, 10, id + 1).kernel(0, "forward", at + 30, 200, id + 1);
+    run.call(1, "cudaLaunchKernel", at + 100, 10, id + 2).kernel(0, "grad", at + 230, 300, id + 2);
+    run.call(1, "cudaLaunchKernel", at + 400, 10, id + 3).kernel(0, "grad", at + 530, 300, id + 3);
+    run.call(0, "cudaDeviceSynchronize", at + 450, 400, id + 4);
+  }
+  const Inference inference = infer(run.trace());
+  const std::string found = waits(inference.graph);
+  EXPECT_NE(found.find("thread hand-over"), std::string::npos) << found;
+  EXPECT_NE(found.find("wait for thread"), std::string::npos) << found;
+}
+
+Recording nested_ops(int count, int before, int after) {
+  Recording run;
+  run.call(0, "cudaLaunchKernel", 0, 5, 1).kernel(0, "k", 10, 10, 1);
+  for (int i = 0; i < count; ++i) {
+    const int at = 100 + 100 * i;
+    run.op(0, "aten::t", at, before + 10 + after).op(0, "aten::transpose", at + before, 10);
+  }
+  return run;
+}
+
+TEST(Infer, CostOfARecordIsMeasuredOnNestedOps) {
+  Recording enough = nested_ops(120, 2, 1), few = nested_ops(99, 2, 1);
+  EXPECT_EQ(infer(enough.trace()).graph.unexplained().per_record, 3us);
+  EXPECT_EQ(infer(few.trace()).graph.unexplained().per_record, 0us);
+}
+
 }  // namespace
 }  // namespace foretrace

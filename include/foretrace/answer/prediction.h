@@ -101,6 +101,8 @@ struct RecordedRun {
   double replay_error = 0;
   Unexplained unexplained;
   OpenStepTime baseline_open;
+  /// Step time of the baseline without the recorder's own work on the host; 0: not known.
+  Nanoseconds baseline_unprofiled{0};
   SideRemovals without;  ///< As `foretrace validate` checks them.
   std::size_t tasks = 0;
   std::size_t dependencies[4] = {};  ///< Indexed by Provenance.
@@ -128,6 +130,7 @@ struct Prediction : RecordedRun {
 
   StepTimes predicted;
   OpenStepTime predicted_open;
+  Nanoseconds predicted_unprofiled{0};  ///< As baseline_unprofiled.
   Nanoseconds lower{0}, upper{0};
   std::string interval_source;  ///< Where the interval comes from, in words.
   std::vector<IntervalPart> interval_parts;

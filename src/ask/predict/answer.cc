@@ -7,14 +7,17 @@
 #include "ask/interval/inputs.h"
 #include "ask/interval/interval.h"
 #include "ask/interval/memory_interval.h"
+#include "ask/interval/resample.h"
 #include "ask/job/lane_work.h"
 #include "ask/job/memory_peaks.h"
+#include "ask/job/retimed_replay.h"
 #include "ask/predict/explain.h"
 #include "ask/predict/rates.h"
 #include "ask/predict/trust.h"
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
+#include "graph/recorder_time.h"
 
 namespace foretrace {
 namespace {
@@ -62,6 +65,14 @@ void add_recorded_reserved(const Rank& rank, std::vector<MemoryPeak>& peaks) {
     if (found != rank.recorded_reserved.end() && found->second > Bytes{})
       peak.recorded_reserved = found->second;
   }
+}
+
+/// The step time without the recorder's own work; 0 if the recording does not show what that is.
+Nanoseconds unprofiled_step_time(const Graph& graph) {
+  const Nanoseconds per_record = graph.unexplained().per_record;
+  if (per_record <= 0ns || !all_lanes_fifo(graph)) return 0ns;
+  return RetimedReplay(graph).step_time(
+      {.durations = without_recorder(graph, per_record), .gaps = {}, .lags = {}});
 }
 
 }  // namespace
@@ -169,6 +180,11 @@ void set_interval(const Inference& inference, std::span<const KnownOutcome> user
   set_interval(inference, changed, variation ? &*variation : nullptr, user_outcomes, prediction,
                ranks);
   examine_baseline(inference, prediction);
+  if (prediction.has_times && ranks == nullptr) {
+    prediction.baseline_unprofiled = unprofiled_step_time(inference.graph);
+    prediction.predicted_unprofiled =
+        prediction.steps.empty() ? prediction.baseline_unprofiled : unprofiled_step_time(changed);
+  }
   judge(inference, changed, user_outcomes, prediction);
 }
 

@@ -89,6 +89,13 @@ Json interval_json(const Prediction& prediction) {
           {"parts", std::move(parts)}};
 }
 
+Json unprofiled_json(const Prediction& prediction) {
+  if (prediction.baseline_unprofiled <= 0ns) return nullptr;
+  return {{"per_record_ns", prediction.unexplained.per_record.count()},
+          {"baseline_step_time_ns", prediction.baseline_unprofiled.count()},
+          {"predicted_step_time_ns", prediction.predicted_unprofiled.count()}};
+}
+
 Json predicted_json(const Prediction& prediction) {
   return {
       {"step_time_ns", prediction.predicted.step_time.count()},
@@ -251,6 +258,7 @@ Json to_json(const Prediction& prediction) {
         {"window_ns", prediction.window.count()}}},
       {"baseline", baseline_json(prediction)},
       {"predicted", predicted_json(prediction)},
+      {"unprofiled", unprofiled_json(prediction)},
       {"speedup", prediction.speedup},
       {"steps", steps_json(prediction)},
       {"trust", to_json(prediction.trust)},

@@ -68,6 +68,12 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
      "Sources of the interval: steps, model, inferred, unexplained, replay or missing_ranks"},
     {".memory_limit_bytes", "The memory limit in the question, or the memory of its machine"},
     {".assumptions", "What the prediction assumes"},
+    {"$.unprofiled",
+     "Step times without the host time that the profiler itself takes; null if unknown, or for "
+     "several ranks"},
+    {".per_record_ns", "Host time that recording one op, call or block of memory takes"},
+    {".baseline_step_time_ns", "The replay of the job as it was recorded, without that time"},
+    {".predicted_step_time_ns", "The replay of the changed job, without that time"},
     {".speedup", "Baseline step time / predicted step time"},
     {".steps[].use", "The step in the form that --with takes"},
     {".figures", "Numbers that the step computed in addition to its edits"},

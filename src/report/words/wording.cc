@@ -162,6 +162,24 @@ bool asks_memory(const Prediction& prediction) {
                     }) == false;
 }
 
+namespace {
+
+/// What the step is without the recorder's own work; empty if that makes no difference.
+std::string unprofiled_sentence(const Prediction& prediction) {
+  constexpr double kNoticeable = 0.95;  // Chosen.
+  const Nanoseconds without = prediction.baseline_unprofiled;
+  if (without <= 0ns || ratio(without, prediction.baseline.step_time) > kNoticeable) return {};
+  std::string text = fmt::format("about {}", to_text(without));
+  if (is_what_if(prediction)) text += " -> " + to_text(prediction.predicted_unprofiled);
+  return text + fmt::format(
+                    " a step without the profiler, which takes some {} of the host for each op, "
+                    "call and block that it records (usually 0 to 20 % too high; see "
+                    "remove_profiler)",
+                    to_text(prediction.unexplained.per_record));
+}
+
+}  // namespace
+
 VerdictLines verdict(const Prediction& prediction) {
   VerdictLines verdict;
   verdict.trust = trust_warning(prediction.trust);
@@ -173,6 +191,7 @@ VerdictLines verdict(const Prediction& prediction) {
         "a memory snapshot has no step times; its own times are those of its history";
     return verdict;
   }
+  verdict.unprofiled = unprofiled_sentence(prediction);
   verdict.how_sure = interval_text(prediction);
   if (prediction.trust.reason("edit") != nullptr)
     verdict.how_sure += ", provided that the edit describes the change";

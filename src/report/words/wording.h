@@ -28,9 +28,10 @@ struct StepPart {
 std::array<StepPart, 7> step_parts(const Prediction& prediction);
 
 /// The first lines of every report for people. `fits` is empty if the question has no memory limit;
-/// `trust` is empty unless the grade is poor.
+/// `trust` is empty unless the grade is poor, `unprofiled` unless the profiler itself makes a step
+/// noticeably longer.
 struct VerdictLines {
-  std::string trust, what, how_much, how_sure, fits;
+  std::string trust, what, how_much, unprofiled, how_sure, fits;
 };
 VerdictLines verdict(const Prediction& prediction);
 

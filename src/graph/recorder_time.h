@@ -1,0 +1,15 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "foretrace/graph.h"
+
+namespace foretrace {
+
+/// The tasks of host threads that are shorter without the recorder's own work, with their durations
+/// then. `per_record` is the host time that recording one op, call or block takes. Linear.
+std::vector<std::pair<TaskId, Nanoseconds>> without_recorder(const Graph& graph,
+                                                             Nanoseconds per_record);
+
+}  // namespace foretrace

@@ -1,0 +1,78 @@
+// How long recording an op takes. An op that only calls another has hardly any work of its own:
+//
+//     aten::t            |----------------------|
+//     aten::transpose       |----------------|
+//                        >--<                >--<   two gaps
+//
+// In the gaps the recorder notes the start of the inner op and its end, so a typical pair of them
+// is what one record costs on this host, with these settings of the profiler (shapes, stacks).
+// Calls and blocks of memory are recorded at about the same cost.
+//
+// Compared with 20 trainings on an H100 and an H200 that were timed without a profiler too and are
+// bound by the host: records times this cost is 0.7 to 1.3 times the real difference in most. A gap
+// also has the dispatch between the two ops, which is work, a few tenths of a microsecond.
+
+#include <algorithm>
+
+#include "infer/passes.h"
+
+namespace foretrace::infer_detail {
+namespace {
+
+/// With fewer gaps, a typical one says nothing. Chosen.
+constexpr std::size_t kLeastGaps = 100;
+
+class Gaps {
+ public:
+  explicit Gaps(const HostTime& host) : host_(host) {}
+
+  /// Reads the segments of one thread. A record begins at its first segment; the one behind it
+  /// belongs to the first record inside, if there is any.
+  void read(const std::vector<Segment>& segments) {
+    for (std::size_t i = 0; i + 1 < segments.size(); ++i) {
+      const Segment& now = segments[i];
+      const Segment& next = segments[i + 1];
+      if (!is_op(now) || !is_op(next) || now.record == next.record) continue;
+      const HostRecord& outer = host_.trace.hosts[now.record];
+      const HostRecord& inner = host_.trace.hosts[next.record];
+      if (now.start == outer.start_ns && next.start == inner.start_ns && next.start < end_of(outer))
+        starts_.push_back(now.finish - now.start);
+      if (next.finish == end_of(inner) && next.start > inner.start_ns &&
+          now.finish == end_of(outer))
+        ends_.push_back(next.finish - next.start);
+    }
+  }
+
+  Nanoseconds typical_pair() {
+    if (std::min(starts_.size(), ends_.size()) < kLeastGaps) return Nanoseconds(0);
+    return Nanoseconds(median(starts_) + median(ends_));
+  }
+
+ private:
+  static std::int64_t end_of(const HostRecord& record) {
+    return record.start_ns + record.duration_ns;
+  }
+
+  static std::int64_t median(std::vector<std::int64_t>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  }
+
+  bool is_op(const Segment& segment) const {
+    return segment.record != kNone && host_.trace.hosts[segment.record].kind == HostKind::op;
+  }
+
+  const HostTime& host_;
+  std::vector<std::int64_t> starts_{}, ends_{};
+};
+
+}  // namespace
+
+Nanoseconds measure_recorder(const HostTime& host) {
+  Gaps gaps(host);
+  for (const std::vector<Segment>& segments : host.segments) gaps.read(segments);
+  return gaps.typical_pair();
+}
+
+}  // namespace foretrace::infer_detail
