@@ -314,6 +314,10 @@ struct StepRule {
   /// Number of steps after which the work repeats: 2 if the optimizer runs in every second step.
   std::int32_t period = 1;
   bool skips_first = false;  ///< The first period is an outlier and does not count.
+  /// The step time of a recording with few steps, and the mean that it belongs to; 0 with more.
+  Nanoseconds recorded_median{0}, recorded_mean{0};
+  /// By how much the host took longer for all these steps than they last.
+  Nanoseconds host_surplus{0};
 };
 
 /// Something that a recording lacks, or states although it is impossible, found while its graph was

@@ -4,6 +4,7 @@
 
 #include "base/free_memory.h"
 #include "foretrace/error.h"
+#include "graph/few_steps.h"
 #include "infer/passes.h"
 #include "trace/ranks_shown.h"
 
@@ -98,6 +99,9 @@ Inference infer(const Trace& trace) {
   connect_devices(records, typical, std::move(waits), result);
   break_cycles(result);
   settle_step_time(steps.source, result);
+  if (const auto kept = trace.metadata.find(std::string(kFewStepsKey));
+      kept != trace.metadata.end())
+    take_few_steps(kept->second, graph.step_rule());
   note_unknown_device_time(records, result);
   measure_arrival_skew(records, result);
   list_collectives(records, result);

@@ -10,6 +10,7 @@
 
 #include "base/contains.h"
 #include "foretrace/version.h"
+#include "graph/few_steps.h"
 #include "render/host_slices.h"
 
 namespace foretrace {
@@ -158,6 +159,8 @@ class Rendering {
     trace_.world_size = recorded_ != nullptr ? recorded_->world_size : ranks.last + 1;
     if (recorded_ != nullptr) trace_.origin_ns = recorded_->origin_ns;
     trace_.metadata["producer"] = fmt::format("\"foretrace {}\"", kVersion);
+    if (graph_.step_rule().recorded_mean > Nanoseconds(0))
+      trace_.metadata[std::string(kFewStepsKey)] = few_steps_as_json(graph_.step_rule());
     trace_.metadata["distributedInfo"] =
         fmt::format("{{\"rank\": {}, \"world_size\": {}}}", trace_.rank, trace_.world_size);
     for (std::size_t i = 0; i < graph_.device_names().size(); ++i) {

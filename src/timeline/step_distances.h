@@ -45,6 +45,11 @@ struct StepEnd {
     const Nanoseconds lead = std::max(first - std::min(first, first_host_begin), Nanoseconds(0));
     return std::clamp(host - host_begin, rest, rest + lead);
   }
+
+  /// How long the launching threads take for all steps; 0 if none is known.
+  Nanoseconds host_span() const {
+    return host < first_host_begin ? Nanoseconds(0) : host - first_host_begin;
+  }
 };
 
 /// Whether the tasks of a lane can mark steps alone.
@@ -66,8 +71,19 @@ std::size_t first_counted(const StepRule& rule, std::size_t distances);
 /// Step times of a graph without steps: its length.
 StepTimes times_without_steps(const StepRule& rule, Nanoseconds length);
 
-/// Returns the distances between marks and their summary. `last` is the length of the last step, if
-/// it counts. REQUIRES: at least one mark.
-StepTimes times_between(const StepRule& rule, std::span<const Nanoseconds> marks, Nanoseconds last);
+/// The length of the last step, if it counts, and how long the launching threads take for all.
+struct LastStep {
+  Nanoseconds length{0}, host_span{0};
+};
+
+/// Returns the distances between marks and their summary. REQUIRES: at least one mark.
+///
+/// The median of a few unequal steps flips from one step to another when work is scaled. So the
+/// step time of few steps is their mean times the recorded ratio of median to mean, but no less
+/// than the fastest and no more than the slowest step. If the device is faster than the host and
+/// works off what was launched before, the steps look shorter than they can be in the long run:
+/// they take no less than the host takes for them, as far as that was hidden in the recording.
+StepTimes times_between(const StepRule& rule, std::span<const Nanoseconds> marks,
+                        const LastStep& last);
 
 }  // namespace foretrace

@@ -367,14 +367,14 @@ std::vector<Nanoseconds> StepProbes::mark_times(const Starts& starts,
   return marks;
 }
 
-Nanoseconds StepProbes::last_length(const Starts& starts, const ProbedTimes& times,
-                                    const std::vector<Nanoseconds>& marks) const {
-  if (starts.begins.empty()) return 0ns;
+LastStep StepProbes::last_step(const Starts& starts, const ProbedTimes& times,
+                               const std::vector<Nanoseconds>& marks) const {
+  if (starts.begins.empty()) return {};
   const StepEnd end{.work = latest(starts.work, times),
                     .host = latest(starts.host, times),
                     .host_begin = earliest(starts.begins.back().host, times),
                     .first_host_begin = earliest(starts.begins.front().host, times)};
-  return end.length(marks.front(), marks.back());
+  return {end.length(marks.front(), marks.back()), end.host_span()};
 }
 
 const StepProbes::Starts& StepProbes::decisive_starts(const std::vector<Nanoseconds>& marks,
@@ -402,7 +402,7 @@ StepTimes StepProbes::step_times(const ProbedTimes& times) const {
   const Starts& starts = decisive_starts(marks, times);
   if (&starts != &starts_) marks = mark_times(starts, times);
   for (std::size_t i = 1; i < marks.size(); ++i) marks[i] = std::max(marks[i], marks[i - 1]);
-  return times_between(rule_, marks, last_length(starts, times, marks));
+  return times_between(rule_, marks, last_step(starts, times, marks));
 }
 
 }  // namespace foretrace

@@ -16,6 +16,7 @@
 
 #include "foretrace/graph.h"
 #include "foretrace/timeline.h"
+#include "timeline/step_distances.h"
 
 namespace foretrace {
 
@@ -85,9 +86,8 @@ class StepProbes {
   /// Returns the starts whose marks are the steps, given those of all streams together.
   const Starts& decisive_starts(const std::vector<Nanoseconds>& marks,
                                 const ProbedTimes& times) const;
-  /// Returns the length of the last step.
-  Nanoseconds last_length(const Starts& starts, const ProbedTimes& times,
-                          const std::vector<Nanoseconds>& marks) const;
+  LastStep last_step(const Starts& starts, const ProbedTimes& times,
+                     const std::vector<Nanoseconds>& marks) const;
 
   std::vector<TaskId> tasks_;
   std::vector<Candidates> lists_;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/statistics.h"
+#include "base/wide.h"
 #include "timeline/step_distances.h"
 
 namespace foretrace {
@@ -242,7 +243,9 @@ struct Steps {
   StepTimes times(const StepRule& rule) const {
     std::vector<Nanoseconds> begins;
     for (const StepMark& mark : marks) begins.push_back(mark.time);
-    return times_between(rule, begins, end ? end->length(begins.front(), begins.back()) : 0ns);
+    if (!end) return times_between(rule, begins, {});
+    return times_between(rule, begins,
+                         {end->length(begins.front(), begins.back()), end->host_span()});
   }
 
   std::vector<StepMark> marks;
@@ -330,12 +333,27 @@ StepTimes times_without_steps(const StepRule& rule, Nanoseconds length) {
   return times;
 }
 
+namespace {
+
+/// The step time of few steps; see times_between().
+Nanoseconds time_of_few(const StepRule& rule, const StepTimes& times, Nanoseconds host_span) {
+  const auto count = static_cast<std::int64_t>(times.steps());
+  const bool all_count = times.first == 0;
+  const Nanoseconds on_host = all_count ? (host_span - rule.host_surplus) / count : 0ns;
+  const Nanoseconds mean = std::max(times.mean, on_host);
+  const Wide scaled = static_cast<Wide>(mean.count()) * rule.recorded_median.count();
+  return std::clamp(Nanoseconds(static_cast<std::int64_t>(scaled / rule.recorded_mean.count())),
+                    times.fastest, std::max(times.slowest, on_host));
+}
+
+}  // namespace
+
 StepTimes times_between(const StepRule& rule, std::span<const Nanoseconds> marks,
-                        Nanoseconds last) {
+                        const LastStep& last) {
   StepTimes times;
   times.source = rule.source;
   for (std::size_t i = 1; i < marks.size(); ++i) times.each.push_back(marks[i] - marks[i - 1]);
-  if (last_counts(marks.size())) times.each.push_back(last);
+  if (last_counts(marks.size())) times.each.push_back(last.length);
   const std::size_t period = period_within(rule, times.each.size());
   times.period = static_cast<std::int32_t>(period);
   times.first = first_counted(rule, times.each.size());
@@ -346,6 +364,8 @@ StepTimes times_between(const StepRule& rule, std::span<const Nanoseconds> marks
     times.counted.push_back(sum / static_cast<std::int64_t>(period));
   }
   summarize(times);
+  if (last_counts(marks.size()) && rule.recorded_mean > 0ns)
+    times.step_time = time_of_few(rule, times, last.host_span);
   return times;
 }
 
@@ -417,7 +437,13 @@ void set_step_rule(Graph& graph, const Timeline& recorded) {
   if (steps.marks.empty()) return;
   const std::size_t count = steps.marks.size() - (steps.end ? 0 : 1);
   rule.period = period_of(kinds_of_steps(graph, {steps.marks.data(), count}));
+  rule.recorded_mean = 0ns;
   rule.skips_first = first_is_outlier(steps.times(rule).counted);
+  if (!steps.end) return;
+  const StepTimes times = steps.times(rule);
+  rule.recorded_median = times.step_time, rule.recorded_mean = times.mean;
+  const auto all = times.mean * static_cast<std::int64_t>(times.steps());
+  rule.host_surplus = std::max(0ns, steps.end->host_span() - all);
 }
 
 }  // namespace foretrace
