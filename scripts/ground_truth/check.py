@@ -196,7 +196,7 @@ def buffers_are_kept(bench, out):
     if bench.dry_run:
         raise NeedsGpu
     gpu = provenance.of_torch()["gpu"]
-    raw = out / (re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-") + ".cupti")
+    raw = out / (re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-") + ".raw")
     raw.unlink(missing_ok=True)
     trial = bench.program(SOME_OF_ALL, FORETRACE_RAW=str(raw), FORETRACE_BUFFER_BYTES="65536")
     if trial is None:

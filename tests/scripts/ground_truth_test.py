@@ -220,8 +220,10 @@ class Campaign(unittest.TestCase):
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = json.loads(done.stdout)
-        self.assertEqual([row["source"] for row in found["rows"]], ["kineto", "ftrace"] * 2)
+        self.assertEqual([row["source"] for row in found["rows"]], ["kineto", "ftrace"] * 3)
         for row in found["rows"]:
+            if row["change"] == "pinned":
+                continue  # The samples have no side with pinned memory alone.
             self.assertLess(abs(row["error"]), 0.05)  # The made-up times are those of the samples.
             self.assertLess(abs(row["speedup_error"]), 0.05)
 
@@ -277,8 +279,14 @@ class Numbers(unittest.TestCase):
     def test_errors_are_those_of_the_time_and_of_the_speedup(self):
         side = {"noise": 0.01}
         case = {"id": "m/c", "change": "c", "before": {"step_time_ns": 100, **side}, "after": {"step_time_ns": 50, **side}}
-        answer = {"predicted": {"step_time_ns": 66, "lower_ns": 45, "upper_ns": 70}, "baseline": {"step_time_ns": 120}}
+        case["after"]["memory"] = {"peak_allocated_bytes": 40}
+        answer = {"predicted": {"step_time_ns": 66, "lower_ns": 45, "upper_ns": 70,
+                                "memory": [{"device": 0, "peak_allocated_bytes": 44}]},
+                  "baseline": {"step_time_ns": 120}, "unprofiled": {"predicted_step_time_ns": 55},
+                  "trust": {"grade": "good"}}
         row = evaluate.row_of(case, "kineto", answer)
+        self.assertAlmostEqual(row["unprofiled_error"], 0.1)
+        self.assertAlmostEqual(row["peak_error"], 0.1)
         self.assertAlmostEqual(row["error"], 0.32)
         self.assertAlmostEqual(row["baseline_error"], 0.2)
         self.assertAlmostEqual(row["speedup_error"], 0.1)
