@@ -118,6 +118,31 @@ TEST_F(Nsys, ReadsPyTorchsRangesAsOps) {
             "annotation \"a, seq = b\" 100/11 40+9\n");
 }
 
+TEST_F(Nsys, ReadsTablesWithAVersionInTheirName) {
+  const std::string rows =
+      call_row(0, 10, 100, 5) + kernel(20, 30, 100, 5) + nvtx("0, 9, 59, 'step 1', NULL, 0");
+  const std::string plain = read(rows);
+  EXPECT_NE(plain.find("kernel"), std::string::npos);
+  EXPECT_NE(plain.find("step 1"), std::string::npos);
+  int files = 0;
+  const auto read_again = [&](const std::string& change) {
+    return describe(import_trace(write(std::string(kNsysTables) + kTexts + rows + change,
+                                       std::to_string(++files) + ".sqlite")));
+  };
+  const auto renamed = [](const std::string& table, const std::string& version) {
+    return "ALTER TABLE " + table + " RENAME TO " + table + version + ";";
+  };
+  EXPECT_EQ(read_again(renamed("NVTX_EVENTS", "_V2")), plain);
+  EXPECT_EQ(
+      read_again(renamed("CUPTI_ACTIVITY_KIND_KERNEL", "_V3") +
+                 renamed("CUPTI_ACTIVITY_KIND_RUNTIME", "_V12") + renamed("StringIds", "_V2")),
+      plain);
+  // A newer table beside the one that is known is named, not mixed with it.
+  EXPECT_EQ(read_again("CREATE TABLE NVTX_EVENTS_V2 (start INTEGER);"
+                       "INSERT INTO NVTX_EVENTS_V2 VALUES (1);"),
+            plain + "! tables of events that a trace has no place for: 1 (NVTX_EVENTS_V2)\n");
+}
+
 TEST_F(Nsys, NamesThreads) {
   const Trace trace = import_trace(write(
       std::string(kNsysTables) + kTexts + call_row(0, 1, 100, 1) +

@@ -63,10 +63,18 @@ std::string to_uri(const std::string& path) {
   return uri + "?mode=ro&immutable=1";
 }
 
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   std::string text = "\"";
   for (const char c : name) text += c == '"' ? std::string("\"\"") : std::string(1, c);
   return text + "\"";
+}
+
+/// The name of a table without the version that exporters append when its columns change:
+/// "NVTX_EVENTS" for "NVTX_EVENTS_V2".
+std::string_view without_table_version(std::string_view table) {
+  const std::size_t end = table.find_last_not_of("0123456789");
+  if (end == std::string_view::npos || end + 1 == table.size() || end < 2) return table;
+  return table.substr(end - 1, 2) == "_V" ? table.substr(0, end - 1) : table;
 }
 
 /// SQLite does not read a database from memory if its header says that it uses a write-ahead log.
@@ -167,18 +175,32 @@ void SqliteFile::restrict() {
 void SqliteFile::list_tables() {
   tables_.insert("sqlite_schema");
   SqliteRows rows(*this, "sqlite_schema", {"type", "name", "rootpage"});
+  std::set<std::string, std::less<>> found;
   while (rows.next()) {
     // A table without pages of its own is a virtual table, implemented by an extension.
-    if (rows.text(0) == "table" && rows.integer(2) > 0) tables_.insert(std::string(rows.text(1)));
+    if (rows.text(0) == "table" && rows.integer(2) > 0) found.insert(std::string(rows.text(1)));
   }
-  tables_.erase("sqlite_schema");
+  tables_ = std::move(found);
+  for (const std::string& table : std::set(tables_)) {
+    const std::string_view plain = without_table_version(table);
+    if (plain.size() == table.size() || tables_.contains(plain)) continue;
+    tables_.erase(table);
+    tables_.emplace(plain);
+    stored_[std::string(plain)] = table;
+  }
+}
+
+const std::string& SqliteFile::stored_name(const std::string& table) const {
+  const auto found = stored_.find(table);
+  return found == stored_.end() ? table : found->second;
 }
 
 std::vector<std::string> SqliteFile::columns(std::string_view table) const {
   std::vector<std::string> names;
   if (!has(table)) return names;
   sqlite3_stmt* statement = nullptr;
-  const std::string query = fmt::format("PRAGMA table_info({})", quoted(table));
+  const std::string query =
+      fmt::format("PRAGMA table_info({})", in_quotes(stored_name(std::string(table))));
   sqlite3_prepare_v2(database_.get(), query.c_str(), -1, &statement, nullptr);
   while (statement != nullptr && sqlite3_step(statement) == SQLITE_ROW) {
     const unsigned char* const name = sqlite3_column_text(statement, 1);
@@ -197,11 +219,12 @@ SqliteRows::SqliteRows(const SqliteFile& file, std::string_view table,
   std::string query;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     known_[i] = schema || std::find(present.begin(), present.end(), columns[i]) != present.end();
-    query += (query.empty() ? "SELECT " : ", ") + (known_[i] ? quoted(columns[i]) : "NULL");
+    query += (query.empty() ? "SELECT " : ", ") + (known_[i] ? in_quotes(columns[i]) : "NULL");
   }
   // Without this, SQLite might read an index instead, whose copy of the rows may differ in a
   // damaged file.
-  query += " FROM " + quoted(schema ? "sqlite_master" : table) + (schema ? "" : " NOT INDEXED");
+  query += " FROM " + in_quotes(schema ? "sqlite_master" : file.stored_name(table_)) +
+           (schema ? "" : " NOT INDEXED");
   sqlite3_stmt* statement = nullptr;
   const int prepared =
       sqlite3_prepare_v2(file.database_.get(), query.c_str(), -1, &statement, nullptr);

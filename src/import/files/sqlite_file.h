@@ -9,6 +9,7 @@
 // therefore counted against the size of the file.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -36,7 +37,8 @@ class SqliteFile {
   /// database cannot be read; the message contains the path only if the file cannot be opened.
   explicit SqliteFile(const TraceFile& file);
 
-  /// Names of the tables, without views and virtual tables.
+  /// Names of the tables, without views and virtual tables. A table whose name ends with a version
+  /// ("NVTX_EVENTS_V2") has its name without it, unless the file has both.
   const std::set<std::string, std::less<>>& tables() const { return tables_; }
   bool has(std::string_view table) const { return tables_.find(table) != tables_.end(); }
   /// Names of the columns, in the order of the table; empty if there is no such table.
@@ -53,11 +55,14 @@ class SqliteFile {
   void open(const std::string& name, int flags);
   void restrict();
   void list_tables();
+  /// The name that a table of tables() has in the file.
+  const std::string& stored_name(const std::string& table) const;
 
   TraceFile file_;  ///< Keeps the unpacked file alive.
   std::unique_ptr<sqlite3, Close> database_;
   std::set<std::string, std::less<>> tables_;
-  std::int64_t size_ = 0;  ///< Size of the file in bytes.
+  std::map<std::string, std::string> stored_;  ///< Names in the file, where they differ.
+  std::int64_t size_ = 0;                      ///< Size of the file in bytes.
 };
 
 /// Reads all rows of a table in their stored order. There are none if the table does not exist.
