@@ -13,7 +13,7 @@ struct WaitName {
 };
 
 /// The first line that fits decides. Recalled of CUDA, HIP, Level Zero (ze), Unified Runtime (ur)
-/// and its predecessor (pi), Ascend (aclrt) and Cambricon (cnrt).
+/// and its predecessor (pi), Ascend (aclrt), Cambricon (cnrt) and JAX.
 constexpr WaitName kWaitNames[] = {
     {"WaitEvent", WaitCall::none},  // A stream waits, not the host.
     {"StreamSynchronize", WaitCall::stream},
@@ -33,6 +33,9 @@ constexpr WaitName kWaitNames[] = {
     {"deviceSynchronize", WaitCall::device},
     {"CtxSynchronize", WaitCall::device},
     {"ThreadSynchronize", WaitCall::device},
+    {"block_until_ready", WaitCall::some_work},
+    {"BlockUntilReady", WaitCall::some_work},
+    {"BlockHostUntil", WaitCall::some_work},
     // A device of a kind not known: its calls are still named by the verb, in either case.
     {"ynchroniz", WaitCall::some_work},
 };

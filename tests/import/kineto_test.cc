@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "import/common/cuda_words.h"
 #include "recorded.h"
 
 namespace foretrace {

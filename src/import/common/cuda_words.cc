@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/contains.h"
+
 namespace foretrace {
 namespace {
 
@@ -63,6 +65,42 @@ std::uint32_t volume(std::int64_t x, std::int64_t y, std::int64_t z) {
     all = std::min(
         kMost, all * std::min(kMost, static_cast<std::uint64_t>(std::max(size, std::int64_t{0}))));
   return static_cast<std::uint32_t>(all);
+}
+
+CopyDirection copy_direction(std::string_view name) {
+  struct Spelling {
+    std::string_view text;
+    CopyDirection direction;
+  };
+  static constexpr Spelling kSpellings[] = {
+      {"HtoD", CopyDirection::in},
+      {"DtoH", CopyDirection::out},
+      {"DtoD", CopyDirection::on_device},
+      {"PtoP", CopyDirection::peer},
+      {"HtoH", CopyDirection::on_host},
+      {"HtoA", CopyDirection::in},
+      {"AtoH", CopyDirection::out},
+      {"AtoA", CopyDirection::on_device},
+      {"AtoD", CopyDirection::on_device},
+      {"DtoA", CopyDirection::on_device},
+      {"HostToDevice", CopyDirection::in},
+      {"DeviceToHost", CopyDirection::out},
+      {"DeviceToDevice", CopyDirection::on_device},
+      {"HostToHost", CopyDirection::on_host},
+      {"PeerToPeer", CopyDirection::peer},
+      {"Host -> Device", CopyDirection::in},
+      {"Device -> Host", CopyDirection::out},
+      {"H2D", CopyDirection::in},
+      {"D2H", CopyDirection::out},
+      {"D2D", CopyDirection::on_device},
+      {"M2D", CopyDirection::in},
+      {"D2M", CopyDirection::out},
+      {"P2P", CopyDirection::peer},
+  };
+  for (const Spelling& spelling : kSpellings) {
+    if (contains(name, spelling.text)) return spelling.direction;
+  }
+  return CopyDirection::none;
 }
 
 }  // namespace foretrace

@@ -17,6 +17,10 @@ struct CopyKind {
 };
 const CopyKind& copy_kind(std::int64_t number);
 
+/// The direction of a copy, from a name such as "Memcpy HtoD (Pageable -> Device)" or
+/// "CopyHostToDevice".
+CopyDirection copy_direction(std::string_view name);
+
 /// Numbers of CUpti_ActivityMemoryKind. Those of ENUM_CUDA_MEM_KIND are one less.
 inline constexpr std::int64_t kPinnedMemory = 2;
 inline constexpr std::int64_t kDeviceMemory = 3;

@@ -5,6 +5,7 @@
 
 #include "base/contains.h"
 #include "base/wide.h"
+#include "import/common/cuda_words.h"
 #include "import/kineto/kineto_trace.h"
 
 namespace foretrace {
@@ -41,46 +42,6 @@ SyncKind sync_kind(std::string_view text) {
   if (text == "Stream Wait Event") return SyncKind::stream_wait_event;
   return SyncKind::unknown;
 }
-
-}  // namespace
-
-CopyDirection copy_direction(std::string_view name) {
-  struct Spelling {
-    std::string_view text;
-    CopyDirection direction;
-  };
-  static constexpr Spelling kSpellings[] = {
-      {"HtoD", CopyDirection::in},
-      {"DtoH", CopyDirection::out},
-      {"DtoD", CopyDirection::on_device},
-      {"PtoP", CopyDirection::peer},
-      {"HtoH", CopyDirection::on_host},
-      {"HtoA", CopyDirection::in},
-      {"AtoH", CopyDirection::out},
-      {"AtoA", CopyDirection::on_device},
-      {"AtoD", CopyDirection::on_device},
-      {"DtoA", CopyDirection::on_device},
-      {"HostToDevice", CopyDirection::in},
-      {"DeviceToHost", CopyDirection::out},
-      {"DeviceToDevice", CopyDirection::on_device},
-      {"HostToHost", CopyDirection::on_host},
-      {"PeerToPeer", CopyDirection::peer},
-      {"Host -> Device", CopyDirection::in},
-      {"Device -> Host", CopyDirection::out},
-      {"H2D", CopyDirection::in},
-      {"D2H", CopyDirection::out},
-      {"D2D", CopyDirection::on_device},
-      {"M2D", CopyDirection::in},
-      {"D2M", CopyDirection::out},
-      {"P2P", CopyDirection::peer},
-  };
-  for (const Spelling& spelling : kSpellings) {
-    if (contains(name, spelling.text)) return spelling.direction;
-  }
-  return CopyDirection::none;
-}
-
-namespace {
 
 void describe_copy(const KinetoEvent& event, DeviceRecord& record) {
   record.bytes =

@@ -61,6 +61,14 @@ constexpr WordTable<Field> kArgKeys{
     {"Seq", Field::collective_sequence},
     {"Src Rank", Field::peer},
     {"Dst Rank", Field::peer},
+    {"correlation_id", Field::correlation},
+    {"cuda_graph_node_id", Field::graph_node},
+    {"kernel_details", Field::lane_details},
+    {"memcpy_details", Field::lane_details},
+    {"memset_details", Field::lane_details},
+    {"step_num", Field::step_number},
+    {"BeginNs", Field::begin_ns},
+    {"DurationNs", Field::length_ns},
 };
 
 /// Reads a key and its colon. Returns false if there is none.

@@ -71,6 +71,10 @@ enum class Field : std::uint8_t {
   ranks,
   collective_sequence,
   peer,
+  lane_details,
+  step_number,
+  begin_ns,
+  length_ns,
   count
 };
 constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::count);

@@ -161,13 +161,15 @@ void name_ends_of_messages(KinetoTrace& to) {
 
 void KinetoRecords::finish(std::int64_t base_ns) {
   Trace& trace = to_.trace;
+  to_.lanes.finish();
+  place_lane_work(trace, lane_work_, flows_,
+                  [&](std::int64_t process) { return to_.lanes.process_name(process); });
   for (const auto& ranges : open_) to_.count(KinetoOddity::unclosed_begin, std::ssize(ranges));
   to_.count_at(KinetoOddity::zero_time, -1, drop_unrecorded_times(trace));
   to_.count_at(KinetoOddity::exact_copy, -1, drop_copies(trace));
   make_times_relative(trace, base_ns);
   fill_copy_sizes(call_bytes_, trace.devices);
   to_.count_at(KinetoOddity::shared_correlation, -1, shared_correlations(trace.hosts));
-  to_.lanes.finish();
   name_ends_of_messages(to_);
   trace.tick_ns = to_.whole_us() && useful_ > 0 ? 1000 : 1;
   to_.write_notes();

@@ -89,7 +89,12 @@ void KinetoLanes::name_thread(std::int64_t process, std::int64_t id, std::string
 }
 
 void KinetoLanes::name_process(std::int64_t process, std::string_view name) {
-  if (process_names_.size() < kMostNames) process_names_.push_back({process, 0, std::string(name)});
+  if (process_names_.size() < kMostNames) process_names_.try_emplace(process, name);
+}
+
+std::string_view KinetoLanes::process_name(std::int64_t process) const {
+  const auto found = process_names_.find(process);
+  return found == process_names_.end() ? std::string_view() : found->second;
 }
 
 void KinetoLanes::finish() {
@@ -109,11 +114,11 @@ void KinetoLanes::finish() {
   }
   // If every thread is a process of its own, as in timelines of tensors, the name of the process
   // serves as the name of the thread.
-  for (LaneName& known : process_names_) {
+  for (const auto& [process, name] : process_names_) {
     const std::uint32_t count = threads_.size();
-    const std::uint32_t number = threads_.number(known.process, 0, is_new);
+    const std::uint32_t number = threads_.number(process, 0, is_new);
     if (number >= count || number >= trace_.threads.size()) continue;
-    if (trace_.threads[number].name.empty()) trace_.threads[number].name = std::move(known.name);
+    if (trace_.threads[number].name.empty()) trace_.threads[number].name = name;
   }
   if (too_many_ > 0) {
     trace_.notes.add(Severity::warning,

@@ -4,6 +4,7 @@
 // quotes, by "stream 7", or by any other text.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,8 @@ class KinetoLanes {
   /// Stores a name from a metadata event, which may come before or after the events of the thread.
   void name_thread(std::int64_t process, std::int64_t id, std::string_view name);
   void name_process(std::int64_t process, std::string_view name);
+  /// The name of a process; empty if it has none.
+  std::string_view process_name(std::int64_t process) const;
 
   /// Names the threads, and adds a note if there were more lanes than a trace can number.
   void finish();
@@ -60,7 +63,7 @@ class KinetoLanes {
   PairTable streams_;
   Names texts_;  ///< Texts that stand for a pid or tid.
   std::vector<LaneName> thread_names_;
-  std::vector<LaneName> process_names_;
+  std::map<std::int64_t, std::string> process_names_;
   std::int64_t too_many_ = 0;
 };
 

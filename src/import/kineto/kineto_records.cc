@@ -55,6 +55,7 @@ constexpr WordTable<Category> kCategories{
     {"xpu_sync", {Destination::sync}},
     {"Trace", {Destination::ignored}},
     {"external_correlation", {Destination::ignored}},
+    {"mtia_ccp_events", category_for(DeviceKind::kernel)},
     {"cuda_event", {Destination::none}},
     {"cuda_profiler_range", {Destination::none}},
     {"hardware_counters", {Destination::none}},
@@ -94,6 +95,9 @@ Category category_of(const KinetoEvent& event) {
   // The categories of a device of an unknown kind end as those of the known ones.
   if (name.ends_with("_runtime")) return category_for(HostKind::runtime);
   if (name.ends_with("_driver")) return category_for(HostKind::driver);
+  if (name.ends_with("_kernel")) return category_for(DeviceKind::kernel);
+  if (name.ends_with("_memcpy")) return category_for(DeviceKind::copy);
+  if (name.ends_with("_memset")) return category_for(DeviceKind::fill);
   return known;
 }
 
@@ -107,9 +111,9 @@ void KinetoRecords::add(const KinetoEvent& event, std::int64_t offset) {
     case 'X':
       return add_complete(event);
     case 's':
+    case 't':
     case 'f':
-      if (is_link(event.text(Field::category))) add_link(event, phase[0] == 'f');
-      return;
+      return add_flow(event, phase[0]);
     case 'i':
     case 'I':
     case 'R':
@@ -140,7 +144,43 @@ void KinetoRecords::add_complete(const KinetoEvent& event) {
   if (category.destination == Destination::sync) return add_sync(to_, event, times);
   const HostKind kind = host_kind(category, event.text(Field::name));
   if (is_call(kind)) note_bytes(event);
+  if (event.text(Field::category).empty()) add_lane_work(event, times);
   add_host(to_, event, kind, times);
+}
+
+/// Keeps what the next host record cannot hold of an event that only its lane can sort, and reads
+/// its times in nanoseconds where the event has them beside those in microseconds.
+void KinetoRecords::add_lane_work(const KinetoEvent& event, KinetoTimes& times) {
+  LaneWork work;
+  work.host = static_cast<std::uint32_t>(to_.trace.hosts.size());
+  work.correlation = static_cast<std::uint32_t>(event.integer(Field::correlation, 0));
+  work.graph_node = static_cast<std::uint64_t>(event.integer(Field::graph_node, 0));
+  work.bytes = event.integer(Field::bytes, event.integer(Field::size, 0));
+  work.step = event.integer(Field::step_number, -1);
+  read_lane_details(event.text(Field::lane_details), work);
+  lane_work_.push_back(work);
+  constexpr std::int64_t kTick = 1000;
+  const std::int64_t begin = event.integer(Field::begin_ns, -1);
+  const std::int64_t length = event.integer(Field::length_ns, -1);
+  if (begin < times.start || begin >= times.start + kTick) return;
+  if (length < 0 || length / kTick < times.duration / kTick - 1 || length > kMostDuration) return;
+  times = {.start = begin, .duration = length};
+  to_.note_finer_times(begin % kTick != 0 || length % kTick != 0);
+}
+
+void KinetoRecords::add_flow(const KinetoEvent& event, char phase) {
+  const std::string_view category = event.text(Field::category);
+  if (is_link(category) && phase != 't') return add_link(event, phase == 'f');
+  // The ends of these have the correlation id that the arrow shows.
+  if (category == "ac2g" || category == "async_cpu_to_gpu") return;
+  LaneFlow flow;
+  if (!event.has(Field::start) || !event.has(Field::pid) || !event.has(Field::flow_id)) return;
+  if (!to_.read_start(event, flow.time_ns)) return;
+  flow.id = event.integer(Field::flow_id, 0);
+  flow.process = to_.lanes.identity(event[Field::pid]);
+  flow.thread = event.has(Field::tid) ? to_.lanes.identity(event[Field::tid]) : 0;
+  flow.is_end = phase != 's';
+  flows_.push_back(flow);
 }
 
 void KinetoRecords::note_bytes(const KinetoEvent& event) {

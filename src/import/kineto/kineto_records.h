@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "import/common/device_lanes.h"
 #include "import/kineto/kineto_trace.h"
 
 namespace foretrace {
@@ -29,6 +30,8 @@ class KinetoRecords {
   void add_complete(const KinetoEvent& event);
   void note_bytes(const KinetoEvent& event);
   void add_instant(const KinetoEvent& event);
+  void add_lane_work(const KinetoEvent& event, KinetoTimes& times);
+  void add_flow(const KinetoEvent& event, char phase);
   void add_link(const KinetoEvent& event, bool is_end);
   void add_metadata(const KinetoEvent& event);
   void begin_range(const KinetoEvent& event);
@@ -40,6 +43,9 @@ class KinetoRecords {
   /// Correlation id and bytes of calls. ROCm gives the size of a copy at the call, and not always
   /// at the copy.
   std::vector<std::pair<std::uint32_t, std::int64_t>> call_bytes_;
+  /// Events without a category, and arrows between them.
+  std::vector<LaneWork> lane_work_;
+  std::vector<LaneFlow> flows_;
 };
 
 }  // namespace foretrace

@@ -56,6 +56,7 @@ class KinetoTrace {
   std::int64_t read_duration(const KinetoEvent& event);
   /// Whether all times so far are whole microseconds.
   bool whole_us() const { return whole_us_; }
+  void note_finer_times(bool finer) { whole_us_ &= !finer; }
   NameId name(const KinetoEvent& event, Field field);
   std::uint16_t thread_of(const KinetoEvent& event);
   std::uint16_t stream_of(const KinetoEvent& event);
@@ -77,9 +78,6 @@ class KinetoTrace {
 // kineto_device.cc
 void add_device(KinetoTrace& to, const KinetoEvent& event, DeviceKind kind, KinetoTimes times);
 void add_sync(KinetoTrace& to, const KinetoEvent& event, KinetoTimes times);
-/// The direction of a copy, from a name such as "Memcpy HtoD (Pageable -> Device)" or
-/// "CopyHostToDevice".
-CopyDirection copy_direction(std::string_view name);
 
 // kineto_host.cc
 void add_host(KinetoTrace& to, const KinetoEvent& event, HostKind kind, KinetoTimes times);
