@@ -182,6 +182,19 @@ def pytorch_et():
     return json.dumps({"schema": "1.1.0-chakra.0.0.4", "pid": 7, "nodes": nodes}).encode()
 
 
+def xplane():
+    """Two planes: a device with one stream and a host with one thread, with names behind the events that use them."""
+    event = lambda name, start, stat: text(4, number(1, name) + number(2, start * 1000) + number(3, 5000) + text(4, stat))
+    named = lambda field, key, name: text(field, number(1, key) + text(2, number(1, key) + text(2, name)))
+    names = named(5, 1, b"correlation_id") + named(5, 2, b"step_num")
+    planes = []
+    for plane, line, work in ((b"/device:GPU:0", b"Stream #14(Compute)", b"fusion"), (b"/host:CPU", b"python", b"cuLaunchKernel")):
+        events = b"".join(event(1, 10 * i, number(1, 1) + number(3, i)) for i in range(1, 9))
+        marks = b"" if plane == b"/device:GPU:0" else event(2, 5, number(1, 2) + number(3, 1))
+        planes.append(text(1, text(2, plane) + text(3, number(1, 14) + text(2, line) + marks + events) + named(4, 1, work) + named(4, 2, b"train") + names))
+    return b"".join(planes)
+
+
 def crc32c(data):
     crc = 0xFFFFFFFF
     for byte in data:
@@ -217,6 +230,7 @@ def of_every_importer(convert):
     return {
         "native": [("job.ftrace", convert(job, "job.ftrace"))],
         "spool": [("job.spool", spool())],
+        "xplane": [("vm.xplane.pb", xplane())],
         "chakra": [("job.0.et", chakra())],
         "pytorch_et": [("et.json", pytorch_et())],
         "torch_memory": [("snapshot.pickle", snapshot()), ("snapshot.pickle.gz", gzip.compress(snapshot(), mtime=0))],

@@ -1,4 +1,5 @@
-// Any bytes as an execution trace, Chakra's or PyTorch's: a Trace or a TraceError.
+// Any bytes as an execution trace, Chakra's or PyTorch's, or as a profile of XLA: a Trace or a
+// TraceError.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include "fuzz/bytes.h"
 #include "import/execution_traces/chakra.h"
 #include "import/execution_traces/pytorch_et.h"
+#include "import/xplane/xplane.h"
 #include "trace/validate.h"
 
 namespace {
@@ -17,6 +19,11 @@ foretrace::Trace read(const std::uint8_t* data, std::size_t size) {
   if (data[0] == '{') {
     Bytes bytes(data, size);
     return foretrace::PytorchDocument(bytes, 64 + size % 100).read();
+  }
+  // Behind an X is a profile of XLA.
+  if (data[0] == 'X') {
+    Bytes bytes(data + 1, size - 1);
+    return foretrace::read_xplane(bytes);
   }
   foretrace::PeekedSource bytes(std::make_unique<Bytes>(data, size));
   return foretrace::read_chakra(bytes);
