@@ -239,6 +239,13 @@ struct Trace {
 
 /// Whether it records the state of an allocator but no device work; then it has no step time.
 bool is_snapshot(const Trace& trace);
+/// Whether it is a memory snapshot that holds only the blocks of its end.
+bool lacks_history(const Trace& trace);
+
+/// The note on a memory snapshot without history, and the end of an error about one.
+inline constexpr std::string_view kNoHistory =
+    "a memory snapshot without history: only what was held at its end is known; call "
+    "torch.cuda.memory._record_memory_history() first, before the run";
 
 /// The note on traces in a folder that have the rank of another trace there.
 inline constexpr std::string_view kRepeatedRank =

@@ -47,6 +47,8 @@ void check_memory(const Trace& trace) {
 
 Inference infer(const Trace& trace) {
   using namespace infer_detail;
+  if (lacks_history(trace))
+    throw TraceError("must record a run, but is " + std::string(kNoHistory));
   if (!trace.has_times) {
     throw TraceError(
         "must have times, but is an execution trace, which has only the order; give a profiler "

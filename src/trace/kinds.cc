@@ -6,6 +6,8 @@ bool is_snapshot(const Trace& trace) {
   return trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory");
 }
 
+bool lacks_history(const Trace& trace) { return is_snapshot(trace) && trace.memory.empty(); }
+
 std::string_view to_string(HostKind kind) {
   switch (kind) {
     case HostKind::op:

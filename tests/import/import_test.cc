@@ -193,6 +193,21 @@ TEST(Import, SaysWhatIsWrong) {
       {folder.write("x.sqlite", sqlite),
        "must be a trace, but is a SQLite database that cannot be read: the table sqlite_schema "
        "cannot be read: file is not a database"},
+      {folder.write("mark.json", std::string("\xff\xfe{\0\"\0", 6)),
+       "must be a trace, but is text in UTF-16; convert it to UTF-8 first: iconv -f UTF-16 -t "
+       "UTF-8 "
+       "FILE > NEW"},
+      {folder.write("no_mark.json", std::string("\0[\0{", 4)),
+       "must be a trace, but is text in UTF-16; convert it to UTF-8 first: iconv -f UTF-16 -t "
+       "UTF-8 "
+       "FILE > NEW"},
+      {folder.write("run.nsys-rep", "\xde\xad\xbe\xef"),
+       "must be a trace, but is an Nsight Systems report; export it first: nsys export --type "
+       "sqlite " +
+           (folder / "run.nsys-rep")},
+      {folder.write("k.ncu-rep", "\xde\xad\xbe\xef"),
+       "must be a trace, but is an Nsight Compute report, which has no timeline; record with nsys "
+       "profile"},
       {folder.write("x.pickle", "\x80\x04\x95"),
        "the pickle is cut off: it needs 8 more bytes and has 0, at byte 2"},
       {folder.write("et.json", R"({"schema": "1.0.1", "pid": 1, "nodes": []})"),

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "foretrace/import.h"
+#include "foretrace/infer.h"
 #include "import/files.h"
 #include "import/plain_pickle.h"
 #include "support/corpus.h"
@@ -266,6 +267,18 @@ TEST(TorchMemory, ReadsASharedListOnce) {
       read_snapshot(file(dict({{"segments", "]"}, {"device_traces", list({histories + "e"})}})));
   EXPECT_EQ(shared.memory.size(), 500U);
   EXPECT_GE(shared.notes.all().size(), 1U);
+}
+
+TEST(TorchMemory, SaysThatASnapshotHasNoHistory) {
+  const Trace trace = read_snapshot(snapshot(
+      {segment(0x200000, 2 * kMiB, "small", {{0x200000, 2 * kMiB, 700, "active_allocated"}})},
+      {events({})}));
+  EXPECT_TRUE(lacks_history(trace));
+  ASSERT_EQ(trace.notes.all().size(), 1U);
+  EXPECT_EQ(trace.notes.all()[0].text,
+            "a memory snapshot without history: only what was held at its end is known; call "
+            "torch.cuda.memory._record_memory_history() first, before the run");
+  EXPECT_EQ(failure([&] { infer(trace); }), "must record a run, but is " + std::string(kNoHistory));
 }
 
 TEST(TorchMemory, RefusesWhatIsNoSnapshot) {

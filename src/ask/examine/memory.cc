@@ -143,6 +143,7 @@ MemorySummary fullest_device(const Rank& rank, const std::vector<AllocatorRun>& 
 
 /// The reason why the memory of a rank is unknown; empty if it is known.
 std::string unknown_memory(const Rank& rank) {
+  if (lacks_history(*rank.trace)) return "is " + std::string(kNoHistory);
   if (rank.trace->memory.empty()) return std::string(kNoMemoryEvents);
   if (!rank.refused.empty()) return rank.refused;
   return rank.inference.graph.allocations().empty() ? std::string(kNoMemoryEvents) : "";

@@ -66,6 +66,7 @@ void SnapshotReader::write_notes() {
   if (stacks_.left_out() > 0)
     trace_.notes.add(Severity::warning, "stacks that are longer than the file allows, left out", {},
                      stacks_.left_out());
+  if (lacks_history(trace_)) trace_.notes.add(Severity::info, kNoHistory);
   if (!trace_.has_times && !trace_.memory.empty()) {
     trace_.notes.add(Severity::info, "the events have no times; their order is known", {},
                      std::ssize(trace_.memory));

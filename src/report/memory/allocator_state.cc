@@ -184,6 +184,7 @@ void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>
     rows.push_back({"", fmt::format("at the end {} in {} of {}, {} in {}", bytes_text(one.in_use),
                                     counted(one.used_blocks, "block"), grouped(one.blocks),
                                     bytes_text(one.reserved), counted(one.segments, "segment"))});
+    if (lacks_history(trace)) continue;  // A note says so.
     rows.push_back({"", explains_all(one)
                             ? "the history is complete: it starts from an empty device "
                               "and leads to the state at the end"
