@@ -176,7 +176,25 @@ class FolderReader {
     read_files(all);
   }
 
-  void read_files(const std::vector<std::string>& paths) {
+  /// JAX writes a profile twice: NAME.xplane.pb, and less of it as NAME.trace.json.gz.
+  std::vector<std::string> without_repeats(std::vector<std::string> paths) {
+    const std::set<std::string> all(paths.begin(), paths.end());
+    const auto is_repeat = [&](const std::string& path) {
+      constexpr std::string_view kChrome = ".trace.json.gz";
+      if (!path.ends_with(kChrome)) return false;
+      const std::string name = path.substr(0, path.size() - kChrome.size()) + ".xplane.pb";
+      return all.contains(name) || all.contains(name + ".gz");
+    };
+    const auto repeated = std::erase_if(paths, is_repeat);
+    if (repeated > 0) {
+      notes_.add(Severity::info, "traces beside the .xplane.pb of the same profile, left out", {},
+                 static_cast<std::int64_t>(repeated));
+    }
+    return paths;
+  }
+
+  void read_files(const std::vector<std::string>& entries) {
+    const std::vector<std::string> paths = without_repeats(entries);
     const std::size_t first = found_.size();
     found_.resize(first + paths.size());
     const bool may_change = !options_.execution_trace.empty() ||

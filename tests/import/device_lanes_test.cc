@@ -103,6 +103,37 @@ annotation "eval" 1/1 10000+5000
 )x");
 }
 
+/// Four steps of 1 ms. Each launches work that takes `busy_us`; the next step begins 900 us after
+/// the launch.
+std::string four_steps(int busy_us) {
+  std::string text = std::string("[") + kJaxLanes;
+  const auto add = [&](int process, int start, int length, const std::string& name,
+                       const std::string& args) {
+    text += R"(, {"ph": "X", "tid": )" + std::string(process == 1 ? "1" : "5") + R"(, "pid": )" +
+            std::to_string(process) + R"(, "ts": )" + std::to_string(start) + R"(, "dur": )" +
+            std::to_string(length) + R"(, "name": ")" + name + R"(", "args": {)" + args + "}}";
+  };
+  for (int step = 0; step < 4; ++step) {
+    const std::string id = R"("correlation_id": )" + std::to_string(step + 1);
+    add(701, 1000 * step, 990, "train", R"("step_num": )" + std::to_string(step));
+    add(701, 1000 * step, 90, "cuLaunchKernel", id);
+    add(1, 1000 * step + 100, busy_us, "fusion", id);
+  }
+  return text + "]";
+}
+
+TEST(DeviceLanes, AStretchWithoutEventsUntilTheDeviceIsDoneIsAWait) {
+  const std::string found = recorded(four_steps(700));
+  for (const char* wait : {"90000+710000", "1090000+710000", "2090000+710000"}) {
+    const std::string line =
+        std::string("runtime \"block_until_ready (not recorded)\" 701/5 ") + wait;
+    EXPECT_NE(found.find(line), std::string::npos) << found;
+  }
+  EXPECT_NE(found.find("device's work: 4\n"), std::string::npos) << found;
+  // Where most of the stretch follows the work, the host is busy with something else.
+  EXPECT_EQ(recorded(four_steps(300)).find("not recorded"), std::string::npos);
+}
+
 TEST(DeviceLanes, KnowsDevicesByTheirNames) {
   const std::pair<const char*, int> cases[] = {{"/device:GPU:3", 3},
                                                {"/job:worker/task:0/device:TPU:12", 12},

@@ -11,6 +11,7 @@
 
 #include "base/contains.h"
 #include "import/common/cuda_words.h"
+#include "import/common/unrecorded_waits.h"
 #include "trace/step_name.h"
 #include "trace/wait_call.h"
 
@@ -157,6 +158,7 @@ class LanePlacer {
     std::size_t at = 0;
     std::erase_if(trace_.hosts, [&](const HostRecord&) { return moved[at++] != 0; });
     drop_lanes();
+    if (host_marks) add_unrecorded_waits(trace_);
   }
 
  private:
