@@ -119,7 +119,8 @@ TraceFile named_file(const std::string& path, std::int64_t max_unpacked) {
     return {path, max_unpacked};
   try {
     const TraceFile file(path.substr(0, colon), max_unpacked);
-    if (is_sqlite(file.head())) return file.with_part(part);
+    const ImporterEntry* const importer = file.contents().importer;
+    if (importer != nullptr && importer->members != nullptr) return file.with_part(part);
   } catch (const TraceError&) {
     // Reading the whole path will fail with a clearer error.
   }

@@ -62,7 +62,7 @@ class TraceFile {
 };
 
 /// The file that a user means by `path`. A number after the last ':' is a part if the text before
-/// it is the path of a database.
+/// it is the path of a file that may contain several traces.
 TraceFile named_file(const std::string& path, std::int64_t max_unpacked = 0);
 
 /// Shorthand for TraceFile(path).open().

@@ -14,11 +14,34 @@ bool recognizes_kineto(const Sniffed& file) {
   return describe_unreadable(file).empty();
 }
 
-Trace read_kineto(PeekedSource& bytes) { return KinetoDocument(bytes).read(); }
+std::vector<std::string> members_of_kineto(const TraceFile& input) {
+  return within(input.path(), [&] {
+    std::vector<std::string> members;
+    if (!has_rank_marks(input.head())) return members;
+    const std::size_t ranks = rank_marks(*input.open()).size();
+    for (std::size_t rank = 0; rank < ranks; ++rank) members.push_back(std::to_string(rank));
+    return members;
+  });
+}
+
+Trace read_kineto(PeekedSource& bytes, const MergedRank& rank) {
+  return KinetoDocument(bytes, TextWindow::kSize, rank).read();
+}
 
 Trace read_kineto(const TraceFile& input) {
-  const auto bytes = input.open();
-  return within(input.path(), [&] { return read_kineto(*bytes); });
+  return within(input.path(), [&] {
+    if (input.part().empty()) return read_kineto(*input.open());
+    const std::vector<std::string> marks = rank_marks(*input.open());
+    for (std::size_t i = 0; i < marks.size(); ++i) {
+      if (input.part() != std::to_string(i)) continue;
+      const MergedRank rank{marks[i], static_cast<std::int32_t>(i),
+                            static_cast<std::int32_t>(marks.size())};
+      return read_kineto(*input.open(), rank);
+    }
+    throw TraceError(marks.empty() ? "must hold several ranks to choose one of them"
+                                   : "there is no such rank; the ranks are 0 to " +
+                                         std::to_string(marks.size() - 1));
+  });
 }
 
 }  // namespace foretrace

@@ -17,6 +17,11 @@ constexpr std::size_t kMostKeys = 256;
 Trace KinetoDocument::read() {
   slide();
   trace_.format = "kineto";
+  if (!rank_.mark.empty()) {
+    trace_.rank = rank_.rank;
+    trace_.world_size = rank_.world_size;
+    trace_.rank_is_known = true;
+  }
   if (window_.end() - at_ >= 3 && std::string_view(at_, 3) == "\xef\xbb\xbf") at_ += 3;
   const char first = peek();
   if (first == '{') {

@@ -4,18 +4,25 @@
 // any order, or a bare list of events.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "foretrace/trace.h"
 #include "import/kineto/kineto_records.h"
+#include "import/kineto/merged_ranks.h"
 #include "import/scan/text_window.h"
 
 namespace foretrace {
 
 class KinetoDocument {
  public:
-  explicit KinetoDocument(PeekedSource& bytes, std::size_t window = TextWindow::kSize)
-      : bytes_(bytes), window_(bytes, window), at_(window_.end()), records_(trace_) {}
+  explicit KinetoDocument(PeekedSource& bytes, std::size_t window = TextWindow::kSize,
+                          MergedRank rank = {})
+      : bytes_(bytes),
+        window_(bytes, window),
+        at_(window_.end()),
+        records_(trace_),
+        rank_(std::move(rank)) {}
 
   /// Throws TraceError if the text is not JSON or contains no event that a trace has a place for.
   Trace read();
@@ -50,6 +57,7 @@ class KinetoDocument {
   const char* at_;
   Trace trace_;
   KinetoRecords records_;
+  MergedRank rank_;
   KinetoEvent event_;
   JsonOddities odd_;
   std::string odd_example_;

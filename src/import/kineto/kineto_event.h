@@ -100,6 +100,16 @@ class KinetoEvent {
   /// it is incomplete or not JSON.
   bool parse(JsonCursor& cursor);
 
+  /// Removes the mark of a rank in front of the process. Returns false if it has another or none.
+  bool remove_mark(std::string_view mark) {
+    if (mark.empty()) return true;
+    if (!text(Field::pid).starts_with(mark)) return false;
+    JsonValue& pid = values_[static_cast<std::size_t>(Field::pid)];
+    pid.begin += mark.size();
+    pid.size -= static_cast<std::uint32_t>(mark.size());
+    return true;
+  }
+
   std::int64_t duplicate_keys = 0;  ///< Counted over all events parsed so far.
 
  private:

@@ -59,7 +59,7 @@ bool KinetoDocument::read_event() {
     while (!unfinished) {
       JsonCursor ahead = cursor();
       if (parse_event(at_, ahead)) {
-        records_.add(event_, offset());
+        if (event_.remove_mark(rank_.mark)) records_.add(event_, offset());
         at_ = ahead.at;
         return true;
       }
