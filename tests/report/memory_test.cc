@@ -9,6 +9,7 @@
 #include "foretrace/error.h"
 #include "foretrace/report.h"
 #include "foretrace/simulate.h"
+#include "report/memory/allocator_state.h"
 #include "report/memory/layout.h"
 #include "report/memory/picture.h"
 #include "report/memory/swap_plan.h"
@@ -343,6 +344,13 @@ TEST(Memory, TheTableHasARowForEachBlock) {
   EXPECT_EQ(lines[2],
             "1,0,40,,activation,0,3000,3000,0,0,0,\"ProfilerStep#7\",forward,\"\",,\"aten::relu\","
             "\"train.py:12 forward\",\"F\",\"C\"");
+}
+
+TEST(AllocatorState, ThePeakMayLieBeforeTheFirstEvent) {
+  Trace trace;
+  trace.memory.push_back({.bytes = -100, .total_allocated = 50, .device = 0});
+  trace.memory.push_back({.bytes = 20, .total_allocated = 70, .device = 0});
+  EXPECT_EQ(allocators_json(trace).at(0).at("peak_allocated_bytes"), 150);
 }
 
 }  // namespace
