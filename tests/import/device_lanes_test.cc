@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "foretrace/import.h"
 #include "recorded.h"
 
 namespace foretrace {
@@ -134,6 +137,37 @@ TEST(DeviceLanes, AStretchWithoutEventsUntilTheDeviceIsDoneIsAWait) {
   EXPECT_EQ(recorded(four_steps(300)).find("not recorded"), std::string::npos);
 }
 
+// Five steps of a network of six layers, recorded on an NVIDIA H200 with JAX 0.11. The numbers are
+// those of a count of the file's JSON.
+TEST(DeviceLanes, ARealProfileHasItsKernelsStepsAndLaunches) {
+  const Trace trace = import_trace(std::string(FORETRACE_SOURCE_DIR) +
+                                   "/tests/import/recordings/jax-h200-mlp.trace.json.gz");
+  const auto count_hosts = [&](auto wanted) {
+    return std::count_if(trace.hosts.begin(), trace.hosts.end(), wanted);
+  };
+  EXPECT_EQ(trace.devices.size(), 185U);
+  ASSERT_EQ(trace.streams.size(), 1U);
+  EXPECT_EQ(trace.streams[0].id, 14);
+  EXPECT_EQ(std::count_if(trace.devices.begin(), trace.devices.end(),
+                          [](const DeviceRecord& record) {
+                            return record.correlation >= 1 && record.correlation <= 5 &&
+                                   record.graph_node != 0 && record.grid != 0;
+                          }),
+            185);
+  EXPECT_EQ(count_hosts([&](const HostRecord& record) {
+              return std::string_view(trace.names[record.name]).starts_with("ProfilerStep#");
+            }),
+            5);
+  EXPECT_EQ(count_hosts([](const HostRecord& record) {
+              return record.kind == HostKind::runtime && record.correlation != 0;
+            }),
+            5);
+  EXPECT_EQ(count_hosts([&](const HostRecord& record) {
+              return trace.names[record.name] == "block_until_ready (not recorded)";
+            }),
+            5);
+}
+
 TEST(DeviceLanes, KnowsDevicesByTheirNames) {
   const std::pair<const char*, int> cases[] = {{"/device:GPU:3", 3},
                                                {"/job:worker/task:0/device:TPU:12", 12},
@@ -159,11 +193,16 @@ TEST(DeviceLanes, CategoriesOfUnknownDevicesAreKnownByTheirEnd) {
     {"ph": "X", "cat": "mtia_ccp_events", "name": "k", "pid": 0, "tid": 7, "ts": 0, "dur": 1,
      "args": {"device": 0, "stream": 7}},
     {"ph": "X", "cat": "npu_kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 1},
-    {"ph": "X", "cat": "npu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 7, "ts": 2, "dur": 1}])x"),
+    {"ph": "X", "cat": "NPU_MEMCPY", "name": "Memcpy HtoD", "pid": 0, "tid": 7, "ts": 2, "dur": 1},
+    {"ph": "X", "cat": "runtime", "name": "npuLaunch", "pid": 5, "tid": 5, "ts": 3, "dur": 1,
+     "args": {"correlation": 4}},
+    {"ph": "X", "cat": "async_cpu", "name": "?", "pid": 5, "tid": 5, "ts": 3, "dur": 1}])x"),
             R"x(
+runtime "npuLaunch" 5/5 3000+1000 correlation=4
 kernel "k" 0/7 0+1000
 kernel "k" 0/7 1000+1000
 copy "Memcpy HtoD" 0/7 2000+1000 in
+! events of an unknown category, left out: 1 (at byte 460)
 )x");
 }
 

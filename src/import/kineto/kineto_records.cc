@@ -1,5 +1,7 @@
 #include "import/kineto/kineto_records.h"
 
+#include <algorithm>
+
 #include "import/common/times.h"
 #include "import/common/word_table.h"
 #include "trace/step_name.h"
@@ -78,6 +80,31 @@ bool is_link(std::string_view category) {
   return category == "fwdbwd" || category == "fwd_bwd" || category == "forward_backward";
 }
 
+/// The categories of a device of an unknown kind end as those of the known ones, in either case:
+/// "gcu_runtime", "GCU_MEMCPY".
+Category category_by_end(std::string_view name) {
+  struct CategoryEnd {
+    std::string_view end;
+    Category category;
+  };
+  static constexpr CategoryEnd kEnds[] = {
+      {"runtime", category_for(HostKind::runtime)},
+      {"driver", category_for(HostKind::driver)},
+      {"_kernel", category_for(DeviceKind::kernel)},
+      {"_memcpy", category_for(DeviceKind::copy)},
+      {"_memset", category_for(DeviceKind::fill)},
+      {"_user_annotation", category_for(DeviceKind::annotation)},
+      {"_sync", {Destination::sync}},
+  };
+  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
+  for (const CategoryEnd& known : kEnds) {
+    if (name.size() < known.end.size()) continue;
+    const std::string_view end = name.substr(name.size() - known.end.size());
+    if (std::equal(end.begin(), end.end(), known.end.begin(), same)) return known.category;
+  }
+  return {};
+}
+
 Category category_of(const KinetoEvent& event) {
   if (!event.has(Field::category) || event.text(Field::category).empty()) {
     // The profiler before Kineto wrote no categories.
@@ -92,13 +119,7 @@ Category category_of(const KinetoEvent& event) {
   if (of_accelerator && event.integer(Field::correlation, 0) > 0)
     return category_for(HostKind::runtime);
   if (known.destination != Destination::unknown) return known;
-  // The categories of a device of an unknown kind end as those of the known ones.
-  if (name.ends_with("_runtime")) return category_for(HostKind::runtime);
-  if (name.ends_with("_driver")) return category_for(HostKind::driver);
-  if (name.ends_with("_kernel")) return category_for(DeviceKind::kernel);
-  if (name.ends_with("_memcpy")) return category_for(DeviceKind::copy);
-  if (name.ends_with("_memset")) return category_for(DeviceKind::fill);
-  return known;
+  return category_by_end(name);
 }
 
 }  // namespace
