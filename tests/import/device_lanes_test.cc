@@ -71,6 +71,29 @@ kernel "copy.3" 1/2 8000+5000
 )x");
 }
 
+TEST(DeviceLanes, OpsOfATpuBelongToTheCallOfTheirModule) {
+  EXPECT_EQ(recorded(R"x([
+    {"ph": "M", "pid": 3, "name": "process_name", "args": {"name": "/device:TPU:0"}},
+    {"ph": "M", "pid": 3, "tid": 1, "name": "thread_name", "args": {"name": "XLA Modules"}},
+    {"ph": "M", "pid": 3, "tid": 2, "name": "thread_name", "args": {"name": "XLA Ops"}},
+    {"ph": "X", "pid": 9, "tid": 9, "ts": 0, "dur": 4, "name": "PjitFunction(f)"},
+    {"ph": "X", "pid": 9, "tid": 9, "ts": 1, "dur": 2, "name": "PjitFunction(f)"},
+    {"ph": "X", "pid": 9, "tid": 9, "ts": 5, "dur": 4, "name": "PjitFunction(g)"},
+    {"ph": "X", "pid": 3, "tid": 1, "ts": 10, "dur": 5, "name": "jit_f(1)"},
+    {"ph": "X", "pid": 3, "tid": 2, "ts": 10, "dur": 5, "name": "a"},
+    {"ph": "X", "pid": 3, "tid": 1, "ts": 15, "dur": 5, "name": "jit_g(1)"},
+    {"ph": "X", "pid": 3, "tid": 2, "ts": 15, "dur": 2, "name": "b"},
+    {"ph": "X", "pid": 3, "tid": 2, "ts": 30, "dur": 2, "name": "c"}])x"),
+            R"x(
+runtime "PjitFunction(f)" 9/9 0+4000 correlation=1
+op "PjitFunction(f)" 9/9 1000+2000
+runtime "PjitFunction(g)" 9/9 5000+4000 correlation=2
+kernel "a" 0/2 10000+5000 correlation=1
+kernel "b" 0/2 15000+2000 correlation=2
+kernel "c" 0/2 30000+2000
+)x");
+}
+
 TEST(DeviceLanes, QueuesOfRocprofAreJoinedToTheirLaunchesByArrows) {
   EXPECT_EQ(recorded(R"x({"traceEvents": [{},
     {"args": {"name": "CPU HIP API"}, "ph": "M", "pid": 2, "name": "process_name"},

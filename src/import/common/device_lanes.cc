@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -142,7 +143,45 @@ class LanePlacer {
     }
   }
 
+  /// Gives the ops of a device whose profiler knows no correlation ids, as a TPU's, those of the
+  /// calls that launched their modules: the calls with the number of the run or, if none has one,
+  /// the calls of jitted functions in their order, as a device runs what it is given in order.
+  void join_modules() {
+    std::map<std::int64_t, std::vector<std::uint32_t>> modules;  // By process.
+    std::map<std::int64_t, std::uint32_t> by_run;
+    std::set<std::int64_t> joined;  // Processes with correlation ids.
+    std::uint32_t last = 0;
+    for (std::uint32_t i = 0; i < work_.size(); ++i) {
+      const Role& role = role_of(work_[i]);
+      const Thread& thread = trace_.threads[trace_.hosts[work_[i].host].thread];
+      last = std::max(last, work_[i].correlation);
+      if (role.kind == LaneKind::host && work_[i].run != 0) by_run.try_emplace(work_[i].run, i);
+      if (role.kind == LaneKind::work && work_[i].correlation != 0) joined.insert(role.process);
+      if (role.kind == LaneKind::summary && thread.name == "XLA Modules")
+        modules[role.process].push_back(i);
+    }
+    if (modules.empty()) return;
+    const std::vector<std::uint32_t> calls = jitted_calls();
+    std::map<std::uint32_t, std::uint32_t> launches;  // From a module to its call.
+    for (auto& [process, runs] : modules) {
+      if (joined.contains(process)) continue;
+      std::sort(runs.begin(), runs.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return trace_.hosts[work_[a].host].start_ns < trace_.hosts[work_[b].host].start_ns;
+      });
+      for (std::size_t i = 0; i < runs.size(); ++i) {
+        const auto known = by_run.find(work_[runs[i]].run);
+        if (known != by_run.end()) launches[runs[i]] = known->second;
+        if (known == by_run.end() && calls.size() == runs.size()) launches[runs[i]] = calls[i];
+      }
+    }
+    for (const auto& [module, call] : launches) {
+      if (work_[call].correlation == 0) work_[call].correlation = ++last;
+    }
+    give_to_ops(launches);
+  }
+
   void place() {
+    join_modules();
     const bool host_marks = mark_steps(LaneKind::host);
     if (!host_marks) mark_steps(LaneKind::steps);
     std::vector<char> moved(trace_.hosts.size(), 0);
@@ -183,6 +222,44 @@ class LanePlacer {
     }
     std::sort(lanes.begin(), lanes.end());
     return lanes;
+  }
+
+  /// The outermost calls of jitted functions, by time.
+  std::vector<std::uint32_t> jitted_calls() const {
+    std::vector<std::uint32_t> calls;
+    std::map<std::uint16_t, std::int64_t> ends;
+    std::vector<std::tuple<std::int64_t, std::int64_t, std::uint32_t>> order;
+    for (std::uint32_t i = 0; i < work_.size(); ++i) {
+      const HostRecord& record = trace_.hosts[work_[i].host];
+      if (role_of(work_[i]).kind != LaneKind::host) continue;
+      if (trace_.names[record.name].starts_with("PjitFunction("))
+        order.emplace_back(record.start_ns, -record.duration_ns, i);
+    }
+    std::sort(order.begin(), order.end());
+    for (const auto& [start, length, call] : order) {
+      const auto [end, first] = ends.try_emplace(trace_.hosts[work_[call].host].thread, start);
+      if (!first && start < end->second) continue;
+      end->second = start - length;
+      calls.push_back(call);
+    }
+    return calls;
+  }
+
+  /// Gives each op the correlation id of the call that launched the module around it.
+  void give_to_ops(const std::map<std::uint32_t, std::uint32_t>& launches) {
+    std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> starts;  // Process, start.
+    for (const auto& [module, call] : launches)
+      starts[{role_of(work_[module]).process, trace_.hosts[work_[module].host].start_ns}] = module;
+    for (LaneWork& event : work_) {
+      const Role& role = role_of(event);
+      if (role.kind != LaneKind::work || event.correlation != 0 || starts.empty()) continue;
+      const std::int64_t start = trace_.hosts[event.host].start_ns;
+      auto module = starts.upper_bound({role.process, start});
+      if (module == starts.begin() || (--module)->first.first != role.process) continue;
+      const HostRecord& around = trace_.hosts[work_[module->second].host];
+      if (start < around.start_ns + around.duration_ns)
+        event.correlation = work_[launches.at(module->second)].correlation;
+    }
   }
 
   /// The work that begins at the mark or, if none does, contains it. Marks are in microseconds

@@ -33,6 +33,7 @@ struct LaneWork {
   std::uint32_t block = 0;
   std::int64_t bytes = 0;
   std::uint64_t graph_node = 0;
+  std::int64_t run = 0;    ///< Number that a run of an XLA module and its launch share; 0 if none.
   std::int64_t step = -1;  ///< Number of the step that the event marks; -1 if none.
 };
 

@@ -264,6 +264,7 @@ class XSpaceReader {
     if (stat.name == "correlation_id") work.correlation = static_cast<std::uint32_t>(stat.number);
     if (stat.name == "cuda_graph_node_id")
       work.graph_node = static_cast<std::uint64_t>(stat.number);
+    if (stat.name == "run_id") work.run = stat.number;
     if (stat.name == "step_num") work.step = stat.number;
     if (stat.name.ends_with("_details")) read_lane_details(stat.text, work);
   }
