@@ -71,6 +71,8 @@ TEST_F(Doctor, HelpsWithTheToolThatRecorded) {
     EXPECT_NE(findings().find("-> put each step into a roctx range"), std::string::npos);
     EXPECT_EQ(findings().find("prof.step()"), std::string::npos) << findings();
   }
+  trace_.format = "xplane";
+  EXPECT_NE(findings().find("-> jax.profiler.StepTraceAnnotation"), std::string::npos);
   trace_.format = "collect";
   EXPECT_NE(findings().find("-> --record with api and nvtx"), std::string::npos) << findings();
 }

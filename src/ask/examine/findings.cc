@@ -43,12 +43,14 @@ struct Fix {
   const char* collect;
   const char* nsys;
   const char* amd = nullptr;  ///< For AMD tools, if PyTorch's text does not apply.
+  const char* xla = "none: profiles of XLA do not hold it";
 };
 
 std::string fix_for(const TraceFacts& facts, const Fix& fix) {
   const std::string& format = facts.trace.format;
   if (format == "collect") return fix.collect;
   if (format == "nsys") return fix.nsys;
+  if (format == "xplane") return fix.xla;
   const bool amd = format == "rocprof" || format == "rocpd" || format == "rpd";
   return amd && fix.amd != nullptr ? fix.amd : fix.torch;
 }
@@ -99,14 +101,17 @@ OptionalFinding no_device_records(const TraceFacts& facts) {
                         "--record with kernels in its list, or without --record",
                         "nsys profile --trace=cuda; if it is there, another profiler "
                         "held the device",
-                        "rocprofv3 --kernel-trace --memory-copy-trace"}));
+                        "rocprofv3 --kernel-trace --memory-copy-trace",
+                        "jax.profiler.trace; if it was used, another profiler held the device"}));
   }
   return remark("no device records", "only host work is predicted",
                 fix_for(facts, {"activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] if the "
                                 "job uses a GPU",
                                 "--record with kernels in its list, if the job uses a GPU",
                                 "nsys profile --trace=cuda, if the job uses a GPU",
-                                "rocprofv3 --kernel-trace --memory-copy-trace"}));
+                                "rocprofv3 --kernel-trace --memory-copy-trace",
+                                "jax.profiler.trace, with libcupti or rocprofiler installed, if "
+                                "the job uses a GPU"}));
 }
 
 OptionalFinding no_steps(const TraceFacts& facts) {
@@ -119,7 +124,8 @@ OptionalFinding no_steps(const TraceFacts& facts) {
                "optimizers are marked automatically, unless --no-python is given",
                "put each step into an NVTX range \"step 1\", \"step 2\" ...",
                "put each step into a roctx range \"step 1\", \"step 2\" ..., "
-               "and record with rocprofv3 --marker-trace"}));
+               "and record with rocprofv3 --marker-trace",
+               "jax.profiler.StepTraceAnnotation(name, step_num=i) around each step"}));
 }
 
 OptionalFinding few_steps(const TraceFacts& facts) {
@@ -130,7 +136,8 @@ OptionalFinding few_steps(const TraceFacts& facts) {
       "warm-up cannot be separated from steady state, and the variation from step to "
       "step is unknown",
       fix_for(facts, {"schedule=torch.profiler.schedule(wait=1, warmup=2, active=6)",
-                      "a longer --duration, or --steps over six or more", "a longer --duration"}));
+                      "a longer --duration, or --steps over six or more", "a longer --duration",
+                      nullptr, "jax.profiler.trace around six steps or more"}));
 }
 
 OptionalFinding uneven_steps(const TraceFacts& facts) {
@@ -145,7 +152,8 @@ OptionalFinding uneven_steps(const TraceFacts& facts) {
                   to_text(Nanoseconds(longest))),
       "the interval of every prediction widens with it",
       fix_for(facts, {"more steps: schedule(..., active=10)",
-                      "more steps: --steps over ten or more", "more steps: a longer --duration"}));
+                      "more steps: --steps over ten or more", "more steps: a longer --duration",
+                      nullptr, "more steps: jax.profiler.trace around ten or more"}));
 }
 
 OptionalFinding orphans(const TraceFacts& facts) {
