@@ -184,7 +184,7 @@ def pytorch_et():
 
 def xplane():
     """Two planes: a device with one stream and a host with one thread, with names behind the events that use them."""
-    event = lambda name, start, stat: text(4, number(1, name) + number(2, start * 1000) + number(3, 5000) + text(4, stat))
+    event = lambda name, start, stat: text(4, number(1, name) + number(2, start * 1000000) + number(3, 5000000) + text(4, stat))
     named = lambda field, key, name: text(field, number(1, key) + text(2, number(1, key) + text(2, name)))
     names = named(5, 1, b"correlation_id") + named(5, 2, b"step_num")
     planes = []

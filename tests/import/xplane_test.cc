@@ -119,6 +119,11 @@ TEST_F(XPlanes, SaysWhatIsMissing) {
             "copy \"MemcpyD2H\" 0/14 20+5 out bytes=64 correlation=9\n"
             "! the trace is cut off in a plane; everything before that was read: 1 (at byte " +
                 std::to_string(device_plane().size() + 3) + ")\n");
+  EXPECT_EQ(read(device_plane()),
+            "kernel \"fusion\" 0/14 0+10 correlation=8 grid=8 block=64\n"
+            "copy \"MemcpyD2H\" 0/14 20+5 out bytes=64 correlation=9\n"
+            "! there is no plane of the host: the file is cut off between two planes, or only "
+            "devices were recorded: 1\n");
   EXPECT_EQ(read(device_plane().substr(0, 80)),
             "must contain planes, but ends or is damaged within the first one");
   EXPECT_EQ(read(plane("/host:CPU", "")), "must contain events, but its 1 planes have none");

@@ -57,7 +57,7 @@ void find_workers(const Graph& graph, InputReport& report) {
   }
   report.work = work;
   // The work of recorded workers is not on the training thread.
-  if (stalls.waiting.stall + stalls.waiting.hidden > 0ns || work < report.replayed / 50) return;
+  if (stalls.waiting.stall + stalls.waiting.hidden > 0ns || work <= report.replayed / 50) return;
   const auto with = [&](std::int64_t count) {
     Graph edited = graph.clone();
     read_transform_text(fmt::format("loader:workers={}", count))->apply(edited, {});

@@ -165,6 +165,7 @@ class XSpaceReader {
     damaged_ += plane.damaged ? 1 : 0;
     ++planes_;
     const auto device = device_in_name(plane.name);
+    has_host_ |= plane.name == "/host:CPU";
     std::int64_t process = device ? -1 - static_cast<std::int64_t>(planes_) : 0;
     const std::uint32_t properties = device ? add_device(*device) : kNone;
     for (const std::string_view message_of_stat : plane.stats) {
@@ -296,6 +297,11 @@ class XSpaceReader {
     note(Severity::info, "events that sum up others, left out", sums_);
     note(Severity::info, "planes of neither a host nor a device, left out", other_planes_,
          first_other_plane_);
+    if (!has_host_ && !stream_.is_cut()) {
+      trace_.notes.add(Severity::warning,
+                       "there is no plane of the host: the file is cut off between two planes, or "
+                       "only devices were recorded");
+    }
     if (!has_device_) {
       trace_.notes.add(Severity::warning,
                        "no device was recorded, only the host: there was none, or its profiler "
@@ -315,7 +321,7 @@ class XSpaceReader {
   std::int64_t latest_ = 0;
   std::int64_t planes_ = 0, other_planes_ = 0, lines_left_out_ = 0, sums_ = 0, bad_times_ = 0;
   std::int64_t nameless_ = 0, invalid_ = 0, damaged_ = 0;
-  bool has_device_ = false;
+  bool has_device_ = false, has_host_ = false;
 };
 
 }  // namespace
