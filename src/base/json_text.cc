@@ -1,7 +1,11 @@
 #include "base/json_text.h"
 
+#include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
 
 #include "foretrace/error.h"
 
@@ -13,7 +17,61 @@ std::string text_of(const Json& value, int indentation) {
   return value.dump(indentation, ' ', false, Json::error_handler_t::replace);
 }
 
+/// Returns line and column of the character at `offset`, counted from 1.
+std::string line_and_column(std::string_view text, std::size_t offset) {
+  std::size_t line = 1;
+  std::size_t column = 1;
+  for (std::size_t i = 0; i < std::min(offset, text.size()); ++i) {
+    if (text[i] == '\n') ++line, column = 1;
+    // A character of several bytes counts once.
+    else if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U)
+      ++column;
+  }
+  return fmt::format("line {}, column {}", line, column);
+}
+
+/// The library's message without its own numbering: "unexpected end of input; expected ']'".
+std::string reason_of(const nlohmann::json::exception& error) {
+  std::string text = error.what();
+  const std::size_t dash = text.find(" - ");
+  if (dash != std::string::npos) return text.substr(dash + 3);
+  const std::size_t colon = text.rfind(": ");
+  return colon == std::string::npos ? text : text.substr(colon + 2);
+}
+
+/// Parses `text`; see parse_json().
+template <class Json>
+Json checked_parse(std::string_view text, const typename Json::parser_callback_t& watch) {
+  if (const std::size_t zero = text.find('\0'); zero != text.npos)
+    throw Error(line_and_column(text, zero) + ": must be JSON, got a byte that is 0");
+  if (nests_too_deeply(text))
+    throw Error(fmt::format("must be at most {} levels deep", kMaxNesting));
+  try {
+    return Json::parse(text, watch);
+  } catch (const typename Json::parse_error& error) {
+    throw Error(fmt::format("{}: must be JSON, got {}",
+                            line_and_column(text, error.byte > 0 ? error.byte - 1 : 0),
+                            reason_of(error)));
+  } catch (const typename Json::out_of_range&) {
+    throw Error("must have numbers that fit 64 bits");
+  }
+}
+
 }  // namespace
+
+bool nests_too_deeply(std::string_view json) {
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"') in_text = !in_text;
+    if (in_text && c == '\\') ++i;
+    if (in_text) continue;
+    if (c == ']' || c == '}') --depth;
+    if ((c == '[' || c == '{') && ++depth > kMaxNesting) return true;
+  }
+  return false;
+}
 
 std::string json_string(std::string_view text) { return json_line(nlohmann::json(text)); }
 
@@ -25,17 +83,33 @@ std::string indented_json(const nlohmann::ordered_json& value) { return text_of(
 
 template <class Json>
 Json parse_json(std::string_view text) {
-  return Json::parse(text);
+  return checked_parse<Json>(text, nullptr);
 }
 template nlohmann::json parse_json(std::string_view text);
 template nlohmann::ordered_json parse_json(std::string_view text);
 
 template <class Json>
 Json try_parse_json(std::string_view text) {
+  if (nests_too_deeply(text)) return typename Json::value_t{Json::value_t::discarded};
   return Json::parse(text, nullptr, false);
 }
 template nlohmann::json try_parse_json(std::string_view text);
 template nlohmann::ordered_json try_parse_json(std::string_view text);
+
+nlohmann::json parse_json_text(std::string_view text) {
+  using Json = nlohmann::json;
+  std::vector<std::set<std::string>> keys;
+  return checked_parse<Json>(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
+    const auto level = static_cast<std::size_t>(std::max(depth, 0));
+    if (event == Json::parse_event_t::object_start) {
+      if (keys.size() <= level + 1) keys.resize(level + 2);
+      keys[level + 1].clear();
+    }
+    if (event == Json::parse_event_t::key && !keys[level].insert(parsed.get<std::string>()).second)
+      throw Error(fmt::format("\"{}\" is given twice in one object", parsed.get<std::string>()));
+    return true;
+  });
+}
 
 template <class Json>
 std::int64_t whole_number(const Json& value) {

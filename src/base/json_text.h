@@ -10,6 +10,13 @@
 
 namespace foretrace {
 
+/// No text that is read, JSON or other, may nest values deeper than this. Whatever copies, prints
+/// or walks a value recurses once a level.
+inline constexpr int kMaxNesting = 64;
+
+/// Whether JSON nests deeper than kMaxNesting. Linear; the text need not be JSON.
+bool nests_too_deeply(std::string_view json);
+
 /// Returns `text` as a JSON string, including quotes; bytes that are not UTF-8 become replacement
 /// characters.
 std::string json_string(std::string_view text);
@@ -22,13 +29,17 @@ std::string json_line(const nlohmann::ordered_json& value);
 std::string indented_json(const nlohmann::json& value);
 std::string indented_json(const nlohmann::ordered_json& value);
 
-/// `Json` is nlohmann::json or nlohmann::ordered_json. Throws nlohmann::json::parse_error.
+/// `Json` is nlohmann::json or nlohmann::ordered_json. Throws Error `line 3, column 7: ...`, also
+/// if the text nests too deeply or has a zero byte, behind which the parser would ignore the rest.
 template <class Json>
 Json parse_json(std::string_view text);
 
-/// Like parse_json(), but a text that is not JSON gives a value that is_discarded().
+/// Like parse_json(), but a text that it refuses gives a value that is_discarded().
 template <class Json>
 Json try_parse_json(std::string_view text);
+
+/// Like parse_json(), for JSON that people wrote by hand: a duplicate key is an error, too.
+nlohmann::json parse_json_text(std::string_view text);
 
 /// Reads a whole number, which may be written as 2.0. Throws Error if the value is another one or
 /// does not fit.

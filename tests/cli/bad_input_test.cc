@@ -96,7 +96,7 @@ TEST_F(BadInput, JsonThatIsCutOff) {
 
 TEST_F(BadInput, DeeplyNestedJson) {
   std::string nested = "1";
-  for (int i = 0; i < 50; ++i) nested = "{\"a\": [" + nested + "]}";
+  for (int i = 0; i < 30; ++i) nested = "{\"a\": [" + nested + "]}";
   expect_unusable("nested.json", nested, "nested.json");
   expect_answer(
       "args.json",

@@ -140,11 +140,13 @@ TEST(Mcp, GoesOnAfterMessagesThatItCannotRead) {
       R"({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "format_disk"}})",
       "\xff\xfe",
       std::string(3 << 20, '['),
+      R"({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": )" + std::string(100'000, '[') +
+          std::string(100'000, ']') + "}",
       "",
       R"({"jsonrpc": "2.0", "id": "last", "method": "ping"})",
   });
   const std::vector<int> codes = {-32700, -32700, -32600, -32600, -32600, -32600,
-                                  -32601, -32602, -32602, -32700, -32600};
+                                  -32601, -32602, -32602, -32700, -32600, -32700};
   ASSERT_EQ(answers.size(), codes.size() + 1);
   for (std::size_t i = 0; i < codes.size(); ++i)
     EXPECT_EQ(answers[i]["error"]["code"], codes[i]) << i << ": " << answers[i];

@@ -229,7 +229,7 @@ TEST(KinetoDefects, FiftyLevelsAreFineAThousandAreNot) {
            std::string(levels, '[') + std::string(levels, ']') + "}}]";
   };
   EXPECT_EQ(recorded(nested(50)), "\nop \"a\" 1/2 0+1000\n");
-  EXPECT_EQ(recorded(nested(1000)), "values nest deeper than 256 levels, at byte 1");
+  EXPECT_EQ(recorded(nested(1000)), "values nest deeper than 64 levels, at byte 1");
 }
 
 TEST(KinetoDefects, MoreThreadsThanATraceCanNumber) {

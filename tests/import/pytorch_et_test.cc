@@ -182,7 +182,7 @@ TEST_F(PytorchEt, SaysWhyAFileCannotBeUsed) {
   EXPECT_EQ(refusal(R"json({"schema": "1.1.0", "nodes": [{"id": 1}]})json"),
             "et.json: must contain ops, but none of its 1 nodes is one");
   EXPECT_EQ(refusal(R"json({"schema": "1.1.0", "nodes": [)json" + std::string(1000, '[')),
-            "et.json: values nest deeper than 256 levels, at byte 30");
+            "et.json: values nest deeper than 64 levels, at byte 30");
 }
 
 TEST_F(PytorchEt, ReadsAnyWindow) {

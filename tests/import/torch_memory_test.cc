@@ -209,6 +209,7 @@ TEST(TorchMemory, ReadsSnapshotsKeptAsJson) {
   EXPECT_EQ(trace.format, "torch_memory");
   EXPECT_EQ(trace.segments.size(), 1U);
   EXPECT_EQ(trace.memory.size(), 1U);
+  EXPECT_THROW(read_snapshot(std::string(100'000, '['), "x.json"), TraceError);
 }
 
 TEST(TorchMemory, KnowsTheStatesOfBlocksByAllTheirNames) {

@@ -170,7 +170,8 @@ TEST(AstraNetwork, ExamplesAreReadAndWrittenAgain) {
 TEST(AstraNetwork, SaysWhatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "n.yml: must be a mapping with settings such as topology: [ Ring ]"},
-      {"topology: [ Ring", "n.yml: line 2: must be YAML, got did not find expected ',' or ']'"},
+      {"topology: [ Ring",
+       "n.yml: topology: line 2: must be YAML, got did not find expected ',' or ']'"},
       {"topology: [ Ring ]", "n.yml: npus_count: must be given, with a value per dimension"},
       {"topology: [ Mesh2D ]\nnpus_count: [ 4 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]",
        "n.yml: topology: must be Ring, FullyConnected or Switch, got \"Mesh2D\""},
@@ -185,6 +186,8 @@ TEST(AstraNetwork, SaysWhatIsWrong) {
        "topology"},
   };
   for (const auto& [text, message] : cases) EXPECT_EQ(complaint("n.yml", text), message);
+  EXPECT_EQ(complaint("n.yml", "topology: " + std::string(200'000, '[')),
+            "n.yml: topology: must be a list of plain values");
 }
 
 // However a file is damaged, it gives a machine or an Error, and neither takes long.

@@ -110,7 +110,7 @@ LayoutBound read_bound(const nlohmann::json& json) {
 std::vector<LayoutBound> read_block(std::uint64_t block, std::size_t layouts,
                                     std::string_view line) {
   try {
-    const nlohmann::json json = parse_json<nlohmann::json>(line);
+    const auto json = try_parse_json<nlohmann::json>(line);
     std::vector<LayoutBound> bounds;
     if (json.at("point") != block) throw Error("is another block");
     for (const nlohmann::json& bound : json.at("bounds")) bounds.push_back(read_bound(bound));

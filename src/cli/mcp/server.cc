@@ -89,7 +89,12 @@ class Server {
       if (line.size() > kLongestMessage)
         throw RpcError{kInvalidRequest, "a message must not be longer than 1 MiB"};
       const Json message = try_parse_json<Json>(line);
-      if (message.is_discarded()) throw RpcError{kParseError, "the message is not JSON"};
+      if (message.is_discarded()) {
+        throw RpcError{kParseError,
+                       nests_too_deeply(line)
+                           ? fmt::format("a message must be at most {} levels deep", kMaxNesting)
+                           : "the message is not JSON"};
+      }
       if (!message.is_object() || message.value("jsonrpc", Json()) != "2.0")
         throw RpcError{kInvalidRequest, "a message must be an object with \"jsonrpc\": \"2.0\""};
       id = message.value("id", Json());

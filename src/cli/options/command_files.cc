@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/files/new_file.h"
+#include "base/json_text.h"
 #include "foretrace/error.h"
 #include "import/holds_trace.h"
 
@@ -108,8 +109,9 @@ std::vector<std::string> texts_in_json(const std::string& path) {
   bool may_be_events = false, is_trace = false;
   const auto gather = [&](int depth, Event event, nlohmann::json& value) {
     if (event == Event::value && value.is_string()) texts.push_back(value.get<std::string>());
-    if (event == Event::array_start && may_be_events) {
-      is_trace = true;
+    if (depth > kMaxNesting) is_trace = true;  // Or no file that a reader accepts.
+    if (event == Event::array_start && may_be_events) is_trace = true;
+    if (is_trace) {
       file.seekg(0, std::ios::end);  // The rest is not worth parsing.
     }
     may_be_events = event == Event::key && depth == 1 && value == "traceEvents";

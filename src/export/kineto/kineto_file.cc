@@ -129,14 +129,7 @@ void KinetoFile::add_place(Track track) {
 }
 
 bool is_json(std::string_view text) {
-  constexpr int kDeepest = 200;  // Readers reject deeper nesting, which no real file has.
-  int depth = 0;
-  int deepest = 0;
-  for (const char c : text) {
-    if (c == '[' || c == '{') deepest = std::max(deepest, ++depth);
-    if (c == ']' || c == '}') --depth;
-  }
-  return deepest <= kDeepest && nlohmann::json::accept(text);
+  return !nests_too_deeply(text) && nlohmann::json::accept(text);
 }
 
 std::string kineto_value(std::string_view text) {

@@ -185,12 +185,11 @@ void SnapshotWriter::write_event(const VizEvent& event) {
 }
 
 void SnapshotWriter::write_json(const Json& value, int depth) {
-  constexpr int kDeepest = 64;
   if (value.is_boolean()) return out_.boolean(value.get<bool>());
   if (value.is_number_integer()) return out_.integer(value.get<std::int64_t>());
   if (value.is_number()) return out_.real(value.get<double>());
   if (value.is_string()) return out_.text(value.get_ref<const std::string&>());
-  if (depth == kDeepest || !value.is_structured()) return out_.none();
+  if (depth == kMaxNesting || !value.is_structured()) return out_.none();
   value.is_object() ? out_.begin_dict() : out_.begin_list();
   for (const auto& [key, element] : value.items()) {
     if (value.is_object()) out_.text(key);

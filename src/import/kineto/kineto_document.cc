@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "base/json_text.h"
 #include "foretrace/error.h"
 #include "import/common/cut.h"
 
@@ -130,7 +131,7 @@ bool KinetoDocument::skip_value() {
     }
     if (next == '{' || next == '[') ++depth;
     if (next == '}' || next == ']') --depth;
-    check_depth(depth > JsonCursor::kDeepest);
+    check_depth(depth > kMaxNesting);
     ++at_;
   } while (depth > 0);
   return true;

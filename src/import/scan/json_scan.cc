@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fmt/core.h>
 
+#include "base/json_text.h"
 #include "foretrace/error.h"
 #include "import/scan/json_blocks.h"
 
@@ -117,7 +118,7 @@ bool JsonCursor::scan_container(JsonValue& value) {
       }
       if (*stop == 0) return false;
       if ((*stop | 0x20) == '{') {
-        if (++depth > kDeepest) {
+        if (++depth > kMaxNesting) {
           too_deep = true;
           return false;
         }
@@ -155,7 +156,7 @@ bool JsonCursor::scan_scalar(JsonValue& value) {
 void check_depth(bool too_deep, std::int64_t offset) {
   if (!too_deep) return;
   throw TraceError(
-      fmt::format("values nest deeper than {} levels, at byte {}", JsonCursor::kDeepest, offset));
+      fmt::format("values nest deeper than {} levels, at byte {}", kMaxNesting, offset));
 }
 
 }  // namespace foretrace

@@ -39,8 +39,6 @@ struct JsonOddities {
 /// ended.
 class JsonCursor {
  public:
-  static constexpr int kDeepest = 256;
-
   JsonCursor(const char* from, const char* to) : at(from), end(to) {}
 
   void skip_space() {
@@ -69,8 +67,8 @@ class JsonCursor {
     at += stop + 2;
     return true;
   }
-  /// Scans any value. Arrays and objects may nest kDeepest levels; if they nest deeper, `too_deep`
-  /// is set.
+  /// Scans any value. Arrays and objects may nest kMaxNesting levels; if they nest deeper,
+  /// `too_deep` is set.
   bool scan_value(JsonValue& value);
 
   const char* at;

@@ -1,5 +1,6 @@
 #include "import/scan/json_stream.h"
 
+#include "base/json_text.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -40,7 +41,7 @@ bool JsonStream::skip_value() {
     if (next == 0) return false;
     if (next == '{' || next == '[' || next == '}' || next == ']') {
       depth += next == '{' || next == '[' ? 1 : -1;
-      check_depth(depth > JsonCursor::kDeepest, offset());
+      check_depth(depth > kMaxNesting, offset());
       skip();
     } else if (depth > 0 && (next == ',' || next == ':')) {
       skip();

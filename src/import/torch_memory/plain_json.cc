@@ -1,6 +1,7 @@
 // Converts between JSON and plain data. Some tools store snapshots as JSON, and the metadata of a
 // trace is JSON.
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
@@ -12,8 +13,6 @@ namespace foretrace {
 namespace {
 
 using nlohmann::json;
-
-constexpr int kDeepest = 64;
 
 /// Builds values from the events of nlohmann's parser, without recursion.
 class PlainDataBuilder : public nlohmann::json_sax<json> {
@@ -52,6 +51,8 @@ class PlainDataBuilder : public nlohmann::json_sax<json> {
     return true;
   }
   bool open(PlainKind kind) {
+    if (open_.size() >= kMaxNesting)
+      throw TraceError(fmt::format("values nest deeper than {} levels", kMaxNesting));
     const PlainValue container = data_.make_container(kind);
     add(container);
     open_.push_back(container);
@@ -72,7 +73,7 @@ class Writer {
   Writer(const PlainData& data, std::size_t most) : data_(data), most_(most) {}
 
   bool write(PlainValue value, int depth = 0) {
-    if (depth > kDeepest) return false;
+    if (depth > kMaxNesting) return false;
     switch (value.kind()) {
       case PlainKind::none:
       case PlainKind::callable:

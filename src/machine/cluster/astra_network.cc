@@ -13,7 +13,6 @@
 
 #include <fmt/core.h>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/parse_number.h"
@@ -25,58 +24,58 @@ namespace {
 
 using NamedLists = std::map<std::string, std::vector<std::string>>;
 
-/// A YAML document, freed by the destructor.
-class Document {
+/// Reads a mapping of names to lists, event by event: nothing that nests deeper is looked at.
+class ListsReader {
  public:
-  explicit Document(std::string_view text) {
-    yaml_parser_t parser;
-    if (!yaml_parser_initialize(&parser)) throw Error("there is not enough memory to read it");
-    const std::unique_ptr<yaml_parser_t, decltype(&yaml_parser_delete)> owner(&parser,
-                                                                              &yaml_parser_delete);
-    yaml_parser_set_input_string(&parser, reinterpret_cast<const unsigned char*>(text.data()),
+  explicit ListsReader(std::string_view text) {
+    if (!yaml_parser_initialize(&parser_)) throw Error("there is not enough memory to read it");
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
                                  text.size());
-    if (!yaml_parser_load(&parser, &document_)) {
-      throw Error(fmt::format("line {}: must be YAML, got {}", parser.problem_mark.line + 1,
-                              parser.problem ? parser.problem : "something else"));
-    }
   }
-  Document(const Document&) = delete;
-  Document& operator=(const Document&) = delete;
-  ~Document() { yaml_document_delete(&document_); }
+  ListsReader(const ListsReader&) = delete;
+  ListsReader& operator=(const ListsReader&) = delete;
+  ~ListsReader() {
+    yaml_event_delete(&event_);
+    yaml_parser_delete(&parser_);
+  }
 
-  /// Throws Error unless it is a mapping of names to lists.
+  /// Throws Error unless the text is a mapping of names to lists.
   NamedLists lists() {
-    const yaml_node_t* root = yaml_document_get_root_node(&document_);
-    if (!root || root->type != YAML_MAPPING_NODE)
+    next();  // The stream begins.
+    if (next() != YAML_DOCUMENT_START_EVENT || next() != YAML_MAPPING_START_EVENT)
       throw Error("must be a mapping with settings such as topology: [ Ring ]");
     NamedLists all;
-    for (const yaml_node_pair_t* pair = root->data.mapping.pairs.start;
-         pair < root->data.mapping.pairs.top; ++pair) {
-      const std::string key = scalar(pair->key);
-      all[key] = within(key, [&] { return list(pair->value); });
+    while (next() != YAML_MAPPING_END_EVENT) {
+      const std::string key = scalar();
+      all[key] = within(key, [&] { return list(); });
     }
     return all;
   }
 
  private:
-  std::string scalar(int id) {
-    const yaml_node_t* node = yaml_document_get_node(&document_, id);
-    if (!node || node->type != YAML_SCALAR_NODE) throw Error("must be a list of plain values");
-    return {reinterpret_cast<const char*>(node->data.scalar.value), node->data.scalar.length};
+  yaml_event_type_t next() {
+    yaml_event_delete(&event_);
+    if (!yaml_parser_parse(&parser_, &event_)) {
+      throw Error(fmt::format("line {}: must be YAML, got {}", parser_.problem_mark.line + 1,
+                              parser_.problem ? parser_.problem : "something else"));
+    }
+    return event_.type;
   }
 
-  std::vector<std::string> list(int id) {
-    const yaml_node_t* node = yaml_document_get_node(&document_, id);
-    if (!node || node->type != YAML_SEQUENCE_NODE) return {scalar(id)};
+  std::string scalar() const {
+    if (event_.type != YAML_SCALAR_EVENT) throw Error("must be a list of plain values");
+    return {reinterpret_cast<const char*>(event_.data.scalar.value), event_.data.scalar.length};
+  }
+
+  std::vector<std::string> list() {
+    if (next() != YAML_SEQUENCE_START_EVENT) return {scalar()};
     std::vector<std::string> values;
-    for (const int* item = node->data.sequence.items.start; item < node->data.sequence.items.top;
-         ++item) {
-      values.push_back(scalar(*item));
-    }
+    while (next() != YAML_SEQUENCE_END_EVENT) values.push_back(scalar());
     return values;
   }
 
-  yaml_document_t document_;
+  yaml_parser_t parser_ = {};
+  yaml_event_t event_ = {};
 };
 
 const std::vector<std::string>& entries(const NamedLists& lists, const std::string& key,
@@ -108,7 +107,7 @@ std::string topology_of(const std::string& name) {
 }  // namespace
 
 MachineFile read_astra_network(std::string_view yaml) {
-  const NamedLists lists = Document(yaml).lists();
+  const NamedLists lists = ListsReader(yaml).lists();
   for (const auto& [key, values] : lists) {
     if (key != "topology" && key != "npus_count" && key != "bandwidth" && key != "latency") {
       throw Error(fmt::format(

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json_text.h"
 #include "base/parse_number.h"
 #include "foretrace/error.h"
 #include "machine/cluster/nccl_links.h"
@@ -20,8 +21,6 @@ namespace foretrace {
 namespace {
 
 using Attributes = std::map<std::string, std::string, std::less<>>;
-
-constexpr std::size_t kDeepest = 64;
 
 double number(const Attributes& attributes, std::string_view name, double otherwise) {
   const auto found = attributes.find(name);
@@ -49,7 +48,8 @@ std::string vendor_of(const Attributes& cpu) {
 class TopologyReader {
  public:
   void begin(const std::string& element, const Attributes& attributes) {
-    if (open_.size() >= kDeepest) throw Error("must be at most 64 elements deep");
+    if (open_.size() >= kMaxNesting)
+      throw Error(fmt::format("must be at most {} elements deep", kMaxNesting));
     Element added{element, {}, attributes};
     if (!open_.empty()) added.node = open_.back().node;
     if (open_.empty()) {

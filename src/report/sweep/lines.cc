@@ -27,17 +27,8 @@ std::uint64_t read_count(const Ordered& json) {
   return json.get<std::uint64_t>();
 }
 
-constexpr int kDeepest = 64;
 constexpr std::uint64_t kMostParts = 1'000'000;  ///< Most shards.
 constexpr std::uint64_t kMostPoints = 10'000'000;
-
-/// Parses a line. Throws Error if it is nested too deeply: writing it would overflow the stack.
-Ordered parsed_line(std::string_view text) {
-  return Ordered::parse(text, [](int depth, Ordered::parse_event_t, Ordered&) {
-    if (depth > kDeepest) throw Error("must be at most 64 levels deep");
-    return true;
-  });
-}
 
 void add_time(Ordered& line, const char* key, const std::optional<Nanoseconds>& time) {
   if (time) line[key] = time->count();
@@ -100,7 +91,7 @@ std::string csv_row(const SweepHeader& header, const SweepPoint& point) {
 }
 
 SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
-  const Ordered line = parsed_line(text);
+  const Ordered line = try_parse_json<Ordered>(text);
   SweepPoint point;
   point.number = read_count(line.at("point"));
   for (const std::string& name : header.settings)
@@ -148,14 +139,14 @@ SweepPoint read_csv(const SweepHeader& header, std::string_view row) {
   if (cells.size() != csv_headings(header).size()) throw Error("has a different number of columns");
   std::size_t at = 0;
   SweepPoint point;
-  point.number = read_count(parse_json<Ordered>(cells[at++]));
+  point.number = read_count(try_parse_json<Ordered>(cells[at++]));
   for (std::size_t i = 0; i < header.settings.size(); ++i)
     point.values.push_back(as_json_value(cells[at++]));
   point.refused = cells.back();
   if (!point.refused.empty()) return point;
   for (const PointColumn* column : columns_of(header)) {
     const std::string& cell = cells[at++];
-    const Ordered value = cell.empty() ? Ordered() : parse_json<Ordered>(as_json_value(cell));
+    const Ordered value = cell.empty() ? Ordered() : try_parse_json<Ordered>(as_json_value(cell));
     within(column->key, [&] { column->read(value, point); });
   }
   for (std::size_t i = 0; i < header.asserts.size(); ++i) point.verdicts.push_back(cells[at++]);
@@ -248,7 +239,7 @@ SweepFileHeader read_header_line(std::string_view text, const AnswerKind& kind) 
   };
   SweepFileHeader found;
   try {
-    Ordered line = parsed_line(text);
+    Ordered line = try_parse_json<Ordered>(text);
     if (line.at("schema") != kind.schema) refuse();
     found.identity = line.at(std::string(kind.question)).get<std::string>();
     found.points = read_count(line.at("points"));
