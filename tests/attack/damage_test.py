@@ -77,6 +77,22 @@ def odd_values(text, chance, count):
     yield "twice", text + "\n" + text
 
 
+def places_in(value, place=()):
+    """The places of all values in a JSON value, itself included; of a list, those in its first two elements."""
+    yield place
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield from places_in(one, (*place, key))
+
+
+def with_value(whole, place, value):
+    if not place:
+        return value
+    whole = whole.copy()
+    whole[place[0]] = with_value(whole[place[0]], place[1:], value)
+    return whole
+
+
 NOTHING = [("empty", b""), ("one zero", b"\0"), ("zeros", bytes(100_000)), ("blanks", b" \n" * 1000), ("null", b"null"), ("list", b"[]"),
            ("object", b"{}"), ("number", b"1"), ("text", b'"x"'), ("deep lists", b"[" * 1_000_000), ("deep objects", b'{"a":' * 200_000),
            ("deep events", b'{"traceEvents":' + b"[" * 200_000), ("UTF-16", "{}".encode("utf-16")),
@@ -246,7 +262,22 @@ class Damage(unittest.TestCase):
                                                           "compare": "step_time", "class": "amp", "fitted": False}]}
         machine = {"name": "mine", "fp32": "15TFLOPS", "fp16": "100TFLOPS", "memory_bandwidth": "900GB/s", "memory": "16GB",
                    "host_link": "12GB/s", "launch_latency": "5us", "source": "me"}
+        residuals = {"nodes": 1, "ranks_per_node": 8, "residuals": [[1024, 1.5], [4096, 0.5]]}
+        numbers = dict.fromkeys(["base_us", "within_hop_us", "across_hop_us", "within_gbps", "across_gbps", "mixed"], 1)
+        calibration = {"schema": "foretrace.calibration/2", "rows": 2, "spread_of_sizes": 0.1, "spread_of_shapes": 0.1,
+                       "spread_of_kinds": 0.1, "operations": {"all_reduce": {"rows": 2, **numbers, "shapes": [residuals]}}}
+        jobs = {"jobs": [{"name": "a", "count": 2, "least": 1, "most": 4, "up": "18s", "samples": 1e4, "rates": {"1": 2831, "8": 20379}}]}
+        layers = {"samples": 5, "batches": [{"size": 2, "layers": [{"algorithms": [{"time": "5ms", "memory": "1MB"}]}]}]}
+        system = {"settings": {"n": 2}, "tasks": [{"name": "a", "time": "n", "count": "n"}, {"name": "b", "after": ["a"]}],
+                  "search": {"n": "1..4"}, "figures": ["x = time"], "rows": [{"n": 1}]}
         return {
+            "calibration.json": (json.dumps(calibration), lambda path: [["collective", "all_reduce", "--machine", "dgx-h100", "--bytes", "1MB",
+                                                                        "--calibrate", path]]),
+            "cluster.json": (made("list", "machines", "dgx-h100", "--format", "json").stdout.decode(),
+                             lambda path: [["collective", "all_reduce", "--machine", path, "--bytes", "1MB"]]),
+            "jobs.json": (json.dumps(jobs), lambda path: [["plan", "allocate", path, "--nodes", "4"]]),
+            "layers.json": (json.dumps(layers), lambda path: [["plan", "size", "--layers", path, "--memory", "1GB"]]),
+            "system.json": (json.dumps(system), lambda path: [["plan", "system", path]]),
             "scenario.json": (json.dumps(scenario), lambda path: [["predict", "--scenario", path, "--no-cache"],
                                                                   ["check", *trace, "--scenario", path, "--baseline", baseline]]),
             "sweep.json": (json.dumps(swept), lambda path: [["sweep", path, "--quiet", "--no-cache", "--output",
@@ -272,6 +303,19 @@ class Damage(unittest.TestCase):
                 with self.subTest(name=name, what=what):
                     path.write_bytes(data)
                     self.ask(what, name, *commands(path)[0], is_named=False)
+
+
+    def test_values_of_another_type(self):
+        for name, (text, commands) in self.files_of_users().items():
+            if not name.endswith(".json"):
+                continue
+            whole, chance = json.loads(text), random.Random(name)
+            tries = [(place, value) for place in places_in(whole) for value in (5, -1.5, "x", None, [], {}, True, [[]], {"a": 1})]
+            for place, value in chance.sample(tries, min(len(tries), 30)):
+                with self.subTest(name=name, place=place, value=value):
+                    (self.folder / name).write_text(json.dumps(with_value(whole, place, value)))
+                    done = self.ask("another type", name, *commands(self.folder / name)[0], is_named=False)
+                    self.assertNotIn(b"json.exception", done.stderr)
 
 
 SWEEP = {"transforms": [{"use": "scale", "where": {"kind": "kernel"}}, {"use": "prefetch"}],

@@ -143,6 +143,19 @@ TEST(Calibration, RefusesCountsThatDoNotFit) {
     broken["operations"]["all_reduce"]["shapes"][0]["nodes"] = count;
     EXPECT_THROW(Calibration{broken}, Error) << count;
   }
+  for (const nlohmann::json& wrong :
+       {nlohmann::json(5), nlohmann::json("x"), nlohmann::json(), nlohmann::json::array(),
+        nlohmann::json::object(), nlohmann::json(true)}) {
+    for (const char* place :
+         {"/schema", "/rows", "/operations/all_reduce", "/operations/all_reduce/shapes",
+          "/operations/all_reduce/shapes/0", "/operations/all_reduce/shapes/0/residuals",
+          "/operations/all_reduce/shapes/0/residuals/0"}) {
+      if (wrong == 5 && std::string_view(place) == "/rows") continue;
+      nlohmann::json broken = written;
+      broken[nlohmann::json::json_pointer(place)] = wrong;
+      EXPECT_THROW(Calibration{broken}, Error) << place << ": " << wrong;
+    }
+  }
   nlohmann::json as_double = written;
   as_double["rows"] = written["rows"].get<double>();
   EXPECT_EQ(Calibration(as_double).json(), written);

@@ -64,8 +64,7 @@ std::optional<Calibration> calibration_of(const CollectiveQuestion& question, Op
   if (question.machine.empty()) throw Error("--calibrate needs --machine");
   if (question.calibrate.ends_with(".json")) {
     return within(question.calibrate, [&] {
-      const auto json = try_parse_json<nlohmann::json>(read_text_file(question.calibrate));
-      return std::optional(Calibration(json));
+      return std::optional(Calibration(parse_json_text(read_text_file(question.calibrate))));
     });
   }
   std::vector<MeasuredCollective> rows = rows_of(question, question.calibrate, operation);

@@ -12,27 +12,56 @@ namespace {
 
 constexpr const char* kSchema = "foretrace.calibration/2";
 
+constexpr std::size_t kMaxShown = 60;  ///< Bytes of a value in an error.
+
 /// The name of a number in the file, and the variable that receives it.
 using NamedNumber = std::pair<const char*, double*>;
 
+const nlohmann::json& member(const nlohmann::json& json, const char* key) {
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  if (!json.is_object() || found == json.end())
+    throw Error(fmt::format("must be an object with \"{}\", got {}", key,
+                            shortened(json_line(json), kMaxShown)));
+  return *found;
+}
+
+const nlohmann::json& list_in(const nlohmann::json& json, const char* key) {
+  const nlohmann::json& list = member(json, key);
+  if (!list.is_array() || list.empty())
+    throw Error(fmt::format("{}: must be a list that is not empty, got {}", key,
+                            shortened(json_line(list), kMaxShown)));
+  return list;
+}
+
 void read_numbers(const nlohmann::json& json, std::initializer_list<NamedNumber> numbers) {
   for (const auto& [name, value] : numbers) {
-    const auto found = json.find(name);
-    if (found == json.end() || !found->is_number() || !(found->get<double>() > 0))
-      throw Error(fmt::format("{}: must be a number greater than 0", name));
-    *value = found->get<double>();
+    const nlohmann::json& found = member(json, name);
+    if (!found.is_number() || !(found.get<double>() > 0))
+      throw Error(fmt::format("{}: must be a number greater than 0, got {}", name,
+                              shortened(json_line(found), kMaxShown)));
+    *value = found.get<double>();
   }
 }
 
 /// Reads a number of rows, nodes or ranks.
 std::uint32_t read_count(const nlohmann::json& json, const char* key) {
-  const nlohmann::json& value = json.at(key);
+  const nlohmann::json& value = member(json, key);
   return within(key, [&] {
     const std::int64_t count = whole_number(value);
     if (count < 0 || count > UINT32_MAX)
       throw Error(fmt::format("must be from 0 to {}, got {}", UINT32_MAX, count));
     return static_cast<std::uint32_t>(count);
   });
+}
+
+/// Reads a size and the error at that size.
+std::pair<double, double> read_residual(const nlohmann::json& json) {
+  const bool is_pair =
+      json.is_array() && json.size() == 2 && json[0].is_number() && json[1].is_number();
+  if (!is_pair)
+    throw Error("residuals: must be pairs of numbers, got " +
+                shortened(json_line(json), kMaxShown));
+  return {json[0].get<double>(), json[1].get<double>()};
 }
 
 }  // namespace
@@ -80,38 +109,32 @@ nlohmann::json Calibration::json() const {
 }
 
 Calibration::Calibration(const nlohmann::json& json) {
-  if (!json.is_object() || json.value("schema", "") != kSchema)
+  if (!json.is_object() || json.value("schema", nlohmann::json()) != kSchema)
     throw Error(fmt::format("must be a calibration file (schema \"{}\")", kSchema));
-  try {
-    rows_ = read_count(json, "rows");
-    read_numbers(json, {{"spread_of_sizes", &spreads_.sizes},
-                        {"spread_of_shapes", &spreads_.shapes},
-                        {"spread_of_kinds", &spreads_.kinds}});
-    for (const auto& operation : json.at("operations").items()) {
-      const std::string& name = operation.key();
-      const nlohmann::json& entry = operation.value();
-      Fit& fit = fits_[read_operation(name)];
+  rows_ = read_count(json, "rows");
+  read_numbers(json, {{"spread_of_sizes", &spreads_.sizes},
+                      {"spread_of_shapes", &spreads_.shapes},
+                      {"spread_of_kinds", &spreads_.kinds}});
+  for (const auto& operation : member(json, "operations").items()) {
+    const nlohmann::json& entry = operation.value();
+    Fit& fit = fits_[read_operation(operation.key())];
+    within(operation.key(), [&] {
       fit.rows = read_count(entry, "rows");
       CollectiveModel& model = fit.model;
-      within(name, [&] {
-        read_numbers(entry, {{"base_us", &model.base},
-                             {"within_hop_us", &model.within_hop},
-                             {"across_hop_us", &model.across_hop},
-                             {"within_gbps", &model.within},
-                             {"across_gbps", &model.across},
-                             {"mixed", &model.mixed}});
-      });
-      for (const nlohmann::json& shape : entry.at("shapes")) {
+      read_numbers(entry, {{"base_us", &model.base},
+                           {"within_hop_us", &model.within_hop},
+                           {"across_hop_us", &model.across_hop},
+                           {"within_gbps", &model.within},
+                           {"across_gbps", &model.across},
+                           {"mixed", &model.mixed}});
+      for (const nlohmann::json& shape : list_in(entry, "shapes")) {
         auto& points =
             fit.residuals[{read_count(shape, "nodes"), read_count(shape, "ranks_per_node")}];
-        for (const nlohmann::json& point : shape.at("residuals"))
-          points.emplace_back(point.at(0).get<double>(), point.at(1).get<double>());
-        if (points.empty()) throw Error(name + ": every shape must have residuals");
+        for (const nlohmann::json& point : list_in(shape, "residuals"))
+          points.push_back(read_residual(point));
         std::sort(points.begin(), points.end());
       }
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(std::string("must be a calibration: ") + error.what());
+    });
   }
 }
 
