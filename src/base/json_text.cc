@@ -4,8 +4,6 @@
 #include <cmath>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <vector>
 
 #include "foretrace/error.h"
 
@@ -39,24 +37,6 @@ std::string reason_of(const nlohmann::json::exception& error) {
   return colon == std::string::npos ? text : text.substr(colon + 2);
 }
 
-/// Parses `text`; see parse_json().
-template <class Json>
-Json checked_parse(std::string_view text, const typename Json::parser_callback_t& watch) {
-  if (const std::size_t zero = text.find('\0'); zero != text.npos)
-    throw Error(line_and_column(text, zero) + ": must be JSON, got a byte that is 0");
-  if (nests_too_deeply(text))
-    throw Error(fmt::format("must be at most {} levels deep", kMaxNesting));
-  try {
-    return Json::parse(text, watch);
-  } catch (const typename Json::parse_error& error) {
-    throw Error(fmt::format("{}: must be JSON, got {}",
-                            line_and_column(text, error.byte > 0 ? error.byte - 1 : 0),
-                            reason_of(error)));
-  } catch (const typename Json::out_of_range&) {
-    throw Error("must have numbers that fit 64 bits");
-  }
-}
-
 }  // namespace
 
 bool nests_too_deeply(std::string_view json) {
@@ -83,7 +63,19 @@ std::string indented_json(const nlohmann::ordered_json& value) { return text_of(
 
 template <class Json>
 Json parse_json(std::string_view text) {
-  return checked_parse<Json>(text, nullptr);
+  if (const std::size_t zero = text.find('\0'); zero != text.npos)
+    throw Error(line_and_column(text, zero) + ": must be JSON, got a byte that is 0");
+  if (nests_too_deeply(text))
+    throw Error(fmt::format("must be at most {} levels deep", kMaxNesting));
+  try {
+    return Json::parse(text);
+  } catch (const typename Json::parse_error& error) {
+    throw Error(fmt::format("{}: must be JSON, got {}",
+                            line_and_column(text, error.byte > 0 ? error.byte - 1 : 0),
+                            reason_of(error)));
+  } catch (const typename Json::out_of_range&) {
+    throw Error("must have numbers that fit 64 bits");
+  }
 }
 template nlohmann::json parse_json(std::string_view text);
 template nlohmann::ordered_json parse_json(std::string_view text);
@@ -95,21 +87,6 @@ Json try_parse_json(std::string_view text) {
 }
 template nlohmann::json try_parse_json(std::string_view text);
 template nlohmann::ordered_json try_parse_json(std::string_view text);
-
-nlohmann::json parse_json_text(std::string_view text) {
-  using Json = nlohmann::json;
-  std::vector<std::set<std::string>> keys;
-  return checked_parse<Json>(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
-    const auto level = static_cast<std::size_t>(std::max(depth, 0));
-    if (event == Json::parse_event_t::object_start) {
-      if (keys.size() <= level + 1) keys.resize(level + 2);
-      keys[level + 1].clear();
-    }
-    if (event == Json::parse_event_t::key && !keys[level].insert(parsed.get<std::string>()).second)
-      throw Error(fmt::format("\"{}\" is given twice in one object", parsed.get<std::string>()));
-    return true;
-  });
-}
 
 template <class Json>
 std::int64_t whole_number(const Json& value) {

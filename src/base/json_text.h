@@ -38,9 +38,6 @@ Json parse_json(std::string_view text);
 template <class Json>
 Json try_parse_json(std::string_view text);
 
-/// Like parse_json(), for JSON that people wrote by hand: a duplicate key is an error, too.
-nlohmann::json parse_json_text(std::string_view text);
-
 /// Reads a whole number, which may be written as 2.0. Throws Error if the value is another one or
 /// does not fit.
 template <class Json>

@@ -49,10 +49,11 @@ std::uint32_t hash_of(std::string_view text) {
 
 }  // namespace
 
-Names::Names() : texts_(1), slots_(kFirstSlots) {}
+Names::Names() : texts_(1) {}
 
 NameId Names::intern(std::string_view text) {
   if (text.empty()) return NameId{0};
+  if (texts_.size() * 2 >= slots_.size()) grow();
   const std::uint32_t hash = hash_of(text);
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = hash & mask;
@@ -63,12 +64,11 @@ NameId Names::intern(std::string_view text) {
   const auto id = static_cast<std::uint32_t>(texts_.size());
   texts_.push_back(store(text));
   slots_[at] = {hash, id};
-  if (texts_.size() * 2 > slots_.size()) grow();
   return NameId{id};
 }
 
 NameId Names::find(std::string_view text) const {
-  if (text.empty()) return NameId{0};
+  if (text.empty() || slots_.empty()) return NameId{0};
   const std::uint32_t hash = hash_of(text);
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t at = hash & mask; slots_[at].id != 0; at = (at + 1) & mask) {
@@ -103,7 +103,7 @@ std::string_view Names::store(std::string_view text) {
 }
 
 void Names::grow() {
-  std::vector<Slot> larger(slots_.size() * 2);
+  std::vector<Slot> larger(std::max(kFirstSlots, slots_.size() * 2));
   const std::size_t mask = larger.size() - 1;
   for (const Slot& slot : slots_) {
     if (slot.id == 0) continue;

@@ -1,10 +1,16 @@
 #include "network/host_segments.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <unordered_map>
+
+#include "base/wording.h"
+#include "foretrace/error.h"
 
 namespace foretrace {
 namespace {
+
+constexpr std::size_t kMaxRanks = 1024;  ///< Ranks of one host.
 
 /// The nodes, links and ranks of one host, from which its segments are built.
 struct Host {
@@ -41,6 +47,11 @@ class Builder {
   }
 
   void add(Host host) {
+    if (host.ranks.size() > kMaxRanks)
+      throw Error(fmt::format(
+          "a host must have at most {} devices, because the path between each two of them is kept, "
+          "got {}",
+          grouped(kMaxRanks), grouped(host.ranks.size())));
     const Fabric fabric(cluster_, std::move(host.nodes), host.inner);
     std::unordered_map<std::uint32_t, std::uint32_t> places;
     for (std::uint32_t i = 0; i < fabric.nodes().size(); ++i) places[fabric.nodes()[i]] = i;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/core.h>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -123,6 +124,17 @@ std::string report_named(const Json& json) {
   throw Error(fmt::format("there is no report \"{}\"{}", name, did_you_mean(name, names)));
 }
 
+void add_step(std::string use, std::unique_ptr<Transform> transform, Scenario& scenario) {
+  constexpr std::size_t kMaxSteps = 1'000;
+  if (scenario.transforms.size() == kMaxSteps)
+    throw Error(
+        fmt::format("must be at most {} steps in one question, because each is applied to "
+                    "everything that those before it added",
+                    kMaxSteps));
+  scenario.uses.push_back(std::move(use));
+  scenario.transforms.push_back(std::move(transform));
+}
+
 }  // namespace
 
 void rebase_scenario(Json& json, const std::string& folder) {
@@ -195,8 +207,8 @@ Scenario parse_scenario(const Json& json) {
     within("memory", [&] { read_json(without_comment(*memory), scenario.allocator); });
   for_each_element(json, "transforms", [&](const Json& step) {
     std::unique_ptr<Transform> transform = read_transform(step);
-    scenario.uses.push_back(use_text(step.at("use").get<std::string>(), *transform));
-    scenario.transforms.push_back(std::move(transform));
+    std::string use = use_text(step.at("use").get<std::string>(), *transform);
+    add_step(std::move(use), std::move(transform), scenario);
   });
   for_each_element(json, "reports",
                    [&](const Json& name) { scenario.reports.push_back(report_named(name)); });
@@ -221,8 +233,8 @@ Scenario read_scenario(const std::string& path) {
 
 void add_steps(std::string_view text, Scenario& scenario) {
   for (std::string& step : read_steps(text)) {
-    scenario.transforms.push_back(read_transform_text(step));
-    scenario.uses.push_back(std::move(step));
+    std::unique_ptr<Transform> transform = read_transform_text(step);
+    add_step(std::move(step), std::move(transform), scenario);
   }
 }
 

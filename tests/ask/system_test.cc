@@ -31,6 +31,17 @@ TEST(Systems, ExamplesHold) {
   EXPECT_GE(files, 8U);
 }
 
+TEST(Systems, ManyRowsAreReadInOnePass) {
+  // Each row once walked through all rows before it.
+  constexpr int kRows = 200'000;
+  std::string rows = "{}";
+  for (int i = 1; i < kRows; ++i) rows += ",{}";
+  const Folder folder;
+  const std::string path = folder.write(
+      "system.json", R"({"tasks": [{"name": "a", "time": "1 +"}], "rows": [)" + rows + "]}");
+  EXPECT_THROW(run_system(path, {}), Error);
+}
+
 /// Four cases of 2 s on two lanes after a start of 1 s, and then an end of 3 s; all of it twice.
 constexpr const char* kFarm = R"({"settings": {"N": 4, "M": 2},
   "tasks": [{"name": "start", "time": "1"},

@@ -6,6 +6,7 @@
 
 #include "foretrace/error.h"
 #include "network/fabric.h"
+#include "network/host_segments.h"
 #include "network/network.h"
 #include "support/clusters.h"
 
@@ -326,6 +327,23 @@ TEST(Bisection, OfRegularNetworksIsKnown) {
   EXPECT_NEAR(gigabytes("dgx-h100"), 8 * 48, 1e-6);
   EXPECT_NEAR(gigabytes("dgx-h100:hosts=1"), 4 * (18 * 20.6 + 48), 1e-6);  // NVLinks and NICs.
   EXPECT_EQ(network_of("dgx-h100", 1).bisection().bytes_per_second, 0);
+}
+
+TEST(Network, HoldsAThousandDevicesOfOneHost) {
+  Cluster cluster;
+  cluster.hosts = 1;
+  for (std::uint32_t i = 0; i < 1025; ++i) {
+    cluster.placement.push_back(i);
+    cluster.nodes.push_back({"gpu" + std::to_string(i), NodeKind::device, 0});
+  }
+  try {
+    host_segments(cluster);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "a host must have at most 1,024 devices, because the path between each two of "
+                 "them is kept, got 1,025");
+  }
 }
 
 TEST(Network, HoldsSixteenThousandDevices) {

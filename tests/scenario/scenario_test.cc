@@ -160,6 +160,16 @@ TEST(Scenario, SyntaxErrorsHaveALineAndAColumn) {
             "must have numbers that fit 64 bits");
 }
 
+TEST(Scenario, HasAtMostAThousandSteps) {
+  std::string steps = R"({"use": "amp"})";
+  for (int i = 1; i < 1000; ++i) steps += R"(, {"use": "amp"})";
+  const auto scenario = [](const std::string& all) { return R"({"transforms": [)" + all + "]}"; };
+  EXPECT_EQ(parsed(scenario(steps).c_str()).find("must"), std::string::npos);
+  EXPECT_EQ(parsed(scenario(steps + R"(, {"use": "amp"})").c_str()),
+            "transforms[1000]: must be at most 1000 steps in one question, because each is applied "
+            "to everything that those before it added");
+}
+
 TEST_F(ScenarioFiles, NameThePlaceOfAnError) {
   EXPECT_EQ(message(write("amp.json",
                           R"({"transforms": [{"use": "amp"}, {"use": "split", "slices": 0}]})")),

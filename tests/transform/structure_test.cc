@@ -135,6 +135,13 @@ stream#3 |AABBBB.|
 )");
 }
 
+TEST(Replicate, HasALimit) {
+  std::string line = "stream: A 1";
+  for (int i = 0; i < 100; ++i) line += ", A 1";
+  EXPECT_EQ(simulated(line, R"({"use": "replicate", "copies": 100000})"),
+            "copies: must add at most 10,000,000 tasks, got 100,000 times 101 tasks");
+}
+
 TEST(Reorder, SortsAmongThePlacesHeld) {
   EXPECT_EQ(simulated("link: c 1 {layer=2}, x 2, b 1 {layer=1}, a 1 {layer=0}",
                       R"({"use": "reorder", "where": {"name": "/[abc]/"}})"),

@@ -1,6 +1,7 @@
 #include "foretrace/ask/predict.h"
 
 #include <fmt/core.h>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -86,32 +87,34 @@ Replays replays_of(const Job& job, std::optional<SharedEdits> edits,
   return all;
 }
 
-/// Returns the answers by rank of the world; empty for a rank that is like an earlier one. Moves
-/// graphs and times out of `replays`.
-std::vector<Answer> answers_of(const Job& job, const Scenario& scenario, Replays& replays,
-                               const PredictOptions& options) {
-  std::vector<Answer> answers(job.world.size());
+/// The answers by rank of the world; nullptr for a rank that is like an earlier one, as almost all
+/// of a million ranks are.
+using Answers = std::vector<std::unique_ptr<Answer>>;
+
+/// Moves graphs and times out of `replays`.
+Answers answers_of(const Job& job, const Scenario& scenario, Replays& replays,
+                   const PredictOptions& options) {
+  Answers answers(job.world.size());
   on_all_cores(answers.size(), [&](std::size_t i) {
     if (replays.answered().first_alike[i] != i) return;
     const Rank& rank = job.ranks[job.world[i].recorded];
-    if (replays.edited)
-      answers[i] = answer(job, rank, scenario, replays.recorded.of(i),
-                          std::move(replays.edited->ranks[i]), options);
-    else
-      answers[i] =
-          answer(job, rank, scenario, std::move(replays.recorded.timelines[i]), {}, options);
+    answers[i] = std::make_unique<Answer>(
+        replays.edited
+            ? answer(job, rank, scenario, replays.recorded.of(i),
+                     std::move(replays.edited->ranks[i]), options)
+            : answer(job, rank, scenario, std::move(replays.recorded.timelines[i]), {}, options));
   });
   return answers;
 }
 
 /// The answers about the recorded ranks other than the one that is shown. Moves them.
-std::vector<Answer> others_of(const Job& job, std::size_t shown, std::vector<Answer>& answers) {
+std::vector<Answer> others_of(const Job& job, std::size_t shown, Answers& answers) {
   std::vector<Answer> others;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (i == shown || !answers[i].recorded || !job.world[i].is_recorded) continue;
-    answers[i].prediction.rank = job.world[i].number;
-    answers[i].world_index = static_cast<std::uint32_t>(i);
-    others.push_back(std::move(answers[i]));
+    if (i == shown || !answers[i] || !answers[i]->recorded || !job.world[i].is_recorded) continue;
+    answers[i]->prediction.rank = job.world[i].number;
+    answers[i]->world_index = static_cast<std::uint32_t>(i);
+    others.push_back(std::move(*answers[i]));
   }
   return others;
 }
@@ -122,7 +125,7 @@ constexpr std::size_t kMostRanksListed = 8;
 /// A summary of the answers of all ranks.
 struct RankSummary {
   RankSummary(const Job& job, const Scenario& scenario, const JointReplay& answered,
-              const std::vector<Answer>& answers);
+              const Answers& answers);
 
   /// The rank with the longest predicted step, which the others wait for.
   std::size_t shown() const { return predicted_slowest.rank(); }
@@ -137,14 +140,14 @@ struct RankSummary {
 };
 
 RankSummary::RankSummary(const Job& job, const Scenario& scenario, const JointReplay& answered,
-                         const std::vector<Answer>& answers) {
+                         const Answers& answers) {
   std::vector<std::size_t> row_of_rank(job.world.size());
   for (std::size_t i = 0; i < job.world.size(); ++i) {
     if (const std::size_t first = answered.first_alike[i]; first != i) {
       ++ranks[row_of_rank[first]].alike;
       continue;
     }
-    const Prediction& prediction = answers[i].prediction;
+    const Prediction& prediction = answers[i]->prediction;
     row_of_rank[i] = ranks.size();
     ranks.push_back(rank_described(job, i, prediction));
     steps.push_back(prediction.steps);
@@ -199,12 +202,12 @@ Answer slowest_answer(const Job& job, const Scenario& scenario, const PredictOpt
   std::optional<SharedEdits> edited;
   if (edits(scenario)) edited = shared_edits(job, scenario, &donors);
   Replays replays = replays_of(job, std::move(edited), options);
-  std::vector<Answer> answers = answers_of(job, scenario, replays, options);
+  Answers answers = answers_of(job, scenario, replays, options);
   RankSummary summary(job, scenario, replays.answered(), answers);
   const std::size_t shown = summary.shown();
-  Answer& answer = answers[shown];
+  Answer& answer = *answers[shown];
   const ResampledJob resampled(job, replays.answered(), shown, [&](std::size_t i) -> const Graph& {
-    return replays.edited ? answers[i].graph : job.ranks[job.world[i].recorded].inference.graph;
+    return replays.edited ? answers[i]->graph : job.ranks[job.world[i].recorded].inference.graph;
   });
   set_interval(job.ranks[job.world[shown].recorded].inference, user_outcomes, answer,
                resampled.joint_ranks());

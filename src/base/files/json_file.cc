@@ -1,9 +1,13 @@
 #include "base/files/json_file.h"
 
+#include <fmt/core.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <vector>
 
+#include "base/files/json_events.h"
 #include "base/json_text.h"
 #include "foretrace/error.h"
 
@@ -14,7 +18,35 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kLongest = 16'000'000;
 
+/// Refuses a key that an object has twice.
+class KeyCheck final : public JsonEvents {
+ public:
+  bool start_object(std::size_t) override {
+    keys_.emplace_back();
+    return true;
+  }
+  bool key(string_t& key) override {
+    if (!keys_.back().insert(key).second)
+      throw Error(fmt::format("\"{}\" is given twice in one object", key));
+    return true;
+  }
+  bool end_object() override {
+    keys_.pop_back();
+    return true;
+  }
+
+ private:
+  std::vector<std::set<std::string>> keys_;  ///< Of the objects that are open.
+};
+
 }  // namespace
+
+nlohmann::json parse_json_text(std::string_view text) {
+  nlohmann::json json = parse_json<nlohmann::json>(text);
+  KeyCheck check;
+  nlohmann::json::sax_parse(text, &check);
+  return json;
+}
 
 std::string read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

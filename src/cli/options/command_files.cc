@@ -13,6 +13,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/files/json_events.h"
 #include "base/files/new_file.h"
 #include "base/json_text.h"
 #include "foretrace/error.h"
@@ -91,8 +92,37 @@ std::vector<std::string> possible_paths(const std::string& text) {
   return paths;
 }
 
-/// Returns all texts in a JSON file, which may name other files. Returns none if the file is not
-/// JSON, or is a trace.
+/// Gathers all texts of a JSON file, which may name other files, until it turns out to be a trace.
+class TextGatherer final : public JsonEvents {
+ public:
+  std::vector<std::string> take() {
+    return is_trace_ ? std::vector<std::string>() : std::move(texts_);
+  }
+
+  bool string(string_t& value) override {
+    texts_.push_back(value);
+    return true;
+  }
+  bool start_object(std::size_t) override { return ++depth_ <= kMaxNesting; }
+  bool end_object() override { return depth_-- > 0; }
+  bool start_array(std::size_t) override {
+    is_trace_ = depth_ == 1 && key_ == "traceEvents";
+    return !is_trace_ && ++depth_ <= kMaxNesting;
+  }
+  bool end_array() override { return depth_-- > 0; }
+  bool key(string_t& key) override {
+    if (depth_ == 1) key_ = key;
+    return true;
+  }
+
+ private:
+  std::vector<std::string> texts_;
+  std::string key_;  ///< The last one of the outermost object.
+  int depth_ = 0;
+  bool is_trace_ = false;
+};
+
+/// Returns no texts if the file is not JSON, or is a trace.
 std::vector<std::string> texts_in_json(const std::string& path) {
   std::error_code error;
   if (fs::file_size(path, error) > kLongestJson || error) return {};
@@ -104,21 +134,9 @@ std::vector<std::string> texts_in_json(const std::string& path) {
   if (!is_marked) file.seekg(0);
   file >> std::ws;
   if (file.peek() != '{' && file.peek() != '[') return {};
-  using Event = nlohmann::json::parse_event_t;
-  std::vector<std::string> texts;
-  bool may_be_events = false, is_trace = false;
-  const auto gather = [&](int depth, Event event, nlohmann::json& value) {
-    if (event == Event::value && value.is_string()) texts.push_back(value.get<std::string>());
-    if (depth > kMaxNesting) is_trace = true;  // Or no file that a reader accepts.
-    if (event == Event::array_start && may_be_events) is_trace = true;
-    if (is_trace) {
-      file.seekg(0, std::ios::end);  // The rest is not worth parsing.
-    }
-    may_be_events = event == Event::key && depth == 1 && value == "traceEvents";
-    return event != Event::value;
-  };
-  [[maybe_unused]] const auto nothing = nlohmann::json::parse(file, gather, false);
-  return is_trace ? std::vector<std::string>() : texts;
+  TextGatherer gatherer;
+  nlohmann::json::sax_parse(file, &gatherer);
+  return gatherer.take();
 }
 
 [[noreturn]] void refuse(const NamedFile& output, const std::string& what,

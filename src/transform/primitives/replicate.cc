@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMostReplicatedTasks = 100'000'000;
+constexpr std::int64_t kMaxAddedTasks = 10'000'000;  ///< About 2 GB.
 
 /// Runs copies of tasks on lanes of their own, as further devices, threads or ranks would:
 ///
@@ -28,9 +28,10 @@ class Replicate final : public Transform {
 
   Effect apply(Graph& graph, const Context&) const override {
     const std::vector<TaskId> tasks = where_.select_some(graph);
-    if (static_cast<std::int64_t>(tasks.size()) > kMostReplicatedTasks / copies_) {
-      throw Error(fmt::format("copies: must give at most {} tasks, got {} times {}",
-                              kMostReplicatedTasks, tasks.size(), copies_));
+    if (static_cast<std::int64_t>(tasks.size()) > kMaxAddedTasks / copies_) {
+      throw Error(fmt::format("copies: must add at most {} tasks, got {} times {}",
+                              grouped(kMaxAddedTasks), grouped(copies_),
+                              counted(tasks.size(), "task")));
     }
     const std::vector<Dependency> touching = dependencies_of(graph, tasks);
     const std::int32_t last_rank = greatest_rank(graph);
