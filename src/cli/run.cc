@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/shown.h"
+#include "base/wording.h"
 #include "cli/options/brief.h"
 #include "cli/options/command.h"
 #include "foretrace/error.h"
@@ -146,6 +147,25 @@ int parse_and_call(int argc, const char* const* argv, Session& session) {
   return session.exit_code;
 }
 
+/// Shortens words and whole texts that only a damaged or hostile name makes so long; both ends
+/// stay.
+std::string brief_error(std::string_view text) {
+  const auto cut = [](std::string_view part, std::size_t most) {
+    if (part.size() <= most) return std::string(part);
+    std::size_t end = part.size() - most / 4;
+    while (end < part.size() && (static_cast<unsigned char>(part[end]) & 0xc0U) == 0x80) ++end;
+    return shortened(part, most / 2) + std::string(part.substr(end));
+  };
+  constexpr std::size_t kMaxWord = 1'000, kMaxText = 8'000;
+  std::string all;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size() - 1) + 1;
+    all += cut(text.substr(at, end - at), kMaxWord);
+    at = end;
+  }
+  return cut(all, kMaxText);
+}
+
 }  // namespace
 
 const CLI::App* inner_command(const CLI::App& outer, std::string_view name) {
@@ -187,17 +207,18 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
   try {
     return parse_and_call(argc, argv, session);
   } catch (const TraceError& error) {
-    err << "foretrace: " << shown(error.what()) << '\n';
+    err << "foretrace: " << shown(brief_error(error.what())) << '\n';
     return kUnusableTrace;
   } catch (const Error& error) {
-    err << "foretrace: " << shown(error.what()) << '\n';
+    err << "foretrace: " << shown(brief_error(error.what())) << '\n';
     return kWrongUse;
   } catch (const std::bad_alloc&) {
-    err << "foretrace: the trace needs more memory than is available; --steps or --window reads "
-           "only a part of it\n";
+    err << "foretrace: this needs more memory than is available; if the trace is large, --steps or "
+           "--window reads only a part of it\n";
     return kUnusableTrace;
   } catch (const std::exception& error) {
-    err << "foretrace: this is a bug, please report it: " << shown(error.what()) << '\n';
+    err << "foretrace: this is a bug, please report it: " << shown(brief_error(error.what()))
+        << '\n';
     return kBug;
   }
 }

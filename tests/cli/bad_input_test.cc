@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <random>
 
 #include "cli/command_line.h"
@@ -54,6 +55,28 @@ std::string kernel(const std::string& start, const std::string& duration) {
 }
 
 TEST_F(BadInput, AFileThatIsNotThere) { expect_refused("predict nowhere.json", 3, "nowhere.json"); }
+
+TEST_F(BadInput, ANameOfTwentyKilobytesIsShortened) {
+  for (const std::string& command :
+       {"predict " + std::string(20'000, 'x'), "predict --" + std::string(20'000, 'x'),
+        "predict nowhere.json --with " + std::string(20'000, 'x')}) {
+    const Outcome outcome = foretrace_run(command);
+    EXPECT_TRUE(outcome.exit_code == 2 || outcome.exit_code == 3) << outcome.exit_code;
+    EXPECT_LT(outcome.err.size(), 2'000U) << command.substr(0, 40);
+    EXPECT_NE(outcome.err.find("xxx..."), std::string::npos) << command.substr(0, 40);
+  }
+}
+
+TEST_F(BadInput, ARecordingMakesNoFolderButItsOwn) {
+  expect_refused("collect -o /dev/null -- true", 2,
+                 "must be a file or a folder, got the device '/dev/null'");
+  const std::string missing = folder_ / "a/b";
+  expect_refused("collect -o " + missing + "/run.ftrace -- true", 2, "No such file or directory");
+  expect_refused("collect -o " + missing + "/ -- true", 2, "No such file or directory");
+  expect_refused("collect -o " + (folder_ / "runs/") + " -- true", 3, "did not use CUDA");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
+}
 
 TEST_F(BadInput, AnEmptyFile) {
   expect_unusable("empty.json", "", "empty");

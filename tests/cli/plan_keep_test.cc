@@ -81,6 +81,12 @@ TEST(KeptPlan, GoesOnWhereItWasCutOrStopped) {
   folder.write("plans.jsonl", damaged);
   EXPECT_EQ(text_of(*keep(question_of(), {.path = path})), expected);
   EXPECT_EQ(contents_of(path), whole);
+  std::string digit = whole;
+  char& changed = digit[digit.find("{\"point\":3,") + 24];
+  changed = changed == '1' ? '2' : '1';
+  folder.write("plans.jsonl", digit);
+  EXPECT_EQ(text_of(*keep(question_of(), {.path = path})), expected);
+  EXPECT_EQ(contents_of(path), whole);
   std::string gap = whole;
   const std::size_t third = gap.find("{\"point\":3,");
   gap.erase(third, gap.find("{\"point\":4,") - third);

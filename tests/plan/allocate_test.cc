@@ -188,6 +188,19 @@ TEST(NodeLogs, ReadsSlurm) {
       "lines 2 and 3 overlap: two jobs on one node");
   EXPECT_EQ(refusal_of_log(read_sacct, heading + "1|X|2021-02-10T00:00:00|Unknown|n[1\n"),
             "line 2: NodeList must close its bracket, got n[1");
+  for (const char* wrong : {"2021-02-31T00:00:00", "2021-02--3T00:00:00", "9021-02-10T00:00:00",
+                            "2021-02-10T24:00:00", "2021-02-10T00:-1:00", "2021-02-10 00:00:00",
+                            "2021-02-10T00:00:00Z", "99999999999-01-01T00:00:00"}) {
+    EXPECT_EQ(refusal_of_log(read_sacct, heading + "1|X|" + wrong + "|Unknown|n1\n"),
+              std::string("line 2: Start must be a time from 1970 to 2200, such as "
+                          "2021-02-10T20:21:15, or Unknown, got ") +
+                  wrong);
+  }
+  const std::string job = heading + "1|X|2021-02-10T00:00:00|Unknown|";
+  EXPECT_EQ(refusal_of_log(read_sacct, job + "n[-1]\n"),
+            "line 2: NodeList must have numbers in brackets, got n[-1]");
+  EXPECT_EQ(refusal_of_log(read_sacct, job + "n[0-9999999],m[0-9999999]\n"),
+            "line 2: NodeList must have at most 10,000,000 nodes, got n[0-9999999],m[0-9999999]");
 }
 
 TEST(NodeLogs, ReadsSwf) {
@@ -204,6 +217,10 @@ TEST(NodeLogs, ReadsSwf) {
             "line 3 overlaps with line 2: it needs 1 nodes, 0 are free");
   EXPECT_EQ(refusal_of_log(read_swf, "1 0 0 10 2\n"),
             "must state the number of nodes in a line such as ; MaxNodes: 128");
+  EXPECT_EQ(refusal_of_log(read_swf, "; MaxNodes: 2\n1 0 0 10 -2\n"),
+            "line 2: must have no negative numbers but -1, got -2");
+  EXPECT_EQ(refusal_of_log(read_swf, "; MaxNodes: 2\n1 8e9 0 8e9 2\n"),
+            "line 2: must have times from 0 to 9,000,000,000 seconds, got 16000000000");
 }
 
 TEST(NodeLogs, ReadsEvents) {
@@ -212,6 +229,8 @@ TEST(NodeLogs, ReadsEvents) {
             "0:+0+1 9:+2-0");
   EXPECT_EQ(refusal_of_log(read_node_events, "time_s,joined,left\n5,a,\n4,b,\n"),
             "line 3: must not be before the line above");
+  EXPECT_EQ(refusal_of_log(read_node_events, "time_s,joined,left\n-5,a,\n"),
+            "line 2: must have times from 0 to 9,000,000,000 seconds, got -5");
 }
 
 TEST(AllocationReplays, PaysForChanges) {

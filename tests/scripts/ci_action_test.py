@@ -71,6 +71,11 @@ class Action(unittest.TestCase):
         status, verdict, *_ = self.ran(trace=self.folder / "none")
         self.assertEqual((status, verdict), (3, "verdict=unusable"))
 
+    def test_a_trace_called_like_an_option_is_none(self):
+        for name in ("--help", "--version", "-h"):
+            status, verdict, *_ = self.ran(trace=name, before=name)
+            self.assertEqual((status, verdict), (3, "verdict=unusable"))
+
     def test_undecided_is_what_its_user_says(self):
         other = ROOT / "traces" / "gpt-a100-gpu-bound.pt.trace.json.gz"
         status, verdict, *_ = self.ran(trace=other)

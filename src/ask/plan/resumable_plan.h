@@ -3,14 +3,15 @@
 // A search over layouts that can be stopped, continued and divided among processes: a file keeps
 // the bounds of its layouts, one block per line.
 //
-//     {"schema": "foretrace.plan.bounds/1", ..., "plan": "1f0c...", "points": 1257,
+//     {"schema": "foretrace.plan.bounds/2", ..., "plan": "1f0c...", "points": 1257,
 //      "question": {...}}
-//     {"point": 0, "bounds": [[9, 7, 1, 2, 4], [12], null, ...]}
+//     {"point": 0, "bounds": [[9, 7, 1, 2, 4], [12], null, ...], "sum": "27c4..."}
 //
 // (The first line is broken here.) A layout that fits has the bytes of its fullest device, and its
 // bound in microseconds with its parts (bubble, network, kernels); a layout that does not fit has
 // the bytes alone, and null means that the schedule does not support the layout. Replays are not
-// kept: they take some hundredths of the time, and depend on all bounds.
+// kept: they take some hundredths of the time, and depend on all bounds. The sum is of the rest of
+// its line.
 
 #include <atomic>
 #include <cstdint>

@@ -18,7 +18,7 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
-constexpr AnswerKind kPlanAnswers = {"foretrace.plan.bounds/1", "plan"};
+constexpr AnswerKind kPlanAnswers = {"foretrace.plan.bounds/2", "plan"};
 
 std::string line_of(const Ordered& json) { return shown_answer(json_line(json)) + '\n'; }
 
@@ -92,10 +92,11 @@ Ordered bound_json(const LayoutBound& bound) {
 std::string block_line(std::size_t block, const std::vector<LayoutBound>& bounds) {
   Ordered line = {{"point", block}, {"bounds", Ordered::array()}};
   for (const LayoutBound& bound : bounds) line["bounds"].push_back(bound_json(bound));
+  line["sum"] = hash_digits(json_line(line));
   return line_of(line);
 }
 
-LayoutBound read_bound(const nlohmann::json& json) {
+LayoutBound read_bound(const Ordered& json) {
   LayoutBound bound;
   bound.is_served = !json.is_null();
   if (!bound.is_served) return bound;
@@ -110,10 +111,14 @@ LayoutBound read_bound(const nlohmann::json& json) {
 std::vector<LayoutBound> read_block(std::uint64_t block, std::size_t layouts,
                                     std::string_view line) {
   try {
-    const auto json = try_parse_json<nlohmann::json>(line);
+    auto json = try_parse_json<Ordered>(line);
+    const Ordered sum = json.at("sum");
+    json.erase("sum");
+    // A digit of a bound that a disk changed would still be a number.
+    if (sum != hash_digits(json_line(json))) throw Error("is damaged: its sum does not match");
     std::vector<LayoutBound> bounds;
     if (json.at("point") != block) throw Error("is another block");
-    for (const nlohmann::json& bound : json.at("bounds")) bounds.push_back(read_bound(bound));
+    for (const Ordered& bound : json.at("bounds")) bounds.push_back(read_bound(bound));
     if (bounds.size() != layouts) throw Error("has other layouts");
     return bounds;
   } catch (const nlohmann::json::exception&) {

@@ -26,10 +26,11 @@ namespace fs = std::filesystem;
 /// files, and is deleted with this object unless it is to be kept.
 class SpoolFolder {
  public:
-  SpoolFolder(const std::string& output, bool keep) : keep_(keep) {
+  /// Creates the folder around it, but no other, if `makes_parent`.
+  SpoolFolder(const std::string& output, bool makes_parent, bool keep) : keep_(keep) {
     const fs::path parent = fs::absolute(output).parent_path();
     std::error_code error;
-    fs::create_directories(parent, error);
+    if (makes_parent && fs::create_directory(parent, error)) made_ = parent;
     std::string name =
         (parent / (fs::path(output).filename().string() + ".spools-XXXXXX")).string();
     if (mkdtemp(name.data()) == nullptr)
@@ -41,7 +42,9 @@ class SpoolFolder {
   SpoolFolder& operator=(const SpoolFolder&) = delete;
   ~SpoolFolder() {
     std::error_code ignored;
-    if (!keep_) fs::remove_all(path_, ignored);
+    if (keep_) return;
+    fs::remove_all(path_, ignored);
+    if (!made_.empty()) fs::remove(made_, ignored);  // Only if nothing was recorded into it.
   }
 
   void keep() { keep_ = true; }
@@ -49,6 +52,7 @@ class SpoolFolder {
 
  private:
   std::string path_;
+  fs::path made_;
   bool keep_;
 };
 
@@ -132,7 +136,7 @@ struct CollectCommand {
           "collect: which PROGRAM? Give it after --: foretrace collect -o run.ftrace -- python "
           "train.py");
     resolve_output(chosen);
-    SpoolFolder folder(is_folder() ? output + "recording" : output, keep_spool);
+    SpoolFolder folder(is_folder() ? output + "recording" : output, is_folder(), keep_spool);
     const CollectedRun program = foretrace::collect(command, folder.path(), chosen);
     std::string problem;
     std::vector<ProcessRecording> all = read(program, folder, problem);
@@ -166,6 +170,9 @@ struct CollectCommand {
     std::error_code ignored;
     if (fs::is_directory(output, ignored) && !is_folder()) output += '/';
     if (is_folder()) return check_folder(output);
+    if (fs::is_character_file(output, ignored) || fs::is_block_file(output, ignored))
+      throw Error(
+          fmt::format("collect: --output must be a file or a folder, got the device '{}'", output));
     const ExporterEntry* exporter = exporter_for(output);
     if (exporter == nullptr && !fs::path(output).extension().empty())
       throw Error(

@@ -56,7 +56,7 @@ bool next_message(std::istream& in, std::string& line) {
 }
 
 /// Returns the text, cut after a whole line if it is longer than an agent should have to read.
-std::string shortened(const std::string& text) {
+std::string shortened_answer(const std::string& text) {
   if (text.size() <= kLongestAnswer) return text;
   const std::size_t end = text.rfind('\n', kLongestAnswer) + 1;
   const auto hidden_lines =
@@ -171,7 +171,7 @@ class Server {
       if (code != kAnswered) return tool_result(err.str(), true);
       text += (text.empty() ? "" : "\n") + out.str();
     }
-    return tool_result(shortened(text), false);
+    return tool_result(shortened_answer(text), false);
   }
 
   static Json tool_result(const std::string& text, bool is_error) {

@@ -11,13 +11,15 @@
 
 #include "base/files/csv_rows.h"
 #include "base/parse_number.h"
+#include "base/wording.h"
 #include "foretrace/error.h"
 #include "plan/allocate.h"
 
 namespace foretrace {
 namespace {
 
-constexpr std::int32_t kMostNodes = 10'000'000;
+constexpr std::uint32_t kMostNodes = 10'000'000;
+constexpr std::size_t kMaxShown = 60;  ///< Bytes of a text in an error.
 constexpr Nanoseconds kForever = Nanoseconds::max();
 
 /// The time that a job occupies a node.
@@ -40,6 +42,13 @@ class LineReader {
   }
   [[noreturn]] void refuse(const std::string& why) const {
     throw Error(fmt::format("{}: line {}: {}", path_, number, why));
+  }
+  Nanoseconds time(double seconds) const {
+    constexpr double kMost = 9e9;  // Nanoseconds hold 292 years.
+    if (!(seconds >= 0 && seconds <= kMost))
+      refuse(
+          fmt::format("must have times from 0 to 9,000,000,000 seconds, got {}", to_text(seconds)));
+    return Nanoseconds(std::llround(seconds * 1e9));
   }
   std::string text;
   std::size_t number = 0;
@@ -64,11 +73,6 @@ class NodeNames {
 std::optional<double> number_in(std::string_view text) {
   const auto value = parse_number<double>(text);
   return value && std::isfinite(*value) ? value : std::nullopt;
-}
-
-Nanoseconds from_seconds(double value) {
-  constexpr double kMost = 1e9;  // 31 years.
-  return Nanoseconds(std::llround(std::clamp(value, -kMost, kMost) * 1e9));
 }
 
 /// Returns the events between the first and the last change: nodes without a job are idle.
@@ -105,20 +109,27 @@ NodeLog idle_log(std::int32_t nodes, std::vector<NodeUse> busy, const std::strin
   return log;
 }
 
-/// Parses "2021-02-10T20:21:15"; returns nullopt for words such as Unknown.
+/// Parses "2021-02-10T20:21:15"; returns nullopt for words such as Unknown. Throws Error if there
+/// is no such time.
 std::optional<Nanoseconds> time_in(const std::string& text) {
+  if (text.find_first_of("0123456789") == std::string::npos) return std::nullopt;
   std::istringstream in(text);
   int parts[6] = {};
   const char separators[] = "--T::";
+  constexpr int kMost[] = {2200, 12, 31, 23, 59, 60};  // A leap second is the 60th.
+  bool is_time = true;
   for (int i = 0; i < 6; ++i) {
-    if (!(in >> parts[i])) return std::nullopt;
-    parts[i] = std::abs(parts[i]);
-    if (i < 5 && in.get() != separators[i]) return std::nullopt;
+    is_time = is_time && in >> parts[i] && parts[i] >= 0 && parts[i] <= kMost[i];
+    if (i < 5) is_time = is_time && in.get() == separators[i];
   }
   using namespace std::chrono;
   const year_month_day date{year(parts[0]), month(static_cast<unsigned>(parts[1])),
                             day(static_cast<unsigned>(parts[2]))};
-  if (!date.ok()) return std::nullopt;
+  if (!is_time || in.peek() != EOF || parts[0] < 1970 || !date.ok())
+    throw Error(
+        fmt::format("must be a time from 1970 to 2200, such as 2021-02-10T20:21:15, or Unknown, "
+                    "got {}",
+                    shortened(text, kMaxShown)));
   return sys_days(date).time_since_epoch() + hours(parts[3]) + minutes(parts[4]) +
          std::chrono::seconds(parts[5]);
 }
@@ -127,24 +138,29 @@ std::optional<Nanoseconds> time_in(const std::string& text) {
 std::vector<std::string> expanded_nodes(const std::string& list) {
   std::vector<std::string> names;
   for (std::size_t at = 0; at < list.size();) {
-    const std::size_t bracket = list.find('[', at), comma = list.find(',', at);
-    if (bracket == std::string::npos || comma < bracket) {
-      names.push_back(list.substr(at, comma == std::string::npos ? comma : comma - at));
-      at = comma == std::string::npos ? list.size() : comma + 1;
+    const std::size_t bracket = std::min(list.find_first_of("[,", at), list.size());
+    if (bracket == list.size() || list[bracket] == ',') {
+      names.push_back(list.substr(at, bracket - at));
+      at = bracket + 1;
       continue;
     }
     const std::size_t close = list.find(']', bracket);
-    if (close == std::string::npos) throw Error("must close its bracket, got " + list);
+    if (close == std::string::npos)
+      throw Error("must close its bracket, got " + shortened(list, kMaxShown));
     std::istringstream ranges(list.substr(bracket + 1, close - bracket - 1));
     for (std::string range; std::getline(ranges, range, ',');) {
       const std::size_t dash = range.find('-');
       const std::string from = range.substr(0, dash);
-      const auto begin = number_in(from);
-      const auto end = dash == std::string::npos ? begin : number_in(range.substr(dash + 1));
-      if (!begin || !end || *end < *begin || *end - *begin > kMostNodes)
-        throw Error("must have numbers in brackets, got " + list);
-      for (double i = *begin; i <= *end; ++i) {
-        std::string digits = std::to_string(static_cast<std::int64_t>(i));
+      const auto begin = parse_number<std::uint32_t>(from);
+      const auto end =
+          dash == std::string::npos ? begin : parse_number<std::uint32_t>(range.substr(dash + 1));
+      if (!begin || !end || *end < *begin)
+        throw Error("must have numbers in brackets, got " + shortened(list, kMaxShown));
+      if (names.size() + (*end - *begin) >= kMostNodes)
+        throw Error(fmt::format("must have at most {} nodes, got {}", grouped(kMostNodes),
+                                shortened(list, kMaxShown)));
+      for (std::uint64_t i = *begin; i <= *end; ++i) {
+        std::string digits = std::to_string(i);
         if (digits.size() < from.size()) digits.insert(0, from.size() - digits.size(), '0');
         names.push_back(list.substr(at, bracket - at) + digits);
       }
@@ -176,7 +192,7 @@ NodeLog read_node_events(const std::string& path) {
     const std::vector<std::string> cells = csv_cells(lines.text);
     const auto time = cells.size() == 3 ? number_in(cells[0]) : std::nullopt;
     if (!time) lines.refuse("must be a time in seconds, nodes that joined and nodes that left");
-    NodeEvent event{.time = from_seconds(*time)};
+    NodeEvent event{.time = lines.time(*time)};
     if (!log.events.empty() && event.time < log.events.back().time)
       lines.refuse("must not be before the line above");
     for (const std::string& name : split(cells[1], ' ')) event.joined.push_back(names.id(name));
@@ -204,14 +220,23 @@ NodeLog read_sacct(const std::string& path) {
     if (cells.size() <= std::max({id, start, end, list})) lines.refuse("must have all columns");
     // Steps run inside their jobs.
     if (cells[id].find('.') != std::string::npos) continue;
-    const auto begin = time_in(cells[start]);
+    const auto time_of = [&](const char* name, std::size_t cell) {
+      try {
+        return time_in(cells[cell]);
+      } catch (const Error& error) {
+        lines.refuse(fmt::format("{} {}", name, error.what()));
+      }
+    };
+    const auto begin = time_of("Start", start);
     if (!begin || cells[list] == "None assigned") continue;  // The job never ran.
-    const Nanoseconds stop = time_in(cells[end]).value_or(kForever);
+    const Nanoseconds stop = time_of("End", end).value_or(kForever);
     if (stop < *begin) lines.refuse("must not end before it starts");
     if (stop == *begin) continue;
     try {
       for (const std::string& name : expanded_nodes(cells[list]))
         busy.push_back({names.id(name), *begin, stop, lines.number});
+      if (busy.size() > kMostNodes)
+        throw Error(fmt::format("must have at most {} nodes of jobs in all", grouped(kMostNodes)));
     } catch (const Error& error) {
       lines.refuse(std::string("NodeList ") + error.what());
     }
@@ -243,9 +268,14 @@ NodeLog read_swf(const std::string& path) {
     if (lines.text.find_first_not_of(" \t") == std::string::npos) continue;
     if (!(in >> job >> submit >> wait >> run >> processors))
       lines.refuse("must be numbers: job, submit, wait, run, processors, ...");
+    constexpr double kUnknown = -1;
+    for (const double value : {wait, run, processors}) {
+      if (value < 0 && value != kUnknown)
+        lines.refuse(fmt::format("must have no negative numbers but -1, got {}", to_text(value)));
+    }
     if (run <= 0 || processors <= 0) continue;  // Cancelled, or unknown.
-    const Nanoseconds begin = from_seconds(submit + std::max(0., wait));
-    rows.push_back({begin, begin + from_seconds(run), processors, lines.number});
+    const double begin = submit + std::max(0., wait);
+    rows.push_back({lines.time(begin), lines.time(begin + run), processors, lines.number});
   }
   const double per_node =
       most_nodes > 0 && most_processors > most_nodes ? most_processors / most_nodes : 1;
