@@ -45,7 +45,7 @@ void check_memory(const Trace& trace) {
 
 }  // namespace
 
-Inference infer(const Trace& trace) {
+Inference infer(const Trace& trace, const InferOptions& options) {
   using namespace infer_detail;
   if (lacks_history(trace))
     throw TraceError("must record a run, but is " + std::string(kNoHistory));
@@ -109,7 +109,7 @@ Inference infer(const Trace& trace) {
   list_collectives(records, result);
   count_flops(records, host.contexts, graph);
   measure_fill(records, graph);
-  connect_memory({records, host, steps}, threads, result);
+  if (options.memory) connect_memory({records, host, steps}, threads, result);
   return result;
 }
 

@@ -97,6 +97,7 @@ void collect_calls(Records& records, Notes& notes) {
 }
 
 void match_launches(Records& records) {
+  records.calls.reserve(records.events.size());
   for (std::size_t i = 0; i < records.events.size(); ++i) {
     const DeviceRecord& record = records.trace.devices[records.events[i].record];
     if (record.correlation == 0) continue;

@@ -69,6 +69,19 @@ TEST(InferMemory, TellsUsesByWhereBlocksAreMadeAndFreed) {
 )");
 }
 
+TEST(InferMemory, CanBeLeftOut) {
+  Recording run;
+  train_step(run, 0);
+  train_step(run, 200);
+  run.memory(0, 2, 0xa, 1024).memory(1, 109, 0xa, -1024);
+  const Inference whole = infer(run.trace()), times = infer(run.trace(), {.memory = false});
+  EXPECT_EQ(whole.graph.allocations().size(), 1U);
+  EXPECT_TRUE(times.graph.allocations().empty());
+  EXPECT_EQ(times.graph.task_count(), whole.graph.task_count());
+  EXPECT_EQ(times.recorded.start, whole.recorded.start);
+  EXPECT_EQ(times.recorded.finish, whole.recorded.finish);
+}
+
 TEST(InferMemory, BlocksInHostMemoryAreNotOnTheDevice) {
   Recording run;
   launching(run, 0, "aten::mul", 0, 10);

@@ -7,6 +7,7 @@ namespace foretrace {
 std::vector<ExaminedTrace> examine_traces(const std::string& path, const ImportOptions& reading) {
   Job job = read_job(path, {.reading = reading,
                             .keep_traces = true,
+                            .memory = false,
                             .keep_refused = true,
                             .joining = Joining::if_one_job});
   std::vector<ExaminedTrace> all;

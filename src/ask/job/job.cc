@@ -35,14 +35,14 @@ Rank rank_without_graph(const Trace& trace) {
           .refused = {}};
 }
 
-Rank infer_rank(Trace trace, bool keeps_trace) {
+Rank infer_rank(Trace trace, const JobOptions& options) {
   Rank rank = rank_without_graph(trace);
   try {
-    rank.inference = infer(trace);
+    rank.inference = infer(trace, {.memory = options.memory});
   } catch (const TraceError& error) {
     rank.refused = error.what();
   }
-  if (keeps_trace) rank.trace = std::move(trace);
+  if (options.keep_traces) rank.trace = std::move(trace);
   return rank;
 }
 
@@ -199,7 +199,7 @@ Job read_job(const std::string& path, const JobOptions& options) {
   std::mutex mutex;
   const ImportedFolder folder =
       import_each(path, options.reading, [&](std::size_t number, Trace trace) {
-        Rank rank = infer_rank(std::move(trace), options.keep_traces);
+        Rank rank = infer_rank(std::move(trace), options);
         const std::lock_guard lock(mutex);
         ranks.emplace(number, std::move(rank));
       });

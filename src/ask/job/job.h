@@ -76,6 +76,8 @@ struct JobOptions {
   ImportOptions reading = {};
   /// Ranks keep their traces. Otherwise each trace is freed as soon as its graph is made.
   bool keep_traces = false;
+  /// Finds what uses memory; see InferOptions.
+  bool memory = true;
   /// Ranks that infer() refuses are part of the job. Otherwise they cause a TraceError.
   bool keep_refused = false;
   Joining joining = Joining::none;

@@ -13,7 +13,7 @@ namespace {
 /// Returns the time of these steps in a trace without step markers: the steps that infer() finds,
 /// numbered from 0. Throws Error if there are fewer.
 Window window_of_found_steps(const Trace& trace, StepRange steps) {
-  const Inference inference = infer(trace);
+  const Inference inference = infer(trace, {.memory = false});
   const Graph& graph = inference.graph;
   const auto count = static_cast<std::int64_t>(graph.steps().size());
   if (steps.last >= count) {
