@@ -127,6 +127,13 @@ class Module(unittest.TestCase):
             foretrace.predict(ROOT / "README.md", "amp")
         with self.assertRaisesRegex(foretrace.Error, "give all steps so"):
             foretrace.predict(LOADER, "amp", {"use": "amp"})
+        with self.assertRaisesRegex(foretrace.Error, "must be JSON, got .*surrogate"):
+            foretrace.predict(LOADER, scenario={"version": 1, "machine": "\ud800"})
+        deep = []
+        for _ in range(100):
+            deep = [deep]
+        with self.assertRaisesRegex(foretrace.Error, "must be at most 64 levels deep"):
+            foretrace.predict(LOADER, scenario={"version": 1, "machine": deep})
         with self.assertRaises(foretrace.Error):
             foretrace.predict(None, "amp")
         with self.assertRaises(TypeError):
