@@ -43,10 +43,8 @@ void check_memory(const Trace& trace) {
                   records, to_text(needed), to_text(*left)));
 }
 
-}  // namespace
-
-Inference infer(const Trace& trace, const InferOptions& options) {
-  using namespace infer_detail;
+/// Throws TraceError if the file holds no recording of one rank.
+void check_is_recording(const Trace& trace) {
   if (lacks_history(trace))
     throw TraceError("must record a run, but is " + std::string(kNoHistory));
   if (!trace.has_times) {
@@ -61,6 +59,13 @@ Inference infer(const Trace& trace, const InferOptions& options) {
         "for each rank, which can be read back",
         shown->second));
   }
+}
+
+}  // namespace
+
+Inference infer(const Trace& trace, const InferOptions& options) {
+  using namespace infer_detail;
+  check_is_recording(trace);
   Inference result;
   result.rank = {trace.rank, trace.world_size, Nanoseconds(trace.origin_ns)};
   Graph& graph = result.graph;

@@ -100,6 +100,34 @@ TEST(Trust, AChangeBesideUnexplainedTimeIsFairOneThatAltersItPoor) {
             Grade::poor);
 }
 
+/// Steps of two stretches of the host, 50 each, of which every record costs `per_record`.
+Inference recorded_ops(Nanoseconds per_record) {
+  std::string text, cpu = "cpu: ";
+  for (int i = 0; i < 5; ++i) {
+    const std::string number = std::to_string(i), step = " {step=" + number + "}";
+    text += "@step ProfilerStep#" + number + "\n";
+    cpu += (i == 0 ? "" : ", ") + std::string("a") + number + "=op:host 50" + step + ", b" +
+           number + "=op:host 50" + step;
+  }
+  Inference inference = recorded_as(text + cpu + "\n");
+  for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i)
+    inference.graph.task(TaskId{i}).record = i;
+  inference.graph.unexplained().per_record = per_record;
+  return inference;
+}
+
+TEST(Trust, StepsThatTheProfilerMakesMuchLongerAreFair) {
+  const Scenario faster = what_if("scale:where.kind=host,factor=0.9");
+  EXPECT_EQ(predict(recorded_ops(10us), faster).trust.reason("profiler"), nullptr);
+  const Prediction answer = predict(recorded_ops(40us), faster);
+  EXPECT_EQ(answer.baseline_unprofiled, 60us);
+  EXPECT_EQ(answer.predicted_unprofiled, 50us);
+  EXPECT_EQ(grade_of(answer, "profiler"), Grade::fair);
+  const Prediction without = predict(recorded_ops(40us), what_if("remove_profiler"));
+  EXPECT_EQ(without.predicted.step_time, 60us);
+  EXPECT_EQ(without.trust.reason("profiler"), nullptr);
+}
+
 TEST(Trust, AnEditHasNoModelAndSaysSo) {
   const Prediction edit = predict(recorded_as(kFourSteps), what_if(kFasterKernels));
   ASSERT_NE(edit.trust.reason("edit"), nullptr);

@@ -591,9 +591,15 @@ Recording nested_ops(int count, int before, int after) {
 }
 
 TEST(Infer, CostOfARecordIsMeasuredOnNestedOps) {
-  Recording enough = nested_ops(120, 2, 1), few = nested_ops(99, 2, 1);
-  EXPECT_EQ(infer(enough.trace()).graph.unexplained().per_record, 3us);
-  EXPECT_EQ(infer(few.trace()).graph.unexplained().per_record, 0us);
+  const auto per_record = [](Recording recording) {
+    return infer(recording.trace()).graph.unexplained().per_record;
+  };
+  EXPECT_EQ(per_record(nested_ops(120, 2, 1)), 3us);
+  EXPECT_EQ(per_record(nested_ops(99, 2, 1)), 0us) << "too few";
+  EXPECT_EQ(per_record(nested_ops(120, 6, 2)), 0us) << "more than a recorder takes";
+  Recording simulated = nested_ops(120, 2, 1);
+  simulated.trace().metadata["synthetic"] = "true";
+  EXPECT_EQ(per_record(std::move(simulated)), 0us) << "nobody recorded it";
 }
 
 }  // namespace

@@ -7,17 +7,15 @@
 #include "ask/interval/inputs.h"
 #include "ask/interval/interval.h"
 #include "ask/interval/memory_interval.h"
-#include "ask/interval/resample.h"
 #include "ask/job/lane_work.h"
 #include "ask/job/memory_peaks.h"
-#include "ask/job/retimed_replay.h"
 #include "ask/predict/explain.h"
 #include "ask/predict/rates.h"
 #include "ask/predict/trust.h"
+#include "ask/predict/unprofiled.h"
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
-#include "graph/recorder_time.h"
 
 namespace foretrace {
 namespace {
@@ -65,14 +63,6 @@ void add_recorded_reserved(const Rank& rank, std::vector<MemoryPeak>& peaks) {
     if (found != rank.recorded_reserved.end() && found->second > Bytes{})
       peak.recorded_reserved = found->second;
   }
-}
-
-/// The step time without the recorder's own work; 0 if the recording does not show what that is.
-Nanoseconds unprofiled_step_time(const Graph& graph) {
-  const Nanoseconds per_record = graph.unexplained().per_record;
-  if (per_record <= 0ns || !all_lanes_fifo(graph)) return 0ns;
-  return RetimedReplay(graph).step_time(
-      {.durations = without_recorder(graph, per_record), .gaps = {}, .lags = {}});
 }
 
 }  // namespace
@@ -180,11 +170,11 @@ void set_interval(const Inference& inference, std::span<const KnownOutcome> user
   set_interval(inference, changed, variation ? &*variation : nullptr, user_outcomes, prediction,
                ranks);
   examine_baseline(inference, prediction);
-  if (prediction.has_times && ranks == nullptr) {
-    prediction.baseline_unprofiled = unprofiled_step_time(inference.graph);
+  // Ranks that wait for each other have no step times of their own.
+  if (ranks != nullptr) prediction.baseline_unprofiled = 0ns;
+  if (prediction.baseline_unprofiled > 0ns)
     prediction.predicted_unprofiled =
         prediction.steps.empty() ? prediction.baseline_unprofiled : unprofiled_step_time(changed);
-  }
   judge(inference, changed, user_outcomes, prediction);
 }
 

@@ -8,6 +8,7 @@
 #include "ask/interval/ledger.h"
 #include "ask/interval/memory_interval.h"
 #include "ask/interval/resample.h"
+#include "ask/predict/unprofiled.h"
 #include "ask/validate/side_removal.h"
 #include "base/numbers/scaling.h"
 #include "base/wording.h"
@@ -24,6 +25,8 @@ constexpr double kSomeOpen = 0.02;
 constexpr double kTouched = 0.01;
 constexpr double kSomePinned = 0.01, kManyPinned = 0.1;
 constexpr double kLargeReplayError = 0.01;
+/// A larger share of a step that is the profiler's own work makes its length doubtful.
+constexpr double kMuchProfiler = 0.2;
 
 std::string_view step_word(const Prediction& prediction) {
   return prediction.has_steps ? "step" : "recording";
@@ -131,6 +134,7 @@ class TrustFacts {
     add_cut();
     add_side("without_device", prediction_.without.device, "device", "the host");
     add_side("without_host", prediction_.without.host, "host", "the device");
+    add_profiler();
     for (const Shortcoming& lack : prediction_.unexplained.shortcomings)
       add(lack.name, lack.is_fatal ? Grade::poor : Grade::fair, lack.text, lack.share, 0.0);
   }
@@ -225,6 +229,22 @@ class TrustFacts {
         removal.excess(), SideRemoval::kMostExcess);
   }
 
+  /// A step is wanted as it is when nobody records it.
+  void add_profiler() {
+    if (prediction_.baseline_unprofiled <= 0ns || is_unprofiled()) return;
+    const double share = 1 - ratio(prediction_.baseline_unprofiled, prediction_.baseline.step_time);
+    if (share <= kMuchProfiler) return;
+    add("profiler", Grade::fair,
+        fmt::format("about {} of the {} is the profiler's own work (remove_profiler)",
+                    to_share(share), step_word(prediction_)),
+        share, kMuchProfiler);
+  }
+
+  bool is_unprofiled() const {
+    const std::vector<std::string> kinds = kinds_of(prediction_.steps);
+    return std::find(kinds.begin(), kinds.end(), "remove_profiler") != kinds.end();
+  }
+
   void add_cut() {
     if (const Note* note = cut_off_note(prediction_.notes))
       add(std::string(kCutOffReason), Grade::fair, note->text);
@@ -273,6 +293,7 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
 
 void examine_baseline(const Inference& inference, RecordedRun& run) {
   run.baseline_open = open_step_time(inference, inference.graph, run.baseline.step_time);
+  run.baseline_unprofiled = unprofiled_step_time(inference.graph);
   if (all_lanes_fifo(inference.graph)) run.without = remove_sides(inference);
 }
 

@@ -39,6 +39,7 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
 ///     if there are steps       spread, steps_found
 ///     for a cut recording      cut_off
 ///     where they do not hold   without_device, without_host
+///     where it is much         profiler
 ///     what a recording lacks   each Shortcoming that infer() found
 ///     for each kind of what-if compared or edit
 Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> user_outcomes);

@@ -121,50 +121,65 @@ class LanePlacer {
       threads.try_emplace({thread.process, thread.id}, static_cast<std::uint16_t>(i));
     }
     const ByTime lanes = by_time();
-    const auto find = [&](const LaneFlow& flow) {
-      const auto thread = threads.find({flow.process, flow.thread});
-      return thread == threads.end() ? kNone : work_at(lanes, thread->second, flow.time_ns);
-    };
+    std::vector<std::uint32_t> ends;                 // The work where each arrow begins or ends.
     std::map<std::int64_t, std::uint32_t> launches;  // From an arrow to the call.
     for (const LaneFlow& flow : flows) {
-      const std::uint32_t found = flow.is_end ? kNone : find(flow);
-      if (found != kNone) launches.try_emplace(flow.id, found);
+      const auto thread = threads.find({flow.process, flow.thread});
+      ends.push_back(thread == threads.end() ? kNone
+                                             : work_at(lanes, thread->second, flow.time_ns));
+      if (!flow.is_end && ends.back() != kNone) launches.try_emplace(flow.id, ends.back());
     }
-    std::uint32_t last = 0;
-    for (const LaneWork& event : work_) last = std::max(last, event.correlation);
-    for (const LaneFlow& flow : flows) {
-      const auto launch = flow.is_end ? launches.find(flow.id) : launches.end();
-      const std::uint32_t found = launch == launches.end() ? kNone : find(flow);
-      if (found == kNone || role_of(work_[found]).kind != LaneKind::work) continue;
+    std::uint32_t last = last_correlation();
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+      const auto launch = flows[i].is_end ? launches.find(flows[i].id) : launches.end();
+      if (launch == launches.end() || ends[i] == kNone) continue;
+      LaneWork& work = work_[ends[i]];
+      if (role_of(work).kind != LaneKind::work || work.correlation != 0) continue;
       LaneWork& call = work_[launch->second];
-      if (work_[found].correlation != 0) continue;
       if (call.correlation == 0) call.correlation = ++last;
-      work_[found].correlation = call.correlation;
+      work.correlation = call.correlation;
     }
   }
 
+  std::uint32_t last_correlation() const {
+    std::uint32_t last = 0;
+    for (const LaneWork& event : work_) last = std::max(last, event.correlation);
+    return last;
+  }
+
   /// Gives the ops of a device whose profiler knows no correlation ids, as a TPU's, those of the
-  /// calls that launched their modules: the calls with the number of the run or, if none has one,
-  /// the calls of jitted functions in their order, as a device runs what it is given in order.
+  /// calls that launched their modules.
   void join_modules() {
     std::map<std::int64_t, std::vector<std::uint32_t>> modules;  // By process.
     std::map<std::int64_t, std::uint32_t> by_run;
     std::set<std::int64_t> joined;  // Processes with correlation ids.
-    std::uint32_t last = 0;
     for (std::uint32_t i = 0; i < work_.size(); ++i) {
       const Role& role = role_of(work_[i]);
       const Thread& thread = trace_.threads[trace_.hosts[work_[i].host].thread];
-      last = std::max(last, work_[i].correlation);
       if (role.kind == LaneKind::host && work_[i].run != 0) by_run.try_emplace(work_[i].run, i);
       if (role.kind == LaneKind::work && work_[i].correlation != 0) joined.insert(role.process);
       if (role.kind == LaneKind::summary && thread.name == "XLA Modules")
         modules[role.process].push_back(i);
     }
+    std::erase_if(modules, [&](const auto& process) { return joined.contains(process.first); });
     if (modules.empty()) return;
+    const auto launches = launches_of(modules, by_run);
+    std::uint32_t last = last_correlation();
+    for (const auto& [module, call] : launches) {
+      if (work_[call].correlation == 0) work_[call].correlation = ++last;
+    }
+    give_to_ops(launches);
+  }
+
+  /// From each module to the call that launched it: the call with the number of the run or, if none
+  /// has one, the calls of jitted functions in their order, as a device runs what it is given in
+  /// order.
+  std::map<std::uint32_t, std::uint32_t> launches_of(
+      std::map<std::int64_t, std::vector<std::uint32_t>>& modules,
+      const std::map<std::int64_t, std::uint32_t>& by_run) {
     const std::vector<std::uint32_t> calls = jitted_calls();
-    std::map<std::uint32_t, std::uint32_t> launches;  // From a module to its call.
+    std::map<std::uint32_t, std::uint32_t> launches;
     for (auto& [process, runs] : modules) {
-      if (joined.contains(process)) continue;
       std::sort(runs.begin(), runs.end(), [&](std::uint32_t a, std::uint32_t b) {
         return trace_.hosts[work_[a].host].start_ns < trace_.hosts[work_[b].host].start_ns;
       });
@@ -174,10 +189,7 @@ class LanePlacer {
         if (known == by_run.end() && calls.size() == runs.size()) launches[runs[i]] = calls[i];
       }
     }
-    for (const auto& [module, call] : launches) {
-      if (work_[call].correlation == 0) work_[call].correlation = ++last;
-    }
-    give_to_ops(launches);
+    return launches;
   }
 
   void place() {
@@ -303,6 +315,12 @@ class LanePlacer {
     return contains_other;
   }
 
+  /// The number of the step that a record marks, on a device also by its name; -1 if it marks none.
+  std::int64_t step_of(const LaneWork& event) const {
+    if (role_of(event).kind == LaneKind::host || event.step >= 0) return event.step;
+    return leading_number(trace_.names[trace_.hosts[event.host].name]).value_or(-1);
+  }
+
   /// XLA's profiler marks a step by a range with any name and the number of the step, and repeats
   /// the marks on a lane of each device, with the number as the name. If ranges of several names
   /// have numbers, as for training and evaluation, the name that takes most time marks the steps.
@@ -312,12 +330,8 @@ class LanePlacer {
     const auto each_mark = [&](const auto& visit) {
       for (const LaneWork& event : work_) {
         if (role_of(event).kind != kind) continue;
-        HostRecord& record = trace_.hosts[event.host];
-        const std::int64_t step = kind == LaneKind::host ? event.step
-                                  : event.step >= 0
-                                      ? event.step
-                                      : leading_number(trace_.names[record.name]).value_or(-1);
-        if (step >= 0) visit(record, step);
+        if (const std::int64_t step = step_of(event); step >= 0)
+          visit(trace_.hosts[event.host], step);
       }
     };
     each_mark([&](const HostRecord& record, std::int64_t) {

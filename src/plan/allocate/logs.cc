@@ -5,6 +5,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -204,6 +205,28 @@ NodeLog read_node_events(const std::string& path) {
   return log;
 }
 
+namespace {
+
+/// Runs a parser of one cell, and refuses the line with the name of its column if that fails.
+template <class Parse>
+auto in_cell(LineReader& lines, std::string_view column, const Parse& parse) {
+  try {
+    return parse();
+  } catch (const Error& error) {
+    lines.refuse(fmt::format("{} {}", column, error.what()));
+  }
+}
+
+void add_uses(const std::string& list, const NodeUse& use, NodeNames& names,
+              std::vector<NodeUse>& busy) {
+  for (const std::string& name : expanded_nodes(list))
+    busy.push_back({names.id(name), use.begin, use.end, use.line});
+  if (busy.size() > kMostNodes)
+    throw Error(fmt::format("must have at most {} nodes of jobs in all", grouped(kMostNodes)));
+}
+
+}  // namespace
+
 NodeLog read_sacct(const std::string& path) {
   LineReader lines(path);
   if (!lines.next()) throw Error(path + ": is empty");
@@ -220,92 +243,104 @@ NodeLog read_sacct(const std::string& path) {
     if (cells.size() <= std::max({id, start, end, list})) lines.refuse("must have all columns");
     // Steps run inside their jobs.
     if (cells[id].find('.') != std::string::npos) continue;
-    const auto time_of = [&](const char* name, std::size_t cell) {
-      try {
-        return time_in(cells[cell]);
-      } catch (const Error& error) {
-        lines.refuse(fmt::format("{} {}", name, error.what()));
-      }
-    };
-    const auto begin = time_of("Start", start);
+    const auto begin = in_cell(lines, "Start", [&] { return time_in(cells[start]); });
     if (!begin || cells[list] == "None assigned") continue;  // The job never ran.
-    const Nanoseconds stop = time_of("End", end).value_or(kForever);
-    if (stop < *begin) lines.refuse("must not end before it starts");
-    if (stop == *begin) continue;
-    try {
-      for (const std::string& name : expanded_nodes(cells[list]))
-        busy.push_back({names.id(name), *begin, stop, lines.number});
-      if (busy.size() > kMostNodes)
-        throw Error(fmt::format("must have at most {} nodes of jobs in all", grouped(kMostNodes)));
-    } catch (const Error& error) {
-      lines.refuse(std::string("NodeList ") + error.what());
-    }
+    const auto stated_end = in_cell(lines, "End", [&] { return time_in(cells[end]); });
+    const NodeUse use{0, *begin, stated_end.value_or(kForever), lines.number};
+    if (use.end < use.begin) lines.refuse("must not end before it starts");
+    if (use.end == use.begin) continue;
+    in_cell(lines, "NodeList", [&] { add_uses(cells[list], use, names, busy); });
   }
   return idle_log(names.count(), std::move(busy), path);
 }
 
-NodeLog read_swf(const std::string& path) {
-  LineReader lines(path);
-  double most_nodes = 0, most_processors = 0;
-  struct Row {
-    Nanoseconds begin, end;
-    double processors;
-    std::size_t line;
-  };
-  std::vector<Row> rows;
-  while (lines.next()) {
-    if (lines.text.starts_with(';')) {
-      for (const auto& [name, value] : {std::pair<const char*, double*>{"MaxNodes:", &most_nodes},
-                                        {"MaxProcs:", &most_processors}}) {
-        const std::size_t at = lines.text.find(name);
-        if (at != std::string::npos)
-          *value = std::atof(lines.text.c_str() + at + std::string_view(name).size());
-      }
-      continue;
+namespace {
+
+/// A job of a log in the Standard Workload Format.
+struct SwfJob {
+  Nanoseconds begin, end;
+  double processors;
+  std::size_t line;
+};
+
+/// What the comments at the head of such a log say; 0: nothing.
+struct SwfMachine {
+  double nodes = 0, processors = 0;
+
+  void read(const std::string& comment) {
+    for (const auto& [name, value] :
+         {std::pair<const char*, double*>{"MaxNodes:", &nodes}, {"MaxProcs:", &processors}}) {
+      const std::size_t at = comment.find(name);
+      if (at != std::string::npos)
+        *value = std::atof(comment.c_str() + at + std::string_view(name).size());
     }
-    std::istringstream in(lines.text);
-    double job = 0, submit = 0, wait = 0, run = 0, processors = 0;
-    if (lines.text.find_first_not_of(" \t") == std::string::npos) continue;
-    if (!(in >> job >> submit >> wait >> run >> processors))
-      lines.refuse("must be numbers: job, submit, wait, run, processors, ...");
-    constexpr double kUnknown = -1;
-    for (const double value : {wait, run, processors}) {
-      if (value < 0 && value != kUnknown)
-        lines.refuse(fmt::format("must have no negative numbers but -1, got {}", to_text(value)));
-    }
-    if (run <= 0 || processors <= 0) continue;  // Cancelled, or unknown.
-    const double begin = submit + std::max(0., wait);
-    rows.push_back({lines.time(begin), lines.time(begin + run), processors, lines.number});
   }
-  const double per_node =
-      most_nodes > 0 && most_processors > most_nodes ? most_processors / most_nodes : 1;
-  double all = most_nodes > 0 ? most_nodes : most_processors;
-  if (all < 1 || all > kMostNodes)
-    throw Error(path + ": must state the number of nodes in a line such as ; MaxNodes: 128");
-  std::ranges::stable_sort(rows, {}, &Row::begin);
+  double per_node() const { return nodes > 0 && processors > nodes ? processors / nodes : 1; }
+  double all() const { return nodes > 0 ? nodes : processors; }
+};
+
+/// The job in a line; nullopt if it was cancelled, or how it ran is unknown.
+std::optional<SwfJob> swf_job(LineReader& lines) {
+  std::istringstream in(lines.text);
+  double job = 0, submit = 0, wait = 0, run = 0, processors = 0;
+  if (!(in >> job >> submit >> wait >> run >> processors))
+    lines.refuse("must be numbers: job, submit, wait, run, processors, ...");
+  constexpr double kUnknown = -1;
+  for (const double value : {wait, run, processors}) {
+    if (value < 0 && value != kUnknown)
+      lines.refuse(fmt::format("must have no negative numbers but -1, got {}", to_text(value)));
+  }
+  if (run <= 0 || processors <= 0) return {};
+  const double begin = submit + std::max(0., wait);
+  return SwfJob{lines.time(begin), lines.time(begin + run), processors, lines.number};
+}
+
+/// Gives each job the free nodes with the lowest numbers. REQUIRES: jobs in order of their begins.
+std::vector<NodeUse> placed(const std::vector<SwfJob>& jobs, const SwfMachine& machine,
+                            const std::string& path) {
   std::set<std::int32_t> free;
-  for (std::int32_t node = 0; node < static_cast<std::int32_t>(all); ++node) free.insert(node);
+  for (std::int32_t node = 0; node < static_cast<std::int32_t>(machine.all()); ++node)
+    free.insert(node);
   std::vector<NodeUse> busy;
   std::multimap<Nanoseconds, std::size_t> ends;  // The values are indices into `busy`.
-  for (const Row& row : rows) {
-    while (!ends.empty() && ends.begin()->first <= row.begin) {
+  for (const SwfJob& job : jobs) {
+    while (!ends.empty() && ends.begin()->first <= job.begin) {
       free.insert(busy[ends.begin()->second].node);
       ends.erase(ends.begin());
     }
-    const double wanted = std::ceil(row.processors / per_node);
+    const double wanted = std::ceil(job.processors / machine.per_node());
     if (wanted > static_cast<double>(free.size())) {
       std::string others = "no other";
       if (!ends.empty()) others = "line " + std::to_string(busy[ends.begin()->second].line);
       throw Error(fmt::format("{}: line {} overlaps with {}: it needs {} nodes, {} are free", path,
-                              row.line, others, static_cast<std::int64_t>(wanted), free.size()));
+                              job.line, others, static_cast<std::int64_t>(wanted), free.size()));
     }
     for (double i = 0; i < wanted; ++i) {
-      ends.emplace(row.end, busy.size());
-      busy.push_back({*free.begin(), row.begin, row.end, row.line});
+      ends.emplace(job.end, busy.size());
+      busy.push_back({*free.begin(), job.begin, job.end, job.line});
       free.erase(free.begin());
     }
   }
-  return idle_log(static_cast<std::int32_t>(all), std::move(busy), path);
+  return busy;
+}
+
+}  // namespace
+
+NodeLog read_swf(const std::string& path) {
+  LineReader lines(path);
+  SwfMachine machine;
+  std::vector<SwfJob> jobs;
+  while (lines.next()) {
+    if (lines.text.starts_with(';')) {
+      machine.read(lines.text);
+    } else if (lines.text.find_first_not_of(" \t") != std::string::npos) {
+      if (const auto job = swf_job(lines)) jobs.push_back(*job);
+    }
+  }
+  if (machine.all() < 1 || machine.all() > kMostNodes)
+    throw Error(path + ": must state the number of nodes in a line such as ; MaxNodes: 128");
+  std::ranges::stable_sort(jobs, {}, &SwfJob::begin);
+  return idle_log(static_cast<std::int32_t>(machine.all()), placed(jobs, machine, path), path);
 }
 
 }  // namespace foretrace

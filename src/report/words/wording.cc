@@ -173,7 +173,7 @@ std::string unprofiled_sentence(const Prediction& prediction) {
   if (is_what_if(prediction)) text += " -> " + to_text(prediction.predicted_unprofiled);
   return text + fmt::format(
                     " a step without the profiler, which takes some {} of the host for each op, "
-                    "call and block that it records (usually 0 to 20 % too high; see "
+                    "call and block that it records (usually 0 to 30 % too high; see "
                     "remove_profiler)",
                     to_text(prediction.unexplained.per_record));
 }

@@ -23,8 +23,9 @@ class RemoveProfiler final : public Transform {
         per_record_ > Nanoseconds(0) ? per_record_ : graph.unexplained().per_record;
     if (cost <= Nanoseconds(0)) {
       throw Error(
-          "the trace has too few nested ops to measure what recording one takes; give "
-          "\"per_record\", such as 2us");
+          "the trace does not show what recording an op takes: it has too few ops that call "
+          "others; "
+          "give \"per_record\", such as 2us");
     }
     Effect effect;
     Nanoseconds removed{0};
