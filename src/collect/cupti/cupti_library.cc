@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <climits>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -36,17 +37,18 @@ int cuda_major() {
   return major;
 }
 
-void* open_by_name() {
+enum class Major : std::uint8_t { equal, older, newer };
+
+/// Opens the libcupti that the loader finds by its name, of a major version that compares so with
+/// the one wanted (0: any counts as equal).
+void* open_by_name(int wanted, Major which, int mode = RTLD_NOW) {
   for (const char* name : kNames) {
-    if (void* library = dlopen(name, RTLD_NOW | RTLD_NOLOAD)) return library;
-  }
-  const int wanted = cuda_major();
-  for (const bool other : {false, true}) {
-    for (const char* name : kNames) {
-      const bool fits = wanted == 0 || std::atoi(name + std::strlen("libcupti.so.")) == wanted;
-      if (fits == other) continue;
-      if (void* library = dlopen(name, RTLD_NOW)) return library;
-    }
+    const int major = std::atoi(name + std::strlen("libcupti.so."));
+    const Major found = wanted == 0 || major == wanted ? Major::equal
+                        : major < wanted               ? Major::older
+                                                       : Major::newer;
+    if (found != which) continue;
+    if (void* library = dlopen(name, mode)) return library;
   }
   return nullptr;
 }
@@ -69,6 +71,22 @@ int open_beside_cudart(dl_phdr_info* loaded, std::size_t, void* found) {
   return 0;
 }
 
+/// A CUPTI that is loaded already is used; otherwise one of the program's CUDA, wherever it is,
+/// goes before another version. An older one works with a newer driver, the reverse hardly ever.
+void* find_library(const char* path) {
+  if (path != nullptr) {
+    if (void* library = dlopen(path, RTLD_NOW)) return library;
+  } else if (void* library = open_by_name(0, Major::equal, RTLD_NOW | RTLD_NOLOAD)) {
+    return library;
+  }
+  const int wanted = cuda_major();
+  void* library = path == nullptr ? open_by_name(wanted, Major::equal) : nullptr;
+  if (library == nullptr) dl_iterate_phdr(open_beside_cudart, &library);
+  if (path != nullptr) return library;
+  if (library == nullptr) library = open_by_name(wanted, Major::older);
+  return library != nullptr ? library : open_by_name(wanted, Major::newer);
+}
+
 template <class Function>
 bool bind(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
@@ -78,10 +96,9 @@ bool bind(void* library, const char* name, Function& function) {
 }  // namespace
 
 const char* CuptiLibrary::load(const char* path) {
-  void* library = path != nullptr ? dlopen(path, RTLD_NOW) : open_by_name();
-  if (library == nullptr) dl_iterate_phdr(open_beside_cudart, &library);
+  void* library = find_library(path);
   if (library == nullptr) {
-    return "libcupti.so.13 or .12 is not found; install the package cuda-cupti of your CUDA "
+    return "libcupti.so.13, .12 or .11.8 is not found; install the package cuda-cupti of your CUDA "
            "version, or add its folder to LD_LIBRARY_PATH";
   }
   const bool has_all = bind(library, "cuptiGetVersion", get_version) &&
