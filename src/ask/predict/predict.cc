@@ -215,6 +215,7 @@ Answer slowest_answer(const Job& job, const Scenario& scenario, const PredictOpt
   if (summary.slowest_changes()) {
     const WorldRank& rank = job.world[summary.recorded_slowest.rank()];
     examine_baseline(job.ranks[rank.recorded].inference, summary.recorded);
+    summary.recorded.baseline_unprofiled = 0ns;  // The predicted one is that of another rank.
     compare_with(summary.recorded, prediction);
   }
   take_peaks(std::move(summary.fullest), job, prediction);

@@ -12,7 +12,7 @@ namespace {
 
 /// The readable form of a mangled name; the name itself if it is none.
 std::string readable(std::string_view name) {
-  constexpr std::string_view kDescriptor = ".kd";  // Of ROCm's kernel descriptors.
+  constexpr std::string_view kDescriptor = ".kd";  // ROCm names descriptors of kernels so.
   if (name.ends_with(kDescriptor)) name.remove_suffix(kDescriptor.size());
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> found(

@@ -41,7 +41,7 @@ std::optional<std::int32_t> to_ordinal(std::optional<std::int64_t> number) {
   return static_cast<std::int32_t>(*number);
 }
 
-/// What the lanes of a device are, from the most to the least exact account of its work. A device
+/// Lanes of a device, from the least to the most exact account of its work. A device
 /// works on its lanes of the best rank; the others sum the same work up.
 enum class LaneRank : std::uint8_t { none, other, modules, ops, stream };
 

@@ -25,7 +25,7 @@
 
 namespace foretrace {
 
-/// What a host record cannot hold of an event without a category.
+/// The part of an event without a category that a host record cannot hold.
 struct LaneWork {
   std::uint32_t host = 0;  ///< Into Trace::hosts.
   std::uint32_t correlation = 0;

@@ -13,7 +13,7 @@ namespace {
 
 /// A shorter stretch, in ns, is no evidence. Chosen.
 constexpr std::int64_t kLongStretch = 100'000;
-/// What was launched last begins within this time, in ns. Chosen.
+/// The work launched last begins within this time, in ns. Chosen.
 constexpr std::int64_t kLaunch = 50'000;
 constexpr std::size_t kLeastStretches = 3;
 /// At least this share of the stretches must end behind the device's work. Chosen.

@@ -263,7 +263,7 @@ struct SwfJob {
   std::size_t line;
 };
 
-/// What the comments at the head of such a log say; 0: nothing.
+/// The size of the machine, as comments at the head of such a log say it; 0: unknown.
 struct SwfMachine {
   double nodes = 0, processors = 0;
 

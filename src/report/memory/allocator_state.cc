@@ -38,7 +38,7 @@ void count_record(const MemoryRecord& record, AllocatorHistory& to) {
   to.allocations += gives ? 1 : 0;
   to.frees += is_block && !gives ? 1 : 0;
   to.out_of_memory += record.action == MemoryAction::out_of_memory ? 1 : 0;
-  // What is freed was allocated until then, perhaps before the recording.
+  // A block that is freed was allocated until then, perhaps before the recording.
   const std::int64_t before = record.total_allocated - (is_block && !gives ? record.bytes : 0);
   if (record.total_allocated >= 0) to.peak_allocated = std::max(to.peak_allocated, before);
   to.peak_reserved = std::max(to.peak_reserved, record.total_reserved);

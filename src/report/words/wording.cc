@@ -164,7 +164,7 @@ bool asks_memory(const Prediction& prediction) {
 
 namespace {
 
-/// What the step is without the recorder's own work; empty if that makes no difference.
+/// Says how long the step is without the recorder's own work; empty if that makes no difference.
 std::string unprofiled_sentence(const Prediction& prediction) {
   constexpr double kNoticeable = 0.95;  // Chosen.
   const Nanoseconds without = prediction.baseline_unprofiled;
