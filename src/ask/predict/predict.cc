@@ -215,7 +215,6 @@ Answer slowest_answer(const Job& job, const Scenario& scenario, const PredictOpt
   if (summary.slowest_changes()) {
     const WorldRank& rank = job.world[summary.recorded_slowest.rank()];
     examine_baseline(job.ranks[rank.recorded].inference, summary.recorded);
-    summary.recorded.baseline_unprofiled = 0ns;  // The predicted one is that of another rank.
     compare_with(summary.recorded, prediction);
   }
   take_peaks(std::move(summary.fullest), job, prediction);
@@ -226,6 +225,8 @@ Answer slowest_answer(const Job& job, const Scenario& scenario, const PredictOpt
     prediction.explained = explain(answered.joint->graph(), answered.times);
   prediction.rank = job.world[shown].number;
   if (job.world.size() == 1) return std::move(answer);
+  // These were replayed without the other ranks, and may belong to two ranks.
+  prediction.baseline_unprofiled = prediction.predicted_unprofiled = 0ns;
   describe_ranks(job, scenario, summary, prediction);
   if (options.perfetto_path.empty()) return std::move(answer);
   answer.world_index = static_cast<std::uint32_t>(shown);
