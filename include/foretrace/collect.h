@@ -33,6 +33,7 @@ struct CollectedRun {
   std::vector<std::string> spools;     ///< Paths, one per process that recorded something.
   std::vector<std::string> snapshots;  ///< Paths of memory snapshots that the program wrote.
   bool folder_is_gone = false;         ///< The program removed or renamed the folder of spools.
+  bool has_driver = true;  ///< The loader finds libcuda.so.1, without which CUDA is off.
 };
 
 /// Everything that can be recorded, in the order of CollectOptions::record.

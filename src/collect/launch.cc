@@ -10,6 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
 
 #include "foretrace/collect.h"
 #include "foretrace/error.h"
@@ -255,6 +258,22 @@ std::vector<std::string> files_ending_in(const std::string& folder, std::string_
   return files;
 }
 
+/// Whether the loader would find the driver's library. It is not loaded to learn this, because a
+/// program that is linked statically cannot load any.
+bool finds_driver() {
+  constexpr std::string_view kDriver = "libcuda.so.1";
+  const char* path = std::getenv("LD_LIBRARY_PATH");
+  std::istringstream folders(std::string(path == nullptr ? "" : path) +
+                             ":/lib64:/usr/lib64:/lib:/usr/lib");
+  std::error_code ignored;
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (!folder.empty() && fs::exists(fs::path(folder) / kDriver, ignored)) return true;
+  }
+  std::ostringstream cache;
+  cache << std::ifstream("/etc/ld.so.cache", std::ios::binary).rdbuf();
+  return cache.str().find(kDriver) != std::string::npos;
+}
+
 }  // namespace
 
 const std::vector<std::string_view>& recordable() {
@@ -293,6 +312,7 @@ CollectedRun collect(const std::vector<std::string>& command, const std::string&
   run.folder_is_gone = !fs::is_directory(folder, ignored);
   run.spools = files_ending_in(folder, ".spool");
   run.snapshots = files_ending_in(folder, ".pickle");
+  run.has_driver = finds_driver();
   return run;
 }
 

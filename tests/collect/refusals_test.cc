@@ -1,12 +1,14 @@
 // If nothing, or not everything, can be recorded, the program runs nevertheless, and one line says
 // why.
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "collect/recording.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -33,10 +35,41 @@ void expect_refusal(const Recipe& recipe, const std::string& because, const std:
   EXPECT_FALSE(recording.has_trace());
 }
 
+/// A machine on which CUPTI ends with `code`: with the driver's library for this version of CUDA
+/// (the stub if empty), and with a GPU or without.
+Recipe machine(const std::string& code, const std::string& driver, bool has_gpu) {
+  static const Folder with_gpu;
+  static const Folder without_gpu;
+  with_gpu.write("nvidiactl", "");
+  Recipe recipe{
+      .environment = {{"FORETRACE_STANDIN", "subscribe=" + code},
+                      {"LD_LIBRARY_PATH", STANDIN_13 ":" DRIVER_FOLDER},
+                      {"FORETRACE_DEVICES", has_gpu ? with_gpu.path() : without_gpu.path()}}};
+  if (!driver.empty()) recipe.environment["PLAYED_DRIVER"] = driver;
+  return recipe;
+}
+
+TEST(Refusals, NoDriverNoGpuAndAnOldDriverAreToldApart) {
+  for (const std::string code : {"15", "999"}) {
+    SCOPED_TRACE(code);
+    expect_refusal(machine(code, "", true), code,
+                   "there is no NVIDIA driver (libcuda.so.1 is a stub)");
+    expect_refusal(machine(code, "12020", false), code, "there is no NVIDIA GPU");
+    expect_refusal(
+        machine(code, "11040", true), code,
+        "the driver (CUDA 11.4) is older than this CUPTI (CUDA 13): install a newer driver");
+    expect_refusal(machine(code, "13000", true), code,
+                   "the driver (CUDA 13.0) does not let it start");
+  }
+}
+
 TEST(Refusals, ADriverThatIsNotThere) {
+  if (dlopen("libcuda.so.1", RTLD_NOW) != nullptr)
+    GTEST_SKIP() << "NVIDIA's driver is here, and the test is of machines without one";
   expect_refusal({.environment = {{"FORETRACE_STANDIN", "subscribe=999"}}}, "CUPTI_ERROR_UNKNOWN",
-                 "there is no usable NVIDIA driver or GPU");
-  expect_refusal({.environment = {{"FORETRACE_STANDIN", "no_driver=1"}}}, "999", "driver");
+                 "there is no NVIDIA driver (libcuda.so.1 is not found): install one");
+  expect_refusal({.environment = {{"FORETRACE_STANDIN", "no_driver=1"}}}, "999",
+                 "there is no NVIDIA driver");
 }
 
 TEST(Refusals, AnotherProfilerIsNamed) {
@@ -46,8 +79,7 @@ TEST(Refusals, AnotherProfilerIsNamed) {
                  "39", "another profiler");
 }
 
-TEST(Refusals, AnOldDriverAndMissingPrivileges) {
-  expect_refusal({.environment = {{"FORETRACE_STANDIN", "subscribe=15"}}}, "15", "LD_LIBRARY_PATH");
+TEST(Refusals, MissingPrivileges) {
   expect_refusal({.environment = {{"FORETRACE_STANDIN", "subscribe=35"}}}, "35",
                  "NVreg_RestrictProfilingToAdminUsers=0");
   expect_refusal({.environment = {{"FORETRACE_STANDIN", "subscribe=40"}}}, "40", "administrator");
@@ -138,11 +170,25 @@ TEST(Refusals, AProgramThatIsNotThere) {
 }
 
 TEST(Refusals, AProgramThatUsesNoCuda) {
-  const Ended ended = run_program(
-      {FORETRACE_BINARY, "collect", "-o", "/tmp/never.ftrace", "--", "/bin/echo", "hello"}, {});
+  const std::vector<std::string> command = {
+      FORETRACE_BINARY, "collect", "-o", "/tmp/never.ftrace", "--", "/bin/echo", "hello"};
+  const Ended ended = run_program(command, {{"LD_LIBRARY_PATH", DRIVER_FOLDER}});
   EXPECT_EQ(ended.status, kNothingRecorded);
   EXPECT_EQ(ended.out, "hello\n");
   EXPECT_NE(ended.err.find("did not use CUDA"), std::string::npos) << ended.err;
+}
+
+// A program that tries to use CUDA where there is no driver never comes to the driver's cuInit, so
+// that it cannot be told from one that does not try.
+TEST(Refusals, WithoutADriverNobodyIsSaidToUseNoCuda) {
+  if (dlopen("libcuda.so.1", RTLD_NOW) != nullptr)
+    GTEST_SKIP() << "NVIDIA's driver is here, and the test is of machines without one";
+  const Ended ended = run_program(
+      {FORETRACE_BINARY, "collect", "-o", "/tmp/never.ftrace", "--", "/bin/echo", "hello"}, {});
+  EXPECT_EQ(ended.status, kNothingRecorded);
+  EXPECT_NE(ended.err.find("could not start CUDA: there is no NVIDIA driver (libcuda.so.1"),
+            std::string::npos)
+      << ended.err;
 }
 
 TEST(Refusals, ASecondClientInTheProgramDoesNotTakeTheBuffers) {

@@ -204,6 +204,9 @@ struct CollectCommand {
     if (program.folder_is_gone)
       return fmt::format("the program removed or renamed the folder of the recording, '{}'",
                          folder.path());
+    if (program.spools.empty() && !program.has_driver)
+      return "the program could not start CUDA: there is no NVIDIA driver (libcuda.so.1 is not "
+             "found); install one, or start the container with --gpus all";
     if (program.spools.empty()) return "the program did not use CUDA";
     if (was_cut_off)
       return "the program closed the recorder's file, or ended before anything was written";

@@ -63,6 +63,7 @@ class Recorder {
   Recorder() = default;
 
   void report_failure(const char* problem, const char* cure);
+  void report_refusal(const char* problem, cupti::Result result);
   bool subscribe();
   void enable_metadata();
   void disable_frequent_calls();

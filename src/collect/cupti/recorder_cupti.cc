@@ -1,5 +1,9 @@
 // The part of the recorder that calls CUPTI, and the callbacks that CUPTI makes.
 
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,11 +18,68 @@ namespace {
 
 constexpr std::size_t kBatch = std::size_t{256} << 10;
 
+/// Returns the CUDA version that the driver supports, as 12020 for 12.2; 0 for the stub of a
+/// toolkit, which is no driver, and -1 if there is no library of the driver's.
+int driver_version() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == nullptr) return -1;
+  const auto version = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDriverGetVersion"));
+  int number = 0;
+  return version != nullptr && version(&number) == 0 ? number : 0;
+}
+
+/// Whether the kernel shows a GPU of NVIDIA's: on Linux, in WSL or on a Jetson. The driver cannot
+/// be asked, because it is in the middle of its own start.
+bool has_device(const char* folder) {
+  for (const char* node : {"nvidiactl", "dxg", "nvmap", "nvhost-ctrl-gpu"}) {
+    char path[PATH_MAX];
+    std::snprintf(path, sizeof path, "%s/%s", folder, node);
+    if (access(path, F_OK) == 0) return true;
+  }
+  return false;
+}
+
+/// CUPTI has one code for all these: 15 before CUDA 13 and 999 since.
+void explain_missing_driver(std::uint32_t cupti_version, const char* devices, char (&text)[512]) {
+  // Before CUDA 13, the number did not contain that of CUDA; the oldest that is read is
+  // CUDA 11.8's.
+  const int cuda = cupti_version >= 130000 ? static_cast<int>(cupti_version / 10000)
+                   : cupti_version == cupti::kOldestVersion ? 11
+                                                            : 12;
+  const int driver = driver_version();
+  if (driver < 0) {
+    std::snprintf(
+        text, sizeof text,
+        "there is no NVIDIA driver (libcuda.so.1 is not found): install one, or start the "
+        "container with --gpus all");
+  } else if (driver == 0) {
+    std::snprintf(
+        text, sizeof text,
+        "there is no NVIDIA driver (libcuda.so.1 is a stub): take the folder of stubs off "
+        "LD_LIBRARY_PATH, or install a driver");
+  } else if (!has_device(devices)) {
+    std::snprintf(
+        text, sizeof text,
+        "there is no NVIDIA GPU (none in %s): run on a machine that has one, or start the "
+        "container with --gpus all",
+        devices);
+  } else if (driver / 1000 < cuda) {
+    std::snprintf(text, sizeof text,
+                  "the driver (CUDA %d.%d) is older than this CUPTI (CUDA %d): install a newer "
+                  "driver, or put the CUPTI of the program's own CUDA version in front of "
+                  "LD_LIBRARY_PATH",
+                  driver / 1000, driver % 1000 / 10, cuda);
+  } else {
+    std::snprintf(text, sizeof text,
+                  "the driver (CUDA %d.%d) does not let it start: see whether nvidia-smi lists a "
+                  "GPU, CUDA_VISIBLE_DEVICES hides none, and the CUPTI of the program's own CUDA "
+                  "version is in front of LD_LIBRARY_PATH",
+                  driver / 1000, driver % 1000 / 10);
+  }
+}
+
 const char* cure_of(cupti::Result result) {
   switch (result) {
-    case cupti::kNotInitialized:
-      return "the driver is older than this CUPTI: put the CUPTI of the program's own CUDA version "
-             "in front of LD_LIBRARY_PATH, and no folder of stubs on it";
     case cupti::kInsufficientPrivileges:
     case cupti::kVirtualizedInsufficientPrivileges:
       return "profiling is reserved to the administrator: run as root, or have "
@@ -26,8 +87,6 @@ const char* cure_of(cupti::Result result) {
     case cupti::kMultipleSubscribers:
       return "another profiler holds CUPTI in this process (torch.profiler, nsys, ncu, cuda-gdb): "
              "record without it";
-    case cupti::kUnknown:
-      return "there is no usable NVIDIA driver or GPU";
     default:
       return "";
   }
@@ -57,7 +116,7 @@ void Recorder::start_cupti() {
     writer_.device_clock = spool::Clock::realtime;
   }
   const cupti::Result result = cupti_.register_callbacks(on_request, on_complete);
-  if (result != cupti::kSuccess) return report_failure(cupti_.text(result), cure_of(result));
+  if (result != cupti::kSuccess) return report_refusal(cupti_.text(result), result);
   holds_cupti_ = true;
   enable_metadata();
   enable_callbacks();
@@ -80,8 +139,15 @@ bool Recorder::subscribe() {
   char problem[512];
   std::snprintf(problem, sizeof problem, "CUPTI says \"%s\" (%d)%s%s", cupti_.text(result), result,
                 *holder == '\0' ? "" : ", and that it is held by ", holder);
-  report_failure(problem, cure_of(result));
+  report_refusal(problem, result);
   return false;
+}
+
+void Recorder::report_refusal(const char* problem, cupti::Result result) {
+  char missing[512];
+  const bool no_driver = result == cupti::kNotInitialized || result == cupti::kUnknown;
+  if (no_driver) explain_missing_driver(version_, settings_.devices, missing);
+  report_failure(problem, no_driver ? missing : cure_of(result));
 }
 
 void Recorder::enable_metadata() {

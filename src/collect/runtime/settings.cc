@@ -76,6 +76,7 @@ Settings read_settings() {
       8;
   settings.raw_file = text("FORETRACE_RAW");
   settings.cupti = text("FORETRACE_CUPTI");
+  if (const char* folder = text("FORETRACE_DEVICES")) settings.devices = folder;
   return settings;
 }
 

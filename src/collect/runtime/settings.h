@@ -19,6 +19,7 @@
 //                             Records that are not written by then are counted as lost
 //     FORETRACE_RAW           file that gets CUPTI's unchanged buffers (for tests)
 //     FORETRACE_CUPTI         path of libcupti, if it is not found without
+//     FORETRACE_DEVICES       folder of the GPUs' device files (for tests); /dev
 //
 // Invalid values fall back to the defaults, because nothing here may stop the program.
 
@@ -54,6 +55,7 @@ struct Settings {
   std::size_t buffer_bytes = std::size_t{4} << 20;
   const char* raw_file = nullptr;
   const char* cupti = nullptr;
+  const char* devices = "/dev";
 
   bool records(Record kind) const { return (record & kind) != 0; }
 };
