@@ -57,6 +57,44 @@ TEST(Ranks, WhoLeavesBeforeTheLastComesWaitsForNobody) {
   EXPECT_EQ(parts_of(join.collectives[1]), "0+100 early 0+100");
 }
 
+// Rank 1 enters `b` a gap after rank 0 has left it. Ends of one collective differ by up to 22 us,
+// so that only the longer gap shows that rank 0 did not wait.
+TEST(Ranks, OnlyWhoLeavesLongBeforeTheLastComesHasNotWaited) {
+  const auto parts_with = [](int gap, std::size_t& crossed) {
+    const std::string late = "gpu: a:collective 500, A " + std::to_string(300 + gap) +
+                             ", b:collective 100, B " + std::to_string(900 - gap) +
+                             ", c:collective 500";
+    const RankJoin join = joined(
+        ranks({{"gpu: a:collective 500, A 200, b:collective 100, B 1000, c:collective 500", 0},
+               {late, 1}}));
+    crossed = join.crossed;
+    return parts_of(join.collectives[1]);
+  };
+  std::size_t crossed = 0;
+  EXPECT_EQ(parts_with(10, crossed), "100+0 0+100");
+  EXPECT_EQ(crossed, 1U);
+  EXPECT_EQ(parts_with(30, crossed), "0+100 early 0+100");
+  EXPECT_EQ(crossed, 0U);
+}
+
+// The clock of rank 1 is off by eight times the length of a collective, and each rank once comes
+// last.
+TEST(Ranks, ClocksMayBeOffByMoreThanACollective) {
+  for (const Nanoseconds ahead : {0us, 400us, -400us, 1500us, -1500us}) {
+    const RankJoin join = joined(
+        ranks({{"gpu: A 100, a:collective 50, B 200, b:collective 90, C 300, c:collective 50", 0},
+               {"gpu: A 110, a:collective 40, B 240, b:collective 50, C 300, c:collective 50", 1, 2,
+                0us, ahead}}));
+    SCOPED_TRACE(to_text(ahead));
+    ASSERT_EQ(join.collectives.size(), 3U);
+    EXPECT_EQ(parts_of(join.collectives[0]), "10+40 0+40");
+    EXPECT_EQ(parts_of(join.collectives[1]), "40+50 0+50");
+    EXPECT_EQ(parts_of(join.collectives[2]), "0+50 0+50");
+    EXPECT_EQ(join.clocks[1].skew, -ahead);
+    EXPECT_EQ(join.crossed, 0U);
+  }
+}
+
 TEST(Ranks, ClocksAreFoundFromTheEndsOfCollectives) {
   // 40 collectives a millisecond apart, on a clock that is 10 ms ahead and gains 50 millionths.
   std::string mine = "gpu: ", theirs = "gpu: ";
@@ -161,6 +199,37 @@ TEST(Ranks, MessagesHaveTwoEndsAndAnOrderForEachDirection) {
   EXPECT_EQ(std::count(groups.begin(), groups.end(), "messages from rank 0 to rank 1"), 2);
   EXPECT_EQ(std::count(groups.begin(), groups.end(), "messages from rank 1 to rank 0"), 1);
   for (const CollectiveTotals& rank : join.ranks) EXPECT_EQ(rank.unmatched, 0U);
+}
+
+// Rank 0 meets rank 1, and rank 1 meets rank 2, whose clock is known only through that of rank 1.
+TEST(Ranks, DriftAddsUpAlongAChainOfRanks) {
+  std::string first, middle, last;
+  std::vector<std::string> one, both;
+  for (int i = 0; i < 40; ++i) {
+    const std::string work = (i > 0 ? ", A " : "gpu: A ") + std::to_string(700 + i * 37 % 100);
+    first += work + ", x:collective 100, B 100";
+    middle += work + ", x:collective 100, y:collective 100";
+    last += work + ", B 100, y:collective 100";
+    one.insert(one.end(), {"[0, 1]"});
+    both.insert(both.end(), {"[0, 1]", "[1, 2]"});
+  }
+  std::vector<Inference> all;
+  all.push_back(in_groups({first, 0, 3}, one));
+  all.push_back(in_groups({middle, 1, 3, 0us, 2ms, 500e-6}, both));
+  all.push_back(
+      in_groups({last, 2, 3, 0us, -7ms, -300e-6}, std::vector<std::string>(40, "[1, 2]")));
+  const RankJoin join = joined(all);
+  EXPECT_EQ(join.collectives.size(), 80U);
+  const Nanoseconds length = all[0].recorded.length;
+  for (const auto& [rank, drift] : {std::pair(1U, 500e-6), std::pair(2U, -300e-6)}) {
+    const RankClock& clock = join.clocks[rank];
+    EXPECT_NEAR(clock.drift, -drift, 1e-6);
+    EXPECT_NEAR(static_cast<double>(clock.common_time(0ns).count()), 0, 500);
+    const auto end = static_cast<double>(length.count()) * (1 + drift);
+    EXPECT_NEAR(
+        static_cast<double>((clock.common_time(Nanoseconds(std::llround(end))) - length).count()),
+        0, 500);
+  }
 }
 
 RankJoin joined_as(const std::vector<Inference>& ranks, std::int32_t world_size) {

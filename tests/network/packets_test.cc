@@ -453,6 +453,29 @@ TEST(Packets, AStoppedMessageHasLeft) {
   EXPECT_EQ(left.size(), 1U);
 }
 
+/// The timer is shorter than a round trip, so that packets are sent again that are not lost. Bytes
+/// that come twice are not two receipts: the message still needs all of its 100 packets.
+TEST(Packets, ADuplicateIsNoReceipt) {
+  PacketSettings settings = sent_by("reliable");
+  settings.timeout = 1us;
+  settings.trains = false;
+  const PacketRun run = run_incast(settings, 1, 150'000);
+  EXPECT_GT(run.counts.sent, 100U);
+  EXPECT_EQ(run.counts.dropped + run.counts.lost, 0U);
+  EXPECT_GE(run.expansion.time, 101 * 120ns + 2us);
+  EXPECT_EQ(run.counts.missing_important, Bytes{});
+}
+
+/// Two messages of 300 packets into one port. A round trip of 4.24 us holds 36 packets of 120 ns,
+/// and 300 receipts widen a window by at most 300/36 packets: the port queues two windows at most.
+TEST(Packets, AMessageKeepsNoMoreInFlightThanItsWindow) {
+  PacketSettings settings = sent_by("reliable");
+  settings.trains = false;
+  EXPECT_LE(run_incast(settings, 2, 450'000).counts.deepest_queue, Bytes{2 * (36 + 9) * 1500});
+  settings.first_window = 4;
+  EXPECT_LE(run_incast(settings, 2, 2 * 4 * 1500).counts.deepest_queue, Bytes{8 * 1500});
+}
+
 /// Ten messages of one pair are one connection: together they have no more bytes in flight than one
 /// has.
 TEST(Packets, MessagesOfAPairShareAWindow) {

@@ -154,6 +154,16 @@ TEST(Versions, PipedreamStashesAsManyAsAreInFlight) {
   }
 }
 
+/// A limit that no order reaches would let a rank keep more activations than its schedule has.
+TEST(Orders, EveryScheduleReachesItsLimitOfPassesInFlight) {
+  for (const ScheduleEntry& entry : schedules()) {
+    for (const char* settings : {"stages=4,micro_batches=16", "stages=6,micro_batches=24"}) {
+      const Schedule schedule = schedule_of(entry.name, settings);
+      EXPECT_EQ(peaks_in_flight(schedule), schedule.in_flight_limits) << entry.name << settings;
+    }
+  }
+}
+
 TEST(Names, SynonymsMeanTheSameSchedule) {
   EXPECT_EQ(schedule_of("DAPPLE", "stages=2").name, "1f1b");
   EXPECT_EQ(schedule_of("PipeDream-Flush", "stages=2").name, "1f1b");

@@ -93,6 +93,54 @@ TEST(JointReplay, ARankAsOftenAsWantedIsReplayedOnce) {
   EXPECT_EQ(simulate_jointly(ranks, {collective}).of(63).length, 11us);
 }
 
+// Each rank differs from the first in one number that its times depend on, the last in a name only.
+TEST(JointReplay, RanksThatDifferInOneNumberAreNotAlike) {
+  constexpr auto kRank = "cpu: L:launch 2\ngpu: A 3, C:collective 6, D 2\nL -> C [measured launch]";
+  std::vector<Graph> graphs;
+  const auto add = [&](const auto& change) { change(graphs.emplace_back(parse_graph(kRank))); };
+  const auto wait = [](Graph& graph, const auto& change) { graph.change_dependencies(change); };
+  add([](Graph&) {});
+  add([&](Graph& graph) { wait(graph, [](Dependency& one) { one.lag = 5us; }); });
+  add([&](Graph& graph) { wait(graph, [](Dependency& one) { one.anchor = Anchor::start; }); });
+  add([&](Graph& graph) {
+    wait(graph, [](Dependency& one) { one.tail = TailShare::nearest(0.5); });
+  });
+  add([](Graph& graph) { graph.task(TaskId{1}).duration = 4us; });
+  add([](Graph& graph) { graph.task(TaskId{1}).gap = 1us; });
+  add([](Graph& graph) { graph.task(TaskId{3}).tail = TailShare::nearest(0.5); });
+  add([](Graph& graph) { graph.task(TaskId{1}).name = graph.names().intern("other"); });
+  std::vector<RankGraph> ranks;
+  MatchedCollective collective;
+  for (std::uint32_t i = 0; i < graphs.size(); ++i) {
+    ranks.push_back({&graphs[i]});
+    collective.members.push_back({i, TaskId{2}, 0us, 6us});
+  }
+  EXPECT_EQ(alike_ranks(ranks, {collective}), (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 0}));
+}
+
+// All graphs are equal. What a rank has to do with its collectives, and with whom, differs.
+TEST(JointReplay, RanksThatMeetInOtherWaysAreNotAlike) {
+  const Graph graph = parse_graph("gpu: A 3, C:collective 6, D:collective 6");
+  const std::vector<RankGraph> ranks(6, {&graph});
+  const auto met = [](std::uint32_t rank, std::uint32_t task, Nanoseconds skew = 0us) {
+    return CollectiveMember{rank, TaskId{task}, skew, 6us};
+  };
+  std::vector<MatchedCollective> pairs(3);
+  for (std::uint32_t i = 0; i < 3; ++i) pairs[i].members = {met(2 * i, 1), met(2 * i + 1, 1)};
+  EXPECT_EQ(alike_ranks(ranks, pairs), std::vector<std::uint32_t>(6, 0));
+  pairs[1].members[0].skew = 1us;
+  EXPECT_EQ(alike_ranks(ranks, pairs), (std::vector<std::uint32_t>{0, 0, 2, 3, 0, 0}));
+  pairs[1].members = {met(2, 1), met(3, 2)};
+  EXPECT_EQ(alike_ranks(ranks, pairs), (std::vector<std::uint32_t>{0, 0, 2, 3, 0, 0}));
+  pairs[1].members = {met(2, 1), met(3, 1)};
+  pairs[1].members[1].recorded = 7us;
+  EXPECT_EQ(alike_ranks(ranks, pairs), (std::vector<std::uint32_t>{0, 0, 2, 3, 0, 0}));
+  std::vector<RankGraph> later = ranks;
+  later[4].begins = 1us;
+  pairs[1].members[1].recorded = 6us;
+  EXPECT_EQ(alike_ranks(later, pairs), (std::vector<std::uint32_t>{0, 0, 0, 0, 4, 5}));
+}
+
 /// Ranks in a grid with two kinds of groups. They have collectives in both, with up to two
 /// stragglers, groups of uneven sizes, and messages between neighbours.
 struct RandomJob {
