@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ask/check/undecided.h"
+#include "ask/job/job.h"
 #include "ask/recorded.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
@@ -126,6 +127,21 @@ TEST(Trust, StepsThatTheProfilerMakesMuchLongerAreFair) {
   const Prediction without = predict(recorded_ops(40us), what_if("remove_profiler"));
   EXPECT_EQ(without.predicted.step_time, 60us);
   EXPECT_EQ(without.trust.reason("profiler"), nullptr);
+}
+
+// Tasks that are held at their recorded start keep their times in what was measured, but may have
+// to move after a change.
+TEST(Trust, HeldTasksAreFairWithoutAChangeAndPoorWithOne) {
+  Inference inference = recorded_as(kFourSteps);
+  ASSERT_EQ(inference.graph.task_count(), 16U);
+  const auto grade = [&](std::int64_t pinned, const Scenario& scenario) {
+    inference.graph.unexplained().pinned_tasks = pinned;
+    return grade_of(predict(clone(inference), scenario), "pinned");
+  };
+  EXPECT_EQ(grade(3, what_if(kFasterKernels)), Grade::good);
+  EXPECT_EQ(grade(4, what_if(kFasterKernels)), Grade::poor);
+  EXPECT_EQ(grade(4, Scenario{}), Grade::fair);
+  EXPECT_EQ(grade(16, Scenario{}), Grade::fair);
 }
 
 TEST(Trust, AnEditHasNoModelAndSaysSo) {

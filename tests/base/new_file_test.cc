@@ -14,6 +14,7 @@
 #include <ostream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/files/packed_file.h"
@@ -108,6 +109,27 @@ TEST_F(NewFileTest, KeepsRightsEvenWhileItIsWritten) {
   EXPECT_EQ(rights(file.temporary_path()), 0600U);
   file.commit();
   EXPECT_EQ(rights(path), 0604U);
+}
+
+// A user who is in no group 12345 cannot give the new file to it. The file is then of another
+// group, which gets the rights of everybody, not those of group 12345.
+TEST_F(NewFileTest, AnotherGroupGetsNoRightsOfTheOldOne) {
+  constexpr ::uid_t kUser = 65534;
+  constexpr ::gid_t kGroup = 12345;
+  const std::string path = put("x", "old");
+  ::chmod(folder_.path().c_str(), 0777);
+  if (::chown(path.c_str(), kUser, kGroup) != 0 || ::seteuid(kUser) != 0)
+    GTEST_SKIP() << "only root may give files away";
+  for (const auto& [old, expected] : {std::pair(0674U, 0644U), std::pair(0660U, 0600U),
+                                      std::pair(0627U, 0627U), std::pair(0606U, 0606U)}) {
+    EXPECT_EQ(::seteuid(0), 0);
+    EXPECT_EQ(::chown(path.c_str(), kUser, kGroup), 0);
+    ::chmod(path.c_str(), old);
+    EXPECT_EQ(::seteuid(kUser), 0);
+    write_new_file(path, "new");
+    EXPECT_EQ(rights(path), expected) << std::oct << old;
+  }
+  EXPECT_EQ(::seteuid(0), 0);
 }
 
 TEST_F(NewFileTest, ANewFileFollowsTheMask) {

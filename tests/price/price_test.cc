@@ -257,6 +257,53 @@ TEST(Price, KeepsActivationsOfMicroBatchesInFlight) {
   EXPECT_EQ(activations(), 4 * piped);  // 16 micro-batches instead of 4.
 }
 
+// GPipe keeps every micro-batch of a batch, however many there are.
+TEST(Price, GpipesActivationsGrowWithMicroBatches) {
+  const auto activations = [](std::int64_t micro_batches) {
+    Layout layout;
+    layout.pipeline = 4, layout.global_batch = micro_batches, layout.schedule = "gpipe";
+    for (const auto& [name, bytes] : StepPricer().memory(*find_workload(kSmallModel), layout).parts)
+      if (name == "activations") return bytes.count;
+    return std::int64_t{0};
+  };
+  EXPECT_GT(activations(16), 0);
+  EXPECT_EQ(activations(64), 4 * activations(16));
+}
+
+// Each of two tensor parallel ranks of four replicas has a quarter of the experts, so two ranks
+// have the same: the optimizer's state of experts is halved, that of the other weights quartered.
+TEST(Price, TensorRanksShardExpertsToo) {
+  const auto model = find_workload(
+      "transformer:layers=4,hidden=256,heads=4,vocabulary=1024,experts=8,active_experts=2");
+  Layout layout;
+  layout.tensor = 2, layout.expert = 4, layout.data = 4, layout.global_batch = 4, layout.zero = 1;
+  const LayerTable table = model->layers(slice_of(layout));
+  const StageRows all = split_stages(table, layout).front();
+  const double experts = experts_of(table, all), others = parameters_of(table, all) - experts;
+  EXPECT_GT(experts, others);
+  const auto state = [&] {
+    for (const auto& [name, bytes] : StepPricer().memory(*model, layout).parts)
+      if (name == "optimizer state") return static_cast<double>(bytes.count);
+    return 0.;
+  };
+  EXPECT_NEAR(state(), 12 * (others / 4 + experts / 2), 1);
+  layout.zero = 0;
+  EXPECT_NEAR(state(), 12 * (others + experts), 1);
+}
+
+// Sums over NVLink take less than the backward pass, which hides all of them but the last bucket.
+TEST(Price, TheLastBucketOfGradientsOverlapsNothing) {
+  Layout layout;
+  layout.data = 8, layout.global_batch = 64;
+  const StepPrice beside = price_with(kSmallModel, layout);
+  layout.overlaps_gradients = false;
+  const StepPrice behind = price_with(kSmallModel, layout);
+  EXPECT_GT(behind.gradients, 0);
+  EXPECT_LT(behind.gradients, behind.compute / 2);
+  EXPECT_NEAR(beside.gradients, .05 * behind.gradients, 1e-6 * behind.gradients);
+  EXPECT_NEAR(behind.step - beside.step, .95 * behind.gradients, 1e-6 * behind.step);
+}
+
 TEST(Price, BidirectionalPipelinesHoldTwoStages) {
   Layout layout;
   layout.pipeline = 4, layout.global_batch = 16;
