@@ -43,6 +43,8 @@ struct Context {
   /// JSON settings of the network of the last earlier transform that has one of its own; empty if
   /// none has.
   std::string network = {};
+  /// Factors by which earlier transforms made the batch and the sequences of each worker grow.
+  double samples = 1, positions = 1;
 };
 
 /// A task that gets another duration, with numbers that determine it. Their meaning is up to the

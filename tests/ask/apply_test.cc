@@ -37,5 +37,27 @@ TEST(Apply, TwoMovesAreAsOne) {
   EXPECT_LE(abs(twice - once), 1ns);
 }
 
+// One matrix product fills the device once it has twice the samples, the other has filled it all
+// along; both are cut finer for fewer samples.
+TEST(Apply, AFactorAndItsInverseGiveBackTheRecordedTimes) {
+  const Graph recorded = parse_graph(
+      "stream: a 10 {phase=forward}, sgemm_a 800 {phase=forward fill=0.75}, B 800 {phase=forward "
+      "fill=0.75}, sgemm_b 800 {phase=forward fill=3}");
+  using Steps = std::vector<std::string>;
+  for (const Steps& steps : {Steps{"batch_size:factor=2", "batch_size:factor=0.5"},
+                             Steps{"batch_size:factor=0.25", "batch_size:factor=4"},
+                             Steps{"sequence_length:factor=2", "batch_size:factor=0.5"},
+                             Steps{"batch_size:factor=8", "sequence_length:factor=0.125"}}) {
+    Graph graph = recorded;
+    Scenario scenario;
+    for (const std::string& step : steps) add_steps(step, scenario);
+    apply(scenario, graph);
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      const Nanoseconds before = recorded.task(TaskId{i}).duration;
+      EXPECT_LE(abs(graph.task(TaskId{i}).duration - before), 2ns) << steps.front() << " " << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace foretrace

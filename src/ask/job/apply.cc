@@ -48,7 +48,9 @@ class Application {
     Context context{.machine = machine_ ? &*machine_ : nullptr,
                     .other_ranks = other_ranks_,
                     .gpus_per_worker = gpus_per_worker_,
-                    .network = network_};
+                    .network = network_,
+                    .samples = samples_,
+                    .positions = positions_};
     if (!donor.empty() && donors_ != nullptr)
       context.donor = &donors_->graph_for(graph_, donor, applied.notes);
     Effect effect = apply_checked(transform, graph_, context);
@@ -56,6 +58,10 @@ class Application {
     const JobChange change = transform.job_change();
     if (!change.device.empty()) machine_ = find_device(change.device);
     gpus_per_worker_ *= change.ranks;
+    if (change.ranks == 1) {
+      samples_ *= change.samples;
+      positions_ *= change.tokens / change.samples;
+    }
     if (!change.network.empty()) network_ = change.network;
     return effect;
   }
@@ -64,6 +70,7 @@ class Application {
   Donors* donors_;
   std::span<const Graph* const> other_ranks_;
   std::int64_t gpus_per_worker_ = 1;
+  double samples_ = 1, positions_ = 1;
   std::string network_;                 ///< Network that the steps so far have chosen.
   std::optional<DeviceModel> machine_;  ///< Device that the work runs on after the steps so far.
 };

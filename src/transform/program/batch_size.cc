@@ -32,12 +32,13 @@ class BatchSize final : public Transform {
     fields.optional_integer("to", to_, "Samples in the new batch, together with from", 1);
   }
 
-  Effect apply(Graph& graph, const Context&) const override {
+  Effect apply(Graph& graph, const Context& context) const override {
     const double factor = growth_factor(factor_, from_, to_);
     BatchWork work(graph);
     const Bytes peak = peak_memory(graph);
     GrowthTally tally;
-    grow_work(graph, work, std::vector<double>(graph.task_count(), factor), tally);
+    grow_work(graph, work, std::vector<double>(graph.task_count(), factor),
+              std::vector<double>(graph.task_count(), context.samples * context.positions), tally);
     grow_blocks(graph, work, std::vector<double>(graph.allocations().size(), factor), tally);
     if (tally.tasks == 0)
       throw Error(

@@ -91,7 +91,7 @@ bool BatchWork::copies_samples(const Task& task) const {
   return !crosses_host_link(task.kind) || task.bytes.count == 0 || task.bytes.count > kSingleNumber;
 }
 
-Nanoseconds BatchWork::duration(TaskId id, double factor) {
+Nanoseconds BatchWork::duration(TaskId id, double factor, double before) {
   const Task& task = graph_.task(id);
   if (factor == 1 || task.phase == Phase::update) return task.duration;
   if (task.kind == TaskKind::input) return scaled(task.duration, factor);
@@ -103,9 +103,14 @@ Nanoseconds BatchWork::duration(TaskId id, double factor) {
       task.kind == TaskKind::kernel && classes_.of(task.name).bound == Boundness::compute;
   double growth = factor;
   if (!is_arithmetic) growth = share * factor + (1 - share);
-  if (task.fill > 0 && !(is_arithmetic && factor < 1)) {
-    const double fill = static_cast<double>(task.fill);
-    growth = std::max(1.0, fill * growth) / std::max(1.0, fill);
+  if (task.fill > 0) {
+    // Relative to the time as recorded, which both ends of the change are measured from.
+    const auto time = [&](double grown) {
+      if (is_arithmetic && grown < 1) return grown;
+      const double fill = static_cast<double>(task.fill);
+      return std::max(1.0, fill * grown) / std::max(1.0, fill);
+    };
+    growth = time(before * growth) / time(before);
   }
   const Nanoseconds floor =
       std::min(task.kind == TaskKind::kernel ? kernel_floor_ : copy_floor_, task.duration);
@@ -133,11 +138,11 @@ double growth_factor(double factor, const std::optional<std::int64_t>& from,
 }
 
 void grow_work(Graph& graph, BatchWork& work, const std::vector<double>& factors,
-               GrowthTally& tally) {
+               const std::vector<double>& before, GrowthTally& tally) {
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const TaskId id{i};
     if (graph.removed(id) || !work.grows(id)) continue;
-    const Nanoseconds wanted = work.duration(id, factors[i]);
+    const Nanoseconds wanted = work.duration(id, factors[i], before[i]);
     const Bytes bytes = work.bytes(id, factors[i]);
     Task& task = graph.task(id);
     ++tally.tasks;

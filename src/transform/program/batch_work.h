@@ -4,9 +4,10 @@
 // passes, not those of parameters. For transforms that change or divide the batch, the sequence or
 // the work of each layer.
 //
-//     t' = floor + (t - floor) * max(1, fill * f) / max(1, fill)
+//     t' = floor + (t - floor) * max(1, fill * g * f) / max(1, fill * g)
 //
-//     f     samples in the new batch / samples recorded
+//     f     samples in the new batch / samples now
+//     g     samples now / samples recorded: 1, unless a change before this one made it another
 //     fill  how many times over the kernel's blocks fill the device (Task::fill)
 //
 // `floor` is the minimum time of a kernel: the shortest of the trace, as starting and draining cost
@@ -30,8 +31,9 @@ class BatchWork {
   /// `most`: the greatest factor that will be asked about.
   explicit BatchWork(const Graph& graph, double most = 1e6);
 
-  /// How long `task` takes with a batch `factor` times as large.
-  Nanoseconds duration(TaskId task, double factor);
+  /// How long `task` takes with a batch `factor` times as large, where earlier changes made the
+  /// recorded one `before` times as large. A factor and then its inverse give the same time.
+  Nanoseconds duration(TaskId task, double factor, double before = 1);
   Bytes bytes(TaskId task, double factor) const;
 
   /// Whether a task takes longer for some batch.
@@ -71,9 +73,10 @@ struct GrowthTally {
   Nanoseconds before{}, after{};  ///< Total time of these tasks; saturates.
 };
 
-/// Scales the work of every task that follows the batch, by `factors[task]`.
+/// Scales the work of every task that follows the batch, by `factors[task]`, after earlier changes
+/// scaled it by `before[task]`.
 void grow_work(Graph& graph, BatchWork& work, const std::vector<double>& factors,
-               GrowthTally& tally);
+               const std::vector<double>& before, GrowthTally& tally);
 
 /// Scales every allocation that follows the batch, by `factors[allocation]`.
 void grow_blocks(Graph& graph, const BatchWork& work, const std::vector<double>& factors,

@@ -40,14 +40,17 @@ class SequenceLength final : public Transform {
     fields.optional_integer("to", to_, "Positions in a new sequence, together with from", 1);
   }
 
-  Effect apply(Graph& graph, const Context&) const override {
+  Effect apply(Graph& graph, const Context& context) const override {
     const double factor = find_factor();
     const std::vector<char> scores = attention_scores(graph, from_);
     BatchWork work(graph, kMostFactor);
     const Bytes peak = peak_memory(graph);
     const Scores of_scores = growing_scores(graph, work, scores);
     GrowthTally tally;
-    grow_work(graph, work, growth(by_pairs(graph, scores), factor), tally);
+    const std::vector<char> pairs = by_pairs(graph, scores);
+    std::vector<double> before = growth(pairs, context.positions);
+    for (double& grown : before) grown *= context.samples;
+    grow_work(graph, work, growth(pairs, factor), before, tally);
     grow_blocks(graph, work, growth(scores, factor), tally);
     if (tally.tasks == 0 && tally.blocks == 0)
       throw Error("factor: this trace has no kernels and no memory that depend on a sequence");
