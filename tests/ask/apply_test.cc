@@ -48,7 +48,7 @@ TEST(Apply, AFactorAndItsInverseGiveBackTheRecordedTimes) {
                              Steps{"batch_size:factor=0.25", "batch_size:factor=4"},
                              Steps{"sequence_length:factor=2", "batch_size:factor=0.5"},
                              Steps{"batch_size:factor=8", "sequence_length:factor=0.125"}}) {
-    Graph graph = recorded;
+    Graph graph = recorded.clone();
     Scenario scenario;
     for (const std::string& step : steps) add_steps(step, scenario);
     apply(scenario, graph);

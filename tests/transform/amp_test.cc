@@ -88,6 +88,22 @@ TEST(Amp, SaysWhatItLeftAlone) {
   EXPECT_EQ(effect.changed, 2U);
 }
 
+// Only the name of a matrix product tells its precision; what lies between reads its results.
+TEST(Amp, AJobInHalfPrecisionKeepsItsOtherKernels) {
+  const auto apply = [](const char* steps) {
+    Graph graph = parse_graph(steps);
+    return read_transform_text("amp")->apply(graph, {});
+  };
+  const Effect half = apply("stream: h16816gemm 600, triton_poi_0 300, sgemm 400");
+  EXPECT_EQ(half.summary,
+            "1 kernel bound by arithmetic at 0.333, 0 bound by memory at 0.500 of their time");
+  EXPECT_EQ(half.changed, 1U);
+  EXPECT_EQ(half.notes.count("most of the job's arithmetic is in half precision already, so "
+                             "kernels bound by memory count as such, too"),
+            1);
+  EXPECT_EQ(apply("stream: h16816gemm 300, triton_poi_0 300, sgemm 400").changed, 2U);
+}
+
 TEST(Amp, SaysWhatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"use": "amp", "precision": "fp8", "device_peaks": true})",

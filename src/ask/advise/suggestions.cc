@@ -14,6 +14,7 @@
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "scenario/use_text.h"
+#include "transform/edit/device_change.h"
 
 namespace foretrace {
 namespace {
@@ -283,29 +284,11 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Share of the time of arithmetic-bound kernels that is in half precision.
-double share_in_half_precision(const Graph& graph) {
-  std::map<NameId, Nanoseconds> times;
-  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-    const Task& task = graph.task(TaskId{i});
-    if (task.kind == TaskKind::kernel && !graph.removed(TaskId{i}))
-      times[task.name] += task.duration;
-  }
-  Nanoseconds half{0}, all{0};
-  for (const auto& [name, time] : times) {
-    const KernelClass kernel = classify_kernel(graph.names()[name]);
-    if (kernel.bound != Boundness::compute) continue;
-    all += time;
-    if (kernel.half_precision) half += time;
-  }
-  return all <= 0ns ? 0 : static_cast<double>(half.count()) / static_cast<double>(all.count());
-}
-
 /// The reason why a transform cannot help the job; empty if it may.
 std::string missing(Premise premise, const Graph& graph) {
   if (premise == Premise::any_job) return {};
   const double half = share_in_half_precision(graph);
-  if (half < 0.5) return {};
+  if (half < kMostlyHalf) return {};
   return to_share(half) + " of the time of its arithmetic is in half precision already";
 }
 

@@ -19,6 +19,21 @@ const KernelClass& KernelClasses::of(NameId name) {
   return classes_[i];
 }
 
+double share_in_half_precision(const Graph& graph) {
+  KernelClasses classes(graph);
+  double half = 0, all = 0;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (task.kind != TaskKind::kernel || graph.removed(TaskId{i})) continue;
+    const KernelClass& kernel = classes.of(task.name);
+    if (kernel.bound != Boundness::compute) continue;
+    const auto time = static_cast<double>(task.duration.count());
+    all += time;
+    if (kernel.half_precision) half += time;
+  }
+  return all <= 0 ? 0 : half / all;
+}
+
 Throughput peak_of(const DeviceModel& device, const KernelClass& kernel) {
   if (kernel.half_precision) {
     return device.fp16.flops_per_second > 0 ? device.fp16 : device.bf16;

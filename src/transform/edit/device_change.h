@@ -27,6 +27,14 @@ class KernelClasses {
   std::vector<char> known_;
 };
 
+/// Share, 0 to 1, of the time of kernels bound by arithmetic that is spent in half precision or
+/// narrower, as their names say; 0 if no kernel is bound by arithmetic.
+double share_in_half_precision(const Graph& graph);
+
+/// A job with a larger share computes in half precision: kernels whose names do not tell their
+/// precision do so, too.
+constexpr double kMostlyHalf = 0.5;
+
 /// Returns the peak of the precision that `kernel` seems to compute in: half if its name says so,
 /// TF32 if it runs on tensor cores, otherwise FP32.
 Throughput peak_of(const DeviceModel& device, const KernelClass& kernel);

@@ -4,7 +4,9 @@
 //
 //     t' = max(t * peak(now) / (efficiency * peak(half)), flops / peak(half))
 //
-// Kernels bound by latency, such as messages between devices, take as long as before.
+// Kernels bound by latency, such as messages between devices, take as long as before. So do those
+// bound by memory where most of the arithmetic is in half precision: what they read and write is
+// narrow then, and what autocast keeps in FP32 stays there.
 //
 // Ignored: kernels that the framework would pick instead, and conversions other than those
 // requested.
@@ -70,16 +72,16 @@ class Amp final : public Transform, public Retimes {
     Factors factors{compute_factor_, memory_factor_, tf32_factor_, {}};
     if (device_peaks_) factors = from_peaks(device_for(graph, context, "device", device_));
     Tally tally;
-    KernelClasses classes(graph);
+    Kinds kinds(graph);
     std::vector<char> chosen(graph.task_count(), 0), half(graph.task_count(), 0);
     const bool only_memory = memory_ && !graph.allocations().empty() && has_no_kernel(graph);
     if (only_memory) chosen.assign(chosen.size(), 1);
     const auto kernels = only_memory ? std::vector<TaskId>() : where_.select_some(graph);
     for (const TaskId task : kernels) {
       chosen[index(task)] = 1;
-      half[index(task)] = graph.task(task).kind == TaskKind::kernel &&
-                          classes.of(graph.task(task).name).half_precision;
-      speed_up(graph, task, classes, factors, tally);
+      half[index(task)] =
+          graph.task(task).kind == TaskKind::kernel && kinds.in_half(graph.task(task));
+      speed_up(graph, task, kinds, factors, tally);
     }
     if (cast_time_ > Nanoseconds(0)) tally.added += add_casts(graph);
     if (scaler_time_ > Nanoseconds(0)) tally.added += add_scaler(graph);
@@ -89,6 +91,7 @@ class Amp final : public Transform, public Retimes {
       throw Error(fmt::format("no kernel matches \"where\" ({})", where_.to_text()));
     }
     Effect effect = effect_of(tally, factors);
+    if (!only_memory) note_half(kinds, effect);
     change_memory(graph, chosen, half, effect);
     return effect;
   }
@@ -104,12 +107,12 @@ class Amp final : public Transform, public Retimes {
   }
 
   std::vector<RetimedTask> retimed(const Graph& graph) const override {
-    KernelClasses classes(graph);
+    Kinds kinds(graph);
     std::vector<RetimedTask> retimed;
     for (const TaskId id : where_.select(graph)) {
       const Task& task = graph.task(id);
-      if (gains(task, classes) != Gain::faster) continue;
-      retimed.push_back({.task = id, .kind = static_cast<std::uint32_t>(bound_of(task, classes))});
+      if (gains(task, kinds) != Gain::faster) continue;
+      retimed.push_back({.task = id, .kind = static_cast<std::uint32_t>(bound_of(task, kinds))});
     }
     return retimed;
   }
@@ -139,6 +142,19 @@ class Amp final : public Transform, public Retimes {
       return bound == Bound::tf32 ? tf32 : compute;
     }
   };
+  struct Kinds {
+    explicit Kinds(const Graph& graph)
+        : half_share(share_in_half_precision(graph)), classes(graph) {}
+
+    bool in_half(const Task& task) {
+      const KernelClass& kernel = classes.of(task.name);
+      return kernel.half_precision ||
+             (kernel.bound == Boundness::memory && half_share >= kMostlyHalf);
+    }
+
+    double half_share;
+    KernelClasses classes;
+  };
   struct Tally {
     std::size_t compute = 0, memory = 0, tf32 = 0;
     std::size_t half = 0, update = 0, latency = 0;  ///< Left as they are, by reason.
@@ -166,16 +182,15 @@ class Amp final : public Transform, public Retimes {
     return {ratio(device.fp32, efficiency_), memory_factor_, ratio(tf32, 1), half};
   }
 
-  Gain gains(const Task& task, KernelClasses& classes) const {
+  Gain gains(const Task& task, Kinds& kinds) const {
     if (task.kind != TaskKind::kernel) return Gain::none;
     if (task.phase == Phase::update && !optimizer_) return Gain::update;
-    const KernelClass& kernel = classes.of(task.name);
-    if (kernel.bound == Boundness::latency) return Gain::latency;
-    return kernel.half_precision ? Gain::half : Gain::faster;
+    if (kinds.classes.of(task.name).bound == Boundness::latency) return Gain::latency;
+    return kinds.in_half(task) ? Gain::half : Gain::faster;
   }
 
-  static Bound bound_of(const Task& task, KernelClasses& classes) {
-    const KernelClass& kernel = classes.of(task.name);
+  static Bound bound_of(const Task& task, Kinds& kinds) {
+    const KernelClass& kernel = kinds.classes.of(task.name);
     if (kernel.bound != Boundness::compute) return Bound::memory;
     return kernel.tensor_cores ? Bound::tf32 : Bound::compute;
   }
@@ -184,15 +199,14 @@ class Amp final : public Transform, public Retimes {
     return factor < 1 ? std::min(before, std::max(wanted, shortest_)) : wanted;
   }
 
-  void speed_up(Graph& graph, TaskId id, KernelClasses& classes, const Factors& factors,
-                Tally& tally) const {
+  void speed_up(Graph& graph, TaskId id, Kinds& kinds, const Factors& factors, Tally& tally) const {
     Task& task = graph.task(id);
-    const Gain gain = gains(task, classes);
+    const Gain gain = gains(task, kinds);
     if (gain == Gain::update) ++tally.update;
     if (gain == Gain::half) ++tally.half;
     if (gain == Gain::latency) ++tally.latency;
     if (gain != Gain::faster) return;
-    const Bound bound = bound_of(task, classes);
+    const Bound bound = bound_of(task, kinds);
     ++(bound == Bound::memory ? tally.memory : bound == Bound::tf32 ? tally.tf32 : tally.compute);
     Nanoseconds least{0};
     if (task.flops > 0 && factors.half.flops_per_second > 0) {
@@ -260,6 +274,14 @@ class Amp final : public Transform, public Retimes {
       add_wait(graph, unscale, wait, wait_reason_named(graph.names(), "gradient scaler"));
     }
     return kernels.size();
+  }
+
+  static void note_half(const Kinds& kinds, Effect& effect) {
+    if (kinds.half_share < kMostlyHalf) return;
+    effect.notes.add(Severity::warning,
+                     "most of the job's arithmetic is in half precision already, so kernels bound "
+                     "by memory count as such, too",
+                     to_share(kinds.half_share) + " of its time");
   }
 
   Effect effect_of(const Tally& tally, const Factors& factors) const {
@@ -356,7 +378,9 @@ TransformEntry amp_entry() {
               "half of it, as in the Daydream paper (USENIX ATC'20); with device_peaks the "
               "device's data sheet decides. The name of a kernel decides what bounds it. Kernels "
               "already in half precision, those bound by latency, the update of FP32 weights, "
-              "copies, collectives and host work stay as they are. Where the trace records memory, "
+              "copies, collectives and host work stay as they are; so do kernels bound by memory "
+              "where half or more of the time of arithmetic is in half precision. Where the trace "
+              "records memory, "
               "blocks made in half precision by autocast's published lists of ops take half of it, "
               "and casts of weights are kept until the backward pass has used them. Conversions "
               "and a gradient scaler are free unless their time is given.",
