@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/core.h>
 #include <iterator>
-#include <map>
 #include <span>
 
 #include "ask/advise/confidence.h"
