@@ -31,7 +31,7 @@ class KernelClasses {
 /// narrower, as their names say; 0 if no kernel is bound by arithmetic.
 double share_in_half_precision(const Graph& graph);
 
-/// A job with a larger share computes in half precision: kernels whose names do not tell their
+/// A job with this share or more computes in half precision: kernels whose names do not tell their
 /// precision do so, too.
 constexpr double kMostlyHalf = 0.5;
 
