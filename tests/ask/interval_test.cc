@@ -52,6 +52,28 @@ std::string six_steps(int slow) {
   return text + cpu + "\n" + gpu + "\n" + waits;
 }
 
+// Eight steps at the pace of a busy device: the host would be fast in the first half, and slower in
+// the second.
+TEST(Interval, HoldsBothPacesOfAReplay) {
+  std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
+  for (int i = 0; i < 8; ++i) {
+    const std::string number = std::to_string(i), comma = i == 0 ? "" : ", ";
+    text += "@step ProfilerStep#" + number + "\n";
+    cpu +=
+        comma + "l" + number + "=launch:launch " + (i < 4 ? "10" : "90") + " {step=" + number + "}";
+    gpu += comma + "k" + number + "=gemm 100 {step=" + number + "}";
+    waits += "l" + number + " -> k" + number + " [measured launch]\n";
+  }
+  const Inference inference = recorded_as(text + cpu + "\n" + gpu + "\n" + waits);
+  const Prediction prediction = predict(inference, asking({"scale:where.kind=kernel,factor=0.01"}));
+  EXPECT_EQ(prediction.baseline.spread, 0);
+  ASSERT_NE(part(prediction, "paces"), nullptr);
+  EXPECT_LE(prediction.lower, 10us);
+  EXPECT_GE(prediction.upper, 90us);
+  EXPECT_EQ(part(predict(inference, asking({"scale:where.kind=kernel,factor=0.95"})), "paces"),
+            nullptr);
+}
+
 TEST(Resample, StepsTakeOverTheWorkOfOthers) {
   const Inference inference = recorded_as(six_steps(140));
   const StepVariation variation(inference);

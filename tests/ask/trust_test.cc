@@ -155,6 +155,37 @@ TEST(Trust, AnEditHasNoModelAndSaysSo) {
   EXPECT_EQ(grade_of(model, "compared"), Grade::good);
 }
 
+/// An answer about steps that take 10us as recorded, and that take `each` after a change.
+Prediction with_steps(std::vector<Nanoseconds> each) {
+  Prediction answer = predict(recorded_as(kFourSteps), what_if(kFasterKernels));
+  answer.baseline.spread = 0;
+  answer.predicted.spread = 1;
+  answer.predicted.counted = std::move(each);
+  answer.trust = trust_of(answer, {});
+  return answer;
+}
+
+TEST(Trust, AReplayWithTwoPacesIsFair) {
+  const Prediction two = with_steps({4us, 9us, 4us, 8us, 5us});
+  ASSERT_NE(two.trust.reason("paces"), nullptr);
+  EXPECT_EQ(two.trust.reason("paces")->text, "3 steps of the replay at 4 us, 2 at 8.5 us");
+  EXPECT_EQ(grade_of(two, "paces"), Grade::fair);
+  EXPECT_EQ(with_steps({4us, 9us, 9us, 8us, 9us}).trust.reason("paces"), nullptr);
+  EXPECT_EQ(with_steps({4us, 9us, 9us}).trust.reason("paces"), nullptr);
+}
+
+TEST(Trust, AnAnswerBelowItsBoundIsPoor) {
+  Prediction answer = predict(recorded_as(kFourSteps), what_if(kFasterKernels));
+  EXPECT_GT(answer.predicted_bound, 0us);
+  EXPECT_LT(answer.predicted_bound, answer.predicted.step_time);
+  EXPECT_EQ(answer.trust.reason("below_bound"), nullptr);
+  answer.predicted_bound = answer.predicted.step_time * 101 / 100;
+  EXPECT_EQ(trust_of(answer, {}).reason("below_bound"), nullptr);
+  answer.predicted_bound = answer.predicted.step_time * 102 / 100;
+  answer.trust = trust_of(answer, {});
+  EXPECT_EQ(grade_of(answer, "below_bound"), Grade::poor);
+}
+
 TEST(Trust, FewAndUnlikeStepsAreFair) {
   const Prediction answer = predict(recorded_as(kFourSteps), Scenario{});
   EXPECT_EQ(grade_of(answer, "steps"), Grade::good);

@@ -131,6 +131,9 @@ struct Prediction : RecordedRun {
   StepTimes predicted;
   OpenStepTime predicted_open;
   Nanoseconds predicted_unprofiled{0};  ///< As baseline_unprofiled.
+  /// Step time if all work that the scenario made shorter took no time at all, which no answer can
+  /// fall below; 0: not known.
+  Nanoseconds predicted_bound{0};
   Nanoseconds lower{0}, upper{0};
   std::string interval_source;  ///< Where the interval comes from, in words.
   std::vector<IntervalPart> interval_parts;

@@ -1,5 +1,6 @@
 #include "ask/predict/answer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "ask/interval/inputs.h"
 #include "ask/interval/interval.h"
 #include "ask/interval/memory_interval.h"
+#include "ask/interval/paces.h"
 #include "ask/job/lane_work.h"
 #include "ask/job/memory_peaks.h"
 #include "ask/predict/explain.h"
@@ -55,6 +57,29 @@ Answer what_if(Edited edited, Prediction prediction, const Scenario& scenario,
   answer.graph = std::move(edited.graph);
   answer.timeline = std::move(edited.timeline);
   return answer;
+}
+
+/// See Prediction::predicted_bound.
+Nanoseconds least_step_time(const Graph& recorded, const Graph& changed) {
+  Graph least = changed.clone();
+  for (std::uint32_t i = 0; i < recorded.task_count(); ++i) {
+    Task& task = least.task(TaskId{i});
+    if (task.duration < recorded.task(TaskId{i}).duration) task.duration = 0ns;
+  }
+  return replayed_step_time(least);
+}
+
+/// Makes the interval hold both paces of a replay.
+void hold_paces(Prediction& prediction) {
+  const std::optional<Paces> paces = two_paces(prediction.predicted, prediction.baseline);
+  if (!paces) return;
+  prediction.interval_parts.push_back(
+      {"paces", std::min(paces->fast, prediction.predicted.step_time),
+       std::max(paces->slow, prediction.predicted.step_time), to_text(*paces)});
+  const IntervalPart& part = prediction.interval_parts.back();
+  prediction.lower = std::min(prediction.lower, part.lower);
+  prediction.upper = std::max(prediction.upper, part.upper);
+  prediction.interval_source += "; " + part.text;
 }
 
 void add_recorded_reserved(const Rank& rank, std::vector<MemoryPeak>& peaks) {
@@ -150,6 +175,7 @@ void set_interval(const Inference& inference, const Graph& changed, const StepVa
   prediction.interval_source = std::move(interval.source);
   prediction.interval_parts = std::move(interval.parts);
   prediction.resamples = static_cast<std::int64_t>(inputs.resamples);
+  hold_paces(prediction);
   set_memory_interval(prediction);
 }
 
@@ -175,6 +201,8 @@ void set_interval(const Inference& inference, std::span<const KnownOutcome> user
   if (prediction.baseline_unprofiled > 0ns)
     prediction.predicted_unprofiled =
         prediction.steps.empty() ? prediction.baseline_unprofiled : unprofiled_step_time(changed);
+  if (ranks == nullptr && prediction.has_times && !prediction.steps.empty())
+    prediction.predicted_bound = least_step_time(inference.graph, changed);
   judge(inference, changed, user_outcomes, prediction);
 }
 

@@ -7,6 +7,7 @@
 
 #include "ask/interval/ledger.h"
 #include "ask/interval/memory_interval.h"
+#include "ask/interval/paces.h"
 #include "ask/interval/resample.h"
 #include "ask/predict/unprofiled.h"
 #include "ask/validate/side_removal.h"
@@ -27,6 +28,8 @@ constexpr double kSomePinned = 0.01, kManyPinned = 0.1;
 constexpr double kLargeReplayError = 0.01;
 /// A larger share of a step that is the profiler's own work makes its length doubtful.
 constexpr double kMuchProfiler = 0.2;
+/// An answer that is further below its bound, as a share of it, is refused.
+constexpr double kMostBelowBound = 0.01;
 
 std::string_view step_word(const Prediction& prediction) {
   return prediction.has_steps ? "step" : "recording";
@@ -139,6 +142,12 @@ class TrustFacts {
       add(lack.name, lack.is_fatal ? Grade::poor : Grade::fair, lack.text, lack.share, 0.0);
   }
 
+  void add_replayed_change() {
+    add_bound();
+    if (const auto paces = two_paces(prediction_.predicted, prediction_.baseline))
+      add("paces", Grade::fair, to_text(*paces), prediction_.predicted.spread, kWideSpread);
+  }
+
   void add_changes(std::span<const KnownOutcome> user_outcomes) {
     for (const std::string& kind : kinds_of(prediction_.steps)) add_change(kind, user_outcomes);
   }
@@ -229,6 +238,19 @@ class TrustFacts {
         removal.excess(), SideRemoval::kMostExcess);
   }
 
+  /// Less work never takes more time; an answer that contradicts it comes from few unlike steps.
+  void add_bound() {
+    const Nanoseconds bound = prediction_.predicted_bound;
+    if (bound <= 0ns) return;
+    const double below = 1 - ratio(prediction_.predicted.step_time, bound);
+    if (below <= kMostBelowBound) return;
+    add("below_bound", Grade::poor,
+        fmt::format("the step takes {} even if the work that gets shorter took no time, so the "
+                    "replay contradicts itself",
+                    to_text(bound)),
+        below, kMostBelowBound);
+  }
+
   /// A step is wanted as it is when nobody records it.
   void add_profiler() {
     if (prediction_.baseline_unprofiled <= 0ns || is_unprofiled()) return;
@@ -304,7 +326,7 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
 
 Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> user_outcomes) {
   TrustFacts facts(prediction, !prediction.steps.empty());
-  if (prediction.has_times) facts.add_recording();
+  if (prediction.has_times) facts.add_recording(), facts.add_replayed_change();
   facts.add_changes(user_outcomes);
   return facts.take();
 }

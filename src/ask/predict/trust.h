@@ -40,6 +40,7 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
 ///     for a cut recording      cut_off
 ///     where they do not hold   without_device, without_host
 ///     where it is much         profiler
+///     where a replay breaks    below_bound, paces
 ///     what a recording lacks   each Shortcoming that infer() found
 ///     for each kind of what-if compared or edit
 Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> user_outcomes);
