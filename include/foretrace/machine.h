@@ -56,11 +56,17 @@ enum class Boundness : std::uint8_t { compute, memory, latency };
 /// fuse it with. pointwise: each element on those at the same place. reduction: an element on many.
 /// normalization: a reduction that is applied to all its inputs, such as softmax.
 enum class Pattern : std::uint8_t { other, pointwise, reduction, normalization };
+/// Who wrote a kernel, as far as its name says. compiler: generated for one program, by
+/// TorchInductor or another user of Triton's conventions. framework: part of a deep learning
+/// framework or of a library that frameworks call. unknown: somebody else, as a rule.
+enum class Origin : std::uint8_t { unknown, framework, compiler };
 struct KernelClass {
   Boundness bound = Boundness::memory;
   Pattern pattern = Pattern::other;
   bool tensor_cores = false;    ///< Already runs on them (its name says so).
   bool half_precision = false;  ///< Already computes in fp16, bf16 or narrower types.
+  bool double_precision = false;
+  Origin origin = Origin::unknown;
 };
 KernelClass classify_kernel(std::string_view name);
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "foretrace/answer/applicability.h"
 #include "foretrace/answer/figure.h"
 #include "foretrace/fields.h"
 #include "foretrace/graph.h"
@@ -27,6 +28,7 @@ struct Effect {
   std::vector<Figure> figures;
   std::size_t changed = 0;  ///< Tasks, dependencies and allocations touched; 0 is reported as
                             ///< "changed nothing".
+  Applicability applies;    ///< Result of Transform::applies() before the change.
 };
 
 /// Facts that decide what a transform does, in addition to the graph and its settings.
@@ -92,6 +94,11 @@ class Transform : public Described {
   /// graph may be left half edited.
   virtual Effect apply(Graph& graph, const Context& context) const = 0;
 
+  /// How much of its work in the graph the change is possible for, in a program that really runs.
+  /// apply() leaves the rest as it is; where the share is 0 it still makes the edit, whose result
+  /// then is not what the program would do.
+  virtual Applicability applies(const Graph& /*graph*/) const { return {}; }
+
   /// The transform itself if it has settings that only retime, otherwise nullptr.
   virtual const Retimes* retimes() const { return nullptr; }
 
@@ -107,10 +114,6 @@ class Transform : public Described {
 /// answer first.
 enum class Goal { none, time, throughput, memory, device };
 
-/// A condition on the job. single_precision: arithmetic-bound kernels spend most of their time in
-/// more than half precision.
-enum class Premise { any_job, single_precision };
-
 /// Whether a transform is worth trying on a job about which nothing else is known, with which
 /// settings, and how the result is judged.
 struct AdvicePolicy {
@@ -124,7 +127,6 @@ struct AdvicePolicy {
   /// The work that it applies to. Gains of transforms that apply to the same work do not add up, so
   /// only one of them is chosen.
   std::vector<std::string_view> applies_to = {};
-  Premise premise = Premise::any_job;
   /// Reason for not trying it, if there is no goal or no network.
   std::string_view why_not = "a manual edit: you choose its settings";
 };

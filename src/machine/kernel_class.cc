@@ -162,6 +162,70 @@ constexpr std::string_view kHalf[] = {
     "df16b", "imma_",  "int_mm", "scaled_mm", "scaled_matmul", "scaled_2_bias_matmul",
 };
 
+constexpr std::string_view kDouble[] = {"double", "f64", "fp64", "dgemm"};
+
+/// Names that TorchInductor gives.
+constexpr std::string_view kGenerated[] = {
+    "triton_poi_", "triton_red_", "triton_per_", "triton_for_", "triton_tem_", "triton_mm",
+};
+
+/// Frameworks, and libraries whose kernels they call.
+constexpr std::string_view kFramework[] = {
+    "at::",
+    "c10::",
+    "caffe2",
+    "cunn_",
+    "cucompute",
+    "cudnn",
+    "cublas",
+    "cutlass",
+    "xmma",
+    "miopen",
+    "elementwise",
+    "reduce_kernel",
+    "multi_tensor_apply",
+    "tensorflow",
+    "xla",
+    "fusion",
+    "eigen",
+    "paddle",
+    "phi::",
+    "mxnet",
+    "apex",
+    "transformer_engine",
+    "flash",
+    "fmha",
+    "gemm",
+    "cijk_",
+    "nvjet",
+    "conv",
+    "winograd",
+    "gridwise",
+    "tensorop",
+    "splitk",
+    "fbgemm",
+    "batch_norm",
+    "batchnorm",
+    "bn_fw_",
+    "bn_bw_",
+    "layer_norm",
+    "layernorm",
+    "softmax",
+    "dropout",
+    "nchwtonhwc",
+    "nhwctonchw",
+    "batched_transpose",
+    "embedding",
+    "pooling",
+    "ck_tile",
+    "cub::",
+    "rocprim",
+    "thrust::",
+    "attn_fwd",
+    "attn_bwd",
+    "triton",
+};
+
 /// Access patterns of memory-bound kernels; the first list with a match decides.
 constexpr std::string_view kScattered[] = {
     "multi_tensor_apply", "index_put", "index_add", "scatter", "embedding", "depthwise",
@@ -232,6 +296,11 @@ Boundness boundness(std::string_view name) {
   return Boundness::memory;
 }
 
+Origin origin(std::string_view name) {
+  if (has_any(name, kGenerated)) return Origin::compiler;
+  return has_any(name, kFramework) ? Origin::framework : Origin::unknown;
+}
+
 Pattern pattern(std::string_view name) {
   if (has_any(name, kScattered)) return Pattern::other;
   if (has_any(name, kNormalization)) return Pattern::normalization;
@@ -247,6 +316,8 @@ KernelClass classify_kernel(std::string_view name) {
   kind.bound = boundness(lower);
   if (kind.bound == Boundness::memory) kind.pattern = pattern(lower);
   kind.half_precision = has_any(lower, kHalf) || is_half_cijk(lower) || is_half_nvjet(lower);
+  kind.double_precision = has_any(lower, kDouble);
+  kind.origin = origin(lower);
   kind.tensor_cores =
       kind.bound == Boundness::compute && has_any(lower, kTensor) && !has_any(lower, kVector);
   return kind;
@@ -267,6 +338,7 @@ std::string class_words(std::string_view name) {
     }
   };
   add(kLatency), add(kMemory), add(kCompute), add(kTensor), add(kVector), add(kHalf);
+  add(kDouble), add(kGenerated), add(kFramework);
   add(kScattered), add(kNormalization), add(kReduction), add(kPointwise);
   std::string all;
   for (const std::string& word : words) all += (all.empty() ? "" : "-") + word;

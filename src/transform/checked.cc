@@ -90,7 +90,9 @@ Effect apply_checked(Transform& transform, Graph& graph, const Context& context)
   std::sort(free_before.begin(), free_before.end());
   Notes notes;
   note_left_out(transform, graph, notes);
+  Applicability applies = transform.applies(graph);
   Effect effect = transform.apply(graph, context);
+  effect.applies = std::move(applies);
   keep_order(graph, free_before);
   effect.notes.merge(notes);
   return effect;

@@ -120,7 +120,7 @@ TEST(Advise, HalfPrecisionIsNotAdvisedToWhoHasIt) {
   const auto why = std::find_if(half.not_applicable.begin(), half.not_applicable.end(),
                                 [](const NotTried& one) { return one.transform == "amp"; });
   ASSERT_NE(why, half.not_applicable.end());
-  EXPECT_EQ(why->reason, "100.0 % of the time of its arithmetic is in half precision already");
+  EXPECT_EQ(why->reason, "100.0 % of the time of its kernels is in half precision already");
 }
 
 // Two batches at once are enough beside kernels of 50, but not beside kernels a third as long.

@@ -186,6 +186,40 @@ TEST(Trust, AnAnswerBelowItsBoundIsPoor) {
   EXPECT_EQ(grade_of(answer, "below_bound"), Grade::poor);
 }
 
+// A change that the job cannot make is an edit without a meaning; one without an effect is no wrong
+// answer.
+TEST(Trust, AChangeThatDoesNotApplyIsPoorWhereItWouldHelp) {
+  Prediction answer = predict(recorded_as(kFourSteps), what_if(kFasterKernels));
+  const auto grade = [&](double share) {
+    answer.steps.front().applies = {.share = share, .why_not = "it is fast already"};
+    answer.trust = trust_of(answer, {});
+    return answer.trust.reason("applies") == nullptr ? Grade::good : grade_of(answer, "applies");
+  };
+  EXPECT_EQ(grade(1), Grade::good);
+  EXPECT_EQ(grade(0.6), Grade::good);
+  EXPECT_EQ(grade(0.4), Grade::fair);
+  EXPECT_EQ(grade(0), Grade::poor);
+  EXPECT_EQ(trust_warning(answer.trust),
+            "poor: scale:where.kind=kernel,factor=0.5 does not apply: it is fast already");
+  answer.predicted.step_time = answer.baseline.step_time;
+  EXPECT_EQ(grade(0), Grade::fair);
+}
+
+TEST(Trust, OneOrTwoOutcomesAreTooFew) {
+  Prediction answer = predict(recorded_as(kFourSteps), what_if("amp"));
+  const auto compared = [&](const char* use, std::size_t own) {
+    answer.steps.front().use = use;
+    const std::vector<KnownOutcome> outcomes(own, {.transforms = {"pin_memory"}, .error = 0.1});
+    answer.trust = trust_of(answer, outcomes);
+    return *answer.trust.reason("compared");
+  };
+  EXPECT_EQ(compared("amp", 0).grade, Grade::good);
+  EXPECT_EQ(compared("prefetch", 0).grade, Grade::fair);
+  EXPECT_EQ(compared("pin_memory", 1).grade, Grade::fair);
+  EXPECT_EQ(compared("pin_memory", 1).text, "pin_memory was compared with only 2 outcomes");
+  EXPECT_EQ(compared("pin_memory", 2).grade, Grade::good);
+}
+
 TEST(Trust, FewAndUnlikeStepsAreFair) {
   const Prediction answer = predict(recorded_as(kFourSteps), Scenario{});
   EXPECT_EQ(grade_of(answer, "steps"), Grade::good);

@@ -13,6 +13,7 @@ std::string described(std::string_view name) {
                                                        : "latency";
   if (kind.tensor_cores) text += " tensor";
   if (kind.half_precision) text += " half";
+  if (kind.double_precision) text += " double";
   return text;
 }
 
@@ -117,6 +118,29 @@ TEST(KernelClass, TellsWhatACompilerCouldJoin) {
   }
 }
 
+TEST(KernelClass, TellsWhoWroteIt) {
+  const std::pair<const char*, Origin> cases[] = {
+      {"void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>",
+       Origin::framework},
+      {"volta_sgemm_128x64_nt", Origin::framework},
+      {"input_multiply_reduce_fusion_3", Origin::framework},
+      {"triton_poi_fused_mm_relu_3", Origin::compiler},
+      {"triton_red_fused_native_layer_norm_0", Origin::compiler},
+      {"void clover::par_ranged2d_kernel<ideal_gas_kernel>", Origin::unknown},
+      {"scaled_2_bias_matmul_kernel_with_block_pointers_0d1d2d", Origin::unknown},
+      {"void kDequantizeBlockwise<float, 512, 64, 8, 2>(float*)", Origin::unknown},
+  };
+  for (const auto& [name, expected] : cases)
+    EXPECT_EQ(classify_kernel(name).origin, expected) << name;
+}
+
+TEST(KernelClass, KnowsDoublePrecision) {
+  EXPECT_EQ(described("void at::native::vectorized_elementwise_kernel<4, F<double>>"),
+            "memory double");
+  EXPECT_EQ(described("ampere_dgemm_128x64_nn"), "compute double");
+  EXPECT_EQ(described("volta_sgemm_128x64_nn"), "compute");
+}
+
 TEST(KernelClass, AreNotMisledByTheNameOfALibrary) {
   std::string name;
   for (int i = 0; i < 200'000; ++i) name += "fbgemm";
@@ -137,6 +161,7 @@ TEST(KernelClass, ItsWordsAloneGiveTheSameClass) {
            "fbgemm_gpu_split_embedding_forward",
            "volta_scudnn_128x64_relu_interior_nn_v1",
            "my_own_kernel",
+           "void hydro::flux_kernel<double>(int, double const*)",
            "void (anonymous namespace)::softmax_warp_forward<float, float, float, 8>",
            "void at::native::index_elementwise_kernel<128, 4, at::native::index_put_kernel_impl>",
            "fused_dropout_kernel_vec",
@@ -145,6 +170,9 @@ TEST(KernelClass, ItsWordsAloneGiveTheSameClass) {
     EXPECT_EQ(described(class_words(name) + "-bdghjkvzbdghjk"), described(name)) << name;
     EXPECT_EQ(classify_kernel(class_words(name) + "-bdghjkvzbdghjk").pattern,
               classify_kernel(name).pattern)
+        << name;
+    EXPECT_EQ(classify_kernel(class_words(name) + "-bdghjkvzbdghjk").origin,
+              classify_kernel(name).origin)
         << name;
   }
 }

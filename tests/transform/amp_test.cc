@@ -57,6 +57,50 @@ TEST(Amp, DevicePeaksBoundArithmetic) {
   EXPECT_NEAR(static_cast<double>(graph.task(TaskId{0}).duration.count()), 1e6 * 15.7 / 62.5, 3000);
 }
 
+// By default a third, of an RTX 3060 12.7 of 25.5 TFLOP/s.
+TEST(Amp, ArithmeticGainsNoMoreThanTheRatioOfThePeaks) {
+  using Pair = std::pair<Nanoseconds, Nanoseconds>;
+  const auto durations = [](const std::string& device, const char* use) {
+    Graph graph = parse_graph("stream: volta_sgemm_128x64_nn 900, a_1688gemm_tf32 900");
+    graph.device_names() = {device};
+    read_transform_text(use)->apply(graph, {});
+    return Pair(graph.task(TaskId{0}).duration, graph.task(TaskId{1}).duration);
+  };
+  EXPECT_EQ(durations("NVIDIA A100-SXM4-40GB", "amp"), Pair(300us, 450us));
+  EXPECT_EQ(durations("", "amp"), Pair(300us, 450us));
+  const auto [single, tf32] = durations("NVIDIA GeForce RTX 3060", "amp");
+  EXPECT_NEAR(static_cast<double>(single.count()), 900e3 * 12.7 / 25.5, 5e3);
+  EXPECT_GE(tf32, 450us);
+  EXPECT_EQ(durations("NVIDIA GeForce RTX 3060", "amp:compute_factor=0.1").first, 90us);
+}
+
+TEST(Amp, AppliesToThePartThatIsNotInHalfPrecisionYet) {
+  const auto applies = [](const char* stream) {
+    return read_transform_text("amp")->applies(parse_graph(stream));
+  };
+  EXPECT_EQ(applies("stream: volta_sgemm 90, x_elementwise 10").share, 1);
+  const Applicability part = applies("stream: volta_sgemm 60, volta_fp16_s884gemm 30, nccl 50");
+  EXPECT_NEAR(part.share, 2.0 / 3, 1e-9);
+  EXPECT_EQ(to_text(part),
+            "applies to 66.7 %: 33.3 % of the time of its kernels is in half precision already");
+  EXPECT_EQ(applies("stream: volta_fp16_s884gemm 30, triton_poi_fused_0 20").share, 0);
+}
+
+TEST(Amp, LeavesDoublePrecisionAndProgramsWithoutAFramework) {
+  for (const char* stream : {"stream: \"elementwise_kernel<double>\" 90, other_kernel 10",
+                             "stream: flux_kernel 90, other_kernel 10"}) {
+    Graph graph = parse_graph(stream);
+    const auto amp = read_transform_text("amp");
+    const Applicability applies = amp->applies(graph);
+    EXPECT_EQ(applies.share, 0);
+    EXPECT_NE(applies.why_not.find(graph.name(TaskId{0}) == "flux_kernel" ? "framework" : "double"),
+              std::string::npos)
+        << applies.why_not;
+    EXPECT_EQ(amp->apply(graph, {}).changed, 0U);
+    EXPECT_EQ(graph.task(TaskId{0}).duration, 90us);
+  }
+}
+
 TEST(Amp, NothingGoesBeyondThePeak) {
   // 6.25 TFLOP take 50 ms at 125 TFLOP/s, whatever the ratio of the peaks.
   Graph graph = parse_graph("stream: volta_sgemm_128x64_nn 100000 {flops=6.25e12}");
@@ -67,7 +111,7 @@ TEST(Amp, NothingGoesBeyondThePeak) {
 TEST(Amp, CastsAndScalerTakeTheirTime) {
   EXPECT_EQ(simulated(R"(
       cpu:    f:launch 1 {phase=forward}, u:launch 1 {phase=update}
-      stream: F 4 {phase=forward}, U 2 {phase=update}
+      stream: F=F_elementwise 4 {phase=forward}, U=U_elementwise 2 {phase=update}
       f -> F
       u -> U
   )",

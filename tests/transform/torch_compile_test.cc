@@ -77,5 +77,27 @@ TEST(TorchCompile, SaysWhatIsWrong) {
             "them");
 }
 
+Applicability applies_to(const char* stream) {
+  return read_transform_text("torch_compile")->applies(parse_graph(stream));
+}
+
+TEST(TorchCompile, DoesNotApplyToWhatIsCompiled) {
+  EXPECT_EQ(applies_to("stream: sgemm 90, x_elementwise 10").share, 1);
+  EXPECT_EQ(applies_to("stream: sgemm 90, x_elementwise 30, triton_poi_fused_add_0 10").share, 1);
+  const Applicability applies =
+      applies_to("stream: sgemm 90, x_elementwise 10, triton_poi_fused_add_0 30");
+  EXPECT_EQ(
+      to_text(applies),
+      "does not apply: 75.0 % of the time of its kernels bound by memory is in kernels that a "
+      "compiler generated");
+  EXPECT_EQ(applies_to("stream: flux_kernel 90").share, 0);
+}
+
+TEST(TorchCompile, LooksIntoNoKernelsOfOthers) {
+  EXPECT_EQ(applies_to("stream: sgemm 70, x_elementwise 10, kDequantizeBlockwise 20").share, 1);
+  EXPECT_NEAR(applies_to("stream: sgemm 50, x_elementwise 10, kDequantizeBlockwise 40").share, 0.6,
+              1e-9);
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -83,6 +83,7 @@ struct Suggestion {
   LaneGain local;  ///< The lane that most work is removed from; `lane` is empty if there is none.
   Confidence confidence;
   Trust trust;
+  Applicability applies;
   std::string doubt;  ///< Why the gain may well be smaller; empty if nothing points to that.
   PathShares path;
   bool recommended = false;

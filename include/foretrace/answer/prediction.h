@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "foretrace/answer/applicability.h"
 #include "foretrace/answer/figure.h"
 #include "foretrace/answer/rank_facts.h"
 #include "foretrace/answer/trust.h"
@@ -49,6 +50,7 @@ struct AppliedStep {
   std::string summary;
   bool changed_nothing = false;
   std::vector<Figure> figures{};
+  Applicability applies{};
 };
 
 /// One line of --explain: a task on the critical path and its reason to wait.

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "ask/advise/capture.h"
 #include "ask/job/step_cost.h"
 #include "ask/predict/trust.h"
 #include "base/numbers/scaling.h"
@@ -67,7 +66,6 @@ AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> use
   job.noise = std::max(kLeastNoise, job.spread);
   job.whole_graphs = share_of_whole_graphs(inference.graph);
   job.trust = trust_of_recording(job.baseline.prediction, AnswerAbout::changes);
-  job.capture_obstacle = capture_obstacle(inference.graph);
   return job;
 }
 

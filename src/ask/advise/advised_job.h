@@ -21,7 +21,6 @@ struct AdvisedJob {
   double noise = 0, spread = 0;
   double whole_graphs = 0;  ///< Share of kernel time recorded as whole CUDA graphs.
   Trust trust = {};
-  std::string capture_obstacle = {};  ///< See capture_obstacle().
   /// The job whose ranks wait for each other, and the place of this rank in it; nullptr if the rank
   /// is alone.
   const Job* joined_job = nullptr;

@@ -18,14 +18,6 @@ std::string worst_text(const Trust& trust) {
   return {};
 }
 
-/// Returns why a suggestion that captures CUDA graphs cannot work; a graph replays the captured
-/// work with the shapes it had then. Empty if nothing prevents it.
-std::string capture_rejection(const AdvisedJob& job, const Suggestion& suggestion) {
-  const bool captures = suggestion.use.starts_with("cuda_graphs") ||
-                        suggestion.use.find("mode=reduce-overhead") != std::string::npos;
-  return captures ? job.capture_obstacle : std::string();
-}
-
 /// The names of the groups that a suggestion acts on; empty if there is none.
 std::vector<std::string_view> groups_of(std::string_view use) {
   struct GroupedWork {
@@ -89,7 +81,7 @@ Ceilings ceilings_of(const AdvisedJob& job, const std::vector<Suggestion>& sugge
 
 std::string rejection_reason(const AdvisedJob& job, const Ceilings& ceilings,
                              const Suggestion& suggestion) {
-  if (std::string why = capture_rejection(job, suggestion); !why.empty()) return why;
+  if (suggestion.applies.share <= 0) return suggestion.applies.why_not;
   if (!job.matters(suggestion.gain)) return {};
   for (const Trust* trust : {&suggestion.trust, &job.trust}) {
     if (trust->grade() == Grade::poor) return "not reliable: " + worst_text(*trust);

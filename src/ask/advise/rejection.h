@@ -24,7 +24,7 @@ Ceilings ceilings_of(const AdvisedJob& job, const std::vector<Suggestion>& sugge
 
 /// The reason not to recommend a suggestion, whatever its gain; empty if there is none:
 ///
-///   - it captures graphs that could not be replayed (capture.h)
+///   - it does not apply to the job (Transform::applies())
 ///   - it, or the recording, is not reliable (trust.h)
 ///   - it would gain more than removing the work it acts on: its own upper bound
 std::string rejection_reason(const AdvisedJob& job, const Ceilings& ceilings,

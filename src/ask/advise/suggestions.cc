@@ -13,7 +13,6 @@
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "scenario/use_text.h"
-#include "transform/edit/device_change.h"
 
 namespace foretrace {
 namespace {
@@ -163,7 +162,8 @@ void judge(const AdvisedJob& job, const Ceilings& ceilings, Suggestion& suggesti
 }
 
 void refuse_idle(const AppliedStep& step) {
-  if (step.changed_nothing) throw Error("changes nothing: " + step.summary);
+  if (!step.changed_nothing) return;
+  throw Error(step.applies.share <= 0 ? step.applies.why_not : "changes nothing: " + step.summary);
 }
 
 /// A suggestion, before it is decided whether to recommend it; `doubt` is included.
@@ -192,6 +192,7 @@ Suggestion suggested(const AdvisedJob& job, const AdvicePolicy& policy, const st
       suggestion.assumptions.push_back(assumption);
   }
   suggestion.trust = prediction.trust;
+  suggestion.applies = step.applies;
   suggestion.path = path_shares(edited.graph, edited.timeline);
   suggestion.local = local_gain(job, edited.graph);
   suggestion.doubt =
@@ -224,7 +225,9 @@ void screen(const AdvisedJob& job, Outcome& outcome) {
   attempt(outcome, [&] {
     const Edited edited =
         edited_by(job, scenario_with({outcome.use}), {.reasons = false, .memory = false});
-    refuse_idle(edited.applied.steps.front());
+    const AppliedStep& step = edited.applied.steps.front();
+    refuse_idle(step);
+    if (step.applies.share <= 0) throw Error(step.applies.why_not);
     outcome.time = scaled(edited.step_time(), 1 / outcome.transform->advice.samples);
   });
 }
@@ -283,14 +286,6 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// The reason why a transform cannot help the job; empty if it may.
-std::string missing(Premise premise, const Graph& graph) {
-  if (premise == Premise::any_job) return {};
-  const double half = share_in_half_precision(graph);
-  if (half < kMostlyHalf) return {};
-  return to_share(half) + " of the time of its arithmetic is in half precision already";
-}
-
 /// The transforms to try; the others are listed with the reason.
 std::vector<Outcome> to_try(const AdvisedJob& job, const AdviceQuestion& question,
                             TriedTransforms& tried) {
@@ -300,10 +295,6 @@ std::vector<Outcome> to_try(const AdvisedJob& job, const AdviceQuestion& questio
     if (has(question.skip, name) || (!question.only.empty() && !has(question.only, name))) continue;
     if (entry.advice.goal == Goal::none) {
       tried.no_advice.push_back({name, std::string(entry.advice.why_not)});
-      continue;
-    }
-    if (std::string why = missing(entry.advice.premise, job.inference.graph); !why.empty()) {
-      tried.not_applicable.push_back({name, std::move(why)});
       continue;
     }
     try {

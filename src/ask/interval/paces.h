@@ -25,8 +25,8 @@ struct Paces {
 std::string to_text(const Paces& paces);
 
 /// Splits the counted steps of a replay at their widest gap. Returns nullopt if they spread no
-/// wider than kWideSpread or twice the `recorded` ones, or if only one of them or fewer than a fifth
-/// are on one side, which is no pace.
+/// wider than kWideSpread or twice the `recorded` ones, or if only one of them or fewer than a
+/// fifth are on one side, which is no pace.
 std::optional<Paces> two_paces(const StepTimes& replayed, const StepTimes& recorded);
 
 }  // namespace foretrace

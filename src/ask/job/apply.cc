@@ -31,7 +31,11 @@ class Application {
     }
     Effect effect = within(use, [&] { return effect_of(transform); });
     applied.changed += effect.changed;
-    applied.steps.push_back({use, effect.summary, effect.changed == 0, std::move(effect.figures)});
+    applied.steps.push_back({.use = use,
+                             .summary = effect.summary,
+                             .changed_nothing = effect.changed == 0,
+                             .figures = std::move(effect.figures),
+                             .applies = std::move(effect.applies)});
     if (effect.changed == 0) applied.notes.add(Severity::warning, kChangedNothing, use);
     for (const std::string& assumption : effect.assumptions) {
       std::vector<std::string>& all = applied.assumptions;

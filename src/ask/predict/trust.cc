@@ -28,6 +28,10 @@ constexpr double kSomePinned = 0.01, kManyPinned = 0.1;
 constexpr double kLargeReplayError = 0.01;
 /// A larger share of a step that is the profiler's own work makes its length doubtful.
 constexpr double kMuchProfiler = 0.2;
+/// One or two outcomes may be right by chance.
+constexpr int kFewestOutcomes = 3;
+/// What is known of a change comes from jobs that it applies to.
+constexpr double kMostlyApplies = 0.5;
 /// An answer that is further below its bound, as a share of it, is refused.
 constexpr double kMostBelowBound = 0.01;
 
@@ -149,6 +153,7 @@ class TrustFacts {
   }
 
   void add_changes(std::span<const KnownOutcome> user_outcomes) {
+    for (const AppliedStep& step : prediction_.steps) add_applicability(step);
     for (const std::string& kind : kinds_of(prediction_.steps)) add_change(kind, user_outcomes);
   }
 
@@ -174,6 +179,12 @@ class TrustFacts {
     const Nanoseconds off =
         prediction_.predicted_open.unexplained - prediction_.baseline_open.unexplained;
     return changes_ && std::abs(ratio(off, prediction_.baseline.step_time)) > kTouched;
+  }
+
+  /// Whether the answer differs clearly from the baseline.
+  bool moves() const {
+    const Nanoseconds move = prediction_.predicted.step_time - prediction_.baseline.step_time;
+    return std::abs(ratio(move, prediction_.baseline.step_time)) > kTouched;
   }
 
   /// Adds open time with the larger of two shares: of the recorded step, and of the predicted one.
@@ -272,6 +283,18 @@ class TrustFacts {
       add(std::string(kCutOffReason), Grade::fair, note->text);
   }
 
+  /// A change that is impossible for a program may still be an edit of its graph.
+  void add_applicability(const AppliedStep& step) {
+    const double share = step.applies.share;
+    if (share >= 1) return;
+    const bool impossible = share <= 0 && !step.changed_nothing && moves();
+    add("applies",
+        impossible               ? Grade::poor
+        : share < kMostlyApplies ? Grade::fair
+                                 : Grade::good,
+        fmt::format("{} {}", step.use, to_text(step.applies)), share, kMostlyApplies);
+  }
+
   void add_change(const std::string& kind, std::span<const KnownOutcome> user_outcomes) {
     if (!prediction_.has_times)
       return add_outcomes(fmt::format("what {} does to memory", kind), known_memory_outcomes(kind));
@@ -287,11 +310,12 @@ class TrustFacts {
   }
 
   void add_outcomes(const std::string& subject, int outcomes) {
-    add("compared", outcomes == 0 ? Grade::fair : Grade::good,
+    add("compared", outcomes < kFewestOutcomes ? Grade::fair : Grade::good,
         outcomes == 0
             ? fmt::format("{} was never compared with an outcome", subject)
-            : fmt::format("{} was compared with {}", subject, counted(outcomes, "outcome")),
-        outcomes, 1);
+            : fmt::format("{} was compared with {}{}", subject,
+                          outcomes < kFewestOutcomes ? "only " : "", counted(outcomes, "outcome")),
+        outcomes, kFewestOutcomes);
   }
 
   const Prediction& prediction_;

@@ -147,10 +147,13 @@ Json ranks_json(const Prediction& prediction) {
 Json steps_json(const Prediction& prediction) {
   Json all = Json::array();
   for (const AppliedStep& step : prediction.steps) {
-    all.push_back({{"use", step.use},
-                   {"summary", step.summary},
-                   {"changed_nothing", step.changed_nothing},
-                   {"figures", figures_json(step.figures)}});
+    Json one = {{"use", step.use},
+                {"summary", step.summary},
+                {"changed_nothing", step.changed_nothing},
+                {"figures", figures_json(step.figures)}};
+    if (step.applies.share < 1)
+      one["applies"] = {{"share", step.applies.share}, {"why_not", step.applies.why_not}};
+    all.push_back(std::move(one));
   }
   return all;
 }

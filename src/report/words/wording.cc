@@ -28,7 +28,10 @@ std::string applied_steps(const Prediction& prediction) {
   for (const AppliedStep& step : prediction.steps) {
     if (!all.empty()) all += ", then ";
     all += step.use;
-    if (step.changed_nothing) all += " (changed nothing)";
+    if (const std::string part = to_text(step.applies); !part.empty())
+      all += fmt::format(" ({})", part);
+    else if (step.changed_nothing)
+      all += " (changed nothing)";
   }
   return all;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -19,19 +20,41 @@ const KernelClass& KernelClasses::of(NameId name) {
   return classes_[i];
 }
 
-double share_in_half_precision(const Graph& graph) {
+JobPrecision precision_of(const Graph& graph) {
   KernelClasses classes(graph);
-  double half = 0, all = 0;
+  JobPrecision precision;
+  Nanoseconds half{0}, arithmetic{0}, twice{0}, all{0};
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const Task& task = graph.task(TaskId{i});
     if (task.kind != TaskKind::kernel || graph.removed(TaskId{i})) continue;
+    precision.has_kernels = true;
     const KernelClass& kernel = classes.of(task.name);
+    precision.of_framework |=
+        kernel.origin != Origin::unknown || kernel.bound == Boundness::compute;
+    if (kernel.bound == Boundness::latency) continue;
+    all += task.duration;
+    if (kernel.double_precision) twice += task.duration;
     if (kernel.bound != Boundness::compute) continue;
-    const auto time = static_cast<double>(task.duration.count());
-    all += time;
-    if (kernel.half_precision) half += time;
+    arithmetic += task.duration;
+    if (kernel.half_precision) half += task.duration;
   }
-  return all <= 0 ? 0 : half / all;
+  precision.half = ratio(half, arithmetic);
+  precision.twice = ratio(twice, all);
+  return precision;
+}
+
+Applicability applies_to_frameworks(const Graph& graph) {
+  const JobPrecision job = precision_of(graph);
+  if (job.of_framework || !job.has_kernels) return {};
+  return {.share = 0,
+          .why_not = "no kernel is known as one of a deep learning framework or its libraries"};
+}
+
+const DeviceModel* recorded_device(const Graph& graph) {
+  for (const std::string& name : graph.device_names()) {
+    if (!name.empty()) return device_recorded_as(name);
+  }
+  return nullptr;
 }
 
 Throughput peak_of(const DeviceModel& device, const KernelClass& kernel) {

@@ -27,17 +27,30 @@ class KernelClasses {
   std::vector<char> known_;
 };
 
-/// Share, 0 to 1, of the time of kernels bound by arithmetic that is spent in half precision or
-/// narrower, as their names say; 0 if no kernel is bound by arithmetic.
-double share_in_half_precision(const Graph& graph);
+/// The precision of a job, as the names of its kernels say.
+struct JobPrecision {
+  double half = 0;  ///< Share of the time of kernels bound by arithmetic in half or narrower types.
+  double twice = 0;  ///< Share of the time of all kernels in double precision.
+  bool has_kernels = false;
+  bool of_framework = false;  ///< Whether any kernel is known to be one of a framework.
 
-/// A job with this share or more computes in half precision: kernels whose names do not tell their
-/// precision do so, too.
-constexpr double kMostlyHalf = 0.5;
+  /// A job that spends half of its time or more so computes in that precision: kernels whose names
+  /// do not tell their precision do so, too.
+  bool mostly_half() const { return half >= 0.5; }
+  bool mostly_double() const { return twice >= 0.5; }
+};
+JobPrecision precision_of(const Graph& graph);
+
+/// For changes that a framework makes: they do not apply where there are kernels, but none of a
+/// framework.
+Applicability applies_to_frameworks(const Graph& graph);
 
 /// Returns the peak of the precision that `kernel` seems to compute in: half if its name says so,
 /// TF32 if it runs on tensor cores, otherwise FP32.
 Throughput peak_of(const DeviceModel& device, const KernelClass& kernel);
+
+/// The built-in device that a graph's work was recorded on; nullptr if it is not known.
+const DeviceModel* recorded_device(const Graph& graph);
 
 /// Returns the device that `name`, the value of `setting`, means or, if it is empty, the device
 /// that the graph's work runs on. Throws Error naming `setting` if that device is unknown.

@@ -4,9 +4,13 @@
 //
 //     t' = max(t * peak(now) / (efficiency * peak(half)), flops / peak(half))
 //
+// By default, arithmetic gains no more than the ratio of the device's peaks, where the device is
+// known.
+//
 // Kernels bound by latency, such as messages between devices, take as long as before. So do those
 // bound by memory where most of the arithmetic is in half precision: what they read and write is
-// narrow then, and what autocast keeps in FP32 stays there.
+// narrow then, and what autocast keeps in FP32 stays there. Autocast leaves double precision as it
+// is, and does not exist for programs that use no framework.
 //
 // Ignored: kernels that the framework would pick instead, and conversions other than those
 // requested.
@@ -68,8 +72,31 @@ class Amp final : public Transform, public Retimes {
                 Nanoseconds(0));
   }
 
+  Applicability applies(const Graph& graph) const override {
+    if (Applicability known = applies_to_frameworks(graph); known.share <= 0) return known;
+    Kinds kinds(graph);
+    Nanoseconds all{0}, half{0}, twice{0};
+    for (const TaskId id : where_.select(graph)) {
+      const Task& task = graph.task(id);
+      const Gain gain = gains(task, kinds);
+      if (gain == Gain::none || gain == Gain::update || gain == Gain::latency) continue;
+      all += task.duration;
+      if (gain == Gain::half) half += task.duration;
+      if (gain == Gain::twice) twice += task.duration;
+    }
+    if (half + twice == Nanoseconds(0)) return {};
+    return {
+        .share = 1 - ratio(half + twice, all),
+        .why_not = half >= twice
+                       ? to_share(ratio(half, all)) +
+                             " of the time of its kernels is in half precision already"
+                       : to_share(ratio(twice, all)) +
+                             " of the time of its kernels is in double precision, which autocast "
+                             "leaves as it is"};
+  }
+
   Effect apply(Graph& graph, const Context& context) const override {
-    Factors factors{compute_factor_, memory_factor_, tf32_factor_, {}};
+    Factors factors = no_less(least_factors(recorded_device(graph)));
     if (device_peaks_) factors = from_peaks(device_for(graph, context, "device", device_));
     Tally tally;
     Kinds kinds(graph);
@@ -85,9 +112,9 @@ class Amp final : public Transform, public Retimes {
     }
     if (cast_time_ > Nanoseconds(0)) tally.added += add_casts(graph);
     if (scaler_time_ > Nanoseconds(0)) tally.added += add_scaler(graph);
-    if (!only_memory &&
-        tally.compute + tally.memory + tally.tf32 + tally.half + tally.update + tally.latency ==
-            0) {
+    if (!only_memory && tally.compute + tally.memory + tally.tf32 + tally.half + tally.update +
+                                tally.latency + tally.twice + tally.foreign ==
+                            0) {
       throw Error(fmt::format("no kernel matches \"where\" ({})", where_.to_text()));
     }
     Effect effect = effect_of(tally, factors);
@@ -108,18 +135,23 @@ class Amp final : public Transform, public Retimes {
 
   std::vector<RetimedTask> retimed(const Graph& graph) const override {
     Kinds kinds(graph);
+    const Factors least = least_factors(recorded_device(graph));
     std::vector<RetimedTask> retimed;
     for (const TaskId id : where_.select(graph)) {
       const Task& task = graph.task(id);
       if (gains(task, kinds) != Gain::faster) continue;
-      retimed.push_back({.task = id, .kind = static_cast<std::uint32_t>(bound_of(task, kinds))});
+      const Bound bound = bound_of(task, kinds);
+      retimed.push_back(
+          {.task = id, .kind = static_cast<std::uint32_t>(bound), .amount = least.of(bound)});
     }
     return retimed;
   }
 
   void retime(std::span<const RetimedTask> tasks, std::span<const Nanoseconds> before,
               std::span<Nanoseconds> after) const override {
-    const Factors factors{compute_factor_, memory_factor_, tf32_factor_, {}};
+    Factors least{};
+    for (const RetimedTask& task : tasks) least.of(static_cast<Bound>(task.kind)) = task.amount;
+    const Factors factors = no_less(least);
     const Scaling by_bound[] = {Scaling(factors.of(Bound::memory)),
                                 Scaling(factors.of(Bound::compute)),
                                 Scaling(factors.of(Bound::tf32))};
@@ -131,7 +163,7 @@ class Amp final : public Transform, public Retimes {
 
  private:
   enum class Bound : std::uint8_t { memory, compute, tf32 };
-  enum class Gain : std::uint8_t { faster, none, update, half, latency };
+  enum class Gain : std::uint8_t { faster, none, update, half, latency, twice, foreign };
 
   struct Factors {
     double compute, memory, tf32;
@@ -141,23 +173,29 @@ class Amp final : public Transform, public Retimes {
       if (bound == Bound::memory) return memory;
       return bound == Bound::tf32 ? tf32 : compute;
     }
+    double& of(Bound bound) {
+      if (bound == Bound::memory) return memory;
+      return bound == Bound::tf32 ? tf32 : compute;
+    }
   };
   struct Kinds {
-    explicit Kinds(const Graph& graph)
-        : half_share(share_in_half_precision(graph)), classes(graph) {}
+    explicit Kinds(const Graph& graph) : job(precision_of(graph)), classes(graph) {}
 
     bool in_half(const Task& task) {
       const KernelClass& kernel = classes.of(task.name);
-      return kernel.half_precision ||
-             (kernel.bound == Boundness::memory && half_share >= kMostlyHalf);
+      return kernel.half_precision || (kernel.bound == Boundness::memory && job.mostly_half());
+    }
+    bool in_double(const Task& task) {
+      return classes.of(task.name).double_precision || job.mostly_double();
     }
 
-    double half_share;
+    JobPrecision job;
     KernelClasses classes;
   };
   struct Tally {
     std::size_t compute = 0, memory = 0, tf32 = 0;
-    std::size_t half = 0, update = 0, latency = 0;  ///< Left as they are, by reason.
+    /// Left as they are, by reason.
+    std::size_t half = 0, update = 0, latency = 0, twice = 0, foreign = 0;
     std::size_t changed = 0, added = 0;
   };
 
@@ -182,10 +220,34 @@ class Amp final : public Transform, public Retimes {
     return {ratio(device.fp32, efficiency_), memory_factor_, ratio(tf32, 1), half};
   }
 
+  /// The least share of its time that a kernel bound by arithmetic can take on `device`; 0 if that
+  /// is nullptr.
+  static Factors least_factors(const DeviceModel* device) {
+    if (device == nullptr) return {};
+    const double half = std::max(device->fp16, device->bf16).flops_per_second;
+    const auto share = [&](Throughput now) {
+      return half <= 0 ? 0 : std::min(1.0, now.flops_per_second / half);
+    };
+    return {share(device->fp32), 0, share(device->tf32), {}};
+  }
+
+  /// The factors, of which those that were not set are no less than `least`.
+  Factors no_less(const Factors& least) const {
+    const auto limited = [](double factor, double usual, double smallest) {
+      return factor == usual ? std::max(factor, smallest) : factor;
+    };
+    return {limited(compute_factor_, kComputeFactor, least.compute),
+            memory_factor_,
+            limited(tf32_factor_, kTf32Factor, least.tf32),
+            {}};
+  }
+
   Gain gains(const Task& task, Kinds& kinds) const {
     if (task.kind != TaskKind::kernel) return Gain::none;
     if (task.phase == Phase::update && !optimizer_) return Gain::update;
     if (kinds.classes.of(task.name).bound == Boundness::latency) return Gain::latency;
+    if (kinds.in_double(task)) return Gain::twice;
+    if (!kinds.job.of_framework) return Gain::foreign;
     return kinds.in_half(task) ? Gain::half : Gain::faster;
   }
 
@@ -205,6 +267,8 @@ class Amp final : public Transform, public Retimes {
     if (gain == Gain::update) ++tally.update;
     if (gain == Gain::half) ++tally.half;
     if (gain == Gain::latency) ++tally.latency;
+    if (gain == Gain::twice) ++tally.twice;
+    if (gain == Gain::foreign) ++tally.foreign;
     if (gain != Gain::faster) return;
     const Bound bound = bound_of(task, kinds);
     ++(bound == Bound::memory ? tally.memory : bound == Bound::tf32 ? tally.tf32 : tally.compute);
@@ -277,11 +341,11 @@ class Amp final : public Transform, public Retimes {
   }
 
   static void note_half(const Kinds& kinds, Effect& effect) {
-    if (kinds.half_share < kMostlyHalf) return;
+    if (!kinds.job.mostly_half()) return;
     effect.notes.add(Severity::warning,
                      "most of the job's arithmetic is in half precision already, so kernels bound "
                      "by memory count as such, too",
-                     to_share(kinds.half_share) + " of its time");
+                     to_share(kinds.job.half) + " of its time");
   }
 
   Effect effect_of(const Tally& tally, const Factors& factors) const {
@@ -301,6 +365,8 @@ class Amp final : public Transform, public Retimes {
     note_unchanged("kernels already in half precision, left as they are", tally.half);
     note_unchanged("kernels of the update phase, left in FP32", tally.update);
     note_unchanged("kernels bound by latency, left as they are", tally.latency);
+    note_unchanged("kernels in double precision, left as they are", tally.twice);
+    note_unchanged("kernels of no known framework, left as they are", tally.foreign);
     effect.assumptions.push_back(device_peaks_ ? "kernels gain what the peaks of the device allow; "
                                                  "kernel names decide what bounds them"
                                                : "kernels gain as in the Daydream paper (ATC'20); "
@@ -355,9 +421,11 @@ class Amp final : public Transform, public Retimes {
   static constexpr Nanoseconds kLaunch = 5us;  // Recalled: the usual length of a launch call.
 
   Selector where_{"kernel"};
-  double compute_factor_ = 1.0 / 3;
+  static constexpr double kComputeFactor = 1.0 / 3, kTf32Factor = 0.5;
+
+  double compute_factor_ = kComputeFactor;
   double memory_factor_ = 0.5;
-  double tf32_factor_ = 0.5;
+  double tf32_factor_ = kTf32Factor;
   Nanoseconds shortest_ = 1us;
   bool optimizer_ = false;
   bool memory_ = true;
@@ -372,22 +440,22 @@ class Amp final : public Transform, public Retimes {
 }  // namespace
 
 TransformEntry amp_entry() {
-  return {.make = create<Amp>,
-          .assumes =
-              "Kernels bound by arithmetic take a third of their time and kernels bound by memory "
-              "half of it, as in the Daydream paper (USENIX ATC'20); with device_peaks the "
-              "device's data sheet decides. The name of a kernel decides what bounds it. Kernels "
-              "already in half precision, those bound by latency, the update of FP32 weights, "
-              "copies, collectives and host work stay as they are; so do kernels bound by memory "
-              "where half or more of the time of arithmetic is in half precision. Where the trace "
-              "records memory, "
-              "blocks made in half precision by autocast's published lists of ops take half of it, "
-              "and casts of weights are kept until the backward pass has used them. Conversions "
-              "and a gradient scaler are free unless their time is given.",
-          .advice = {.goal = Goal::time,
-                     .tries = {"amp"},
-                     .applies_to = {"precision"},
-                     .premise = Premise::single_precision}};
+  return {
+      .make = create<Amp>,
+      .assumes =
+          "Kernels bound by arithmetic take a third of their time and kernels bound by memory "
+          "half of it, as in the Daydream paper (USENIX ATC'20), but arithmetic no less than the "
+          "ratio of the peaks of a known device; with device_peaks the device's data sheet "
+          "decides. The name of a kernel decides what bounds it. Kernels "
+          "already in half precision or in double precision, those of no known framework, "
+          "those bound by latency, the update of FP32 weights, "
+          "copies, collectives and host work stay as they are; so do kernels bound by memory "
+          "where half or more of the time of arithmetic is in half precision. Where the trace "
+          "records memory, "
+          "blocks made in half precision by autocast's published lists of ops take half of it, "
+          "and casts of weights are kept until the backward pass has used them. Conversions "
+          "and a gradient scaler are free unless their time is given.",
+      .advice = {.goal = Goal::time, .tries = {"amp"}, .applies_to = {"precision"}}};
 }
 
 }  // namespace foretrace

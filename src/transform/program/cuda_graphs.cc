@@ -15,6 +15,7 @@
 #include "transform/edit/edit.h"
 #include "transform/edit/regions.h"
 #include "transform/edit/registered.h"
+#include "transform/program/capture.h"
 
 namespace foretrace {
 namespace {
@@ -36,6 +37,12 @@ class CudaGraphs final : public Transform {
                 "longer (recalled: about 1us)",
                 Nanoseconds(0));
     fields.integer("least", least_, "Smaller regions are left as they are", 2, 1'000'000'000);
+  }
+
+  Applicability applies(const Graph& graph) const override {
+    std::string obstacle = capture_obstacle(graph);
+    if (obstacle.empty()) return {};
+    return {.share = 0, .why_not = std::move(obstacle)};
   }
 
   Effect apply(Graph& graph, const Context&) const override {

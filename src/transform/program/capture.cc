@@ -1,10 +1,13 @@
-#include "ask/advise/capture.h"
+#include "transform/program/capture.h"
 
+#include <algorithm>
 #include <fmt/core.h>
+#include <iterator>
 #include <string_view>
+#include <vector>
 
-#include "ask/job/step_cost.h"
 #include "base/contains.h"
+#include "timeline/step_marks.h"
 
 namespace foretrace {
 namespace {
@@ -25,7 +28,21 @@ struct CaptureFacts {
   std::int64_t collective_waits = 0;  ///< Waits of the host for collectives.
 };
 
-CaptureFacts capture_facts(const Graph& graph, const MeasuredSteps& steps) {
+/// The steps that count, in order; without steps, all tasks do.
+class CountedTasks {
+ public:
+  explicit CountedTasks(const Graph& graph) : steps_(counted_steps(graph)) {}
+
+  bool has(const Task& task) const {
+    return steps_.empty() || (task.step >= steps_.front() && task.step <= steps_.back());
+  }
+  std::int64_t count() const { return std::max<std::int64_t>(std::ssize(steps_), 1); }
+
+ private:
+  std::vector<std::int32_t> steps_;
+};
+
+CaptureFacts capture_facts(const Graph& graph, const CountedTasks& steps) {
   CaptureFacts facts;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const Task& task = graph.task(TaskId{i});
@@ -50,7 +67,7 @@ CaptureFacts capture_facts(const Graph& graph, const MeasuredSteps& steps) {
 }  // namespace
 
 std::string capture_obstacle(const Graph& graph) {
-  const MeasuredSteps steps = measured_steps(graph);
+  const CountedTasks steps(graph);
   const CaptureFacts facts = capture_facts(graph, steps);
   if (facts.captured) return "the steps already capture or launch CUDA graphs";
   if (!facts.sized.empty())
@@ -58,7 +75,7 @@ std::string capture_obstacle(const Graph& graph) {
         "no graph can contain the work after {}: the size of its result differs in each step",
         facts.sized.substr(0, facts.sized.find_first_of("<(")));
   // One read per step fetches the loss; sizes take more.
-  if (facts.all_to_all && facts.reads > steps.count)
+  if (facts.all_to_all && facts.reads > steps.count())
     return "no graph can contain all-to-all exchanges whose sizes the host reads from the device";
   if (facts.collective_waits > 0) return "the host waits for collectives, and a graph ends there";
   return {};
