@@ -92,7 +92,8 @@ Inference infer(const Trace& trace, const InferOptions& options) {
   }
   graph.unexplained().shortcomings.insert(graph.unexplained().shortcomings.end(),
                                           steps.shortcomings.begin(), steps.shortcomings.end());
-  const HostTime host = cut_host_time(records, graph.names());
+  HostTime host = cut_host_time(records, graph.names());
+  widen_releases(records, host);
   graph.unexplained().per_record = measure_recorder(host);
   EventWaits waits = find_stream_waits(records, typical, result.notes, result.assumptions);
   resolve_calls(records, typical, waits);

@@ -39,6 +39,8 @@ std::optional<Shortcoming> find_late_starts(const Records& records);
 /// waits_by_time.cc: finds calls with unknown names that again and again return just behind the
 /// last work launched.
 void find_waits_by_time(Records& records);
+/// waits_by_time.cc: gives a call that frees memory the time that its op waited in front of it.
+void widen_releases(Records& records, HostTime& host);
 /// typical.cc: measures typical delays.
 TypicalDelays measure_typical_delays(const Records& records);
 /// steps.cc: finds the steps by markers, or else by other evidence.

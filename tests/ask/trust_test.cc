@@ -165,13 +165,15 @@ Prediction with_steps(std::vector<Nanoseconds> each) {
   return answer;
 }
 
-TEST(Trust, AReplayWithTwoPacesIsFair) {
-  const Prediction two = with_steps({4us, 9us, 4us, 8us, 5us});
+TEST(Trust, AReplayWithTwoPacesIsFairAndPoorIfTheyAreFarApart) {
+  const Prediction two = with_steps({4us, 8us, 4us, 7us, 5us});
   ASSERT_NE(two.trust.reason("paces"), nullptr);
-  EXPECT_EQ(two.trust.reason("paces")->text, "3 steps of the replay at 4 us, 2 at 8.5 us");
+  EXPECT_EQ(two.trust.reason("paces")->text,
+            "3 steps of the replay at 4 us, 2 at 7.5 us, where the recorded ones differ by 0.0 %");
   EXPECT_EQ(grade_of(two, "paces"), Grade::fair);
+  EXPECT_EQ(grade_of(with_steps({4us, 9us, 4us, 8us, 5us}), "paces"), Grade::poor);
+  EXPECT_EQ(grade_of(with_steps({4us, 4us, 9us}), "paces"), Grade::poor);
   EXPECT_EQ(with_steps({4us, 9us, 9us, 8us, 9us}).trust.reason("paces"), nullptr);
-  EXPECT_EQ(with_steps({4us, 9us, 9us}).trust.reason("paces"), nullptr);
 }
 
 TEST(Trust, AnAnswerBelowItsBoundIsPoor) {

@@ -40,6 +40,31 @@ cudaLaunchKernel -> B: launch 5us from start (measured)
 )");
 }
 
+// The allocator waits for blocks of other streams before it frees any, without a recorded call.
+TEST(Infer, AnOpWaitsInFrontOfACallThatFreesMemory) {
+  const auto waits_with = [](int freed_at, std::string_view name) {
+    Recording run;
+    run.op(0, "aten::cat", 0, 2000).call(0, "cudaLaunchKernel", 0, 5, 1);
+    run.kernel(0, "A", 6, 1000, 1);
+    run.call(0, name, freed_at, 20, 2).call(0, "cudaFree", freed_at + 20, 20, 3);
+    return infer(run.trace());
+  };
+  const Inference inference = waits_with(1040, "cudaFree");
+  EXPECT_EQ(waits(inference.graph), R"(
+A -> cudaFree: device sync (inferred)
+cudaLaunchKernel -> A: launch 6us from start (measured)
+)");
+  Graph faster = inference.graph.clone();
+  for (std::uint32_t i = 0; i < faster.task_count(); ++i) {
+    if (faster.name(TaskId{i}) == "A") faster.task(TaskId{i}).duration = 100us;
+  }
+  EXPECT_EQ(inference.recorded.length, 2000us);
+  EXPECT_EQ(simulate(faster).length, 1100us);
+  // Longer behind the work, or in front of another call, the op was busy.
+  for (const auto& [at, name] : {std::pair(1200, "cudaFree"), std::pair(1040, "cudaMalloc")})
+    EXPECT_EQ(waits(waits_with(at, name).graph).find("A -> "), std::string::npos) << name;
+}
+
 TEST(Infer, ACallThatWaitsForTheDeviceWaitsForAllItsStreams) {
   Recording run;
   run.call(0, "launch_a", 0, 2, 1).call(0, "launch_b", 2, 2, 2);

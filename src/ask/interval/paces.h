@@ -15,7 +15,8 @@
 
 namespace foretrace {
 
-/// Medians of the faster and of the slower steps, and how many there are.
+/// Medians of the faster and of the slower steps, and how many there are; of two or three steps
+/// the fastest and the slowest.
 struct Paces {
   Nanoseconds fast{0}, slow{0};
   std::size_t fast_steps = 0, slow_steps = 0;

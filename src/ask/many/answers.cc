@@ -202,7 +202,7 @@ void SweepAnswers::take_shared_answer(const SharedStructure& shared,
                                       PendingQuestion& pending) const {
   const RankStructure::Answer& answer = found.of_rank;
   Prediction prediction;
-  prediction.predicted.step_time = answer.step_time;
+  prediction.predicted = answer.times;
   prediction.steps = answer.steps;
   if (questions_.options.grades_each_answer) {
     const Baseline& baseline = shared.job->baselines[found.rank];

@@ -195,9 +195,9 @@ std::optional<RankStructure::Answer> RankStructure::answer(
     if (stream < work.size()) work[stream] += member.time - set[row(member.task)];
   }
   times.work = work;
-  const Nanoseconds step_time = probes_->step_times(times).step_time;
+  Answer answer{probes_->step_times(times), {}, steps_of(unchanged)};
+  const Nanoseconds step_time = answer.times.step_time;
   if (step_time <= 0ns) return {};
-  Answer answer{step_time, {}, steps_of(unchanged)};
   if (retimed_) answer.open = open_of(set, member_times, step_time);
   return answer;
 }
@@ -267,7 +267,7 @@ std::vector<std::optional<SweepStructure::Answer>> SweepStructure::answers(
     bool has_all = true;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       has_all = has_all && ranks[rank][i];
-      if (ranks[rank][i]) slowest.consider(rank, ranks[rank][i]->step_time);
+      if (ranks[rank][i]) slowest.consider(rank, ranks[rank][i]->times.step_time);
     }
     if (has_all) found[answerable[i]] = {slowest.rank(), std::move(*ranks[slowest.rank()][i])};
   }

@@ -88,7 +88,7 @@ class RankStructure {
     Nanoseconds time{0};
   };
   struct Answer {
-    Nanoseconds step_time{0};
+    StepTimes times;
     OpenStepTime open = {};  ///< Result of open_step_time(), if trust is wanted.
     std::vector<AppliedStep> steps = {};
   };

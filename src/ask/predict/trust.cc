@@ -28,6 +28,8 @@ constexpr double kSomePinned = 0.01, kManyPinned = 0.1;
 constexpr double kLargeReplayError = 0.01;
 /// A larger share of a step that is the profiler's own work makes its length doubtful.
 constexpr double kMuchProfiler = 0.2;
+/// Steps that were alike and now differ by more than this factor are not understood.
+constexpr int kFarPaces = 2;
 /// One or two outcomes may be right by chance.
 constexpr int kFewestOutcomes = 3;
 /// What is known of a change comes from jobs that it applies to.
@@ -148,8 +150,13 @@ class TrustFacts {
 
   void add_replayed_change() {
     add_bound();
-    if (const auto paces = two_paces(prediction_.predicted, prediction_.baseline))
-      add("paces", Grade::fair, to_text(*paces), prediction_.predicted.spread, kWideSpread);
+    if (const auto paces = two_paces(prediction_.predicted, prediction_.baseline)) {
+      const bool far = paces->slow > kFarPaces * paces->fast;
+      add("paces", far ? Grade::poor : Grade::fair,
+          fmt::format("{}, where the recorded ones differ by {}", to_text(*paces),
+                      to_share(prediction_.baseline.spread)),
+          prediction_.predicted.spread, kWideSpread);
+    }
   }
 
   void add_changes(std::span<const KnownOutcome> user_outcomes) {

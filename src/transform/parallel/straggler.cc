@@ -7,7 +7,8 @@
 // The excess of a rank is found step by step and thread by thread (or stream by stream): its work
 // is aligned with that of every other rank, and where all of them do the same in less time, its
 // tasks take the median time that they take on the others; work that no other rank has takes no
-// time.
+// time. Where the ranks do not do the same, the time under each name that all of them have is
+// compared in place of tasks.
 //
 // Ignored: that a slow rank may have been given more to do.
 
@@ -138,6 +139,44 @@ class Straggler final : public Transform {
     const LaneWork* work = nullptr;
   };
 
+  static std::map<std::uint64_t, Nanoseconds> time_by_name(const Graph& graph,
+                                                           const LaneWork& work) {
+    std::map<std::uint64_t, Nanoseconds> times;
+    for (std::size_t i = 0; i < work.tasks.size(); ++i)
+      times[work.keys[i]] += graph.task(work.tasks[i]).duration;
+    return times;
+  }
+
+  /// For a lane that does not do the same as others: the tasks of each name that takes clearly
+  /// longer than on all others take the median in all. Returns the time removed.
+  static Nanoseconds shorten_names(Graph& graph, const LaneWork& work,
+                                   const std::vector<PeerWork>& others, std::size_t& changed) {
+    std::vector<std::map<std::uint64_t, Nanoseconds>> peers;
+    for (const PeerWork& other : others) peers.push_back(time_by_name(*other.graph, *other.work));
+    std::map<std::uint64_t, double> factors;
+    Nanoseconds taken{0};
+    for (const auto& [key, own] : time_by_name(graph, work)) {
+      std::vector<Nanoseconds> times;
+      for (const auto& peer : peers) {
+        if (const auto found = peer.find(key); found != peer.end()) times.push_back(found->second);
+      }
+      if (times.empty() || times.size() < peers.size()) continue;
+      const Nanoseconds least = own - *std::max_element(times.begin(), times.end());
+      if (least < std::max(kLeastExcess, scaled(own, kClearlyMore))) continue;
+      factors[key] = ratio(median(std::move(times)), own);
+    }
+    for (std::size_t i = 0; i < work.tasks.size(); ++i) {
+      const auto factor = factors.find(work.keys[i]);
+      if (factor == factors.end()) continue;
+      Nanoseconds& duration = graph.task(work.tasks[i]).duration;
+      const Nanoseconds now = scaled(duration, factor->second);
+      taken += duration - now;
+      duration = now;
+      ++changed;
+    }
+    return taken;
+  }
+
   /// Gives the tasks of a lane the times of the other ranks, if it takes clearly longer than on all
   /// of them. Returns the time removed.
   static Nanoseconds shorten(Graph& graph, const LaneWork& work,
@@ -158,7 +197,8 @@ class Straggler final : public Transform {
       for (const auto& [a, b] : *pairs)
         peer_durations[a].push_back(other.graph->task(other.work->tasks[b]).duration);
     }
-    if (comparable == 0 || least < std::max(kLeastExcess, scaled(own, kClearlyMore))) return 0ns;
+    if (comparable == 0) return shorten_names(graph, work, others, changed);
+    if (least < std::max(kLeastExcess, scaled(own, kClearlyMore))) return 0ns;
     Nanoseconds taken{0};
     for (std::size_t i = 0; i < work.tasks.size(); ++i) {
       Nanoseconds& duration = graph.task(work.tasks[i]).duration;
@@ -250,7 +290,8 @@ TransformEntry straggler_entry() {
           "step to step, or by pauses of the thread that launches it. Collectives keep their "
           "transfer; the other ranks wait. With remove, the opposite: where a rank needs longer "
           "than every other one for the same work of a step on the same thread or stream, its "
-          "tasks take the median of theirs. Whether it was given more to do (longer "
+          "tasks take the median of theirs; where it does not do the same as they, the time under "
+          "each name is compared. Whether it was given more to do (longer "
           "sequences, a larger part of a table) is not considered.",
       .advice = {.why_not = "say which rank is slower or faster: straggler:remove=true with the "
                             "traces of all ranks"}};
