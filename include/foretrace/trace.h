@@ -10,6 +10,7 @@
 //     syncs        what a synchronizing call or event waited for, if the profiler recorded it
 //     memory       allocator events; segments and blocks are its state at the end
 //     links        forward op -> backward op
+//     launches     shapes that kernels were launched with, each once
 //     tensors      what each op read and wrote
 //
 // Times are nanoseconds since `origin_ns` (absolute, if the format has it), so that the smallest
@@ -85,11 +86,24 @@ struct DeviceRecord {
   std::uint32_t external = 0;
   std::uint32_t details = kNone;  ///< Into Trace::collectives for a collective's kernel.
   std::uint32_t grid = 0;         ///< Blocks in all; 0 if not recorded.
-  std::uint32_t block = 0;        ///< Threads a block.
+  std::uint32_t launch = kNone;   ///< Into Trace::launches; kNone if only the totals are known.
+  std::uint16_t block = 0;        ///< Threads a block, of which no device allows more than 1024.
   std::uint16_t stream = 0;       ///< Into Trace::streams.
   DeviceKind kind = DeviceKind::kernel;
   CopyDirection direction = CopyDirection::none;
   bool pinned_host = false;  ///< The host side of a copy is page-locked.
+};
+
+static_assert(sizeof(DeviceRecord) == 64, "a long recording has millions of them");
+
+/// How a kernel was launched. Thousands of kernels share one.
+struct LaunchShape {
+  std::uint32_t grid_x = 0, grid_y = 0, grid_z = 0;     ///< Blocks.
+  std::uint32_t block_x = 0, block_y = 0, block_z = 0;  ///< Threads.
+  std::uint32_t registers = 0;                          ///< Per thread; 0 if not recorded.
+  std::uint32_t static_shared = 0, dynamic_shared = 0;  ///< Bytes a block.
+
+  bool operator==(const LaunchShape&) const = default;
 };
 
 /// An edge of a CUDA graph: node `after` cannot start before node `before` is done.
@@ -214,6 +228,7 @@ struct Trace {
   std::vector<TensorRecord> tensors;
   std::vector<OpDetails> op_details;
   std::vector<CollectiveDetails> collectives;
+  std::vector<LaunchShape> launches;
   std::vector<Thread> threads;
   std::vector<Stream> streams;
   std::vector<Device> properties;  ///< Devices of the machine, as far as recorded.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "foretrace/trace.h"
+#include "trace/launch_shape.h"
 
 namespace foretrace::ftrace {
 
@@ -80,6 +81,7 @@ void each_lane_table(Trace& trace, Visitor& visit) {
     column("major", &Device::major);
     column("minor", &Device::minor);
   });
+  visit.table("launches", trace.launches, [](auto&& column) { each_launch_field(column); });
 }
 
 template <class Visitor>
@@ -94,7 +96,7 @@ void each_record_table(Trace& trace, Visitor& visit) {
     column("thread", &HostRecord::thread);
     column("kind", &HostRecord::kind);
   });
-  visit.table("devices", trace.devices, [](auto&& column) {
+  visit.table("devices", trace.devices, [&](auto&& column) {
     column("start_ns", &DeviceRecord::start_ns);
     column("duration_ns", &DeviceRecord::duration_ns);
     column("bytes", &DeviceRecord::bytes);
@@ -105,6 +107,7 @@ void each_record_table(Trace& trace, Visitor& visit) {
     column("graph_node", &DeviceRecord::graph_node);
     column("grid", &DeviceRecord::grid);
     column("block", &DeviceRecord::block);
+    if (!trace.launches.empty()) column("launch", &DeviceRecord::launch);
     column("stream", &DeviceRecord::stream);
     column("kind", &DeviceRecord::kind);
     column("direction", &DeviceRecord::direction);

@@ -103,10 +103,19 @@ class Cutter {
   }
 
   void cut_devices() {
+    std::vector<std::uint32_t> launch_at(from_.launches.size(), kNone);
     for (const DeviceRecord& record : from_.devices) {
       if (!is_kept(record)) continue;
       to_.devices.push_back(record);
       if (record.graph_node != 0) nodes_.insert(record.graph_node);
+      if (record.launch != kNone) {
+        std::uint32_t& launch = launch_at[record.launch];
+        if (launch == kNone) {
+          launch = static_cast<std::uint32_t>(to_.launches.size());
+          to_.launches.push_back(from_.launches[record.launch]);
+        }
+        to_.devices.back().launch = launch;
+      }
       if (record.details == kNone) continue;
       to_.collectives.push_back(from_.collectives[record.details]);
       to_.devices.back().details = static_cast<std::uint32_t>(to_.collectives.size() - 1);

@@ -91,9 +91,11 @@ enum class RowKind : std::uint16_t {
   thread_name,
   clocks,
   window,
+  shaped_kernel,
   count
 };
 
+/// Recordings of the first collectors have these rows: totals without a shape.
 struct Kernel {
   RowKind row = RowKind::kernel;
   std::uint16_t device = 0;
@@ -105,6 +107,27 @@ struct Kernel {
   std::uint32_t stream = 0;
   std::uint32_t grid = 0;   ///< Blocks.
   std::uint32_t block = 0;  ///< Threads a block.
+  std::uint32_t graph = 0;
+  std::uint64_t graph_node = 0;
+};
+
+/// A kernel with the shape of its launch. No device allows sizes that 16 bits do not hold where a
+/// field has only these.
+struct ShapedKernel {
+  RowKind row = RowKind::shaped_kernel;
+  std::uint16_t device = 0;
+  std::uint32_t correlation = 0;
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+  std::uint32_t name = 0;
+  std::uint32_t context = 0;
+  std::uint32_t stream = 0;
+  std::uint32_t grid_x = 0;
+  std::uint16_t grid_y = 0, grid_z = 0;
+  std::uint16_t block_x = 0, block_y = 0, block_z = 0;
+  std::uint16_t registers = 0;  ///< Per thread.
+  std::uint32_t static_shared = 0;
+  std::uint32_t dynamic_shared = 0;
   std::uint32_t graph = 0;
   std::uint64_t graph_node = 0;
 };
@@ -355,6 +378,8 @@ constexpr std::uint32_t row_bytes(RowKind kind) {
       return sizeof(Clocks);
     case RowKind::window:
       return sizeof(Window);
+    case RowKind::shaped_kernel:
+      return sizeof(ShapedKernel);
     case RowKind::count:
       break;
   }

@@ -30,6 +30,7 @@ class Validator {
     name(record.name);
     index(record.stream, trace_.streams.size(), "stream");
     optional(record.details, trace_.collectives.size(), "details");
+    optional(record.launch, trace_.launches.size(), "launch");
     kind(record.kind, DeviceKind::annotation);
     kind(record.direction, CopyDirection::on_host);
     require(record.bytes >= 0, "bytes");

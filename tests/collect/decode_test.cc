@@ -52,6 +52,8 @@ standin::KernelRecord kernel() {
   record.stream = 21;
   record.grid_x = 10, record.grid_y = 20, record.grid_z = 3;
   record.block_x = 64, record.block_y = 2, record.block_z = 1;
+  record.cache_and_registers = 40U << 16U;
+  record.static_shared = 1024, record.dynamic_shared = 2048;
   record.correlation = 77;
   record.name = "a kernel";
   record.graph = 8;
@@ -62,15 +64,22 @@ standin::KernelRecord kernel() {
 TEST(Decode, AKernelIsTheSameInEveryVersion) {
   for (const std::uint32_t version : {18U, k12, k13}) {
     const Read<standin::KernelRecord> read(kernel(), version);
-    const auto row = read.as<spool::Kernel>();
-    EXPECT_EQ(row.row, spool::RowKind::kernel);
+    const auto row = read.as<spool::ShapedKernel>();
+    EXPECT_EQ(row.row, spool::RowKind::shaped_kernel);
     EXPECT_EQ(row.start, 1'000U);
     EXPECT_EQ(row.end, 3'500U);
     EXPECT_EQ(row.device, 3);
     EXPECT_EQ(row.context, 4U);
     EXPECT_EQ(row.stream, 21U);
-    EXPECT_EQ(row.grid, 600U);
-    EXPECT_EQ(row.block, 128U);
+    EXPECT_EQ(row.grid_x, 10U);
+    EXPECT_EQ(row.grid_y, 20);
+    EXPECT_EQ(row.grid_z, 3);
+    EXPECT_EQ(row.block_x, 64);
+    EXPECT_EQ(row.block_y, 2);
+    EXPECT_EQ(row.block_z, 1);
+    EXPECT_EQ(row.registers, 40);
+    EXPECT_EQ(row.static_shared, 1024U);
+    EXPECT_EQ(row.dynamic_shared, 2048U);
     EXPECT_EQ(row.correlation, 77U);
     EXPECT_EQ(row.name, 1U);
     EXPECT_EQ(row.graph, 8U);
@@ -78,14 +87,16 @@ TEST(Decode, AKernelIsTheSameInEveryVersion) {
   }
 }
 
-TEST(Decode, HugeAndNegativeGridsDoNotOverflow) {
+TEST(Decode, HugeAndNegativeSizesDoNotOverflow) {
   standin::KernelRecord record = kernel();
   record.grid_x = record.grid_y = record.grid_z = 2'147'483'647;
-  EXPECT_EQ(Read(record, k13).as<spool::Kernel>().grid, 4'294'967'295U);
-  record.grid_x = -5;
-  EXPECT_EQ(Read(record, k13).as<spool::Kernel>().grid, 0U);
+  EXPECT_EQ(Read(record, k13).as<spool::ShapedKernel>().grid_x, 2'147'483'647U);
+  EXPECT_EQ(Read(record, k13).as<spool::ShapedKernel>().grid_z, 65'535);
+  record.grid_x = -5, record.static_shared = -1;
+  EXPECT_EQ(Read(record, k13).as<spool::ShapedKernel>().grid_x, 0U);
+  EXPECT_EQ(Read(record, k13).as<spool::ShapedKernel>().static_shared, 0U);
   record.device = 70'000;
-  EXPECT_EQ(Read(record, k13).as<spool::Kernel>().device, 65'535);
+  EXPECT_EQ(Read(record, k13).as<spool::ShapedKernel>().device, 65'535);
 }
 
 TEST(Decode, WithoutTimesThereIsNoRow) {

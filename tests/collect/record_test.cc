@@ -25,6 +25,8 @@ TEST(Collect, EveryRecordOfAnOrdinaryProgramIsThere) {
                                         {"cudaMemcpyAsync", 100},
                                         {"cudaMemsetAsync", 50},
                                         {"cudaStreamSynchronize", 50}}));
+  const std::vector<LaunchShape> shapes = {{132, 2, 1, 256, 1, 1, 40, 1024, 2048}};
+  EXPECT_EQ(trace.launches, shapes);
   EXPECT_EQ(trace.syncs.size(), 50U);
   ASSERT_EQ(trace.properties.size(), 1U);
   EXPECT_EQ(trace.properties.at(0).name, "NVIDIA H200");

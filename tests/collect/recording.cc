@@ -56,6 +56,7 @@ int wait_for(pid_t process) {
 std::string name_of(spool::RowKind kind, const char* row) {
   switch (kind) {
     case spool::RowKind::kernel:
+    case spool::RowKind::shaped_kernel:
       return "kernel";
     case spool::RowKind::transfer: {
       constexpr std::uint8_t kToPeer = 10;

@@ -80,6 +80,25 @@ TEST(Spool, KernelsAndTheirCallsAreRecords) {
   EXPECT_EQ(trace.origin_ns, 1000);
 }
 
+TEST(Spool, AKernelHasTheShapeOfItsLaunch) {
+  spool::ShapedKernel row;
+  row.start = 2000, row.end = 5000;
+  row.context = 1, row.stream = 7;
+  row.grid_x = 2, row.grid_y = 3, row.grid_z = 1;
+  row.block_x = 64, row.block_y = 2, row.block_z = 1;
+  row.registers = 40, row.static_shared = 1024, row.dynamic_shared = 2048;
+  SpoolBytes spool;
+  spool.rows(kernel(1000, 1500, 9), row, row);
+  const Trace trace = read(spool);
+  ASSERT_EQ(trace.devices.size(), 3U);
+  EXPECT_EQ(trace.devices[0].launch, kNone);
+  EXPECT_EQ(trace.devices[0].block, 256U);
+  EXPECT_EQ(trace.devices[1].grid, 6U);
+  EXPECT_EQ(trace.devices[2].launch, trace.devices[1].launch);
+  const std::vector<LaunchShape> shapes = {{2, 3, 1, 64, 2, 1, 40, 1024, 2048}};
+  EXPECT_EQ(trace.launches, shapes);
+}
+
 TEST(Spool, ADriverCallInsideARuntimeCallIsPartOfIt) {
   SpoolBytes spool;
   spool.rows(call(kDriver, 1100, 1200, 3), call(kDriver, 1210, 1300, 4),

@@ -29,7 +29,8 @@ FORMAT = set("""Memcpy Memset Pageable Pinned Device Array Managed Unified HtoD 
  Optimizer step zero_grad enumerate DataLoader autograd engine evaluate_function Backward torch nccl
  Module kernel process thread stream sync Stream Event Context Sync Wait Unknown name names trace
  schemaVersion displayTimeUnit deviceProperties distributedInfo rank world_size baseTimeNanoseconds
- traceEvents args External correlation Input Dims type Concrete Inputs Call stack Sequence number
+ traceEvents args External correlation registers shared static start range
+ Input Dims type Concrete Inputs Call stack Sequence number
  Fwd Record function Python parent device graph node grid block bytes kind fromDevice toDevice
  Collective nelems Group size dtype Process Ranks cuda_sync_kind wait_on_stream
  wait_on_cuda_event_record_corr_id wait_on_cuda_event_id Total Reserved Allocated Bytes Addr memory

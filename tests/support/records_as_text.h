@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "foretrace/trace.h"
+#include "trace/launch_shape.h"
 
 namespace foretrace {
 
@@ -74,6 +75,8 @@ class RecordsAsText {
     add_time(r.start_ns), add(r.duration_ns), add(r.name), add(r.bytes), add(r.graph_node);
     add(r.correlation), add(r.external), add(r.grid), add(r.block), add_stream(r.stream);
     add(to_string(r.kind)), add(to_string(r.direction)), add(r.pinned_host ? "pinned" : "");
+    const LaunchShape shape = launch_shape(trace_, r);
+    each_launch_field([&](std::string_view, auto member) { add(shape.*member); });
     if (r.details == kNone) return;
     const CollectiveDetails& d = trace_.collectives.at(r.details);
     add(d.collective), add(d.dtype), add(d.group), add(d.ranks), add(d.in_elements);

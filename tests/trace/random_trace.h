@@ -28,6 +28,8 @@ class RandomTrace {
       return CollectiveDetails{
           name(), name(), name(), name(), any(), any(), static_cast<std::int32_t>(any()), any()};
     });
+    rows(trace_.launches,
+         [&] { return LaunchShape{id(), id(), id(), id(), id(), id(), id(), id(), id()}; });
     rows(trace_.hosts, [&] { return host(); });
     rows(trace_.devices, [&] { return device(); });
     rows(trace_.syncs, [&] { return sync(); });
@@ -82,7 +84,8 @@ class RandomTrace {
             .external = id(),
             .details = optional(trace_.collectives.size()),
             .grid = id(),
-            .block = id(),
+            .launch = optional(trace_.launches.size()),
+            .block = static_cast<std::uint16_t>(id()),
             .stream = static_cast<std::uint16_t>(below(trace_.streams.size())),
             .kind = DeviceKind(below(4)),
             .direction = CopyDirection(below(6)),

@@ -19,14 +19,8 @@ std::uint16_t to_16(std::uint32_t value) {
       std::min<std::uint32_t>(value, std::numeric_limits<std::uint16_t>::max()));
 }
 
-std::uint32_t volume(const std::int32_t (&sizes)[3]) {
-  std::uint64_t product = 1;
-  for (const std::int32_t size : sizes) {
-    product *= static_cast<std::uint32_t>(std::max(size, 0));
-    product = std::min<std::uint64_t>(product, std::numeric_limits<std::uint32_t>::max());
-  }
-  return static_cast<std::uint32_t>(product);
-}
+/// CUPTI declares sizes as signed numbers.
+std::uint32_t to_32(std::int32_t size) { return static_cast<std::uint32_t>(std::max(size, 0)); }
 
 template <class Row>
 Decoded put(const Row& row, char* to) {
@@ -43,7 +37,7 @@ bool is_untimed(const Record& record) {
 
 Decoded decode_kernel(const cupti::Kernel& record, std::size_t size, Texts& texts, char* to) {
   if (is_untimed(record)) return {.is_untimed = true};
-  spool::Kernel row;
+  spool::ShapedKernel row;
   row.device = to_16(record.device);
   row.correlation = record.correlation;
   row.start = record.start;
@@ -51,8 +45,15 @@ Decoded decode_kernel(const cupti::Kernel& record, std::size_t size, Texts& text
   row.name = texts.number_at(record.name);
   row.context = record.context;
   row.stream = record.stream;
-  row.grid = volume(record.grid);
-  row.block = volume(record.block);
+  row.grid_x = to_32(record.grid[0]);
+  row.grid_y = to_16(to_32(record.grid[1]));
+  row.grid_z = to_16(to_32(record.grid[2]));
+  row.block_x = to_16(to_32(record.block[0]));
+  row.block_y = to_16(to_32(record.block[1]));
+  row.block_z = to_16(to_32(record.block[2]));
+  row.registers = record.registers_per_thread;
+  row.static_shared = to_32(record.static_shared_memory);
+  row.dynamic_shared = to_32(record.dynamic_shared_memory);
   if (FORETRACE_HAS(Kernel, graph_node, size)) row.graph_node = record.graph_node;
   if (FORETRACE_HAS(Kernel, graph, size)) row.graph = record.graph;
   return put(row, to);

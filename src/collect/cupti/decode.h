@@ -11,7 +11,7 @@
 
 namespace foretrace::collect {
 
-constexpr std::size_t kMostRowBytes = 64;
+constexpr std::size_t kMostRowBytes = 72;
 
 struct Decoded {
   std::uint32_t bytes = 0;        ///< Size of the row; 0 if the record makes none.

@@ -50,6 +50,7 @@ class Anonymizer {
     to_.tensors = from_.tensors;
     to_.op_details = from_.op_details;
     to_.collectives = from_.collectives;
+    to_.launches = from_.launches;
     to_.threads = from_.threads;
     to_.streams = from_.streams;
     to_.properties = from_.properties;

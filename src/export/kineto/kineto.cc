@@ -20,6 +20,7 @@
 #include "export/kineto/kineto_header.h"
 #include "export/kineto/kineto_tracks.h"
 #include "foretrace/error.h"
+#include "trace/launch_shape.h"
 
 namespace foretrace {
 namespace {
@@ -132,8 +133,7 @@ class KinetoExport {
     arguments_.add_unless(0U, "External id", record.external);
     arguments_.add_unless(std::uint64_t{0}, "graph node id", record.graph_node);
     if (record.kind == DeviceKind::kernel) {
-      add_size("grid", record.grid);
-      add_size("block", record.block);
+      add_launch(record);
       if (record.details != kNone) add_collective(trace_.collectives[record.details]);
     } else if (record.kind != DeviceKind::annotation) {
       arguments_.add_number("bytes", record.bytes);
@@ -148,9 +148,17 @@ class KinetoExport {
       file_.arrow(true, record.correlation, track, time(record.start_ns));
   }
 
-  /// A trace has only the total number of blocks or threads, not their shape.
-  void add_size(std::string_view key, std::uint32_t count) {
-    if (count != 0) arguments_.add(key, fmt::format("[{}, 1, 1]", count));
+  void add_launch(const DeviceRecord& record) {
+    const LaunchShape shape = launch_shape(trace_, record);
+    const auto add_sizes = [&](std::string_view key, auto x, auto y, auto z) {
+      arguments_.add(key, fmt::format("[{}, {}, {}]", x, y, z));
+    };
+    if (record.grid != 0) add_sizes("grid", shape.grid_x, shape.grid_y, shape.grid_z);
+    if (record.block != 0) add_sizes("block", shape.block_x, shape.block_y, shape.block_z);
+    arguments_.add_unless(0U, "registers per thread", shape.registers);
+    arguments_.add_unless(std::uint64_t{0}, "shared memory",
+                          std::uint64_t{shape.static_shared} + shape.dynamic_shared);
+    arguments_.add_unless(0U, "static shared memory", shape.static_shared);
   }
 
   void add_endpoints(const DeviceRecord& record, const Stream& stream) {

@@ -1,6 +1,7 @@
 // Writes kernels, copies and fills.
 
 #include "export/nsys/nsys_report.h"
+#include "trace/launch_shape.h"
 
 namespace foretrace {
 
@@ -93,11 +94,11 @@ void NsysExport::write_kernels() {
   std::vector<std::int64_t> short_names(trace_.names.size(), -1);
   std::int64_t number = 0;
   const std::int64_t zero = 0;
-  const std::int64_t one = 1;
   for (const DeviceRecord& record : trace_.devices) {
     if (record.kind != DeviceKind::kernel) continue;
     std::int64_t& shortened = short_names[static_cast<std::size_t>(record.name)];
     if (shortened < 0) shortened = texts_.id(short_name(trace_.names[record.name]));
+    const LaunchShape shape = launch_shape(trace_, record);
     const std::optional<std::int64_t> collective =
         record.details == kNone ? std::nullopt : std::optional(std::int64_t{record.details});
     rows.add({record.start_ns,
@@ -113,15 +114,15 @@ void NsysExport::write_kernels() {
               std::nullopt,
               kRegular,
               std::nullopt,
-              zero,
-              std::int64_t{record.grid},
-              one,
-              one,
-              std::int64_t{record.block},
-              one,
-              one,
-              zero,
-              zero,
+              std::int64_t{shape.registers},
+              std::int64_t{shape.grid_x},
+              std::int64_t{shape.grid_y},
+              std::int64_t{shape.grid_z},
+              std::int64_t{shape.block_x},
+              std::int64_t{shape.block_y},
+              std::int64_t{shape.block_z},
+              std::int64_t{shape.static_shared},
+              std::int64_t{shape.dynamic_shared},
               zero,
               zero,
               ++number,

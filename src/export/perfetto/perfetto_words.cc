@@ -2,6 +2,7 @@
 
 #include "export/common/copy_name.h"
 #include "export/common/profiler_words.h"
+#include "trace/launch_shape.h"
 
 namespace foretrace {
 namespace {
@@ -67,6 +68,12 @@ void describe_device(const Trace& trace, const DeviceRecord& record, PerfettoPac
   add_unless(0, "bytes", record.bytes, out);
   add_unless(0, "grid", record.grid, out);
   add_unless(0, "block", record.block, out);
+  if (record.launch != kNone) {
+    const LaunchShape& shape = trace.launches[record.launch];
+    each_launch_field([&](std::string_view name, auto member) {
+      add_unless(0, name, std::int64_t{shape.*member}, out);
+    });
+  }
   if (record.direction != CopyDirection::none) out.argument("kind", copy_sign(record.direction));
   if (record.kind != DeviceKind::kernel || record.details == kNone) return;
   const CollectiveDetails& details = trace.collectives[record.details];

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "foretrace/trace.h"
+#include "import/common/launch_shapes.h"
 
 namespace foretrace {
 
@@ -30,7 +31,7 @@ HostKind kind_of_domain(std::string_view domain);
 
 class AmdRecords {
  public:
-  explicit AmdRecords(Trace& trace) : trace_(trace) {}
+  explicit AmdRecords(Trace& trace) : launches(trace), trace_(trace) {}
 
   std::uint16_t thread(std::int64_t process, std::int64_t id);
   std::uint16_t stream(std::int32_t device, std::int64_t id);
@@ -56,6 +57,8 @@ class AmdRecords {
   /// Makes times relative to the first one and adds notes about odd records. Throws TraceError if
   /// there is no record.
   void finish();
+
+  LaunchShapes launches;
 
  private:
   bool are_possible(AmdTimes times);

@@ -14,7 +14,7 @@ namespace foretrace {
 namespace {
 
 struct Launch {
-  std::uint32_t grid = 0, block = 0;
+  LaunchShapes::Sizes grid{}, block{};
 };
 
 struct Copy {
@@ -96,8 +96,8 @@ void RpdReader::read_launches() {
                    by_operation_ ? "gridz" : "gridZ", "workgroupX", "workgroupY", "workgroupZ"});
   while (rows.next()) {
     launches_[rows.integer(0)] = {
-        .grid = volume(rows.integer(1, 1), rows.integer(2, 1), rows.integer(3, 1)),
-        .block = volume(rows.integer(4, 1), rows.integer(5, 1), rows.integer(6, 1))};
+        .grid = {rows.integer(1, 1), rows.integer(2, 1), rows.integer(3, 1)},
+        .block = {rows.integer(4, 1), rows.integer(5, 1), rows.integer(6, 1)}};
   }
 }
 
@@ -163,8 +163,7 @@ void RpdReader::add_operation(const SqliteRows& row) {
   } else if (!is_kernel && (contains(operation, "Fill") || contains(operation, "Memset"))) {
     record.kind = DeviceKind::fill;
   } else if (const auto launch = launches_.find(details); launch != launches_.end()) {
-    record.grid = launch->second.grid;
-    record.block = launch->second.block;
+    records_.launches.set(record, launch->second.grid, launch->second.block);
   }
   const auto device = std::clamp<std::int64_t>(row.integer(1), 0, INT16_MAX);
   record.stream = records_.stream(static_cast<std::int32_t>(device), row.integer(2));

@@ -180,16 +180,16 @@ void SdkReader::read_kernels() {
     kernel.name = symbol != symbols_.end()
                       ? symbol->second
                       : trace_.names.intern("kernel " + std::to_string(row.integer(kWhereCount)));
-    std::int64_t group[3], blocks[3];
-    for (int i = 0; i < 3; ++i) {
-      group[i] = std::max<std::int64_t>(row.integer(kWhereCount + 1 + i), 0);
+    LaunchShapes::Sizes group, blocks;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const int column = kWhereCount + 1 + static_cast<int>(i);
+      group[i] = std::max<std::int64_t>(row.integer(column), 0);
       // The grid is given in work-items, not in blocks.
       const std::int64_t items =
-          std::clamp<std::int64_t>(row.integer(kWhereCount + 4 + i), 0, std::int64_t{1} << 40);
+          std::clamp<std::int64_t>(row.integer(column + 3), 0, std::int64_t{1} << 40);
       blocks[i] = group[i] == 0 ? 0 : items / group[i] + (items % group[i] != 0 ? 1 : 0);
     }
-    kernel.block = volume(group[0], group[1], group[2]);
-    kernel.grid = volume(blocks[0], blocks[1], blocks[2]);
+    records_.launches.set(kernel, blocks, group);
     kernel.stream = records_.stream(std::max(records_.agent(where.agent).ordinal, 0),
                                     where.stream >= 0 ? where.stream : where.queue);
     records_.add_device(kernel, times(row));

@@ -157,8 +157,8 @@ void RocprofDocument::add_kernel(const Record& record) {
     const std::int64_t items = record.grid[i], group = record.group[i];
     return group == 0 ? 0 : items / group + (items % group != 0 ? 1 : 0);
   };
-  kernel.grid = volume(blocks(0), blocks(1), blocks(2));
-  kernel.block = volume(record.group[0], record.group[1], record.group[2]);
+  records_.launches.set(kernel, {blocks(0), blocks(1), blocks(2)},
+                        {record.group[0], record.group[1], record.group[2]});
   kernel.stream = records_.stream(std::max(records_.agent(record.agent).ordinal, 0),
                                   record.stream >= 0 ? record.stream : record.queue);
   if (records_.add_device(kernel, record.times))

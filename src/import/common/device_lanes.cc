@@ -12,6 +12,7 @@
 
 #include "base/contains.h"
 #include "import/common/cuda_words.h"
+#include "import/common/launch_shapes.h"
 #include "import/common/unrecorded_waits.h"
 #include "trace/step_name.h"
 #include "trace/wait_call.h"
@@ -373,7 +374,7 @@ class LanePlacer {
     record.graph_node = event.graph_node;
     if (record.kind == DeviceKind::kernel) {
       record.grid = event.grid;
-      record.block = event.block;
+      record.block = threads_of_block(event.block);
     } else {
       record.bytes = std::max<std::int64_t>(0, event.bytes);
     }

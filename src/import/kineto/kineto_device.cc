@@ -12,26 +12,39 @@ namespace foretrace {
 
 namespace {
 
-/// The product of the numbers in a list such as "[128, 2, 1]", at most 2^32 - 1; 0 if the field is
-/// not such a list.
-std::uint32_t volume_of(const KinetoEvent& event, Field field) {
-  if (!event.has(field) || event[field].kind != ValueKind::array) return 0;
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
-  std::uint64_t product = 1;
-  std::uint64_t factor = 0;
+/// The numbers of a list such as "[128, 2, 1]", each at most 2^32 - 1; zeros if the field is not
+/// such a list. Numbers after the third one are factors of it.
+LaunchShapes::Sizes sizes_of(const KinetoEvent& event, Field field) {
+  if (!event.has(field) || event[field].kind != ValueKind::array) return {};
+  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  LaunchShapes::Sizes sizes = {1, 1, 1};
+  std::size_t at = 0;
+  std::int64_t factor = 0;
   bool in_number = false;
-  bool any = false;
   for (const char c : event[field].view()) {
     if (c >= '0' && c <= '9') {
-      factor = std::min(kMost, factor * 10 + static_cast<std::uint64_t>(c - '0'));
-      in_number = any = true;
+      factor = std::min(kMost, factor * 10 + (c - '0'));
+      in_number = true;
     } else if (in_number) {
-      product = std::min(kMost, product * factor);
+      std::int64_t& size = sizes[std::min<std::size_t>(at++, 2)];
+      size = factor == 0 ? 0 : std::min(size, kMost / factor + 1) * factor;
+      size = std::min(size, kMost);
       factor = 0;
       in_number = false;
     }
   }
-  return any ? static_cast<std::uint32_t>(product) : 0;
+  return at == 0 ? LaunchShapes::Sizes{} : sizes;
+}
+
+/// PyTorch's profiler writes the shared memory of a block in one sum; our own exporter adds how
+/// much of it is static.
+void describe_launch(KinetoTrace& to, const KinetoEvent& event, DeviceRecord& record) {
+  LaunchShape rest;
+  rest.registers = to_uint32(event.integer(Field::registers, 0));
+  rest.static_shared = to_uint32(event.integer(Field::static_shared, 0));
+  const std::int64_t shared = std::max<std::int64_t>(event.integer(Field::shared_memory, 0), 0);
+  rest.dynamic_shared = to_uint32(shared - std::int64_t{rest.static_shared});
+  to.launches.set(record, sizes_of(event, Field::grid), sizes_of(event, Field::block), rest);
 }
 
 SyncKind sync_kind(std::string_view text) {
@@ -88,8 +101,7 @@ void add_device(KinetoTrace& to, const KinetoEvent& event, DeviceKind kind, Kine
   record.external = static_cast<std::uint32_t>(event.integer(Field::external, 0));
   record.graph_node = static_cast<std::uint64_t>(event.integer(Field::graph_node, 0));
   if (kind == DeviceKind::kernel) {
-    record.grid = volume_of(event, Field::grid);
-    record.block = volume_of(event, Field::block);
+    describe_launch(to, event, record);
     if (event.has(Field::collective)) record.details = collective_details(to, event);
   } else if (kind != DeviceKind::annotation) {
     describe_copy(event, record);

@@ -10,6 +10,7 @@
 
 #include "foretrace/trace.h"
 #include "import/common/intern_cache.h"
+#include "import/common/launch_shapes.h"
 #include "import/kineto/kineto_event.h"
 #include "import/kineto/kineto_lanes.h"
 
@@ -41,7 +42,8 @@ struct KinetoTimes {
 
 class KinetoTrace {
  public:
-  explicit KinetoTrace(Trace& target) : trace(target), lanes(target), intern_(target.names) {}
+  explicit KinetoTrace(Trace& target)
+      : trace(target), lanes(target), launches(target), intern_(target.names) {}
 
   /// Begins an event, whose first byte in the text is at `offset`.
   void begin(std::int64_t offset) { offset_ = offset; }
@@ -64,6 +66,7 @@ class KinetoTrace {
 
   Trace& trace;
   KinetoLanes lanes;
+  LaunchShapes launches;
   /// Indices into Trace::collectives of messages, with the rank at the other end.
   std::vector<std::pair<std::uint32_t, std::int64_t>> messages;
 

@@ -20,9 +20,9 @@ std::string memory_text(const SqliteRows& row, int column) {
   return std::string(memory_kind(memory_of(row, column)));
 }
 
-std::uint32_t volume_at(const SqliteRows& row, int first) {
-  if (!row.has(first) || !row.has(first + 1) || !row.has(first + 2)) return 0;
-  return volume(row.integer(first), row.integer(first + 1), row.integer(first + 2));
+LaunchShapes::Sizes sizes_at(const SqliteRows& row, int first) {
+  if (!row.has(first) || !row.has(first + 1) || !row.has(first + 2)) return {};
+  return {row.integer(first), row.integer(first + 1), row.integer(first + 2)};
 }
 
 /// The columns that every table of device rows has, followed by `more`.
@@ -46,9 +46,11 @@ void add_device(NsysTables& tables, const SqliteRows& row, DeviceRecord& record)
 }
 
 void read_kernels(NsysTables& tables) {
-  SqliteRows rows(tables.file, "CUPTI_ACTIVITY_KIND_KERNEL",
-                  columns_with({"demangledName", "shortName", "mangledName", "gridX", "gridY",
-                                "gridZ", "blockX", "blockY", "blockZ", "collectiveId"}));
+  SqliteRows rows(
+      tables.file, "CUPTI_ACTIVITY_KIND_KERNEL",
+      columns_with({"demangledName", "shortName", "mangledName", "gridX", "gridY", "gridZ",
+                    "blockX", "blockY", "blockZ", "collectiveId", "registersPerThread",
+                    "staticSharedMemory", "dynamicSharedMemory"}));
   for (DeviceRecord record; tables.next(rows, record);) {
     for (int column = kCommon; column < kCommon + 3 && record.name == NameId{}; ++column)
       record.name = tables.strings.name(rows.integer(column, -1));
@@ -56,8 +58,11 @@ void read_kernels(NsysTables& tables) {
       tables.count(NsysOddity::no_name, "kernel " + std::to_string(rows.number()));
       record.name = tables.trace.names.intern("(unnamed kernel)");
     }
-    record.grid = volume_at(rows, kCommon + 3);
-    record.block = volume_at(rows, kCommon + 6);
+    LaunchShape rest;
+    rest.registers = to_uint32(rows.integer(kCommon + 10));
+    rest.static_shared = to_uint32(rows.integer(kCommon + 11));
+    rest.dynamic_shared = to_uint32(rows.integer(kCommon + 12));
+    tables.launches.set(record, sizes_at(rows, kCommon + 3), sizes_at(rows, kCommon + 6), rest);
     const std::int64_t collective = rows.integer(kCommon + 9, -1);
     if (collective >= 0 && collective < static_cast<std::int64_t>(tables.trace.collectives.size()))
       record.details = static_cast<std::uint32_t>(collective);

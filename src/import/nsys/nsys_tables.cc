@@ -74,7 +74,8 @@ NsysTables::NsysTables(const SqliteFile& database, const NsysProcesses& all, con
       process(one),
       trace(target),
       strings(database, trace.names),
-      lanes(trace) {}
+      lanes(trace),
+      launches(trace) {}
 
 bool NsysTables::is_mine(const SqliteRows& row, int column) const {
   if (!processes.rows_name_process) return true;

@@ -16,6 +16,7 @@
 
 #include "foretrace/trace.h"
 #include "import/common/intern_cache.h"
+#include "import/common/launch_shapes.h"
 #include "import/files/sqlite_file.h"
 #include "import/kineto/kineto_lanes.h"
 #include "import/nsys/nsys_processes.h"
@@ -107,6 +108,7 @@ class NsysTables {
   Trace& trace;
   NsysStrings strings;
   KinetoLanes lanes;
+  LaunchShapes launches;
   std::unordered_map<std::int64_t, std::int64_t> devices_of_contexts;
 
  private:

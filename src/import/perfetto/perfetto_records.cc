@@ -5,6 +5,7 @@
 
 #include "base/wide.h"
 #include "import/common/times.h"
+#include "trace/launch_shape.h"
 
 namespace foretrace {
 namespace {
@@ -215,7 +216,14 @@ void PerfettoRecords::add_device(const PerfettoEvent& event, DeviceKind kind,
   record.graph_node = static_cast<std::uint64_t>(event.number("graph node id", 0));
   record.bytes = std::max<std::int64_t>(event.number("bytes", 0), 0);
   record.grid = static_cast<std::uint32_t>(event.number("grid", 0));
-  record.block = static_cast<std::uint32_t>(event.number("block", 0));
+  record.block = threads_of_block(event.number("block", 0));
+  if (event.number("grid_x", 0) > 0 || event.number("block_x", 0) > 0) {
+    LaunchShape shape;
+    each_launch_field([&](std::string_view name, auto member) {
+      shape.*member = to_uint32(event.number(name, 0));
+    });
+    launches_.set(record, shape);
+  }
   record.direction = direction_of(event.text("kind"));
   record.pinned_host = kind == DeviceKind::copy && event.name.find("Pinned") != event.name.npos;
   if (kind == DeviceKind::kernel && !event.text("Collective name").empty())

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "foretrace/trace.h"
+#include "import/common/launch_shapes.h"
 #include "import/kineto/kineto_lanes.h"
 #include "import/perfetto/perfetto_event.h"
 
@@ -17,7 +18,7 @@ namespace foretrace {
 
 class PerfettoRecords {
  public:
-  explicit PerfettoRecords(Trace& trace) : trace_(trace), lanes_(trace) {}
+  explicit PerfettoRecords(Trace& trace) : trace_(trace), lanes_(trace), launches_(trace) {}
 
   /// Adds the track of a TrackDescriptor message.
   void add_track(std::string_view descriptor);
@@ -60,6 +61,7 @@ class PerfettoRecords {
 
   Trace& trace_;
   KinetoLanes lanes_;
+  LaunchShapes launches_;
   std::unordered_map<std::uint64_t, Track> tracks_;
   std::unordered_map<std::uint64_t, std::vector<OpenSlice>> open_;
   std::int64_t useful_ = 0;

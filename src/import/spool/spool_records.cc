@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/core.h>
+#include <type_traits>
 
 #include "import/common/cuda_words.h"
 #include "import/spool/spool_rows.h"
@@ -34,8 +35,14 @@ std::string_view overhead_name(std::uint32_t kind) {
 
 SpoolRecords::SpoolRecords(SpoolIndex& index, std::uint64_t process, Trace& trace,
                            SpoolJoins& joins)
-    : ranges(index, trace, joins), index_(index), process_(process), trace_(trace), joins_(joins) {
+    : ranges(index, trace, joins),
+      index_(index),
+      process_(process),
+      trace_(trace),
+      launches_(trace),
+      joins_(joins) {
   trace_.devices.reserve(index.rows_of(spool::RowKind::kernel) +
+                         index.rows_of(spool::RowKind::shaped_kernel) +
                          index.rows_of(spool::RowKind::transfer));
   trace_.hosts.reserve(
       index.rows_of(spool::RowKind::call) + index.rows_of(spool::RowKind::range_push) +
@@ -55,6 +62,8 @@ void SpoolRecords::take_row(spool::RowKind kind, const char* row) {
   switch (kind) {
     case spool::RowKind::kernel:
       return add_kernel(row_as<spool::Kernel>(row));
+    case spool::RowKind::shaped_kernel:
+      return add_kernel(row_as<spool::ShapedKernel>(row));
     case spool::RowKind::transfer:
       return add_transfer(row_as<spool::Transfer>(row));
     case spool::RowKind::call:
@@ -117,16 +126,30 @@ void SpoolRecords::add_device(const spool::Device& row) {
                                .minor = row.minor});
 }
 
-void SpoolRecords::add_kernel(const spool::Kernel& row) {
+template <class Row>
+void SpoolRecords::add_kernel(const Row& row) {
   const Times times = times_of(row.start, row.end);
-  trace_.devices.push_back({.start_ns = times.start,
-                            .duration_ns = times.duration,
-                            .graph_node = row.graph_node,
-                            .name = index_.name(row.name),
-                            .correlation = row.correlation,
-                            .grid = row.grid,
-                            .block = row.block,
-                            .stream = index_.stream(row.device, row.context, row.stream)});
+  DeviceRecord record{.start_ns = times.start,
+                      .duration_ns = times.duration,
+                      .graph_node = row.graph_node,
+                      .name = index_.name(row.name),
+                      .correlation = row.correlation,
+                      .stream = index_.stream(row.device, row.context, row.stream)};
+  if constexpr (std::is_same_v<Row, spool::Kernel>) {
+    record.grid = row.grid;
+    record.block = threads_of_block(row.block);
+  } else {
+    launches_.set(record, {.grid_x = row.grid_x,
+                           .grid_y = row.grid_y,
+                           .grid_z = row.grid_z,
+                           .block_x = row.block_x,
+                           .block_y = row.block_y,
+                           .block_z = row.block_z,
+                           .registers = row.registers,
+                           .static_shared = row.static_shared,
+                           .dynamic_shared = row.dynamic_shared});
+  }
+  trace_.devices.push_back(record);
 }
 
 void SpoolRecords::add_transfer(const spool::Transfer& row) {

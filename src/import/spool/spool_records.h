@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "import/common/launch_shapes.h"
 #include "import/spool/spool_joins.h"
 
 namespace foretrace {
@@ -68,7 +69,8 @@ class SpoolRecords {
 
   void take_row(spool::RowKind kind, const char* row);
   void add_device(const spool::Device& row);
-  void add_kernel(const spool::Kernel& row);
+  template <class Row>
+  void add_kernel(const Row& row);
   void add_transfer(const spool::Transfer& row);
   void add_call(const spool::Call& row);
   void add_sync(const spool::Sync& row);
@@ -80,6 +82,7 @@ class SpoolRecords {
   SpoolIndex& index_;
   std::uint64_t process_;
   Trace& trace_;
+  LaunchShapes launches_;
   SpoolJoins& joins_;
   /// Host records of driver calls that may lie inside a later runtime call, by thread.
   std::vector<std::vector<std::uint32_t>> driver_calls_;
