@@ -61,6 +61,7 @@ struct HostRecord {
   std::uint32_t details = kNone;  ///< Into Trace::op_details.
   std::uint16_t thread = 0;       ///< Into Trace::threads.
   HostKind kind = HostKind::op;
+  bool nests = true;  ///< False for a range that may cross others of its thread (nvtxRangeStart).
 };
 
 /// The profiler's facts about an op beyond its time. Texts as in the trace.

@@ -95,6 +95,7 @@ void each_record_table(Trace& trace, Visitor& visit) {
     column("details", &HostRecord::details);
     column("thread", &HostRecord::thread);
     column("kind", &HostRecord::kind);
+    column("nests", &HostRecord::nests);
   });
   visit.table("devices", trace.devices, [&](auto&& column) {
     column("start_ns", &DeviceRecord::start_ns);

@@ -58,6 +58,7 @@ TEST(Nvtx, RangesNestAndThreadsHaveNames) {
   // Another thread ends this range, long before the program ends.
   EXPECT_GT(across->duration_ns, 0);
   EXPECT_LT(across->start_ns + across->duration_ns, range(trace, "a mark")->start_ns);
+  EXPECT_TRUE(outer->nests && !across->nests);
   EXPECT_NE(other->thread, outer->thread);
   EXPECT_EQ(trace.threads[outer->thread].name, "the main thread");
 }

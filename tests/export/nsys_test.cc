@@ -201,6 +201,19 @@ TEST_F(NsysExporter, LetsScriptsForNsysRun) {
   EXPECT_EQ(query(path, "PRAGMA integrity_check"), "ok\n");
 }
 
+TEST_F(NsysExporter, TellsRangesThatNestFromThoseThatMayCross) {
+  Trace trace = read_text(kStep);
+  trace.hosts[1].nests = false;
+  for (const std::string form : {"x.sqlite", "x.json", "x.ftrace", "x.pftrace"}) {
+    export_trace(trace, folder_ / form);
+    const Trace again = import_trace(folder_ / form);
+    for (const HostRecord& record : again.hosts)
+      EXPECT_EQ(record.nests, again.names[record.name] != "aten::mm, seq = 1") << form;
+  }
+  EXPECT_EQ(query(folder_ / "x.sqlite", "SELECT text FROM NVTX_EVENTS WHERE eventType = 60"),
+            "aten::mm, seq = 1\n");
+}
+
 TEST_F(NsysExporter, GivesThreadsNumbersThatFitAndDiffer) {
   Trace trace;
   trace.format = "kineto";

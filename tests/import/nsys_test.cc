@@ -107,6 +107,16 @@ TEST_F(Nsys, NamesRangesByTheirTextOrItsNumberWithTheDomainInFront) {
       "! NVTX events of kinds that a trace has no place for: 1 (type 40)\n");
 }
 
+TEST_F(Nsys, KnowsRangesThatMayCrossOthers) {
+  const Trace trace = import_trace(
+      write(std::string(kNsysTables) + kTexts + nvtx("0, 100, 59, 'outer', NULL, 0") +
+            nvtx("50, 200, 60, 'crosses', NULL, 0") + nvtx("70, NULL, 34, 'mark', NULL, 0")));
+  ASSERT_EQ(trace.hosts.size(), 3U);
+  EXPECT_TRUE(trace.hosts[0].nests);
+  EXPECT_FALSE(trace.hosts[1].nests);
+  EXPECT_TRUE(trace.hosts[2].nests);
+}
+
 TEST_F(Nsys, ReadsPyTorchsRangesAsOps) {
   EXPECT_EQ(read(nvtx("0, 9, 59, 'aten::add, seq = 12, op_id = 7, sizes = [[2, 3], []]', NULL, 0") +
                  nvtx("20, 29, 59, 'AddBackward0, stashed seq=12, seq=40', NULL, 0") +

@@ -501,6 +501,22 @@ TEST(Infer, PhasesComeFromWhatSurroundsACall) {
   EXPECT_EQ(loading, TaskKind::input);
 }
 
+// The range begins in the update, but what follows it does not belong to the update.
+TEST(Infer, ARangeThatCrossesOthersIsAroundNothing) {
+  for (const bool nests : {true, false}) {
+    Recording run;
+    run.op(0, "Optimizer.step#Adam.step", 0, 10);
+    run.host(0, HostKind::annotation, "saves", 5, 45);
+    run.trace().hosts.back().nests = nests;
+    run.op(0, "aten::mm", 20, 4).call(0, "launch", 21, 1, 1).kernel(0, "A", 26, 2, 1);
+    const Inference inference = infer(run.trace());
+    for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i) {
+      if (inference.graph.name(TaskId{i}) != "A") continue;
+      EXPECT_EQ(inference.graph.task(TaskId{i}).phase, nests ? Phase::update : Phase::forward);
+    }
+  }
+}
+
 TEST(Infer, FlopsComeFromTheShapesOfTheOpAndGoToItsLongestKernel) {
   Recording run;
   run.op(0, "aten::mm", 0, 10).call(0, "launch", 1, 1, 1).call(0, "launch", 3, 1, 2);

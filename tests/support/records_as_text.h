@@ -66,7 +66,7 @@ class RecordsAsText {
 
   void write(const HostRecord& r) {
     add_time(r.start_ns), add(r.duration_ns), add(r.name), add(r.correlation), add(r.external);
-    add_thread(r.thread), add(to_string(r.kind));
+    add_thread(r.thread), add(to_string(r.kind)), add(r.nests ? "" : "crosses");
     const OpDetails d = r.details == kNone ? OpDetails{} : trace_.op_details.at(r.details);
     add(d.shapes), add(d.types), add(d.values), add(d.stack), add(d.sequence);
     add(d.forward_thread), add(d.python_id), add(d.python_parent), add(d.record_function);

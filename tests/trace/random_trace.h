@@ -68,10 +68,11 @@ class RandomTrace {
   }
 
   HostRecord host() {
-    return {time(),   time(),
-            name(),   id(),
-            id(),     optional(trace_.op_details.size()),
-            thread(), HostKind(below(6))};
+    return {time(),       time(),
+            name(),       id(),
+            id(),         optional(trace_.op_details.size()),
+            thread(),     HostKind(below(6)),
+            below(2) == 0};
   }
 
   DeviceRecord device() {

@@ -158,7 +158,7 @@ class HostContexts {
       while (!open.empty() && open.back().finish <= host.start_ns) open.pop_back();
       const Context context = context_of(host, open.empty() ? Context() : open.back().context);
       contexts_[record] = context;
-      open.push_back({host.start_ns + host.duration_ns, context});
+      if (host.nests) open.push_back({host.start_ns + host.duration_ns, context});
     }
   }
 

@@ -114,6 +114,7 @@ class KinetoExport {
     arguments_.clear();
     arguments_.add_unless(0U, "External id", record.external);
     if (is_call(record.kind)) arguments_.add_unless(0U, "correlation", record.correlation);
+    arguments_.add_unless(0, "start/end range", record.nests ? 0 : 1);
     if (record.details != kNone) {
       const auto json = [&](NameId id) -> const std::string& { return names_.value(id); };
       add_op_details(trace_.op_details[record.details], json, arguments_);

@@ -15,6 +15,7 @@ namespace {
 constexpr std::int64_t kCategoryName = 33;
 constexpr std::int64_t kMark = 34;
 constexpr std::int64_t kPushPopRange = 59;
+constexpr std::int64_t kStartEndRange = 60;
 
 enum Category : std::int64_t { op = 1, python = 2, annotation = 3 };
 
@@ -96,8 +97,11 @@ void NsysExport::write_ranges() {
     if (!is_range(record)) continue;
     const bool mark = record.kind == HostKind::annotation && record.duration_ns == 0;
     add(record.start_ns, mark ? Cell(std::nullopt) : Cell(record.start_ns + record.duration_ns),
-        mark ? kMark : kPushPopRange, category_of(record), trace_.names[record.name],
-        threads_.global_tid(record.thread), payload(record));
+        mark           ? kMark
+        : record.nests ? kPushPopRange
+                       : kStartEndRange,
+        category_of(record), trace_.names[record.name], threads_.global_tid(record.thread),
+        payload(record));
   }
 }
 

@@ -34,6 +34,7 @@ void describe_host(const Trace& trace, const HostRecord& record, PerfettoPackets
   out.category(category_of(record.kind));
   add_unless(0, "correlation", record.correlation, out);
   add_unless(0, "External id", record.external, out);
+  add_unless(0, "start/end range", record.nests ? 0 : 1, out);
   const Thread& thread = trace.threads[record.thread];
   constexpr std::int64_t kMost = 0x7fffffff;
   if (thread.process < 0 || thread.process > kMost || thread.id < 0 || thread.id > kMost) {

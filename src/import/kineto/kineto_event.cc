@@ -72,6 +72,7 @@ constexpr WordTable<Field> kArgKeys{
     {"step_num", Field::step_number},
     {"BeginNs", Field::begin_ns},
     {"DurationNs", Field::length_ns},
+    {"start/end range", Field::start_end_range},
 };
 
 /// Reads a key and its colon. Returns false if there is none.

@@ -78,6 +78,7 @@ enum class Field : std::uint8_t {
   step_number,
   begin_ns,
   length_ns,
+  start_end_range,
   count
 };
 constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::count);

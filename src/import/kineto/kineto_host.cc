@@ -43,6 +43,7 @@ void add_host(KinetoTrace& to, const KinetoEvent& event, HostKind kind, KinetoTi
   record.start_ns = times.start;
   record.duration_ns = times.duration;
   record.kind = kind;
+  record.nests = event.integer(Field::start_end_range, 0) == 0;
   record.name = to.name(event, Field::name);
   record.thread = to.thread_of(event);
   record.external = static_cast<std::uint32_t>(event.integer(Field::external, 0));

@@ -104,6 +104,7 @@ class NvtxReader {
     record.start_ns = times.start;
     record.duration_ns = times.duration;
     record.kind = HostKind::annotation;
+    record.nests = row.integer(NvtxColumn::event_type, push_pop_range) != start_end_range;
     record.thread = tables_.thread(row, NvtxColumn::thread_id);
     const std::string_view name = row.has(NvtxColumn::text)
                                       ? row.text(NvtxColumn::text)

@@ -170,6 +170,7 @@ void PerfettoRecords::add_host(const PerfettoEvent& event, HostKind kind, std::i
   record.name = trace_.names.intern(event.name);
   record.kind = kind;
   record.thread = thread_of(event);
+  record.nests = event.number("start/end range", 0) == 0;
   record.correlation = static_cast<std::uint32_t>(event.number("correlation", 0));
   record.external = static_cast<std::uint32_t>(event.number("External id", 0));
   record.details = details(event);

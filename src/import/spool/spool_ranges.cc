@@ -11,7 +11,8 @@ namespace foretrace {
 std::uint32_t SpoolRanges::add(const spool::Range& row) {
   HostRecord record{.start_ns = index_.on_device_clock(row.time),
                     .thread = index_.thread(row.thread),
-                    .kind = HostKind::annotation};
+                    .kind = HostKind::annotation,
+                    .nests = row.row != spool::RowKind::range_start};
   last_time_ = std::max(last_time_, record.start_ns);
   const std::string_view text = index_.text(row.name), payload = index_.text(row.payload);
   OpDetails details;

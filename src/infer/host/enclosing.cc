@@ -7,9 +7,9 @@ namespace foretrace::infer_detail {
 namespace {
 
 /// Whether a record encloses calls. Python frames other than module calls do not count, because
-/// they may contain the whole program.
+/// they may contain the whole program; nor do ranges that may cross others.
 bool encloses(const Records& records, const HostRecord& record) {
-  if (record.duration_ns <= 0) return false;
+  if (record.duration_ns <= 0 || !record.nests) return false;
   switch (record.kind) {
     case HostKind::op:
     case HostKind::annotation:

@@ -144,6 +144,7 @@ std::vector<std::vector<std::uint32_t>> records_by_thread(const Trace& trace) {
   std::vector<std::vector<std::uint32_t>> threads(trace.threads.size());
   for (std::size_t i = 0; i < trace.hosts.size(); ++i) {
     if (trace.hosts[i].kind == HostKind::overhead) continue;
+    if (!trace.hosts[i].nests) continue;
     threads[trace.hosts[i].thread].push_back(static_cast<std::uint32_t>(i));
   }
   for (std::vector<std::uint32_t>& records : threads) {
