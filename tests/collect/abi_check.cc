@@ -2,8 +2,8 @@
 // offset, size and number of collect/cupti/cupti_abi.h (read by the collector) and of
 // standin/records.h (written by the stand-in). At run time: the strides of NVIDIA's own iterator
 // over records that were laid out by the stand-in's description. This works without a GPU and
-// without a driver. It is built only where the CUDA toolkit is installed, and returns 77 where only
-// its headers are.
+// without a driver. It is built only where the CUDA toolkit (13 or 11.8) is installed, and returns
+// 77 where only its headers are.
 
 #include <dlfcn.h>
 
@@ -17,7 +17,9 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #include <cupti.h>
+#if CUPTI_API_VERSION > 18
 #include <cupti_activity_deprecated.h>
+#endif
 #pragma GCC diagnostic pop
 
 namespace {
@@ -33,6 +35,13 @@ namespace abi = foretrace::cupti;
   static_assert(offsetof(Ours, field) == offsetof(Theirs, their_field), #Ours "::" #field)
 #define NUMBER(ours, theirs) \
   static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs), #theirs)
+
+// The headers of CUDA 11.8 (version 18) lack this.
+#if CUPTI_API_VERSION > 18
+#define NEWER(...) __VA_ARGS__
+#else
+#define NEWER(...) static_assert(true)
+#endif
 
 // Kernels. The collector reads the same fields of every version from CUDA 11.6 on.
 #define COLLECTOR_KERNEL(Theirs)                                                           \
@@ -73,8 +82,8 @@ namespace abi = foretrace::cupti;
   SAME(abi::Kernel, graph, Theirs, graphId)
 COLLECTOR_KERNEL(CUpti_ActivityKernel7);
 COLLECTOR_KERNEL(CUpti_ActivityKernel8);
-COLLECTOR_KERNEL(CUpti_ActivityKernel9);
-COLLECTOR_KERNEL(CUpti_ActivityKernel10);
+NEWER(COLLECTOR_KERNEL(CUpti_ActivityKernel9));
+NEWER(COLLECTOR_KERNEL(CUpti_ActivityKernel10));
 
 #define COLLECTOR_MEMCPY(Theirs)                                        \
   SAME(abi::Memcpy, kind, Theirs, kind);                                \
@@ -95,7 +104,7 @@ COLLECTOR_KERNEL(CUpti_ActivityKernel10);
   SAME(abi::Memcpy, graph, Theirs, graphId)
 COLLECTOR_MEMCPY(CUpti_ActivityMemcpy4);
 COLLECTOR_MEMCPY(CUpti_ActivityMemcpy5);
-COLLECTOR_MEMCPY(CUpti_ActivityMemcpy6);
+NEWER(COLLECTOR_MEMCPY(CUpti_ActivityMemcpy6));
 
 #define COLLECTOR_PEER(Theirs)                                      \
   SAME(abi::MemcpyPeer, copy_kind, Theirs, copyKind);               \
@@ -151,8 +160,8 @@ SAME(abi::Api, return_value, CUpti_ActivityAPI, returnValue);
   SAME(abi::Synchronization, stream, Theirs, streamId);           \
   SAME(abi::Synchronization, event, Theirs, cudaEventId)
 COLLECTOR_SYNC(CUpti_ActivitySynchronization);
-COLLECTOR_SYNC(CUpti_ActivitySynchronization2);
-SAME(abi::Synchronization, event_sync_id, CUpti_ActivitySynchronization2, cudaEventSyncId);
+NEWER(COLLECTOR_SYNC(CUpti_ActivitySynchronization2));
+NEWER(SAME(abi::Synchronization, event_sync_id, CUpti_ActivitySynchronization2, cudaEventSyncId));
 // The size of a record must tell whether it has this field.
 static_assert(sizeof(CUpti_ActivitySynchronization) <=
               offsetof(abi::Synchronization, event_sync_id));
@@ -163,10 +172,10 @@ static_assert(sizeof(CUpti_ActivitySynchronization) <=
   SAME(abi::CudaEvent, stream, Theirs, streamId);           \
   SAME(abi::CudaEvent, event, Theirs, eventId)
 COLLECTOR_EVENT(CUpti_ActivityCudaEvent);
-COLLECTOR_EVENT(CUpti_ActivityCudaEvent2);
-SAME(abi::CudaEvent, device, CUpti_ActivityCudaEvent2, deviceId);
-SAME(abi::CudaEvent, device_timestamp, CUpti_ActivityCudaEvent2, deviceTimestamp);
-SAME(abi::CudaEvent, event_sync_id, CUpti_ActivityCudaEvent2, cudaEventSyncId);
+NEWER(COLLECTOR_EVENT(CUpti_ActivityCudaEvent2));
+NEWER(SAME(abi::CudaEvent, device, CUpti_ActivityCudaEvent2, deviceId));
+NEWER(SAME(abi::CudaEvent, device_timestamp, CUpti_ActivityCudaEvent2, deviceTimestamp));
+NEWER(SAME(abi::CudaEvent, event_sync_id, CUpti_ActivityCudaEvent2, cudaEventSyncId));
 static_assert(sizeof(CUpti_ActivityCudaEvent) <= offsetof(abi::CudaEvent, device));
 
 #define COLLECTOR_MEMORY(Theirs)                                                              \
@@ -189,8 +198,8 @@ static_assert(sizeof(CUpti_ActivityCudaEvent) <= offsetof(abi::CudaEvent, device
   SAME_PLACE(abi::Memory, pool_size, Theirs, memoryPoolConfig.pool.size)
 COLLECTOR_MEMORY(CUpti_ActivityMemory2);
 COLLECTOR_MEMORY(CUpti_ActivityMemory3);
-COLLECTOR_MEMORY(CUpti_ActivityMemory4);
-SAME_PLACE(abi::Memory, pool_utilized, CUpti_ActivityMemory4, memoryPoolConfig.utilizedSize);
+NEWER(COLLECTOR_MEMORY(CUpti_ActivityMemory4));
+NEWER(SAME_PLACE(abi::Memory, pool_utilized, CUpti_ActivityMemory4, memoryPoolConfig.utilizedSize));
 
 #define COLLECTOR_POOL(Theirs)                                        \
   SAME(abi::MemoryPool, operation, Theirs, memoryPoolOperationType);  \
@@ -205,8 +214,8 @@ SAME_PLACE(abi::Memory, pool_utilized, CUpti_ActivityMemory4, memoryPoolConfig.u
   SAME(abi::MemoryPool, timestamp, Theirs, timestamp)
 COLLECTOR_POOL(CUpti_ActivityMemoryPool);
 COLLECTOR_POOL(CUpti_ActivityMemoryPool2);
-COLLECTOR_POOL(CUpti_ActivityMemoryPool3);
-SAME(abi::MemoryPool, utilized, CUpti_ActivityMemoryPool3, utilizedSize);
+NEWER(COLLECTOR_POOL(CUpti_ActivityMemoryPool3));
+NEWER(SAME(abi::MemoryPool, utilized, CUpti_ActivityMemoryPool3, utilizedSize));
 
 #define COLLECTOR_OVERHEAD(Theirs)                          \
   SAME(abi::Overhead, overhead_kind, Theirs, overheadKind); \
@@ -215,12 +224,12 @@ SAME(abi::MemoryPool, utilized, CUpti_ActivityMemoryPool3, utilizedSize);
   SAME(abi::Overhead, start, Theirs, start);                \
   SAME(abi::Overhead, end, Theirs, end)
 COLLECTOR_OVERHEAD(CUpti_ActivityOverhead);
-COLLECTOR_OVERHEAD(CUpti_ActivityOverhead2);
-COLLECTOR_OVERHEAD(CUpti_ActivityOverhead3);
-SAME(abi::Overhead, correlation, CUpti_ActivityOverhead3, correlationId);
-SAME(abi::Overhead, details, CUpti_ActivityOverhead3, overheadData);
+NEWER(COLLECTOR_OVERHEAD(CUpti_ActivityOverhead2));
+NEWER(COLLECTOR_OVERHEAD(CUpti_ActivityOverhead3));
+NEWER(SAME(abi::Overhead, correlation, CUpti_ActivityOverhead3, correlationId));
+NEWER(SAME(abi::Overhead, details, CUpti_ActivityOverhead3, overheadData));
 static_assert(sizeof(CUpti_ActivityOverhead) <= offsetof(abi::Overhead, correlation));
-static_assert(sizeof(CUpti_ActivityOverhead2) <= offsetof(abi::Overhead, details));
+NEWER(static_assert(sizeof(CUpti_ActivityOverhead2) <= offsetof(abi::Overhead, details)));
 
 #define COLLECTOR_DEVICE(Theirs)                                      \
   SAME(abi::Device, flags, Theirs, flags);                            \
@@ -241,7 +250,7 @@ static_assert(sizeof(CUpti_ActivityOverhead2) <= offsetof(abi::Overhead, details
   SAME(abi::Device, name, Theirs, name)
 COLLECTOR_DEVICE(CUpti_ActivityDevice3);
 COLLECTOR_DEVICE(CUpti_ActivityDevice4);
-COLLECTOR_DEVICE(CUpti_ActivityDevice5);
+NEWER(COLLECTOR_DEVICE(CUpti_ActivityDevice5));
 
 #define COLLECTOR_CONTEXT(Theirs)                       \
   SAME(abi::Context, context, Theirs, contextId);       \
@@ -249,8 +258,8 @@ COLLECTOR_DEVICE(CUpti_ActivityDevice5);
   SAME(abi::Context, api_kind, Theirs, computeApiKind); \
   SAME(abi::Context, null_stream, Theirs, nullStreamId)
 COLLECTOR_CONTEXT(CUpti_ActivityContext);
-COLLECTOR_CONTEXT(CUpti_ActivityContext2);
-COLLECTOR_CONTEXT(CUpti_ActivityContext3);
+NEWER(COLLECTOR_CONTEXT(CUpti_ActivityContext2));
+NEWER(COLLECTOR_CONTEXT(CUpti_ActivityContext3));
 
 SAME(abi::Stream, context, CUpti_ActivityStream, contextId);
 SAME(abi::Stream, stream, CUpti_ActivityStream, streamId);
@@ -273,13 +282,13 @@ SAME(abi::GraphData, original_node, CUpti_GraphData, originalNode);
 SAME(abi::GraphData, node_type, CUpti_GraphData, nodeType);
 SAME(abi::GraphData, dependency, CUpti_GraphData, dependency);
 SAME(abi::GraphData, graph_exec, CUpti_GraphData, graphExec);
-SAME_PLACE(abi::StateData, result, CUpti_StateData, notification.result);
-SAME_PLACE(abi::StateData, message, CUpti_StateData, notification.message);
-SAME(abi::SubscriberParams, struct_size, CUpti_SubscriberParams, structSize);
-SAME(abi::SubscriberParams, subscriber_name, CUpti_SubscriberParams, subscriberName);
-SAME(abi::SubscriberParams, old_subscriber_name, CUpti_SubscriberParams, oldSubscriberName);
-SAME(abi::SubscriberParams, old_subscriber_size, CUpti_SubscriberParams, oldSubscriberSize);
-static_assert(sizeof(abi::SubscriberParams) == CUpti_SubscriberParams_STRUCT_SIZE);
+NEWER(SAME_PLACE(abi::StateData, result, CUpti_StateData, notification.result));
+NEWER(SAME_PLACE(abi::StateData, message, CUpti_StateData, notification.message));
+NEWER(SAME(abi::SubscriberParams, struct_size, CUpti_SubscriberParams, structSize));
+NEWER(SAME(abi::SubscriberParams, subscriber_name, CUpti_SubscriberParams, subscriberName));
+NEWER(SAME(abi::SubscriberParams, old_subscriber_name, CUpti_SubscriberParams, oldSubscriberName));
+NEWER(SAME(abi::SubscriberParams, old_subscriber_size, CUpti_SubscriberParams, oldSubscriberSize));
+NEWER(static_assert(sizeof(abi::SubscriberParams) == CUpti_SubscriberParams_STRUCT_SIZE));
 
 NUMBER(abi::kSuccess, CUPTI_SUCCESS);
 NUMBER(abi::kInvalidParameter, CUPTI_ERROR_INVALID_PARAMETER);
@@ -313,16 +322,16 @@ NUMBER(abi::Kind::memory_pool, CUPTI_ACTIVITY_KIND_MEMORY_POOL);
 NUMBER(abi::Domain::driver, CUPTI_CB_DOMAIN_DRIVER_API);
 NUMBER(abi::Domain::runtime, CUPTI_CB_DOMAIN_RUNTIME_API);
 NUMBER(abi::Domain::resource, CUPTI_CB_DOMAIN_RESOURCE);
-NUMBER(abi::Domain::state, CUPTI_CB_DOMAIN_STATE);
+NEWER(NUMBER(abi::Domain::state, CUPTI_CB_DOMAIN_STATE));
 NUMBER(abi::kProfilerStart, CUPTI_DRIVER_TRACE_CBID_cuProfilerStart);
 NUMBER(abi::kProfilerStop, CUPTI_DRIVER_TRACE_CBID_cuProfilerStop);
 NUMBER(abi::kFrequentDriverCalls[0], CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent);
 NUMBER(abi::kFrequentDriverCalls[1], CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxGetState);
-NUMBER(abi::kFrequentDriverCalls[2], CUPTI_DRIVER_TRACE_CBID_cuKernelGetAttribute);
+NEWER(NUMBER(abi::kFrequentDriverCalls[2], CUPTI_DRIVER_TRACE_CBID_cuKernelGetAttribute));
 NUMBER(abi::kFrequentRuntimeCalls[0], CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020);
 NUMBER(abi::kGraphNodeDependencyCreated, CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED);
 NUMBER(abi::kGraphNodeCloned, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
-NUMBER(abi::kFatalError, CUPTI_CBID_STATE_FATAL_ERROR);
+NEWER(NUMBER(abi::kFatalError, CUPTI_CBID_STATE_FATAL_ERROR));
 NUMBER(abi::Attribute::device_buffer_size, CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE);
 NUMBER(abi::Attribute::device_buffer_pool_limit, CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT);
 NUMBER(abi::kSystemThreadIds, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
@@ -335,21 +344,21 @@ static_assert(sizeof(CUpti_CallbackId) == 4 && sizeof(CUpti_CallbackDomain) == 4
 
 // The stand-in's records.
 using standin::KernelRecord;
-SAME(KernelRecord, start, CUpti_ActivityKernel10, start);
-SAME(KernelRecord, completed, CUpti_ActivityKernel10, completed);
-SAME(KernelRecord, stream, CUpti_ActivityKernel10, streamId);
-SAME(KernelRecord, grid_x, CUpti_ActivityKernel10, gridX);
-SAME(KernelRecord, block_z, CUpti_ActivityKernel10, blockZ);
-SAME(KernelRecord, correlation, CUpti_ActivityKernel10, correlationId);
-SAME(KernelRecord, name, CUpti_ActivityKernel10, name);
-SAME(KernelRecord, graph_node, CUpti_ActivityKernel10, graphNodeId);
-SAME(KernelRecord, graph, CUpti_ActivityKernel10, graphId);
-SAME(KernelRecord, channel, CUpti_ActivityKernel10, channelID);
-SAME(KernelRecord, local_total_long, CUpti_ActivityKernel10, localMemoryTotal_v2);
-SAME(standin::MemcpyRecord, bytes, CUpti_ActivityMemcpy6, bytes);
-SAME(standin::MemcpyRecord, correlation, CUpti_ActivityMemcpy6, correlationId);
-SAME(standin::MemcpyRecord, graph, CUpti_ActivityMemcpy6, graphId);
-SAME(standin::MemcpyRecord, copy_count, CUpti_ActivityMemcpy6, copyCount);
+NEWER(SAME(KernelRecord, start, CUpti_ActivityKernel10, start));
+NEWER(SAME(KernelRecord, completed, CUpti_ActivityKernel10, completed));
+NEWER(SAME(KernelRecord, stream, CUpti_ActivityKernel10, streamId));
+NEWER(SAME(KernelRecord, grid_x, CUpti_ActivityKernel10, gridX));
+NEWER(SAME(KernelRecord, block_z, CUpti_ActivityKernel10, blockZ));
+NEWER(SAME(KernelRecord, correlation, CUpti_ActivityKernel10, correlationId));
+NEWER(SAME(KernelRecord, name, CUpti_ActivityKernel10, name));
+NEWER(SAME(KernelRecord, graph_node, CUpti_ActivityKernel10, graphNodeId));
+NEWER(SAME(KernelRecord, graph, CUpti_ActivityKernel10, graphId));
+NEWER(SAME(KernelRecord, channel, CUpti_ActivityKernel10, channelID));
+NEWER(SAME(KernelRecord, local_total_long, CUpti_ActivityKernel10, localMemoryTotal_v2));
+NEWER(SAME(standin::MemcpyRecord, bytes, CUpti_ActivityMemcpy6, bytes));
+NEWER(SAME(standin::MemcpyRecord, correlation, CUpti_ActivityMemcpy6, correlationId));
+NEWER(SAME(standin::MemcpyRecord, graph, CUpti_ActivityMemcpy6, graphId));
+NEWER(SAME(standin::MemcpyRecord, copy_count, CUpti_ActivityMemcpy6, copyCount));
 SAME(standin::MemcpyPeerRecord, source_device, CUpti_ActivityMemcpyPtoP4, srcDeviceId);
 SAME(standin::MemcpyPeerRecord, correlation, CUpti_ActivityMemcpyPtoP4, correlationId);
 SAME(standin::MemcpyPeerRecord, graph, CUpti_ActivityMemcpyPtoP4, graphId);
@@ -358,58 +367,73 @@ SAME(standin::MemsetRecord, memory_kind, CUpti_ActivityMemset4, memoryKind);
 SAME(standin::MemsetRecord, graph, CUpti_ActivityMemset4, graphId);
 SAME(standin::ApiRecord, callback, CUpti_ActivityAPI, cbid);
 SAME(standin::ApiRecord, return_value, CUpti_ActivityAPI, returnValue);
-SAME(standin::SynchronizationRecord, event, CUpti_ActivitySynchronization2, cudaEventId);
-SAME(standin::SynchronizationRecord, event_sync_id, CUpti_ActivitySynchronization2,
-     cudaEventSyncId);
-SAME(standin::CudaEventRecord, event, CUpti_ActivityCudaEvent2, eventId);
-SAME(standin::CudaEventRecord, event_sync_id, CUpti_ActivityCudaEvent2, cudaEventSyncId);
-SAME(standin::Memory2Record, timestamp, CUpti_ActivityMemory4, timestamp);
-SAME(standin::Memory2Record, name, CUpti_ActivityMemory4, name);
-SAME(standin::Memory2Record, source, CUpti_ActivityMemory4, source);
-SAME(standin::MemoryPoolRecord, timestamp, CUpti_ActivityMemoryPool3, timestamp);
-SAME(standin::MemoryPoolRecord, utilized, CUpti_ActivityMemoryPool3, utilizedSize);
-SAME(standin::OverheadRecord, object, CUpti_ActivityOverhead3, objectId);
-SAME(standin::OverheadRecord, details, CUpti_ActivityOverhead3, overheadData);
-SAME(standin::DeviceRecord, major, CUpti_ActivityDevice5, computeCapabilityMajor);
-SAME(standin::DeviceRecord, name, CUpti_ActivityDevice5, name);
-SAME(standin::DeviceRecord, mig_uuid, CUpti_ActivityDevice5, migUuid);
-SAME(standin::DeviceRecord, numa_id, CUpti_ActivityDevice5, numaId);
-SAME(standin::ContextRecord, null_stream, CUpti_ActivityContext3, nullStreamId);
-SAME(standin::ContextRecord, cig_mode, CUpti_ActivityContext3, cigMode);
+NEWER(SAME(standin::SynchronizationRecord, event, CUpti_ActivitySynchronization2, cudaEventId));
+NEWER(SAME(standin::SynchronizationRecord, event_sync_id, CUpti_ActivitySynchronization2,
+           cudaEventSyncId));
+NEWER(SAME(standin::CudaEventRecord, event, CUpti_ActivityCudaEvent2, eventId));
+NEWER(SAME(standin::CudaEventRecord, event_sync_id, CUpti_ActivityCudaEvent2, cudaEventSyncId));
+NEWER(SAME(standin::Memory2Record, timestamp, CUpti_ActivityMemory4, timestamp));
+NEWER(SAME(standin::Memory2Record, name, CUpti_ActivityMemory4, name));
+NEWER(SAME(standin::Memory2Record, source, CUpti_ActivityMemory4, source));
+NEWER(SAME(standin::MemoryPoolRecord, timestamp, CUpti_ActivityMemoryPool3, timestamp));
+NEWER(SAME(standin::MemoryPoolRecord, utilized, CUpti_ActivityMemoryPool3, utilizedSize));
+NEWER(SAME(standin::OverheadRecord, object, CUpti_ActivityOverhead3, objectId));
+NEWER(SAME(standin::OverheadRecord, details, CUpti_ActivityOverhead3, overheadData));
+NEWER(SAME(standin::DeviceRecord, major, CUpti_ActivityDevice5, computeCapabilityMajor));
+NEWER(SAME(standin::DeviceRecord, name, CUpti_ActivityDevice5, name));
+NEWER(SAME(standin::DeviceRecord, mig_uuid, CUpti_ActivityDevice5, migUuid));
+NEWER(SAME(standin::DeviceRecord, numa_id, CUpti_ActivityDevice5, numaId));
+NEWER(SAME(standin::ContextRecord, null_stream, CUpti_ActivityContext3, nullStreamId));
+NEWER(SAME(standin::ContextRecord, cig_mode, CUpti_ActivityContext3, cigMode));
 SAME(standin::StreamRecord, correlation, CUpti_ActivityStream, correlationId);
 SAME(standin::NameRecord, name, CUpti_ActivityName, name);
 
-// The lengths of records: those of CUDA 13.0, and those of 12.4 as far as the headers still have
+// The lengths of records: those of CUDA 13.0, and those of 12.4 and 11.8 as far as the headers have
 // them.
 constexpr std::uint32_t k13 = 130001;
 constexpr std::uint32_t k12_4 = 22;
+constexpr std::uint32_t k11_8 = 18;
 #define LENGTH(kind, version, Theirs) \
   static_assert(standin::record_bytes(kind, version) == sizeof(Theirs), #Theirs)
-LENGTH(standin::kConcurrentKernel, k13, CUpti_ActivityKernel10);
-LENGTH(standin::kConcurrentKernel, k12_4, CUpti_ActivityKernel9);
+NEWER(LENGTH(standin::kConcurrentKernel, k13, CUpti_ActivityKernel10));
+NEWER(LENGTH(standin::kConcurrentKernel, k12_4, CUpti_ActivityKernel9));
 LENGTH(standin::kConcurrentKernel, 17, CUpti_ActivityKernel7);
-LENGTH(standin::kMemcpy, k13, CUpti_ActivityMemcpy6);
+NEWER(LENGTH(standin::kMemcpy, k13, CUpti_ActivityMemcpy6));
 LENGTH(standin::kMemcpy, k12_4, CUpti_ActivityMemcpy5);
 LENGTH(standin::kMemcpyPeer, k13, CUpti_ActivityMemcpyPtoP4);
 LENGTH(standin::kMemset, k13, CUpti_ActivityMemset4);
-LENGTH(standin::kMemset, k12_4, CUpti_ActivityMemset3);
+LENGTH(standin::kMemset, k12_4, CUpti_ActivityMemset4);
 LENGTH(standin::kRuntime, k13, CUpti_ActivityAPI);
-LENGTH(standin::kSynchronization, k13, CUpti_ActivitySynchronization2);
+NEWER(LENGTH(standin::kSynchronization, k13, CUpti_ActivitySynchronization2));
 LENGTH(standin::kSynchronization, k12_4, CUpti_ActivitySynchronization);
-LENGTH(standin::kCudaEvent, k13, CUpti_ActivityCudaEvent2);
+NEWER(LENGTH(standin::kCudaEvent, k13, CUpti_ActivityCudaEvent2));
 LENGTH(standin::kCudaEvent, k12_4, CUpti_ActivityCudaEvent);
-LENGTH(standin::kMemory2, k13, CUpti_ActivityMemory4);
+NEWER(LENGTH(standin::kMemory2, k13, CUpti_ActivityMemory4));
 LENGTH(standin::kMemory2, k12_4, CUpti_ActivityMemory3);
-LENGTH(standin::kMemoryPool, k13, CUpti_ActivityMemoryPool3);
+NEWER(LENGTH(standin::kMemoryPool, k13, CUpti_ActivityMemoryPool3));
 LENGTH(standin::kMemoryPool, k12_4, CUpti_ActivityMemoryPool2);
-LENGTH(standin::kOverhead, k13, CUpti_ActivityOverhead3);
-LENGTH(standin::kOverhead, k12_4, CUpti_ActivityOverhead2);
-LENGTH(standin::kDevice, k13, CUpti_ActivityDevice5);
+NEWER(LENGTH(standin::kOverhead, k13, CUpti_ActivityOverhead3));
+NEWER(LENGTH(standin::kOverhead, k12_4, CUpti_ActivityOverhead2));
+NEWER(LENGTH(standin::kDevice, k13, CUpti_ActivityDevice5));
 LENGTH(standin::kDevice, k12_4, CUpti_ActivityDevice4);
-LENGTH(standin::kContext, k13, CUpti_ActivityContext3);
+NEWER(LENGTH(standin::kContext, k13, CUpti_ActivityContext3));
 LENGTH(standin::kContext, k12_4, CUpti_ActivityContext);
 LENGTH(standin::kStream, k13, CUpti_ActivityStream);
 LENGTH(standin::kName, k13, CUpti_ActivityName);
+LENGTH(standin::kConcurrentKernel, k11_8, CUpti_ActivityKernel8);
+LENGTH(standin::kMemcpy, k11_8, CUpti_ActivityMemcpy5);
+LENGTH(standin::kMemcpyPeer, k11_8, CUpti_ActivityMemcpyPtoP4);
+LENGTH(standin::kMemset, k11_8, CUpti_ActivityMemset4);
+LENGTH(standin::kRuntime, k11_8, CUpti_ActivityAPI);
+LENGTH(standin::kSynchronization, k11_8, CUpti_ActivitySynchronization);
+LENGTH(standin::kCudaEvent, k11_8, CUpti_ActivityCudaEvent);
+LENGTH(standin::kMemory2, k11_8, CUpti_ActivityMemory3);
+LENGTH(standin::kMemoryPool, k11_8, CUpti_ActivityMemoryPool2);
+LENGTH(standin::kOverhead, k11_8, CUpti_ActivityOverhead);
+LENGTH(standin::kDevice, k11_8, CUpti_ActivityDevice4);
+LENGTH(standin::kContext, k11_8, CUpti_ActivityContext);
+LENGTH(standin::kStream, k11_8, CUpti_ActivityStream);
+LENGTH(standin::kName, k11_8, CUpti_ActivityName);
 
 using Iterate = CUptiResult (*)(std::uint8_t*, std::size_t, CUpti_Activity**);
 
@@ -438,9 +462,9 @@ std::vector<std::uint8_t> lay_out(std::uint32_t version, std::vector<std::size_t
 }
 
 /// True if NVIDIA's iterator finds the records where they were put.
-bool agrees(Iterate next) {
+bool agrees(Iterate next, std::uint32_t version) {
   std::vector<std::size_t> places;
-  std::vector<std::uint8_t> buffer = lay_out(k13, places);
+  std::vector<std::uint8_t> buffer = lay_out(version, places);
   CUpti_Activity* record = nullptr;
   for (const std::size_t place : places) {
     const CUptiResult result = next(buffer.data(), buffer.size(), &record);
@@ -471,9 +495,11 @@ int main(int count, char** arguments) {
       reinterpret_cast<CUptiResult (*)(std::uint32_t*)>(dlsym(cupti, "cuptiGetVersion"));
   std::uint32_t number = 0;
   if (next == nullptr || version == nullptr || version(&number) != CUPTI_SUCCESS) return 1;
-  if (number / 100 != k13 / 100) {
-    std::printf("this CUPTI, version %u, is of another CUDA than 13.0\n", number);
+  if (number / 100 != k13 / 100 && number != k11_8) {
+    std::printf("this CUPTI, version %u, is of another CUDA than 13.0 and 11.8\n", number);
     return kSkipped;
   }
-  return agrees(next) ? 0 : 1;
+  const bool agree = agrees(next, number);
+  if (agree) std::printf("headers and the iterator of CUPTI, version %u, agree\n", number);
+  return agree ? 0 : 1;
 }

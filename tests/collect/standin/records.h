@@ -166,20 +166,21 @@ struct STANDIN_RECORD NameRecord {
 
 /// The length of the record of a kind in this API version of CUPTI; 0 for a kind that is not
 /// played. From the headers of CUDA 13.0, which say for each shorter record until which version it
-/// was used.
+/// was used, and those of 11.8 (version 18).
 constexpr std::size_t record_bytes(std::uint32_t kind, std::uint32_t version) {
   const bool is_13 = version >= 130000;
   const bool is_12_8 = version >= 26;
   switch (kind) {
     case kConcurrentKernel:
       if (version < 18) return 176;
+      if (version == 18) return 200;
       return is_13 ? sizeof(KernelRecord) : 208;
     case kMemcpy:
       return is_12_8 ? sizeof(MemcpyRecord) : 88;
     case kMemcpyPeer:
       return sizeof(MemcpyPeerRecord);
     case kMemset:
-      return is_13 ? sizeof(MemsetRecord) : 80;
+      return sizeof(MemsetRecord);
     case kDriver:
     case kRuntime:
     case kInternalLaunchApi:
