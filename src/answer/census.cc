@@ -1,6 +1,7 @@
 #include "foretrace/answer/census.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -56,6 +57,7 @@ class Count {
     if (trace_.has_times) find_window();
     pair_launches();
     measure_busy();
+    if (census_.overhead_ns > 0) take_waits_from_flushes();
     if (!trace_.has_times) census_.device_busy_ns = census_.device_time_ns = 0;
     count_details();
     count_tensors();
@@ -146,6 +148,29 @@ class Count {
     census_.launches = std::ssize(launches);
     for (const std::uint32_t launch : launches)
       census_.lost += seen.contains(trace_.hosts[launch].correlation) ? 0 : 1;
+  }
+
+  /// A flush of the profiler's buffers waits for the activity that runs; that is no work of its
+  /// own.
+  void take_waits_from_flushes() {
+    constexpr std::int64_t kReturn = 100'000;  // Chosen, in ns.
+    std::vector<std::pair<std::int64_t, std::int64_t>> ends;
+    for (const DeviceRecord& record : trace_.devices) {
+      if (record.kind != DeviceKind::annotation)
+        ends.emplace_back(record.start_ns + record.duration_ns, record.start_ns);
+    }
+    std::sort(ends.begin(), ends.end());
+    for (const HostRecord& record : trace_.hosts) {
+      if (record.kind != HostKind::overhead || !contains(trace_.names[record.name], "Flush"))
+        continue;
+      const std::int64_t finish = record.start_ns + record.duration_ns;
+      const auto behind = std::upper_bound(
+          ends.begin(), ends.end(), std::pair(finish, std::numeric_limits<std::int64_t>::max()));
+      if (behind == ends.begin() || finish - std::prev(behind)->first > kReturn) continue;
+      const auto [end, start] = *std::prev(behind);
+      census_.overhead_ns -=
+          std::max<std::int64_t>(0, std::min(end, finish) - std::max(start, record.start_ns));
+    }
   }
 
   void count_kernel(const DeviceRecord& record) {

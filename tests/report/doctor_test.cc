@@ -166,9 +166,18 @@ TEST_F(Doctor, AsksForTheOtherRanks) {
 }
 
 TEST_F(Doctor, WarnsOfAProfilerThatTookItsTime) {
-  host(HostKind::overhead, "Buffer Flush", 500, 600);
+  host(HostKind::overhead, "Instrumentation", 500, 600);
   EXPECT_TRUE(findings().starts_with(
       "warning: the profiler itself worked for 600 ns in 1 stretch (20.0 % of the rec"));
+}
+
+TEST_F(Doctor, ASlowKernelIsNoWorkOfTheProfilerThatWaitsForIt) {
+  host(HostKind::overhead, "Activity Buffer Flush", 500, 600);
+  trace_.devices[0].start_ns = 400;
+  trace_.devices[0].duration_ns = 690;
+  EXPECT_EQ(findings().find("the profiler itself worked for 600 ns"), std::string::npos);
+  EXPECT_NE(findings().find("the profiler itself worked for 10 ns in 1 stretch"), std::string::npos)
+      << findings();
 }
 
 TEST_F(Doctor, PassesOnWhatTheImporterFoundOdd) {

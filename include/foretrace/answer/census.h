@@ -18,7 +18,7 @@ struct Census {
 
   std::int64_t ops = 0, annotations = 0, frames = 0, calls = 0, overheads = 0;
   std::int64_t kernels = 0, copies = 0, fills = 0;
-  std::int64_t overhead_ns = 0;     ///< Sum over the profiler's own work.
+  std::int64_t overhead_ns = 0;     ///< Sum over the profiler's own work, without its waits.
   std::int64_t device_time_ns = 0;  ///< Sum over kernels, copies and fills.
   std::int64_t device_busy_ns = 0;  ///< At least one kernel, copy or fill runs, over all devices.
 
