@@ -50,6 +50,9 @@ struct ImportOptions {
   /// An execution trace of the same run, or a folder with those of its ranks, which adds the
   /// tensors of its ops to the traces. One next to the traces in a folder is found without this.
   std::string execution_trace = {};
+  /// Whether a report of Nsight Systems that is named itself may be exported by running nsys, if
+  /// that is in a folder of the PATH. Otherwise it is refused, with the command.
+  bool may_run = false;
   /// Keeps only this part of each trace. Throws Error if steps are asked for and none are marked.
   Part part = {};
 };

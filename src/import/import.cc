@@ -14,6 +14,7 @@
 #include "import/execution_traces/link_execution_trace.h"
 #include "import/files/sniff.h"
 #include "import/import_one.h"
+#include "import/nsys/exported_report.h"
 
 namespace foretrace {
 
@@ -100,6 +101,13 @@ Trace import_one(const TraceFile& file, const ImportOptions& options) {
 }
 
 Trace import_trace(const std::string& path, const ImportOptions& options) {
+  if (const ExportedReport report(path, options); report.exists()) {
+    return report.read([&] {
+      Trace trace = import_trace(report.path(), ExportedReport::reading(options));
+      report.rename(trace);
+      return trace;
+    });
+  }
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
     throw TraceError(path + ": must be one trace, but is a folder");

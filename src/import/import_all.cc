@@ -15,6 +15,7 @@
 #include "import/files/sniff.h"
 #include "import/files/sqlite_file.h"
 #include "import/import_one.h"
+#include "import/nsys/exported_report.h"
 
 namespace foretrace {
 
@@ -270,6 +271,15 @@ class FolderReader {
 
 ImportedFolder import_each(const std::string& path, const ImportOptions& options,
                            const TakeTrace& take) {
+  if (const ExportedReport report(path, options); report.exists()) {
+    return report.read([&] {
+      return import_each(report.path(), ExportedReport::reading(options),
+                         [&](std::size_t number, Trace trace) {
+                           report.rename(trace);
+                           take(number, std::move(trace));
+                         });
+    });
+  }
   return FolderReader(path, options, take).run();
 }
 

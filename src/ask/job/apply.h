@@ -25,7 +25,9 @@ class Donors {
  public:
   /// Traces are read whole, even if the question is about a part of its own trace.
   explicit Donors(const ImportOptions& reading)
-      : reading_{.cache_folder = reading.cache_folder, .max_unpacked = reading.max_unpacked} {}
+      : reading_{.cache_folder = reading.cache_folder,
+                 .max_unpacked = reading.max_unpacked,
+                 .may_run = reading.may_run} {}
   /// Reads the traces that the scenario names. Throws Error with the place.
   void read(const Scenario& scenario);
   /// The graph of the learner's rank in a trace that was read; the first rank, with a note, if the

@@ -11,7 +11,8 @@ constexpr std::string_view kStepsHelp =
 
 CommandLine command_line(std::string_view name, const CommandLine& options,
                          const std::vector<std::string>& files) {
-  CommandLine line = {std::string(name), "--quiet"};
+  // Agents read files; which programs run is for their user to decide.
+  CommandLine line = {std::string(name), "--quiet", "--no-run"};
   line.insert(line.end(), options.begin(), options.end());
   line.emplace_back("--");
   line.insert(line.end(), files.begin(), files.end());

@@ -52,6 +52,8 @@ std::int64_t likely_records(const std::string& path) {
 void ReadingOptions::add_to(CLI::App& command) {
   command.add_flag("--no-cache", no_cache_,
                    "Do not use or keep cached copies of traces that are slow to read");
+  command.add_flag("--no-run", no_run_,
+                   "Run no other program: do not export a .nsys-rep with nsys, but refuse it");
   command
       .add_option(
           "--cache-dir", cache_folder_,
@@ -73,7 +75,8 @@ void ReadingOptions::add_execution_trace_to(CLI::App& command) {
 }
 
 ImportOptions ReadingOptions::options() const {
-  ImportOptions options{.execution_trace = execution_trace_, .part = part_.part()};
+  ImportOptions options{
+      .execution_trace = execution_trace_, .may_run = !no_run_, .part = part_.part()};
   if (!no_cache_)
     options.cache_folder = cache_folder_.empty() ? default_cache_folder() : cache_folder_;
   if (max_unpacked_.empty()) return options;

@@ -30,8 +30,8 @@ void add_command(CLI::App& command, Session& session) {
   });
 }
 
-/// The options of how traces are read: --no-cache, --cache-dir and --max-unpacked, and further ones
-/// that some commands add.
+/// The options of how traces are read: --no-cache, --no-run, --cache-dir and --max-unpacked, and
+/// further ones that some commands add.
 class ReadingOptions {
  public:
   void add_to(CLI::App& command);
@@ -44,7 +44,7 @@ class ReadingOptions {
   ImportOptions options() const;
 
  private:
-  bool no_cache_ = false;
+  bool no_cache_ = false, no_run_ = false;
   std::string cache_folder_, max_unpacked_, execution_trace_;
   TracePartOption part_;
 };
