@@ -269,6 +269,7 @@ class SnapshotGraph {
     const bool is_forward_only = !trains && first_forward_ != kEver &&
                                  !times_.began(Phase::backward, -1, kEver - 1) &&
                                  !times_.began(Phase::update, -1, kEver - 1);
+    if (is_forward_only) keep_for_backward();
     if (!infer_weights(blocks_, sites_, first_forward_, is_forward_only)) return;
     result_.assumptions.push_back(
         is_forward_only
@@ -276,6 +277,17 @@ class SnapshotGraph {
               "parameters."
             : "Blocks from before the history are assumed to be parameters if gradients have their "
               "size.");
+  }
+
+  /// A pass that keeps what it made does so for a backward pass that is not in the history; caches
+  /// of a model that only infers have the same types and grow alike.
+  void keep_for_backward() {
+    for (std::size_t i = 0; i < sites_.size(); ++i) {
+      const BlockSites& sites = sites_[i];
+      if (blocks_[i].use == MemoryUse::unknown && sites.made.exists() &&
+          sites.made.phase == Phase::forward && !sites.freed.exists())
+        blocks_[i].use = MemoryUse::activation;
+    }
   }
 
   /// Whether the level is lower after the event. A request to free a block is followed by the event
