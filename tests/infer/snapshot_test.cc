@@ -157,6 +157,17 @@ TEST(SnapshotGraph, WhatForwardPassesFindAreParameters) {
 )");
 }
 
+TEST(SnapshotGraph, WhatForwardPassesKeepIsKeptForABackwardPass) {
+  Snapshot run;
+  run.held(0x1, 4096, kNowhere);
+  run.make(0x10, 600, kForward).make(0x11, 700, kForward).free(0x10);
+  EXPECT_EQ(snapshot_blocks(infer(run.trace()).graph), R"(
+600 of 1024: temporary, /m/net.py:9 forward
+700 of 1024: activation, /m/net.py:9 forward
+4095 of 4096: parameter
+)");
+}
+
 // Three blocks of a size and one gradient of that size: a parameter and two optimizer states.
 TEST(SnapshotGraph, WhatTrainingFindsAreAsManyParametersAsGradients) {
   Snapshot run;

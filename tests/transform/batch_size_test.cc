@@ -13,6 +13,25 @@ constexpr auto kBatchStep = R"(
     @alloc 4kB use=gradient: B .. writes B
 )";
 
+// Two weights, and their casts by autocast; two activations have the size of a cast by chance.
+TEST(BatchSize, CastsOfWeightsDoNotGrow) {
+  const auto sizes_with = [](const std::string& op) {
+    Graph graph = parse_graph(R"(
+      s: f 5 {phase=forward}, g 1 {phase=forward}, b 1 {phase=backward}
+      @alloc 8kB use=parameter: .. b
+      @alloc 8kB use=parameter: .. b
+      @alloc 4kB use=activation op=")" +
+                              op + R"(": f .. b
+      @alloc 4kB use=activation op=")" +
+                              op + R"(": g .. b
+    )");
+    read_transform_text("batch_size:factor=2")->apply(graph, {});
+    return std::pair(graph.allocations()[2].bytes.count, graph.allocations()[3].bytes.count);
+  };
+  EXPECT_EQ(sizes_with("aten::_to_copy"), std::pair(4000L, 4000L));
+  EXPECT_EQ(sizes_with("aten::linear"), std::pair(8000L, 8000L));
+}
+
 TEST(BatchSize, Baseline) {
   EXPECT_EQ(simulated(kBatchStep, R"({"use": "batch_size"})"), R"(
 stream |iiAAAAaBBBBBBccUUUUU|

@@ -52,6 +52,18 @@ TEST(SequenceLength, WhatALinearLayerMakesInThatSizeIsNoScores) {
             (std::vector<std::int64_t>{8, 8}));
 }
 
+// 4 heads of 16 x 16 are as large as a layer of 16 x 64, so only the place tells them apart.
+TEST(SequenceLength, OfBlocksOfOneSizeThoseOfAttentionsSoftmaxAreScores) {
+  EXPECT_EQ(kibibytes_behind("sequence_length:factor=2", R"(
+    s: a 1 {phase=forward}, d 1 {phase=forward}, c 1 {phase=forward}, b 1 {phase=backward}
+    @alloc 4096B use=activation op="aten::exp" stack=":0 at::exp;/m/nn.py:6 softmax;/m/net.py:9 attention": a .. b
+    @alloc 4096B use=activation op="aten::div" stack="/m/net.py:8 attention": d .. b
+    @alloc 4096B use=activation op="aten::linear" stack="/m/net.py:20 feed_forward": c .. b
+    @alloc 4096B use=temporary: b .. b
+)"),
+            (std::vector<std::int64_t>{16, 16, 8, 8}));
+}
+
 TEST(SequenceLength, KernelsOfScoresTakeLongerByTheSquare) {
   EXPECT_EQ(simulated(R"(
       s: x 1 {phase=forward}, gemm 3 {phase=forward}, flash 3 {phase=forward}, u 2 {phase=update}

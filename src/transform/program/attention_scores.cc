@@ -42,22 +42,55 @@ class ScoreFinder {
   explicit ScoreFinder(const Graph& graph)
       : graph_(graph), names_attention_("/(?i)atten|attn/", graph.names()) {}
 
-  std::set<std::int64_t> sizes() {
+  /// 1 for each allocation that holds scores.
+  std::vector<char> find() {
     for (const Allocation& block : graph_.allocations()) knows_attention_ |= in_attention(block);
-    std::set<std::int64_t> scores, others;
+    std::set<std::int64_t> scores, others, sure;
     for (const Allocation& block : graph_.allocations()) {
-      if (block.made_by == kNoTask || graph_.task(block.made_by).phase != Phase::forward) continue;
+      if (!is_forward(block)) continue;
       const std::string_view op = bare_op_name(graph_.names()[block.op]);
       const bool here = !knows_attention_ || in_attention(block);
-      if (here && (makes_scores(op) || (knows_attention_ && may_make_scores(op))))
-        scores.insert(asked_bytes(block));
+      if (made_as_scores(block)) scores.insert(asked_bytes(block));
+      if (knows_attention_ && here && (makes_scores(op) || in_softmax(block)))
+        sure.insert(asked_bytes(block));
       if (is_by_position(op) || !here) others.insert(asked_bytes(block));
     }
-    std::erase_if(scores, [&](std::int64_t size) { return others.contains(size); });
-    return scores;
+    std::vector<char> found;
+    for (const Allocation& block : graph_.allocations()) {
+      const std::int64_t size = asked_bytes(block);
+      const bool by_size = scores.contains(size) && !others.contains(size);
+      // Where blocks by position have that size, too, only op and place tell them apart.
+      const bool by_place = sure.contains(size) && is_forward(block) && in_attention(block) &&
+                            !is_by_position(bare_op_name(graph_.names()[block.op]));
+      found.push_back(block.made_by != kNoTask && (by_size || by_place) ? 1 : 0);
+    }
+    return found;
   }
 
  private:
+  bool is_forward(const Allocation& block) const {
+    return block.made_by != kNoTask && graph_.task(block.made_by).phase == Phase::forward;
+  }
+
+  /// Whether the op and the place of a block of the forward pass are those of scores.
+  bool made_as_scores(const Allocation& block) {
+    const std::string_view op = bare_op_name(graph_.names()[block.op]);
+    if (!knows_attention_) return makes_scores(op);
+    return in_attention(block) && (makes_scores(op) || may_make_scores(op) || in_softmax(block));
+  }
+
+  /// Whether a softmax of the program's own asked for the block.
+  bool in_softmax(const Allocation& block) const {
+    std::string_view stack = graph_.names()[block.stack];
+    std::string_view innermost = stack.substr(0, stack.find(';'));
+    while (innermost.find(".py:") == std::string_view::npos && innermost.size() < stack.size()) {
+      stack.remove_prefix(innermost.size() + 1);
+      innermost = stack.substr(0, stack.find(';'));
+    }
+    return innermost.find("softmax") != std::string_view::npos &&
+           innermost.find("log_softmax") == std::string_view::npos;
+  }
+
   bool in_attention(const Allocation& block) {
     if (names_attention_(block.stack)) return true;
     return block.made_by != kNoTask && names_attention_(graph_.task(block.made_by).module);
@@ -76,12 +109,9 @@ bool fits(const Allocation& block, std::optional<std::int64_t> length) {
 }  // namespace
 
 std::vector<char> attention_scores(const Graph& graph, std::optional<std::int64_t> length) {
-  const std::set<std::int64_t> sizes = ScoreFinder(graph).sizes();
-  std::vector<char> scores(graph.allocations().size(), 0);
+  std::vector<char> scores = ScoreFinder(graph).find();
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    const Allocation& block = graph.allocations()[i];
-    scores[i] =
-        block.made_by != kNoTask && sizes.contains(asked_bytes(block)) && fits(block, length);
+    if (scores[i] != 0 && !fits(graph.allocations()[i], length)) scores[i] = 0;
   }
   return scores;
 }

@@ -7,7 +7,10 @@
 //                  pass; if source lines or modules name attention, only there, and then also by
 //                  the ops that come with these (exp, where, bmm)
 //     never made   a linear layer, norm, embedding or activation function: blocks of that size
-//     by           have a number for each position, not for each pair
+//     by           have a number for each position, not for each pair; in the forward pass, those
+//                  that a softmax of attention makes (an op, or a function of the program), and
+//                  other blocks of that size there, are scores nevertheless: 16 heads of 256 x 256
+//                  are as large as a layer of 256 x 4096
 //     size         blocks of the backward pass are scores if scores of the forward pass have the
 //                  same size
 //

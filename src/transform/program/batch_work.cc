@@ -2,10 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
 
+#include "base/contains.h"
 #include "foretrace/error.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"
+#include "transform/edit/op_name.h"
 
 namespace foretrace {
 namespace {
@@ -39,6 +44,7 @@ BatchWork::BatchWork(const Graph& graph, double most)
     if (is_copy(task.kind)) lower_to(copy_floor_, task.duration);
   }
   find_sizes_of_weights();
+  find_casts();
   for (const Access& access : graph.accesses()) {
     if (access.task == kNoTask) continue;
     const auto size = static_cast<float>(graph.allocations()[access.allocation].bytes.count);
@@ -58,11 +64,40 @@ void BatchWork::find_sizes_of_weights() {
   std::erase_if(sizes_of_weights_, [&](std::int64_t size) { return forward.contains(size); });
 }
 
+/// Whether a conversion of types asked for the block, as far as ops and stacks show it.
+bool BatchWork::is_conversion(const Allocation& block) const {
+  const std::string_view op = bare_op_name(graph_.names()[block.op]);
+  return op == "to" || op == "_to_copy" ||
+         contains_any(graph_.names()[block.stack], {"at::_ops::_to_copy", "at::autocast::"});
+}
+
+void BatchWork::find_casts() {
+  std::map<std::int64_t, std::size_t> weights;
+  std::map<std::pair<std::int32_t, std::int64_t>, std::vector<std::uint32_t>> made;
+  for (std::uint32_t i = 0; i < graph_.allocations().size(); ++i) {
+    const Allocation& block = graph_.allocations()[i];
+    if (block.use == MemoryUse::parameter) {
+      ++weights[asked_bytes(block)];
+    } else if (block.made_by != kNoTask) {
+      const Task& maker = graph_.task(block.made_by);
+      if (maker.phase == Phase::forward && is_conversion(block))
+        made[{maker.step, asked_bytes(block)}].push_back(i);
+    }
+  }
+  constexpr std::size_t kFewest = 2;  // One block has the size of one weight by chance.
+  for (const auto& [place, blocks] : made) {
+    const auto found = weights.find(2 * place.second);
+    if (blocks.size() >= kFewest && found != weights.end() && found->second == blocks.size())
+      casts_.insert(blocks.begin(), blocks.end());
+  }
+}
+
 bool BatchWork::grows(TaskId task) { return duration(task, most_) != graph_.task(task).duration; }
 
 bool BatchWork::grows(std::uint32_t allocation) const {
   const Allocation& block = graph_.allocations()[allocation];
   if (block.bytes.count <= kSmallestBlock || block.made_by == kNoTask) return false;
+  if (casts_.contains(allocation)) return false;
   const Phase phase = graph_.task(block.made_by).phase;
   switch (block.use) {
     case MemoryUse::parameter:

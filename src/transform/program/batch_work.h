@@ -41,8 +41,9 @@ class BatchWork {
 
   /// Whether the size of an allocation follows the batch. That of blocks that the passes make does,
   /// except for parameters, gradients, optimizer state, blocks so small that they may hold a single
-  /// number, and temporaries of the backward pass that have the size of a parameter and that the
-  /// forward pass never makes.
+  /// number, temporaries of the backward pass that have the size of a parameter and that the
+  /// forward pass never makes, and casts of parameters: conversions with half of the bytes of at
+  /// least two parameters, of which a step's forward pass makes exactly one for each.
   bool grows(std::uint32_t allocation) const;
 
  private:
@@ -51,11 +52,14 @@ class BatchWork {
   bool copies_samples(const Task& task) const;
 
   void find_sizes_of_weights();
+  bool is_conversion(const Allocation& block) const;
+  void find_casts();
 
   const Graph& graph_;
   double most_;
   KernelClasses classes_;
   std::set<std::int64_t> sizes_of_weights_;  ///< Except for sizes that the forward pass makes.
+  std::set<std::uint32_t> casts_;            ///< Allocations that are copies of parameters.
   bool has_phases_ = false;
   Nanoseconds kernel_floor_{};
   Nanoseconds copy_floor_{};
