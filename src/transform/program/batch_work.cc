@@ -67,7 +67,7 @@ void BatchWork::find_sizes_of_weights() {
 /// Whether a conversion of types asked for the block, as far as ops and stacks show it.
 bool BatchWork::is_conversion(const Allocation& block) const {
   const std::string_view op = bare_op_name(graph_.names()[block.op]);
-  return op == "to" || op == "_to_copy" ||
+  return op == "to" || op == "to_copy" ||
          contains_any(graph_.names()[block.stack], {"at::_ops::_to_copy", "at::autocast::"});
 }
 
