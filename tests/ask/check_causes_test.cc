@@ -1,0 +1,90 @@
+// Causes of a regression: each with its own work, the greatest first.
+
+#include <gtest/gtest.h>
+
+#include <fmt/core.h>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "foretrace/ask/check.h"
+#include "support/folder.h"
+
+namespace foretrace {
+namespace {
+
+/// Times in us of two kernels in a step, which ops of their own launch.
+struct StepWork {
+  int first = 0, second = 0;
+};
+
+/// Writes steps whose host waits for the device, as PyTorch's profiler does. Returns the path.
+std::string recording(const Folder& folder, const std::string& name,
+                      const std::vector<StepWork>& steps) {
+  std::string events;
+  int correlation = 0;
+  const auto add = [&](std::string_view category, std::string_view event, int thread, int start,
+                       int duration, int launch) {
+    events += fmt::format(
+        R"({}{{"ph":"X","cat":"{}","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"correlation":{},"stream":7,"device":0}}}})",
+        events.empty() ? "" : ",\n", category, event, thread == 7 ? 0 : 1, thread, start, duration,
+        launch);
+  };
+  int now = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const int begin = now, busy = steps[i].first + steps[i].second;
+    add("user_annotation", fmt::format("ProfilerStep#{}", i), 1, begin, busy + 40, 0);
+    add("cpu_op", "aten::first", 1, begin + 1, 8, 0);
+    add("cuda_runtime", "cudaLaunchKernel", 1, begin + 2, 5, ++correlation);
+    add("kernel", "first_kernel", 7, begin + 10, steps[i].first, correlation);
+    add("cpu_op", "aten::second", 1, begin + 10, 8, 0);
+    add("cuda_runtime", "cudaLaunchKernel", 1, begin + 11, 5, ++correlation);
+    add("kernel", "second_kernel", 7, begin + 10 + steps[i].first, steps[i].second, correlation);
+    add("cuda_runtime", "cudaDeviceSynchronize", 1, begin + 20, busy - 5, ++correlation);
+    now = begin + busy + 40;
+  }
+  std::string path = folder / name;
+  std::ofstream(path) << R"({"schemaVersion":1,"traceEvents":[)" << events << "]}";
+  return path;
+}
+
+CheckReport checked(const std::vector<StepWork>& before, const std::vector<StepWork>& after) {
+  const Folder folder;
+  const auto scenario_of = [](const std::string& path) {
+    Scenario scenario;
+    scenario.trace = path;
+    return scenario;
+  };
+  const std::string old = recording(folder, "old.json", before);
+  const std::string now = recording(folder, "now.json", after);
+  return check(now, scenario_of(now), bless(old, scenario_of(old), {}), {});
+}
+
+TEST(CheckCauses, OfAThirdAndOfTwoThirdsAreBothNamedTheGreaterFirst) {
+  const CheckReport report =
+      checked(std::vector<StepWork>(6, {1000, 1000}), std::vector<StepWork>(6, {1300, 1700}));
+  EXPECT_EQ(report.standing(), CheckOutcome::failed);
+  ASSERT_EQ(report.causes.size(), 2U);
+  EXPECT_NE(report.causes[0].what.find("second_kernel"), std::string::npos);
+  EXPECT_EQ(report.causes[0].local, 700us);
+  EXPECT_EQ(report.causes[0].effect, 700us);
+  EXPECT_NE(report.causes[1].what.find("first_kernel"), std::string::npos);
+  EXPECT_EQ(report.causes[1].local, 300us);
+  EXPECT_EQ(report.causes[1].effect, 300us);
+}
+
+// Without the added work, the median step is another one, and shorter by more than that work.
+TEST(CheckCauses, NoneClaimsMoreThanItsOwnWork) {
+  const CheckReport report =
+      checked({{500, 500}, {500, 9000}, {500, 8000}, {500, 3000}, {500, 4000}, {500, 500}},
+              {{1000, 500}, {1000, 9000}, {1000, 8000}, {2000, 3000}, {2000, 4000}, {1000, 500}});
+  ASSERT_FALSE(report.causes.empty());
+  for (const CheckCause& cause : report.causes) {
+    ASSERT_TRUE(cause.effect.has_value()) << cause.what;
+    EXPECT_LE(*cause.effect, cause.local) << cause.what;
+  }
+}
+
+}  // namespace
+}  // namespace foretrace
