@@ -14,9 +14,10 @@
 namespace foretrace {
 namespace {
 
-/// Times in us of two kernels in a step, which ops of their own launch.
+/// Times in us of two kernels in a step, and whether one op launches both.
 struct StepWork {
   int first = 0, second = 0;
+  bool is_one_op = false;
 };
 
 /// Writes steps whose host waits for the device, as PyTorch's profiler does. Returns the path.
@@ -33,16 +34,17 @@ std::string recording(const Folder& folder, const std::string& name,
   };
   int now = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const int begin = now, busy = steps[i].first + steps[i].second;
-    add("user_annotation", fmt::format("ProfilerStep#{}", i), 1, begin, busy + 40, 0);
-    add("cpu_op", "aten::first", 1, begin + 1, 8, 0);
+    const StepWork& work = steps[i];
+    const int begin = now, busy = work.first + work.second, length = busy + 40;
+    add("user_annotation", fmt::format("ProfilerStep#{}", i), 1, begin, length, 0);
+    add("cpu_op", "aten::first", 1, begin + 1, work.is_one_op ? 17 : 8, 0);
     add("cuda_runtime", "cudaLaunchKernel", 1, begin + 2, 5, ++correlation);
-    add("kernel", "first_kernel", 7, begin + 10, steps[i].first, correlation);
-    add("cpu_op", "aten::second", 1, begin + 10, 8, 0);
+    add("kernel", "first_kernel", 7, begin + 10, work.first, correlation);
+    if (!work.is_one_op) add("cpu_op", "aten::second", 1, begin + 10, 8, 0);
     add("cuda_runtime", "cudaLaunchKernel", 1, begin + 11, 5, ++correlation);
-    add("kernel", "second_kernel", 7, begin + 10 + steps[i].first, steps[i].second, correlation);
+    add("kernel", "second_kernel", 7, begin + 10 + work.first, work.second, correlation);
     add("cuda_runtime", "cudaDeviceSynchronize", 1, begin + 20, busy - 5, ++correlation);
-    now = begin + busy + 40;
+    now = begin + length;
   }
   std::string path = folder / name;
   std::ofstream(path) << R"({"schemaVersion":1,"traceEvents":[)" << events << "]}";
@@ -72,6 +74,16 @@ TEST(CheckCauses, OfAThirdAndOfTwoThirdsAreBothNamedTheGreaterFirst) {
   EXPECT_NE(report.causes[1].what.find("first_kernel"), std::string::npos);
   EXPECT_EQ(report.causes[1].local, 300us);
   EXPECT_EQ(report.causes[1].effect, 300us);
+}
+
+TEST(CheckCauses, OnePlaceIsNamedAfterItsGreatestChange) {
+  const StepWork before{1000, 1000, true}, after{1100, 1900, true};
+  const CheckReport report =
+      checked(std::vector<StepWork>(6, before), std::vector<StepWork>(6, after));
+  ASSERT_EQ(report.causes.size(), 1U);
+  EXPECT_EQ(report.causes[0].local, 1000us);
+  const std::string& what = report.causes[0].what;
+  EXPECT_LT(what.find("second_kernel"), what.find("first_kernel")) << what;
 }
 
 // Without the added work, the median step is another one, and shorter by more than that work.

@@ -320,6 +320,15 @@ TEST(Interval, WhatWasNeverComparedIsSaidAndAsWideAsAllKinds) {
               100'000 * (1 + 1.886 * pooled_error()), 2'000);
 }
 
+// Ten steps of 95 and 105: one of 10 upper ends is behind 5 x sqrt(10 / 9 x 11 / 10) x 1.293, the
+// 80 % quantile of the square root of 9 / chi square with 9 degrees of freedom.
+TEST(Interval, StepsVaryMoreThanAFewRecordedOnesShow) {
+  const Interval interval =
+      interval_of({.point = 100us, .times = {95us, 105us}, .recorded_steps = 10});
+  EXPECT_NEAR(static_cast<double>(interval.upper.count()), 107'150, 250);
+  EXPECT_NEAR(static_cast<double>(interval.lower.count()), 92'850, 250);
+}
+
 TEST(Interval, TheErrorOfTheReplayMayBeEitherWay) {
   const Interval interval = interval_of(
       {.point = 100us, .times = {100us, 100us}, .recorded_steps = 2, .replay_error = 0.1});

@@ -257,6 +257,51 @@ TEST(Price, KeepsActivationsOfMicroBatchesInFlight) {
   EXPECT_EQ(activations(), 4 * piped);  // 16 micro-batches instead of 4.
 }
 
+TEST(Price, SequenceParallelSumsTakeTheirTwoHalves) {
+  Layout layout;
+  layout.tensor = 8;
+  const double whole = price_with(kSmallModel, layout).tensor;
+  layout.sequence_parallel = true;
+  EXPECT_GT(price_with(kSmallModel, layout).tensor, 0.9 * whole);
+}
+
+TEST(Price, AttentionHidesTheExchangeOfKeysAndValues) {
+  Layout layout;
+  layout.context = 2;
+  EXPECT_EQ(price_with("transformer:layers=4,hidden=1024,heads=16,sequence=32768", layout).tensor,
+            0);
+}
+
+// So few positions are computed sooner than weights arrive: once for the forward pass, twice for
+// the backward pass, and once more each for the layer that hides nothing.
+TEST(Price, ShardedWeightsAreGatheredForEachPass) {
+  Layout layout;
+  layout.data = 64, layout.global_batch = 64, layout.zero = 3;
+  const auto model = find_workload("transformer:layers=24,hidden=8192,heads=64,sequence=16");
+  const Platform platform = find_platform("dgx-a100");
+  const LayerTable table = model->layers(slice_of(layout));
+  const StageRows all = split_stages(table, layout).front();
+  const double gather =
+      Rates(platform, layout, Constants{}).all_gather(64, 1, 2 * parameters_of(table, all));
+  const auto compute = [&](std::int64_t zero) {
+    layout.zero = zero;
+    return StepPricer().price(*model, layout, platform, Constants{}).compute;
+  };
+  const double sharded = compute(3);
+  EXPECT_GT(gather, compute(1));
+  EXPECT_GT(sharded, 3 * gather);
+}
+
+TEST(Price, ReservedMemoryIsMoreThanWhatIsAllocated) {
+  const auto beside = [](const char* model) {
+    const StepMemory need = StepPricer().memory(*find_workload(model), Layout{});
+    return need.reserved - need.allocated;
+  };
+  const Bytes small = beside("transformer:layers=2,hidden=256,heads=4");
+  EXPECT_GT(small, Bytes{});
+  EXPECT_GT(beside(kSmallModel), small);
+}
+
 // GPipe keeps every micro-batch of a batch, however many there are.
 TEST(Price, GpipesActivationsGrowWithMicroBatches) {
   const auto activations = [](std::int64_t micro_batches) {

@@ -108,6 +108,7 @@ TEST(JointReplay, RanksThatDifferInOneNumberAreNotAlike) {
   add([](Graph& graph) { graph.task(TaskId{1}).duration = 4us; });
   add([](Graph& graph) { graph.task(TaskId{1}).gap = 1us; });
   add([](Graph& graph) { graph.task(TaskId{3}).tail = TailShare::nearest(0.5); });
+  add([](Graph& graph) { graph.task(TaskId{1}).priority = 1; });
   add([](Graph& graph) { graph.task(TaskId{1}).name = graph.names().intern("other"); });
   std::vector<RankGraph> ranks;
   MatchedCollective collective;
@@ -115,7 +116,8 @@ TEST(JointReplay, RanksThatDifferInOneNumberAreNotAlike) {
     ranks.push_back({&graphs[i]});
     collective.members.push_back({i, TaskId{2}, 0us, 6us});
   }
-  EXPECT_EQ(alike_ranks(ranks, {collective}), (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 0}));
+  EXPECT_EQ(alike_ranks(ranks, {collective}),
+            (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7, 0}));
 }
 
 // All graphs are equal. What a rank has to do with its collectives, and with whom, differs.
