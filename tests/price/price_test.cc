@@ -182,6 +182,59 @@ TEST(Price, CollectivesFollowTheRing) {
   EXPECT_NEAR(rates.all_reduce(16, 8, 1e9), 2. * 15 / 16 * 1e9 / across, 1);
 }
 
+TEST(Price, FrozenWeightsHaveNoGradients) {
+  const Platform platform = find_platform("dgx-a100");
+  Layout layout;
+  const Constants constants;
+  const Rates all(platform, layout, constants);
+  layout.lora = true;
+  const Rates frozen(platform, layout, constants);
+  const Gemm weights{.rows = 1024, .columns = 2048, .inner = 4096};
+  EXPECT_EQ(frozen.backward(weights), all.product(1024, 4096, 2048, 1, true));
+  EXPECT_GT(all.backward(weights), frozen.backward(weights));
+  const Gemm scores{.rows = 1024, .columns = 2048, .inner = 4096, .has_weights = false};
+  EXPECT_EQ(frozen.backward(scores), all.backward(scores));
+}
+
+TEST(Price, APipelineSendsForwardAndBack) {
+  const Platform platform = find_platform("dgx-a100");
+  Layout layout;
+  layout.pipeline = 2, layout.global_batch = 8;
+  const Constants constants;
+  const LayerTable table = find_workload(kSmallModel)->layers(slice_of(layout));
+  const double one =
+      Rates(platform, layout, constants).send(1, static_cast<double>(table[1].output.count));
+  EXPECT_NEAR(price_with(kSmallModel, layout).sends, 2 * 8 * one, 1e-6 * one);
+}
+
+TEST(Price, SelectiveRecomputationRepeatsTheAttention) {
+  const Platform platform = find_platform("dgx-a100");
+  Layout layout;
+  layout.global_batch = 4;
+  const Constants constants;
+  const double without = price_with(kSmallModel, layout).compute;
+  layout.recompute = "selective";
+  const LayerTable table = find_workload(kSmallModel)->layers(slice_of(layout));
+  const double attention =
+      Rates(platform, layout, constants).attention(table[1].attention_operations);
+  EXPECT_GT(attention, 0);
+  EXPECT_NEAR(price_with(kSmallModel, layout).compute - without, 4 * 24 * attention, 1e-3);
+}
+
+// While the logits are in use, no other layer is at work.
+TEST(Price, LogitsTakeThePlaceOfALayerAtWork) {
+  const auto logits_or_layer = [](const std::string& vocabulary) {
+    double bytes = 0;
+    const auto model =
+        find_workload("transformer:layers=4,hidden=1024,heads=8,vocabulary=" + vocabulary);
+    for (const auto& [name, part] : StepPricer().memory(*model, Layout{}).parts)
+      if (name == "logits" || name == "layer at work") bytes += static_cast<double>(part.count);
+    return bytes;
+  };
+  EXPECT_GT(logits_or_layer("256"), 0);
+  EXPECT_EQ(logits_or_layer("256"), logits_or_layer("512"));
+}
+
 TEST(Price, LongPipelinesAreFoldedExactly) {
   Layout layout;
   layout.pipeline = 4, layout.global_batch = 50;
