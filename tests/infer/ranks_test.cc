@@ -48,6 +48,14 @@ TEST(Ranks, ACollectiveIsAWaitForTheLastRankAndATransfer) {
   EXPECT_EQ(join.ranks[0].matched, 1U);
 }
 
+TEST(Ranks, TheLastKeepsOthersWaitingSinceTheOneBeforeIt) {
+  const RankJoin join = joined(ranks({{"gpu: A 100, c:collective 1000", 0, 3},
+                                      {"gpu: A 300, c:collective 800", 1, 3},
+                                      {"gpu: A 700, c:collective 400", 2, 3}}));
+  EXPECT_EQ(join.ranks[2].times_last, 1U);
+  EXPECT_EQ(join.ranks[2].keeps_waiting, 400us);
+}
+
 TEST(Ranks, WhoLeavesBeforeTheLastComesWaitsForNobody) {
   // Two ends agree, so the clocks do; the root of the broadcast is done long before.
   const RankJoin join = joined(
@@ -189,6 +197,23 @@ std::vector<std::string> members_of(const RankJoin& join, const std::vector<Infe
   }
   std::sort(all.begin(), all.end());
   return all;
+}
+
+TEST(Ranks, MembersMeetInWhateverOrderTheyAreListed) {
+  std::vector<Inference> both;
+  both.push_back(in_groups({"gpu: A 3, c:collective 6", 0}, {"[0, 1]"}));
+  both.push_back(in_groups({"gpu: A 7, c:collective 2", 1}, {"[1, 0]"}));
+  ASSERT_EQ(joined(both).collectives.size(), 1U);
+  EXPECT_EQ(parts_of(joined(both).collectives[0]), "4+2 0+2");
+}
+
+// Profilers abbreviate long lists, each rank's in its own way.
+TEST(Ranks, AShortenedListOfMembersNamesNoGroup) {
+  std::vector<Inference> both;
+  both.push_back(in_groups({"gpu: A 3, c:collective 6", 0}, {"[0, 1, ...]"}));
+  both.push_back(in_groups({"gpu: A 7, c:collective 2", 1}, {"[0, 1, 2, ...]"}));
+  ASSERT_EQ(joined(both).collectives.size(), 1U);
+  EXPECT_EQ(joined(both).collectives[0].members.size(), 2U);
 }
 
 // Three stages: activations go down, gradients go up. The middle stage does not send and receive in
