@@ -84,6 +84,18 @@ one |BBBCCE|
 )");
 }
 
+// On a lane of priorities no task waits for the one in front of it.
+TEST(JointReplay, AllWorkOfARankBeginsWithItsRecording) {
+  Graph graph = parse_graph("net: A 3, B 2");
+  graph.lane(LaneId{0}).discipline = Discipline::priority;
+  const std::vector<RankGraph> ranks = {{&graph, 1us}, {&graph, 4us}};
+  const JointReplay replay = simulate_jointly(ranks, {});
+  for (const std::size_t rank : {0U, 1U}) {
+    EXPECT_EQ(replay.of(rank).start, (std::vector<Nanoseconds>{0us, 3us}));
+    EXPECT_EQ(replay.of(rank).finish, (std::vector<Nanoseconds>{3us, 5us}));
+  }
+}
+
 TEST(JointReplay, ARankAsOftenAsWantedIsReplayedOnce) {
   const Graph graph = parse_graph("gpu: A 3, C:collective 6, D 2");
   const std::vector<RankGraph> ranks(64, {&graph});
@@ -109,6 +121,7 @@ TEST(JointReplay, RanksThatDifferInOneNumberAreNotAlike) {
   add([](Graph& graph) { graph.task(TaskId{1}).gap = 1us; });
   add([](Graph& graph) { graph.task(TaskId{3}).tail = TailShare::nearest(0.5); });
   add([](Graph& graph) { graph.task(TaskId{1}).priority = 1; });
+  add([](Graph& graph) { graph.lane(LaneId{1}).slice = 5us; });
   add([](Graph& graph) { graph.task(TaskId{1}).name = graph.names().intern("other"); });
   std::vector<RankGraph> ranks;
   MatchedCollective collective;
@@ -117,7 +130,7 @@ TEST(JointReplay, RanksThatDifferInOneNumberAreNotAlike) {
     collective.members.push_back({i, TaskId{2}, 0us, 6us});
   }
   EXPECT_EQ(alike_ranks(ranks, {collective}),
-            (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7, 0}));
+            (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 0}));
 }
 
 // All graphs are equal. What a rank has to do with its collectives, and with whom, differs.
