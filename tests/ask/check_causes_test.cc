@@ -1,101 +1,91 @@
-// Causes of a regression: each with its own work, the greatest first.
+// Causes of a slowdown, on graphs of a few kernels: what each claims, and in which order.
 
 #include <gtest/gtest.h>
 
-#include <fmt/core.h>
-#include <fstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "foretrace/ask/check.h"
-#include "support/folder.h"
+#include "ask/check/job/changes.h"
+#include "ask/check/job/figures.h"
+#include "foretrace/simulate.h"
 
 namespace foretrace {
 namespace {
 
-/// Times in us of two kernels in a step, and whether one op launches both.
-struct StepWork {
-  int first = 0, second = 0;
-  bool is_one_op = false;
+/// Kernels of one name, with their microseconds in each step.
+struct SteppedKernel {
+  std::string name;
+  std::vector<int> us;
 };
 
-/// Writes steps whose host waits for the device, as PyTorch's profiler does. Returns the path.
-std::string recording(const Folder& folder, const std::string& name,
-                      const std::vector<StepWork>& steps) {
-  std::string events;
-  int correlation = 0;
-  const auto add = [&](std::string_view category, std::string_view event, int thread, int start,
-                       int duration, int launch) {
-    events += fmt::format(
-        R"({}{{"ph":"X","cat":"{}","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"correlation":{},"stream":7,"device":0}}}})",
-        events.empty() ? "" : ",\n", category, event, thread == 7 ? 0 : 1, thread, start, duration,
-        launch);
-  };
-  int now = 0;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const StepWork& work = steps[i];
-    const int begin = now, busy = work.first + work.second, length = busy + 40;
-    add("user_annotation", fmt::format("ProfilerStep#{}", i), 1, begin, length, 0);
-    add("cpu_op", "aten::first", 1, begin + 1, work.is_one_op ? 17 : 8, 0);
-    add("cuda_runtime", "cudaLaunchKernel", 1, begin + 2, 5, ++correlation);
-    add("kernel", "first_kernel", 7, begin + 10, work.first, correlation);
-    if (!work.is_one_op) add("cpu_op", "aten::second", 1, begin + 10, 8, 0);
-    add("cuda_runtime", "cudaLaunchKernel", 1, begin + 11, 5, ++correlation);
-    add("kernel", "second_kernel", 7, begin + 10 + work.first, work.second, correlation);
-    add("cuda_runtime", "cudaDeviceSynchronize", 1, begin + 20, busy - 5, ++correlation);
-    now = begin + length;
+Graph stepped_graph(const std::vector<SteppedKernel>& kernels) {
+  std::string steps, tasks;
+  for (std::size_t step = 0; step < kernels.front().us.size(); ++step) {
+    const std::string number = std::to_string(step);
+    steps += "@step ProfilerStep#" + number + "\n";
+    for (const SteppedKernel& kernel : kernels) {
+      tasks += (tasks.empty() ? "gpu: " : ", ") + kernel.name + ":kernel " +
+               std::to_string(kernel.us[step]) + " {step=" + number + "}";
+    }
   }
-  std::string path = folder / name;
-  std::ofstream(path) << R"({"schemaVersion":1,"traceEvents":[)" << events << "]}";
-  return path;
+  return parse_graph(steps + tasks);
 }
 
-CheckReport checked(const std::vector<StepWork>& before, const std::vector<StepWork>& after) {
-  const Folder folder;
-  const auto scenario_of = [](const std::string& path) {
-    Scenario scenario;
-    scenario.trace = path;
-    return scenario;
-  };
-  const std::string old = recording(folder, "old.json", before);
-  const std::string now = recording(folder, "now.json", after);
-  return check(now, scenario_of(now), bless(old, scenario_of(old), {}), {});
-}
+/// A job without call sites, so that its work is told apart by name.
+struct SteppedJob {
+  explicit SteppedJob(const std::vector<SteppedKernel>& kernels) : graph(stepped_graph(kernels)) {}
+  Trace trace;
+  Graph graph;
+  Timeline replayed = simulate(graph, {.reasons = true});
+  CallSites sites{trace, graph};
+  ObservedJob job{trace, graph, replayed, replayed, sites, graph.task_count()};
+  Grouping grouping = group_work(job, 0);
 
-TEST(CheckCauses, OfAThirdAndOfTwoThirdsAreBothNamedTheGreaterFirst) {
-  const CheckReport report =
-      checked(std::vector<StepWork>(6, {1000, 1000}), std::vector<StepWork>(6, {1300, 1700}));
-  EXPECT_EQ(report.standing(), CheckOutcome::failed);
-  ASSERT_EQ(report.causes.size(), 2U);
-  EXPECT_NE(report.causes[0].what.find("second_kernel"), std::string::npos);
-  EXPECT_EQ(report.causes[0].local, 700us);
-  EXPECT_EQ(report.causes[0].effect, 700us);
-  EXPECT_NE(report.causes[1].what.find("first_kernel"), std::string::npos);
-  EXPECT_EQ(report.causes[1].local, 300us);
-  EXPECT_EQ(report.causes[1].effect, 300us);
-}
-
-TEST(CheckCauses, OnePlaceIsNamedAfterItsGreatestChange) {
-  const StepWork before{1000, 1000, true}, after{1100, 1900, true};
-  const CheckReport report =
-      checked(std::vector<StepWork>(6, before), std::vector<StepWork>(6, after));
-  ASSERT_EQ(report.causes.size(), 1U);
-  EXPECT_EQ(report.causes[0].local, 1000us);
-  const std::string& what = report.causes[0].what;
-  EXPECT_LT(what.find("second_kernel"), what.find("first_kernel")) << what;
-}
-
-// Without the added work, the median step is another one, and shorter by more than that work.
-TEST(CheckCauses, NoneClaimsMoreThanItsOwnWork) {
-  const CheckReport report =
-      checked({{500, 500}, {500, 9000}, {500, 8000}, {500, 3000}, {500, 4000}, {500, 500}},
-              {{1000, 500}, {1000, 9000}, {1000, 8000}, {2000, 3000}, {2000, 4000}, {1000, 500}});
-  ASSERT_FALSE(report.causes.empty());
-  for (const CheckCause& cause : report.causes) {
-    ASSERT_TRUE(cause.effect.has_value()) << cause.what;
-    EXPECT_LE(*cause.effect, cause.local) << cause.what;
+  JobSummary summary() const {
+    JobSummary of;
+    of.groups = grouping.groups;
+    of.figures = figures_of(job);
+    return of;
   }
+};
+
+std::vector<CheckCause> causes_of_slowdown(const std::vector<SteppedKernel>& was,
+                                           const std::vector<SteppedKernel>& now) {
+  const SteppedJob before(was), after(now);
+  const JobSummary old = before.summary(), judged = after.summary();
+  CheckedFigure step;
+  step.name = kStepTime;
+  step.before = step_time_of(old)->count(), step.after = step_time_of(judged)->count();
+  step.standing = CheckOutcome::failed;
+  return causes_of({.job = after.job,
+                    .grouping = after.grouping,
+                    .kernels = {},
+                    .before = old,
+                    .after = judged,
+                    .figures = {step}});
+}
+
+// The step of the median is another one without the added work, and shorter by 1 ms.
+TEST(CheckCauses, ClaimNoMoreThanTheirOwnWork) {
+  const std::vector<int> others = {500, 9000, 8000, 3000, 4000};
+  const auto causes =
+      causes_of_slowdown({{"other", others}, {"gemm", {500, 500, 500, 500, 500}}},
+                         {{"other", others}, {"gemm", {1000, 1000, 1000, 2000, 2000}}});
+  ASSERT_EQ(causes.size(), 1U);
+  EXPECT_EQ(causes[0].local, 500us);
+  EXPECT_EQ(causes[0].effect, 500us);
+}
+
+TEST(CheckCauses, AreAllListedTheGreatestFirst) {
+  const auto all = [](int us) { return std::vector<int>(5, us); };
+  const auto causes =
+      causes_of_slowdown({{"other", all(5000)}, {"norm", all(500)}, {"gemm", all(500)}},
+                         {{"other", all(5000)}, {"norm", all(800)}, {"gemm", all(1200)}});
+  ASSERT_EQ(causes.size(), 2U);
+  EXPECT_EQ(causes[0].what, "gemm slower: 500 us -> 1.2 ms");
+  EXPECT_EQ(causes[0].effect, 700us);
+  EXPECT_EQ(causes[1].what, "norm slower: 500 us -> 800 us");
+  EXPECT_EQ(causes[1].effect, 300us);
 }
 
 }  // namespace

@@ -152,6 +152,12 @@ TEST(Diff, LostOverlapIsADependency) {
 
 // Alone, each change would contribute 0 or 10, depending on the order; each gets the mean of both
 // orders.
+TEST(Diff, OverlapThatIsLostWithoutACauseIsAPause) {
+  EXPECT_EQ(causes_between("gpu: a=gemm 10, b=norm 10 {tail=50%}", "gpu: a=gemm 10, b=norm 10"), R"(
+waits pauses of streams without a known cause +0-0~1 local 5 effect 5
+)");
+}
+
 TEST(Diff, WhatOnlyTwoChangesDoTogetherIsShared) {
   EXPECT_EQ(causes_between("s: a 10\nt: b 10", "s: a 20\nt: b 20"),
             "\nkernels a +0-0~1 local 10 effect 5\nkernels b +0-0~1 local 10 effect 5\n");
