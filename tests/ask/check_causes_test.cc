@@ -54,7 +54,7 @@ std::vector<CheckCause> causes_of_slowdown(const std::vector<SteppedKernel>& was
   const SteppedJob before(was), after(now);
   const JobSummary old = before.summary(), judged = after.summary();
   CheckedFigure step;
-  step.name = kStepTime;
+  step.name = kStepTime, step.unit = FigureUnit::time;
   step.before = step_time_of(old)->count(), step.after = step_time_of(judged)->count();
   step.standing = CheckOutcome::failed;
   return causes_of({.job = after.job,
