@@ -207,7 +207,7 @@ TEST(Ranks, MembersMeetInWhateverOrderTheyAreListed) {
   EXPECT_EQ(parts_of(joined(both).collectives[0]), "4+2 0+2");
 }
 
-// Profilers abbreviate long lists, each rank's in its own way.
+// What a shortened list still names are not all members, so that it cannot tell groups apart.
 TEST(Ranks, AShortenedListOfMembersNamesNoGroup) {
   std::vector<Inference> both;
   both.push_back(in_groups({"gpu: A 3, c:collective 6", 0}, {"[0, 1, ...]"}));
