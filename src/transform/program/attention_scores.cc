@@ -45,22 +45,13 @@ class ScoreFinder {
   /// 1 for each allocation that holds scores.
   std::vector<char> find() {
     for (const Allocation& block : graph_.allocations()) knows_attention_ |= in_attention(block);
-    std::set<std::int64_t> scores, others, sure;
-    for (const Allocation& block : graph_.allocations()) {
-      if (!is_forward(block)) continue;
-      const std::string_view op = bare_op_name(graph_.names()[block.op]);
-      const bool here = !knows_attention_ || in_attention(block);
-      if (made_as_scores(block)) scores.insert(asked_bytes(block));
-      if (knows_attention_ && here && (makes_scores(op) || in_softmax(block)))
-        sure.insert(asked_bytes(block));
-      if (is_by_position(op) || !here) others.insert(asked_bytes(block));
-    }
+    const Sizes sizes = sizes_of_forward();
     std::vector<char> found;
     for (const Allocation& block : graph_.allocations()) {
       const std::int64_t size = asked_bytes(block);
-      const bool by_size = scores.contains(size) && !others.contains(size);
+      const bool by_size = sizes.scores.contains(size) && !sizes.others.contains(size);
       // Where blocks by position have that size, too, only op and place tell them apart.
-      const bool by_place = sure.contains(size) && is_forward(block) && in_attention(block) &&
+      const bool by_place = sizes.sure.contains(size) && is_forward(block) && in_attention(block) &&
                             !is_by_position(bare_op_name(graph_.names()[block.op]));
       found.push_back(block.made_by != kNoTask && (by_size || by_place) ? 1 : 0);
     }
@@ -68,6 +59,26 @@ class ScoreFinder {
   }
 
  private:
+  /// Sizes of blocks that the forward pass makes as scores, that a softmax of attention makes, and
+  /// that have numbers for positions.
+  struct Sizes {
+    std::set<std::int64_t> scores, sure, others;
+  };
+
+  Sizes sizes_of_forward() {
+    Sizes sizes;
+    for (const Allocation& block : graph_.allocations()) {
+      if (!is_forward(block)) continue;
+      const std::string_view op = bare_op_name(graph_.names()[block.op]);
+      const bool here = !knows_attention_ || in_attention(block);
+      if (made_as_scores(block)) sizes.scores.insert(asked_bytes(block));
+      if (knows_attention_ && here && (makes_scores(op) || in_softmax(block)))
+        sizes.sure.insert(asked_bytes(block));
+      if (is_by_position(op) || !here) sizes.others.insert(asked_bytes(block));
+    }
+    return sizes;
+  }
+
   bool is_forward(const Allocation& block) const {
     return block.made_by != kNoTask && graph_.task(block.made_by).phase == Phase::forward;
   }
