@@ -70,28 +70,35 @@ pid_t spawn(std::vector<std::string> words, const std::string& log) {
   return process;
 }
 
-/// Waits for the process, which is killed if `why_not` returns a reason. Throws TraceError with it.
+void end(pid_t process) {
+  ::kill(process, SIGKILL);
+  while (::waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+/// Waits for the process. Kills it, and throws TraceError, if `why_not` returns a reason.
 template <class WhyNot>
 int status_of(pid_t process, const WhyNot& why_not) {
-  int status = 0;
   for (;;) {
+    int status = 0;
     const pid_t ended = ::waitpid(process, &status, WNOHANG);
-    if (ended == process) return status;
     if (ended < 0 && errno != EINTR) throw TraceError(std::strerror(errno));
-    const std::string reason = why_not();
-    if (!reason.empty()) {
-      ::kill(process, SIGKILL);
-      while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-      }
-      throw TraceError(reason);
+    try {
+      if (const std::string reason = why_not(); !reason.empty()) throw TraceError(reason);
+    } catch (...) {
+      if (ended != process) end(process);
+      throw;
     }
+    if (ended == process) return status;
     std::this_thread::sleep_for(kBetweenLooks);
   }
 }
 
 }  // namespace
 
-ExportedReport::ExportedReport(const std::string& path, const ImportOptions& options) {
+// Delegates, so that the folder is removed whatever is thrown.
+ExportedReport::ExportedReport(const std::string& path, const ImportOptions& options)
+    : ExportedReport() {
   if (!options.may_run) return;
   report_ = path;
   const std::size_t colon = path.rfind(':');
@@ -107,17 +114,18 @@ ExportedReport::ExportedReport(const std::string& path, const ImportOptions& opt
     const std::string reason = std::strerror(errno);
     throw TraceError(fmt::format("{}: {}", std::exchange(folder_, {}), reason));
   }
+  database_.emplace(folder_, "report.sqlite", 0600);
+  log_.emplace(folder_, "log", 0600);
   try {
     run(program, options.max_unpacked > 0 ? options.max_unpacked : kMostExportBytes);
   } catch (const TraceError& error) {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
     throw TraceError(
         fmt::format("{}: cannot be exported by {}: {}", report_, program, error.what()));
   }
 }
 
 ExportedReport::~ExportedReport() {
+  database_.reset(), log_.reset();
   std::error_code ignored;
   if (exists()) fs::remove_all(folder_, ignored);
 }
@@ -126,7 +134,7 @@ void ExportedReport::run(const std::string& program, std::int64_t most_bytes) co
   const auto begin = std::chrono::steady_clock::now();
   const pid_t process = spawn({program, "export", "--type", "sqlite", "--force-overwrite", "true",
                                "--output", database(), fs::absolute(report_).string()},
-                              folder_ + "/log");
+                              log_->path());
   const int status = status_of(process, [&]() -> std::string {
     std::error_code ignored;
     std::int64_t bytes = 0;
@@ -141,7 +149,7 @@ void ExportedReport::run(const std::string& program, std::int64_t most_bytes) co
     return {};
   });
   std::error_code ignored;
-  if (status == 0 && fs::is_regular_file(database(), ignored)) return;
+  if (status == 0 && fs::file_size(database(), ignored) > 0 && !ignored) return;
   const std::string said = last_line_of_log();
   throw TraceError(!said.empty() ? said
                    : status == 0 ? "it wrote no database"
@@ -150,7 +158,7 @@ void ExportedReport::run(const std::string& program, std::int64_t most_bytes) co
 
 std::string ExportedReport::last_line_of_log() const {
   constexpr std::size_t kLongest = 4096;
-  std::ifstream log(folder_ + "/log");
+  std::ifstream log(log_->path());
   std::string last;
   for (std::string line; std::getline(log, line);) {
     if (line.find_first_not_of(" \t\r") != std::string::npos) last = line.substr(0, kLongest);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/files/temporary_file.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 
@@ -40,13 +41,16 @@ class ExportedReport {
   void rename(Trace& trace) const;
 
  private:
-  std::string database() const { return folder_ + "/report.sqlite"; }
+  ExportedReport() = default;
+  const std::string& database() const { return database_->path(); }
   /// `text` with the name of the report in place of the database's.
   std::string renamed(std::string text) const;
   void run(const std::string& program, std::int64_t most_bytes) const;
   std::string last_line_of_log() const;
 
   std::string report_, member_, folder_;
+  /// In the folder; signals delete them, too.
+  std::optional<TemporaryFile> database_, log_;
 };
 
 }  // namespace foretrace
