@@ -32,7 +32,7 @@ constexpr double kMuchProfiler = 0.2;
 constexpr int kFarPaces = 2;
 /// One or two outcomes may be right by chance.
 constexpr int kFewestOutcomes = 3;
-/// What is known of a change comes from jobs that it applies to.
+/// Known outcomes of a change come from jobs that it applies to.
 constexpr double kMostlyApplies = 0.5;
 /// An answer that is further below its bound, as a share of it, is refused.
 constexpr double kMostBelowBound = 0.01;
