@@ -29,6 +29,7 @@ struct Effect {
   std::size_t changed = 0;  ///< Tasks, dependencies and allocations touched; 0 is reported as
                             ///< "changed nothing".
   Applicability applies;    ///< Result of Transform::applies() before the change.
+  TimesError times_error = {};
 };
 
 /// Facts that decide what a transform does, in addition to the graph and its settings.

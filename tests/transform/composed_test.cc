@@ -61,6 +61,7 @@ std::string with_settings(std::string_view name) {
       {"op_fusion", "pattern=[b gemm,c gemm]"},
       {"p3", "bandwidth=1GB/s,latency=1us,gradient_bytes=1MB,server_update=false"},
       {"priority", "where.kind=collective"},
+      {"quantize", "device=h100-sxm5-80gb"},
       {"recompute", "policy=all"},
       {"remove", "where.name=x"},
       {"remove_dependency", "from.name=x"},

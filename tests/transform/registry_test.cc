@@ -113,6 +113,7 @@ TEST(Transforms, WithNeutralSettingsChangeNothing) {
 TEST(Transforms, LeaveAGraphThatReplays) {
   for (const TransformEntry& entry : transforms()) {
     std::string step(entry.name);
+    if (entry.name == "quantize") step += ":device=h100-sxm5-80gb";
     if (entry.name == "priority") step += ":where.kind=copy_in";
     if (entry.name == "move") step += ":to=elsewhere,where.kind=copy_in";
     if (entry.name == "offload") step += ":host_bandwidth=10GB/s,min_bytes=1B";

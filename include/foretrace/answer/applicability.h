@@ -10,6 +10,12 @@ struct Applicability {
   std::string why_not = {};  ///< Why not to the rest: "62 % of the time of its kernels is ...".
 };
 
+/// How far the durations that a change computes are typically off, as far as it knows.
+struct TimesError {
+  double share = 0;       ///< Of the durations; 0: not known.
+  std::string text = {};  ///< Where from: "rates of operations on mi300x, ...".
+};
+
 /// "does not apply: ..." or "applies to 38.0 %: ..."; empty if it applies to all.
 std::string to_text(const Applicability& applies);
 

@@ -51,6 +51,7 @@ struct AppliedStep {
   bool changed_nothing = false;
   std::vector<Figure> figures{};
   Applicability applies{};
+  TimesError times_error{};
 };
 
 /// One line of --explain: a task on the critical path and its reason to wait.

@@ -111,6 +111,18 @@ void add_time_without_inferred(const IntervalEvidence& evidence, IntervalInputs&
                    to_text(other))});
 }
 
+/// Where a change knows that the times it computed are less sure than outcomes of its kind were, as
+/// for a device that nobody measured, its own error counts: that of the share of the step that
+/// kernels take.
+void widen(const AppliedStep& step, double kernels, ErrorScale& known) {
+  const double error = step.times_error.share * kernels;
+  if (error <= known.scale) return;
+  known.scale = error;
+  known.text =
+      fmt::format("times by {} are typically off by {}, kernels take {} of the step",
+                  step.times_error.text, to_share(step.times_error.share), to_share(kernels));
+}
+
 /// Delays without a known cause are kept as they are, but they may just as well scale as the rest
 /// does.
 void add_time_if_unexplained_scales(const Prediction& prediction, IntervalInputs& inputs) {
@@ -138,8 +150,14 @@ IntervalInputs interval_inputs(const IntervalEvidence& evidence) {
   const Nanoseconds change = inputs.point - prediction.baseline.step_time;
   inputs.changed_work =
       std::max(changed_work(evidence.inference.graph, evidence.changed), std::max(change, -change));
-  for (const std::string& kind : kinds_of(prediction.steps))
-    inputs.models.push_back(error_scale(kind, evidence.user_outcomes));
+  const double kernels = part_of(prediction.predicted_breakdown.compute, inputs.point);
+  for (const std::string& kind : kinds_of(prediction.steps)) {
+    ErrorScale known = error_scale(kind, evidence.user_outcomes);
+    for (const AppliedStep& step : prediction.steps) {
+      if (kind_of(step.use) == kind) widen(step, kernels, known);
+    }
+    inputs.models.push_back(std::move(known));
+  }
   add_time_without_inferred(evidence, inputs);
   add_time_if_unexplained_scales(prediction, inputs);
   return inputs;

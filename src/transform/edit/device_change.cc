@@ -2,10 +2,18 @@
 
 #include <fmt/core.h>
 
+#include "base/contains.h"
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
+namespace {
+
+/// A kernel whose operations explain less of its time waits for memory, or fills little of the
+/// device. Chosen.
+constexpr double kExplained = 0.5;
+
+}  // namespace
 
 const KernelClass& KernelClasses::of(NameId name) {
   const auto i = static_cast<std::size_t>(name);
@@ -57,12 +65,24 @@ const DeviceModel* recorded_device(const Graph& graph) {
   return nullptr;
 }
 
-Throughput peak_of(const DeviceModel& device, const KernelClass& kernel) {
-  if (kernel.half_precision) {
-    return device.fp16.flops_per_second > 0 ? device.fp16 : device.bf16;
-  }
-  if (kernel.tensor_cores && device.tf32.flops_per_second > 0) return device.tf32;
-  return device.fp32;
+OperationKind operation_of(const KernelClass& kernel, std::string_view name) {
+  if (kernel.bound != Boundness::compute) return OperationKind::stream;
+  return contains_any(name, {"attention", "attn", "flash", "fmha", "mha_"})
+             ? OperationKind::attention
+             : OperationKind::product;
+}
+
+Arithmetic arithmetic_of(const KernelClass& kernel, const DeviceModel& device) {
+  if (kernel.double_precision) return Arithmetic::fp64;
+  if (kernel.half_precision) return Arithmetic::half;
+  return kernel.tensor_cores && device.tf32.flops_per_second > 0 ? Arithmetic::tf32
+                                                                 : Arithmetic::fp32;
+}
+
+bool limited_by_arithmetic(const Task& task, const OperationRate& rate) {
+  if (task.flops <= 0 || rate.flops_per_second <= 0) return true;
+  const double seconds = static_cast<double>((task.duration - rate.start).count()) * 1e-9;
+  return task.flops / rate.flops_per_second >= kExplained * seconds;
 }
 
 DeviceModel device_for(const Graph& graph, const Context& context, std::string_view setting,

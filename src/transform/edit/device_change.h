@@ -11,6 +11,7 @@
 #include "foretrace/graph.h"
 #include "foretrace/machine.h"
 #include "foretrace/transform.h"
+#include "machine/operation_rates.h"
 
 namespace foretrace {
 
@@ -45,9 +46,17 @@ JobPrecision precision_of(const Graph& graph);
 /// framework.
 Applicability applies_to_frameworks(const Graph& graph);
 
-/// Returns the peak of the precision that `kernel` seems to compute in: half if its name says so,
-/// TF32 if it runs on tensor cores, otherwise FP32.
-Throughput peak_of(const DeviceModel& device, const KernelClass& kernel);
+/// What a kernel does, for the table of rates of operations: attention or a product if it is bound
+/// by arithmetic.
+OperationKind operation_of(const KernelClass& kernel, std::string_view name);
+
+/// The arithmetic that `kernel` seems to use: double or half if its name says so, TF32 if it runs
+/// on tensor cores of a device that has it, otherwise FP32.
+Arithmetic arithmetic_of(const KernelClass& kernel, const DeviceModel& device);
+
+/// Whether arithmetic, not the bandwidth of memory, limits a kernel that took as long as recorded
+/// at `rate`: its known operations explain half of its time or more, or they are not known.
+bool limited_by_arithmetic(const Task& task, const OperationRate& rate);
 
 /// The built-in device that a graph's work was recorded on; nullptr if it is not known.
 const DeviceModel* recorded_device(const Graph& graph);

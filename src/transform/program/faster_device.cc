@@ -1,8 +1,12 @@
-// The roofline between two devices: work bound by arithmetic scales with the peak of its precision,
-// work bound by memory with the bandwidth, copies with the link, and kernels of a few microseconds
-// stay:
+// The roofline between two devices, with what operations reach on each (machine/operation_rates.h):
 //
-//     t' = t * peak(from) / peak(to)     or     t * bandwidth(from) / bandwidth(to)
+//     t' = start' + (t - start) * rate / rate'
+//
+// where the rate is a share of the peak of the kernel's precision, or of the bandwidth of memory.
+// Kernels that take no longer than a start change as the start does. Copies follow the link.
+//
+// A kernel with known operations that explain less than half of its time is bound by memory,
+// whatever its name says: products with one row, as in decoding, are.
 //
 // Convolutions in FP32 use TF32 tensor cores if only the other device has them, which PyTorch
 // allows cuDNN by default (torch.backends.cudnn.allow_tf32; matrix products need a setting).
@@ -10,7 +14,7 @@
 // Ignored: that a larger device is harder to fill, caches, and different kernels that libraries
 // choose.
 
-#include <algorithm>
+#include <cmath>
 #include <fmt/core.h>
 
 #include "base/contains.h"
@@ -29,10 +33,6 @@ class FasterDevice final : public Transform {
     fields.object("where", where_, "The device tasks that change");
     fields.name_or_path("to", to_, "Name of the other device, or path of its machine file");
     fields.name_or_path("from", from_, "The recorded device; empty: that of the job");
-    fields.time("shortest", shortest_,
-                "Kernels up to this long are bound by latency and stay, and more bandwidth or "
-                "arithmetic makes none shorter than this (recalled)",
-                Nanoseconds(0));
     fields.flag(
         "tf32_convolutions", tf32_convolutions_,
         "FP32 convolutions run in TF32 if the other device has it and the recorded one does not");
@@ -62,8 +62,12 @@ class FasterDevice final : public Transform {
 
  private:
   struct Tally {
-    std::size_t compute = 0, memory = 0, latency = 0, copies = 0, unknown = 0, peers = 0, tf32 = 0;
+    std::size_t compute = 0, memory = 0, start = 0, stay = 0, copies = 0, unknown = 0, peers = 0,
+                tf32 = 0;
     std::size_t changed = 0;
+    Nanoseconds kernels{0};  ///< Time of kernels by rates.
+    double off = 0;          ///< Their time times its typical error.
+    bool measured = true;    ///< Whether all rates are of measured families.
   };
 
   Nanoseconds on_device(const Task& task, const DeviceModel& from, const DeviceModel& to,
@@ -85,23 +89,34 @@ class FasterDevice final : public Transform {
   Nanoseconds kernel_on_device(const Task& task, const DeviceModel& from, const DeviceModel& to,
                                KernelClasses& classes, Tally& tally) const {
     const KernelClass& kernel = classes.of(task.name);
-    if (kernel.bound == Boundness::latency || task.duration <= shortest_) {
-      ++tally.latency;
+    if (kernel.bound == Boundness::latency) {
+      ++tally.stay;
       return task.duration;
     }
-    if (kernel.bound == Boundness::compute) {
-      ++tally.compute;
-      double peak = peak_of(to, kernel).flops_per_second;
-      const double tf32 = to.tf32.flops_per_second * tf32_efficiency_;
-      if (goes_to_tf32(kernel, from, classes.name_of(task)) && tf32 > peak) {
-        ++tally.tf32;
-        peak = tf32;
-      }
-      return by_ratio(task, peak_of(from, kernel).flops_per_second, peak, tally);
+    const OperationKind operation = operation_of(kernel, classes.name_of(task));
+    const OperationRate now = rate_of(from, operation, arithmetic_of(kernel, from));
+    OperationRate there = rate_of(to, operation, arithmetic_of(kernel, to));
+    const bool by_arithmetic =
+        operation != OperationKind::stream && limited_by_arithmetic(task, now);
+    const double tf32 = to.tf32.flops_per_second * tf32_efficiency_;
+    if (by_arithmetic && goes_to_tf32(kernel, from, classes.name_of(task)) &&
+        tf32 > there.flops_per_second) {
+      ++tally.tf32;
+      there.flops_per_second = tf32;
     }
-    ++tally.memory;
-    return by_ratio(task, from.memory_bandwidth.bytes_per_second,
-                    to.memory_bandwidth.bytes_per_second, tally);
+    const auto limit =
+        by_arithmetic ? &OperationRate::flops_per_second : &OperationRate::bytes_per_second;
+    if (now.*limit <= 0 || there.*limit <= 0) {
+      ++tally.unknown;
+      return task.duration;
+    }
+    if (from.name != to.name) {
+      tally.kernels += task.duration;
+      tally.off += std::hypot(now.error, there.error) * static_cast<double>(task.duration.count());
+      tally.measured &= now.of_family && there.of_family;
+    }
+    ++(task.duration <= now.start ? tally.start : by_arithmetic ? tally.compute : tally.memory);
+    return time_at(task.duration, now, there, by_arithmetic);
   }
 
   bool goes_to_tf32(const KernelClass& kernel, const DeviceModel& from,
@@ -116,17 +131,18 @@ class FasterDevice final : public Transform {
       ++tally.unknown;
       return task.duration;
     }
-    const Nanoseconds wanted = scaled(task.duration, from / to);
-    return wanted < task.duration ? std::max(wanted, std::min(task.duration, shortest_)) : wanted;
+    return scaled(task.duration, from / to);
   }
 
   static Effect effect_of(const DeviceModel& from, const DeviceModel& to, const Tally& tally) {
     Effect effect;
     effect.changed = tally.changed;
     effect.summary = fmt::format(
-        "from {} to {}: {} by peak arithmetic, {} by memory bandwidth, {} too short to change, {}",
+        "from {} to {}: {} by arithmetic, {} by memory bandwidth, {} no longer than a start, {} "
+        "that "
+        "stay, {}",
         from.name, to.name, counted(tally.compute, "kernel"), grouped(tally.memory),
-        grouped(tally.latency), counted(tally.copies, "copy"));
+        grouped(tally.start), grouped(tally.stay), counted(tally.copies, "copy"));
     if (tally.tf32 > 0) {
       effect.summary += fmt::format("; {} in TF32", counted(tally.tf32, "convolution"));
       effect.assumptions.push_back(
@@ -136,8 +152,15 @@ class FasterDevice final : public Transform {
                "tasks left as they are because a device model lacks the figure", tally.unknown);
     note_count(effect, Severity::info, "tasks that move data between devices, left as they are",
                tally.peers);
-    effect.assumptions.push_back(
-        "kernels keep the share of the device's peak or bandwidth they reached on " + from.name);
+    if (tally.kernels > 0ns) {
+      effect.times_error = {tally.off / static_cast<double>(tally.kernels.count()),
+                            fmt::format("rates of operations on {} and {}", from.name, to.name)};
+    }
+    effect.assumptions.push_back(fmt::format(
+        "kernels reach the share of {}'s peak and bandwidth that operations of their kind usually "
+        "do, relative to {}{}",
+        to.name, from.name,
+        tally.measured ? "" : "; not all of that was measured on devices of these families"));
     effect.assumptions.push_back("the host is the same");
     if (to.memory.count > 0) {
       effect.assumptions.push_back(fmt::format(
@@ -149,7 +172,6 @@ class FasterDevice final : public Transform {
   Selector where_{"device"};
   std::string to_;
   std::string from_;
-  Nanoseconds shortest_ = 3us;
   bool tf32_convolutions_ = true;
   double tf32_efficiency_ = 0.5;
 };
@@ -160,11 +182,11 @@ TransformEntry faster_device_entry() {
   return {
       .make = create<FasterDevice>,
       .assumes =
-          "Kernels keep the share of the roofline they reached: those bound by arithmetic "
-          "scale with the peak of the precision in their name, those bound by memory with its "
-          "bandwidth, copies with the link to the host. FP32 convolutions use TF32 where only "
-          "the other device has it. Kernels of a few microseconds, the host, launch times and "
-          "communication stay.",
+          "Kernels keep their place in the roofline, with what operations of their kind reach on "
+          "each device: those bound by arithmetic scale with the peak of the precision in their "
+          "name, those bound by memory with its bandwidth, short ones as a start does, copies with "
+          "the link to the host. FP32 convolutions use TF32 where only the other device has it. "
+          "The host, launch times and communication stay.",
       .advice = {
           .goal = Goal::device, .tries = {"faster_device:to=<device>"}, .applies_to = {"device"}}};
 }

@@ -1,0 +1,81 @@
+#include "machine/operation_rates.h"
+
+#include <gtest/gtest.h>
+
+#include "foretrace/machine.h"
+
+namespace foretrace {
+namespace {
+
+OperationRate product_on(const char* device, Arithmetic arithmetic) {
+  return rate_of(find_device(device), OperationKind::product, arithmetic);
+}
+
+/// Microseconds of a product of m x k by k x n, with `bytes` a weight.
+double product_us(const OperationRate& rate, double m, double n, double k, double bytes) {
+  const double moved = bytes * (m * k + n * k) + 2 * m * n;
+  return static_cast<double>(rate.start.count()) / 1e3 +
+         1e6 * std::max(2 * m * n * k / rate.flops_per_second, moved / rate.bytes_per_second);
+}
+
+TEST(OperationRates, EveryDeviceHasThemForEveryOperation) {
+  for (const std::string_view name : device_names()) {
+    SCOPED_TRACE(name);
+    const DeviceModel device = find_device(name);
+    for (const OperationKind operation :
+         {OperationKind::product, OperationKind::attention, OperationKind::decode,
+          OperationKind::experts, OperationKind::stream}) {
+      const OperationRate rate = rate_of(device, operation, Arithmetic::half);
+      EXPECT_GT(rate.flops_per_second, 0);
+      EXPECT_GT(rate.bytes_per_second, device.memory_bandwidth.bytes_per_second / 10);
+      EXPECT_LE(rate.bytes_per_second, device.memory_bandwidth.bytes_per_second * 1.3);
+      EXPECT_GT(rate.start, 0ns);
+    }
+  }
+}
+
+TEST(OperationRates, TypesThatADeviceLacksHaveNone) {
+  EXPECT_EQ(product_on("v100-sxm2-32gb", Arithmetic::fp8).flops_per_second, 0);
+  EXPECT_EQ(product_on("h100-sxm5-80gb", Arithmetic::nvfp4).flops_per_second, 0);
+  EXPECT_EQ(product_on("v100-sxm2-32gb", Arithmetic::tf32).flops_per_second, 0);
+  EXPECT_GT(product_on("b200", Arithmetic::nvfp4).flops_per_second, 0);
+}
+
+// Public times of large products: FP8 1.4 to 1.6, NVFP4 2.3 to 3.1 times as fast as BF16.
+TEST(OperationRates, NarrowTypesGainInLargeProductsAndLoseInSmallOnes) {
+  const auto gain = [](const char* device, Arithmetic type, double size, double bytes) {
+    return product_us(product_on(device, Arithmetic::half), size, size, size, 2) /
+           product_us(product_on(device, type), size, size, size, bytes);
+  };
+  EXPECT_NEAR(gain("h100-sxm5-80gb", Arithmetic::fp8, 16384, 1), 1.5, 0.15);
+  EXPECT_NEAR(gain("b200", Arithmetic::fp8, 16384, 1), 1.5, 0.15);
+  EXPECT_NEAR(gain("b200", Arithmetic::nvfp4, 16384, 0.5625), 2.6, 0.4);
+  EXPECT_LT(gain("h100-sxm5-80gb", Arithmetic::fp8, 512, 1), 0.5);
+  EXPECT_LT(gain("b200", Arithmetic::nvfp4, 512, 0.5625), 0.5);
+}
+
+TEST(OperationRates, AFamilyThatWasNotMeasuredHasThoseOfAll) {
+  EXPECT_TRUE(product_on("h200-sxm5-141gb", Arithmetic::half).of_family);
+  EXPECT_FALSE(product_on("v100-sxm2-32gb", Arithmetic::half).of_family);
+  EXPECT_FALSE(product_on("mi300x", Arithmetic::fp8).of_family);
+  DeviceModel mine = find_device("h100-sxm5-80gb");
+  mine.name = "H100 of mine";
+  EXPECT_EQ(rate_of(mine, OperationKind::product, Arithmetic::half).flops_per_second,
+            product_on("h100-sxm5-80gb", Arithmetic::half).flops_per_second);
+  mine.name = "mine";
+  EXPECT_FALSE(rate_of(mine, OperationKind::product, Arithmetic::half).of_family);
+}
+
+TEST(OperationRates, WorkScalesBehindTheStart) {
+  const OperationRate slow{.flops_per_second = 1e12, .bytes_per_second = 1e9, .start = 4us};
+  const OperationRate fast{.flops_per_second = 4e12, .bytes_per_second = 2e9, .start = 6us};
+  EXPECT_EQ(time_at(104us, slow, fast, true), 31us);
+  EXPECT_EQ(time_at(104us, slow, fast, false), 56us);
+  EXPECT_EQ(time_at(104us, slow, fast, false, 0.5), 31us);
+  EXPECT_EQ(time_at(4us, slow, fast, true), 6us);
+  EXPECT_EQ(time_at(2us, slow, fast, true), 3us);
+  EXPECT_EQ(time_at(31us, fast, slow, true), 104us);
+}
+
+}  // namespace
+}  // namespace foretrace

@@ -1,0 +1,88 @@
+#include <gtest/gtest.h>
+
+#include "foretrace/machine.h"
+#include "machine/operation_rates.h"
+#include "support/simulated.h"
+
+namespace foretrace {
+namespace {
+
+constexpr auto kTrainedProducts = "stream: bf16_gemm 1000, x = bf16_gemm 1000 {phase=backward}";
+
+Effect quantized(Graph& graph, const char* settings) {
+  return read_transform_text("quantize:device=h100-sxm5-80gb," + std::string(settings))
+      ->apply(graph, {});
+}
+
+Nanoseconds first(const Graph& graph) { return graph.task(TaskId{0}).duration; }
+
+TEST(Quantize, LargeProductsGainAndSmallOnesGetSlower) {
+  Graph graph = parse_graph("stream: bf16_gemm 1000, bf16_gemm 6, elementwise_kernel 50");
+  const Effect effect = quantized(graph, "to=fp8");
+  const DeviceModel device = find_device("h100-sxm5-80gb");
+  const auto of = [&](Arithmetic type) { return rate_of(device, OperationKind::product, type); };
+  EXPECT_EQ(first(graph), time_at(1ms, of(Arithmetic::half), of(Arithmetic::fp8), true));
+  EXPECT_GT(graph.task(TaskId{1}).duration, 12us);
+  EXPECT_EQ(graph.task(TaskId{2}).duration, 50us);
+  EXPECT_EQ(effect.changed, 2U);
+  EXPECT_NE(effect.summary.find("2 products in FP8 on h100-sxm5-80gb"), std::string::npos);
+  EXPECT_NE(effect.summary.find("1 slower than before"), std::string::npos);
+  EXPECT_EQ(effect.figures.at(0).name, "products_slower");
+  EXPECT_GT(effect.times_error.share, 0.03);
+}
+
+// Decoding: 1 GFLOP explains 1 us; the weights are read in the rest.
+TEST(Quantize, ProductsOfFewRowsReadFewerBytes) {
+  Graph graph = parse_graph("stream: bf16_gemm 500");
+  graph.task(TaskId{0}).flops = 1e9;
+  quantized(graph, "to=int4_weights");
+  EXPECT_LT(first(graph), 300us);
+  Graph compute = parse_graph("stream: bf16_gemm 500");
+  compute.task(TaskId{0}).flops = 500e-6 * 0.75 * 989e12;
+  quantized(compute, "to=int4_weights");
+  EXPECT_GT(first(compute), 400us);
+}
+
+TEST(Quantize, AppliesToTheShareThatIsWide) {
+  const auto asked = [](const char* text, const char* step) {
+    return read_transform_text(step)->applies(parse_graph(text));
+  };
+  EXPECT_EQ(asked("stream: bf16_gemm 50", "quantize").share, 1);
+  const Applicability some = asked("stream: bf16_gemm 25, gemm_e4m3_e4m3 75", "quantize");
+  EXPECT_DOUBLE_EQ(some.share, 0.25);
+  EXPECT_EQ(some.why_not, "75.0 % of the time of its matrix products is in 8 or 4 bits already");
+  EXPECT_EQ(asked("stream: elementwise_kernel 50", "quantize").share, 0);
+  EXPECT_EQ(asked("stream: cudnn_conv_fprop 50", "quantize").share, 0);
+  EXPECT_EQ(asked(kTrainedProducts, "quantize").share, 1);
+  EXPECT_EQ(asked(kTrainedProducts, "quantize:to=int4_weights").share, 0);
+}
+
+TEST(Quantize, WhatDoesNotApplyChangesNothing) {
+  Graph graph = parse_graph(kTrainedProducts);
+  EXPECT_EQ(quantized(graph, "to=int8_weights").changed, 0U);
+  EXPECT_EQ(first(graph), 1ms);
+}
+
+TEST(Quantize, RefusesTypesThatTheDeviceLacks) {
+  EXPECT_EQ(simulated("stream: bf16_gemm 1000",
+                      R"({"use": "quantize", "to": "nvfp4", "device": "h100-sxm5-80gb"})"),
+            "to: must be a type that h100-sxm5-80gb computes in, got nvfp4");
+  EXPECT_EQ(simulated("stream: bf16_gemm 1000", R"({"use": "quantize"})"),
+            "device: must be given, as the trace does not say what device it was recorded on");
+}
+
+TEST(Quantize, WeightsThatProductsReadAreSmallerUnlessTheJobTrains) {
+  for (const bool trains : {false, true}) {
+    Graph graph = parse_graph(trains ? kTrainedProducts : "stream: bf16_gemm 1000, bf16_gemm 1000");
+    graph.allocations() = {{.bytes = Bytes{1 << 20}, .use = MemoryUse::parameter},
+                           {.bytes = Bytes{1 << 20}, .use = MemoryUse::activation}};
+    graph.accesses() = {{.allocation = 0, .task = TaskId{0}}, {.allocation = 1, .task = TaskId{0}}};
+    const Effect effect = quantized(graph, "to=fp8");
+    EXPECT_EQ(graph.allocations()[0].bytes.count, trains ? 1 << 20 : 1 << 19);
+    EXPECT_EQ(graph.allocations()[1].bytes.count, 1 << 20);
+    EXPECT_EQ(effect.changed, trains ? 2U : 3U);
+  }
+}
+
+}  // namespace
+}  // namespace foretrace
