@@ -207,6 +207,28 @@ TEST(Trust, AChangeThatDoesNotApplyIsPoorWhereItWouldHelp) {
   EXPECT_EQ(grade(0), Grade::fair);
 }
 
+// Four kernels hold 2 and 3 MB of unknown use and 4 MB of activations; 1 MB is older than all.
+TEST(Trust, APeakOfUnknownUseIsFairWhereAChangeMovesIt) {
+  Inference recorded = recorded_as(kFourSteps);
+  recorded.graph.initial_memory() = {Bytes{1'000'000}};
+  const auto block = [](std::uint32_t task, std::int64_t bytes, MemoryUse use) {
+    return Allocation{.bytes = Bytes{bytes}, .made_by = TaskId{task}, .use = use};
+  };
+  recorded.graph.allocations() = {block(0, 2'000'000, MemoryUse::unknown),
+                                  block(1, 3'000'000, MemoryUse::unknown),
+                                  block(2, 4'000'000, MemoryUse::activation)};
+  recorded.graph.allocations()[0].freed_by = TaskId{1};
+  Prediction answer = predict(std::move(recorded), what_if("resize:where.use=activation,factor=2"));
+  ASSERT_EQ(answer.baseline_memory.size(), 1U);
+  EXPECT_EQ(answer.baseline_memory[0].peak_allocated.count, 8'000'000);
+  EXPECT_EQ(answer.baseline_memory[0].unknown_use.count, 4'000'000);
+  EXPECT_EQ(grade_of(answer, "unknown_use"), Grade::fair);
+  EXPECT_EQ(answer.trust.reason("unknown_use")->text,
+            "50.0 % of the peak of memory is in blocks of unknown use");
+  answer.predicted_memory = answer.baseline_memory;
+  EXPECT_EQ(trust_of(answer, {}).reason("unknown_use"), nullptr);
+}
+
 TEST(Trust, OneOrTwoOutcomesAreTooFew) {
   Prediction answer = predict(recorded_as(kFourSteps), what_if("amp"));
   const auto compared = [&](const char* use, std::size_t own) {

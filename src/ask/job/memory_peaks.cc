@@ -1,5 +1,7 @@
 #include "ask/job/memory_peaks.h"
 
+#include <algorithm>
+
 namespace foretrace {
 namespace {
 
@@ -23,15 +25,41 @@ Refusal refusal_of(const Graph& graph, const AllocatorRun& run, const AllocatorS
   return refusal;
 }
 
+/// What blocks of unknown use hold on `curve`'s device at its peak; memory from before the recording
+/// without blocks of its own is of unknown use, too.
+Bytes unknown_at_peak(const Graph& graph, const std::vector<MemoryEvent>& events,
+                      const MemoryCurve& curve) {
+  const auto is_unknown = [](const Allocation& block) { return block.use == MemoryUse::unknown; };
+  Bytes level = initial_memory(graph, curve.device), unknown = level;
+  for (const Allocation& block : graph.allocations()) {
+    if (block.device == curve.device && block.made_by == kNoTask && !is_unknown(block))
+      unknown = unknown - block.bytes;
+  }
+  Bytes peak = level, at_peak = unknown;
+  for (const MemoryEvent& event : events) {
+    const Allocation& block = graph.allocations()[event.allocation];
+    if (block.device != curve.device) continue;
+    level = event.frees ? level - block.bytes : level + block.bytes;
+    if (is_unknown(block)) unknown = event.frees ? unknown - block.bytes : unknown + block.bytes;
+    if (level <= peak) continue;
+    peak = level;
+    at_peak = unknown;
+  }
+  return std::max(at_peak, Bytes{});
+}
+
 }  // namespace
 
 std::vector<MemoryPeak> memory_peaks(const Graph& graph, const Timeline& timeline,
                                      const AllocatorSettings& settings) {
   std::vector<MemoryPeak> peaks;
+  if (timeline.memory.empty()) return peaks;
+  const std::vector<MemoryEvent> events = memory_events(graph, timeline);
   for (const MemoryCurve& curve : timeline.memory) {
     MemoryPeak& peak = peaks.emplace_back();
     peak.device = curve.device;
     peak.peak_allocated = curve.peak;
+    peak.unknown_use = unknown_at_peak(graph, events, curve);
   }
   for (const AllocatorRun& run : replay_allocator(graph, timeline, settings)) {
     for (MemoryPeak& peak : peaks) {
