@@ -25,8 +25,8 @@ Refusal refusal_of(const Graph& graph, const AllocatorRun& run, const AllocatorS
   return refusal;
 }
 
-/// What blocks of unknown use hold on `curve`'s device at its peak; memory from before the recording
-/// without blocks of its own is of unknown use, too.
+/// What blocks of unknown use hold on `curve`'s device at its peak; memory from before the
+/// recording without blocks of its own is of unknown use, too.
 Bytes unknown_at_peak(const Graph& graph, const std::vector<MemoryEvent>& events,
                       const MemoryCurve& curve) {
   const auto is_unknown = [](const Allocation& block) { return block.use == MemoryUse::unknown; };
