@@ -58,6 +58,9 @@ HostTime cut_host_time(const Records& records, Names& names);
 /// recorder_time.cc: measures how long the recorder itself takes for a record; 0 if too few ops are
 /// nested to tell.
 Nanoseconds measure_recorder(const HostTime& host);
+/// recorder_time.cc: adds a shortcoming if a step has much host work that the recorder made longer
+/// by an unknown part. After settle_step_time().
+void note_unknown_recorder_time(const Trace& trace, Inference& result);
 
 /// events.cc: returns the last event of `stream` launched before `time`; kNone if there is none.
 std::uint32_t last_launched_before(const Records& records, std::size_t stream, std::int64_t time);

@@ -10,6 +10,7 @@
 #include "ask/recorded.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
+#include "graph/recorder_time.h"
 #include "support/corpus.h"
 
 namespace foretrace {
@@ -101,16 +102,22 @@ TEST(Trust, AChangeBesideUnexplainedTimeIsFairOneThatAltersItPoor) {
             Grade::poor);
 }
 
-/// Steps of two stretches of the host, 50 each, of which every record costs `per_record`.
-Inference recorded_ops(Nanoseconds per_record) {
-  std::string text, cpu = "cpu: ";
+/// Steps of two stretches of the host, 50 each, of which every record costs `per_record`, beside a
+/// kernel of `kernel`, unless it is 0.
+Inference recorded_ops(Nanoseconds per_record, int kernel = 0) {
+  std::string text, waits, cpu = "cpu: ", gpu = kernel > 0 ? "\ngpu: " : "";
   for (int i = 0; i < 5; ++i) {
     const std::string number = std::to_string(i), step = " {step=" + number + "}";
     text += "@step ProfilerStep#" + number + "\n";
     cpu += (i == 0 ? "" : ", ") + std::string("a") + number + "=op:host 50" + step + ", b" +
            number + "=op:host 50" + step;
+    if (kernel > 0) {
+      gpu += (i == 0 ? "" : ", ") + std::string("k") + number + "=gemm " + std::to_string(kernel) +
+             step;
+      waits += "a" + number + " -> k" + number + "\n";
+    }
   }
-  Inference inference = recorded_as(text + cpu + "\n");
+  Inference inference = recorded_as(text + cpu + gpu + "\n" + waits);
   for (std::uint32_t i = 0; i < inference.graph.task_count(); ++i)
     inference.graph.task(TaskId{i}).record = i;
   inference.graph.unexplained().per_record = per_record;
@@ -127,6 +134,31 @@ TEST(Trust, StepsThatTheProfilerMakesMuchLongerAreFair) {
   const Prediction without = predict(recorded_ops(40us), what_if("remove_profiler"));
   EXPECT_EQ(without.predicted.step_time, 60us);
   EXPECT_EQ(without.trust.reason("profiler"), nullptr);
+}
+
+TEST(Trust, TheProfilersWorkBehindTheDeviceCountsWhereAChangeUncoversIt) {
+  const auto with_kernels = [](const char* factor) {
+    return predict(recorded_ops(40us, 200),
+                   what_if("scale:where.kind=kernel,factor=" + std::string(factor)));
+  };
+  EXPECT_EQ(with_kernels("0.9").trust.reason("profiler"), nullptr);
+  const Prediction uncovered = with_kernels("0.1");
+  EXPECT_EQ(grade_of(uncovered, "profiler"), Grade::fair);
+  EXPECT_NE(uncovered.trust.reason("profiler")->text.find("of the predicted step"),
+            std::string::npos);
+}
+
+TEST(Trust, AnUnknownRecorderWeakensChangesOnly) {
+  Inference recorded = recorded_ops(0us);
+  recorded.graph.unexplained().shortcomings = {
+      {.name = std::string(kRecorderReason), .text = "half is host work", .share = 0.5}};
+  EXPECT_EQ(
+      grade_of(predict(clone(recorded), what_if("scale:where.kind=host,factor=0.9")), "recorder"),
+      Grade::fair);
+  EXPECT_EQ(predict(clone(recorded), Scenario{}).trust.reason("recorder"), nullptr);
+  EXPECT_EQ(
+      predict(clone(recorded), what_if("remove_profiler:per_record=1us")).trust.reason("recorder"),
+      nullptr);
 }
 
 // Tasks that are held at their recorded start keep their times in what was measured, but may have

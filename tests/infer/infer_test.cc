@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "foretrace/error.h"
+#include "graph/recorder_time.h"
 #include "infer/recording.h"
 
 namespace foretrace {
@@ -616,6 +617,25 @@ TEST(Infer, CostOfARecordIsMeasuredOnNestedOps) {
   Recording simulated = nested_ops(120, 2, 1);
   simulated.trace().metadata["synthetic"] = "true";
   EXPECT_EQ(per_record(std::move(simulated)), 0us) << "nobody recorded it";
+}
+
+// The start of the only kernel is the step; the host works through all of it.
+TEST(Infer, HostWorkWithARecorderOfUnknownCostIsAShortcoming) {
+  const auto found = [](Recording recording, const char* format) {
+    recording.trace().format = format;
+    const Inference inference = infer(recording.trace());
+    for (const Shortcoming& lack : inference.graph.unexplained().shortcomings) {
+      if (lack.name == kRecorderReason) return lack.share;
+    }
+    return 0.0;
+  };
+  EXPECT_GT(found(nested_ops(50, 2, 1), "collect"), 0.9);
+  EXPECT_GT(found(nested_ops(50, 2, 1), "nsys"), 0.9);
+  EXPECT_EQ(found(nested_ops(120, 2, 1), "collect"), 0) << "the cost is known";
+  EXPECT_EQ(found(nested_ops(50, 2, 1), "chakra"), 0);
+  Recording on_device;
+  on_device.call(0, "cudaLaunchKernel", 0, 5, 1).kernel(0, "k", 10, 90, 1);
+  EXPECT_EQ(found(std::move(on_device), "collect"), 0);
 }
 
 }  // namespace

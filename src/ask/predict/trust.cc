@@ -14,6 +14,7 @@
 #include "base/numbers/scaling.h"
 #include "base/wording.h"
 #include "foretrace/simulate.h"
+#include "graph/recorder_time.h"
 #include "scenario/use_text.h"
 
 namespace foretrace {
@@ -147,8 +148,10 @@ class TrustFacts {
     add_side("without_device", prediction_.without.device, "device", "the host");
     add_side("without_host", prediction_.without.host, "host", "the device");
     add_profiler();
-    for (const Shortcoming& lack : prediction_.unexplained.shortcomings)
+    for (const Shortcoming& lack : prediction_.unexplained.shortcomings) {
+      if (lack.name == kRecorderReason && (!changes_ || is_unprofiled())) continue;
       add(lack.name, lack.is_fatal ? Grade::poor : Grade::fair, lack.text, lack.share, 0.0);
+    }
   }
 
   void add_replayed_change() {
@@ -290,14 +293,22 @@ class TrustFacts {
         below, kMostBelowBound);
   }
 
-  /// A step is wanted as it is when nobody records it.
+  /// A step is wanted as it is when nobody records it. The profiler's work may be hidden behind the
+  /// device until a change makes that faster.
   void add_profiler() {
     if (prediction_.baseline_unprofiled <= 0ns || is_unprofiled()) return;
-    const double share = 1 - ratio(prediction_.baseline_unprofiled, prediction_.baseline.step_time);
+    const auto share_of = [](Nanoseconds without, Nanoseconds with) {
+      return without <= 0ns ? 0 : 1 - ratio(without, with);
+    };
+    const double before = share_of(prediction_.baseline_unprofiled, prediction_.baseline.step_time);
+    const double after =
+        is_what_if() ? share_of(prediction_.predicted_unprofiled, prediction_.predicted.step_time)
+                     : 0;
+    const double share = std::max(before, after);
     if (share <= kMuchProfiler) return;
     add("profiler", Grade::fair,
-        fmt::format("about {} of the {} is the profiler's own work (remove_profiler)",
-                    to_share(share), step_word(prediction_)),
+        fmt::format("about {} of the {}{} is the profiler's own work (remove_profiler)",
+                    to_share(share), after > before ? "predicted " : "", step_word(prediction_)),
         share, kMuchProfiler);
   }
 

@@ -12,8 +12,15 @@
 // bound by the host: records times this cost is 0.7 to 1.3 times the real difference in most. A gap
 // also has the dispatch between the two ops, which is work, a few tenths of a microsecond.
 
-#include <algorithm>
+#include "graph/recorder_time.h"
 
+#include <algorithm>
+#include <fmt/core.h>
+#include <string>
+
+#include "base/numbers/scaling.h"
+#include "base/wording.h"
+#include "foretrace/timeline.h"
 #include "infer/passes.h"
 
 namespace foretrace::infer_detail {
@@ -24,6 +31,10 @@ constexpr std::size_t kLeastGaps = 100;
 /// In ns. Longer gaps hold more than the recorder's work: 1.9 to 3.3 us were seen where it is
 /// known. Chosen, as twice that.
 constexpr std::int64_t kMostPerRecord = 7'000;
+
+/// A larger share of a step in host work makes its length doubtful where the recorder's part is not
+/// known. Chosen, as in trust.cc.
+constexpr double kMuchHost = 0.2;
 
 class Gaps {
  public:
@@ -80,6 +91,21 @@ Nanoseconds measure_recorder(const HostTime& host) {
   Gaps gaps(host);
   for (const std::vector<Segment>& segments : host.segments) gaps.read(segments);
   return gaps.typical_pair();
+}
+
+void note_unknown_recorder_time(const Trace& trace, Inference& result) {
+  const bool is_from_cupti = trace.format == "collect" || trace.format == "nsys";
+  if (!is_from_cupti || result.graph.unexplained().per_record > 0ns) return;
+  const StepTimes times = step_times(result.graph, result.recorded);
+  const double share = ratio(breakdown(result.graph, result.recorded).host, times.step_time);
+  if (share <= kMuchHost) return;
+  result.graph.unexplained().shortcomings.push_back(
+      {.name = std::string(kRecorderReason),
+       .text = fmt::format(
+           "{} of the step is host work, which recording its calls made longer by an unknown part "
+           "(steps of such trainings, timed without it too, were recorded 11 to 74 % too long)",
+           to_share(share)),
+       .share = share});
 }
 
 }  // namespace foretrace::infer_detail
