@@ -304,12 +304,12 @@ class TrustFacts {
     const double after =
         is_what_if() ? share_of(prediction_.predicted_unprofiled, prediction_.predicted.step_time)
                      : 0;
-    const double share = std::max(before, after);
-    if (share <= kMuchProfiler) return;
+    const double most = std::max(before, after);
+    if (most <= kMuchProfiler) return;
     add("profiler", Grade::fair,
         fmt::format("about {} of the {}{} is the profiler's own work (remove_profiler)",
-                    to_share(share), after > before ? "predicted " : "", step_word(prediction_)),
-        share, kMuchProfiler);
+                    to_share(most), after > before ? "predicted " : "", step_word(prediction_)),
+        most, kMuchProfiler);
   }
 
   bool is_unprofiled() const {
