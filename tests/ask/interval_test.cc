@@ -326,7 +326,16 @@ TEST(Interval, StepsVaryMoreThanAFewRecordedOnesShow) {
   const Interval interval =
       interval_of({.point = 100us, .times = {95us, 105us}, .recorded_steps = 10});
   EXPECT_NEAR(static_cast<double>(interval.upper.count()), 107'150, 250);
-  EXPECT_NEAR(static_cast<double>(interval.lower.count()), 92'850, 250);
+  EXPECT_NEAR(static_cast<double>(interval.lower.count()), 100'000 / 1.0715, 250);
+}
+
+// Two unlike steps may mean that a step takes ten times as long, but none takes no time.
+TEST(Interval, NoStepTakesNoTime) {
+  const Interval interval =
+      interval_of({.point = 100us, .times = {30us, 170us}, .recorded_steps = 2});
+  EXPECT_GT(interval.upper, 300us);
+  EXPECT_GT(interval.lower, 10us);
+  EXPECT_LT(interval.lower, 50us);
 }
 
 TEST(Interval, TheErrorOfTheReplayMayBeEitherWay) {
@@ -360,6 +369,49 @@ TEST(Interval, AWhatIfIsNoFurtherOffThanWhatItTouched) {
   const Interval interval = interval_of(inputs);
   EXPECT_EQ(interval.lower, 99us);
   EXPECT_EQ(interval.upper, 101us);
+}
+
+// A model that may be off by half of the step, of a change that cannot lead below 90 us nor above
+// 105 us; each end is 10 % further, for what it does not model.
+TEST(Interval, AWhatIfLeadsNeitherBelowWhatItLeavesNorAboveWhatWas) {
+  IntervalInputs inputs = {.point = 100us,
+                           .times = {100us, 100us},
+                           .recorded_steps = 2,
+                           .models = {{.scale = 0.5, .outcomes = 30, .text = "half"}},
+                           .changed_work = 90us,
+                           .least = 90us,
+                           .greatest = 105us};
+  EXPECT_EQ(interval_of(inputs).lower, 81us);
+  EXPECT_EQ(interval_of(inputs).upper, Nanoseconds(115'500));
+  inputs.least = inputs.greatest = 0us;
+  EXPECT_LT(interval_of(inputs).lower, 70us);
+  EXPECT_GT(interval_of(inputs).upper, 140us);
+}
+
+// The host launches for 4, the kernels take 30: however wrong amp is, 26 of them may be gone, and
+// at worst nothing is.
+TEST(Interval, TheBoundsOfAWhatIfAreThoseOfItsGraph) {
+  std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
+  for (int i = 0; i < 6; ++i) {
+    const std::string n = std::to_string(i), step = " {step=" + n + "}";
+    text += "@step ProfilerStep#" + n + "\n";
+    cpu += (i == 0 ? "L" : ", L") + n + ":launch 4" + step;
+    gpu += (i == 0 ? "k" : ", k") + n + "=gemm 30" + step;
+    waits += "L" + n + " -> k" + n + "\n";
+  }
+  const Inference inference = recorded_as(text + cpu + "\n" + gpu + "\n" + waits);
+  const auto inputs_of = [&](const char* use) {
+    Prediction answer = predict(clone(inference), asking({use}));
+    Graph changed = inference.graph.clone();
+    read_transform_text(use)->apply(changed, {});
+    return interval_inputs({.inference = inference, .changed = changed, .prediction = answer});
+  };
+  EXPECT_EQ(inputs_of("amp").least, 4us);
+  EXPECT_EQ(inputs_of("amp").greatest, 30us);
+  EXPECT_EQ(inputs_of("faster_device:from=a100-sxm4-40gb,to=t4").greatest, 0us)
+      << "kernels get longer";
+  EXPECT_EQ(inputs_of("faster_device:from=a100-sxm4-40gb,to=t4").least, 30us);
+  EXPECT_EQ(inputs_of("scale:where.kind=kernel,factor=0.5").least, 0us) << "no model";
 }
 
 TEST(Interval, OwnOutcomesWeighMore) {

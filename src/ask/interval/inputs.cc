@@ -72,6 +72,31 @@ Nanoseconds changed_work(const Graph& recorded, const Graph& changed) {
   return sum / static_cast<std::int64_t>(std::max<std::size_t>(recorded.steps().size(), 1));
 }
 
+/// Step time if the work that the what-if made shorter took no time at all, and that which it made
+/// longer or added were no longer than before. However wrong its model is, no step is faster.
+Nanoseconds least_step_time(const Graph& recorded, const Graph& changed) {
+  Graph least = changed.clone();
+  for (std::uint32_t i = 0; i < least.task_count(); ++i) {
+    Task& task = least.task(TaskId{i});
+    const Nanoseconds before = i < recorded.task_count() ? recorded.task(TaskId{i}).duration : 0ns;
+    task.duration = task.duration < before ? 0ns : before;
+  }
+  return replayed_step_time(least);
+}
+
+/// Whether no lane has more work than before: then the worst that a wrong model hides is that
+/// nothing gets faster.
+bool only_shortens(const Graph& recorded, const Graph& changed) {
+  std::vector<Nanoseconds> more(changed.lane_count(), 0ns);
+  for (std::uint32_t i = 0; i < changed.task_count(); ++i) {
+    const TaskId task{i};
+    if (!changed.removed(task)) more[index(changed.lane_of(task))] += changed.task(task).duration;
+    if (i < recorded.task_count() && !recorded.removed(task))
+      more[index(recorded.lane_of(task))] -= recorded.task(task).duration;
+  }
+  return std::all_of(more.begin(), more.end(), [](Nanoseconds sum) { return sum <= 0ns; });
+}
+
 bool is_open(const Graph& graph, const Dependency& wait) {
   return wait.provenance == Provenance::inferred && wait.why != Rule::recorded_start &&
          runs_on_device(graph.task(wait.after).kind);
@@ -158,6 +183,15 @@ IntervalInputs interval_inputs(const IntervalEvidence& evidence) {
     }
     inputs.models.push_back(std::move(known));
   }
+  const bool is_model = std::any_of(inputs.models.begin(), inputs.models.end(),
+                                    [](const ErrorScale& model) { return model.scale > 0; });
+  if (is_model && evidence.ranks == nullptr && prediction.has_times)
+    inputs.least = least_step_time(evidence.inference.graph, evidence.changed);
+  const bool may_be_slower =
+      std::any_of(prediction.steps.begin(), prediction.steps.end(),
+                  [](const AppliedStep& step) { return step.times_error.share > 0; });
+  if (is_model && !may_be_slower && only_shortens(evidence.inference.graph, evidence.changed))
+    inputs.greatest = std::max(prediction.baseline.step_time, inputs.point);
   add_time_without_inferred(evidence, inputs);
   add_time_if_unexplained_scales(prediction, inputs);
   return inputs;

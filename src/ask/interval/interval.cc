@@ -18,6 +18,8 @@ constexpr double kAssumedSpread = 0.05;
 /// Four of five normal numbers are within this many deviations.
 constexpr double kDeviations = 1.2816;
 constexpr std::size_t kDraws = 4000;
+/// What a what-if changes beside what it models, as a share of the step. Chosen.
+constexpr double kUnmodelled = 0.1;
 /// With this many outcomes or more, a scale counts as known.
 constexpr std::size_t kManyOutcomes = 30;
 /// A smaller error of the replay, as a share, is left out, because it rounds to 0.0 % in reports.
@@ -82,6 +84,12 @@ class IntervalDraws {
     return sources_.back();
   }
 
+  /// The move to a time that a relative error leads to. Errors are symmetric as factors: half of
+  /// the time is as likely as twice the time, and no step takes none.
+  double moved_by(double error) const {
+    return (error < 0 ? point_ / (1 - error) : point_ * (1 + error)) - point_;
+  }
+
   void add_variation() {
     if (inputs_.recorded_steps < 2 || inputs_.times.empty()) {
       const double deviation = kAssumedSpread / kDeviations * point_;
@@ -98,7 +106,8 @@ class IntervalDraws {
     Source& source = add("steps", [&](std::size_t i, RandomGenerator& draws) {
       const Nanoseconds time = inputs_.times[i % inputs_.times.size()];
       const auto move = static_cast<double>((time - inputs_.point).count());
-      return widened(draws, move * unbiased, inputs_.recorded_steps - 1);
+      const double wide = widened(draws, move * unbiased, inputs_.recorded_steps - 1);
+      return point_ <= 0 ? wide : moved_by(wide / point_);
     });
     source.text = variation_text(source);
   }
@@ -117,16 +126,17 @@ class IntervalDraws {
         inputs_.no_replay_reason.empty() ? "" : fmt::format(" ({})", inputs_.no_replay_reason));
   }
 
-  /// Errors are symmetric as factors: a prediction of half the outcome is as likely as one of twice
-  /// the outcome.
   void add_model(const ErrorScale& model) {
     if (model.scale <= 0) return;
     const auto most = static_cast<double>(inputs_.changed_work.count());
+    const double least = static_cast<double>(inputs_.least.count()) * (1 - kUnmodelled);
+    const double down = std::min(most, point_ - least);
+    const auto greatest = static_cast<double>(inputs_.greatest.count()) * (1 + kUnmodelled);
+    const double up = greatest > 0 ? std::min(most, greatest - point_) : most;
     add("model", [&](std::size_t, RandomGenerator& draws) {
       const double error =
           widened(draws, draws.normal() * model.scale, static_cast<std::size_t>(model.outcomes));
-      const double truth = error < 0 ? point_ * (1 - error) : point_ / (1 + error);
-      return std::clamp(truth - point_, -most, most);
+      return std::clamp(moved_by(-error), -std::max(down, 0.0), std::max(up, 0.0));
     }).text = model.text;
   }
 

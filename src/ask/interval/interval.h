@@ -43,6 +43,8 @@ struct IntervalInputs {
   std::string no_replay_reason = {};    ///< Why there were no replays; may be empty.
   std::vector<ErrorScale> models = {};  ///< Errors of the kinds of what-if.
   Nanoseconds changed_work{0};          ///< The error of a what-if is at most this.
+  Nanoseconds least{0};                 ///< No error of a what-if leads much below this, ...
+  Nanoseconds greatest{0};              ///< ... or above this; 0: unlimited.
   std::vector<AlternativeTime> alternatives = {};
   double replay_error = 0;
 };
