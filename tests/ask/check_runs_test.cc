@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ask/check/job/changes.h"
 #include "ask/check/job/figures.h"
 #include "ask/check/judge.h"
@@ -226,6 +228,51 @@ TEST(CheckJob, RecordingsOfOneBaselineAreOfAnUnchangedJob) {
             "must be a recording of the unchanged job; the two have 50 % of the time of kernels "
             "and 100 % of the ops in common, and all differences between the recordings of one "
             "baseline count as noise");
+}
+
+// Runs of 100, 110 and 105 with steady steps; 2.92 x 5 x sqrt(4 / 3) is one more's reach.
+TEST(CheckRuns, SaysWhichChangeWouldShow) {
+  const auto visible = [](const std::vector<Steps>& runs) {
+    JobSummary now;
+    now.figures["step_time"] = runs.front();
+    return visible_change(baseline_of("step_time", runs), now).value();
+  };
+  const VisibleChange three = visible({{100, 100, 100}, {110, 110, 110}, {105, 105, 105}});
+  EXPECT_NEAR(three.share, 2.92 * 5 * std::sqrt(4.0 / 3) / 105, 1e-9);
+  EXPECT_EQ(three.recordings, 3U);
+  EXPECT_FALSE(three.for_wanted.has_value());
+  EXPECT_NE(visible_words(three).find("no number of recordings like these"), std::string::npos);
+  // Of 10'000 and 10'080, which differ by 0.56 %: 6.31 x 0.56 x sqrt(3 / 2) %.
+  const VisibleChange two = visible({{10'000, 10'000}, {10'080, 10'080}});
+  EXPECT_NEAR(two.share, 6.31 * 80 / std::sqrt(2.0) * std::sqrt(1.5) / 10'080, 1e-9);
+  EXPECT_EQ(two.for_wanted, 28U);
+  EXPECT_EQ(visible_words(two), "steps 4.3 % longer or more, by 2 recordings; 28 would show 1.0 %");
+  const VisibleChange one = visible({{100, 102, 104, 98, 96}});
+  EXPECT_GT(one.share, 0.02);
+  EXPECT_LT(one.share, 0.09);
+  EXPECT_NE(visible_words(one).find("--bless --add"), std::string::npos);
+  EXPECT_FALSE(visible_change(baseline_of("kernels", {{1}}), JobSummary{}).has_value());
+}
+
+// The first row would be of the second recording, as 130 is nearest to its 128.
+TEST(CheckRuns, AllRowsAreOfTheTypicalRecording) {
+  CheckBaseline baseline;
+  baseline.fail["step_time"] = parse_limit("5%", figure_entry("step_time"));
+  const auto run = [](std::int64_t step, std::int64_t slowest) {
+    return FigureSteps{{"step_time", {step, step, step}}, {"slowest_step", {slowest}}};
+  };
+  baseline.summary.runs = {run(100, 101), run(128, 129), run(120, 140)};
+  baseline.summary.figures = baseline.summary.runs[0];
+  JobSummary now;
+  now.figures = {{"step_time", {130, 130, 130}}, {"slowest_step", {131}}};
+  const std::vector<CheckedFigure> figures = judged_figures(baseline, now, {});
+  EXPECT_EQ(figures.at(0).name, "step_time");
+  EXPECT_EQ(figures.at(0).before, 120);
+  EXPECT_EQ(figures.at(0).standing, CheckOutcome::passed);
+  EXPECT_EQ(figures.at(0).lower, 10);
+  EXPECT_EQ(figures.at(0).why, "another recording of the baseline has 128 ns");
+  EXPECT_EQ(figures.at(1).name, "slowest_step");
+  EXPECT_EQ(figures.at(1).before, 140);
 }
 
 }  // namespace

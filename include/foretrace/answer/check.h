@@ -55,6 +55,17 @@ struct CheckCause {
   std::string figure;  ///< The figure that it affects most: "syncs".
 };
 
+/// How small a change of the step time a check can tell from noise.
+struct VisibleChange {
+  static constexpr double kWanted = 0.01;
+  /// A step that gets longer by more than this share of it is certainly longer, given how steps
+  /// vary and how far the recordings of the baseline differ.
+  double share = 0;
+  std::size_t recordings = 1;  ///< Of the baseline. One does not show how far others would differ.
+  /// Recordings of the baseline that would show kWanted, if they differ as the known ones do.
+  std::optional<std::size_t> for_wanted;
+};
+
 struct CheckReport {
   std::vector<InputFile> inputs;
   std::string baseline;  ///< Path.
@@ -63,7 +74,8 @@ struct CheckReport {
   bool same_structure = false;  ///< The same work in the same places, times aside.
   StepTimes steps;              ///< Steps of the rank that is judged; empty for memory alone.
   std::vector<CheckedFigure> figures;
-  std::vector<CheckCause> causes;  ///< Greatest first.
+  std::optional<VisibleChange> visible;  ///< Empty if times are not compared.
+  std::vector<CheckCause> causes;        ///< Greatest first.
   Trust trust;
   Notes notes;
 
@@ -82,6 +94,8 @@ std::string figure_change(const CheckedFigure& figure);
 std::string figure_sentence(const CheckedFigure& figure);
 /// "+38 ms  12 new cudaStreamSynchronize from train.py:88".
 std::string cause_sentence(const CheckCause& cause);
+/// "steps 2.1 % longer or more, by 3 recordings; 9 would show 1.0 %".
+std::string visible_words(const VisibleChange& visible);
 /// The verdict in one line, which starts with a one-word summary.
 std::string check_headline(const CheckReport& report);
 

@@ -274,6 +274,7 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
   if (!rank.source->is_snapshot) report.steps = step_times(rank.graph(), rank.timeline());
   report.same_structure = now.fingerprint == baseline.fingerprint;
   report.figures = judged_figures(baseline, now.summary, options);
+  if (!options.structure_only) report.visible = visible_change(baseline, now.summary);
   if (!rank.source->is_snapshot)
     report.trust = trust_in_job(rank.inference(), rank.source->import_notes, rank.is_edited);
   leave_undecided(options, report);

@@ -1,5 +1,6 @@
 #include "ask/check/judge.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
 #include <optional>
@@ -8,6 +9,9 @@
 namespace foretrace {
 namespace {
 
+/// Nobody blesses more.
+constexpr std::size_t kMostRecordings = 100;
+
 const Limit* limit_of(const std::string& name, const std::map<std::string, Limit>& requested,
                       const std::map<std::string, Limit>& stored) {
   if (const auto found = requested.find(name); found != requested.end()) return &found->second;
@@ -15,10 +19,49 @@ const Limit* limit_of(const std::string& name, const std::map<std::string, Limit
   return found == stored.end() ? nullptr : &found->second;
 }
 
+/// The steps of each recording that the baseline represents.
+std::vector<const std::vector<std::int64_t>*> recordings_of(const CheckBaseline& baseline,
+                                                            const std::string& name) {
+  std::vector<const std::vector<std::int64_t>*> all;
+  for (const FigureSteps& run : baseline.summary.runs) {
+    if (const auto found = run.find(name); found != run.end() && !found->second.empty())
+      all.push_back(&found->second);
+  }
+  if (all.empty()) all.push_back(&baseline.summary.figures.at(name));
+  return all;
+}
+
+/// How far one more recording is from the mean of `count` known ones, on either side, only once in
+/// twenty times.
+double reach_of(std::size_t count, double deviation) {
+  return student_95(count - 1) * deviation * std::sqrt(1 + 1 / static_cast<double>(count));
+}
+
+/// The range that one more recording leaves on either side only once in twenty times.
+std::pair<double, double> range_of(const std::vector<std::int64_t>& known) {
+  const auto [mean, deviation] = sample_of(known);
+  const double reach = reach_of(known.size(), deviation);
+  return {mean - reach, mean + reach};
+}
+
+/// The recording with the median step time; nullptr if there is only one.
+const FigureSteps* typical_run(const CheckBaseline& baseline) {
+  const FigureEntry& entry = figure_entry("step_time");
+  std::vector<std::pair<std::int64_t, const FigureSteps*>> runs;
+  for (const FigureSteps& run : baseline.summary.runs) {
+    if (const auto found = run.find(std::string(entry.name)); found != run.end())
+      runs.emplace_back(figure_value(entry, found->second), &run);
+  }
+  if (runs.size() < 2) return nullptr;
+  std::sort(runs.begin(), runs.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  return runs[runs.size() / 2].second;
+}
+
 class Judge {
  public:
   Judge(const CheckBaseline& baseline, const JobSummary& now, const CheckOptions& options)
-      : baseline_(baseline), now_(now), options_(options) {}
+      : baseline_(baseline), now_(now), options_(options), typical_(typical_run(baseline)) {}
 
   std::vector<CheckedFigure> figures() const {
     std::vector<CheckedFigure> all;
@@ -71,7 +114,7 @@ class Judge {
                          CheckedFigure& figure) const {
     std::vector<std::int64_t> known;
     std::optional<CheckedFigure> best;
-    for (const std::vector<std::int64_t>* then : recordings_of(figure.name)) {
+    for (const std::vector<std::int64_t>* then : recordings_of(baseline_, figure.name)) {
       CheckedFigure against = figure;
       against.before = figure_value(entry, *then);
       known.push_back(*against.before);
@@ -79,8 +122,9 @@ class Judge {
       if (!best || against.standing < best->standing) best = std::move(against);
     }
     figure = std::move(*best);
+    show_typical(entry, judged_values, figure);
     if (!entry.is_timed() || known.size() < 2 || figure.standing < CheckOutcome::warned) return;
-    const auto [least, most] = reach_of(known);
+    const auto [least, most] = range_of(known);
     const auto after = static_cast<double>(*figure.after);
     if (figure.less_is_worse ? after < least : after > most) return;
     figure.standing =
@@ -90,23 +134,26 @@ class Judge {
         known.size());
   }
 
-  /// The steps of each recording that the baseline represents.
-  std::vector<const std::vector<std::int64_t>*> recordings_of(const std::string& name) const {
-    std::vector<const std::vector<std::int64_t>*> all;
-    for (const FigureSteps& run : baseline_.summary.runs) {
-      if (const auto found = run.find(name); found != run.end() && !found->second.empty())
-        all.push_back(&found->second);
-    }
-    if (all.empty()) all.push_back(&baseline_.summary.figures.at(name));
-    return all;
-  }
-
-  /// The range that one more recording leaves on either side only once in twenty times.
-  static std::pair<double, double> reach_of(const std::vector<std::int64_t>& known) {
-    const auto [mean, deviation] = sample_of(known);
-    const double reach = student_95(known.size() - 1) * deviation *
-                         std::sqrt(1 + 1 / static_cast<double>(known.size()));
-    return {mean - reach, mean + reach};
+  /// Shows the figure of the typical recording, so that all rows of a table are of one.
+  void show_typical(const FigureEntry& entry, const JudgedValues& judged_values,
+                    CheckedFigure& figure) const {
+    if (typical_ == nullptr) return;
+    const auto found = typical_->find(figure.name);
+    if (found == typical_->end() || found->second.empty()) return;
+    const std::int64_t shown = figure_value(entry, found->second);
+    if (shown == *figure.before) return;
+    const std::int64_t decided = std::exchange(*figure.before, shown);
+    figure.lower += decided - shown, figure.upper += decided - shown;
+    const std::int64_t change = *figure.after - shown;
+    const StepChange seen{.change = change, .lower = change, .upper = change};
+    const auto is_beyond = [&](const Limit* limit) {
+      return limit != nullptr && !limit->is_off &&
+             judge(seen, figure.less_is_worse, shown, *limit) == CheckOutcome::failed;
+    };
+    if (figure.standing == CheckOutcome::passed && figure.why.empty() &&
+        (is_beyond(judged_values.fail) || is_beyond(judged_values.warn)))
+      figure.why = fmt::format("another recording of the baseline has {}",
+                               figure_text(figure.unit, decided));
   }
 
   static void judge_against(const FigureEntry& entry, const std::vector<std::int64_t>& then,
@@ -143,6 +190,7 @@ class Judge {
   const CheckBaseline& baseline_;
   const JobSummary& now_;
   const CheckOptions& options_;
+  const FigureSteps* typical_;  ///< Of the recordings of the baseline; nullptr if it has one.
 };
 
 }  // namespace
@@ -150,6 +198,31 @@ class Judge {
 std::vector<CheckedFigure> judged_figures(const CheckBaseline& baseline, const JobSummary& now,
                                           const CheckOptions& options) {
   return Judge(baseline, now, options).figures();
+}
+
+std::optional<VisibleChange> visible_change(const CheckBaseline& baseline, const JobSummary& now) {
+  const FigureEntry& entry = figure_entry("step_time");
+  const std::string name(entry.name);
+  if (!baseline.summary.figures.contains(name) || !now.figures.contains(name)) return {};
+  std::vector<std::int64_t> known;
+  for (const std::vector<std::int64_t>* run : recordings_of(baseline, name))
+    known.push_back(figure_value(entry, *run));
+  const FigureSteps* const run = typical_run(baseline);
+  const auto& steps = (run == nullptr ? baseline.summary.figures : *run).at(name);
+  const std::int64_t typical = figure_value(entry, steps);
+  if (typical <= 0) return {};
+  const auto step = static_cast<double>(typical);
+  const double of_steps = static_cast<double>(step_change(entry, steps, steps).upper) / step;
+  const double deviation = sample_of(known).deviation / step;
+  const auto visible = [&](std::size_t recordings) {
+    return recordings < 2 ? of_steps : std::max(of_steps, reach_of(recordings, deviation));
+  };
+  VisibleChange found{.share = visible(known.size()), .recordings = known.size(), .for_wanted = {}};
+  for (std::size_t n = std::max<std::size_t>(known.size(), 2);
+       !found.for_wanted && n <= kMostRecordings; ++n) {
+    if (visible(n) <= VisibleChange::kWanted) found.for_wanted = n;
+  }
+  return found;
 }
 
 }  // namespace foretrace

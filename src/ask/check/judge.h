@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "foretrace/ask/check.h"
@@ -19,6 +20,10 @@ namespace foretrace {
 /// Judges all figures that either side has, in the order of figure_entries().
 std::vector<CheckedFigure> judged_figures(const CheckBaseline& baseline, const JobSummary& now,
                                           const CheckOptions& options);
+
+/// Judged by the steps of the typical recording of the baseline, as if one like it, but longer,
+/// came. Empty if either side has no step time.
+std::optional<VisibleChange> visible_change(const CheckBaseline& baseline, const JobSummary& now);
 
 struct Sample {
   double mean = 0;

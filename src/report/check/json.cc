@@ -70,6 +70,14 @@ Json cause_json(const CheckCause& cause) {
   return object;
 }
 
+Json visible_json(const std::optional<VisibleChange>& visible) {
+  if (!visible) return {};
+  return {{"share", visible->share},
+          {"recordings", visible->recordings},
+          {"wanted_share", VisibleChange::kWanted},
+          {"recordings_for_wanted", visible->for_wanted ? Json(*visible->for_wanted) : Json()}};
+}
+
 std::string tracked_name(const CheckReport& report, const CheckedFigure& figure) {
   return report.scenario == "as recorded" ? figure.name
                                           : fmt::format("{}: {}", report.scenario, figure.name);
@@ -88,6 +96,7 @@ Json to_json(const CheckReport& report) {
                  {"trust", to_json(report.trust)},
                  {"structure_only", report.structure_only},
                  {"same_structure", report.same_structure},
+                 {"visible", visible_json(report.visible)},
                  {"notes", notes_json(report.notes)},
                  {"metrics", Json::array()},
                  {"causes", Json::array()}};

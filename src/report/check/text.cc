@@ -54,6 +54,7 @@ void write_check_text(const CheckReport& report, std::ostream& out) {
   out << "Scenario      " << shown(report.scenario) << '\n';
   out << "Structure     " << structure_words(report) << '\n';
   if (!report.steps.each.empty()) out << "Steps         " << step_facts(report.steps) << '\n';
+  if (report.visible) out << "Would show    " << visible_words(*report.visible) << '\n';
   out << '\n';
   write_aligned(check_table(report), out);
   if (report.notes.empty()) return;
@@ -79,6 +80,7 @@ void write_check_markdown(const CheckReport& report, std::ostream& out) {
   out << "\nScenario: " << markdown_text(report.scenario) << "; " << structure_words(report)
       << ".\n";
   if (!report.steps.each.empty()) out << "\nSteps: " << step_facts(report.steps) << ".\n";
+  if (report.visible) out << "\nWould show: " << visible_words(*report.visible) << ".\n";
   for (const Note& note : report.notes.all()) out << "\n- " << markdown_text(note_text(note));
   if (!report.notes.empty()) out << '\n';
 }

@@ -104,6 +104,17 @@ std::string cause_sentence(const CheckCause& cause) {
   return shown(text);
 }
 
+std::string visible_words(const VisibleChange& visible) {
+  const std::string wanted = to_share(VisibleChange::kWanted);
+  std::string text = fmt::format("steps {} longer or more, by {}", to_share(visible.share),
+                                 counted(visible.recordings, "recording"));
+  if (visible.recordings < 2) return text + "; --bless --add more to know how they differ";
+  if (visible.share <= VisibleChange::kWanted) return text;
+  return text + (visible.for_wanted
+                     ? fmt::format("; {} would show {}", grouped(*visible.for_wanted), wanted)
+                     : fmt::format("; no number of recordings like these shows {}", wanted));
+}
+
 std::string check_headline(const CheckReport& report) {
   const auto worst = std::find_if(
       report.figures.begin(), report.figures.end(),
