@@ -156,6 +156,18 @@ Timeline JointGraph::of_rank(std::size_t rank, const Timeline& joint, bool memor
   return timeline;
 }
 
+Graph JointGraph::graph_of_rank(std::size_t rank, const Graph& edited,
+                                const Timeline& replayed) const {
+  Graph graph = ranks_[rank].graph->clone();
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId joint = task(rank, TaskId{i});
+    graph.task(TaskId{i}).duration = enters_[index(joint)] == kNoTask
+                                         ? edited.task(joint).duration
+                                         : replayed.finish[i] - replayed.start[i];
+  }
+  return graph;
+}
+
 namespace {
 
 /// Replays the joint graph: for reasons, and for lanes that need a clock.

@@ -54,6 +54,17 @@ class JointGraph {
   /// rank's graph if `memory`.
   Timeline of_rank(std::size_t rank, const Timeline& joint, bool memory) const;
 
+  std::size_t rank_count() const { return ranks_.size(); }
+  const RankGraph& rank(std::size_t rank) const { return ranks_[rank]; }
+  /// The first lane of a rank, whose lanes end where those of the next begin.
+  std::uint32_t first_lane(std::size_t rank) const {
+    return rank < ranks_.size() ? id_offsets_[rank].first_lane
+                                : static_cast<std::uint32_t>(graph_.lane_count());
+  }
+  /// The graph of a rank with the durations in `edited`, a clone of graph() with other times.
+  /// `replayed` is the result of of_rank(): collectives last as long as in it.
+  Graph graph_of_rank(std::size_t rank, const Graph& edited, const Timeline& replayed) const;
+
  private:
   void reserve(const std::vector<MatchedCollective>& collectives);
   void begin_later(std::uint32_t first_lane, Nanoseconds begins);

@@ -45,7 +45,7 @@ peak memory                          now  predicted   change
   device 0, reserved                3 GB     1.2 GB  -60.0 %
   device 0, reserved as recorded  3.1 GB
 
-Changed
+Changed in the whole recording
   - amp: 412 kernels faster
 
 Figures

@@ -27,9 +27,9 @@ struct AdviceQuestion {
   std::size_t top = 5;
 };
 
-/// Works on all cores; the answer does not depend on their number. With several ranks, the answer
-/// is for the one that the others wait for, or else for the one with the longest step. Throws
-/// Error.
+/// Works on all cores; the answer does not depend on their number. With several ranks, step
+/// times are those of the slowest, and the path, the breakdown and the work are those of the one
+/// that the others wait for, or else of the slowest. Throws Error.
 Advice advise(const std::string& trace_path, const AdviceQuestion& question,
               const PredictOptions& options = {});
 Advice advise(const Inference& inference, const AdviceQuestion& question,

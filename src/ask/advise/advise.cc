@@ -159,14 +159,13 @@ void add_causes(const AdvisedJob& job, Advice& advice) {
                             "loader's workers",
                             without(gain)));
   }
-  if (const WorkGroup group = long_host_work(job.inference.graph); group.has_work) {
-    const Nanoseconds gain = advice.step_time - step_with(job.inference.graph, group, 0);
+  if (const WorkGroup group = long_host_work(job.whole); group.has_work) {
+    const Nanoseconds gain = advice.step_time - step_with(job.whole, group, 0);
     if (gain > scaled(advice.step_time, kMuchOfAStep))
       causes.emplace_back(
-          gain,
-          fmt::format("\"{}\", {} of host work a step in long pieces ({} without): this is "
-                      "not launching, so look at what the code does",
-                      group.title, to_text(work_of(job.inference.graph, group)), without(gain)));
+          gain, fmt::format("\"{}\", {} of host work a step in long pieces ({} without): this is "
+                            "not launching, so look at what the code does",
+                            group.title, to_text(work_of(job.whole, group)), without(gain)));
   }
   std::stable_sort(causes.begin(), causes.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -186,16 +185,9 @@ std::vector<WorkGroup> asked_groups(const Graph& graph, const std::string& name)
   throw Error(fmt::format("--vary: the trace has no {} to make faster", one.front().title));
 }
 
-/// A rank and the job it belongs to; `job` is nullptr if the rank is alone.
-struct RankOfJob {
-  const Job* job = nullptr;
-  std::size_t rank = 0;
-};
-
 Advice advise_on(const Inference& inference, const RankOfJob& place, const AdviceQuestion& question,
                  const std::vector<KnownOutcome>& user_outcomes, Advice advice) {
-  AdvisedJob job = advised_job(inference, user_outcomes);
-  job.joined_job = place.job, job.rank = place.rank;
+  AdvisedJob job = advised_job(inference, user_outcomes, place);
   describe(job, advice);
   advice.top = question.top;
   std::optional<Nanoseconds> target;
@@ -206,10 +198,10 @@ Advice advise_on(const Inference& inference, const RankOfJob& place, const Advic
     target = advice.target->step_time;
   }
   if (is_setting(question.vary)) return advice;
-  const std::vector<WorkGroup> groups = asked_groups(inference.graph, question.vary);
-  advice.speed_ups = speed_ups_of(inference.graph, groups, job.now(), target);
+  const std::vector<WorkGroup> groups = asked_groups(job.whole.graph(), question.vary);
+  advice.speed_ups = speed_ups_of(job.whole, groups, job.now(), target);
   if (!question.vary.empty()) return advice;
-  advice.ladder = ladder_of(inference.graph, job.now());
+  advice.ladder = ladder_of(job.whole, job.now());
   TriedTransforms tried = try_transforms(job, question);
   sharpen_intervals(job, tried.suggestions, question.top);
   advice.suggestions = std::move(tried.suggestions);

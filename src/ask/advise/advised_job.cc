@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "ask/job/chosen_rank.h"
 #include "ask/job/step_cost.h"
 #include "ask/predict/trust.h"
 #include "base/numbers/scaling.h"
@@ -27,6 +28,26 @@ double share_of_whole_graphs(const Graph& graph) {
     if (graph.name(TaskId{i}).starts_with("CUDA graph ")) whole += task.duration;
   }
   return ratio(whole, all);
+}
+
+/// Replays all ranks of the job, and takes over the step times of the slowest.
+void replay_ranks(AdvisedJob& job) {
+  const JointReplay all =
+      replay(*job.joined_job, graphs_of(*job.joined_job), {.reasons = true, .memory = false});
+  const std::uint32_t alike = all.first_alike[job.rank];
+  job.whole = JobGraph(
+      all.joint, static_cast<std::size_t>(std::ranges::find(all.kept, alike) - all.kept.begin()));
+  SlowestRank slowest;
+  Prediction& now = job.baseline.prediction;
+  for (const std::uint32_t i : all.kept) {
+    const Inference& rank = job.joined_job->ranks[job.joined_job->world[i].recorded].inference;
+    const StepTimes times = step_times(rank.graph, all.timelines[i]);
+    if (!slowest.consider(i, times.step_time)) continue;
+    now.baseline = times;
+    now.measured = step_times(rank.graph, rank.recorded);
+  }
+  now.replay_error =
+      std::abs(ratio(now.baseline.step_time - now.measured.step_time, now.measured.step_time));
 }
 
 }  // namespace
@@ -55,11 +76,16 @@ double spread_of_steps(const StepTimes& measured) {
   return ratio(median(std::move(off)), measured.step_time);
 }
 
-AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> user_outcomes) {
+AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> user_outcomes,
+                       const RankOfJob& place) {
   AdvisedJob job{.inference = inference,
                  .baseline = baseline_of(inference, true),
+                 .whole = inference.graph,
                  .work = lane_work(inference.graph),
-                 .path = {}};
+                 .path = {},
+                 .joined_job = place.job,
+                 .rank = place.rank};
+  if (place.job != nullptr) replay_ranks(job);
   job.baseline.user_outcomes = std::move(user_outcomes);
   job.path = path_shares(inference.graph, job.baseline.replayed);
   job.spread = spread_of_steps(job.baseline.prediction.measured);
@@ -82,6 +108,9 @@ Edited edited_by(const AdvisedJob& job, const Scenario& scenario, const Simulate
   if (job.joined_job == nullptr) return edited_by(job.inference.graph, scenario, options);
   EditedJob all = edited_by(*job.joined_job, scenario, {.memory = options.memory});
   Edited edited = std::move(all.of(job.rank));
+  for (const Edited& rank : all.ranks) {
+    if (rank.times.step_time > edited.times.step_time) edited.times = rank.times;
+  }
   // Replaying the rank alone gives the same times, and the path of this rank.
   if (options.reasons) edited.timeline = simulate(edited.graph, options);
   return edited;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ask/job/apply.h"
+#include "ask/job/job_graph.h"
 #include "ask/predict/baseline.h"
 #include "foretrace/answer/advice.h"
 #include "foretrace/infer.h"
@@ -15,7 +16,8 @@ namespace foretrace {
 
 struct AdvisedJob {
   const Inference& inference;
-  Baseline baseline;
+  Baseline baseline;  ///< Of the advised rank; its step times are those of the slowest rank.
+  JobGraph whole;     ///< Of the advised rank, or of all ranks that it waits for.
   std::vector<Nanoseconds> work;  ///< See lane_work().
   PathShares path;
   double noise = 0, spread = 0;
@@ -31,7 +33,13 @@ struct AdvisedJob {
   /// Whether `gain` is more than noise.
   bool matters(Nanoseconds gain) const;
 };
-AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> user_outcomes = {});
+/// `place` tells which rank of which job has the inference.
+struct RankOfJob {
+  const Job* job = nullptr;  ///< See AdvisedJob::joined_job.
+  std::size_t rank = 0;
+};
+AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> user_outcomes = {},
+                       const RankOfJob& place = {});
 
 /// The scenario of `predict` with one --with for each of `uses`.
 Scenario scenario_with(const std::vector<std::string>& uses);
@@ -40,7 +48,8 @@ Scenario scenario_with(const std::vector<std::string>& uses);
 std::string without_place(std::string reason, const std::string& use);
 
 /// Applies a scenario to the rank, or to all ranks of its job, and replays them together, because
-/// they wait for each other. Throws Error if one of the transforms cannot be applied.
+/// they wait for each other: the step times are those of the slowest. Throws Error if one of the
+/// transforms cannot be applied.
 Edited edited_by(const AdvisedJob& job, const Scenario& scenario, const SimulateOptions& options);
 
 /// Step time with all of `uses` applied. Throws Error if one of them cannot be applied.

@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "ask/interval/resample.h"
+#include "ask/job/job_graph.h"
 #include "ask/job/step_cost.h"
 #include "base/numbers/scaling.h"
 #include "base/threads.h"
@@ -56,37 +56,51 @@ Nanoseconds busy_time(const Graph& graph, const Timeline& timeline, const Graph&
   return busy;
 }
 
-BusiestLane busiest_lane(const Graph& graph, const Timeline& timeline, const Graph& edited,
-                         Nanoseconds now) {
-  const StepWindow window = step_window(graph, timeline);
+/// How long a lane of `edited` would run without any waits, of any lane of a rank of the job.
+/// `timeline` is the replay of the unchanged graph.
+BusiestLane busiest_lane(const JobGraph& job, const Timeline& timeline, const Graph& edited) {
   BusiestLane busiest;
-  if (window.to <= window.from) return busiest;
-  // The steps in the window may be longer or shorter than the typical step.
-  const double step = ratio(now, window.steps * window.times.mean);
-  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
-    const Nanoseconds work = scaled(busy_time(graph, timeline, edited, LaneId{i}, window), step);
-    if (work > busiest.work) busiest = {work, part_of_lane(graph.lane(LaneId{i}).kind)};
-  }
+  const auto consider = [&](const JobGraph::RankReplay& rank, Nanoseconds begins) {
+    StepWindow window = step_window(rank.graph, rank.timeline);
+    if (window.to <= window.from) return;
+    // The steps in the window may be longer or shorter than the typical step.
+    const double step = ratio(window.times.step_time, window.steps * window.times.mean);
+    window.from += begins, window.to += begins;
+    for (std::uint32_t i = rank.first_lane; i < rank.end_lane; ++i) {
+      const LaneId lane{i};
+      const Nanoseconds work = scaled(busy_time(job.graph(), timeline, edited, lane, window), step);
+      if (work > busiest.work) busiest = {work, part_of_lane(edited.lane(lane).kind)};
+    }
+  };
+  for (std::size_t i = 0; i < job.rank_count(); ++i)
+    job.visit_rank(i, job.graph(), timeline,
+                   [&](const auto& rank) { consider(rank, job.begins(i)); });
   return busiest;
 }
 
-AdviceCeiling replayed_ceiling(const Graph& graph, const WorkGroup& group, Nanoseconds now) {
+/// The step with the work of the groups scaled by `factor`.
+JobGraph::Step step_of(const JobGraph& job, std::span<const WorkGroup> groups, double factor,
+                       bool reasons) {
+  Graph edited = job.graph().clone();
+  for (const WorkGroup& group : groups) scale_work(edited, group, factor);
+  return job.step(edited, simulate(edited, {.reasons = reasons, .memory = false}));
+}
+
+AdviceCeiling replayed_ceiling(const JobGraph& job, const WorkGroup& group, Nanoseconds now) {
   AdviceCeiling ceiling{.name = group.name,
                         .title = group.title,
                         .assumes = group.assumes,
                         .is_present = group.has_work,
                         .step_time = now};
   if (!group.has_work) return ceiling;
-  Graph edited = graph.clone();
-  scale_work(edited, group, 0);
-  const Timeline timeline = simulate(edited, {.reasons = true, .memory = false});
-  ceiling.step_time = std::min(now, step_times(edited, timeline).step_time);
-  ceiling.bound = path_shares(edited, timeline).largest();
+  const JobGraph::Step without = step_of(job, {&group, 1}, 0, true);
+  ceiling.step_time = std::min(now, without.time);
+  ceiling.bound = without.path.largest();
   return ceiling;
 }
 
-AdviceCeiling overlap_ceiling(const Graph& graph, const Timeline& timeline, Nanoseconds now) {
-  const BusiestLane busiest = busiest_lane(graph, timeline, graph, now);
+AdviceCeiling overlap_ceiling(const JobGraph& job, const Timeline& timeline, Nanoseconds now) {
+  const BusiestLane busiest = busiest_lane(job, timeline, job.graph());
   return {.name = "overlap",
           .title = "waiting of any kind",
           .assumes =
@@ -95,15 +109,15 @@ AdviceCeiling overlap_ceiling(const Graph& graph, const Timeline& timeline, Nano
           .bound = busiest.part};
 }
 
-AdviceCeiling joint_ceiling(const Graph& graph, const Timeline& timeline,
+AdviceCeiling joint_ceiling(const JobGraph& job, const Timeline& timeline,
                             const std::vector<WorkGroup>& groups, Nanoseconds now) {
-  Graph edited = graph.clone();
+  Graph edited = job.graph().clone();
   for (const WorkGroup& group : groups) scale_work(edited, group, 0);
   return {.name = "all",
           .title = "all of these",
           .assumes =
               "only kernels are left, unchanged: those of the busiest stream one after the other",
-          .step_time = std::min(now, busiest_lane(graph, timeline, edited, now).work),
+          .step_time = std::min(now, busiest_lane(job, timeline, edited).work),
           .bound = PathPart::kernels};
 }
 
@@ -141,75 +155,77 @@ std::optional<double> speed_for(const WorkGroup& group, const TimeWith& time_wit
 constexpr double kRest = 0.01;
 
 /// `time_with` belongs to `group`; it is only called with factors above 0.
-SpeedUp speed_up_of(const Graph& graph, const WorkGroup& group, const TimeWith& time_with,
+SpeedUp speed_up_of(const JobGraph& job, const WorkGroup& group, const TimeWith& time_with,
                     Nanoseconds now, std::optional<Nanoseconds> target) {
   SpeedUp found{.name = group.name,
                 .title = group.title,
                 .graded = group.graded(),
-                .work = work_of(graph, group),
+                .work = work_of(job, group),
                 .needed = {}};
-  Graph edited = graph.clone();
-  scale_work(edited, group, 0);
-  const Timeline timeline = simulate(edited, {.reasons = true, .memory = false});
-  const Nanoseconds shortest = step_times(edited, timeline).step_time;
-  found.at_best = std::min(now, shortest);
-  found.bound_by = path_shares(edited, timeline).largest();
+  const JobGraph::Step without = step_of(job, {&group, 1}, 0, true);
+  found.at_best = std::min(now, without.time);
+  found.bound_by = without.path.largest();
   if (group.graded() && found.at_best < now) {
     constexpr double kRough = 0.02;
     const double factor = factor_for(time_with, found.at_best + scaled(now, kRest), kRough);
     if (factor > 1 / kFastest) found.enough = 1 / factor;
   }
-  if (target) found.needed = speed_for(group, time_with, *target, shortest);
+  if (target) found.needed = speed_for(group, time_with, *target, without.time);
   return found;
 }
 
 /// A factor above 0 only changes durations, so a compiled graph can answer. `retimed` is nullptr if
 /// the graph has no compiled form.
-TimeWith time_with(const Graph& graph, const WorkGroup& group, const RetimedReplay* retimed) {
+TimeWith time_with(const JobGraph& job, const WorkGroup& group, const RetimedReplay* retimed) {
   if (retimed == nullptr || !group.graded())
-    return [&](double factor) { return step_with(graph, group, factor); };
-  return [&graph, &group, compiled = std::make_shared<RetimedReplay>(retimed->clone())](
-             double factor) { return compiled->step_time(retiming_of(graph, group, factor)); };
+    return [&](double factor) { return step_with(job, group, factor); };
+  return
+      [&job, &group, compiled = std::make_shared<RetimedReplay>(retimed->clone())](double factor) {
+        return compiled->step_time(retiming_of(job.graph(), group, factor));
+      };
 }
 
 }  // namespace
 
-Nanoseconds step_with(const Graph& graph, const WorkGroup& group, double factor) {
-  Graph edited = graph.clone();
-  scale_work(edited, group, factor);
-  return replayed_step_time(edited);
+Nanoseconds step_with(const JobGraph& job, std::span<const WorkGroup> groups, double factor) {
+  return step_of(job, groups, factor, false).time;
 }
 
-std::vector<AdviceCeiling> ladder_of(const Graph& graph, Nanoseconds now) {
-  const std::vector<WorkGroup> groups = ladder_groups(graph);
-  const Timeline timeline = simulate(graph, {.reasons = false, .memory = false});
+Nanoseconds step_with(const JobGraph& job, const WorkGroup& group, double factor) {
+  return step_with(job, {&group, 1}, factor);
+}
+
+std::vector<AdviceCeiling> ladder_of(const JobGraph& job, Nanoseconds now) {
+  const std::vector<WorkGroup> groups = ladder_groups(job.graph());
+  const Timeline timeline = simulate(job.graph(), {.reasons = false, .memory = false});
   std::vector<AdviceCeiling> ceilings(groups.size() + 2);
   on_all_cores(ceilings.size(), [&](std::size_t i) {
-    if (i < groups.size()) ceilings[i] = replayed_ceiling(graph, groups[i], now);
-    if (i == groups.size()) ceilings[i] = overlap_ceiling(graph, timeline, now);
-    if (i == groups.size() + 1) ceilings[i] = joint_ceiling(graph, timeline, groups, now);
+    if (i < groups.size()) ceilings[i] = replayed_ceiling(job, groups[i], now);
+    if (i == groups.size()) ceilings[i] = overlap_ceiling(job, timeline, now);
+    if (i == groups.size() + 1) ceilings[i] = joint_ceiling(job, timeline, groups, now);
   });
   for (AdviceCeiling& ceiling : ceilings)
     ceiling.step_time = std::max(ceiling.step_time, ceilings.back().step_time);
   return ceilings;
 }
 
-std::optional<double> speed_needed(const Graph& graph, const WorkGroup& group, Nanoseconds target) {
-  return speed_for(group, time_with(graph, group, nullptr), target, step_with(graph, group, 0));
+std::optional<double> speed_needed(const JobGraph& job, const WorkGroup& group,
+                                   Nanoseconds target) {
+  return speed_for(group, time_with(job, group, nullptr), target, step_with(job, group, 0));
 }
 
-std::vector<SpeedUp> speed_ups_of(const Graph& graph, const std::vector<WorkGroup>& groups,
+std::vector<SpeedUp> speed_ups_of(const JobGraph& job, const std::vector<WorkGroup>& groups,
                                   Nanoseconds now, std::optional<Nanoseconds> target) {
   std::vector<WorkGroup> present;
   std::copy_if(groups.begin(), groups.end(), std::back_inserter(present),
                [](const WorkGroup& group) { return group.has_work; });
   std::optional<RetimedReplay> retimed;
-  if (all_lanes_fifo(graph)) retimed.emplace(graph);
+  if (all_lanes_fifo(job.graph())) retimed.emplace(job);
   std::vector<SpeedUp> found(present.size());
   on_all_cores(present.size(), [&](std::size_t i) {
     const WorkGroup& group = present[i];
-    found[i] = speed_up_of(graph, group, time_with(graph, group, retimed ? &*retimed : nullptr),
-                           now, target);
+    found[i] =
+        speed_up_of(job, group, time_with(job, group, retimed ? &*retimed : nullptr), now, target);
   });
   for (SpeedUp& part : found) {
     for (const SpeedUp& whole : found) {

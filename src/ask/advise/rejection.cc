@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <fmt/core.h>
 
+#include "ask/advise/bounds.h"
 #include "ask/advise/suggestions.h"
 #include "ask/predict/work_group.h"
 #include "base/threads.h"
-#include "foretrace/simulate.h"
 
 namespace foretrace {
 namespace {
@@ -38,14 +38,14 @@ std::vector<std::string_view> groups_of(std::string_view use) {
 
 Ceiling ceiling_of(const AdvisedJob& job, const std::vector<WorkGroup>& all,
                    const std::vector<std::string_view>& groups) {
-  Graph edited = job.inference.graph.clone();
   Ceiling ceiling;
+  std::vector<WorkGroup> removed;
   for (const WorkGroup& group : all) {
     if (std::find(groups.begin(), groups.end(), group.name) == groups.end()) continue;
-    scale_work(edited, group, 0);
+    removed.push_back(group);
     ceiling.titles += (ceiling.titles.empty() ? "" : " and ") + group.title;
   }
-  ceiling.step_time = std::min(job.now(), replayed_step_time(edited));
+  ceiling.step_time = std::min(job.now(), step_with(job.whole, removed, 0));
   return ceiling;
 }
 
@@ -71,7 +71,7 @@ Ceilings ceilings_of(const AdvisedJob& job, const std::vector<Suggestion>& sugge
       ceilings.try_emplace(std::move(groups));
   }
   if (ceilings.empty()) return ceilings;
-  const std::vector<WorkGroup> all = all_groups(job.inference.graph);
+  const std::vector<WorkGroup> all = all_groups(job.whole.graph());
   on_all_cores(ceilings.size(), [&](std::size_t i) {
     auto& [groups, ceiling] = *std::next(ceilings.begin(), static_cast<std::ptrdiff_t>(i));
     ceiling = ceiling_of(job, all, groups);

@@ -354,7 +354,7 @@ void add_lateness(const CollectiveTotals& totals, Nanoseconds window, Diagnosis&
   if (ratio(totals.keeps_waiting, window) < kMuchWaiting) return;
   diagnosis.findings.push_back(
       {Severity::info,
-       fmt::format("the other ranks wait {} for this one, which enters {} of {} last",
+       fmt::format("the other ranks wait {} in all for this one, which enters {} of {} last",
                    to_text(totals.keeps_waiting), grouped(totals.times_last),
                    counted(totals.matched, "collective")),
        "a collective cannot finish before its last rank arrives",

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ask/interval/resample.h"
+#include "ask/job/job_graph.h"
 #include "base/numbers/scaling.h"
 #include "base/threads.h"
 #include "foretrace/simulate.h"

@@ -4,6 +4,7 @@
 
 #include "ask/interval/interval.h"
 #include "ask/interval/resample.h"
+#include "ask/job/job_graph.h"
 #include "base/statistics.h"
 #include "foretrace/ask/pairs.h"
 

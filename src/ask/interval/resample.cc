@@ -231,13 +231,6 @@ Resampled resample(const StepVariation& variation, const Graph& recorded, const 
   return resample({&rank, 1}, 0, *rows, settings);
 }
 
-bool all_lanes_fifo(const Graph& graph) {
-  for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
-    if (graph.lane(LaneId{i}).discipline != Discipline::fifo) return false;
-  }
-  return true;
-}
-
 std::vector<Nanoseconds> recentered(const Resampled& found, Nanoseconds point) {
   std::vector<Nanoseconds> moved = found.times;
   for (std::size_t step = 0; step < found.steps; ++step) {

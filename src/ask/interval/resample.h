@@ -38,9 +38,6 @@ struct Resampled {
   std::size_t donors = 0;  ///< Number of steps that work was drawn from.
 };
 
-/// Whether all lanes are FIFO; other graphs cannot be replayed many times at once.
-bool all_lanes_fifo(const Graph& graph);
-
 /// A rank whose work is drawn.
 struct ResampledRank {
   const StepVariation& variation;

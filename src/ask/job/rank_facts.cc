@@ -35,7 +35,7 @@ void note_ranks(const Job& job, Notes& notes) {
   const Rank& rank = job.ranks[static_cast<std::size_t>(latest - job.join.ranks.begin())];
   if (ratio(latest->keeps_waiting, rank.inference.recorded.length) < kMuchWaiting) return;
   notes.add(Severity::info,
-            fmt::format("the other ranks wait {} for rank {}, which enters {} of {} last",
+            fmt::format("the other ranks wait {} in all for rank {}, which enters {} of {} last",
                         to_text(latest->keeps_waiting), rank.number, grouped(latest->times_last),
                         counted(latest->matched, "collective")));
 }

@@ -1,5 +1,8 @@
 #include "ask/job/retimed_replay.h"
 
+#include <span>
+#include <utility>
+
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -16,14 +19,17 @@ void retime(Graph& graph, const Retiming& retiming) {
   });
 }
 
-RetimedReplay::RetimedReplay(const Graph& graph) : compiled_(graph) {
-  Recorded recorded(graph);
-  recorded.places = compiled_.lag_indices(graph);
+RetimedReplay::RetimedReplay(const JobGraph& job) : compiled_(job.graph()) {
+  JobProbes probes(job);
+  std::vector<Nanoseconds> work = probes.work(job.graph());
   const std::span<const Nanoseconds> durations = compiled_.durations();
   const std::span<const std::int64_t> lags = compiled_.lags();
-  recorded.durations.assign(durations.begin(), durations.end());
-  recorded.lags.assign(lags.begin(), lags.end());
-  graph_ = std::make_shared<const Recorded>(std::move(recorded));
+  graph_ =
+      std::make_shared<const Recorded>(Recorded{.probes = std::move(probes),
+                                                .work = std::move(work),
+                                                .places = compiled_.lag_indices(job.graph()),
+                                                .durations = {durations.begin(), durations.end()},
+                                                .lags = {lags.begin(), lags.end()}});
 }
 
 template <class LagAt>
@@ -40,10 +46,9 @@ void RetimedReplay::set_lags(const Retiming& retiming, const LagAt& lag_at) {
 }
 
 void RetimedReplay::apply(const Retiming& retiming, std::vector<Nanoseconds>& work) {
-  const std::span<const std::int32_t> stream_of = graph_->probes.stream_of();
   for (const auto& [task, duration] : retiming.durations) {
     Nanoseconds& now = compiled_.durations()[compiled_.order()[index(task)]];
-    const std::int32_t stream = stream_of.empty() ? StepProbes::kNoStream : stream_of[index(task)];
+    const std::int32_t stream = graph_->probes.stream_of()[index(task)];
     if (stream != StepProbes::kNoStream) work[static_cast<std::size_t>(stream)] += duration - now;
     now = duration;
   }
@@ -58,22 +63,17 @@ void RetimedReplay::undo(const Retiming& retiming) {
   set_lags(retiming, [&](std::uint32_t place, Nanoseconds) { return graph_->lags[place]; });
 }
 
-StepTimes RetimedReplay::probed(const std::vector<Nanoseconds>& work, Nanoseconds length) const {
-  std::vector<Nanoseconds> starts, finishes;
-  for (const TaskId task : graph_->probes.tasks()) {
-    const std::uint32_t place = compiled_.order()[index(task)];
-    finishes.push_back(compiled_.finish()[place]);
-    starts.push_back(finishes.back() - compiled_.durations()[place]);
-  }
-  return graph_->probes.step_times(
-      {.starts = starts, .finishes = finishes, .work = work, .length = length});
-}
-
 Nanoseconds RetimedReplay::step_time(const Retiming& retiming) {
   std::vector<Nanoseconds> work = graph_->work;
   apply(retiming, work);
-  const Nanoseconds length = compiled_.replay();
-  const Nanoseconds step_time = probed(work, length).step_time;
+  compiled_.replay();
+  const auto finish = [&](TaskId task) {
+    return compiled_.finish()[compiled_.order()[index(task)]];
+  };
+  const auto start = [&](TaskId task) {
+    return finish(task) - compiled_.durations()[compiled_.order()[index(task)]];
+  };
+  const Nanoseconds step_time = graph_->probes.slowest(start, finish, std::move(work)).step_time;
   undo(retiming);
   return step_time;
 }

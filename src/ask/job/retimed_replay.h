@@ -1,15 +1,17 @@
 #pragma once
 
-// Replays one graph with other durations, gaps and lags. Compiling a graph costs several times as
-// much as replaying it, so many such questions about one structure share a compiled graph.
+// Replays one graph, of a rank or of a whole job, with other durations, gaps and lags. Compiling a
+// graph costs several times as much as replaying it, so many such questions about one structure
+// share a compiled graph.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "ask/job/job_graph.h"
 #include "foretrace/simulate.h"
-#include "timeline/step_probes.h"
 
 namespace foretrace {
 
@@ -28,18 +30,16 @@ void retime(Graph& graph, const Retiming& retiming);
 class RetimedReplay {
  public:
   /// REQUIRES: all lanes of the graph are FIFO. Costs a little more than a replay.
-  explicit RetimedReplay(const Graph& graph);
+  explicit RetimedReplay(const JobGraph& job);
   RetimedReplay clone() const { return RetimedReplay(compiled_.clone(), graph_); }
 
-  /// The step time of the graph after retime(), to the nanosecond. Linear, at the speed of memory.
+  /// The step time of the job after retime(), to the nanosecond. Linear, at the speed of memory.
   Nanoseconds step_time(const Retiming& retiming);
 
  private:
   struct Recorded {
-    explicit Recorded(const Graph& graph) : probes(graph), work(probes.work(graph)) {}
-
-    StepProbes probes;
-    std::vector<Nanoseconds> work;  ///< Work of the probes' streams.
+    JobProbes probes;
+    std::vector<Nanoseconds> work;  ///< See JobProbes::work().
     Compiled::LagIndices places;
     std::vector<Nanoseconds> durations;  ///< In compiled order, as are the lags.
     std::vector<std::int64_t> lags;
@@ -52,7 +52,6 @@ class RetimedReplay {
   void set_lags(const Retiming& retiming, const LagAt& lag_at);
   void apply(const Retiming& retiming, std::vector<Nanoseconds>& work);
   void undo(const Retiming& retiming);
-  StepTimes probed(const std::vector<Nanoseconds>& work, Nanoseconds length) const;
 
   Compiled compiled_;
   std::shared_ptr<const Recorded> graph_;

@@ -35,21 +35,15 @@ Nanoseconds exclusive_time(const Graph& graph, TaskId task) {
   return std::max(0ns, graph.task(task).duration - tail_in_front(graph, task));
 }
 
-/// A span of time, outside of which nothing counts; sums are divided by its number of steps.
-struct Span {
-  Nanoseconds from = Nanoseconds::min(), to = Nanoseconds::max();
-  std::int64_t steps = 1;
-
-  Nanoseconds clipped(Nanoseconds begin, Nanoseconds end) const {
-    return std::max(0ns, std::min(end, to) - std::max(begin, from));
-  }
-};
+Nanoseconds clipped(const PathSpan& span, Nanoseconds begin, Nanoseconds end) {
+  return std::max(0ns, std::min(end, span.to) - std::max(begin, span.from));
+}
 
 PathShares add_up(const Graph& graph, const Timeline& timeline, const std::vector<TaskId>& path,
-                  const Span& span) {
+                  const PathSpan& span) {
   PathShares shares;
   const auto add = [&](PathPart part, Nanoseconds from, Nanoseconds to) {
-    shares.parts[static_cast<std::size_t>(part)] += span.clipped(from, to);
+    shares.parts[static_cast<std::size_t>(part)] += clipped(span, from, to);
   };
   std::int64_t waits = 0;
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -97,17 +91,26 @@ std::vector<Nanoseconds> lane_work(const Graph& graph) {
   return work;
 }
 
-PathShares path_shares(const Graph& graph, const Timeline& timeline) {
+PathSpan path_span(const Graph& graph, const Timeline& timeline) {
   const std::vector<StepMark> marks = step_marks(graph, timeline);
-  if (marks.size() >= 2) {
-    const std::size_t first = std::min(first_counted_mark(graph, marks.size()), marks.size() - 2);
-    const Span span{.from = marks[first].time,
-                    .to = marks.back().time,
-                    .steps = static_cast<std::int64_t>(marks.size() - 1 - first)};
-    const PathShares shares = add_up(graph, timeline, path_to(timeline, marks.back().task), span);
+  if (marks.size() < 2) return {};
+  const std::size_t first = std::min(first_counted_mark(graph, marks.size()), marks.size() - 2);
+  return {.last = marks.back().task,
+          .from = marks[first].time,
+          .to = marks.back().time,
+          .steps = static_cast<std::int64_t>(marks.size() - 1 - first)};
+}
+
+PathShares path_shares(const Graph& graph, const Timeline& timeline, const PathSpan& span) {
+  if (span.last != kNoTask) {
+    const PathShares shares = add_up(graph, timeline, path_to(timeline, span.last), span);
     if (shares.total() > 0ns) return shares;
   }
   return add_up(graph, timeline, critical_path(graph, timeline), {});
+}
+
+PathShares path_shares(const Graph& graph, const Timeline& timeline) {
+  return path_shares(graph, timeline, path_span(graph, timeline));
 }
 
 }  // namespace foretrace

@@ -26,8 +26,18 @@ MeasuredSteps measured_steps(const Graph& graph);
 /// shared lanes count at full capacity.
 std::vector<Nanoseconds> lane_work(const Graph& graph);
 
+/// The steady steps of a replay: the path to the start of `last` counts from `from` to `to`, and is
+/// divided by the number of steps. Without steps, `last` is kNoTask and all times count.
+struct PathSpan {
+  TaskId last = kNoTask;
+  Nanoseconds from = Nanoseconds::min(), to = Nanoseconds::max();
+  std::int64_t steps = 1;
+};
+PathSpan path_span(const Graph& graph, const Timeline& timeline);
+
 /// Follows the path to the start of the last step, over the steady steps. Each instant counts for
 /// the task of the path that started last. REQUIRES: the timeline has reasons.
+PathShares path_shares(const Graph& graph, const Timeline& timeline, const PathSpan& span);
 PathShares path_shares(const Graph& graph, const Timeline& timeline);
 
 }  // namespace foretrace

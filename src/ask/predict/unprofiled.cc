@@ -1,6 +1,6 @@
 #include "ask/predict/unprofiled.h"
 
-#include "ask/interval/resample.h"
+#include "ask/job/job_graph.h"
 #include "ask/job/retimed_replay.h"
 #include "graph/recorder_time.h"
 

@@ -90,8 +90,8 @@ WorkGroup driver_allocations(const Graph& graph) {
   return group;
 }
 
-/// The work that is transfer: the fastest collective of one name and size shows it, and the rest of
-/// the others is waiting for other ranks.
+/// The work that is transfer: all of a collective whose ranks wait for each other in the graph. Of
+/// the others, the fastest one of one name and size shows it, and the rest is waiting.
 WorkGroup transfers(const Graph& graph, WorkGroup group) {
   using Alike = std::pair<NameId, std::int64_t>;
   std::map<Alike, Nanoseconds> least;
@@ -103,8 +103,13 @@ WorkGroup transfers(const Graph& graph, WorkGroup group) {
     const auto [found, is_new] = least.try_emplace(alike(task), duration);
     if (!is_new) found->second = std::min(found->second, duration);
   }
+  std::set<TaskId> joined;
+  graph.each_dependency([&](const Dependency& wait) {
+    if (wait.why == Rule::other_ranks) joined.insert(wait.after);
+  });
   for (auto& [task, part] : group.parts) {
-    if (graph.task(task).kind == TaskKind::collective) part = least.at(alike(task));
+    if (graph.task(task).kind == TaskKind::collective && !joined.contains(task))
+      part = least.at(alike(task));
   }
   return group;
 }
@@ -199,6 +204,7 @@ void remove_waits(Graph& graph, const WorkGroup& group) {
   std::set<TaskId> calls;
   for (const auto& [task, part] : group.parts) calls.insert(task);
   graph.remove_dependencies([&](const Dependency& wait) {
+    if (group.late_ranks && wait.why == Rule::other_ranks) return true;
     if (!is_host_wait(graph, wait)) return false;
     return (group.copy_waits && graph.task(wait.before).kind == TaskKind::copy_in) ||
            (group.call_waits && calls.contains(wait.after));
@@ -207,8 +213,9 @@ void remove_waits(Graph& graph, const WorkGroup& group) {
 
 }  // namespace
 
-WorkGroup long_host_work(const Graph& graph) {
-  const MeasuredSteps steps = measured_steps(graph);
+WorkGroup long_host_work(const JobGraph& job) {
+  const Graph& graph = job.graph();
+  const MeasuredSteps steps = measured_steps(job.advised());
   const auto is_long = [&](TaskId id) {
     const Task& task = graph.task(id);
     return task.kind == TaskKind::host && task.duration >= kLongestDispatch;
@@ -216,7 +223,8 @@ WorkGroup long_host_work(const Graph& graph) {
   std::map<NameId, Nanoseconds> of_names;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const TaskId id{i};
-    if (!graph.removed(id) && is_long(id) && steps.has(graph.task(id)))
+    if (!graph.removed(id) && is_long(id) && steps.has(graph.task(id)) &&
+        job.of_advised(id) != kNoTask)
       of_names[graph.task(id).name] += graph.task(id).duration;
   }
   if (of_names.empty()) return {};
@@ -258,7 +266,8 @@ std::vector<WorkGroup> ladder_groups(const Graph& graph) {
   all.push_back(of_kinds(graph,
                          {.name = "communication",
                           .title = "communication",
-                          .assumes = "collectives take no time, and no rank is late"},
+                          .assumes = "collectives take no time, and no rank is late",
+                          .late_ranks = true},
                          communicates));
   if (WorkGroup group = driver_allocations(graph); group.has_work) all.push_back(std::move(group));
   return all;
@@ -299,11 +308,11 @@ WorkGroup group_named(const Graph& graph, std::string_view name) {
                   name, joined(names), did_you_mean(name, names)));
 }
 
-Nanoseconds work_of(const Graph& graph, const WorkGroup& group) {
-  const MeasuredSteps steps = measured_steps(graph);
+Nanoseconds work_of(const JobGraph& job, const WorkGroup& group) {
+  const MeasuredSteps steps = measured_steps(job.advised());
   Nanoseconds sum{0};
   for (const auto& [task, part] : group.parts) {
-    if (steps.has(graph.task(task))) sum += part;
+    if (job.of_advised(task) != kNoTask && steps.has(job.graph().task(task))) sum += part;
   }
   return sum / steps.count;
 }
@@ -340,7 +349,8 @@ void scale_work(Graph& graph, const WorkGroup& group, double factor) {
     if (graph.lane(graph.lane_of(id)).discipline == Discipline::shared)
       task.bytes = scaled(task.bytes, factor);
   }
-  if (factor == 0 && (group.copy_waits || group.call_waits)) remove_waits(graph, group);
+  if (factor == 0 && (group.copy_waits || group.call_waits || group.late_ranks))
+    remove_waits(graph, group);
   if (group.host_waits && factor < 1)
     graph.remove_dependencies([&](const Dependency& wait) { return is_host_wait(graph, wait); });
 }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "ask/job/job_graph.h"
 #include "ask/job/retimed_replay.h"
 #include "foretrace/graph.h"
 
@@ -29,7 +30,8 @@ struct WorkGroup {
   bool host_waits = false;   ///< The host does not wait for the device; all or nothing.
   /// Scaled to 0, the host does not wait for copies to the device, or inside these calls.
   bool copy_waits = false, call_waits = false;
-  bool has_work = false;  ///< Whether the graph has such work.
+  bool late_ranks = false;  ///< Scaled to 0, ranks do not wait for each other either.
+  bool has_work = false;    ///< Whether the graph has such work.
 
   bool graded() const { return !host_waits; }
 };
@@ -42,9 +44,9 @@ std::vector<WorkGroup> ladder_groups(const Graph& graph);
 /// takes 2 us to 200 us (recalled), so this is a pause, a load, an allocation or a lock.
 constexpr Nanoseconds kLongestDispatch = 1ms;
 
-/// The host work in pieces longer than kLongestDispatch, of the name with most time; the title is
-/// the name. The group is empty if there is no such work.
-WorkGroup long_host_work(const Graph& graph);
+/// The host work in pieces longer than kLongestDispatch, of the name that has most time in the
+/// advised rank; the title is the name. The group is empty if there is no such work.
+WorkGroup long_host_work(const JobGraph& job);
 
 /// The groups of the ladder, and all kernels.
 std::vector<WorkGroup> all_groups(const Graph& graph);
@@ -57,8 +59,8 @@ std::vector<WorkGroup> named_groups(const Graph& graph);
 /// Throws Error, with the nearest name, if there is none.
 WorkGroup group_named(const Graph& graph, std::string_view name);
 
-/// The group's work in a steady step.
-Nanoseconds work_of(const Graph& graph, const WorkGroup& group);
+/// The group's work in a steady step of the advised rank; `group` is one of job.graph().
+Nanoseconds work_of(const JobGraph& job, const WorkGroup& group);
 
 /// Multiplies the time of a group's work by `factor`.
 void scale_work(Graph& graph, const WorkGroup& group, double factor);

@@ -228,7 +228,7 @@ Table suggestion_table(const Advice& advice, std::string_view goal) {
 }
 
 std::vector<std::string> suggestion_details(const Advice& advice, const Suggestion& one) {
-  std::vector<std::string> lines = {one.summary};
+  std::vector<std::string> lines = {"in the whole recording: " + one.summary};
   if (!one.local.lane.empty()) {
     lines.push_back(fmt::format(
         "locally {} has {} -> {} of work per step, {} less; end to end a step gets {} shorter",

@@ -286,7 +286,7 @@ Table ranks_table(const DiffReport& report) {
                   [](const Diff& diff) { return diff.among_before && diff.among_after; });
   if (has_rank_facts)
     table.heading.insert(table.heading.end(),
-                         {"waits for others, A", "B", "keeps waiting, A", "B"});
+                         {"waits in all, A", "B", "keeps waiting in all, A", "B"});
   for (const Diff& diff : report.ranks) {
     std::vector<std::string>& row = table.rows.emplace_back(std::vector<std::string>{
         std::to_string(diff.rank), to_text(diff.before.step_time), to_text(diff.after.step_time),

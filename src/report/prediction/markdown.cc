@@ -44,7 +44,7 @@ void write_markdown(const Prediction& prediction, std::ostream& out) {
   if (const Table rates = rate_table(prediction); !rates.rows.empty()) write_table(out, rates);
   if (const Table ranks = rank_table(prediction); !ranks.rows.empty()) write_table(out, ranks);
 
-  write_marked_list(out, "Changed", changes(prediction));
+  write_marked_list(out, "Changed in the whole recording", changes(prediction));
   write_marked_list(out, "Figures", figures(prediction));
   std::vector<std::string> rests;
   for (const EvidenceLine& evidence : evidence_lines(prediction)) {

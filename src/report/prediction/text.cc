@@ -37,7 +37,7 @@ void write_text(const Prediction& prediction, std::ostream& out) {
     write_aligned(ranks, out);
   }
 
-  write_list(out, "Changed", changes(prediction));
+  write_list(out, "Changed in the whole recording", changes(prediction));
   write_list(out, "Figures", figures(prediction));
 
   out << "\nBased on\n";

@@ -139,12 +139,12 @@ std::int64_t bytes_of(const Trace& trace, DeviceKind kind) {
   return bytes;
 }
 
-/// Returns a text such as "waits 3.03 s for others, transfers for 36 ms, enters 1 of 13 collectives
-/// last".
+/// Returns a text such as "in all waits 3.03 s for others, transfers for 36 ms, enters 1 of 13
+/// collectives last".
 std::string rank_facts_text(const RankFacts& among) {
-  std::string text = fmt::format("waits {} for others, transfers for {}, enters {} of {} last",
-                                 to_text(among.waits), to_text(among.transfer),
-                                 grouped(among.times_last), counted(among.matched, "collective"));
+  std::string text = fmt::format(
+      "in all waits {} for others, transfers for {}, enters {} of {} last", to_text(among.waits),
+      to_text(among.transfer), grouped(among.times_last), counted(among.matched, "collective"));
   if (among.keeps_waiting > 0ns)
     text += " and keeps the others waiting for " + to_text(among.keeps_waiting);
   if (among.unmatched > 0) text += fmt::format("; no other rank recorded {} more", among.unmatched);

@@ -127,8 +127,9 @@ Table rank_table(const Prediction& prediction) {
   table.heading = {"ranks", "step"};
   if (changes) table.heading.emplace_back("predicted");
   if (has_collectives)
-    table.heading.insert(table.heading.end(), {"waits for others", "transfers", "enters last",
-                                               "keeps others waiting", "clock"});
+    table.heading.insert(table.heading.end(),
+                         {"waits for others in all", "transfers in all", "enters last",
+                          "keeps others waiting in all", "clock"});
   std::vector<const PredictedRank*> rows;
   for (const PredictedRank& rank : prediction.ranks) rows.push_back(&rank);
   std::stable_sort(rows.begin(), rows.end(),
