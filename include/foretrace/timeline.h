@@ -128,8 +128,8 @@ Bytes initial_memory(const Graph& graph, std::int32_t device);
 /// Returns one curve for each device that has allocations.
 std::vector<MemoryCurve> memory_curves(const Graph& graph, const Timeline& timeline);
 
-/// Time of a step that waits for input: the device is idle while the training thread loads, or does
-/// nothing but copy input. For loading whose kind the records tell:
+/// Time of a typical step that waits for input: the device is idle while the training thread loads,
+/// or does nothing but copy input. For loading whose kind the records tell:
 ///
 ///     train   |LLLLLLxxxxLLLx|       stall   7, nothing runs on the device
 ///     device  |......KKKKKK..|       hidden  2, the device works
@@ -138,7 +138,7 @@ std::vector<MemoryCurve> memory_curves(const Graph& graph, const Timeline& timel
 /// A stall is observed time, not time that could be saved: the work behind it may wait for
 /// something else, too. To know the savings, replay the graph with loading that takes no time.
 struct InputStalls {
-  /// Times are averages over the steps.
+  /// The share that they have of all steps, of the typical step.
   struct StallTime {
     Nanoseconds stall{0};
     Nanoseconds hidden{0};

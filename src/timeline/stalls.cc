@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "base/contains.h"
+#include "base/numbers/scaling.h"
 #include "base/wording.h"
 #include "foretrace/timeline.h"
 #include "timeline/covered_time.h"
@@ -21,10 +23,34 @@ void each_in(const Graph& graph, const Timeline& timeline, StepWindow window, co
   }
 }
 
-void add(InputStalls::StallTime& part, Nanoseconds stall, Nanoseconds all) {
-  part.stall += stall;
-  part.hidden += all - stall;
-}
+/// Times of loading, or of copies. Where several overlap, only the first counts.
+class StallTimes {
+ public:
+  void add(InputStalls::StallTime& part, Nanoseconds from, Nanoseconds to) {
+    times_.push_back({from, to, &part});
+  }
+  /// Adds up what `hides` covers and what it does not.
+  void sum_up(const CoveredTime& hides) {
+    std::stable_sort(times_.begin(), times_.end(),
+                     [](const Time& a, const Time& b) { return a.from < b.from; });
+    Nanoseconds until = Nanoseconds::min();
+    for (const auto& [begin, to, part] : times_) {
+      const Nanoseconds from = std::max(begin, until);
+      if (from >= to) continue;
+      const Nanoseconds hidden = hides.within(from, to);
+      part->stall += to - from - hidden;
+      part->hidden += hidden;
+      until = to;
+    }
+  }
+
+ private:
+  struct Time {
+    Nanoseconds from, to;
+    InputStalls::StallTime* part;
+  };
+  std::vector<Time> times_;
+};
 
 }  // namespace
 
@@ -54,11 +80,12 @@ InputStalls input_stalls(const Graph& graph, const Timeline& timeline) {
   });
   device.finish();
   work.finish();
+  StallTimes loads, copies;
   TaskId before = kNoTask;
   each_in(graph, timeline, window, [&](TaskId id, Nanoseconds from, Nanoseconds to) {
     const Task& task = graph.task(id);
     if (task.kind == TaskKind::copy_in) {
-      add(stalls.copying, to - from - work.within(from, to), to - from);
+      copies.add(stalls.copying, from, to);
       stalls.copied += task.bytes;
       if (contains(graph.name(id), "Pageable")) ++stalls.pageable;
       if (contains(graph.name(id), "Pinned")) ++stalls.pinned;
@@ -70,14 +97,18 @@ InputStalls input_stalls(const Graph& graph, const Timeline& timeline) {
     before = id;
     const std::array parts = {&stalls.unknown, &stalls.reading, &stalls.preparing, &stalls.waiting};
     const auto kind = static_cast<std::size_t>(loading_named(graph.name(id)));
-    add(*parts[kind], to - from - device.within(from, to), to - from);
+    loads.add(*parts[kind], from, to);
   });
+  copies.sum_up(work);
+  loads.sum_up(device);
   stalls.steps = window.steps;
-  stalls.step = step_times(graph, timeline).step_time;
+  stalls.step = window.times.step_time;
+  // The steps in the window may be longer or shorter than the typical step.
+  const double typical = ratio(stalls.step, stalls.steps * window.times.mean);
   for (InputStalls::StallTime* part :
        {&stalls.reading, &stalls.preparing, &stalls.waiting, &stalls.unknown, &stalls.copying}) {
-    part->stall /= stalls.steps;
-    part->hidden /= stalls.steps;
+    part->stall = scaled(part->stall, typical);
+    part->hidden = scaled(part->hidden, typical);
   }
   stalls.copied.count /= stalls.steps;
   return stalls;

@@ -54,7 +54,26 @@ TEST(InputReport, NamesTheBottleneck) {
   report.synthetic = report.cached = 100ms;
   EXPECT_EQ(to_json(report)["bottleneck"], "training");
   report.synthetic = report.cached = std::nullopt;
+  report.bound = {PathPart::input, 40ms};
   EXPECT_EQ(to_json(report)["bottleneck"], "loading");
+  report.bound = {PathPart::host, 20ms};
+  EXPECT_EQ(to_json(report)["bottleneck"], "training");
+}
+
+TEST(InputReport, SaysWhatElseBoundsAStep) {
+  InputReport report = three_traces();
+  report.synthetic = report.cached = std::nullopt;
+  report.bound = {PathPart::host, 20ms};
+  report.with_workers = 120ms;
+  std::ostringstream out;
+  write_input(report, out);
+  EXPECT_TRUE(
+      out.str().starts_with("100 ms a step; input costs 65.0 % of it, most of that loading; "
+                            "it is bound by the host (20 ms without)\n"))
+      << out.str();
+  EXPECT_NE(out.str().find("\nNo workers   they do not help: a step would take 120 ms"),
+            std::string::npos)
+      << out.str();
 }
 
 TEST(InputReport, SaysWhenThereIsNothing) {

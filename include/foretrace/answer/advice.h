@@ -50,6 +50,12 @@ struct PathShares {
   PathPart largest() const;
 };
 
+/// What bounds a step: the kind of work without which it would be shortest.
+struct StepBound {
+  PathPart part = PathPart::kernels;
+  Nanoseconds without{0};  ///< Step time if the work took no time; 0: not known.
+};
+
 /// A replay with one cause of waiting removed as far as possible.
 struct AdviceCeiling {
   std::string name;        ///< "launches"
@@ -165,6 +171,7 @@ struct Advice {
   Breakdown breakdown;
   StepRates rates;
   PathShares path;
+  StepBound bound;  ///< Without ceilings, the largest part of the path.
   std::optional<Bytes> allocated, reserved;
   Bytes memory{};  ///< Memory of the device, if known.
 

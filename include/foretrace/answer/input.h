@@ -16,6 +16,7 @@
 
 #include <optional>
 
+#include "foretrace/answer/advice.h"
 #include "foretrace/notes.h"
 #include "foretrace/storage.h"
 #include "foretrace/timeline.h"
@@ -29,10 +30,12 @@ struct InputReport {
   Nanoseconds without_loading{0};  ///< Step time, replayed with loading that takes no time.
   Nanoseconds without_copies{0};   ///< The same, with copies to the device that take none.
   Nanoseconds work{0};             ///< Time per step that the training thread loads.
-  /// Loader processes that would hide `work`; empty if the job has some, or if `work` is below 2 %
-  /// of a step.
+  StepBound bound;                 ///< As advise() finds it, for this rank alone.
+  /// Loader processes that would hide `work`; empty if the job has some, if `work` is below 2 % of
+  /// a step, or if a step would take no less time with any number of them.
   std::optional<std::int64_t> workers;
-  Nanoseconds with_workers{0};  ///< Step time with those, replayed.
+  /// Step time with those, or at best if they would not help; 0 if they were not tried.
+  Nanoseconds with_workers{0};
 
   std::optional<Nanoseconds> synthetic;  ///< t1
   std::optional<Nanoseconds> cached;     ///< t2

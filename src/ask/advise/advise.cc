@@ -99,6 +99,7 @@ void describe(const AdvisedJob& job, Advice& advice) {
   advice.breakdown = now.baseline_breakdown;
   advice.rates = now.baseline_rates;
   advice.path = job.path;
+  advice.bound.part = job.path.largest();
   advice.trust = job.trust;
   advice.allocated = greatest_allocated(now.baseline_memory);
   advice.reserved = greatest_reserved(now.baseline_memory);
@@ -155,9 +156,8 @@ void add_causes(const AdvisedJob& job, Advice& advice) {
                             allocation_calls(job.inference.graph), without(gain)));
     if (ceiling.name == "input" && !advises_loading(advice))
       causes.emplace_back(
-          gain, fmt::format("the step waits for data ({} without): see foretrace input, and the "
-                            "loader's workers",
-                            without(gain)));
+          gain,
+          fmt::format("the step waits for data ({} without): see foretrace input", without(gain)));
   }
   if (const WorkGroup group = long_host_work(job.whole); group.has_work) {
     const Nanoseconds gain = advice.step_time - step_with(job.whole, group, 0);
@@ -202,6 +202,7 @@ Advice advise_on(const Inference& inference, const RankOfJob& place, const Advic
   advice.speed_ups = speed_ups_of(job.whole, groups, job.now(), target);
   if (!question.vary.empty()) return advice;
   advice.ladder = ladder_of(job.whole, job.now());
+  advice.bound = bound_of(advice.ladder, advice.speed_ups, job.path.largest(), job.now());
   TriedTransforms tried = try_transforms(job, question);
   sharpen_intervals(job, tried.suggestions, question.top);
   advice.suggestions = std::move(tried.suggestions);

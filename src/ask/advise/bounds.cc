@@ -209,6 +209,26 @@ std::vector<AdviceCeiling> ladder_of(const JobGraph& job, Nanoseconds now) {
   return ceilings;
 }
 
+StepBound bound_of(const std::vector<AdviceCeiling>& ladder, const std::vector<SpeedUp>& speed_ups,
+                   PathPart largest, Nanoseconds now) {
+  constexpr std::pair<std::string_view, PathPart> kParts[] = {
+      {"host", PathPart::host},
+      {"input", PathPart::input},
+      {"copies", PathPart::copies},
+      {"communication", PathPart::communication}};
+  StepBound least{largest, now};
+  for (const SpeedUp& one : speed_ups) {
+    if (one.name == "kernels") least = {PathPart::kernels, one.at_best};
+  }
+  for (const auto& [name, part] : kParts) {
+    for (const AdviceCeiling& ceiling : ladder) {
+      if (ceiling.name == name && ceiling.is_present && ceiling.step_time < least.without)
+        least = {part, ceiling.step_time};
+    }
+  }
+  return least;
+}
+
 std::optional<double> speed_needed(const JobGraph& job, const WorkGroup& group,
                                    Nanoseconds target) {
   return speed_for(group, time_with(job, group, nullptr), target, step_with(job, group, 0));

@@ -22,6 +22,10 @@ Nanoseconds step_with(const JobGraph& job, const WorkGroup& group, double factor
 /// is too slow.
 std::vector<AdviceCeiling> ladder_of(const JobGraph& job, Nanoseconds now);
 
+/// `largest` is the largest part of the path, which decides if nothing would make the step shorter.
+StepBound bound_of(const std::vector<AdviceCeiling>& ladder, const std::vector<SpeedUp>& speed_ups,
+                   PathPart largest, Nanoseconds now);
+
 /// How many times as fast a group's work must be for a step to take no longer than `target`, by
 /// bisection. Returns nullopt if no speed is enough, 1 if the target is met already, and 0 if the
 /// work would have to take almost no time or cannot be sped up in part.

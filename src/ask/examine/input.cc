@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 #include <optional>
 
+#include "ask/advise/bounds.h"
 #include "ask/job/chosen_rank.h"
 #include "ask/job/job.h"
+#include "ask/job/step_cost.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/error.h"
 #include "foretrace/infer.h"
@@ -70,8 +72,16 @@ void find_workers(const Graph& graph, InputReport& report) {
   while (high < kMostWorkers && with(high) > enough)
     high = std::min(kMostWorkers, high + 1 + high / 8);
   while (high > 1 && with(high - 1) <= enough) --high;
-  report.workers = high;
   report.with_workers = with(high);
+  if (report.with_workers < report.replayed) report.workers = high;
+}
+
+/// What bounds a step, as advise() answers it.
+StepBound find_bound(const Graph& graph, Nanoseconds now) {
+  const PathPart largest =
+      path_shares(graph, simulate(graph, {.reasons = true, .memory = false})).largest();
+  return bound_of(ladder_of(graph, now),
+                  speed_ups_of(graph, {group_named(graph, "kernels")}, now, {}), largest, now);
 }
 
 }  // namespace
@@ -88,6 +98,7 @@ InputReport examine_input(const std::string& path, const InputQuestion& question
   report.recorded_workers = question.workers;
   report.set = {.policy = question.policy, .cached = std::max(0.0, question.cached_share)};
   report.knows_cache = question.cached_share >= 0;
+  report.bound = find_bound(inference.graph, report.replayed);
   find_workers(inference.graph, report);
   replay_without_loading(inference.graph, report);
   // The part of the trace that was asked for does not apply to the other traces.

@@ -12,41 +12,6 @@ double host_share(const PathShares& path) {
   return path.share(PathPart::host) + path.share(PathPart::launches);
 }
 
-/// A kind of work, and how much shorter a step would be without it.
-struct Bound {
-  PathPart part = PathPart::kernels;
-  Nanoseconds gain{0};
-};
-
-const AdviceCeiling* ceiling_named(const Advice& advice, std::string_view name) {
-  for (const AdviceCeiling& ceiling : advice.ladder) {
-    if (ceiling.name == name && ceiling.is_present) return &ceiling;
-  }
-  return nullptr;
-}
-
-/// Returns the kind of work without which a step would be shortest, from the table of ceilings.
-Bound bound_of(const Advice& advice) {
-  struct Part {
-    PathPart part;
-    std::string_view ceiling;
-  };
-  constexpr Part kParts[] = {{PathPart::host, "host"},
-                             {PathPart::input, "input"},
-                             {PathPart::copies, "copies"},
-                             {PathPart::communication, "communication"}};
-  Bound most{.part = advice.path.largest()};
-  for (const SpeedUp& one : advice.speed_ups) {
-    if (one.name == "kernels") most = {PathPart::kernels, advice.step_time - one.at_best};
-  }
-  for (const Part& one : kParts) {
-    const AdviceCeiling* const ceiling = ceiling_named(advice, one.ceiling);
-    if (ceiling == nullptr || advice.step_time - ceiling->step_time <= most.gain) continue;
-    most = {one.part, advice.step_time - ceiling->step_time};
-  }
-  return most;
-}
-
 bool is_host(PathPart part) { return part == PathPart::host || part == PathPart::launches; }
 
 /// Says how often the host waits for the device. Empty if this is too rare to keep the host from
@@ -60,16 +25,18 @@ std::string host_waits_text(const Advice& advice) {
 
 }  // namespace
 
+std::string bound_name(PathPart part) {
+  if (is_host(part)) return "the host";
+  return part == PathPart::kernels ? "the device" : std::string(to_string(part));
+}
+
 std::string bound_sentence(const Advice& advice) {
   const PathShares& path = advice.path;
   const bool ceilings = !advice.ladder.empty();
-  const Bound bound = ceilings ? bound_of(advice) : Bound{.part = path.largest()};
+  const StepBound& bound = advice.bound;
   const bool agrees = is_host(bound.part) ? is_host(path.largest()) : path.largest() == bound.part;
   const double share = is_host(bound.part) ? host_share(path) : path.share(bound.part);
-  std::string text = is_host(bound.part)               ? "the host"
-                     : bound.part == PathPart::kernels ? "the device"
-                                                       : std::string(to_string(bound.part));
-  text += ": ";
+  std::string text = bound_name(bound.part) + ": ";
   if (agrees || !ceilings) {
     text += fmt::format("{}{} of what a step waits for; ",
                         is_host(bound.part)               ? "its work and launches take "
@@ -83,9 +50,8 @@ std::string bound_sentence(const Advice& advice) {
                         : bound.part == PathPart::kernels ? "kernels"
                         : bound.part == PathPart::copies  ? "them"
                                                           : "it",
-                        advice.has_steps ? "a step" : "the recording",
-                        to_text(advice.step_time - bound.gain),
-                        change_text(advice.step_time, advice.step_time - bound.gain));
+                        advice.has_steps ? "a step" : "the recording", to_text(bound.without),
+                        change_text(advice.step_time, bound.without));
   }
   if (const TrustReason* open = advice.trust.reason("unexplained");
       ceilings && open != nullptr && open->grade == Grade::poor)

@@ -128,7 +128,7 @@ Json now_json(const Advice& advice) {
           {"breakdown_ns", breakdown_json(advice.breakdown)},
           {"rates", rates_json(advice.rates, advice.breakdown, advice.step_time)},
           {"critical_path", path_json(advice.path)},
-          {"bound_by", key_of(advice.path.largest())},
+          {"bound_by", key_of(advice.bound.part)},
           {"peak_allocated_bytes", bytes_json(advice.allocated)},
           {"peak_reserved_bytes", bytes_json(advice.reserved)}};
 }

@@ -7,6 +7,7 @@
 
 #include "base/numbers/scaling.h"
 #include "foretrace/report.h"
+#include "report/advice/bound.h"
 #include "report/words/json_parts.h"
 #include "report/words/table.h"
 #include "report/words/wording.h"
@@ -73,22 +74,31 @@ std::string bottleneck(const InputReport& report, const DifferentialStalls& diff
     if (differential.prep_stall > report.replayed / 50) return "preparation";
     return "training";
   }
-  const double loading = 1 - ratio(report.without_loading, report.replayed);
-  const double copying = ratio(report.without_loading - report.without_copies, report.replayed);
-  if (std::max(loading, copying) <= 0.02) return "training";
-  return loading >= copying ? "loading" : "copying";
+  if (report.bound.part == PathPart::input) return "loading";
+  return report.bound.part == PathPart::copies ? "copying" : "training";
 }
 
 /// Returns the sentence before all tables.
 std::string headline(const InputReport& report, const DifferentialStalls& differential) {
   const std::string time =
       to_text(report.replayed) + (report.has_steps ? " a step" : " for the whole recording");
+  const bool compared = report.synthetic || report.cached;
   const std::string bound = bottleneck(report, differential);
-  if (bound == "training") return time + "; input costs less than 2 % of it";
   const Nanoseconds without =
       report.synthetic.value_or(report.cached.value_or(report.without_copies));
-  return fmt::format("{}; input costs {} of it, most of that {}", time,
-                     to_share(1 - ratio(without, report.replayed)), bound);
+  const double cost = 1 - ratio(without, report.replayed);
+  if (compared ? bound == "training" : cost <= 0.02)
+    return time + "; input costs less than 2 % of it";
+  const bool loads =
+      report.replayed - report.without_loading >= report.without_loading - report.without_copies;
+  std::string text = fmt::format("{}; input costs {} of it, most of that {}", time, to_share(cost),
+                                 compared ? bound
+                                 : loads  ? "loading"
+                                          : "copying");
+  if (!compared && bound == "training")
+    text += fmt::format("; it is bound by {} ({} without)", bound_name(report.bound.part),
+                        to_text(report.bound.without));
+  return text;
 }
 
 void add_differential(nlohmann::json& json, const InputReport& report,
@@ -152,6 +162,9 @@ void write_remedy(const InputReport& report, const DifferentialStalls& different
     out << "Would hide   " << counted(*report.workers, "worker") << " for " << to_text(report.work)
         << " of loading: " << to_text(report.with_workers)
         << " a step (loader:workers=" << *report.workers << ")\n";
+  } else if (report.with_workers > 0ns) {
+    out << "No workers   they do not help: a step would take " << to_text(report.with_workers)
+        << " with them, as the training thread takes each batch from them\n";
   }
   if (differential.workers) {
     out << "Would hide   " << counted(*differential.workers, "worker") << " instead of "
