@@ -30,6 +30,7 @@ struct Effect {
                             ///< "changed nothing".
   Applicability applies;    ///< Result of Transform::applies() before the change.
   TimesError times_error = {};
+  std::vector<std::string> doubts = {};  ///< Why the grade is fair at best.
 };
 
 /// Facts that decide what a transform does, in addition to the graph and its settings.

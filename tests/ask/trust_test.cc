@@ -261,6 +261,15 @@ TEST(Trust, APeakOfUnknownUseIsFairWhereAChangeMovesIt) {
   EXPECT_EQ(trust_of(answer, {}).reason("unknown_use"), nullptr);
 }
 
+TEST(Trust, AStepThatIsInDoubtIsFair) {
+  Prediction answer = predict(recorded_as(kFourSteps), what_if(kFasterKernels));
+  EXPECT_EQ(answer.trust.reason("doubt"), nullptr);
+  answer.steps[0].doubts = {"the other trace differs"};
+  answer.trust = trust_of(answer, {});
+  EXPECT_EQ(grade_of(answer, "doubt"), Grade::fair);
+  EXPECT_EQ(answer.trust.reason("doubt")->text, "scale: the other trace differs");
+}
+
 TEST(Trust, OneOrTwoOutcomesAreTooFew) {
   Prediction answer = predict(recorded_as(kFourSteps), what_if("amp"));
   const auto compared = [&](const char* use, std::size_t own) {

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "support/simulated.h"
 #include "transform/edit/align.h"
 
@@ -69,6 +72,71 @@ TEST(KernelFrom, EachTimeIsTheMiddleOfTheSteps) {
   EXPECT_EQ(with_times_of("@step one\nstream: a 5 {step=0}, b 5 {step=0}", kSteps), R"(
 stream |aaab|
 )");
+}
+
+// Every second step also updates.
+constexpr auto kTwoKinds = R"(
+    @step one
+    @step two
+    @step three
+    @step four
+    @step five
+    @step six
+    stream: a 1 {step=0}, A = a 1 {step=1}, u 4 {step=1}, B = a 1 {step=2}, C = a 1 {step=3}, U = u 4 {step=3}, D = a 1 {step=4}, E = a 1 {step=5}, V = u 4 {step=5}
+)";
+
+std::vector<std::string> doubts_of(std::string_view own, std::string_view other) {
+  Graph graph = parse_graph(own);
+  const Graph donor = parse_graph(other);
+  return read_transform_text("kernel_from")->apply(graph, {.donor = &donor}).doubts;
+}
+
+TEST(KernelFrom, AStepTakesTheTimesOfTheKindThatIsLikeIt) {
+  constexpr auto kOwnKinds = R"(
+    @step one
+    @step two
+    @step three
+    @step four
+    stream: a 3 {step=0}, u 2 {step=0}, A = a 3 {step=1}, B = a 3 {step=2}, U = u 2 {step=2}, C = a 3 {step=3}
+  )";
+  EXPECT_EQ(with_times_of(kOwnKinds, kTwoKinds), R"(
+stream |auuuuaauuuua|
+)");
+  EXPECT_EQ(doubts_of(kOwnKinds, kTwoKinds), std::vector<std::string>());
+}
+
+TEST(KernelFrom, DoubtsThatKindsOfStepsCorrespondIfTheirNumbersDiffer) {
+  constexpr auto kOneKind = R"(
+    @step one
+    @step two
+    stream: a 3 {step=0}, u 2 {step=0}, A = a 3 {step=1}, U = u 2 {step=1}
+  )";
+  const std::vector<std::string> doubts = doubts_of(kOneKind, kTwoKinds);
+  ASSERT_EQ(doubts.size(), 1U);
+  EXPECT_EQ(doubts[0], "1 kind of steps here and 2 kinds in the other trace do not correspond");
+  EXPECT_EQ(doubts_of(kTwoKinds, kOneKind).at(0),
+            "2 kinds of steps here and 1 kind in the other trace do not correspond");
+}
+
+// In the other trace the device waits for 5 us between two graphs.
+TEST(KernelFrom, DoubtsAStepThatWaitsMoreInTheOtherTrace) {
+  constexpr auto kWaits = R"(
+    cpu:    L:launch 1, h:host 10, M:launch 1
+    stream: a 5, r 4
+    L -> a
+    M -> r
+  )";
+  constexpr auto kRuns = R"(
+    cpu:    L:launch 1, M:launch 1
+    stream: a 6, r 6
+    L -> a
+    M -> r
+  )";
+  EXPECT_EQ(doubts_of(kRuns, kWaits).at(0),
+            "in the other trace the device waits for 43.8 % of a step, here then for 10.0 %: only "
+            "kernels are taken over, not what launches them");
+  EXPECT_EQ(doubts_of(kWaits, kRuns).size(), 1U);
+  EXPECT_EQ(doubts_of(kRuns, kRuns).size(), 0U);
 }
 
 TEST(KernelFrom, WithoutStepsToLayBesideTheMiddleByName) {

@@ -53,6 +53,7 @@ struct AppliedStep {
   std::vector<Figure> figures{};
   Applicability applies{};
   TimesError times_error{};
+  std::vector<std::string> doubts{};  ///< Why the grade is fair at best.
 };
 
 /// One line of --explain: a task on the critical path and its reason to wait.

@@ -36,7 +36,8 @@ class Application {
                              .changed_nothing = effect.changed == 0,
                              .figures = std::move(effect.figures),
                              .applies = std::move(effect.applies),
-                             .times_error = std::move(effect.times_error)});
+                             .times_error = std::move(effect.times_error),
+                             .doubts = std::move(effect.doubts)});
     if (effect.changed == 0) applied.notes.add(Severity::warning, kChangedNothing, use);
     for (const std::string& assumption : effect.assumptions) {
       std::vector<std::string>& all = applied.assumptions;

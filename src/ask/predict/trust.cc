@@ -183,8 +183,12 @@ class TrustFacts {
   }
 
   void add_changes(std::span<const KnownOutcome> user_outcomes) {
-    for (const AppliedStep& step : prediction_.steps) add_applicability(step);
     if (is_what_if()) add_unknown_use();
+    for (const AppliedStep& step : prediction_.steps) {
+      add_applicability(step);
+      for (const std::string& doubt : step.doubts)
+        add("doubt", Grade::fair, fmt::format("{}: {}", kind_of(step.use), doubt));
+    }
     for (const std::string& kind : kinds_of(prediction_.steps)) add_change(kind, user_outcomes);
   }
 

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <utility>
 
+#include "base/numbers/scaling.h"
 #include "base/statistics.h"
 #include "foretrace/machine.h"
 #include "foretrace/simulate.h"
@@ -19,12 +20,44 @@ std::uint32_t NameNumbers::of(std::string_view name) {
   return number;
 }
 
-KernelSteps kernel_steps(const Graph& graph, const std::vector<TaskId>& kernels) {
+KernelSteps kernel_steps(const Graph& graph, const Timeline& timeline,
+                         const std::vector<TaskId>& kernels) {
   std::vector<TaskId> order = kernels;
-  sort_by_start(order, simulate(graph, {.memory = false}).start);
+  sort_by_start(order, timeline.start);
   KernelSteps steps;
   for (const TaskId task : order) steps[graph.task(task).step].push_back(task);
   return steps;
+}
+
+std::vector<StepKind> step_kinds(const Graph& graph, const KernelSteps& steps) {
+  std::map<std::vector<NameId>, StepKind> by_names;
+  std::vector<const std::vector<TaskId>*> all;
+  for (const auto& [step, kernels] : steps) {
+    if (step < 0 && steps.rbegin()->first >= 0) continue;
+    std::vector<NameId> names;
+    for (const TaskId task : kernels) names.push_back(graph.task(task).name);
+    by_names[std::move(names)].steps.push_back(&kernels);
+    all.push_back(&kernels);
+  }
+  std::vector<StepKind> kinds;
+  for (auto& [names, kind] : by_names) {
+    kind.is_common = 10 * kind.steps.size() >= all.size();
+    if (kind.steps.size() > 1) kinds.push_back(std::move(kind));
+  }
+  std::stable_sort(kinds.begin(), kinds.end(), [](const StepKind& a, const StepKind& b) {
+    return a.steps.size() > b.steps.size();
+  });
+  if (!kinds.empty() || all.empty()) return kinds;
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto* a, const auto* b) { return a->size() < b->size(); });
+  return {{.steps = {all[all.size() / 2]}}};
+}
+
+double waiting_share(const Graph& graph, const Timeline& timeline) {
+  const Breakdown step = breakdown(graph, timeline);
+  const Nanoseconds waits = step.input + step.host + step.idle;
+  const Nanoseconds all = waits + step.compute + step.communication + step.copy + step.unknown;
+  return ratio(waits, all);
 }
 
 std::string kind_of_kernel(std::string_view name) {
@@ -36,7 +69,9 @@ std::string kind_of_kernel(std::string_view name) {
 }
 
 DonorSteps::DonorSteps(const Graph& donor) {
-  const KernelSteps steps = kernel_steps(donor, Selector("kernel").select(donor));
+  const Timeline timeline = simulate(donor, {.memory = false});
+  const KernelSteps steps = kernel_steps(donor, timeline, Selector("kernel").select(donor));
+  waits_ = waiting_share(donor, timeline);
   for (const auto& [step, kernels] : steps) {
     has_steps_ = has_steps_ || step >= 0;
     for (const TaskId id : kernels) {
@@ -53,30 +88,15 @@ DonorSteps::DonorSteps(const Graph& donor) {
   for (auto* all : {&names_, &kinds_}) {
     for (auto& [name, known] : *all) known.typical = median(std::exchange(known.durations, {}));
   }
-  take_typical(donor, steps);
-}
-
-void DonorSteps::take_typical(const Graph& donor, const KernelSteps& steps) {
-  std::vector<const std::vector<TaskId>*> sizes;
-  for (const auto& [step, kernels] : steps) {
-    if (step >= 0 || !has_steps_) sizes.push_back(&kernels);
-  }
-  if (sizes.empty()) return;
-  std::stable_sort(sizes.begin(), sizes.end(),
-                   [](const auto* a, const auto* b) { return a->size() < b->size(); });
-  const std::vector<TaskId>& chosen = *sizes[sizes.size() / 2];
-  std::vector<std::vector<Nanoseconds>> times(chosen.size());
-  for (const std::vector<TaskId>* step : sizes) {
-    const bool same =
-        std::equal(step->begin(), step->end(), chosen.begin(), chosen.end(),
-                   [&](TaskId a, TaskId b) { return donor.task(a).name == donor.task(b).name; });
-    if (!same) continue;
-    for (std::size_t i = 0; i < step->size(); ++i) {
-      times[i].push_back(donor.task((*step)[i]).duration);
+  for (const StepKind& kind : step_kinds(donor, steps)) {
+    Kind& taken = step_kinds_.emplace_back();
+    taken.is_common = kind.is_common;
+    for (std::size_t i = 0; i < kind.steps.front()->size(); ++i) {
+      std::vector<Nanoseconds> times;
+      for (const auto* step : kind.steps) times.push_back(donor.task((*step)[i]).duration);
+      const TaskId first = (*kind.steps.front())[i];
+      taken.kernels.push_back({std::string(donor.name(first)), median(std::move(times))});
     }
-  }
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    typical_.push_back({std::string(donor.name(chosen[i])), median(times[i])});
   }
 }
 

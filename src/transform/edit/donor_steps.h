@@ -1,6 +1,6 @@
 #pragma once
 
-// Takes the times of kernels from another trace: the kernels of one typical step in order, and the
+// Takes the times of kernels from another trace: the kernels of each kind of step in order, and the
 // median time of kernels of the same name or kind.
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "foretrace/graph.h"
+#include "foretrace/timeline.h"
 
 namespace foretrace {
 
@@ -24,7 +25,20 @@ class NameNumbers {
 
 /// The kernels of each step, in the order in which they start.
 using KernelSteps = std::map<std::int32_t, std::vector<TaskId>>;
-KernelSteps kernel_steps(const Graph& graph, const std::vector<TaskId>& kernels);
+KernelSteps kernel_steps(const Graph& graph, const Timeline& timeline,
+                         const std::vector<TaskId>& kernels);
+
+/// Steps with the same kernels in the same order.
+struct StepKind {
+  std::vector<const std::vector<TaskId>*> steps;  ///< Elements of KernelSteps.
+  bool is_common = true;                          ///< At least a tenth of all steps.
+};
+/// Returns the kinds that recur, the commonest first. If none does, the only kind is the step with
+/// the median number of kernels. Without steps, the whole recording is one.
+std::vector<StepKind> step_kinds(const Graph& graph, const KernelSteps& steps);
+
+/// How much of a step the device waits: no kernel, copy or collective runs.
+double waiting_share(const Graph& graph, const Timeline& timeline);
 
 /// Names the kind of work a kernel does, to match kernels whose names differ between the traces.
 std::string kind_of_kernel(std::string_view name);
@@ -38,9 +52,14 @@ class DonorSteps {
  public:
   explicit DonorSteps(const Graph& donor);
 
-  /// The step with the median number of kernels; each duration is the median over all steps with
-  /// the same kernels. Empty if the donor has no kernels.
-  const std::vector<DonorKernel>& typical() const { return typical_; }
+  struct Kind {
+    std::vector<DonorKernel> kernels;  ///< Each duration is the median over the steps.
+    bool is_common = true;
+  };
+  /// See step_kinds(). Empty if the donor has no kernels.
+  const std::vector<Kind>& kinds() const { return step_kinds_; }
+  /// See waiting_share().
+  double waits() const { return waits_; }
   bool has_steps() const { return has_steps_; }
   std::optional<Nanoseconds> by_name(std::string_view name) const;
   /// Returns the median time of kernels of that kind; if both traces record operations, returns the
@@ -48,8 +67,6 @@ class DonorSteps {
   std::optional<Nanoseconds> by_kind(const std::string& kind, double flops) const;
 
  private:
-  void take_typical(const Graph& donor, const KernelSteps& steps);
-
   struct KernelTimes {
     std::vector<Nanoseconds> durations;  ///< Empty once `typical`, their median, is known.
     Nanoseconds typical{0};
@@ -57,7 +74,8 @@ class DonorSteps {
     Nanoseconds with_flops{0};  ///< The total time of kernels whose arithmetic is known.
   };
   bool has_steps_ = false;
-  std::vector<DonorKernel> typical_;
+  double waits_ = 0;
+  std::vector<Kind> step_kinds_;
   std::map<std::string, KernelTimes, std::less<>> names_, kinds_;
 };
 

@@ -5,14 +5,22 @@
 //     other    a  h  r  q  a       g and h are in the same place and of one kind: time of h
 //                                  q has no counterpart: added after r
 //
-// Steps are aligned as sequences of names, the rest between as sequences of kinds of work, and
-// whatever still differs takes the time of its counterpart as a whole. Ignored: that the host would
-// launch more or fewer kernels.
+// Each kind of step is aligned with the kind of step of the other trace that is most like it, as
+// sequences of names, the rest between as sequences of kinds of work, and whatever still differs
+// takes the time of its counterpart as a whole. Ignored: that the host would launch more or fewer
+// kernels, and that the device waits for it more or less in the other trace.
 
+#include <algorithm>
+#include <cmath>
 #include <fmt/core.h>
+#include <iterator>
+#include <limits>
 #include <map>
+#include <set>
+#include <span>
 
 #include "foretrace/error.h"
+#include "foretrace/simulate.h"
 #include "graph/select.h"
 #include "transform/edit/align.h"
 #include "transform/edit/donor_steps.h"
@@ -26,40 +34,99 @@ struct MatchCounts {
   std::size_t by_name = 0, by_kind = 0, by_place = 0, pooled = 0, none = 0, added = 0, removed = 0;
 };
 
-/// Aligns one step of the trace with the typical step of the donor.
+/// Aligns each step of the trace with the kind of step of the donor that is most like it.
 class Transplant {
  public:
   Transplant(Graph& graph, const DonorSteps& donor, bool whole)
       : graph_(graph), donor_(donor), whole_(whole) {
-    for (const DonorKernel& kernel : donor.typical()) {
-      donor_names_.push_back(numbers_.of(kernel.name));
-      donor_kinds_.push_back(numbers_.of("kind " + kind_of_kernel(kernel.name)));
+    for (const DonorSteps::Kind& kind : donor.kinds()) {
+      Numbered& numbered = donor_kinds_.emplace_back();
+      for (const DonorKernel& kernel : kind.kernels) {
+        numbered.names.push_back(numbers_.of(kernel.name));
+        numbered.works.push_back(numbers_.of("kind " + kind_of_kernel(kernel.name)));
+      }
     }
   }
 
-  /// `comparable` says whether the kernels can be aligned with the typical step: both are steps, or
+  /// `comparable` says whether the kernels can be aligned with those of a step: both are steps, or
   /// both are traces without steps.
   void apply(const std::vector<TaskId>& kernels, bool comparable) {
-    if (!comparable || donor_names_.empty()) return from_pool(kernels);
-    std::vector<std::uint64_t> names;
-    for (const TaskId task : kernels) names.push_back(name_number(task));
-    const auto [known, added] = alignments_.try_emplace(names);
-    if (added) known->second = aligned_runs(names, donor_names_);
-    for (const AlignedRun& run : known->second) {
+    if (!comparable) return from_pool(kernels);
+    const Counterpart& like = counterpart(kernels);
+    like_ = like.kind;
+    for (const AlignedRun& run : like.runs) {
       if (run.equal) {
         take_each(kernels, run, counts.by_name);
       } else {
-        align_kinds(kernels, run);
+        align_works(kernels, run);
       }
     }
+  }
+
+  /// Why kinds of steps do not correspond one to one; empty if they do.
+  std::string kinds_doubt(const std::vector<StepKind>& own) {
+    std::size_t here = 0, other = 0;
+    std::set<std::size_t> likes;
+    for (const StepKind& kind : own) {
+      if (!kind.is_common) continue;
+      likes.insert(counterpart(*kind.steps.front()).kind);
+      ++here;
+    }
+    bool all_taken = likes.size() == here;
+    for (std::size_t i = 0; i < donor_kinds_.size(); ++i) {
+      if (!donor_.kinds()[i].is_common) continue;
+      all_taken = all_taken && likes.contains(i);
+      ++other;
+    }
+    if (all_taken) return {};
+    return fmt::format("{} of steps here and {} in the other trace do not correspond",
+                       counted(here, "kind"), counted(other, "kind"));
   }
 
   MatchCounts counts;
   std::vector<TaskId> removed;
 
  private:
+  /// The kernels of a step as numbers of their names, and of their kinds of work.
+  struct Numbered {
+    std::vector<std::uint64_t> names, works;
+  };
+  struct Counterpart {
+    std::size_t kind = 0;
+    std::vector<AlignedRun> runs;
+  };
+
+  /// Counts the elements that only one of two sequences has.
+  static std::size_t distance(std::vector<std::uint64_t> a, std::vector<std::uint64_t> b) {
+    std::sort(a.begin(), a.end());
+    std::sort(b.begin(), b.end());
+    std::vector<std::uint64_t> differ;
+    std::set_symmetric_difference(a.begin(), a.end(), b.begin(), b.end(),
+                                  std::back_inserter(differ));
+    return differ.size();
+  }
+
+  const Counterpart& counterpart(const std::vector<TaskId>& kernels) {
+    Numbered own;
+    for (const TaskId task : kernels) own.names.push_back(name_number(task));
+    const auto [known, added] = counterparts_.try_emplace(own.names);
+    Counterpart& like = known->second;
+    if (!added) return like;
+    for (const TaskId task : kernels) own.works.push_back(work_number(task));
+    std::size_t least = std::numeric_limits<std::size_t>::max();
+    for (std::size_t i = 0; i < donor_kinds_.size(); ++i) {
+      const Numbered& other = donor_kinds_[i];
+      const std::size_t off = distance(own.names, other.names) + distance(own.works, other.works);
+      if (off < least) least = off, like.kind = i;
+    }
+    like.runs = aligned_runs(own.names, donor_kinds_[like.kind].names);
+    return like;
+  }
+
+  const std::vector<DonorKernel>& donor_kernels() const { return donor_.kinds()[like_].kernels; }
+
   std::uint64_t name_number(TaskId task) { return number(task, own_names_, false); }
-  std::uint64_t kind_number(TaskId task) { return number(task, own_kinds_, true); }
+  std::uint64_t work_number(TaskId task) { return number(task, own_works_, true); }
 
   std::uint64_t number(TaskId task, std::map<NameId, std::uint64_t>& known, bool kind) {
     const auto [at, added] = known.try_emplace(graph_.task(task).name, 0);
@@ -72,16 +139,17 @@ class Transplant {
 
   void take_each(const std::vector<TaskId>& kernels, const AlignedRun& run, std::size_t& count) {
     for (std::size_t i = run.begin; i < run.end; ++i) {
-      graph_.task(kernels[i]).duration = donor_.typical()[run.other_begin + i - run.begin].duration;
+      graph_.task(kernels[i]).duration = donor_kernels()[run.other_begin + i - run.begin].duration;
     }
     count += run.end - run.begin;
   }
 
-  void align_kinds(const std::vector<TaskId>& kernels, const AlignedRun& run) {
+  void align_works(const std::vector<TaskId>& kernels, const AlignedRun& run) {
     std::vector<std::uint64_t> kinds;
-    for (std::size_t i = run.begin; i < run.end; ++i) kinds.push_back(kind_number(kernels[i]));
-    const std::span<const std::uint64_t> others(donor_kinds_.data() + run.other_begin,
-                                                run.other_end - run.other_begin);
+    for (std::size_t i = run.begin; i < run.end; ++i) kinds.push_back(work_number(kernels[i]));
+    const std::span<const std::uint64_t> others =
+        std::span(donor_kinds_[like_].works)
+            .subspan(run.other_begin, run.other_end - run.other_begin);
     const std::vector<AlignedRun> runs = aligned_runs(kinds, others);
     // Nothing in the whole step aligns.
     const bool is_unaligned = runs.size() == 1 && !runs[0].equal && kinds.size() == kernels.size();
@@ -102,7 +170,7 @@ class Transplant {
   void take_together(const std::vector<TaskId>& kernels, const AlignedRun& run) {
     Nanoseconds wanted(0);
     for (std::size_t i = run.other_begin; i < run.other_end; ++i) {
-      wanted += donor_.typical()[i].duration;
+      wanted += donor_kernels()[i].duration;
     }
     const std::vector<TaskId> own(kernels.begin() + static_cast<std::ptrdiff_t>(run.begin),
                                   kernels.begin() + static_cast<std::ptrdiff_t>(run.end));
@@ -127,7 +195,7 @@ class Transplant {
     const std::size_t count = run.other_end - run.other_begin;
     const Task extra{.duration = duration,
                      .name = graph_.names().intern(
-                         count == 1 ? donor_.typical()[run.other_begin].name
+                         count == 1 ? donor_kernels()[run.other_begin].name
                                     : counted(count, "kernel") + " of the other trace"),
                      .step = like.step,
                      .kind = TaskKind::kernel,
@@ -170,9 +238,10 @@ class Transplant {
   const DonorSteps& donor_;
   bool whole_;
   NameNumbers numbers_;
-  std::map<NameId, std::uint64_t> own_names_, own_kinds_;
-  std::vector<std::uint64_t> donor_names_, donor_kinds_;
-  std::map<std::vector<std::uint64_t>, std::vector<AlignedRun>> alignments_;
+  std::map<NameId, std::uint64_t> own_names_, own_works_;
+  std::vector<Numbered> donor_kinds_;
+  std::map<std::vector<std::uint64_t>, Counterpart> counterparts_;  ///< By names.
+  std::size_t like_ = 0;  ///< The donor's kind of step that times are taken from.
 };
 
 class KernelFrom final : public Transform {
@@ -190,7 +259,7 @@ class KernelFrom final : public Transform {
     if (context.donor == nullptr)
       throw Error("trace: must be the path of another trace of the same job");
     const DonorSteps donor(*context.donor);
-    if (donor.typical().empty()) throw Error("trace: the other trace has no kernels");
+    if (donor.kinds().empty()) throw Error("trace: the other trace has no kernels");
     const std::vector<TaskId> kernels = where_.select_some(graph);
     for (const TaskId task : kernels) {
       if (graph.task(task).kind != TaskKind::kernel)
@@ -198,14 +267,17 @@ class KernelFrom final : public Transform {
     }
     const Nanoseconds before = total_duration(graph, kernels);
     const Launches launches(graph);
-    const KernelSteps steps = kernel_steps(graph, kernels);
+    const KernelSteps steps = kernel_steps(graph, simulate(graph, {.memory = false}), kernels);
     const bool has_steps = steps.rbegin()->first >= 0;
+    const std::vector<StepKind> kinds = step_kinds(graph, steps);
     Transplant transplant(graph, donor, whole_);
     for (const auto& [step, tasks] : steps) {
       // A step is aligned with a step, and a trace without steps with a trace without steps.
       const bool comparable = has_steps == donor.has_steps() && (step >= 0 || !has_steps);
       transplant.apply(tasks, comparable);
     }
+    std::vector<std::string> doubts;
+    if (has_steps && donor.has_steps()) doubts.push_back(transplant.kinds_doubt(kinds));
     const MatchCounts& counts = transplant.counts;
     if (counts.by_name + counts.by_kind + counts.pooled == 0) {
       throw Error(
@@ -214,10 +286,26 @@ class KernelFrom final : public Transform {
     }
     for (const TaskId task : transplant.removed) graph.remove(task);
     remove_launches_of(graph, launches, transplant.removed);
-    return effect_of(graph, kernels, counts, before);
+    doubts.push_back(waits_doubt(graph, donor));
+    std::erase(doubts, "");
+    Effect effect = effect_of(graph, kernels, counts, before);
+    effect.doubts = std::move(doubts);
+    return effect;
   }
 
  private:
+  /// Why a step may take another time than its kernels say; empty if the device of the other trace
+  /// waits for about as much of a step.
+  static std::string waits_doubt(const Graph& graph, const DonorSteps& donor) {
+    constexpr double kMuchMore = 0.1;
+    const double waits = waiting_share(graph, simulate(graph, {.memory = false}));
+    if (std::abs(donor.waits() - waits) <= kMuchMore) return {};
+    return fmt::format(
+        "in the other trace the device waits for {} of a step, here then for {}: only kernels are "
+        "taken over, not what launches them",
+        to_share(donor.waits()), to_share(waits));
+  }
+
   static Effect effect_of(const Graph& graph, const std::vector<TaskId>& kernels,
                           const MatchCounts& counts, Nanoseconds before) {
     Nanoseconds after(0);
@@ -263,13 +351,15 @@ class KernelFrom final : public Transform {
 }  // namespace
 
 TransformEntry kernel_from_entry() {
-  return {.make = create<KernelFrom>,
-          .assumes =
-              "Kernels take the times of another trace of the same job: its typical step, with the "
-              "median time of all such steps, is aligned with each step here, kernel by kernel, "
-              "first by name, then by kind of work, and the rest by place. Kernels that only one "
-              "of the two has are added or deleted. The host, copies and communication stay.",
-          .advice = {.why_not = "needs another trace: kernel_from:trace=FILE"}};
+  return {
+      .make = create<KernelFrom>,
+      .assumes =
+          "Kernels take the times of another trace of the same job: of its kinds of steps, each "
+          "with the median times of all such steps, the one with the kernels most like those "
+          "of a step here is aligned with it, kernel by kernel, "
+          "first by name, then by kind of work, and the rest by place. Kernels that only one "
+          "of the two has are added or deleted. The host, copies and communication stay.",
+      .advice = {.why_not = "needs another trace: kernel_from:trace=FILE"}};
 }
 
 }  // namespace foretrace
