@@ -12,6 +12,7 @@
 #include "ask/predict/baseline.h"
 #include "base/numbers/scaling.h"
 #include "base/statistics.h"
+#include "foretrace/ask/advise.h"
 #include "foretrace/ask/check.h"
 #include "foretrace/ask/diff.h"
 #include "foretrace/ask/examine.h"
@@ -168,6 +169,27 @@ TEST(JoinedRanks, CorpusInfoTellsWhatARankIsAmongTheOthers) {
   const std::vector<ExaminedTrace> alone = examine_traces(path + "/rank2.json.gz");
   ASSERT_EQ(alone.size(), 1U);
   EXPECT_FALSE(alone.front().among);
+}
+
+TEST(JoinedRanks, CorpusAdviseAndPredictGiveTheSameTimes) {
+  if (corpus_path("").empty()) GTEST_SKIP() << kNoCorpus;
+  for (const char* name : {"nanogpt-8rank", "torchrec-forward-straggler"}) {
+    SCOPED_TRACE(name);
+    const std::string path = corpus_path(name);
+    const Advice advice = advise(path, {.only = {"fused_optimizer", "amp", "prefetch"}});
+    EXPECT_EQ(advice.step_time, predict(path, {}).baseline.step_time);
+    ASSERT_FALSE(advice.suggestions.empty());
+    for (const Suggestion& one : advice.suggestions)
+      EXPECT_EQ(one.step_time, predict(path, with(one.use)).predicted.step_time) << one.use;
+    for (const SpeedUp& one : advice.speed_ups) {
+      if (one.name != "kernels") continue;
+      const Prediction without = predict(path, with("scale:where.kind=kernel,factor=0"));
+      EXPECT_EQ(one.at_best, std::min(advice.step_time, without.predicted.step_time));
+    }
+    const AdviceQuestion setting{.until = "step_time <= 10s", .vary = "batch_size.factor=2"};
+    EXPECT_EQ(advise(path, setting).curve->points.at(0).step_time,
+              predict(path, with("batch_size:factor=2")).predicted.step_time);
+  }
 }
 
 TEST(JoinedRanks, CorpusVerifyRepeatsTheirPrediction) {

@@ -231,6 +231,10 @@ Advice advise_machine(const Inference& recorded, RankOfJob place, const AdviceQu
   const Inference& inference = elsewhere ? *elsewhere : recorded;
   Advice answer = advise_on(inference, place, question, user_outcomes, std::move(advice));
   if (!is_setting(question.vary)) return answer;
+  if (place.job != nullptr) {
+    answer_setting(question, *place.job, answer);
+    return answer;
+  }
   std::vector<Inference> ranks;
   ranks.push_back(clone(inference));
   answer_setting(question, job_of(std::move(ranks)), answer);
