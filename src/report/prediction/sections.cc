@@ -159,7 +159,7 @@ PageSection time_section(const PredictionPage& page) {
   section.html = time_bars(prediction) + html_table("Where the time goes", time_table(prediction)) +
                  (rates.rows.empty() ? "" : html_table("Rates", rates)) +
                  (ranks.rows.empty() ? "" : html_table("Ranks", ranks)) +
-                 html_list("What was changed", changes(prediction)) +
+                 html_list("What was changed in the whole recording", changes(prediction)) +
                  html_list("Figures", figures(prediction));
   return section;
 }
