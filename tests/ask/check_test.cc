@@ -161,28 +161,107 @@ JobGroup group(TaskKind kind, const std::string& op, const std::string& name, st
   return one;
 }
 
+JobSummary job_of(std::vector<JobGroup> groups) {
+  JobSummary job;
+  job.groups = std::move(groups);
+  return job;
+}
+
 TEST(CheckChanges, WorkOfAnotherNameAtTheSamePlaceIsAReplacement) {
-  JobSummary before;
-  before.groups = {group(TaskKind::kernel, "aten::mm", "half_gemm", 4, 400us)};
   const WorkChanges found =
-      work_changes(before, {group(TaskKind::kernel, "aten::mm", "float_gemm", 4, 900us)});
+      work_changes(job_of({group(TaskKind::kernel, "aten::mm", "half_gemm", 4, 400us)}),
+                   job_of({group(TaskKind::kernel, "aten::mm", "float_gemm", 4, 900us)}));
   ASSERT_EQ(found.changes.size(), 1u);
   EXPECT_EQ(found.changes[0].replaced, "half_gemm");
   EXPECT_EQ(found.changes[0].added(), 500us);
 }
 
-TEST(CheckChanges, WhatIsSlowerEverywhereHasNoPlace) {
-  JobSummary before;
-  std::vector<JobGroup> after;
+/// Eight places with a kernel each, of this shape.
+JobSummary eight_kernels(Nanoseconds each, const std::string& shape) {
+  JobSummary job;
   for (int i = 0; i < 8; ++i) {
     const std::string op = "op" + std::to_string(i);
-    before.groups.push_back(group(TaskKind::kernel, op, "k", 2, 100us));
-    after.push_back(group(TaskKind::kernel, op, "k", 2, 120us));
+    job.groups.push_back(group(TaskKind::kernel, op, "k", 1, each));
+    KernelTimes one{.name = "k", .key = op + shape, .count = 1, .each = each};
+    one.least = one.most = each, one.of_steps = {each.count()};
+    job.kernels.push_back(one);
   }
-  const WorkChanges found = work_changes(before, after);
+  return job;
+}
+
+TEST(CheckChanges, WhatIsSlowerEverywhereHasNoPlace) {
+  const WorkChanges found = work_changes(eight_kernels(100us, "a"), eight_kernels(120us, "a"));
   ASSERT_EQ(found.general.size(), 1u);
   EXPECT_NEAR(found.general[0].factor, 1.2, 1e-9);
   EXPECT_TRUE(found.changes.empty());
+}
+
+TEST(CheckChanges, KernelsOfOtherShapesSayNothingAboutTheDevice) {
+  const WorkChanges found = work_changes(eight_kernels(100us, "a"), eight_kernels(120us, "b"));
+  EXPECT_TRUE(found.general.empty());
+  EXPECT_EQ(found.changes.size(), 8u);
+}
+
+/// Where more work is than before, as "more name at op"; sorted.
+std::vector<std::string> new_work(const JobSummary& before, const JobSummary& after) {
+  std::vector<std::string> found;
+  for (const WorkChange& change : work_changes(before, after).changes) {
+    if (change.more() > 0 || change.added() > 0ns)
+      found.push_back(std::to_string(change.more()) + " " + change.after.name + " at " + change.op);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+TEST(CheckChanges, WorkThatMovedIsNotNew) {
+  const auto copies = [](const std::string& op, std::int64_t count, std::int64_t each) {
+    JobGroup some = group(TaskKind::copy_on_device, op, "Memcpy DtoD", count, count * 10us);
+    some.bytes = Bytes{count * each};
+    return some;
+  };
+  const JobSummary before = job_of({copies("aten::cat", 5, 1000), copies("aten::stack", 3, 10),
+                                    group(TaskKind::kernel, "aten::mm", "gemm", 13, 13ms),
+                                    group(TaskKind::sync, "aten::item", "synchronize", 2, 2us)});
+  const auto after = [&](std::int64_t more) {
+    return job_of({copies("aten::to", 5 + more, 1000), copies("aten::add", 3, 10),
+                   group(TaskKind::kernel, "aten::linear", "gemm", 13, 13ms),
+                   group(TaskKind::sync, "aten::to", "synchronize", 2, 2us)});
+  };
+  EXPECT_EQ(new_work(before, after(0)), std::vector<std::string>{});
+  EXPECT_EQ(new_work(before, after(2)), std::vector<std::string>{"2 Memcpy DtoD at aten::to"});
+}
+
+TEST(CheckChanges, AnotherKernelOfTheNameIsNotOneThatMoved) {
+  EXPECT_EQ(new_work(job_of({group(TaskKind::kernel, "aten::mul", "elementwise", 2, 4us)}),
+                     job_of({group(TaskKind::kernel, "aten::norm", "elementwise", 2, 4ms)})),
+            std::vector<std::string>{"2 elementwise at aten::norm"});
+}
+
+// A graph of calls hides the ops between, and a compiler merges kernels.
+TEST(CheckChanges, OtherKernelsOfTheOuterOpReplaceThoseThatAreGone) {
+  const JobSummary before =
+      job_of({group(TaskKind::kernel, "Region/aten::mm", "gemm", 4, 4ms),
+              group(TaskKind::kernel, "Region/aten::relu", "relu", 4, 1ms)});
+  EXPECT_EQ(new_work(before, job_of({group(TaskKind::kernel, "Region", "gemm_relu", 4, 5ms)})),
+            std::vector<std::string>{});
+  const auto slower = work_changes(
+      before, job_of({group(TaskKind::kernel, "Region", "gemm_relu", 4, 7ms)}));
+  ASSERT_EQ(slower.changes.size(), 1u);
+  EXPECT_EQ(change_words(slower.changes[0]), "gemm_relu in place of gemm, relu: 5 ms -> 7 ms");
+  EXPECT_EQ(slower.changes[0].added(), 2ms);
+}
+
+// Work whose place differs from step to step is at none of its places in most.
+TEST(CheckChanges, WorkThatOnlySeemsToBeGoneMakesUpForNothing) {
+  JobSummary before = job_of({group(TaskKind::kernel, "aten::mul", "elementwise", 40, 4ms)});
+  JobSummary after = job_of({group(TaskKind::kernel, "aten::add", "elementwise", 3, 300us)});
+  before.figures["kernels"] = {40}, after.figures["kernels"] = {43};
+  EXPECT_EQ(new_work(before, after), std::vector<std::string>{"3 elementwise at aten::add"});
+  after.figures["kernels"] = {3};
+  EXPECT_EQ(new_work(before, after), std::vector<std::string>{});
+  EXPECT_EQ(new_work(job_of({}), job_of({after.groups})).size(), 1u);
+  before.groups.clear(), before.figures["kernels"] = {3};
+  EXPECT_EQ(new_work(before, after), std::vector<std::string>{});
 }
 
 WorkChange change(const JobGroup& before, const JobGroup& after) {
@@ -222,13 +301,12 @@ TEST(CheckWords, WhatBecomesLongerLosesNoOverlap) {
 }
 
 TEST(CheckChanges, LaunchesThatAllTakeLongerAreOneChange) {
-  JobSummary before;
-  std::vector<JobGroup> after;
+  JobSummary before, after;
   for (const char* op : {"a", "b", "c", "d", "e", "f"}) {
     before.groups.push_back(group(TaskKind::host, op, "", 1, 500us));
     before.groups.push_back(group(TaskKind::launch, op, "cudaLaunchKernel", 10, 50us));
-    after.push_back(group(TaskKind::host, op, "", 1, 500us));
-    after.push_back(group(TaskKind::launch, op, "cudaLaunchKernel", 10, 100us));
+    after.groups.push_back(group(TaskKind::host, op, "", 1, 500us));
+    after.groups.push_back(group(TaskKind::launch, op, "cudaLaunchKernel", 10, 100us));
   }
   const WorkChanges found = work_changes(before, after);
   ASSERT_EQ(found.general.size(), 1u);
@@ -239,11 +317,10 @@ TEST(CheckChanges, LaunchesThatAllTakeLongerAreOneChange) {
 }
 
 TEST(CheckChanges, LoadingIsOneChangeWhereverItIs) {
-  JobSummary before;
-  std::vector<JobGroup> after;
+  JobSummary before, after;
   for (const char* op : {"aten::stack", "aten::to", "aten::div"}) {
     before.groups.push_back(group(TaskKind::input, op, "", 1, 10ms));
-    after.push_back(group(TaskKind::input, op, "", 1, 13ms));
+    after.groups.push_back(group(TaskKind::input, op, "", 1, 13ms));
   }
   const WorkChanges found = work_changes(before, after);
   EXPECT_TRUE(found.general.empty());
@@ -277,7 +354,7 @@ TEST(CheckChanges, OneSlowKernelStandsOutInAStepThatHidesIt) {
   const auto stands_out = [&](Nanoseconds work, Nanoseconds least, std::int64_t count) {
     JobGroup now = kernel;
     now.work = work, now.least = least, now.most = work, now.count = count;
-    const auto changes = marked_changes(before, work_changes(before, {now}).changes);
+    const auto changes = marked_changes(before, work_changes(before, job_of({now})).changes);
     return std::any_of(changes.begin(), changes.end(),
                        [](const WorkChange& change) { return change.stands_out; });
   };

@@ -71,7 +71,7 @@ class CauseFinder {
 
   void find(std::vector<CauseCandidate>& found) {
     if (worse_.empty()) return;
-    const WorkChanges changes = work_changes(question_.before, question_.after.groups);
+    const WorkChanges changes = work_changes(question_.before, question_.after);
     for (const GeneralChange& general : changes.general) add_general(general);
     const std::vector<WorkChange> merged = marked_changes(question_.before, changes.changes);
     for (const WorkChange& change : merged) add_to_cluster(change);
@@ -127,16 +127,25 @@ class CauseFinder {
 
   /// Orders changes by how well they explain the slowdown `of` their place. Work that is merely
   /// slower, by less than a third of that slowdown, comes last.
-  static std::tuple<bool, int, Nanoseconds> rank(const WorkChange& change, Nanoseconds of) {
+  using Rank = std::tuple<bool, int, Nanoseconds>;
+  static Rank rank(const WorkChange& change, Nanoseconds of) {
     const bool is_new = change.has_more_tasks() || change.after.bytes > change.before.bytes ||
                         !change.replaced.empty() || change.after.pageable > change.before.pageable;
     return {is_new || excess_of(change) * 3 >= of, significance(change), change.added()};
   }
 
-  static void choose_headline(ChangeCluster& cluster) {
+  /// A change that makes no figure worse cannot stand for those that do.
+  std::pair<bool, Rank> telling(const WorkChange& change, Nanoseconds of) const {
+    const bool is_worse = std::any_of(worse_.begin(), worse_.end(), [&](const auto* figure) {
+      return weighs_on(change, figure_rule(figure->name));
+    });
+    return {is_worse, rank(change, of)};
+  }
+
+  void choose_headline(ChangeCluster& cluster) const {
     for (const WorkChange* change : cluster.changes) {
       if (cluster.headline == nullptr ||
-          rank(*change, cluster.local) > rank(*cluster.headline, cluster.local))
+          telling(*change, cluster.local) > telling(*cluster.headline, cluster.local))
         cluster.headline = change;
       if ((change->kind == TaskKind::sync || is_event_wait(*change)) && change->has_more_tasks())
         cluster.frees_waits = true;

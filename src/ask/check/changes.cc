@@ -8,32 +8,15 @@
 #include <tuple>
 
 #include "ask/check/job/figures.h"
+#include "ask/check/job/kernels.h"
 #include "ask/check/job/words.h"
+#include "ask/check/matched_work.h"
 #include "base/statistics.h"
 
 namespace foretrace {
 namespace {
 
 using PlaceKey = std::tuple<TaskKind, std::string, std::string, std::string, std::string>;
-using GroupIdentity = std::pair<PlaceKey, std::string>;
-
-PlaceKey place_key(const JobGroup& group) {
-  return {group.kind, group.op, group.module, group.file, group.function};
-}
-
-GroupIdentity identity(const JobGroup& group) { return {place_key(group), group.name}; }
-
-void add_group(JobGroup& sum, const JobGroup& group) {
-  if (!group.name.empty() && sum.name.find(group.name) == std::string::npos)
-    sum.name += (sum.name.empty() ? "" : ", ") + group.name;
-  sum.count += group.count, sum.work += group.work, sum.hidden += group.hidden;
-  sum.least += group.least, sum.most += group.most;
-  sum.longest = std::max(sum.longest, group.longest);
-  sum.bytes += group.bytes, sum.aside += group.aside, sum.pageable += group.pageable;
-  std::map<int, std::int64_t> lines(sum.lines.begin(), sum.lines.end());
-  for (const auto& [line, count] : group.lines) lines[line] += count;
-  sum.lines.assign(lines.begin(), lines.end());
-}
 
 double group_ratio(Nanoseconds now, Nanoseconds then) {
   return then <= 0ns ? 1 : static_cast<double>(now.count()) / static_cast<double>(then.count());
@@ -57,6 +40,17 @@ bool is_general(TaskKind kind, const WorkChange& change) {
   return kind == TaskKind::host ? is_host_work(change.kind) : change.kind == kind;
 }
 
+/// Whether kernels of the same names and shapes became slower by about that factor. Other kernels
+/// at the same places say nothing about the device.
+bool is_pace(double factor, const JobSummary& before, const JobSummary& after) {
+  constexpr double kLeastCompared = 0.5;
+  if (compared_share(before.kernels, after.kernels) < kLeastCompared) return false;
+  std::vector<std::int64_t> paces = kernel_pace(before.kernels, after.kernels);
+  if (paces.empty()) return false;
+  const double pace = static_cast<double>(lower_median(std::move(paces))) / 1e6;
+  return std::abs(pace - factor) <= kKernelUniformity.most_off * (factor - 1);
+}
+
 /// Finds out whether most work of a kind became slower by about the same factor: then the cause is
 /// the device, its clock or other jobs, not a place in the program. The factor is 1 if not.
 GeneralChange general_change(const std::vector<WorkChange>& changes, TaskKind kind) {
@@ -65,7 +59,7 @@ GeneralChange general_change(const std::vector<WorkChange>& changes, TaskKind ki
   GeneralChange general{.kind = kind, .factor = 1, .before = {}, .now = {}};
   for (const WorkChange& change : changes) {
     if (!is_general(kind, change)) continue;
-    if (change.before.work <= 0ns || change.more() != 0 || !change.replaced.empty()) continue;
+    if (change.before.work <= 0ns || change.more() != 0 || change.is_other_work()) continue;
     ratios.emplace_back(group_ratio(change.after.work, change.before.work), change.before.work);
     all += change.before.work;
     general.before += change.before.work;
@@ -96,6 +90,7 @@ constexpr double kOutstandingShareReplaced = 0.001;
 bool stands_out(const WorkChange& change, Nanoseconds step) {
   if (change.kind != TaskKind::kernel || change.more() != 0 || change.before.work <= 0ns)
     return false;
+  if (change.moved) return false;
   const double least = change.replaced.empty() ? kOutstanding : kOutstandingReplaced;
   if (change.after.work < scaled(change.before.work, least * change.expected)) return false;
   if (change.after.least <= scaled(change.before.most, change.expected)) return false;
@@ -109,92 +104,6 @@ bool is_worse(const WorkChange& change) {
   return change.added() > scaled(change.before.work, kLeastSlowdown * change.expected);
 }
 
-class Matcher {
- public:
-  Matcher(const JobSummary& before, const std::vector<JobGroup>& after) {
-    std::map<GroupIdentity, const JobGroup*> old;
-    for (const JobGroup& group : before.groups) old.emplace(identity(group), &group);
-    for (std::size_t i = 0; i < after.size(); ++i) {
-      const auto found = old.find(identity(after[i]));
-      if (found == old.end()) {
-        left_after_[place_key(after[i])].push_back(static_cast<std::uint32_t>(i));
-        continue;
-      }
-      add(*found->second, after[i], static_cast<std::uint32_t>(i));
-      old.erase(found);
-    }
-    for (const auto& [key, group] : old) left_before_[key.first].push_back(group);
-    for (const auto& [place, groups] : left_after_) match_place(place, groups, after);
-  }
-  std::vector<WorkChange> take() { return std::move(changes_); }
-
- private:
-  void add(const JobGroup& before, const JobGroup& after, std::uint32_t number) {
-    WorkChange& change = changes_.emplace_back();
-    change.before = before, change.after = after, change.now = {number};
-    name_place(change, after);
-  }
-
-  static void name_place(WorkChange& change, const JobGroup& group) {
-    change.kind = group.kind, change.op = group.op, change.module = group.module;
-    change.file = group.file, change.function = group.function;
-  }
-
-  /// Matches groups at one place that have other names than before: the same work, done by kernels
-  /// of another library or precision.
-  void match_place(const PlaceKey& place, const std::vector<std::uint32_t>& groups,
-                   const std::vector<JobGroup>& after) {
-    const auto gone = left_before_.find(place);
-    if (gone == left_before_.end()) {
-      if (join_with_shrunk(place, groups, after)) return;
-      for (const std::uint32_t i : groups) add({}, after[i], i);
-      return;
-    }
-    WorkChange& change = changes_.emplace_back();
-    name_place(change, after[groups.front()]);
-    for (const std::uint32_t i : groups) {
-      add_group(change.after, after[i]);
-      change.now.push_back(i);
-    }
-    for (const JobGroup* group : gone->second) add_group(change.before, *group);
-    change.replaced = change.before.name;
-  }
-
-  /// Kernels of one name may have several shapes at a place, and only some may have been replaced:
-  /// then the name has lost as many kernels as there are new ones. Returns whether that is so.
-  bool join_with_shrunk(const PlaceKey& place, const std::vector<std::uint32_t>& groups,
-                        const std::vector<JobGroup>& after) {
-    std::int64_t added = 0;
-    for (const std::uint32_t i : groups) added += after[i].count;
-    const auto shrunk =
-        std::find_if(changes_.begin(), changes_.end(), [&](const WorkChange& known) {
-          return known.kind == TaskKind::kernel && known.more() == -added &&
-                 place_key(known.after) == place;
-        });
-    if (added == 0 || shrunk == changes_.end()) return false;
-    // The shapes that stay are compared with themselves, because they would dilute the difference.
-    WorkChange change;
-    name_place(change, after[groups.front()]);
-    change.before = shrunk->before;
-    change.before.count -= shrunk->after.count;
-    change.before.work -= shrunk->after.work;
-    change.before.most -= shrunk->after.least;
-    if (change.before.work <= 0ns) return false;
-    shrunk->before = shrunk->after;
-    for (const std::uint32_t i : groups) {
-      add_group(change.after, after[i]);
-      change.now.push_back(i);
-    }
-    change.replaced = change.before.name;
-    changes_.push_back(std::move(change));
-    return true;
-  }
-
-  std::map<PlaceKey, std::vector<std::uint32_t>> left_after_;
-  std::map<PlaceKey, std::vector<const JobGroup*>> left_before_;
-  std::vector<WorkChange> changes_;
-};
-
 }  // namespace
 
 Nanoseconds WorkChange::added() const { return after.work - scaled(before.work, expected); }
@@ -207,12 +116,15 @@ Nanoseconds WorkChange::exposed() const {
   return lost > scaled(after.work, 0.05) ? lost : 0ns;
 }
 
-WorkChanges work_changes(const JobSummary& before, const std::vector<JobGroup>& after) {
+bool WorkChange::is_other_work() const { return moved || !replaced.empty(); }
+
+WorkChanges work_changes(const JobSummary& before, const JobSummary& after) {
   WorkChanges found;
-  std::vector<WorkChange> all = Matcher(before, after).take();
+  std::vector<WorkChange> all = matched_work(before, after);
   const auto add_general = [&](TaskKind kind) {
     GeneralChange general = general_change(all, kind);
     if (general.factor <= 1) return false;
+    if (kind == TaskKind::kernel && !is_pace(general.factor, before, after)) return false;
     for (WorkChange& change : all) {
       if (is_general(kind, change)) change.expected = general.factor;
     }
@@ -247,6 +159,7 @@ std::vector<WorkChange> merged_instances(const std::vector<WorkChange>& changes)
     modules[found->second].insert(change.module);
     add_group(sum.before, change.before);
     add_group(sum.after, change.after);
+    sum.moved = sum.moved || change.moved;
     sum.now.insert(sum.now.end(), change.now.begin(), change.now.end());
     sum.module = fmt::format("{} ({} of them)", without_instances(change.module),
                              modules[found->second].size());
@@ -286,8 +199,7 @@ std::vector<WorkChange> marked_changes(const JobSummary& before,
 }
 
 std::int64_t slower_places(const JobSummary& before, const JobSummary& now) {
-  const std::vector<WorkChange> changes =
-      marked_changes(before, work_changes(before, now.groups).changes);
+  const std::vector<WorkChange> changes = marked_changes(before, work_changes(before, now).changes);
   return std::count_if(changes.begin(), changes.end(),
                        [](const WorkChange& change) { return change.stands_out; });
 }

@@ -19,12 +19,15 @@ struct WorkChange {
   TaskKind kind = TaskKind::host;
   std::string op, module, file, function;
   std::string replaced;  ///< Names of kernels that others replaced.
-  double expected = 1;   ///< Factor by which all work of the kind is slower.
+  /// `before` includes work that was at other places, or lacks work that is now there.
+  bool moved = false;
+  double expected = 1;  ///< Factor by which all work of the kind is slower.
   /// The same number of kernels takes clearly longer than in any step before.
   bool stands_out = false;
   Nanoseconds added() const;  ///< Work beyond the expected amount.
   std::int64_t more() const { return after.count - before.count; }
   bool has_more_tasks() const { return more() > 0; }
+  bool is_other_work() const;   ///< It moved or was replaced, so times are not those of the same.
   Nanoseconds exposed() const;  ///< Work that is no longer hidden behind kernels.
 };
 
@@ -43,7 +46,7 @@ struct WorkChanges {
 /// Merges the same change in several instances of a module into one.
 std::vector<WorkChange> merged_instances(const std::vector<WorkChange>& changes);
 
-WorkChanges work_changes(const JobSummary& before, const std::vector<JobGroup>& after);
+WorkChanges work_changes(const JobSummary& before, const JobSummary& after);
 
 /// Merges instances, and sets `stands_out` where the kernels of one place became much slower,
 /// although a step, which has many others, may hardly show it.
