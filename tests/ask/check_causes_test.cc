@@ -7,6 +7,7 @@
 
 #include "ask/check/job/changes.h"
 #include "ask/check/job/figures.h"
+#include "ask/check/settled.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {
@@ -86,6 +87,47 @@ TEST(CheckCauses, AreAllListedTheGreatestFirst) {
   EXPECT_EQ(causes[0].effect, 700us);
   EXPECT_EQ(causes[1].what, "norm slower: 500 us -> 800 us");
   EXPECT_EQ(causes[1].effect, 300us);
+}
+
+/// A step that takes `more` more, within `noise`, with causes of these effects.
+CheckReport settled(Nanoseconds more, Nanoseconds noise, const std::vector<Nanoseconds>& effects) {
+  CheckReport report;
+  CheckedFigure step;
+  step.name = kStepTime, step.unit = FigureUnit::time;
+  step.before = 10'000'000, step.after = 10'000'000 + more.count();
+  step.lower = (more - noise).count(), step.upper = (more + noise).count();
+  report.figures = {step};
+  for (const Nanoseconds effect : effects) {
+    CheckCause cause;
+    cause.effect = effect, cause.local = effect, cause.figure = kStepTime;
+    report.causes.push_back(cause);
+  }
+  settle_effects(report);
+  return report;
+}
+
+TEST(CheckCauses, AndWhatIsLeftAreTheChangeOfTheStep) {
+  EXPECT_EQ(settled(10ms, 100us, {6ms, 3ms}).left, 1ms);
+  EXPECT_EQ(settled(10ms, 100us, {8ms, 3ms}).left, -1ms);
+  EXPECT_EQ(settled(10ms, 100us, {7ms, 3050us}).left, std::nullopt);
+  EXPECT_EQ(settled(10ms, 100us, {}).left, std::nullopt);
+}
+
+TEST(CheckCauses, DoNotSlowAStepThatIsNotSlower) {
+  const CheckReport report = settled(100us, 200us, {6ms, 3ms});
+  EXPECT_EQ(report.left, std::nullopt);
+  for (const CheckCause& cause : report.causes) EXPECT_EQ(cause.effect, std::nullopt);
+  EXPECT_EQ(settled(-5ms, 200us, {6ms}).causes[0].effect, std::nullopt);
+}
+
+TEST(CheckCauses, OfOneSlowStepAreNoPartOfTheMedian) {
+  CheckReport report = settled(0ms, 0ms, {});
+  CheckCause pause;
+  pause.effect = 40ms, pause.figure = kSlowestStep;
+  report.causes = {pause};
+  settle_effects(report);
+  EXPECT_EQ(report.causes[0].effect, 40ms);
+  EXPECT_EQ(report.left, std::nullopt);
 }
 
 }  // namespace

@@ -239,13 +239,12 @@ TEST(CheckChanges, AnotherKernelOfTheNameIsNotOneThatMoved) {
 
 // A graph of calls hides the ops between, and a compiler merges kernels.
 TEST(CheckChanges, OtherKernelsOfTheOuterOpReplaceThoseThatAreGone) {
-  const JobSummary before =
-      job_of({group(TaskKind::kernel, "Region/aten::mm", "gemm", 4, 4ms),
-              group(TaskKind::kernel, "Region/aten::relu", "relu", 4, 1ms)});
+  const JobSummary before = job_of({group(TaskKind::kernel, "Region/aten::mm", "gemm", 4, 4ms),
+                                    group(TaskKind::kernel, "Region/aten::relu", "relu", 4, 1ms)});
   EXPECT_EQ(new_work(before, job_of({group(TaskKind::kernel, "Region", "gemm_relu", 4, 5ms)})),
             std::vector<std::string>{});
-  const auto slower = work_changes(
-      before, job_of({group(TaskKind::kernel, "Region", "gemm_relu", 4, 7ms)}));
+  const auto slower =
+      work_changes(before, job_of({group(TaskKind::kernel, "Region", "gemm_relu", 4, 7ms)}));
   ASSERT_EQ(slower.changes.size(), 1u);
   EXPECT_EQ(change_words(slower.changes[0]), "gemm_relu in place of gemm, relu: 5 ms -> 7 ms");
   EXPECT_EQ(slower.changes[0].added(), 2ms);

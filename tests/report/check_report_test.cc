@@ -49,6 +49,18 @@ TEST(CheckReport, BeginsWithTheVerdict) {
             "+38 ms: 12 new cudaStreamSynchronize from train.py:88 in main");
 }
 
+TEST(CheckReport, SaysWhatIsLeft) {
+  CheckReport report = regression();
+  EXPECT_EQ(left_sentence(report), "");
+  report.left = 2ms;
+  EXPECT_EQ(left_sentence(report), "+2 ms: left, which no cause accounts for");
+  EXPECT_NE(written(write_check_text, report).find(left_sentence(report)), std::string::npos);
+  EXPECT_NE(written(write_check_markdown, report).find(left_sentence(report)), std::string::npos);
+  EXPECT_NE(written(write_check_json, report).find("\"left_ns\": 2000000"), std::string::npos);
+  report.left = -2ms;
+  EXPECT_EQ(left_sentence(report), "-2 ms: left, work elsewhere that takes less");
+}
+
 TEST(CheckReport, ThatComparesNothingDoesNotPass) {
   CheckReport report = regression();
   EXPECT_EQ(report.standing(), CheckOutcome::failed);

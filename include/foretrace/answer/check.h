@@ -47,9 +47,11 @@ struct CheckCause {
   std::string where;  ///< "train.py:88 in main, aten::item"; empty if unknown.
   std::string file;   ///< Relative to the root of the sources, if found there; may be empty.
   int line = 0;
-  std::string kind;                   ///< "sync", "kernel", "copy" ...
-  Nanoseconds local{0};               ///< Added work per step at this place alone.
-  std::optional<Nanoseconds> effect;  ///< Effect on the step time, from a replay without it.
+  std::string kind;      ///< "sync", "kernel", "copy" ...
+  Nanoseconds local{0};  ///< Added work per step at this place alone.
+  /// Effect on the step time, from a replay without it; none if the step is not longer beyond
+  /// noise.
+  std::optional<Nanoseconds> effect;
   Bytes bytes{};  ///< Bytes at the peak or, for memory that is never freed, per step.
   std::int64_t count_before = 0, count_after = 0;
   std::string figure;  ///< The figure that it affects most: "syncs".
@@ -75,7 +77,10 @@ struct CheckReport {
   StepTimes steps;              ///< Steps of the rank that is judged; empty for memory alone.
   std::vector<CheckedFigure> figures;
   std::optional<VisibleChange> visible;  ///< Empty if times are not compared.
-  std::vector<CheckCause> causes;        ///< Greatest first.
+  std::vector<CheckCause> causes;  ///< Greatest first.
+  /// The change of the step time beyond noise that no cause accounts for; negative if causes were
+  /// made up for elsewhere.
+  std::optional<Nanoseconds> left;
   Trust trust;
   Notes notes;
 
@@ -96,6 +101,8 @@ std::string figure_sentence(const CheckedFigure& figure);
 std::string cause_sentence(const CheckCause& cause);
 /// "steps 2.1 % longer or more, by 3 recordings; 9 would show 1.0 %".
 std::string visible_words(const VisibleChange& visible);
+/// "+2 ms: order, other steps ..."; empty if nothing is left.
+std::string left_sentence(const CheckReport& report);
 /// The verdict in one line, which starts with a one-word summary.
 std::string check_headline(const CheckReport& report);
 

@@ -12,6 +12,7 @@
 #include "ask/check/late_cause.h"
 #include "ask/check/observation.h"
 #include "ask/check/same_job.h"
+#include "ask/check/settled.h"
 #include "ask/check/undecided.h"
 #include "ask/job/apply.h"
 #include "ask/job/job.h"
@@ -285,6 +286,7 @@ CheckReport check(const std::string& trace_path, const Scenario& scenario,
                              .after = now.summary,
                              .figures = report.figures});
   name_late_rank(job, rank.source->number, report);
+  settle_effects(report);
   for (CheckCause& cause : report.causes) {
     cause.file = file_in_sources(cause.file, options.source_root);
     if (options.structure_only) cause.local = 0ns, cause.effect.reset();

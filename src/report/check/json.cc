@@ -100,6 +100,7 @@ Json to_json(const CheckReport& report) {
                  {"notes", notes_json(report.notes)},
                  {"metrics", Json::array()},
                  {"causes", Json::array()}};
+  object["left_ns"] = report.left ? Json(report.left->count()) : Json();
   add_step_facts(report.steps, object["measured"]);
   for (const CheckedFigure& figure : report.figures)
     object["metrics"].push_back(figure_json(figure));

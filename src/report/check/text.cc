@@ -49,6 +49,7 @@ void write_check_text(const CheckReport& report, std::ostream& out) {
   if (!report.causes.empty()) {
     out << "Causes\n";
     for (const CheckCause& cause : report.causes) out << "  - " << cause_sentence(cause) << '\n';
+    if (report.left) out << "  - " << left_sentence(report) << '\n';
     out << '\n';
   }
   out << "Scenario      " << shown(report.scenario) << '\n';
@@ -73,6 +74,7 @@ void write_check_markdown(const CheckReport& report, std::ostream& out) {
            cause.effect ? (*cause.effect > 0ns ? "+" : "") + to_text(*cause.effect) : "-",
            cause.local > 0ns ? "+" + to_text(cause.local) : "-"});
     }
+    if (report.left) causes.rows.push_back({left_sentence(report), "", "", ""});
     write_markdown_table(causes, out);
     out << '\n';
   }

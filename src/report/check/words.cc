@@ -115,6 +115,13 @@ std::string visible_words(const VisibleChange& visible) {
                      : fmt::format("; no number of recordings like these shows {}", wanted));
 }
 
+std::string left_sentence(const CheckReport& report) {
+  if (!report.left) return {};
+  return fmt::format(
+      "{}{}: left, {}", *report.left > 0ns ? "+" : "", to_text(*report.left),
+      *report.left > 0ns ? "which no cause accounts for" : "work elsewhere that takes less");
+}
+
 std::string check_headline(const CheckReport& report) {
   const auto worst = std::find_if(
       report.figures.begin(), report.figures.end(),
