@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
@@ -114,6 +115,35 @@ TEST(Diff, AnotherKernelInTheSameModuleIsAReplacement) {
   EXPECT_EQ(replaced.causes[0].name_before, "gemm");
   EXPECT_EQ(replaced.causes[0].name_after, "cutlass_wgrad");
   EXPECT_EQ(replaced.causes[0].effect, -2us);
+}
+
+TEST(Diff, WorkThatMovedIsNeitherNewNorDropped) {
+  const auto step = [](std::string_view first, std::string_view last) {
+    return parse_graph(fmt::format("gpu: {}b 3 {{module=Y}}, c 4 {{module=Y}}{}", first, last));
+  };
+  const Diff moved = difference(step("a 10 {module=X}, ", ""), step("", ", a 10 {module=Z}"));
+  EXPECT_EQ(causes_of(moved), "\nkernels a +0-0~0 local 0 effect 0\n");
+  EXPECT_EQ(moved.causes[0].moved, 1);
+  EXPECT_FALSE(moved.same_structure);
+}
+
+TEST(Diff, AChangeWithinTheVariationOfStepsHasNoCause) {
+  Diff diff;
+  DiffCause moved{.kind = DiffKind::kernels, .label = "a", .place = {}};
+  moved.moved = 1, moved.effect = 1ms;
+  diff.causes = {moved};
+  diff.before.steps = diff.after.steps = 5;
+  const auto set = [](DiffSideReport& side, Nanoseconds step) {
+    side.step_time = side.times.step_time = step;
+    side.times.counted = {step - 2ms, step - 1ms, step, step + 1ms, step + 40ms};
+  };
+  set(diff.before, 20ms), set(diff.after, 21ms);
+  EXPECT_EQ(diff_verdict(diff),
+            "B takes 1 ms longer a step (+5.0 %), which is within the variation between its own "
+            "steps");
+  set(diff.after, 25ms);
+  EXPECT_EQ(diff_verdict(diff),
+            "B takes 5 ms longer a step (+25.0 %): 1 ms of it: 1 moved kernel of a");
 }
 
 TEST(Diff, RenumberedThreadsAndStreamsAreNoChange) {

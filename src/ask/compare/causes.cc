@@ -80,6 +80,7 @@ class DiffCauseFinder {
   }
 
   std::vector<DiffCause> find() {
+    pair_moved();
     for (UnionTask& task : graph_.tasks()) sort_task(task);
     for (UnionWait& wait : graph_.waits()) sort_wait(wait);
     join_small_ones();
@@ -91,7 +92,8 @@ class DiffCauseFinder {
     DiffKind kind = DiffKind::rest;
     bool structural = false;
     std::string label{}, place{};
-    auto tie() const { return std::tie(kind, structural, label, place); }
+    bool moved = false;
+    auto tie() const { return std::tie(kind, structural, label, place, moved); }
     bool operator<(const Key& other) const { return tie() < other.tie(); }
   };
 
@@ -218,18 +220,65 @@ class DiffCauseFinder {
     }
   }
 
+  /// Pairs tasks that only one side has with tasks of the same name and size in the same step of
+  /// the other: they moved past others, which a match that keeps the order cannot show.
+  void pair_moved() {
+    using Identity = std::tuple<std::int32_t, TaskKind, std::int64_t, std::string_view>;
+    std::map<Identity, std::vector<UnionTask*>> gone;
+    const auto each_single = [&](const auto& visit) {
+      for (UnionTask& task : graph_.tasks()) {
+        const CauseSide& side = side_of(task);
+        const Task& one = side.graph.task(id_of(task));
+        if (task.matched() || !is_in_both_scopes(task)) continue;
+        visit(task,
+              Identity{step_of(task), one.kind, one.bytes.count, side.graph.name(id_of(task))});
+      }
+    };
+    each_single([&](UnionTask& task, const Identity& identity) {
+      if (task.after == kNoTask) gone[identity].push_back(&task);
+    });
+    for (auto& [identity, tasks] : gone) std::reverse(tasks.begin(), tasks.end());
+    each_single([&](UnionTask& task, const Identity& identity) {
+      const auto found = gone.find(identity);
+      if (task.after == kNoTask || found == gone.end() || found->second.empty()) return;
+      moved_.emplace(&task, found->second.back());
+      moved_.emplace(found->second.back(), &task);
+      found->second.pop_back();
+    });
+  }
+
+  bool is_in_both_scopes(const UnionTask& task) const {
+    const std::int32_t step = step_of(task);
+    return scope_.step < 0 || (step >= scope_.first && step <= scope_.last);
+  }
+
+  Key single_key(const UnionTask& task) const {
+    const auto found = moved_.find(&task);
+    if (found == moved_.end()) return key_of(task, true);
+    // Neither side decides, so that the way back has the same groups.
+    Key key = std::min(key_of(task, true), key_of(*found->second, true));
+    if (!key.structural) return key;
+    key.moved = true;
+    key.place.clear();
+    return key;
+  }
+
   /// Sorts a task that only one side has. Tasks of steps that only one side has stay in group 0.
   void sort_single(UnionTask& task) {
-    const std::int32_t step = step_of(task);
-    if (scope_.step >= 0 && (step < scope_.first || step > scope_.last)) return;
-    task.group = group(key_of(task, true));
+    if (!is_in_both_scopes(task)) return;
+    const Key key = single_key(task);
+    task.group = group(key);
     task.gap_group = task.group;
     const bool added = task.after != kNoTask;
     const Nanoseconds time = added ? task.duration_after : -task.duration_before;
     add(task.group, time, counts(task));
     if (!counts(task)) return;
     DiffCause& cause = causes_[task.group];
-    ++(added ? cause.added : cause.removed);
+    if (!key.moved) {
+      ++(added ? cause.added : cause.removed);
+    } else if (added) {
+      ++cause.moved;
+    }
     const Bytes bytes = side_of(task).graph.task(id_of(task)).bytes;
     added ? cause.bytes += bytes : cause.bytes -= bytes;
   }
@@ -314,6 +363,7 @@ class DiffCauseFinder {
   static void join(const DiffCause& small, DiffCause& all) {
     all.added += small.added;
     all.removed += small.removed;
+    all.moved += small.moved;
     all.changed += small.changed;
     all.bytes += small.bytes;
     all.local += small.local;
@@ -324,6 +374,8 @@ class DiffCauseFinder {
   const CauseSide& after_;
   CauseScope scope_;
   std::map<Key, std::uint32_t> groups_;
+  /// By task of one side: its counterpart at another place.
+  std::map<const UnionTask*, const UnionTask*> moved_;
   std::vector<DiffCause> causes_;
   std::vector<std::int64_t> weights_;
   PathSearch search_;

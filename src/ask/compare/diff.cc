@@ -189,7 +189,7 @@ void note_differences(Diff& diff) {
 bool changes_structure(const DiffCause& cause) {
   const bool is_work = cause.kind != DiffKind::host && cause.kind != DiffKind::waits;
   if (cause.kind == DiffKind::replaced) return cause.changed > 0;
-  return is_work && cause.kind != DiffKind::input && cause.added + cause.removed > 0;
+  return is_work && cause.kind != DiffKind::input && cause.added + cause.removed + cause.moved > 0;
 }
 
 /// The comparison of one pair of recordings, part by part.

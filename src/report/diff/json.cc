@@ -56,6 +56,7 @@ Json diff_cause_json(const Diff& diff, const DiffCause& cause) {
             {"text", cause_text(diff, cause)},
             {"added", cause.added},
             {"removed", cause.removed},
+            {"moved", cause.moved},
             {"changed", cause.changed},
             {"more_bytes", cause.bytes.count},
             {"local_ns", cause.local.count()},

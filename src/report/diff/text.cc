@@ -116,13 +116,13 @@ void write_diff_markdown(const DiffReport& report, std::ostream& out) {
 }
 
 void write_diff_csv(const DiffReport& report, std::ostream& out) {
-  out << "rank,kind,label,place,added,removed,changed,bytes,local_ns,effect_ns\n";
+  out << "rank,kind,label,place,added,removed,moved,changed,bytes,local_ns,effect_ns\n";
   for (const Diff& diff : report.ranks) {
     for (const DiffCause& cause : diff.causes) {
       out << diff.rank << ',' << to_string(cause.kind) << ',' << csv_text(cause.label) << ','
           << csv_text(cause.place) << ',' << cause.added << ',' << cause.removed << ','
-          << cause.changed << ',' << cause.bytes.count << ',' << cause.local.count() << ','
-          << cause.effect.count() << '\n';
+          << cause.moved << ',' << cause.changed << ',' << cause.bytes.count << ','
+          << cause.local.count() << ',' << cause.effect.count() << '\n';
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/core.h>
 
+#include "base/statistics.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
@@ -16,12 +17,16 @@ constexpr std::int64_t kSmallShare = 2000;
 
 std::string number_text(std::int64_t count) { return count == 0 ? "no" : grouped(count); }
 
-/// Returns "12 new", "3 fewer" or "2 new and 1 dropped"; empty if nothing came or went.
+/// Returns "12 new", "3 fewer", "2 new and 1 dropped" or "4 moved"; empty if nothing came or went.
 std::string counts_text(const DiffCause& cause) {
+  std::string text = cause.moved > 0 ? grouped(cause.moved) + " moved" : "";
+  if (cause.added + cause.removed == 0) return text;
+  if (!text.empty()) text += ", ";
   if (cause.added > 0 && cause.removed > 0)
-    return fmt::format("{} new and {} dropped", grouped(cause.added), grouped(cause.removed));
-  if (cause.added > 0) return grouped(cause.added) + " new";
-  return cause.removed > 0 ? grouped(cause.removed) + " fewer" : "";
+    return text +
+           fmt::format("{} new and {} dropped", grouped(cause.added), grouped(cause.removed));
+  return text +
+         (cause.added > 0 ? grouped(cause.added) + " new" : grouped(cause.removed) + " fewer");
 }
 
 std::string from_place(const DiffCause& cause) {
@@ -43,7 +48,7 @@ bool is_rest_group(const DiffCause& cause) { return cause.label.starts_with("oth
 std::string device_work_text(const DiffCause& cause, std::string_view noun) {
   const std::string counts = counts_text(cause);
   if (counts.empty() && cause.changed == 0) return cause.label + ", in other steps";
-  const bool one = cause.added + cause.removed == 1 && cause.changed == 0;
+  const bool one = cause.added + cause.removed + cause.moved == 1 && cause.changed == 0;
   const std::string of = is_rest_group(cause)
                              ? cause.label
                              : fmt::format("{}{} of {}", noun, one ? "" : "s", cause.label);
@@ -347,6 +352,28 @@ std::string compared_text(const Diff& diff) {
                      to_fixed(100 * diff.aligned, 1));
 }
 
+namespace {
+
+/// Returns the typical distance of a step from the median step.
+Nanoseconds usual_distance(const StepTimes& times) {
+  std::vector<std::int64_t> distances;
+  for (const Nanoseconds step : times.counted)
+    distances.push_back(std::abs((step - times.step_time).count()));
+  return distances.empty() ? 0ns : Nanoseconds(lower_median(std::move(distances)));
+}
+
+/// A difference within the variation between steps of one recording is chance, not a cause. Other
+/// work may cause one that is smaller than the distance to a single slow step.
+bool is_within_variation(const Diff& diff, Nanoseconds change) {
+  const StepTimes &before = diff.before.times, &after = diff.after.times;
+  if (!diff.before.has_steps || diff.before.steps < 3) return false;
+  if (!diff.same_structure)
+    return std::chrono::abs(change) <= usual_distance(before) + usual_distance(after);
+  return after.fastest <= before.slowest && before.fastest <= after.slowest;
+}
+
+}  // namespace
+
 std::string diff_verdict(const Diff& diff) {
   if (diff.identical) return "no difference";
   if (!diff.has_times) return peak_verdict(diff);
@@ -360,12 +387,9 @@ std::string diff_verdict(const Diff& diff) {
                         change > 0ns ? "longer" : "less", unit,
                         change_text(diff.before.step_time, diff.after.step_time));
   }
-  // A difference within the variation between steps of one recording is chance, not a cause.
-  const bool is_beyond_variation = diff.after.times.fastest > diff.before.times.slowest ||
-                                   diff.before.times.fastest > diff.after.times.slowest ||
-                                   diff.before.steps < 3;
-  if (diff.same_structure && !is_beyond_variation && diff.before.has_steps)
-    return text + ", which is within the variation between its own steps; the work is the same";
+  if (is_within_variation(diff, change))
+    return text + ", which is within the variation between its own steps" +
+           (diff.same_structure ? "; the work is the same" : "");
   const std::string parts = main_causes_text(diff, change);
   if (parts.empty() && diff.same_structure) return text + "; the work is the same";
   return text + parts;
