@@ -231,6 +231,18 @@ TEST(CheckChanges, WorkThatMovedIsNotNew) {
   EXPECT_EQ(new_work(before, after(2)), std::vector<std::string>{"2 Memcpy DtoD at aten::to"});
 }
 
+// Five of six stay, and all take half as long again.
+TEST(CheckChanges, WorkThatMovedAndBecameSlowerIsSlower) {
+  const WorkChanges found =
+      work_changes(job_of({group(TaskKind::kernel, "aten::mm", "gemm", 6, 6ms)}),
+                   job_of({group(TaskKind::kernel, "aten::mm", "gemm", 5, 7500us),
+                           group(TaskKind::kernel, "aten::linear", "gemm", 1, 1500us)}));
+  ASSERT_EQ(found.changes.size(), 2u);
+  EXPECT_EQ(found.changes[0].added(), 2500us);
+  EXPECT_EQ(found.changes[1].added(), 500us);
+  EXPECT_EQ(change_words(found.changes[1]), "gemm slower, some of it moved: 1 ms -> 1.5 ms");
+}
+
 TEST(CheckChanges, AnotherKernelOfTheNameIsNotOneThatMoved) {
   EXPECT_EQ(new_work(job_of({group(TaskKind::kernel, "aten::mul", "elementwise", 2, 4us)}),
                      job_of({group(TaskKind::kernel, "aten::norm", "elementwise", 2, 4ms)})),

@@ -23,6 +23,10 @@ PlaceOfWork place_of_work(const JobGroup& group) {
   return {group.kind, group.op, group.module, group.file, group.function};
 }
 
+using NameOfWork = std::pair<TaskKind, std::string>;
+
+double as_double(std::int64_t number) { return static_cast<double>(number); }
+
 /// Everything of a group that is summed over its tasks.
 constexpr Nanoseconds JobGroup::*kTimes[] = {&JobGroup::work, &JobGroup::hidden, &JobGroup::least,
                                              &JobGroup::most};
@@ -48,8 +52,7 @@ class Cut {
     seen_ += weight;
     const std::int64_t until =
         weights_ <= 0 ? 0
-                      : std::llround(static_cast<double>(amount_) * static_cast<double>(seen_) /
-                                     static_cast<double>(weights_));
+                      : std::llround(as_double(amount_) * as_double(seen_) / as_double(weights_));
     return until - std::exchange(given_, until);
   }
 
@@ -82,10 +85,14 @@ class GroupCut {
   Nanoseconds longest_;
 };
 
+JobGroup with_times(JobGroup group, double factor) {
+  for (const auto time : kTimes) group.*time = scaled(group.*time, factor);
+  return group;
+}
+
 JobGroup scaled_group(JobGroup group, double share) {
-  for (const auto time : kTimes) group.*time = scaled(group.*time, share);
-  for (const auto count : kCounts)
-    group.*count = std::llround(share * static_cast<double>(group.*count));
+  group = with_times(std::move(group), share);
+  for (const auto count : kCounts) group.*count = std::llround(share * as_double(group.*count));
   group.bytes = scaled(group.bytes, share);
   return group;
 }
@@ -145,6 +152,7 @@ std::string size_of_task(const WorkChange& change) {
 class WorkMatcher {
  public:
   WorkMatcher(const JobSummary& before, const JobSummary& after) : before_(before), after_(after) {
+    find_paces();
     match_identities();
     weigh_gone();
     const auto kind = [](const WorkChange& change) { return to_string(change.kind); };
@@ -202,44 +210,66 @@ class WorkMatcher {
     }
   }
 
+  /// How much longer work of each name takes if there is as much of it as before, wherever it is.
+  void find_paces() {
+    struct Sums {
+      JobGroup before, after;
+    };
+    std::map<NameOfWork, Sums> sums;
+    for (const JobGroup& group : before_.groups)
+      add_group(sums[{group.kind, group.name}].before, group);
+    for (const JobGroup& group : after_.groups)
+      add_group(sums[{group.kind, group.name}].after, group);
+    for (const auto& [name, sum] : sums) {
+      if (sum.before.count != sum.after.count || sum.before.work <= 0ns || sum.after.work <= 0ns)
+        continue;
+      paces_[name] = as_double(sum.after.work.count()) / as_double(sum.before.work.count());
+    }
+  }
+
+  /// What came to a place, or went: work that stayed is compared with itself at its new pace.
+  JobGroup difference(const WorkChange& change) const {
+    const auto found = paces_.find({change.kind, name_of_work(change)});
+    const double pace = found == paces_.end() ? 1 : found->second;
+    const JobGroup before = with_times(change.before, pace);
+    return change.more() > 0 ? excess(change.after, before)
+                             : with_times(excess(before, change.after), 1 / pace);
+  }
+
   /// Work that comes and goes under one key.
   struct Pool {
-    std::vector<WorkChange*> come, gone;
+    std::vector<std::pair<WorkChange*, JobGroup>> come, gone;
     JobGroup coming, going;
 
-    void add(WorkChange& change) {
+    void add(WorkChange& change, JobGroup part) {
       const bool comes = change.more() > 0;
-      (comes ? come : gone).push_back(&change);
-      add_group(comes ? coming : going,
-                comes ? excess(change.after, change.before) : excess(change.before, change.after));
+      add_group(comes ? coming : going, part);
+      (comes ? come : gone).emplace_back(&change, std::move(part));
     }
+    const WorkChange& example() const { return *come.front().first; }
     /// Two kernels of one name, one of which takes more than twice as long, are not one kernel that
     /// moved.
     bool is_alike() const {
-      const double now =
-          static_cast<double>(coming.work.count()) * static_cast<double>(going.count);
-      const double was =
-          static_cast<double>(going.work.count()) * static_cast<double>(coming.count);
+      const double now = as_double(coming.work.count()) * as_double(going.count);
+      const double was = as_double(going.work.count()) * as_double(coming.count);
       return now <= 2 * was && was <= 2 * now;
     }
     /// Takes a share of the work off the places that lost it, and adds it to what the others had.
     void move(double share) {
-      GroupCut given(scaled_group(going, share), coming), taken(scaled_group(going, share), going);
-      for (WorkChange* change : come) {
-        const JobGroup part = given.next(excess(change->after, change->before));
-        change->before.longest = std::max(change->before.longest, part.longest);
-        for (const auto time : kTimes) change->before.*time += part.*time;
-        for (const auto count : kCounts) change->before.*count += part.*count;
-        change->before.bytes += part.bytes;
-        change->moved = true;
-      }
-      for (WorkChange* change : gone) {
-        const JobGroup part = taken.next(excess(change->before, change->after));
-        for (const auto time : kTimes) change->before.*time -= part.*time;
-        for (const auto count : kCounts) change->before.*count -= part.*count;
-        change->before.bytes -= part.bytes;
-        change->moved = true;
-      }
+      const JobGroup moving = scaled_group(going, share);
+      GroupCut given(moving, coming), taken(moving, going);
+      for (auto& [change, part] : come) add_signed(*change, given.next(part), 1);
+      for (auto& [change, part] : gone) add_signed(*change, taken.next(part), -1);
+    }
+
+   private:
+    static void add_signed(WorkChange& change, const JobGroup& part, int sign) {
+      JobGroup& before = change.before;
+      for (const auto time : kTimes) before.*time += sign * part.*time;
+      for (const auto count : kCounts) before.*count += sign * part.*count;
+      before.bytes += Bytes{sign * part.bytes.count};
+      if (sign > 0) before.longest = std::max(before.longest, part.longest);
+      change.moved = true;
     }
   };
 
@@ -247,7 +277,7 @@ class WorkMatcher {
     std::map<std::string, Pool> all;
     for (WorkChange& change : changes_) {
       if (change.more() == 0 || (has_pieces(change) && !is_whole(change))) continue;
-      if (const auto key = key_of(change)) all[*key].add(change);
+      if (const auto key = key_of(change)) all[*key].add(change, difference(change));
     }
     std::erase_if(all, [](const auto& entry) {
       return entry.second.come.empty() || entry.second.gone.empty();
@@ -260,7 +290,7 @@ class WorkMatcher {
     for (WorkChange& change : changes_) {
       const std::string_view figure = count_figure(change);
       if (change.more() != 0 && growth(figure, before_, after_))
-        all[std::string(figure)].add(change);
+        all[std::string(figure)].add(change, difference(change));
     }
     return all;
   }
@@ -271,8 +301,7 @@ class WorkMatcher {
     for (const auto& [figure, pool] : by_figure()) {
       const std::int64_t gone = pool.coming.count - *growth(figure, before_, after_);
       if (pool.going.count > 0)
-        gone_[figure] =
-            std::clamp(static_cast<double>(gone) / static_cast<double>(pool.going.count), 0.0, 1.0);
+        gone_[figure] = std::clamp(as_double(gone) / as_double(pool.going.count), 0.0, 1.0);
     }
   }
   double gone_share(const WorkChange& change) const {
@@ -286,7 +315,7 @@ class WorkMatcher {
       const std::int64_t seeming =
           pool.coming.count - pool.going.count - *growth(figure, before_, after_);
       if (seeming <= 0 || pool.coming.count == 0) continue;
-      const double share = static_cast<double>(seeming) / static_cast<double>(pool.coming.count);
+      const double share = as_double(seeming) / as_double(pool.coming.count);
       pool.going = pool.coming;
       pool.gone.clear();
       pool.move(std::min(1.0, share));
@@ -295,10 +324,10 @@ class WorkMatcher {
 
   void net(const KeyOf& key_of) {
     for (auto& [key, pool] : pools(key_of)) {
-      const WorkChange& one = *pool.come.front();
+      const WorkChange& one = pool.example();
       if (one.kind == TaskKind::kernel && !pool.is_alike()) continue;
-      const double share = static_cast<double>(pool.coming.count) /
-                           static_cast<double>(std::max<std::int64_t>(1, pool.going.count));
+      const double share =
+          as_double(pool.coming.count) / as_double(std::max<std::int64_t>(1, pool.going.count));
       pool.move(gone_share(one) * (has_pieces(one) ? 1 : std::min(1.0, share)));
     }
   }
@@ -306,11 +335,11 @@ class WorkMatcher {
   /// Nets kernels with others under one key.
   void net_replaced(const KeyOf& key_of) {
     for (auto& [key, pool] : pools(key_of)) {
-      for (WorkChange* change : pool.come) {
+      for (auto& [change, part] : pool.come) {
         if (change->before.count == 0 && pool.going.name != change->after.name)
           change->replaced = pool.going.name;
       }
-      pool.move(gone_share(*pool.come.front()));
+      pool.move(gone_share(pool.example()));
     }
   }
 
@@ -384,6 +413,8 @@ class WorkMatcher {
 
   const JobSummary& before_;
   const JobSummary& after_;
+  /// By which factor work of a name became slower, wherever it is; 1 if absent.
+  std::map<NameOfWork, double> paces_;
   std::map<std::string, double, std::less<>>
       gone_;  ///< Share of the work of a figure that is gone.
   std::vector<WorkChange> changes_;

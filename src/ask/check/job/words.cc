@@ -49,7 +49,7 @@ std::string more_words(const WorkChange& change) {
 
 std::string slower_words(const WorkChange& change) {
   if (change.moved) {
-    return fmt::format("{}, some of which moved: {} -> {}", name_of(change),
+    return fmt::format("{} slower, some of it moved: {} -> {}", name_of(change),
                        to_text(change.before.work), to_text(change.after.work));
   }
   const std::int64_t then = std::max<std::int64_t>(1, change.before.count);
