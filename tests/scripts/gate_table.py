@@ -5,7 +5,7 @@
 
 Each edit is planted in a copy of each recording that it fits, with 0.5 % of noise on all device work, and compared
 with a baseline of the original recording. One line an edit: how often it failed, was undecided or warned, how often
-nothing was said, and how often the first cause named it. `--keep` keeps the edited recordings for the next run.
+nothing was said, and how often the first cause named it; and which causes name work that is not new but only moved. `--keep` keeps the edited recordings for the next run.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-from harmless_changes import HARMLESS, one_step_less, jitter
+from harmless_changes import HARMLESS, DoesNotFit, jitter, main_ops, moved_op, one_step_less
 from retimed_trace import HOST_CALLS, Recording, copy_call, delay, end_of, grow_blocks, host_call, launch, op, sync_call
 
 PROGRAM = os.environ.get("FORETRACE", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "foretrace"))
@@ -49,22 +49,6 @@ def recording(path):
         kept.append(event)
     trace.events[:] = kept
     return trace
-
-
-class DoesNotFit(Exception):
-    """Raised if the recording has nothing that the edit could change."""
-
-
-def main_ops(trace, step):
-    """The outermost of these events, in order."""
-    ops = sorted((e for e in trace.events if e.get("cat") == "cpu_op" and e.get("tid") == step["tid"]
-                  and step["ts"] <= e["ts"] < end_of(step)), key=lambda e: (e["ts"], -e["dur"]))
-    outer, end = [], 0.0
-    for event in ops:
-        if event["ts"] >= end:
-            outer.append(event)
-            end = end_of(event)
-    return outer
 
 
 def insert_in_steps(trace, items, part=0.5, steps=None):
@@ -222,6 +206,12 @@ def spread_kernel(trace):
     return re.escape(plain(chosen))
 
 
+def moved_and_slow(trace, which):
+    """Moves an op as well: of two changes, only one made the job slower."""
+    moved_op(trace, which)
+    return slow_kernel(trace, 0, 1.5)
+
+
 def memory_events(trace):
     events = [e for e in trace.events if e.get("name") == "[memory]" and "Addr" in e["args"]
               and e["args"].get("Device Type") in (1, 6)]
@@ -314,9 +304,15 @@ REGRESSIONS = {
     "a leak": (leak, "never freed"),
     "a greater peak": (greater_peak, "at the peak"),
 }
+MOVES = range(4)
+for number in MOVES:
+    REGRESSIONS[f"one kernel +50 %, moved op {number + 1}"] = (
+        lambda trace, which=number: moved_and_slow(trace, which), "{}.* slower")
 HARMLESS_EDITS = {change.__name__: (change, None) for change in HARMLESS if change not in (one_step_less, jitter)}
 HARMLESS_EDITS["noise alone"] = (unchanged, None)
 HARMLESS_EDITS["an idle helper thread"] = (helper_thread, None)
+for number in MOVES:
+    HARMLESS_EDITS[f"moved op {number + 1}"] = (lambda trace, which=number: moved_op(trace, which), None)
 
 
 def noise(trace, seed):
@@ -328,6 +324,7 @@ def noise(trace, seed):
 class Gate:
     def __init__(self, folder):
         self.folder, self.rows, self.details = pathlib.Path(folder), {}, []
+        self.moves, self.invented = 0, []
         self.folder.mkdir(exist_ok=True, parents=True)
 
     def check(self, path, baseline, *more):
@@ -383,6 +380,9 @@ class Gate:
         answer = json.loads(done.stdout)
         told = [c["what"] + " from " + c["where"] for c in answer["causes"]]
         first = bool(told) and bool(words) and bool(re.search(words, told[0]))
+        if "moved op" in edit:
+            self.moves += 1
+            self.invented += [f"{edit} | {name} | {what}" for what in told if re.search(r"\b(new|more)\b|throughout|in place of", what)]
         standing = answer["standing"]
         metrics = [m["name"] for m in answer["metrics"] if m["standing"] == standing]
         if standing == "passed" and words and any(m["why"] for m in answer["metrics"]):
@@ -433,6 +433,8 @@ def main():
         print("\n".join(sorted(gate.details, key=lambda line: line.lstrip("! "))))
     print(gate.table(of(REGRESSIONS), True))
     print(gate.table(of(HARMLESS_EDITS), False))
+    print(f"{len(gate.invented)} causes invented where an op only moved, in {gate.moves} recordings")
+    print("\n".join(gate.invented))
 
 
 if __name__ == "__main__":

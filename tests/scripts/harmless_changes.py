@@ -3,7 +3,23 @@
 import random
 import re
 
-from retimed_trace import DEVICE, end_of
+from retimed_trace import DEVICE, HOST_CALLS, end_of
+
+
+class DoesNotFit(Exception):
+    """Raised if the recording has nothing that the edit could change."""
+
+
+def main_ops(trace, step):
+    """The outermost of these events, in order."""
+    ops = sorted((e for e in trace.events if e.get("cat") == "cpu_op" and e.get("tid") == step["tid"]
+                  and step["ts"] <= e["ts"] < end_of(step)), key=lambda e: (e["ts"], -e["dur"]))
+    outer, end = [], 0.0
+    for event in ops:
+        if event["ts"] >= end:
+            outer.append(event)
+            end = end_of(event)
+    return outer
 
 
 def each(trace, change, cats=None):
@@ -160,6 +176,105 @@ def moved_lines(trace):
 
 def not_packed(trace):
     trace.ending = ".json"
+
+
+class Move:
+    """An op of the main thread that moves into a later one, past all between: the same work at another place.
+
+    host    | X  a  b  Y[y]  |  ->  | a  b  Y[X y]  |        the work between begins earlier by the length of X,
+    device  | x a b y        |  ->  | a b x y       |        and nothing before X or after Y changes
+    """
+
+    def __init__(self, trace, step, op, into):
+        self.op, self.into = op, into
+        thread = [e for e in trace.by_thread[step["pid"], step["tid"]] if op["ts"] <= e["ts"] <= into["ts"]]
+        self.inside = [e for e in thread if e["ts"] < end_of(op)]
+        behind = [e for e in thread if e["ts"] >= end_of(op)]
+        self.between = [e for e in behind if end_of(e) <= into["ts"]]
+        self.around = [e for e in behind if end_of(e) > into["ts"]]     # of the other op
+        self.alone = not any(op["ts"] <= e["ts"] <= into["ts"] for key, others in trace.by_thread.items()
+                             if key != (step["pid"], step["tid"]) for e in others)
+        self.room = min((e["ts"] for e in behind), default=into["ts"]) - op["ts"]
+        self.work = self.device_work(trace, self.inside)
+        self.passed = self.device_work(trace, self.between)
+
+    @staticmethod
+    def device_work(trace, host):
+        calls = {e["args"].get("correlation") for e in host if e["cat"] in HOST_CALLS}
+        return sorted((e for c in calls for e in trace.launched.get(c, [])), key=lambda e: e["ts"])
+
+    def fits(self, trace):
+        """Whether all of it could have happened: each thread and stream in order, and no work before its launch."""
+        if not self.work or not self.passed or self.room - self.op["dur"] < 0.01 or not self.alone or not self.is_plain():
+            return False
+        last, first = max(self.passed, key=lambda e: e["ts"]), self.work[0]
+        stream = trace.by_stream[first["args"]["stream"]]
+        run = [e for e in stream if first["ts"] <= e["ts"] <= last["ts"]]
+        if run[:len(self.work)] != self.work:
+            return False
+        self.passed = run[len(self.work):]
+        self.earlier = self.passed[0]["ts"] - first["ts"]
+        self.later = end_of(last) - end_of(self.work[-1])
+        moved_calls = {e["args"].get("correlation") for e in self.between}
+        starts = [(e, -self.earlier, -self.room if e["args"].get("correlation") in moved_calls else 0.0) for e in self.passed]
+        starts += [(e, self.later, self.into["ts"] - self.room - self.op["ts"]) for e in self.work]
+        return all(e["ts"] + by >= trace.launch_of[e["args"].get("correlation")]["ts"] + of_call + 1.0
+                   for e, by, of_call in starts)
+
+    def is_plain(self):
+        waits = [e for e in self.inside + self.between if any(word in e["name"] for word in ("Synchronize", "Malloc", "Free", "Memcpy"))]
+        of_one_stream = len({e["args"]["stream"] for e in self.work}) == 1
+        return not waits and of_one_stream and all(e["cat"] == "kernel" and "nccl" not in e["name"].lower() for e in self.work)
+
+    def make(self, trace):
+        gap = min(0.2, (self.room - self.op["dur"]) / 2)
+        host = self.into["ts"] - self.room + gap - self.op["ts"]
+        for events, by in ((self.inside, host), (self.between, -self.room), (self.work, self.later), (self.passed, -self.earlier)):
+            for event in events:
+                event["ts"] += by
+                for flow in trace.flows.get((event["args"].get("correlation"), event["cat"] in DEVICE), []):
+                    flow["ts"] = event["ts"]
+        for event in self.around:
+            event["ts"] -= self.room
+            event["dur"] += self.room
+
+
+def index_events(trace):
+    trace.by_thread, trace.by_stream, trace.launched, trace.launch_of, trace.flows = {}, {}, {}, {}, {}
+    for event in sorted((e for e in trace.events if "dur" in e and "args" in e), key=lambda e: (e["ts"], -e["dur"])):
+        if event.get("cat") in DEVICE:
+            trace.by_stream.setdefault(event["args"]["stream"], []).append(event)
+            trace.launched.setdefault(event["args"].get("correlation"), []).append(event)
+        elif "cat" in event:
+            trace.by_thread.setdefault((event["pid"], event["tid"]), []).append(event)
+            if event["cat"] in HOST_CALLS:
+                trace.launch_of[event["args"].get("correlation")] = event
+    for event in trace.events:
+        if event.get("cat") == "ac2g":
+            trace.flows.setdefault((event["id"], event["ph"] == "f"), []).append(event)
+
+
+def moved_op(trace, which):
+    """Moves one op of each step into a later op of the step; `which` chooses among those that can move."""
+    index_events(trace)
+    steps = [(step, main_ops(trace, step)) for step in trace.steps()]
+    names = [op["name"] for op in steps[len(steps) // 2][1]] if steps else []
+    moves = random.Random(which)
+    for _ in range(300):
+        if len(names) < 4:
+            break
+        first = moves.randrange(len(names) - 2)
+        last = min(len(names) - 1, first + moves.choice((2, 5, 20, 80)))
+        if names[first] == names[last]:
+            continue
+        found = [Move(trace, step, ops[first], ops[last]) for step, ops in steps
+                 if [op["name"] for op in ops[first:last + 1]] == names[first:last + 1]]
+        if len(found) < max(1, len(steps) - 1) or not all(move.fits(trace) for move in found):
+            continue
+        for move in found:
+            move.make(trace)
+        return
+    raise DoesNotFit
 
 
 HARMLESS = [rename_processes, shuffle_events, renumber_correlations, renumber_streams, shift_times, other_folders,
