@@ -135,7 +135,7 @@ TEST(Diff, AChangeWithinTheVariationOfStepsHasNoCause) {
   diff.before.steps = diff.after.steps = 5;
   const auto set = [](DiffSideReport& side, Nanoseconds step) {
     side.step_time = side.times.step_time = step;
-    side.times.counted = {step - 2ms, step - 1ms, step, step + 1ms, step + 40ms};
+    side.times.fastest = step - 2ms, side.times.slowest = step + 2ms;
   };
   set(diff.before, 20ms), set(diff.after, 21ms);
   EXPECT_EQ(diff_verdict(diff),

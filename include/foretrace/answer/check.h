@@ -101,7 +101,7 @@ std::string figure_sentence(const CheckedFigure& figure);
 std::string cause_sentence(const CheckCause& cause);
 /// "steps 2.1 % longer or more, by 3 recordings; 9 would show 1.0 %".
 std::string visible_words(const VisibleChange& visible);
-/// "+2 ms: order, other steps ..."; empty if nothing is left.
+/// "+2 ms: left, which no cause accounts for"; empty if nothing is left.
 std::string left_sentence(const CheckReport& report);
 /// The verdict in one line, which starts with a one-word summary.
 std::string check_headline(const CheckReport& report);

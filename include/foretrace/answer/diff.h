@@ -47,8 +47,7 @@ struct DiffCause {
   std::string label;  ///< An op, a call or a wait: "aten::addmm", "cudaStreamSynchronize".
   std::string place;  ///< The line of the user's own code, or the ops around; may be empty.
   std::int64_t added = 0, removed = 0;
-  std::int64_t moved =
-      0;  ///< Tasks that are at another place of the step: in neither number above.
+  std::int64_t moved = 0;    ///< Tasks at another place of the step, in neither number above.
   std::int64_t changed = 0;  ///< Tasks on both sides with another duration.
   Bytes bytes{};             ///< Additional bytes that are moved; negative: fewer.
   Nanoseconds local{0}, effect{0};

@@ -1,6 +1,7 @@
 #include "ask/compare/causes.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/core.h>
 #include <map>
 #include <string>
@@ -224,27 +225,20 @@ class DiffCauseFinder {
   /// the other: they moved past others, which a match that keeps the order cannot show.
   void pair_moved() {
     using Identity = std::tuple<std::int32_t, TaskKind, std::int64_t, std::string_view>;
-    std::map<Identity, std::vector<UnionTask*>> gone;
-    const auto each_single = [&](const auto& visit) {
-      for (UnionTask& task : graph_.tasks()) {
-        const CauseSide& side = side_of(task);
-        const Task& one = side.graph.task(id_of(task));
-        if (task.matched() || !is_in_both_scopes(task)) continue;
-        visit(task,
-              Identity{step_of(task), one.kind, one.bytes.count, side.graph.name(id_of(task))});
+    std::map<Identity, std::array<std::vector<const UnionTask*>, 2>> singles;
+    for (const UnionTask& task : graph_.tasks()) {
+      if (task.matched() || !is_in_both_scopes(task)) continue;
+      const Graph& graph = side_of(task).graph;
+      const Task& one = graph.task(id_of(task));
+      const Identity identity{step_of(task), one.kind, one.bytes.count, graph.name(id_of(task))};
+      singles[identity][task.after == kNoTask ? 0 : 1].push_back(&task);
+    }
+    for (const auto& [identity, sides] : singles) {
+      for (std::size_t i = 0; i < std::min(sides[0].size(), sides[1].size()); ++i) {
+        moved_.emplace(sides[0][i], sides[1][i]);
+        moved_.emplace(sides[1][i], sides[0][i]);
       }
-    };
-    each_single([&](UnionTask& task, const Identity& identity) {
-      if (task.after == kNoTask) gone[identity].push_back(&task);
-    });
-    for (auto& [identity, tasks] : gone) std::reverse(tasks.begin(), tasks.end());
-    each_single([&](UnionTask& task, const Identity& identity) {
-      const auto found = gone.find(identity);
-      if (task.after == kNoTask || found == gone.end() || found->second.empty()) return;
-      moved_.emplace(&task, found->second.back());
-      moved_.emplace(found->second.back(), &task);
-      found->second.pop_back();
-    });
+    }
   }
 
   bool is_in_both_scopes(const UnionTask& task) const {
@@ -274,11 +268,8 @@ class DiffCauseFinder {
     add(task.group, time, counts(task));
     if (!counts(task)) return;
     DiffCause& cause = causes_[task.group];
-    if (!key.moved) {
-      ++(added ? cause.added : cause.removed);
-    } else if (added) {
-      ++cause.moved;
-    }
+    // A pair that moved counts once.
+    if (added || !key.moved) ++(key.moved ? cause.moved : added ? cause.added : cause.removed);
     const Bytes bytes = side_of(task).graph.task(id_of(task)).bytes;
     added ? cause.bytes += bytes : cause.bytes -= bytes;
   }

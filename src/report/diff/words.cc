@@ -4,7 +4,6 @@
 #include <cmath>
 #include <fmt/core.h>
 
-#include "base/statistics.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
@@ -20,13 +19,15 @@ std::string number_text(std::int64_t count) { return count == 0 ? "no" : grouped
 /// Returns "12 new", "3 fewer", "2 new and 1 dropped" or "4 moved"; empty if nothing came or went.
 std::string counts_text(const DiffCause& cause) {
   std::string text = cause.moved > 0 ? grouped(cause.moved) + " moved" : "";
-  if (cause.added + cause.removed == 0) return text;
-  if (!text.empty()) text += ", ";
-  if (cause.added > 0 && cause.removed > 0)
-    return text +
-           fmt::format("{} new and {} dropped", grouped(cause.added), grouped(cause.removed));
-  return text +
-         (cause.added > 0 ? grouped(cause.added) + " new" : grouped(cause.removed) + " fewer");
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (cause.added > 0 && cause.removed > 0) {
+    add(fmt::format("{} new and {} dropped", grouped(cause.added), grouped(cause.removed)));
+  } else if (cause.added > 0) {
+    add(grouped(cause.added) + " new");
+  } else if (cause.removed > 0) {
+    add(grouped(cause.removed) + " fewer");
+  }
+  return text;
 }
 
 std::string from_place(const DiffCause& cause) {
@@ -354,22 +355,16 @@ std::string compared_text(const Diff& diff) {
 
 namespace {
 
-/// Returns the typical distance of a step from the median step.
-Nanoseconds usual_distance(const StepTimes& times) {
-  std::vector<std::int64_t> distances;
-  for (const Nanoseconds step : times.counted)
-    distances.push_back(std::abs((step - times.step_time).count()));
-  return distances.empty() ? 0ns : Nanoseconds(lower_median(std::move(distances)));
-}
-
 /// A difference within the variation between steps of one recording is chance, not a cause. Other
 /// work may cause one that is smaller than the distance to a single slow step.
 bool is_within_variation(const Diff& diff, Nanoseconds change) {
   const StepTimes &before = diff.before.times, &after = diff.after.times;
   if (!diff.before.has_steps || diff.before.steps < 3) return false;
-  if (!diff.same_structure)
-    return std::chrono::abs(change) <= usual_distance(before) + usual_distance(after);
-  return after.fastest <= before.slowest && before.fastest <= after.slowest;
+  if (diff.same_structure)
+    return after.fastest <= before.slowest && before.fastest <= after.slowest;
+  const Nanoseconds range =
+      std::min(before.slowest - before.fastest, after.slowest - after.fastest);
+  return 2 * std::chrono::abs(change) <= range;
 }
 
 }  // namespace
