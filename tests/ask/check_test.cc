@@ -221,14 +221,20 @@ TEST(CheckChanges, WorkThatMovedIsNotNew) {
   };
   const JobSummary before = job_of({copies("aten::cat", 5, 1000), copies("aten::stack", 3, 10),
                                     group(TaskKind::kernel, "aten::mm", "gemm", 13, 13ms),
+                                    group(TaskKind::host, "aten::a", "", 30, 9ms),
                                     group(TaskKind::sync, "aten::item", "synchronize", 2, 2us)});
   const auto after = [&](std::int64_t more) {
     return job_of({copies("aten::to", 5 + more, 1000), copies("aten::add", 3, 10),
                    group(TaskKind::kernel, "aten::linear", "gemm", 13, 13ms),
+                   group(TaskKind::host, "aten::b", "", 30, 9ms),
                    group(TaskKind::sync, "aten::to", "synchronize", 2, 2us)});
   };
   EXPECT_EQ(new_work(before, after(0)), std::vector<std::string>{});
   EXPECT_EQ(new_work(before, after(2)), std::vector<std::string>{"2 Memcpy DtoD at aten::to"});
+  // Sizes that are mixed otherwise than before.
+  EXPECT_EQ(new_work(job_of({copies("aten::cat", 5, 1000), copies("aten::stack", 3, 10)}),
+                     job_of({copies("aten::to", 8, 628)})),
+            std::vector<std::string>{});
 }
 
 // Five of six stay, and all take half as long again.

@@ -41,7 +41,8 @@ Sums scaled_sums(Sums sums, double share, std::size_t from = 0) {
   return sums;
 }
 
-/// Cuts sums in proportion to the parts of a whole, without losing any of it to rounding.
+/// Cuts sums in proportion to the parts of a whole, without losing any of it to rounding. All times
+/// are cut like the work, so that a part is as well hidden as the whole.
 class Cut {
  public:
   Cut(const Sums& amount, const Sums& whole) : amount_(amount), whole_(whole) {}
@@ -49,7 +50,8 @@ class Cut {
     Sums cut{};
     for (std::size_t i = 0; i < cut.size(); ++i) {
       seen_[i] += part[i];
-      const double share = whole_[i] <= 0 ? 0 : as_double(seen_[i]) / as_double(whole_[i]);
+      const std::size_t by = std::min(i, kFirstTime);
+      const double share = whole_[by] <= 0 ? 0 : as_double(seen_[by]) / as_double(whole_[by]);
       const std::int64_t until = std::llround(as_double(amount_[i]) * share);
       cut[i] = until - std::exchange(given_[i], until);
     }
@@ -158,6 +160,9 @@ class WorkMatcher {
         }));
     net(Netted::replaced_elsewhere,
         of_kernels([](const WorkChange& c) { return innermost(c.op); }));
+    net(Netted::replaced_elsewhere, [](const WorkChange& c) {
+      return has_pieces(c) ? std::optional(std::string(to_string(c.kind))) : std::nullopt;
+    });
     net_unstable();
   }
   std::vector<WorkChange> take() { return std::move(changes_); }
