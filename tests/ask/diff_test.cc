@@ -146,6 +146,19 @@ TEST(Diff, AChangeWithinTheVariationOfStepsHasNoCause) {
             "B takes 5 ms longer a step (+25.0 %): 1 ms of it: 1 moved kernel of a");
 }
 
+TEST(Diff, CausesThatAreMoreThanTheChangeAreNotAllOfIt) {
+  Diff diff;
+  DiffCause slower{.kind = DiffKind::kernels, .label = "a", .place = {}}, faster = slower;
+  slower.changed = faster.changed = 1, faster.label = "b";
+  slower.effect = slower.local = 7ms, faster.effect = faster.local = -5ms;
+  diff.causes = {slower, faster};
+  diff.before.step_time = 20ms, diff.after.step_time = 22ms;
+  EXPECT_EQ(
+      diff_verdict(diff),
+      "B takes 2 ms longer a step (+10.0 %): 7 ms: kernels of a slower (1); the others take 5 "
+      "ms less");
+}
+
 TEST(Diff, RenumberedThreadsAndStreamsAreNoChange) {
   EXPECT_EQ(causes_between(R"(
     "thread 71": l1=launch:launch 1, l2=launch:launch 1

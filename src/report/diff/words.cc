@@ -154,19 +154,24 @@ std::string peak_verdict(const Diff& diff) {
                      more.count > 0 ? "more" : "less", diff.peak[0].op);
 }
 
-/// Names up to two causes that account for most of the change, leaving out small ones.
+/// Names up to two causes that account for most of the change, leaving out small ones. If they are
+/// more than the change, says that the others take it back.
 std::string main_causes_text(const Diff& diff, Nanoseconds change) {
   std::string parts;
   int named = 0;
+  Nanoseconds left = std::chrono::abs(change);
   for (const DiffCause& cause : diff.causes) {
     const bool same_way = (cause.effect > 0ns) == (change > 0ns);
     if (cause.kind == DiffKind::rest || !same_way || named == 2) continue;
     if (std::abs(cause.effect.count()) * 10 < std::abs(change.count()) || change == 0ns) break;
     const Nanoseconds size = cause.effect > 0ns ? cause.effect : -cause.effect;
     parts += fmt::format("{} {}{}: {}", parts.empty() ? ":" : ";", to_text(size),
-                         named == 0 ? " of it" : "", cause_text(diff, cause));
-    ++named;
+                         named == 0 && size <= left ? " of it" : "", cause_text(diff, cause));
+    ++named, left -= size;
   }
+  if (10 * left < -std::chrono::abs(change))
+    parts +=
+        fmt::format("; the others take {} {}", to_text(-left), change > 0ns ? "less" : "longer");
   return parts;
 }
 

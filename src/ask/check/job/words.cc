@@ -43,8 +43,13 @@ bool is_in_pieces(const WorkChange& change) {
 
 std::string more_words(const WorkChange& change) {
   if (change.before.count == 0) return fmt::format("{} new {}", change.more(), name_of(change));
-  return fmt::format("{} more {} ({} -> {})", change.more(), name_of(change), change.before.count,
-                     change.after.count);
+  // Not all of the work is that of the same tasks, so their number alone may mislead.
+  return fmt::format(
+      "{} more {} ({} -> {}){}", change.more(), name_of(change), change.before.count,
+      change.after.count,
+      change.moved && change.kind == TaskKind::kernel
+          ? fmt::format(", {} -> {}", to_text(change.before.work), to_text(change.after.work))
+          : "");
 }
 
 std::string slower_words(const WorkChange& change) {
