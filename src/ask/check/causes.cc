@@ -61,7 +61,10 @@ bool is_large_enough(const ChangeCluster& cluster, const CheckedFigure& figure) 
 
 class CauseFinder {
  public:
-  explicit CauseFinder(const CausesQuestion& question) : question_(question) {
+  /// Waits that moved cost what they now wait for. What they cost before is unknown, so they are
+  /// only asked, `of_moved_waits`, if nothing else explains a longer step.
+  explicit CauseFinder(const CausesQuestion& question, bool of_moved_waits = false)
+      : question_(question), of_moved_waits_(of_moved_waits) {
     for (const CheckedFigure& figure : question.figures) {
       if (figure.standing >= CheckOutcome::warned) worse_.push_back(&figure);
     }
@@ -72,9 +75,13 @@ class CauseFinder {
   void find(std::vector<CauseCandidate>& found) {
     if (worse_.empty()) return;
     const WorkChanges changes = work_changes(question_.before, question_.after);
-    for (const GeneralChange& general : changes.general) add_general(general);
+    for (const GeneralChange& general : changes.general) {
+      if (!of_moved_waits_) add_general(general);
+    }
     const std::vector<WorkChange> merged = marked_changes(question_.before, changes.changes);
-    for (const WorkChange& change : merged) add_to_cluster(change);
+    for (const WorkChange& change : merged) {
+      if (change.is_moved_wait() == of_moved_waits_) add_to_cluster(change);
+    }
     measure_clusters();
     for (ChangeCluster& cluster : found_)
       found.push_back({std::move(cluster.cause), cluster.standing, std::move(cluster.groups)});
@@ -147,7 +154,9 @@ class CauseFinder {
       if (cluster.headline == nullptr ||
           telling(*change, cluster.local) > telling(*cluster.headline, cluster.local))
         cluster.headline = change;
-      if ((change->kind == TaskKind::sync || is_event_wait(*change)) && change->has_more_tasks())
+      if (((change->kind == TaskKind::sync || is_event_wait(*change)) &&
+           change->has_more_tasks()) ||
+          change->is_moved_wait())
         cluster.frees_waits = true;
     }
   }
@@ -259,8 +268,8 @@ class CauseFinder {
       } else {
         part.left = 1;
       }
-      if (change->kind == TaskKind::sync && change->more() > 0) {
-        part.freed_syncs = change->more();
+      if (change->kind == TaskKind::sync && (change->more() > 0 || change->is_moved_wait())) {
+        part.freed_syncs = change->more() > 0 ? change->more() : change->came;
         part.lines = new_lines(change->before, change->after);
       }
       for (const std::uint32_t group : change->now) {
@@ -272,9 +281,12 @@ class CauseFinder {
     // Removing work cannot shorten a step by more than that work, though a replay may show more if
     // the median falls on another step.
     if (!cluster.frees_waits) cluster.cause.effect = std::min(*cluster.cause.effect, cluster.local);
+    if (const CheckedFigure* step = worse_figure(question_, kStepTime); of_moved_waits_ && step)
+      cluster.cause.effect = std::min(*cluster.cause.effect, Nanoseconds(worsening(*step)));
   }
 
   const CausesQuestion& question_;
+  bool of_moved_waits_;
   std::vector<const CheckedFigure*> worse_;  ///< Most severe first.
   std::map<ClusterKey, ChangeCluster> clusters_;
   std::vector<ChangeCluster> found_;
@@ -322,6 +334,10 @@ std::vector<CheckCause> causes_of(const CausesQuestion& question) {
   std::vector<CauseCandidate> found;
   CauseFinder by_place(question);
   by_place.find(found);
+  const auto is_of_step = [](const CauseCandidate& one) { return one.cause.figure == kStepTime; };
+  if (worse_figure(question, kStepTime) != nullptr &&
+      std::none_of(found.begin(), found.end(), is_of_step))
+    CauseFinder(question, true).find(found);
   // Work whose place differs in each step is at none of its places in most steps; it is compared by
   // kind and name alone.
   const std::vector<CheckedFigure> unexplained = by_place.unexplained();

@@ -99,7 +99,8 @@ bool stands_out(const WorkChange& change, Nanoseconds step) {
 }
 
 bool is_worse(const WorkChange& change) {
-  if (change.more() > 0 || change.after.bytes > change.before.bytes) return true;
+  if (change.is_moved_wait() || change.more() > 0 || change.after.bytes > change.before.bytes)
+    return true;
   if (change.after.pageable > change.before.pageable || change.exposed() > 0ns) return true;
   return change.added() > scaled(change.before.work, kLeastSlowdown * change.expected);
 }
@@ -159,7 +160,7 @@ std::vector<WorkChange> merged_instances(const std::vector<WorkChange>& changes)
     modules[found->second].insert(change.module);
     add_group(sum.before, change.before);
     add_group(sum.after, change.after);
-    sum.moved = sum.moved || change.moved;
+    sum.moved = sum.moved || change.moved, sum.came += change.came;
     sum.now.insert(sum.now.end(), change.now.begin(), change.now.end());
     sum.module = fmt::format("{} ({} of them)", without_instances(change.module),
                              modules[found->second].size());

@@ -127,7 +127,11 @@ struct Pool {
   void move(double share, bool moved = true) {
     const Sums moving = scaled_sums(sums_of(going), share);
     Cut given(moving, sums_of(coming)), taken(moving, sums_of(going));
-    for (auto& [change, part] : come) add_sums(change->before, given.next(part));
+    for (auto& [change, part] : come) {
+      const Sums came = given.next(part);
+      add_sums(change->before, came);
+      if (moved) change->came += came[0];
+    }
     for (auto& [change, part] : gone) add_sums(change->before, scaled_sums(taken.next(part), -1));
     for (auto* side : {&come, &gone}) {
       for (auto& [change, part] : *side) change->moved = change->moved || moved;

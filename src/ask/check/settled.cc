@@ -24,14 +24,14 @@ void settle_effects(CheckReport& report) {
   Nanoseconds left(*step->after - *step->before);
   const Nanoseconds noise =
       std::max(left - Nanoseconds(step->lower), Nanoseconds(step->upper) - left);
-  bool has_effects = false;
+  bool is_told = step->standing >= CheckOutcome::warned && step->lower > 0;
   for (CheckCause& cause : report.causes) {
     if (!cause.effect || is_of_one_step(cause)) continue;
     if (step->lower <= 0) cause.effect.reset();
     left -= cause.effect.value_or(0ns);
-    has_effects = has_effects || cause.effect.value_or(0ns) > 0ns;
+    is_told = is_told || cause.effect.value_or(0ns) > 0ns;
   }
-  if (has_effects && std::chrono::abs(left) > noise) report.left = left;
+  if (is_told && std::chrono::abs(left) > noise) report.left = left;
 }
 
 }  // namespace foretrace

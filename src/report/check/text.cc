@@ -46,7 +46,7 @@ std::string structure_words(const CheckReport& report) {
 
 void write_check_text(const CheckReport& report, std::ostream& out) {
   out << check_headline(report) << "\n\n";
-  if (!report.causes.empty()) {
+  if (!report.causes.empty() || report.left) {
     out << "Causes\n";
     for (const CheckCause& cause : report.causes) out << "  - " << cause_sentence(cause) << '\n';
     if (report.left) out << "  - " << left_sentence(report) << '\n';
@@ -65,7 +65,7 @@ void write_check_text(const CheckReport& report, std::ostream& out) {
 
 void write_check_markdown(const CheckReport& report, std::ostream& out) {
   out << "### Foretrace: " << markdown_text(check_headline(report)) << "\n\n";
-  if (!report.causes.empty()) {
+  if (!report.causes.empty() || report.left) {
     Table causes{
         .heading = {"cause", "where", "step time", "work there"}, .rows = {}, .left = {0, 1}};
     for (const CheckCause& cause : report.causes) {

@@ -21,12 +21,15 @@ struct WorkChange {
   std::string replaced;  ///< Names of kernels that others replaced.
   /// `before` includes work that was at other places, or lacks work that is now there.
   bool moved = false;
-  double expected = 1;  ///< Factor by which all work of the kind is slower.
+  std::int64_t came = 0;  ///< Number of tasks that came from other places.
+  double expected = 1;    ///< Factor by which all work of the kind is slower.
   /// The same number of kernels takes clearly longer than in any step before.
   bool stands_out = false;
   Nanoseconds added() const;  ///< Work beyond the expected amount.
   std::int64_t more() const { return after.count - before.count; }
   bool has_more_tasks() const { return more() > 0; }
+  /// Whether it is a wait that is only at another place, where it may wait for more.
+  bool is_moved_wait() const { return kind == TaskKind::sync && came > 0 && more() == 0; }
   bool is_other_work() const;   ///< It moved or was replaced, so times are not those of the same.
   Nanoseconds exposed() const;  ///< Work that is no longer hidden behind kernels.
 };

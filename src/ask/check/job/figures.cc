@@ -130,7 +130,7 @@ constexpr FigureRule kFigures[] = {
                .unit = FigureUnit::time,
                .limits = {.fail = "5%", .warn = "3%"}},
      .of_job = [](const MeasuredJob& job) { return counted_lengths(job.recorded); },
-     .weighs = [](ChangeRef c) { return is_exposed(c) || c.has_more_tasks(); },
+     .weighs = [](ChangeRef c) { return is_exposed(c) || c.has_more_tasks() || c.is_moved_wait(); },
      .slows_with = [](TaskKind) { return true; }},
     {.entry = {.name = kMeanStep,
                .says = "the mean of all steps, which includes pauses in some of them",

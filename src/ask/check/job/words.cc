@@ -53,6 +53,7 @@ std::string more_words(const WorkChange& change) {
 }
 
 std::string slower_words(const WorkChange& change) {
+  if (change.is_moved_wait()) return fmt::format("{} {} moved here", change.came, name_of(change));
   if (change.moved) {
     return fmt::format("{} slower, some of it moved: {} -> {}", name_of(change),
                        to_text(change.before.work), to_text(change.after.work));
