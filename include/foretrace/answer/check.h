@@ -77,7 +77,7 @@ struct CheckReport {
   StepTimes steps;              ///< Steps of the rank that is judged; empty for memory alone.
   std::vector<CheckedFigure> figures;
   std::optional<VisibleChange> visible;  ///< Empty if times are not compared.
-  std::vector<CheckCause> causes;  ///< Greatest first.
+  std::vector<CheckCause> causes;        ///< Greatest first.
   /// The change of the step time beyond noise that no cause accounts for; negative if causes were
   /// made up for elsewhere.
   std::optional<Nanoseconds> left;
