@@ -153,6 +153,15 @@ struct MoreGpus {
   std::string refused;        ///< Why there are no points.
 };
 
+/// Kernels that somebody could make faster or slower, and what a step gains.
+struct KernelCandidate {
+  std::string name;          ///< As asked: a part of their names or modules, or a pattern.
+  double factor = 1;         ///< Their new time, relative to the recorded one.
+  std::int64_t line = 0;     ///< Of the file that names it.
+  Nanoseconds work{0};       ///< Their recorded time in a step.
+  Nanoseconds step_time{0};  ///< With these kernels changed alone.
+};
+
 struct AdviceTarget {
   std::string text;  ///< "step_time <= 100ms"
   Nanoseconds step_time{0};
@@ -182,6 +191,7 @@ struct Advice {
   std::vector<NotTried> not_applicable, no_advice;
   std::optional<JointAdvice> joint;
   std::vector<SpeedUp> speed_ups;
+  std::vector<KernelCandidate> candidates;  ///< Those that were asked about, greatest gain first.
   std::optional<AdviceTarget> target;
   std::optional<Curve> curve;  ///< The setting that was asked about.
   std::size_t top = 5;         ///< Number of suggestions that are shown in full.

@@ -24,6 +24,9 @@ struct AdviceQuestion {
   /// With a target: one speed-up ("link.bandwidth"), or a setting with values
   /// ("loader.workers=1..32"); everything else is left out.
   std::string vary = {};
+  /// CSV file with the columns name and factor: kernels that are changed one by one, in place of
+  /// everything else. Empty: none.
+  std::string candidates = {};
   std::size_t top = 5;
 };
 

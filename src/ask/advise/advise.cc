@@ -8,6 +8,7 @@
 
 #include "ask/advise/advised_job.h"
 #include "ask/advise/bounds.h"
+#include "ask/advise/candidates.h"
 #include "ask/advise/joint_advice.h"
 #include "ask/advise/more_gpus.h"
 #include "ask/advise/suggestions.h"
@@ -59,6 +60,11 @@ SettingQuestion setting_question(const AdviceQuestion& asked, const AdviceTarget
 void check_question(const AdviceQuestion& question) {
   if (!question.vary.empty() && question.until.empty())
     throw Error("--vary: needs --until, which gives the target");
+  if (!question.candidates.empty()) {
+    if (!question.until.empty())
+      throw Error("--candidates: says what each gains, and takes no --until");
+    within("--candidates", [&] { read_candidates(question.candidates); });
+  }
   if (!question.until.empty())
     within("--until", [&] { return read_target(question.until, question.samples); });
   if (!question.network.empty())
@@ -198,6 +204,12 @@ Advice advise_on(const Inference& inference, const RankOfJob& place, const Advic
     target = advice.target->step_time;
   }
   if (is_setting(question.vary)) return advice;
+  if (!question.candidates.empty()) {
+    advice.candidates = within("--candidates", [&] {
+      return judge_candidates(job.whole, read_candidates(question.candidates));
+    });
+    return advice;
+  }
   const std::vector<WorkGroup> groups = asked_groups(job.whole.graph(), question.vary);
   advice.speed_ups = speed_ups_of(job.whole, groups, job.now(), target);
   if (!question.vary.empty()) return advice;

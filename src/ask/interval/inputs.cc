@@ -75,7 +75,7 @@ Nanoseconds changed_work(const Graph& recorded, const Graph& changed) {
 
 /// Step time if the work that the what-if made shorter took no time at all, and that which it made
 /// longer or added were no longer than before. However wrong its model is, no step is faster.
-Nanoseconds least_step_time(const Graph& recorded, const Graph& changed) {
+Nanoseconds least_possible_time(const Graph& recorded, const Graph& changed) {
   Graph least = changed.clone();
   for (std::uint32_t i = 0; i < least.task_count(); ++i) {
     Task& task = least.task(TaskId{i});
@@ -187,7 +187,7 @@ IntervalInputs interval_inputs(const IntervalEvidence& evidence) {
   const bool is_model = std::any_of(inputs.models.begin(), inputs.models.end(),
                                     [](const ErrorScale& model) { return model.scale > 0; });
   if (is_model && evidence.ranks == nullptr && prediction.has_times)
-    inputs.least = least_step_time(evidence.inference.graph, evidence.changed);
+    inputs.least = least_possible_time(evidence.inference.graph, evidence.changed);
   const bool may_be_slower =
       std::any_of(prediction.steps.begin(), prediction.steps.end(),
                   [](const AppliedStep& step) { return step.times_error.share > 0; });

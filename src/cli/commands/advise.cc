@@ -43,6 +43,11 @@ struct AdviseCommand {
                     "With --until: vary only one part, such as link.bandwidth, or one setting, "
                     "such as loader.workers=1..32")
         ->type_name("WHAT");
+    command
+        .add_option("--candidates", question.candidates,
+                    "Only rank these kernels by what a step gains: CSV with the columns name and "
+                    "factor (new time relative to the recorded one)")
+        ->type_name("FILE");
     command.add_option("--samples", question.samples, "Samples in a recorded step, for throughput")
         ->check(CLI::Range(0.0, 1e12));
     command.add_option("--top", question.top, "Number of suggestions shown of each kind")

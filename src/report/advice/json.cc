@@ -178,6 +178,14 @@ Json to_json(const Advice& advice) {
     object["suggestions"].push_back(suggestion_json(one));
   for (const SpeedUp& one : advice.speed_ups)
     object["speed_ups"].push_back(speed_up_json(one, advice.target.has_value()));
+  for (const KernelCandidate& one : advice.candidates) {
+    object["candidates"].push_back({{"name", one.name},
+                                    {"factor", one.factor},
+                                    {"line", one.line},
+                                    {"work_ns", one.work.count()},
+                                    {"step_time_ns", one.step_time.count()},
+                                    {"gain_ns", (advice.step_time - one.step_time).count()}});
+  }
   if (advice.target) {
     object["target"] = {{"text", advice.target->text},
                         {"step_time_ns", advice.target->step_time.count()},
@@ -215,6 +223,10 @@ void write_advice_csv(const Advice& advice, std::ostream& out) {
     line("together", joined_uses(*advice.joint), advice.joint->step_time,
          fmt::format("{},{},{},,{},,,", advice.joint->lower.count(), advice.joint->upper.count(),
                      advice.joint->gain.count(), key_of(advice.joint->path.largest())));
+  }
+  for (const KernelCandidate& one : advice.candidates) {
+    line("candidate", one.name, one.step_time,
+         fmt::format(",,{},,,,,factor {}", (advice.step_time - one.step_time).count(), one.factor));
   }
   for (const SpeedUp& one : advice.speed_ups) {
     std::string why;

@@ -70,6 +70,7 @@ void write_advice_page(const Advice& advice, std::ostream& out) {
            table_section("memory", "Make room in memory, at this price",
                          memory_choice_table(advice)),
            table_section("speed", "How much faster is fast enough", speed_table(advice)),
+           table_section("candidates", "What a step gains, each alone", candidate_table(advice)),
            {"refused", "Not advised", html_items(refusals(advice))},
            {"notes", "Notes", html_items(note_texts(advice.notes))}}) {
     if (!section.html.empty()) page.sections.push_back(std::move(section));

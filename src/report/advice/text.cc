@@ -17,6 +17,7 @@ namespace {
 /// Limits that keep the short answer small enough for one screen.
 constexpr std::size_t kScreenWidth = 100;
 constexpr std::size_t kMostFirst = 2;
+constexpr const char* kCandidates = "What a step gains, each alone";
 
 void write_head(std::ostream& out, std::string_view heading, const std::string& sentence) {
   write_headed(out, heading, sentence, kSentenceColumn, kScreenWidth);
@@ -138,6 +139,7 @@ void write_advice_text(const Advice& advice, std::ostream& out) {
     return;
   }
   write_titled(out, "How much faster is fast enough", speed_table(advice));
+  write_titled(out, kCandidates, candidate_table(advice));
   write_list(out, "Notes", note_texts(advice.notes));
 }
 
@@ -149,6 +151,7 @@ void write_whole_advice_text(const Advice& advice, std::ostream& out) {
   write_joint(advice, out);
   write_titled(out, "Make room in memory, at this price", memory_choice_table(advice));
   write_titled(out, "How much faster is fast enough", speed_table(advice));
+  write_titled(out, kCandidates, candidate_table(advice));
   write_list(out, "Not advised", not_recommended(advice));
   write_list(out, "Not applicable", not_applicable(advice));
   if (!advice.no_advice.empty())
@@ -197,6 +200,7 @@ void write_advice_markdown(const Advice& advice, std::ostream& out) {
   section("Two together", pair_table(advice));
   section("Make room in memory, at this price", memory_choice_table(advice));
   section("How much faster is fast enough", speed_table(advice));
+  section(kCandidates, candidate_table(advice));
   lines("Not advised", not_recommended(advice));
   lines("Not applicable", not_applicable(advice));
   lines("Notes", note_texts(advice.notes));

@@ -264,6 +264,21 @@ Table memory_choice_table(const Advice& advice) {
   return table;
 }
 
+Table candidate_table(const Advice& advice) {
+  Table table{
+      .heading = {"kernels", "factor", "work", "saved there", "step", "change", "of what is saved"},
+      .rows = {},
+      .left = {0}};
+  for (const KernelCandidate& one : advice.candidates) {
+    const Nanoseconds saved = one.work - scaled(one.work, one.factor);
+    const Nanoseconds gain = advice.step_time - one.step_time;
+    table.rows.push_back({one.name, to_fixed(one.factor, 3), to_text(one.work), to_text(saved),
+                          to_text(one.step_time), change_from(advice, one.step_time),
+                          saved > 0ns ? to_share(std::max(0.0, ratio(gain, saved))) : "-"});
+  }
+  return table;
+}
+
 Table speed_table(const Advice& advice) {
   Table table{.heading = {"made faster alone", "work", "at best", "change", "", "then bound by"},
               .rows = {},

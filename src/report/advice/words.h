@@ -30,6 +30,8 @@ Table suggestion_table(const Advice& advice, std::string_view goal);
 /// Returns the details of a suggestion, one sentence each.
 std::vector<std::string> suggestion_details(const Advice& advice, const Suggestion& one);
 Table memory_choice_table(const Advice& advice);
+/// What each kernel that was asked about gains.
+Table candidate_table(const Advice& advice);
 Table speed_table(const Advice& advice);
 
 /// Returns sentences about the best combination: its gain compared with the sum of the single

@@ -139,8 +139,7 @@ class FasterDevice final : public Transform {
     effect.changed = tally.changed;
     effect.summary = fmt::format(
         "from {} to {}: {} by arithmetic, {} by memory bandwidth, {} no longer than a start, {} "
-        "that "
-        "stay, {}",
+        "that stay, {}",
         from.name, to.name, counted(tally.compute, "kernel"), grouped(tally.memory),
         grouped(tally.start), grouped(tally.stay), counted(tally.copies, "copy"));
     if (tally.tf32 > 0) {
