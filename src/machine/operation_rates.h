@@ -1,8 +1,7 @@
 #pragma once
 
-// What operations reach on devices, in one place for all that price them: a share of the peak of
-// their arithmetic, a share of the bandwidth of memory, and a start. Fitted: see
-// operation_rates.def.
+// Operations reach on devices a share of the peak of their arithmetic, a share of the bandwidth of
+// memory, and take a start: one place for all that price them. Fitted: see operation_rates.def.
 
 #include <string_view>
 

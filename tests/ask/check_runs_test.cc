@@ -242,7 +242,7 @@ TEST(CheckRuns, SaysWhichChangeWouldShow) {
   EXPECT_EQ(three.recordings, 3U);
   EXPECT_FALSE(three.for_wanted.has_value());
   EXPECT_NE(visible_words(three).find("no number of recordings like these"), std::string::npos);
-  // Of 10'000 and 10'080, which differ by 0.56 %: 6.31 x 0.56 x sqrt(3 / 2) %.
+  // 10'000 and 10'080 differ by 0.56 %: 6.31 x 0.56 x sqrt(3 / 2) %.
   const VisibleChange two = visible({{10'000, 10'000}, {10'080, 10'080}});
   EXPECT_NEAR(two.share, 6.31 * 80 / std::sqrt(2.0) * std::sqrt(1.5) / 10'080, 1e-9);
   EXPECT_EQ(two.for_wanted, 28U);

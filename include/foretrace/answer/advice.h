@@ -50,7 +50,7 @@ struct PathShares {
   PathPart largest() const;
 };
 
-/// What bounds a step: the kind of work without which it would be shortest.
+/// The kind of work without which a step would be shortest: it bounds the step.
 struct StepBound {
   PathPart part = PathPart::kernels;
   Nanoseconds without{0};  ///< Step time if the work took no time; 0: not known.

@@ -35,7 +35,7 @@ struct Refusal {
 struct MemoryPeak {
   std::int32_t device = 0;
   Bytes peak_allocated{};
-  Bytes unknown_use{};  ///< Part of it in blocks whose use in the program is not known.
+  Bytes unknown_use{};  ///< Part of it in blocks of unknown use; only set for a baseline.
   /// Peak that the caching allocator reserves, if it starts empty and serves the blocks of the
   /// timeline; empty for host memory.
   std::optional<Bytes> peak_reserved{};

@@ -212,8 +212,8 @@ class WorkMatcher {
     }
   }
 
-  /// What came to a place, or went. Work that stayed is compared with itself at the pace of its
-  /// name.
+  /// The work that came to a place, or went. Work that stayed is compared with itself at the pace
+  /// of its name.
   Sums difference(const WorkChange& change) const {
     const auto found = paces_.find(key_of_name(change).value_or(""));
     const double pace = found == paces_.end() ? 1 : found->second;

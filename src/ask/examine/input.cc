@@ -76,7 +76,7 @@ void find_workers(const Graph& graph, InputReport& report) {
   if (report.with_workers < report.replayed) report.workers = high;
 }
 
-/// What bounds a step, as advise() answers it.
+/// Finds the bound of a step as advise() does.
 StepBound find_bound(const Graph& graph, Nanoseconds now) {
   const PathPart largest =
       path_shares(graph, simulate(graph, {.reasons = true, .memory = false})).largest();

@@ -73,18 +73,6 @@ Nanoseconds changed_work(const Graph& recorded, const Graph& changed) {
   return sum / static_cast<std::int64_t>(std::max<std::size_t>(recorded.steps().size(), 1));
 }
 
-/// Step time if the work that the what-if made shorter took no time at all, and that which it made
-/// longer or added were no longer than before. However wrong its model is, no step is faster.
-Nanoseconds least_possible_time(const Graph& recorded, const Graph& changed) {
-  Graph least = changed.clone();
-  for (std::uint32_t i = 0; i < least.task_count(); ++i) {
-    Task& task = least.task(TaskId{i});
-    const Nanoseconds before = i < recorded.task_count() ? recorded.task(TaskId{i}).duration : 0ns;
-    task.duration = task.duration < before ? 0ns : before;
-  }
-  return replayed_step_time(least);
-}
-
 /// Whether no lane has more work than before: then the worst that a wrong model hides is that
 /// nothing gets faster.
 bool only_shortens(const Graph& recorded, const Graph& changed) {
@@ -166,6 +154,19 @@ void add_time_if_unexplained_scales(const Prediction& prediction, IntervalInputs
 
 }  // namespace
 
+Nanoseconds least_step_time(const Graph& recorded, const Graph& changed, Longer longer) {
+  Graph least = changed.clone();
+  for (std::uint32_t i = 0; i < least.task_count(); ++i) {
+    Task& task = least.task(TaskId{i});
+    const Nanoseconds before = i < recorded.task_count() ? recorded.task(TaskId{i}).duration : 0ns;
+    if (task.duration < before)
+      task.duration = 0ns;
+    else if (longer == Longer::undone)
+      task.duration = before;
+  }
+  return replayed_step_time(least);
+}
+
 IntervalInputs interval_inputs(const IntervalEvidence& evidence) {
   const Prediction& prediction = evidence.prediction;
   IntervalInputs inputs;
@@ -187,7 +188,7 @@ IntervalInputs interval_inputs(const IntervalEvidence& evidence) {
   const bool is_model = std::any_of(inputs.models.begin(), inputs.models.end(),
                                     [](const ErrorScale& model) { return model.scale > 0; });
   if (is_model && evidence.ranks == nullptr && prediction.has_times)
-    inputs.least = least_possible_time(evidence.inference.graph, evidence.changed);
+    inputs.least = least_step_time(evidence.inference.graph, evidence.changed, Longer::undone);
   const bool may_be_slower =
       std::any_of(prediction.steps.begin(), prediction.steps.end(),
                   [](const AppliedStep& step) { return step.times_error.share > 0; });

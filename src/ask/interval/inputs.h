@@ -2,6 +2,7 @@
 
 // Collects the sources of doubt about one prediction; interval.h draws from them.
 
+#include <cstdint>
 #include <span>
 
 #include "ask/interval/interval.h"
@@ -30,6 +31,12 @@ struct IntervalEvidence {
   /// If nullptr, the rank is replayed alone, and waits for others as long as in the answer.
   const JointRanks* ranks = nullptr;
 };
+
+/// Whether work that a what-if made longer or added counts, or is as long as before.
+enum class Longer : std::uint8_t { kept, undone };
+/// Step time if the work that the what-if made shorter took no time at all. No replay is faster
+/// than with the rest kept, and with it undone no step is, however wrong the model is.
+Nanoseconds least_step_time(const Graph& recorded, const Graph& changed, Longer longer);
 
 IntervalInputs interval_inputs(const IntervalEvidence& evidence);
 

@@ -18,7 +18,7 @@ constexpr double kAssumedSpread = 0.05;
 /// Four of five normal numbers are within this many deviations.
 constexpr double kDeviations = 1.2816;
 constexpr std::size_t kDraws = 4000;
-/// What a what-if changes beside what it models, as a share of the step. Chosen.
+/// A what-if may change this share of the step beside the work that it models. Chosen.
 constexpr double kUnmodelled = 0.1;
 /// With this many outcomes or more, a scale counts as known.
 constexpr std::size_t kManyOutcomes = 30;

@@ -71,9 +71,9 @@ class JobProbes {
 
 class JobGraph {
  public:
-  /// Of a rank alone, whose graph must outlive this.
+  /// Stands for a rank alone, whose graph must outlive this.
   JobGraph(const Graph& rank) : rank_(&rank) {}
-  /// Of several ranks, whose graphs must outlive this; `advised` is one of them.
+  /// Stands for several ranks, whose graphs must outlive this; `advised` is one of them.
   JobGraph(std::shared_ptr<const JointGraph> ranks, std::size_t advised);
 
   const Graph& graph() const { return ranks_ ? ranks_->graph() : *rank_; }

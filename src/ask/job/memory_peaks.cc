@@ -25,20 +25,18 @@ Refusal refusal_of(const Graph& graph, const AllocatorRun& run, const AllocatorS
   return refusal;
 }
 
-/// What blocks of unknown use hold on `curve`'s device at its peak; memory from before the
-/// recording without blocks of its own is of unknown use, too.
 Bytes unknown_at_peak(const Graph& graph, const std::vector<MemoryEvent>& events,
-                      const MemoryCurve& curve) {
+                      std::int32_t device) {
   const auto is_unknown = [](const Allocation& block) { return block.use == MemoryUse::unknown; };
-  Bytes level = initial_memory(graph, curve.device), unknown = level;
+  Bytes level = initial_memory(graph, device), unknown = level;
   for (const Allocation& block : graph.allocations()) {
-    if (block.device == curve.device && block.made_by == kNoTask && !is_unknown(block))
+    if (block.device == device && block.made_by == kNoTask && !is_unknown(block))
       unknown = unknown - block.bytes;
   }
   Bytes peak = level, at_peak = unknown;
   for (const MemoryEvent& event : events) {
     const Allocation& block = graph.allocations()[event.allocation];
-    if (block.device != curve.device) continue;
+    if (block.device != device) continue;
     level = event.frees ? level - block.bytes : level + block.bytes;
     if (is_unknown(block)) unknown = event.frees ? unknown - block.bytes : unknown + block.bytes;
     if (level <= peak) continue;
@@ -53,13 +51,10 @@ Bytes unknown_at_peak(const Graph& graph, const std::vector<MemoryEvent>& events
 std::vector<MemoryPeak> memory_peaks(const Graph& graph, const Timeline& timeline,
                                      const AllocatorSettings& settings) {
   std::vector<MemoryPeak> peaks;
-  if (timeline.memory.empty()) return peaks;
-  const std::vector<MemoryEvent> events = memory_events(graph, timeline);
   for (const MemoryCurve& curve : timeline.memory) {
     MemoryPeak& peak = peaks.emplace_back();
     peak.device = curve.device;
     peak.peak_allocated = curve.peak;
-    peak.unknown_use = unknown_at_peak(graph, events, curve);
   }
   for (const AllocatorRun& run : replay_allocator(graph, timeline, settings)) {
     for (MemoryPeak& peak : peaks) {
@@ -69,6 +64,13 @@ std::vector<MemoryPeak> memory_peaks(const Graph& graph, const Timeline& timelin
     }
   }
   return peaks;
+}
+
+void find_unknown_use(const Graph& graph, const Timeline& timeline,
+                      std::vector<MemoryPeak>& peaks) {
+  if (peaks.empty()) return;
+  const std::vector<MemoryEvent> events = memory_events(graph, timeline);
+  for (MemoryPeak& peak : peaks) peak.unknown_use = unknown_at_peak(graph, events, peak.device);
 }
 
 }  // namespace foretrace

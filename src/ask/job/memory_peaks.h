@@ -16,4 +16,8 @@ namespace foretrace {
 std::vector<MemoryPeak> memory_peaks(const Graph& graph, const Timeline& timeline,
                                      const AllocatorSettings& settings);
 
+/// Sets MemoryPeak::unknown_use. Memory from before the recording without blocks of its own is of
+/// unknown use, too.
+void find_unknown_use(const Graph& graph, const Timeline& timeline, std::vector<MemoryPeak>& peaks);
+
 }  // namespace foretrace

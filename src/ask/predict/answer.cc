@@ -59,16 +59,6 @@ Answer what_if(Edited edited, Prediction prediction, const Scenario& scenario,
   return answer;
 }
 
-/// See Prediction::predicted_bound.
-Nanoseconds least_step_time(const Graph& recorded, const Graph& changed) {
-  Graph least = changed.clone();
-  for (std::uint32_t i = 0; i < recorded.task_count(); ++i) {
-    Task& task = least.task(TaskId{i});
-    if (task.duration < recorded.task(TaskId{i}).duration) task.duration = 0ns;
-  }
-  return replayed_step_time(least);
-}
-
 /// Makes the interval hold both paces of a replay.
 void hold_paces(Prediction& prediction) {
   const std::optional<Paces> paces = two_paces(prediction.predicted, prediction.baseline);
@@ -105,6 +95,7 @@ Prediction described_baseline(const Inference& inference, const Timeline& replay
   prediction.tasks = graph.task_count();
   prediction.baseline_breakdown = breakdown(graph, replayed);
   prediction.baseline_memory = memory_peaks(graph, replayed, {});
+  find_unknown_use(graph, replayed, prediction.baseline_memory);
   count_dependencies(graph, prediction);
   const Nanoseconds measured = prediction.measured.step_time;
   if (measured <= 0ns) throw TraceError("nothing to simulate: no step of the trace takes any time");
@@ -202,7 +193,7 @@ void set_interval(const Inference& inference, std::span<const KnownOutcome> user
     prediction.predicted_unprofiled =
         prediction.steps.empty() ? prediction.baseline_unprofiled : unprofiled_step_time(changed);
   if (ranks == nullptr && prediction.has_times && !prediction.steps.empty())
-    prediction.predicted_bound = least_step_time(inference.graph, changed);
+    prediction.predicted_bound = least_step_time(inference.graph, changed, Longer::kept);
   judge(inference, changed, user_outcomes, prediction);
 }
 

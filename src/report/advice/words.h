@@ -30,7 +30,7 @@ Table suggestion_table(const Advice& advice, std::string_view goal);
 /// Returns the details of a suggestion, one sentence each.
 std::vector<std::string> suggestion_details(const Advice& advice, const Suggestion& one);
 Table memory_choice_table(const Advice& advice);
-/// What each kernel that was asked about gains.
+/// Lists the gain of each kernel that was asked about.
 Table candidate_table(const Advice& advice);
 Table speed_table(const Advice& advice);
 

@@ -46,7 +46,7 @@ JobPrecision precision_of(const Graph& graph);
 /// framework.
 Applicability applies_to_frameworks(const Graph& graph);
 
-/// What a kernel does, for the table of rates of operations: attention or a product if it is bound
+/// Finds a kernel's row in the table of rates of operations: attention or a product if it is bound
 /// by arithmetic.
 OperationKind operation_of(const KernelClass& kernel, std::string_view name);
 

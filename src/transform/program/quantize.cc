@@ -64,7 +64,7 @@ class Quantize final : public Transform {
       all += task.duration;
       if (is_narrow(classes.name_of(task))) narrow += task.duration;
     }
-    if (type().arithmetic >= Arithmetic::int8_weights && trains(graph))
+    if (needs_wide_weights(graph))
       return {.share = 0,
               .why_not =
                   "a job that trains changes its weights: narrow weights alone are for jobs "
@@ -84,8 +84,8 @@ class Quantize final : public Transform {
     KernelClasses classes(graph);
     Tally tally;
     tally.factors.resize(graph.task_count(), 0);
-    if (applies(graph).share > 0) {
-      for (const TaskId id : where_.select_some(graph)) {
+    if (!needs_wide_weights(graph)) {
+      for (const TaskId id : where_.select(graph)) {
         Task& task = graph.task(id);
         if (is_product(task, classes) && !is_narrow(classes.name_of(task)))
           tally.factors[index(id)] = change(task, device, there, classes, tally);
@@ -116,6 +116,10 @@ class Quantize final : public Transform {
       if (phase == Phase::backward || phase == Phase::update) return true;
     }
     return false;
+  }
+
+  bool needs_wide_weights(const Graph& graph) const {
+    return type().arithmetic >= Arithmetic::int8_weights && trains(graph);
   }
 
   static bool is_product(const Task& task, KernelClasses& classes) {
