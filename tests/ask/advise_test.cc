@@ -14,6 +14,7 @@
 #include "ask/predict/straggler.h"
 #include "ask/recorded.h"
 #include "foretrace/error.h"
+#include "report/advice/bound.h"
 #include "support/corpus.h"
 
 namespace foretrace {
@@ -254,6 +255,45 @@ TEST(Advise, DriverCallsThatAllocateAreNamedFirst) {
   ASSERT_EQ(advice.causes.size(), 1U);
   EXPECT_TRUE(advice.causes[0].starts_with("1 driver call a step such as hipMalloc"))
       << advice.causes[0];
+}
+
+/// Steps of one copy and one kernel; each takes `extra` us of the host 0 to 4 times.
+std::string copying_steps(int copy, int kernel, int launch, int extra) {
+  std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
+  for (int i = 0; i < 8; ++i) {
+    const std::string n = std::to_string(i), comma = i == 0 ? "" : ", ", step = " {step=" + n + "}";
+    text += "@step ProfilerStep#" + n + "\n";
+    cpu += comma + "l" + n + "=launch:launch " + std::to_string(launch + i * i % 7 * extra) + step;
+    gpu += comma + "c" + n + "=\"Memcpy HtoD\":copy_in " + std::to_string(copy) +
+           " {bytes=10MB step=" + n + "}, k" + n + "=gemm " + std::to_string(kernel) + step;
+    waits += "l" + n + " -> c" + n + " [measured launch]\n";
+  }
+  return text + cpu + "\n" + gpu + "\n" + waits;
+}
+
+TEST(Advise, CopiesThatBoundAStepAreNamed) {
+  const Advice advice = advise(recorded_as(copying_steps(1000, 100, 10, 0)), only("amp"));
+  EXPECT_EQ(advice.bound.part, PathPart::copies);
+  ASSERT_EQ(advice.causes.size(), 1U);
+  EXPECT_EQ(
+      advice.causes[0],
+      "Memcpy HtoD: 10 MB a step at 10 GB/s; copy less, in a narrower type, or while kernels run");
+}
+
+TEST(Advise, AHostAsSlowAsTheDeviceIsNotSingledOut) {
+  const auto bound_with = [](int launch) {
+    return bound_sentence(advise(recorded_as(copying_steps(1, 1000, launch, 0)), only("amp")));
+  };
+  EXPECT_TRUE(bound_with(1050).starts_with("the host and the device alike: without host work"))
+      << bound_with(1050);
+  EXPECT_TRUE(bound_with(1500).starts_with("the host: ")) << bound_with(1500);
+  EXPECT_TRUE(bound_with(500).starts_with("the device: ")) << bound_with(500);
+}
+
+TEST(Advise, StepsThatDifferDoNotHideWhatGainsInEach) {
+  const Advice advice = advise(recorded_as(copying_steps(1, 1000, 1500, 1500)), only("amp"));
+  EXPECT_GT(advice.spread, 0.05);
+  EXPECT_DOUBLE_EQ(advice.noise, 0.05);
 }
 
 /// A rank that works for `work` in each step and then reduces, where it waits for `wait` for the

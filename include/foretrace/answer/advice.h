@@ -53,7 +53,8 @@ struct PathShares {
 /// The kind of work without which a step would be shortest: it bounds the step.
 struct StepBound {
   PathPart part = PathPart::kernels;
-  Nanoseconds without{0};  ///< Step time if the work took no time; 0: not known.
+  Nanoseconds without{0};             ///< Step time if the work took no time; 0: not known.
+  PathPart next = PathPart::kernels;  ///< The bound of such a step.
 };
 
 /// A replay with one cause of waiting removed as far as possible.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fmt/core.h>
+#include <map>
 
 #include "ask/advise/advised_job.h"
 #include "ask/advise/bounds.h"
@@ -133,6 +134,33 @@ std::string allocation_calls(const Graph& graph) {
                      name);
 }
 
+/// "Memcpy HtoD (Pageable -> Device), 805 MB a step at 11.9 GB/s: ...", the copies that take most
+/// time in a step; empty if there is no copy with a size.
+std::string largest_copies(const Graph& graph) {
+  const MeasuredSteps steps = measured_steps(graph);
+  struct Copies {
+    Nanoseconds time{0};
+    Bytes bytes{};
+  };
+  std::map<NameId, Copies> of_names;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (!is_copy(task.kind) || !steps.has(task)) continue;
+    Copies& copies = of_names[task.name];
+    copies.time += task.duration;
+    copies.bytes += task.bytes;
+  }
+  const auto most =
+      std::max_element(of_names.begin(), of_names.end(),
+                       [](const auto& a, const auto& b) { return a.second.time < b.second.time; });
+  if (most == of_names.end() || most->second.bytes <= Bytes{}) return {};
+  const Copies& copies = most->second;
+  return fmt::format("{}: {} a step at {}; copy less, in a narrower type, or while kernels run",
+                     graph.names()[most->first], to_text(Bytes{copies.bytes.count / steps.count}),
+                     to_text(Bandwidth{1e9 * static_cast<double>(copies.bytes.count) /
+                                       static_cast<double>(copies.time.count())}));
+}
+
 /// Whether the first recommendation for time improves loading.
 bool advises_loading(const Advice& advice) {
   const auto best =
@@ -164,6 +192,10 @@ void add_causes(const AdvisedJob& job, Advice& advice) {
       causes.emplace_back(
           gain,
           fmt::format("the step waits for data ({} without): see foretrace input", without(gain)));
+  }
+  if (advice.bound.part == PathPart::copies) {
+    if (std::string text = largest_copies(job.inference.graph); !text.empty())
+      causes.emplace_back(advice.step_time - advice.bound.without, std::move(text));
   }
   if (const WorkGroup group = long_host_work(job.whole); group.has_work) {
     const Nanoseconds gain = advice.step_time - step_with(job.whole, group, 0);

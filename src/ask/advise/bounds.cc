@@ -216,14 +216,14 @@ StepBound bound_of(const std::vector<AdviceCeiling>& ladder, const std::vector<S
       {"input", PathPart::input},
       {"copies", PathPart::copies},
       {"communication", PathPart::communication}};
-  StepBound least{largest, now};
+  StepBound least{largest, now, largest};
   for (const SpeedUp& one : speed_ups) {
-    if (one.name == "kernels") least = {PathPart::kernels, one.at_best};
+    if (one.name == "kernels") least = {PathPart::kernels, one.at_best, one.bound_by};
   }
   for (const auto& [name, part] : kParts) {
     for (const AdviceCeiling& ceiling : ladder) {
       if (ceiling.name == name && ceiling.is_present && ceiling.step_time < least.without)
-        least = {part, ceiling.step_time};
+        least = {part, ceiling.step_time, ceiling.bound};
     }
   }
   return least;

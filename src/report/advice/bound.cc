@@ -23,6 +23,34 @@ std::string host_waits_text(const Advice& advice) {
                      advice.has_steps ? " times a step" : " times");
 }
 
+/// If a step gets no shorter than this without what bounds it, because something else takes as
+/// long, neither of the two is the one to look at alone. Chosen.
+constexpr double kLevel = 0.9;
+
+/// Whether host and device take about equally long.
+bool is_level(const Advice& advice) {
+  const StepBound& bound = advice.bound;
+  const bool both = (is_host(bound.part) && bound.next == PathPart::kernels) ||
+                    (bound.part == PathPart::kernels && is_host(bound.next));
+  return both && bound.without >= scaled(advice.step_time, kLevel);
+}
+
+/// "the host: its work and launches take 76 % of what a step waits for; "
+std::string part_text(const Advice& advice) {
+  const StepBound& bound = advice.bound;
+  if (!advice.ladder.empty() && is_level(advice)) return "the host and the device alike: ";
+  const PathShares& path = advice.path;
+  const bool agrees = is_host(bound.part) ? is_host(path.largest()) : path.largest() == bound.part;
+  std::string text = bound_name(bound.part) + ": ";
+  if (!agrees && !advice.ladder.empty()) return text;
+  return text +
+         fmt::format("{}{} of what a step waits for; ",
+                     is_host(bound.part)               ? "its work and launches take "
+                     : bound.part == PathPart::kernels ? "kernels take "
+                                                       : "",
+                     to_share(is_host(bound.part) ? host_share(path) : path.share(bound.part), 0));
+}
+
 }  // namespace
 
 std::string bound_name(PathPart part) {
@@ -31,22 +59,12 @@ std::string bound_name(PathPart part) {
 }
 
 std::string bound_sentence(const Advice& advice) {
-  const PathShares& path = advice.path;
   const bool ceilings = !advice.ladder.empty();
   const StepBound& bound = advice.bound;
-  const bool agrees = is_host(bound.part) ? is_host(path.largest()) : path.largest() == bound.part;
-  const double share = is_host(bound.part) ? host_share(path) : path.share(bound.part);
-  std::string text = bound_name(bound.part) + ": ";
-  if (agrees || !ceilings) {
-    text += fmt::format("{}{} of what a step waits for; ",
-                        is_host(bound.part)               ? "its work and launches take "
-                        : bound.part == PathPart::kernels ? "kernels take "
-                                                          : "",
-                        to_share(share, 0));
-  }
+  std::string text = part_text(advice);
   if (ceilings) {
     text += fmt::format("without {} {} would take {} ({}); ",
-                        is_host(bound.part)               ? "its work"
+                        is_host(bound.part) ? is_level(advice) ? "host work" : "its work"
                         : bound.part == PathPart::kernels ? "kernels"
                         : bound.part == PathPart::copies  ? "them"
                                                           : "it",

@@ -67,7 +67,7 @@ std::string help_sentence(const Advice& advice) {
 std::string best_sentence(const Advice& advice) {
   if (advice.ladder.empty()) return {};
   const Nanoseconds least = advice.ladder.back().step_time;
-  if (least <= 0ns) return "a step without kernels has no bound";
+  if (least <= 0ns) return "there are no kernels, so nothing that stays as it is bounds a step";
   std::string text =
       fmt::format("{}{} while kernels stay as they are", to_text(least), per_step_text(advice));
   if (ratio(advice.step_time - least, advice.step_time) >= 0.01)
