@@ -141,7 +141,7 @@ TEST(Resample, AStepThatIsLeftOutGivesNothing) {
   const Inference inference = recorded_as(six_steps(140));
   const StepVariation variation(inference);
   ResampleSettings settings;
-  settings.leave_out = 1;
+  settings.leave_out = {1};
   const Resampled found = resample(variation, inference.graph, inference.graph, settings);
   EXPECT_EQ(found.donors, 4U);
   EXPECT_EQ(found.times.size(), 4 * 200U);
@@ -222,6 +222,53 @@ TEST(Interval, IsWiderWhereStepsVaryMore) {
   }
 }
 
+/// Steps of a kernel each, of these lengths in us.
+std::string steps_of(const std::vector<int>& lengths) {
+  std::string text, cpu = "cpu: ", gpu = "gpu: ", waits;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const std::string n = std::to_string(i), comma = i == 0 ? "" : ", ", step = " {step=" + n + "}";
+    text += "@step ProfilerStep#" + n + "\n";
+    cpu += comma + "l" + n + "=launch:launch 1" + step;
+    gpu += comma + "k" + n + "=gemm " + std::to_string(lengths[i]) + step;
+    waits += "l" + n + " -> k" + n + " [measured launch]\n";
+  }
+  return text + cpu + "\n" + gpu + "\n" + waits;
+}
+
+TEST(Interval, AStepOfAnotherKindIsNoVariation) {
+  const Prediction found = predict(recorded_as(steps_of({100, 102, 300, 101, 100, 103})), {});
+  ASSERT_EQ(found.step_kinds.size(), 2U);
+  EXPECT_EQ(found.step_kinds[0].steps, 4U);  // The last step has no distance to a next one.
+  EXPECT_TRUE(found.step_kinds[0].is_typical);
+  EXPECT_EQ(found.step_kinds[0].measured, found.measured.step_time);
+  EXPECT_EQ(found.step_kinds[1].steps, 1U);
+  EXPECT_EQ(found.step_kinds[1].measured, 300us);
+  EXPECT_GT(found.lower, 90us);
+  EXPECT_LT(found.upper, 115us);
+}
+
+TEST(Interval, KindsOfStepsArePredictedEach) {
+  const Prediction found = predict(recorded_as(steps_of({100, 102, 300, 101, 100, 103})),
+                                   asking({"scale:where.name=gemm,factor=0.5"}));
+  ASSERT_EQ(found.step_kinds.size(), 2U);
+  EXPECT_EQ(found.step_kinds[0].predicted, found.predicted.step_time);
+  EXPECT_EQ(found.step_kinds[1].predicted, 150us);
+}
+
+TEST(Interval, OneStepOfAKindSaysNothingOfItsVariation) {
+  const Prediction found = predict(recorded_as(steps_of({100, 200, 400})), {});
+  ASSERT_EQ(found.step_kinds.size(), 3U);
+  EXPECT_TRUE(found.step_kinds[1].is_typical);
+  EXPECT_EQ(found.interval_source,
+            "only one recorded step is like the typical one: 5.0 % either way is assumed");
+}
+
+TEST(Interval, StepsThatSpreadEvenlyAreOfOneKind) {
+  EXPECT_TRUE(predict(recorded_as(steps_of({100, 120, 140, 160, 180})), {}).step_kinds.empty());
+  EXPECT_TRUE(
+      predict(recorded_as(steps_of({100, 200, 300, 400, 600, 1000})), {}).step_kinds.empty());
+}
+
 TEST(Interval, IsTheSameEveryTime) {
   const Inference inference = recorded_as(six_steps(140));
   const Prediction a = predict(inference, asking({"amp"}));
@@ -254,7 +301,7 @@ TEST(Interval, FewStepsMeanAnAssumedOne) {
 
 TEST(Interval, LanesThatShareAreNotReplayed) {
   const Inference inference =
-      recorded_as(six_steps(140) + "disk [link shared=1GB/s]: r:transfer 0 {bytes=1KB}\n");
+      recorded_as(six_steps(110) + "disk [link shared=1GB/s]: r:transfer 0 {bytes=1KB}\n");
   const Prediction prediction = predict(inference, {});
   EXPECT_EQ(prediction.resamples, 0);
   EXPECT_NE(prediction.interval_source.find("not replayed"), std::string::npos)

@@ -69,6 +69,14 @@ struct IntervalPart {
   std::string text;  ///< In words.
 };
 
+/// Steps of one kind, where steps differ so much that no single one is typical: medians,
+/// or the step time for the typical kind.
+struct StepsAlike {
+  std::size_t steps = 0;
+  Nanoseconds measured{0}, predicted{0};
+  bool is_typical = false;  ///< Whether the step time and its interval are those of this kind.
+};
+
 /// How much shorter a step would be without time that the recording does not explain: delays
 /// without a cause, and waits of collectives for other ranks.
 struct OpenStepTime {
@@ -140,9 +148,12 @@ struct Prediction : RecordedRun {
   /// fall below; 0: not known.
   Nanoseconds predicted_bound{0};
   Nanoseconds lower{0}, upper{0};
+  /// Interval of predicted_breakdown.compute; 0 where no kernel runs.
+  Nanoseconds compute_lower{0}, compute_upper{0};
   std::string interval_source;  ///< Where the interval comes from, in words.
   std::vector<IntervalPart> interval_parts;
-  std::int64_t resamples = 0;  ///< Replays that the interval comes from; 0: none.
+  std::int64_t resamples = 0;          ///< Replays that the interval comes from; 0: none.
+  std::vector<StepsAlike> step_kinds;  ///< In ascending order of time; empty if steps are alike.
   Breakdown predicted_breakdown;
   std::vector<MemoryPeak> predicted_memory;
   Bytes memory_limit{};  ///< Limit, or memory of the machine, that was asked about; 0: none.

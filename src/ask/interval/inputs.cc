@@ -6,8 +6,10 @@
 #include <string>
 
 #include "ask/interval/resample.h"
+#include "ask/interval/step_kinds.h"
 #include "ask/job/job_graph.h"
 #include "base/numbers/scaling.h"
+#include "base/statistics.h"
 #include "base/threads.h"
 #include "foretrace/simulate.h"
 #include "scenario/use_text.h"
@@ -19,17 +21,46 @@ namespace {
 /// 0.0 %. Chosen.
 constexpr double kVisibleMove = 5e-4;
 
+/// Kernel time of each recorded step that has tasks.
+std::vector<Nanoseconds> kernel_times(const Graph& recorded) {
+  std::vector<Nanoseconds> kernels(recorded.steps().size());
+  std::vector<bool> has_tasks(kernels.size());
+  for (std::uint32_t i = 0; i < recorded.task_count(); ++i) {
+    const Task& task = recorded.task(TaskId{i});
+    if (task.step < 0) continue;
+    has_tasks[static_cast<std::size_t>(task.step)] = true;
+    if (task.kind == TaskKind::kernel)
+      kernels[static_cast<std::size_t>(task.step)] += task.duration;
+  }
+  std::size_t kept = 0;
+  for (std::size_t step = 0; step < kernels.size(); ++step) {
+    if (has_tasks[step]) kernels[kept++] = kernels[step];
+  }
+  kernels.resize(kept);
+  return kernels;
+}
+
 double part_of(Nanoseconds part, Nanoseconds whole) { return std::min(1.0, ratio(part, whole)); }
 
-/// Scales the recorded step times to the prediction: each steady step keeps its relative distance
-/// from the typical one.
-void scale_recorded(const Prediction& prediction, IntervalInputs& inputs) {
-  const StepTimes& measured = prediction.measured;
-  if (measured.step_time <= 0ns || measured.counted.size() < 2) return;
-  for (const Nanoseconds time : measured.counted) {
-    inputs.times.push_back(scaled(inputs.point, ratio(time, measured.step_time)));
-  }
+/// Scales times of recorded steps to the prediction: each keeps its relative distance from the
+/// typical one.
+void scale_recorded(std::span<const Nanoseconds> times, Nanoseconds typical,
+                    IntervalInputs& inputs) {
+  if (typical <= 0ns || times.size() < 2) return;
+  for (const Nanoseconds time : times)
+    inputs.times.push_back(scaled(inputs.point, ratio(time, typical)));
   inputs.recorded_steps = inputs.times.size();
+}
+
+/// Picks the values of the steps of the typical kind, or else of all steps that count; `of_steps`
+/// is indexed as StepTimes::each.
+std::vector<Nanoseconds> typical_of(std::span<const Nanoseconds> of_steps, std::size_t first,
+                                    const StepKinds& kinds) {
+  if (!kinds.typical)
+    return {of_steps.begin() + static_cast<std::ptrdiff_t>(first), of_steps.end()};
+  std::vector<Nanoseconds> alike;
+  for (const std::size_t step : kinds.kinds[*kinds.typical]) alike.push_back(of_steps[step]);
+  return alike;
 }
 
 void take_resampled(const Resampled& found, IntervalInputs& inputs) {
@@ -39,32 +70,40 @@ void take_resampled(const Resampled& found, IntervalInputs& inputs) {
 }
 
 void vary_steps(const IntervalEvidence& evidence, IntervalInputs& inputs) {
+  const StepTimes& measured = evidence.prediction.measured;
+  const StepKinds kinds = kinds_of_steps(measured);
+  const ResampleSettings settings{.seed = kIntervalSeed, .leave_out = kinds.unlike()};
+  if (kinds.typical && kinds.kinds[*kinds.typical].size() < 2)
+    inputs.no_replay_reason = "only one recorded step is like the typical one";
   if (evidence.ranks != nullptr) {
-    return take_resampled(resample(evidence.ranks->all, evidence.ranks->shown, evidence.ranks->rows,
-                                   {.seed = kIntervalSeed}),
-                          inputs);
+    return take_resampled(
+        resample(evidence.ranks->all, evidence.ranks->shown, evidence.ranks->rows, settings),
+        inputs);
   }
   if (evidence.variation != nullptr && evidence.variation->donors().size() < 2 &&
       evidence.variation->step_count() >= 3)
     inputs.no_replay_reason = "they are too different to exchange their work";
   if (evidence.variation != nullptr && evidence.variation->donors().size() >= 2) {
     if (all_lanes_fifo(evidence.changed)) {
-      return take_resampled(resample(*evidence.variation, evidence.inference.graph,
-                                     evidence.changed, {.seed = kIntervalSeed}),
-                            inputs);
+      return take_resampled(
+          resample(*evidence.variation, evidence.inference.graph, evidence.changed, settings),
+          inputs);
     }
     inputs.no_replay_reason = "not replayed: lanes that share or preempt their tasks take too long";
   }
   if (evidence.inference.graph.task_count() > kMostTasksVaried)
     inputs.no_replay_reason = "not replayed: so large a recording would take too much memory";
-  scale_recorded(evidence.prediction, inputs);
+  scale_recorded(
+      kinds.typical ? typical_of(measured.each, measured.first, kinds) : measured.counted,
+      measured.step_time, inputs);
 }
 
 /// Work that the what-if changed, per step, which bounds the error of its model.
-Nanoseconds changed_work(const Graph& recorded, const Graph& changed) {
+Nanoseconds changed_work(const Graph& recorded, const Graph& changed, bool of_kernels = false) {
   Nanoseconds sum{0};
   for (std::uint32_t i = 0; i < changed.task_count(); ++i) {
     const TaskId task{i};
+    if (of_kernels && changed.task(task).kind != TaskKind::kernel) continue;
     const Nanoseconds now = changed.removed(task) ? 0ns : changed.task(task).duration;
     const bool old = i < recorded.task_count();
     const Nanoseconds before = old && !recorded.removed(task) ? recorded.task(task).duration : 0ns;
@@ -137,6 +176,19 @@ void widen(const AppliedStep& step, double kernels, ErrorScale& known) {
                   step.times_error.text, to_share(step.times_error.share), to_share(kernels));
 }
 
+/// The known errors of the kinds of what-if, where kernels take the share `kernels` of the time.
+std::vector<ErrorScale> models_of(const IntervalEvidence& evidence, double kernels) {
+  std::vector<ErrorScale> models;
+  for (const std::string& kind : kinds_of(evidence.prediction.steps)) {
+    ErrorScale known = error_scale(kind, evidence.user_outcomes);
+    for (const AppliedStep& step : evidence.prediction.steps) {
+      if (kind_of(step.use) == kind) widen(step, kernels, known);
+    }
+    models.push_back(std::move(known));
+  }
+  return models;
+}
+
 /// Delays without a known cause are kept as they are, but they may just as well scale as the rest
 /// does.
 void add_time_if_unexplained_scales(const Prediction& prediction, IntervalInputs& inputs) {
@@ -167,6 +219,22 @@ Nanoseconds least_step_time(const Graph& recorded, const Graph& changed, Longer 
   return replayed_step_time(least);
 }
 
+IntervalInputs kernel_inputs(const IntervalEvidence& evidence) {
+  const Prediction& prediction = evidence.prediction;
+  const StepTimes& measured = prediction.measured;
+  IntervalInputs inputs;
+  inputs.point = prediction.predicted_breakdown.compute;
+  const std::vector<Nanoseconds> kernels = kernel_times(evidence.inference.graph);
+  if (kernels.size() == measured.each.size() && !kernels.empty()) {
+    const std::vector<Nanoseconds> alike =
+        typical_of(kernels, measured.first, kinds_of_steps(measured));
+    scale_recorded(alike, median(std::vector<Nanoseconds>(alike)), inputs);
+  }
+  inputs.changed_work = changed_work(evidence.inference.graph, evidence.changed, true);
+  if (inputs.changed_work > 0ns) inputs.models = models_of(evidence, 1);
+  return inputs;
+}
+
 IntervalInputs interval_inputs(const IntervalEvidence& evidence) {
   const Prediction& prediction = evidence.prediction;
   IntervalInputs inputs;
@@ -177,14 +245,8 @@ IntervalInputs interval_inputs(const IntervalEvidence& evidence) {
   const Nanoseconds change = inputs.point - prediction.baseline.step_time;
   inputs.changed_work =
       std::max(changed_work(evidence.inference.graph, evidence.changed), std::max(change, -change));
-  const double kernels = part_of(prediction.predicted_breakdown.compute, inputs.point);
-  for (const std::string& kind : kinds_of(prediction.steps)) {
-    ErrorScale known = error_scale(kind, evidence.user_outcomes);
-    for (const AppliedStep& step : prediction.steps) {
-      if (kind_of(step.use) == kind) widen(step, kernels, known);
-    }
-    inputs.models.push_back(std::move(known));
-  }
+  inputs.models =
+      models_of(evidence, part_of(prediction.predicted_breakdown.compute, inputs.point));
   const bool is_model = std::any_of(inputs.models.begin(), inputs.models.end(),
                                     [](const ErrorScale& model) { return model.scale > 0; });
   if (is_model && evidence.ranks == nullptr && prediction.has_times)

@@ -40,4 +40,8 @@ Nanoseconds least_step_time(const Graph& recorded, const Graph& changed, Longer 
 
 IntervalInputs interval_inputs(const IntervalEvidence& evidence);
 
+/// The same for the kernel time of a step, Prediction::predicted_breakdown.compute: recorded steps
+/// and the errors of what-ifs that changed kernels.
+IntervalInputs kernel_inputs(const IntervalEvidence& evidence);
+
 }  // namespace foretrace

@@ -32,7 +32,7 @@ LeftOutSteps left_out_steps(const Inference& inference) {
     const std::vector<Nanoseconds> rest = other_step_times(measured, step);
     if (step >= measured.each.size() || rest.size() < 2) continue;
     const Resampled drawn =
-        resample(variation, inference.graph, inference.graph, {.seed = 1, .leave_out = step});
+        resample(variation, inference.graph, inference.graph, {.seed = 1, .leave_out = {step}});
     const Nanoseconds point = median(rest);
     const Interval interval = interval_of({.point = point,
                                            .times = recentered(drawn, point),

@@ -117,7 +117,7 @@ class Resampler {
         sorted_(probes_by_row(probes_.tasks(), rows.order(shown))),
         work_(probes_.work(ranks[shown].changed)) {
     donors_ = common_donors(ranks, shown);
-    if (settings.leave_out) std::erase(donors_, *settings.leave_out);
+    std::erase_if(donors_, [&](std::size_t donor) { return is_left_out(donor); });
     if (donors_.size() < 2) return;
     for (std::size_t i = 0; i < ranks.size(); ++i) ranks_.emplace_back(ranks[i], rows, i);
     on_all_cores(ranks_.size(), [&](std::size_t i) { ranks_[i].tabulate(donors_); });
@@ -149,6 +149,10 @@ class Resampler {
   }
 
  private:
+  bool is_left_out(std::size_t step) const {
+    return std::ranges::find(settings_.leave_out, step) != settings_.leave_out.end();
+  }
+
   /// Every pass has its own seed, so that it does not matter which thread runs it.
   void draw(std::size_t pass, std::vector<DrawnSets>& sets) const {
     RandomGenerator draws(settings_.seed + (std::uint64_t{pass} << 32U));
@@ -180,12 +184,12 @@ class Resampler {
                               .finishes = std::span(finishes).subspan(set * probes, probes),
                               .work = work_,
                               .length = Nanoseconds(lengths[set])});
-      if (!settings_.leave_out) {
+      if (settings_.leave_out.empty()) {
         times.insert(times.end(), found.counted.begin(), found.counted.end());
         continue;
       }
       for (std::size_t step = found.first; step < found.each.size(); ++step) {
-        if (step != settings_.leave_out) times.push_back(found.each[step]);
+        if (!is_left_out(step)) times.push_back(found.each[step]);
       }
     }
   }

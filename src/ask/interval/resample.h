@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,8 +25,8 @@ namespace foretrace {
 struct ResampleSettings {
   std::uint64_t seed = 1;
   std::size_t resamples = 200;  ///< Fewer if the graph is large; see Resampled.
-  /// Number of a step treated as unknown: its work is not drawn and its time is not used.
-  std::optional<std::size_t> leave_out = {};
+  /// Numbers of steps treated as unknown: their work is not drawn and their times are not used.
+  std::vector<std::size_t> leave_out = {};
 };
 
 struct Resampled {

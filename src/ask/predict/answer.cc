@@ -9,6 +9,7 @@
 #include "ask/interval/interval.h"
 #include "ask/interval/memory_interval.h"
 #include "ask/interval/paces.h"
+#include "ask/interval/step_kinds.h"
 #include "ask/job/lane_work.h"
 #include "ask/job/memory_peaks.h"
 #include "ask/predict/explain.h"
@@ -154,19 +155,27 @@ Answer as_recorded(const Inference& inference, Timeline replayed, Prediction pre
 void set_interval(const Inference& inference, const Graph& changed, const StepVariation* variation,
                   std::span<const KnownOutcome> user_outcomes, Prediction& prediction,
                   const JointRanks* ranks) {
-  const IntervalInputs inputs = interval_inputs({.inference = inference,
-                                                 .changed = changed,
-                                                 .prediction = prediction,
-                                                 .variation = variation,
-                                                 .user_outcomes = user_outcomes,
-                                                 .ranks = ranks});
+  const IntervalEvidence evidence{.inference = inference,
+                                  .changed = changed,
+                                  .prediction = prediction,
+                                  .variation = variation,
+                                  .user_outcomes = user_outcomes,
+                                  .ranks = ranks};
+  const IntervalInputs inputs = interval_inputs(evidence);
   Interval interval = interval_of(inputs);
   prediction.lower = interval.lower;
   prediction.upper = interval.upper;
   prediction.interval_source = std::move(interval.source);
   prediction.interval_parts = std::move(interval.parts);
   prediction.resamples = static_cast<std::int64_t>(inputs.resamples);
-  hold_paces(prediction);
+  if (prediction.predicted_breakdown.compute > 0ns) {
+    const Interval kernels = interval_of(kernel_inputs(evidence));
+    prediction.compute_lower = kernels.lower;
+    prediction.compute_upper = kernels.upper;
+  }
+  prediction.step_kinds = steps_by_kind(prediction.measured, prediction.predicted);
+  // Steps of several kinds run at several paces as recorded.
+  if (prediction.step_kinds.empty()) hold_paces(prediction);
   set_memory_interval(prediction);
 }
 

@@ -84,9 +84,21 @@ Json interval_json(const Prediction& prediction) {
                      {"text", part.text}});
   }
   return {{"level", kIntervalLevel},
+          {"compute_lower_ns", prediction.compute_lower.count()},
+          {"compute_upper_ns", prediction.compute_upper.count()},
           {"resamples", prediction.resamples},
           {"seed", kIntervalSeed},
           {"parts", std::move(parts)}};
+}
+
+Json step_kinds_json(const Prediction& prediction) {
+  Json kinds = Json::array();
+  for (const StepsAlike& kind : prediction.step_kinds)
+    kinds.push_back({{"steps", kind.steps},
+                     {"measured_ns", kind.measured.count()},
+                     {"predicted_ns", kind.predicted.count()},
+                     {"is_typical", kind.is_typical}});
+  return kinds;
 }
 
 Json unprofiled_json(const Prediction& prediction) {
@@ -100,6 +112,7 @@ Json predicted_json(const Prediction& prediction) {
   return {
       {"step_time_ns", prediction.predicted.step_time.count()},
       {"steps", nanoseconds(prediction.predicted.each)},
+      {"step_kinds", step_kinds_json(prediction)},
       {"open_ns", open_json(prediction.predicted_open)},
       {"lower_ns", prediction.lower.count()},
       {"upper_ns", prediction.upper.count()},

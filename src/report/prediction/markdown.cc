@@ -35,6 +35,7 @@ void write_markdown(const Prediction& prediction, std::ostream& out) {
   out << markdown_trust(lines.trust);
   out << "### " << markdown_text(lines.what) << "\n\n";
   out << "**" << markdown_text(lines.how_much) << "**, " << markdown_text(lines.how_sure) << "\n";
+  if (!lines.steps.empty()) out << "\n**Steps:** " << markdown_text(lines.steps) << "\n";
   if (!lines.unprofiled.empty())
     out << "\n**Unprofiled:** " << markdown_text(lines.unprofiled) << "\n";
   if (!lines.fits.empty()) out << "\n**Does it fit?** " << markdown_text(lines.fits) << "\n";

@@ -79,6 +79,7 @@ std::string lead_html(const PredictionPage& page) {
     html += fmt::format("<p class=\"verdict\">Trust is {}</p>\n", html_text(lines.trust));
   html += fmt::format("<p class=\"verdict\">{}</p>\n<p>{}</p>\n", html_text(lines.how_much),
                       html_text(lines.how_sure));
+  if (!lines.steps.empty()) html += fmt::format("<p>Steps: {}</p>\n", html_text(lines.steps));
   if (!lines.unprofiled.empty())
     html += fmt::format("<p>Unprofiled: {}</p>\n", html_text(lines.unprofiled));
   if (!lines.fits.empty()) html += fmt::format("<p>Does it fit? {}</p>\n", html_text(lines.fits));

@@ -62,6 +62,11 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {"$.predicted", "The replay of the job as the scenario changes it"},
     {".lower_ns", "Lower end of the interval; in a part, with this source alone"},
     {".upper_ns", "Upper end of the interval; in a part, with this source alone"},
+    {".step_kinds",
+     "Medians of the steps of each kind, where steps differ by more than 30 %; empty elsewhere"},
+    {".is_typical", "Whether step_time_ns and its interval are those of this kind"},
+    {".compute_lower_ns",
+     "Kernel time of four of five steps is expected from this to compute_upper_ns"},
     {".level", "Share of steps that are expected between lower_ns and upper_ns"},
     {".resamples", "Replays with the work of other steps; 0 if none"},
     {".parts",
@@ -107,6 +112,7 @@ Prediction full_answer() {
   full.explained.resize(1);
   full.assumptions.resize(1);
   full.interval_parts.resize(1);
+  full.step_kinds.resize(1);
   full.memory_limit = Bytes{1};
   full.trust.reasons = {{.name = {}, .text = {}, .value = 1, .limit = 1}, {}};
   full.notes.add(Severity::info, "");

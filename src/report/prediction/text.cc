@@ -13,6 +13,7 @@ void write_text(const Prediction& prediction, std::ostream& out) {
   if (!lines.trust.empty()) write_headed(out, "Trust", lines.trust);
   write_headed(out, is_what_if(prediction) ? "What if" : "What", lines.what);
   write_headed(out, "How much", lines.how_much);
+  if (!lines.steps.empty()) write_headed(out, "Steps", lines.steps);
   if (!lines.unprofiled.empty()) write_headed(out, "Unprofiled", lines.unprofiled);
   write_headed(out, "How sure", lines.how_sure);
   if (!lines.fits.empty()) write_headed(out, "Does it fit", lines.fits);

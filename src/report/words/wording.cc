@@ -167,6 +167,25 @@ bool asks_memory(const Prediction& prediction) {
 
 namespace {
 
+/// Whether kernels take noticeably more or less time than before.
+bool changes_kernels(const Prediction& prediction) {
+  const Nanoseconds before = prediction.baseline_breakdown.compute;
+  const Nanoseconds after = prediction.predicted_breakdown.compute;
+  return is_what_if(prediction) && prediction.compute_upper > 0ns &&
+         std::abs(ratio(after - before, before)) >= 0.01;
+}
+
+/// "1 of 20 ms -> 18 ms, 2 of 50 ms -> 40 ms (above)"; empty if steps are alike.
+std::string kinds_sentence(const Prediction& prediction) {
+  std::string text;
+  for (const StepsAlike& kind : prediction.step_kinds) {
+    text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", kind.steps, to_text(kind.measured));
+    if (is_what_if(prediction)) text += " -> " + to_text(kind.predicted);
+    if (kind.is_typical) text += " (above)";
+  }
+  return text.empty() ? text : text + ": of different kinds, so the interval is that of one kind";
+}
+
 /// Says how long the step is without the recorder's own work; empty if that makes no difference.
 std::string unprofiled_sentence(const Prediction& prediction) {
   constexpr double kNoticeable = 0.95;  // Chosen.
@@ -194,8 +213,13 @@ VerdictLines verdict(const Prediction& prediction) {
         "a memory snapshot has no step times; its own times are those of its history";
     return verdict;
   }
+  verdict.steps = kinds_sentence(prediction);
   verdict.unprofiled = unprofiled_sentence(prediction);
   verdict.how_sure = interval_text(prediction);
+  if (changes_kernels(prediction))
+    verdict.how_sure +=
+        fmt::format(", kernels between {} and {}", to_text(prediction.compute_lower),
+                    to_text(prediction.compute_upper));
   if (prediction.trust.reason("edit") != nullptr)
     verdict.how_sure += ", provided that the edit describes the change";
   verdict.how_sure +=

@@ -31,7 +31,7 @@ std::array<StepPart, 7> step_parts(const Prediction& prediction);
 /// `trust` is empty unless the grade is poor, `unprofiled` unless the profiler itself makes a step
 /// noticeably longer.
 struct VerdictLines {
-  std::string trust, what, how_much, unprofiled, how_sure, fits;
+  std::string trust, what, how_much, steps, unprofiled, how_sure, fits;
 };
 VerdictLines verdict(const Prediction& prediction);
 
