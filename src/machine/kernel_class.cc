@@ -151,7 +151,7 @@ constexpr std::string_view kTensor[] = {
 };
 
 /// Kernels on vector units, although the tile may contain a fragment of the list above.
-constexpr std::string_view kVector[] = {"simt"};
+constexpr std::string_view kVector[] = {"simt", "ffma"};
 
 /// Types of sixteen bits or fewer.
 constexpr std::string_view kHalf[] = {

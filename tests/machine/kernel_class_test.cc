@@ -30,6 +30,7 @@ TEST(KernelClass, KnowsMatrixProducts) {
       {"void cutlass::Kernel2<cutlass_80_simt_sgemm_128x32_8x5_nt_align1>(int)", "compute"},
       {"sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64", "compute tensor half"},
       {"sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize64x64x32", "compute tensor"},
+      {"sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_ffma_aligna4", "compute"},
       {"nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_TNT", "compute tensor half"},
       {"nvjet_sss_64x64_32x4_v_bz_TNN", "compute tensor"},
       {"Cijk_Ailk_Bljk_SB_MT64x64x16_SN_K1", "compute"},

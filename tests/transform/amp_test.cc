@@ -57,8 +57,8 @@ TEST(Amp, DevicePeaksBoundArithmetic) {
   EXPECT_NEAR(static_cast<double>(graph.task(TaskId{0}).duration.count()), 1e6 * 15.7 / 62.5, 3000);
 }
 
-// By default a third, of an RTX 3060 12.7 of 25.5 TFLOP/s.
-TEST(Amp, ArithmeticGainsNoMoreThanTheRatioOfThePeaks) {
+// By default a third; of an A100 twice 19.5 of 312 TFLOP/s, of an RTX 3060 12.7 of 25.5 TFLOP/s.
+TEST(Amp, ArithmeticGainsWhatThePeaksOfTheDeviceAllow) {
   using Pair = std::pair<Nanoseconds, Nanoseconds>;
   const auto durations = [](const std::string& device, const char* use) {
     Graph graph = parse_graph("stream: volta_sgemm_128x64_nn 900, a_1688gemm_tf32 900");
@@ -66,12 +66,25 @@ TEST(Amp, ArithmeticGainsNoMoreThanTheRatioOfThePeaks) {
     read_transform_text(use)->apply(graph, {});
     return Pair(graph.task(TaskId{0}).duration, graph.task(TaskId{1}).duration);
   };
-  EXPECT_EQ(durations("NVIDIA A100-SXM4-40GB", "amp"), Pair(300us, 450us));
+  EXPECT_EQ(durations("NVIDIA A100-SXM4-40GB", "amp"), Pair(112'500ns, 450us));
+  EXPECT_EQ(durations("NVIDIA A100-SXM4-40GB", "amp:efficiency=0.25"), Pair(225us, 450us));
+  EXPECT_EQ(durations("Tesla V100-SXM2-16GB", "amp"), Pair(300us, 450us));
   EXPECT_EQ(durations("", "amp"), Pair(300us, 450us));
   const auto [single, tf32] = durations("NVIDIA GeForce RTX 3060", "amp");
   EXPECT_NEAR(static_cast<double>(single.count()), 900e3 * 12.7 / 25.5, 5e3);
   EXPECT_GE(tf32, 450us);
   EXPECT_EQ(durations("NVIDIA GeForce RTX 3060", "amp:compute_factor=0.1").first, 90us);
+}
+
+TEST(Amp, WhatAutocastComputesInFullStays) {
+  Graph graph = parse_graph(
+      "stream: vectorized_layer_norm_kernel 9, softmax_warp_forward 9, cudnn_bn_bw_1C11_kernel 9, "
+      "nll_loss_forward_reduce 9, nchwToNhwcKernel 9, vectorized_elementwise_kernel 9");
+  const Effect effect = read_transform_text("amp")->apply(graph, {});
+  for (std::uint32_t i = 0; i < 5; ++i) EXPECT_EQ(graph.task(TaskId{i}).duration, 9us) << i;
+  EXPECT_EQ(graph.task(TaskId{5}).duration, 4500ns);
+  EXPECT_EQ(
+      effect.notes.count("norms, softmax, losses and conversions of layout, left as they are"), 5);
 }
 
 TEST(Amp, AppliesToThePartThatIsNotInHalfPrecisionYet) {
