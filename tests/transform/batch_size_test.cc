@@ -32,6 +32,18 @@ TEST(BatchSize, CastsOfWeightsDoNotGrow) {
   EXPECT_EQ(sizes_with("aten::linear"), std::pair(8000L, 8000L));
 }
 
+// Statistics of 32 channels loop over the samples; a kernel of rows has more blocks.
+TEST(BatchSize, BlocksThatLoopOverSamplesTakeLonger) {
+  Graph graph = parse_graph(R"(
+    s: a 0 {phase=forward}, batch_norm_collect_statistics 100 {phase=forward fill=0.25}, softmax_warp 10 {phase=forward fill=0.25}, gemm 100 {phase=forward fill=0.25}, batch_norm_transform 100 {phase=forward fill=2}
+  )");
+  read_transform_text("batch_size:factor=2")->apply(graph, {});
+  EXPECT_EQ(graph.task(TaskId{1}).duration, 190us);
+  EXPECT_EQ(graph.task(TaskId{2}).duration, 10us);
+  EXPECT_EQ(graph.task(TaskId{3}).duration, 100us);
+  EXPECT_EQ(graph.task(TaskId{4}).duration, 190us);
+}
+
 TEST(BatchSize, Baseline) {
   EXPECT_EQ(simulated(kBatchStep, R"({"use": "batch_size"})"), R"(
 stream |iiAAAAaBBBBBBccUUUUU|

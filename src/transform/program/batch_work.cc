@@ -126,6 +126,13 @@ bool BatchWork::copies_samples(const Task& task) const {
   return !crosses_host_link(task.kind) || task.bytes.count == 0 || task.bytes.count > kSingleNumber;
 }
 
+bool BatchWork::loops_over_samples(const Task& task) {
+  constexpr Nanoseconds kLongBlock = 20us;  // A block that works on one sample ends sooner. Chosen.
+  const Pattern pattern = classes_.of(task.name).pattern;
+  return task.fill < 1 && task.duration >= kLongBlock &&
+         (pattern == Pattern::normalization || pattern == Pattern::reduction);
+}
+
 Nanoseconds BatchWork::duration(TaskId id, double factor, double before) {
   const Task& task = graph_.task(id);
   if (factor == 1 || task.phase == Phase::update) return task.duration;
@@ -138,7 +145,7 @@ Nanoseconds BatchWork::duration(TaskId id, double factor, double before) {
       task.kind == TaskKind::kernel && classes_.of(task.name).bound == Boundness::compute;
   double growth = factor;
   if (!is_arithmetic) growth = share * factor + (1 - share);
-  if (task.fill > 0) {
+  if (task.fill > 0 && !loops_over_samples(task)) {
     // Relative to the time as recorded, which both ends of the change are measured from.
     const auto time = [&](double grown) {
       if (is_arithmetic && grown < 1) return grown;

@@ -13,7 +13,9 @@
 // `floor` is the minimum time of a kernel: the shortest of the trace, as starting and draining cost
 // the same whatever it computes. As long as a device is not full, more blocks run in the same time,
 // and fewer save none; but libraries cut arithmetic finer for smaller batches, so that it fills the
-// device as before. If the fill is unknown, the kernel is assumed to fill it. The part of a
+// device as before. If the fill is unknown, the kernel is assumed to fill it. Nor does a larger
+// batch bring more blocks to statistics and sums of channels, which loop over the samples: a kernel
+// of few blocks that take long grows in proportion. The part of a
 // memory-bound kernel's traffic that is parameters does not grow.
 
 #include <optional>
@@ -50,6 +52,8 @@ class BatchWork {
   /// The share of a task's bytes that follows the batch; 1 if unknown.
   double growing_share(TaskId task) const;
   bool copies_samples(const Task& task) const;
+  /// Whether the blocks of a kernel are as many for any batch, and each works on all samples.
+  bool loops_over_samples(const Task& task);
 
   void find_sizes_of_weights();
   bool is_conversion(const Allocation& block) const;
