@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "foretrace/simulate.h"
 #include "support/simulated.h"
 
 namespace foretrace {
@@ -28,6 +29,26 @@ TEST(FusedOptimizer, OneLaunchAndOneKernel) {
 cpu    |LMe...|
 stream |.FFfff|
 )");
+}
+
+// Passes over lists of tensors: 3 accesses, 2 and 4; Adam reads four values and writes three.
+TEST(FusedOptimizer, ReadsAndWritesEachValueOnce) {
+  const auto fused = [](const std::string& last, const char* use) {
+    Graph graph = parse_graph(
+        "s: \"multi_tensor_apply_kernel<M<2>, TernaryOpScalarFunctor<float, 2, 2, 0>, "
+        "LerpFunctor>\" 30 {phase=update}, \"multi_tensor_apply_kernel<M<2>, "
+        "UnaryOpFunctor<float, 2, 1, 1>, Sqrt>\" 20 {phase=update}, \"" +
+        last + "\" 40 {phase=update}");
+    read_transform_text(use)->apply(graph, {});
+    return simulate(graph, {}).length;
+  };
+  const std::string division =
+      "multi_tensor_apply_kernel<M<float, 3>, PointwiseOpFunctor<float, 3, 3, 0>>";
+  EXPECT_EQ(fused(division, "fused_optimizer"), 70us);
+  EXPECT_EQ(fused(division, "fused_optimizer:duration=sum"), 90us);
+  EXPECT_EQ(fused("vectorized_elementwise_kernel<4, F, std::array<char*, 9ul>>", "fused_optimizer"),
+            45us);
+  EXPECT_EQ(fused("an_update", "fused_optimizer"), 90us);
 }
 
 TEST(FusedOptimizer, HostTimeAndFactor) {

@@ -3,14 +3,23 @@
 //     cpu     |LhMhN......|                cpu     |L......|
 //     stream  |.A.B.C.....|   ->           stream  |.AAA...|
 //
-// The fused kernel takes the sum of what it replaces (Daydream, USENIX ATC'20), or the time of its
-// memory traffic: t = parameters * bytes_per_parameter / (efficiency * bandwidth). Ignored: savings
-// of the fused kernel by keeping values in registers.
+// The kernels it replaces pass over the same tensors again and again; the fused kernel reads and
+// writes each value once:
+//
+//     t = sum * distinct / accesses      distinct: 7 values of Adam (weight, gradient, two moments;
+//                                        all but the gradient are written), 5 with momentum alone
+//
+// where the names of the kernels tell how many tensors each accesses. Adam of PyTorch makes 21
+// accesses; its fused kernel took 0.36 of the time on an H100. Otherwise the fused kernel takes the
+// sum (Daydream, USENIX ATC'20), or the time of its memory traffic: t = parameters *
+// bytes_per_parameter / (efficiency * bandwidth).
 
 #include <algorithm>
 #include <fmt/core.h>
+#include <map>
 #include <set>
 
+#include "base/contains.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 #include "graph/select.h"
@@ -26,8 +35,9 @@ class FusedOptimizer final : public Transform {
   void describe(Fields& fields) override {
     fields.object("where", where_, "The optimizer's kernels");
     fields.choice(
-        "duration", duration_, {"sum", "traffic"},
-        "Duration of the fused kernel: the sum of the kernels it replaces, or the time to "
+        "duration", duration_, {"passes", "sum", "traffic"},
+        "Duration of the fused kernel: that of one pass over the tensors, where the names of the "
+        "kernels it replaces tell how many they make; the sum of these kernels; or the time to "
         "move the parameters");
     fields.number("factor", factor_, "That duration is multiplied by this", 0);
     fields.integer("parameters", parameters_, "For traffic: number of parameters of the model", 0,
@@ -65,9 +75,14 @@ class FusedOptimizer final : public Transform {
     effect.summary = fmt::format("{} became {}, {} fewer, and {} less host work between them",
                                  counted(kernels.size(), "kernel"), grouped(groups.size()),
                                  counted(fused.launches, "launch call"), to_text(saved));
-    effect.assumptions.push_back(duration_ == "sum"
-                                     ? "the fused kernel takes as long as all it replaces"
-                                     : "the fused kernel is bound by memory traffic");
+    const bool passes =
+        duration_ == "passes" && std::any_of(groups.begin(), groups.end(), [&](const Group& group) {
+          return share_of_passes(graph, group) < 1;
+        });
+    effect.assumptions.push_back(passes ? "the fused kernel reads and writes each value once"
+                                 : duration_ == "traffic"
+                                     ? "the fused kernel is bound by memory traffic"
+                                     : "the fused kernel takes as long as all it replaces");
     effect.assumptions.push_back("host work between the launches of the optimizer is not needed");
     return effect;
   }
@@ -94,8 +109,49 @@ class FusedOptimizer final : public Transform {
     return parts;
   }
 
+  /// Returns how many tensors a kernel reads and writes, as its name says; 0 if it does not. A
+  /// kernel of lists names how many it reads, and writes one; an elementwise kernel names all.
+  static int accesses_of(std::string_view name) {
+    const auto number_behind = [&](std::string_view words, std::size_t from) {
+      const std::size_t at = name.find(words, from);
+      if (at == name.npos || at + words.size() >= name.size()) return 0;
+      const char digit = name[at + words.size()];
+      return digit >= '1' && digit <= '9' ? digit - '0' : 0;
+    };
+    if (const int pointers = number_behind("array<char*, ", 0); pointers > 0) return pointers;
+    // BinaryOpScalarFunctor<float, 1, 1, 0>: lists, lists that are read, the list that is written.
+    const std::size_t functor = name.find("Functor<");
+    if (name.find("multi_tensor_apply") == name.npos || functor == name.npos) return 0;
+    const std::size_t lists = name.find(", ", functor);
+    const int read = lists == name.npos ? 0 : number_behind(", ", lists + 2);
+    return read > 0 ? read + 1 : 0;
+  }
+
+  /// Returns the share of the time of a group that is left if each value is read and written once;
+  /// 1 if the kernels do not tell, or already make one pass.
+  static double share_of_passes(const Graph& graph, const Group& group) {
+    constexpr int kAdam = 7, kMomentum = 5;
+    std::map<NameId, int> by_name;
+    int accesses = 0;
+    bool has_root = false;
+    for (const TaskId kernel : group) {
+      const NameId id = graph.task(kernel).name;
+      const auto [at, added] = by_name.try_emplace(id, 0);
+      if (!added) continue;  // Lists are divided among several launches.
+      const std::string_view name = graph.names()[id];
+      at->second = accesses_of(name);
+      if (at->second == 0) return 1;
+      accesses += at->second;
+      has_root = has_root || contains_any(name, {"Sqrt", "sqrt"});
+    }
+    return std::min(1.0, (has_root ? kAdam : kMomentum) / std::max(1.0, 1.0 * accesses));
+  }
+
   Nanoseconds duration_of(const Graph& graph, const Context& context, const Group& group) const {
-    if (duration_ == "sum") return scaled(total_duration(graph, group), factor_);
+    if (duration_ != "traffic") {
+      const double share = duration_ == "passes" ? share_of_passes(graph, group) : 1;
+      return scaled(total_duration(graph, group), share * factor_);
+    }
     if (parameters_ == 0) throw Error("parameters: must be given with \"duration\": \"traffic\"");
     const DeviceModel device = device_for(graph, context, "device", device_);
     const double traffic = static_cast<double>(parameters_) * bytes_per_parameter_;
@@ -147,7 +203,7 @@ class FusedOptimizer final : public Transform {
   }
 
   Selector where_{"kernel", "update"};
-  std::string duration_ = "sum";
+  std::string duration_ = "passes";
   double factor_ = 1;
   std::int64_t parameters_ = 0;
   double bytes_per_parameter_ = 28;
@@ -163,9 +219,9 @@ TransformEntry fused_optimizer_entry() {
           .assumes =
               "All kernels of the update phase become one, and so do their launches; host work "
               "between them is deleted, copies and waits there stay. Where a kernel waits for "
-              "another stream in between, a second fused kernel begins. The fused kernel takes the "
-              "sum of what it replaces (Daydream, USENIX ATC'20) unless \"duration\" is "
-              "\"traffic\".",
+              "another stream in between, a second fused kernel begins. The fused kernel reads and "
+              "writes each value once where the names of the kernels tell how often they do; "
+              "otherwise it takes the sum of what it replaces (Daydream, USENIX ATC'20).",
           .advice = {.goal = Goal::time, .tries = {"fused_optimizer"}, .applies_to = {"update"}}};
 }
 
