@@ -9,11 +9,15 @@
 // A step with lost work would look faster than it was, or its waits would look like work of the
 // host. So only whole steps count, and if there are none the answer is poor. A recording that lost
 // the same kernels in each step by a filter is poor too, although its steps are alike.
+//
+// A recording that was thinned out, of which launches and kernels are missing together, shows it by
+// the numbers of its ops: PyTorch counts them.
 
 #include <algorithm>
 #include <fmt/core.h>
 #include <optional>
 
+#include "base/numbers/scaling.h"
 #include "base/wording.h"
 #include "infer/passes.h"
 #include "timeline/step_marks.h"
@@ -28,6 +32,11 @@ constexpr std::int64_t kFewLost = 100;
 /// Since the host is ahead, at least this many launches have no work for each that has
 /// some, because other streams can be less far behind. Chosen.
 constexpr std::int64_t kAheadForEach = 9;
+/// PyTorch gives threads blocks of 512 or 1,024 numbers for their ops and leaves the rest of each
+/// last block unused. A rest of less than half a block has more ops in front of it than it has
+/// numbers, so that less than half of the numbers are missing in a complete recording.
+constexpr std::uint32_t kHalfBlock = 256;
+constexpr double kMostUnused = 0.5;
 /// A lead shorter than this number of launches cannot fill the launch queue, see launch_queue.cc.
 constexpr std::size_t kShortLead = 100;
 
@@ -288,7 +297,39 @@ void judge_unlaunched(const Records& records, Inference& result) {
        .share = share});
 }
 
+/// Share of the ops that are missing, by gaps between their numbers; 0 if they have none.
+double missing_ops(const Trace& trace) {
+  std::vector<std::uint32_t> numbers;
+  for (const HostRecord& record : trace.hosts) {
+    const bool is_counted = record.kind == HostKind::op || record.kind == HostKind::annotation;
+    if (is_counted && record.external != 0) numbers.push_back(record.external);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  std::int64_t missing = 0;
+  for (std::size_t i = 1; i < numbers.size(); ++i) {
+    const std::uint32_t gap = numbers[i] - numbers[i - 1];
+    if (gap > 1 && gap <= kHalfBlock) missing += gap - 1;
+  }
+  return static_cast<double>(missing) /
+         static_cast<double>(std::max<std::int64_t>(missing + std::ssize(numbers), 1));
+}
+
 }  // namespace
+
+void note_missing_ops(const Records& records, Inference& result) {
+  const double share = missing_ops(records.trace);
+  if (share <= kMostUnused) return;
+  Unexplained& open = result.graph.unexplained();
+  const double delays = ratio(open.lag, open.window);
+  open.shortcomings.push_back(
+      {.name = "missing_ops",
+       .text = fmt::format(
+           "{} of the ops are missing, by the gaps between their numbers, and what they did has no "
+           "record: {} of the recording is delays without a cause; record without sampling",
+           to_share(share), to_share(delays)),
+       .share = share,
+       .is_fatal = delays > kMuchMissing});
+}
 
 Completeness count_launches(Records& records, Notes& notes) {
   Completeness found = LaunchCounter(records).count();

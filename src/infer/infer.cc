@@ -111,6 +111,7 @@ Inference infer(const Trace& trace, const InferOptions& options) {
       kept != trace.metadata.end())
     take_few_steps(kept->second, graph.step_rule());
   note_unknown_device_time(records, result);
+  note_missing_ops(records, result);
   note_unknown_recorder_time(trace, result);
   measure_arrival_skew(records, result);
   list_collectives(records, result);

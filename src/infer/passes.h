@@ -98,6 +98,9 @@ void resolve_launch_queue(Records& records, Assumptions& assumptions);
 /// completeness.cc: drops steps that are not whole, and says if too little is left.
 void keep_whole_steps(const Records& records, const Completeness& found, Steps& steps,
                       Inference& result);
+/// completeness.cc: adds a shortcoming if most ops of the recording are missing. After
+/// connect_devices().
+void note_missing_ops(const Records& records, Inference& result);
 /// threads.cc: finds threads that wait for other threads.
 std::vector<Handover> find_handovers(const HostTime& host, std::int64_t tolerance);
 /// thread_roles.cc: finds threads that take no part in the program's work.
@@ -112,7 +115,8 @@ TaskId append_run(LaneId lane, std::int64_t start, std::int64_t finish, Task tas
 void build_tasks(const HostTime& host, const Steps& steps, Records& records, Threads& threads,
                  Inference& result);
 
-/// threads.cc: adds the waits of host tasks.
+/// threads.cc: adds the waits of host tasks, and a shortcoming if nothing but threads was recorded
+/// and what starts most of them was not.
 void connect_hosts(const Records& records, const Threads& threads, Inference& result);
 /// devices.cc: adds the waits of device tasks, which explain their starts.
 void connect_devices(const Records& records, const TypicalDelays& typical, EventWaits waits,

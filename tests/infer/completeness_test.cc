@@ -130,5 +130,51 @@ TEST(Completeness, TheLaunchesOfAHostThatIsAheadAreHeldBackToTheEnd) {
       << shortcomings(short_window);
 }
 
+/// Ten ops in a row, each with a kernel, some of them late; `stride` is the distance of the
+/// numbers of two ops.
+Recording numbered_ops(std::uint32_t stride, int first_of_other_thread = 0) {
+  Recording run;
+  for (int i = 0; i < 10; ++i) {
+    const auto id = static_cast<std::uint32_t>(i + 1);
+    run.op(i < 5 ? 0 : 1, "aten::mul", 2000 * i, 20);
+    run.trace().hosts.back().external =
+        stride * id + static_cast<std::uint32_t>(i < 5 ? 0 : first_of_other_thread);
+    run.call(i < 5 ? 0 : 1, "cudaLaunchKernel", 2000 * i + 5, 5, id);
+    run.kernel(0, "k", 2000 * i + (i % 3 == 2 ? 1700 : 10), 200, id);
+  }
+  return run;
+}
+
+TEST(Completeness, GapsBetweenTheNumbersOfOpsShowThatSomeAreMissing) {
+  Recording run = numbered_ops(20);
+  EXPECT_TRUE(shortcomings(run).starts_with(
+      "fatal: 94.5 % of the ops are missing, by the gaps between their numbers, and what they did "
+      "has no record: "))
+      << shortcomings(run);
+  Recording complete = numbered_ops(1);
+  EXPECT_EQ(shortcomings(complete), "");
+  Recording halved = numbered_ops(2);
+  EXPECT_EQ(shortcomings(halved), "");
+  // Each thread has a block of numbers of its own.
+  Recording blocks = numbered_ops(1, 512 - 5);
+  EXPECT_EQ(shortcomings(blocks), "");
+}
+
+TEST(Completeness, ThreadsThatNothingStartsArePoorWithoutADevice) {
+  const auto threads_with = [](int count) {
+    Recording run;
+    for (int i = 0; i < count; ++i) run.op(i, "PUSH_PULL", 1000 * i, 3000);
+    return run;
+  };
+  Recording run = threads_with(10);
+  EXPECT_EQ(shortcomings(run),
+            "fatal: 9 of 10 threads begin without a recorded cause, and no device work connects "
+            "them; record the job that gives them their work, too\n");
+  Recording few = threads_with(4);
+  EXPECT_EQ(shortcomings(few), "");
+  run.call(0, "cudaLaunchKernel", 110, 5, 1).kernel(0, "k", 120, 200, 1);
+  EXPECT_EQ(shortcomings(run), "");
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -333,7 +333,7 @@ std::string again_for(const Trace& trace) {
 }
 
 /// Adds a finding for each kind of time without a known cause, if there is so much that it would
-/// decide a what-if.
+/// decide a what-if, and for records that the recording itself shows to be missing.
 void add_open_time(Diagnosis& diagnosis) {
   const auto add = [&](const char* name, const char* fix) {
     const TrustReason* const reason = diagnosis.replay->trust.reason(name);
@@ -348,6 +348,9 @@ void add_open_time(Diagnosis& diagnosis) {
       "for shows the reason");
   add("unexplained",
       "record host calls and synchronizations as well, with only one process on the device");
+  // Their texts say how to record.
+  add("missing_ops", "");
+  add("unstarted_threads", "");
 }
 
 void add_lateness(const CollectiveTotals& totals, Nanoseconds window, Diagnosis& diagnosis) {

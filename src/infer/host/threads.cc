@@ -6,8 +6,10 @@
 // during its sleep.
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <optional>
 
+#include "base/wording.h"
 #include "infer/passes.h"
 #include "trace/launch_call.h"
 #include "trace/step_name.h"
@@ -25,6 +27,9 @@ constexpr std::int64_t kTenthsFilled = 3;
 /// In other threads: half, and all but a fifth or this many ns.
 constexpr std::int64_t kMostLeft = 200'000;
 constexpr std::int64_t kPartLeft = 5;
+
+/// A few threads may begin by themselves. Chosen.
+constexpr std::int64_t kManyUnstarted = 4;
 
 bool is_busy(const Segment& segment) { return segment.record != kNone; }
 
@@ -202,6 +207,21 @@ TaskId starter_of(const Threads& threads, const Timeline& recorded, std::size_t 
   return starter;
 }
 
+/// Without device work, only handovers connect the threads of a recording.
+void note_unstarted_threads(const Threads& threads, Inference& result) {
+  const std::int64_t pinned = result.graph.unexplained().pinned_tasks;
+  const auto all = std::count_if(threads.tasks.begin(), threads.tasks.end(),
+                                 [](const std::vector<TaskId>& tasks) { return !tasks.empty(); });
+  if (pinned < kManyUnstarted || 2 * pinned <= all) return;
+  result.graph.unexplained().shortcomings.push_back(
+      {.name = "unstarted_threads",
+       .text = fmt::format("{} of {} begin without a recorded cause, and no device work connects "
+                           "them; record the job that gives them their work, too",
+                           grouped(pinned), counted(all, "thread")),
+       .share = static_cast<double>(pinned) / static_cast<double>(all),
+       .is_fatal = true});
+}
+
 void connect_threads(const Threads& threads, std::int64_t tolerance, Inference& result) {
   const auto start = [&](TaskId task) { return result.recorded.start[index(task)]; };
   const auto finish = [&](TaskId task) { return result.recorded.finish[index(task)]; };
@@ -267,6 +287,7 @@ void connect_calls(const Records& records, Inference& result) {
 
 void connect_hosts(const Records& records, const Threads& threads, Inference& result) {
   connect_threads(threads, records.tolerance, result);
+  if (records.events.empty()) note_unstarted_threads(threads, result);
   connect_calls(records, result);
 }
 
