@@ -182,7 +182,6 @@ constexpr std::string_view kFramework[] = {
     "xmma",
     "miopen",
     "elementwise",
-    "reduce_kernel",
     "multi_tensor_apply",
     "tensorflow",
     "xla",

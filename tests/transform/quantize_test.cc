@@ -51,6 +51,9 @@ TEST(Quantize, AppliesToTheShareThatIsWide) {
   const Applicability some = asked("stream: bf16_gemm 25, gemm_e4m3_e4m3 75", "quantize");
   EXPECT_DOUBLE_EQ(some.share, 0.25);
   EXPECT_EQ(some.why_not, "75.0 % of the time of its matrix products is in 8 or 4 bits already");
+  EXPECT_EQ(to_text(asked("stream: bf16_gemm 60, dgemm_double 40", "quantize")),
+            "applies to 60.0 %: 40.0 % of the time of its matrix products is in double precision, "
+            "which 8 bits cannot stand for");
   EXPECT_EQ(asked("stream: elementwise_kernel 50", "quantize").share, 0);
   EXPECT_EQ(asked("stream: cudnn_conv_fprop 50", "quantize").share, 0);
   EXPECT_EQ(asked(kTrainedProducts, "quantize").share, 1);

@@ -51,13 +51,6 @@ JobPrecision precision_of(const Graph& graph) {
   return precision;
 }
 
-Applicability applies_to_frameworks(const Graph& graph) {
-  const JobPrecision job = precision_of(graph);
-  if (job.of_framework || !job.has_kernels) return {};
-  return {.share = 0,
-          .why_not = "no kernel is known as one of a deep learning framework or its libraries"};
-}
-
 const DeviceModel* recorded_device(const Graph& graph) {
   for (const std::string& name : graph.device_names()) {
     if (!name.empty()) return device_recorded_as(name);

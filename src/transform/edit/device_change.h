@@ -42,10 +42,6 @@ struct JobPrecision {
 };
 JobPrecision precision_of(const Graph& graph);
 
-/// For changes that a framework makes: they do not apply where there are kernels, but none of a
-/// framework.
-Applicability applies_to_frameworks(const Graph& graph);
-
 /// Finds a kernel's row in the table of rates of operations: attention or a product if it is bound
 /// by arithmetic.
 OperationKind operation_of(const KernelClass& kernel, std::string_view name);

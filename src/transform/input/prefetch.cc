@@ -1,8 +1,11 @@
 #include <fmt/core.h>
 #include <map>
 
+#include "base/contains.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "graph/select.h"
+#include "transform/applies.h"
 #include "transform/edit/copy_waits.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
@@ -26,6 +29,25 @@ class Prefetch final : public Transform {
     fields.object("where", where_, "The copies to run ahead");
     fields.integer("buffers", buffers_, "Inputs that fit on the device at once; 1 hides nothing", 1,
                    1'000'000);
+  }
+
+  /// A copy from pinned memory on a stream without kernels runs ahead already.
+  Applicability applies(const Graph& graph) const override {
+    if (Applicability known = applies_to_frameworks(graph); known.share <= 0) return known;
+    const std::vector<char> computes = lanes_with_kernels(graph);
+    Nanoseconds all{0}, ahead{0};
+    for (const TaskId id : where_.select(graph)) {
+      const Task& task = graph.task(id);
+      all += task.duration;
+      // The name of a copy says if it used pinned memory.
+      if (contains(graph.name(id), "Pinned") && computes[index(graph.lane_of(id))] == 0)
+        ahead += task.duration;
+    }
+    if (ahead == 0ns) return {};
+    return {.share = 1 - ratio(ahead, all),
+            .why_not = fmt::format("{} of the time of its copies is on a stream of their own, from "
+                                   "pinned memory, already",
+                                   to_share(ratio(ahead, all)))};
   }
 
   Effect apply(Graph& graph, const Context&) const override {
@@ -66,6 +88,15 @@ class Prefetch final : public Transform {
     Group copies;
     TaskId last_user = kNoTask;  ///< Last task before the next input; kNoTask for the last input.
   };
+
+  static std::vector<char> lanes_with_kernels(const Graph& graph) {
+    std::vector<char> computes(graph.lane_count(), 0);
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      if (graph.task(TaskId{i}).kind == TaskKind::kernel && !graph.removed(TaskId{i}))
+        computes[index(graph.lane_of(TaskId{i}))] = 1;
+    }
+    return computes;
+  }
 
   std::map<LaneId, std::vector<Input>> find_inputs(const Graph& graph) const {
     std::map<LaneId, std::vector<Input>> inputs;

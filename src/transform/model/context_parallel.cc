@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "foretrace/error.h"
+#include "transform/applies.h"
 #include "transform/edit/registered.h"
 #include "transform/model/divided_model.h"
 #include "transform/parallel/communicator.h"
@@ -46,6 +47,8 @@ class ContextParallel final : public Transform {
                    "Positions of a sequence, which the GPUs must divide; 0: not known", 0,
                    1'000'000'000);
   }
+
+  Applicability applies(const Graph& graph) const override { return applies_to_sequences(graph); }
 
   Effect apply(Graph& graph, const Context& context) const override {
     refuse_communication(graph);

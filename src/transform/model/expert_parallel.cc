@@ -44,6 +44,20 @@ class ExpertParallel final : public Transform {
     fields.object("where", where_, "The kernels of experts");
   }
 
+  Applicability applies(const Graph& graph) const override {
+    std::size_t all = 0;
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i)
+      all += is_of_a_pass(graph.task(TaskId{i})) && !graph.removed(TaskId{i}) ? 1 : 0;
+    const std::vector<TaskId> chosen = where_.select(graph);
+    const auto experts = static_cast<std::size_t>(std::count_if(
+        chosen.begin(), chosen.end(), [&](TaskId id) { return is_of_a_pass(graph.task(id)); }));
+    if (experts == 0 || experts < all) return {};
+    return {.share = 0,
+            .why_not =
+                "\"where\" selects all kernels of the passes, but a mixture has others than "
+                "those of its experts; select these by their name or module"};
+  }
+
   Effect apply(Graph& graph, const Context& context) const override {
     refuse_communication(graph);
     if (experts_ % gpus_ != 0)

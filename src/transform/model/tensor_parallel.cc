@@ -18,6 +18,7 @@
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
+#include "transform/applies.h"
 #include "transform/edit/device_change.h"
 #include "transform/edit/registered.h"
 #include "transform/model/divided_model.h"
@@ -55,6 +56,8 @@ class TensorParallel final : public Transform {
     fields.integer("heads", heads_, "Attention heads, which the GPUs must divide; 0: not known", 0,
                    100'000);
   }
+
+  Applicability applies(const Graph& graph) const override { return applies_to_sequences(graph); }
 
   Effect apply(Graph& graph, const Context& context) const override {
     refuse_communication(graph);

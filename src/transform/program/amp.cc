@@ -29,6 +29,7 @@
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 #include "graph/select.h"
+#include "transform/applies.h"
 #include "transform/edit/device_change.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"

@@ -16,6 +16,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
+#include "transform/applies.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
@@ -31,6 +32,8 @@ class BatchSize final : public Transform {
     fields.optional_integer("from", from_, "Samples in the recorded batch, instead of factor", 1);
     fields.optional_integer("to", to_, "Samples in the new batch, together with from", 1);
   }
+
+  Applicability applies(const Graph& graph) const override { return applies_to_frameworks(graph); }
 
   Effect apply(Graph& graph, const Context& context) const override {
     const double factor = growth_factor(factor_, from_, to_);

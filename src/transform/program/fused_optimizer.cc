@@ -20,6 +20,7 @@
 #include <set>
 
 #include "base/contains.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 #include "graph/select.h"
@@ -29,6 +30,14 @@
 
 namespace foretrace {
 namespace {
+
+/// Whether the kernel updates many parameters with all steps of an optimizer, by the names that
+/// PyTorch, Apex and DeepSpeed give.
+bool is_fused(std::string_view name) {
+  return contains_any(
+      name, {"FusedOptimizer", "FusedAdam", "FusedSgd", "FusedAdagrad", "fused_adam", "fused_sgd",
+             "fused_optimizer", "AdamFunctor", "SGDFunctor", "LAMBStage"});
+}
 
 class FusedOptimizer final : public Transform {
  public:
@@ -53,6 +62,27 @@ class FusedOptimizer final : public Transform {
                   0.01, 1);
     fields.time("host_time", host_time_, "Host work of each step to prepare the fused call",
                 Nanoseconds(0));
+  }
+
+  Applicability applies(const Graph& graph) const override {
+    KernelClasses classes(graph);
+    Nanoseconds all{0}, fused{0}, others{0};
+    for (const TaskId id : where_.select(graph)) {
+      const Task& task = graph.task(id);
+      const KernelClass& kernel = classes.of(task.name);
+      all += task.duration;
+      if (is_fused(classes.name_of(task)))
+        fused += task.duration;
+      else if (kernel.bound == Boundness::compute || kernel.origin == Origin::unknown)
+        others += task.duration;
+    }
+    if (fused + others == 0ns) return {};
+    return {.share = 1 - ratio(fused + others, all),
+            .why_not = fmt::format(
+                "{} of the time of its update is in {}", to_share(ratio(fused + others, all)),
+                fused >= others ? "fused kernels already"
+                                : "products and kernels of no framework, which no fused optimizer "
+                                  "contains")};
   }
 
   Effect apply(Graph& graph, const Context& context) const override {

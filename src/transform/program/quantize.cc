@@ -57,12 +57,13 @@ class Quantize final : public Transform {
 
   Applicability applies(const Graph& graph) const override {
     KernelClasses classes(graph);
-    Nanoseconds all{0}, narrow{0};
+    Nanoseconds all{0}, narrow{0}, twice{0};
     for (const TaskId id : where_.select(graph)) {
       const Task& task = graph.task(id);
       if (!is_product(task, classes)) continue;
       all += task.duration;
       if (is_narrow(classes.name_of(task))) narrow += task.duration;
+      if (classes.of(task.name).double_precision) twice += task.duration;
     }
     if (needs_wide_weights(graph))
       return {.share = 0,
@@ -70,10 +71,12 @@ class Quantize final : public Transform {
                   "a job that trains changes its weights: narrow weights alone are for jobs "
                   "that only read them"};
     if (all == 0ns) return {.share = 0, .why_not = "no kernel is known as a matrix product"};
-    if (narrow == 0ns) return {};
-    return {.share = 1 - ratio(narrow, all),
-            .why_not = to_share(ratio(narrow, all)) +
-                       " of the time of its matrix products is in 8 or 4 bits already"};
+    if (narrow + twice == 0ns) return {};
+    return {.share = 1 - ratio(narrow + twice, all),
+            .why_not = to_share(ratio(narrow + twice, all)) +
+                       " of the time of its matrix products is in " +
+                       (narrow >= twice ? "8 or 4 bits already"
+                                        : "double precision, which 8 bits cannot stand for")};
   }
 
   Effect apply(Graph& graph, const Context& context) const override {

@@ -15,6 +15,7 @@
 
 #include "foretrace/error.h"
 #include "graph/select.h"
+#include "transform/applies.h"
 #include "transform/edit/allocation_selector.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"
@@ -39,6 +40,8 @@ class SequenceLength final : public Transform {
                             1);
     fields.optional_integer("to", to_, "Positions in a new sequence, together with from", 1);
   }
+
+  Applicability applies(const Graph& graph) const override { return applies_to_sequences(graph); }
 
   Effect apply(Graph& graph, const Context& context) const override {
     const double factor = find_factor();

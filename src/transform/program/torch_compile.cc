@@ -18,6 +18,7 @@
 
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
+#include "transform/applies.h"
 #include "transform/edit/chains.h"
 #include "transform/edit/device_change.h"
 #include "transform/edit/regions.h"
