@@ -101,6 +101,87 @@ TEST(Compress, WhatCannotBeIsRefused) {
   EXPECT_THROW(read_transform_text("compress:method=zip"), Error);
 }
 
+/// An all-to-all of each pass, of 4 MB among two ranks, beside an all-reduce.
+Graph exchanging(const char* type) {
+  Graph graph = parse_graph(R"(
+    stream: F 4 {phase=forward step=0}, B 4 {phase=backward step=0}, U 2 {phase=update step=0}
+    network: t:collective 8 {phase=forward step=0}, b:collective 8 {phase=backward step=0}, g:collective 8 {phase=backward step=0}
+    F -> t
+    t -> B
+    B -> b
+    b -> U
+    @step one
+)");
+  graph.device_names() = {"NVIDIA A100-SXM4-80GB"};
+  for (TaskId id = graph.first(LaneId{1}); id != kNoTask; id = graph.next(id)) {
+    const bool is_sum = graph.name(id) == "g";
+    graph.collectives().push_back(
+        {.task = id,
+         .operation = graph.names().intern(is_sum ? "allreduce" : "all_to_allv"),
+         .type = graph.names().intern(is_sum ? "" : type),
+         .group_size = 2,
+         .bytes = Bytes{4'000'000}});
+  }
+  return graph;
+}
+
+TEST(Compress, AllToAllsOfBothPassesWhereAskedFor) {
+  Graph graph = exchanging("Float");
+  read_transform_text("compress:operation=all_to_all,method=int8")->apply(graph, {});
+  const auto pass = time_for(Bytes{4'000'000}, find_device("a100-sxm4-80gb").memory_bandwidth);
+  const TaskId there = graph.first(LaneId{1}), back = graph.next(there), sum = graph.next(back);
+  for (const TaskId id : {there, back})
+    EXPECT_NEAR(static_cast<double>((graph.task(id).duration - 2us).count()),
+                1.25 * static_cast<double>(pass.count()), 2);
+  EXPECT_EQ(graph.task(sum).duration, 8us);
+  const TaskId kernel = graph.next(graph.first(LaneId{0}));
+  EXPECT_EQ(graph.name(kernel), "compress");
+  EXPECT_EQ(graph.task(kernel).phase, Phase::forward);
+  EXPECT_NEAR(static_cast<double>(graph.task(kernel).duration.count()),
+              2.25 * static_cast<double>(pass.count()), 2);
+
+  Graph only_sums = exchanging("Float");
+  read_transform_text("compress:method=int8")->apply(only_sums, {});
+  EXPECT_EQ(only_sums.task(only_sums.first(LaneId{1})).duration, 8us);
+}
+
+TEST(Compress, IntegersAndNarrowElementsStay) {
+  const auto share = [](const char* type, const char* step) {
+    Graph graph = exchanging(type);
+    const auto transform = read_transform_text(step);
+    const double share = transform->applies(graph).share;
+    EXPECT_EQ(transform->apply(graph, {}).changed > 0, share > 0) << type;
+    return share;
+  };
+  EXPECT_EQ(share("Float", "compress:operation=all_to_all"), 1);
+  EXPECT_EQ(share("BFloat16", "compress:operation=all_to_all"), 0);
+  EXPECT_EQ(share("BFloat16", "compress:operation=all_to_all,method=int8"), 1);
+  EXPECT_EQ(share("Long", "compress:operation=all_to_all,method=int8"), 0);
+  EXPECT_EQ(share("Byte", "compress:operation=all_to_all,method=int8"), 0);
+  Graph graph = exchanging("Float");
+  graph.collectives()[0].type = graph.names().intern("Long");
+  EXPECT_EQ(to_text(read_transform_text("compress:operation=all_to_all")->applies(graph)),
+            "applies to 50.0 %: 50.0 % of the time of its transfers is of integers, or of elements "
+            "that are no wider than those of fp16");
+}
+
+TEST(Compress, AnAllToAllSumsNothing) {
+  for (const char* method : {"topk", "dgc", "powersgd"}) {
+    Graph graph = exchanging("Float");
+    const auto transform =
+        read_transform_text(std::string("compress:operation=all_to_all,method=") + method);
+    try {
+      transform->apply(graph, {});
+      ADD_FAILURE() << method;
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()).find("method: must be fp16 or int8 for all_to_all"), 0U)
+          << error.what();
+    }
+  }
+  Graph sums = sending();
+  EXPECT_THROW(read_transform_text("compress:operation=all_to_all")->apply(sums, {}), Error);
+}
+
 TEST(LocalSgd, EachStepTakesItsPartOfOneAverageThatNothingHides) {
   Graph graph = sending();
   read_transform_text("local_sgd:every=4")->apply(graph, {});

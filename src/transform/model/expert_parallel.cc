@@ -83,9 +83,17 @@ class ExpertParallel final : public Transform {
       duration = now;
     }
     const std::vector<Group> layers = grouped(graph, experts, "run");
+    const NameId operation = graph.names().intern(to_string(Operation::all_to_all));
     for (const Group& layer : layers) {
-      dispatch(graph, layer.front(), exchange_task(graph, layer.front(), exchange, moved));
-      graph.insert_behind(layer.back(), exchange_task(graph, layer.back(), exchange, moved));
+      const TaskId there =
+          dispatch(graph, layer.front(), exchange_task(graph, layer.front(), exchange, moved));
+      const TaskId back =
+          graph.insert_behind(layer.back(), exchange_task(graph, layer.back(), exchange, moved));
+      for (const TaskId sent : {there, back})
+        graph.collectives().push_back({.task = sent,
+                                       .operation = operation,
+                                       .group_size = static_cast<std::int32_t>(gpus_),
+                                       .bytes = moved});
       effect.changed += layer.size() + 2;
     }
     const Nanoseconds all = 2 * exchange * static_cast<std::int64_t>(layers.size());
@@ -112,7 +120,7 @@ class ExpertParallel final : public Transform {
 
   /// Inserts the all-to-all in front of a kernel. It waits for everything that the kernel waits
   /// for, such as its launch.
-  static void dispatch(Graph& graph, TaskId kernel, const Task& exchange) {
+  static TaskId dispatch(Graph& graph, TaskId kernel, const Task& exchange) {
     std::vector<Dependency> waits;
     graph.each_wait(kernel, [&](const Dependency& wait) { waits.push_back(wait); });
     const TaskId sent = graph.insert_before(kernel, exchange);
@@ -120,6 +128,7 @@ class ExpertParallel final : public Transform {
       wait.after = sent;
       graph.add(wait);
     }
+    return sent;
   }
 
   static Task exchange_task(Graph& graph, TaskId beside, Nanoseconds time, Bytes bytes) {

@@ -37,7 +37,8 @@ KnownCollectives known_collectives(const Graph& graph, const Selector& where, st
     if (!operation || members == 0 || collective.bytes <= Bytes{})
       ++found.unknown;
     else if (members > 1)
-      found.all.push_back({collective.task, *operation, collective.bytes, members});
+      found.all.push_back(
+          {collective.task, *operation, collective.bytes, members, collective.type});
   }
   return found;
 }

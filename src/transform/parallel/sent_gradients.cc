@@ -19,6 +19,18 @@ TaskId last_device_wait(const Graph& graph, const Timeline& timeline, TaskId tas
   return last;
 }
 
+[[noreturn]] void refuse_none(Operation operation) {
+  if (operation == Operation::all_to_all)
+    throw Error(
+        "no collective is an all-to-all whose size and number of ranks are known; record with "
+        "record_shapes=True and a PyTorch that records what collectives send, or put this step "
+        "after expert_parallel");
+  throw Error(
+      "no collective of the backward pass is an all-reduce whose size and number of ranks are "
+      "known (the reduce-scatters of FSDP follow its units, not buckets); record with "
+      "record_shapes=True, give \"ranks\", or put this step after data_parallel");
+}
+
 }  // namespace
 
 void describe_sent_gradients(Fields& fields, std::int64_t& ranks, Selector& where) {
@@ -27,21 +39,20 @@ void describe_sent_gradients(Fields& fields, std::int64_t& ranks, Selector& wher
 }
 
 std::vector<SentGradients> sent_gradients(const Graph& graph, const Timeline& timeline,
-                                          const Selector& where, std::int64_t ranks) {
+                                          const Selector& where, std::int64_t ranks,
+                                          Operation operation) {
   std::map<std::pair<std::int32_t, LaneId>, SentGradients> rows;
   for (const KnownCollective& collective : known_collectives(graph, where, ranks).all) {
     const Task& task = graph.task(collective.task);
-    if (collective.operation != Operation::all_reduce || task.phase == Phase::forward) continue;
+    if (collective.operation != operation) continue;
+    if (operation == Operation::all_reduce && task.phase == Phase::forward) continue;
     rows[{task.step, graph.lane_of(collective.task)}].push_back({.task = collective.task,
                                                                  .bytes = collective.bytes,
                                                                  .operation = collective.operation,
-                                                                 .ranks = collective.ranks});
+                                                                 .ranks = collective.ranks,
+                                                                 .type = collective.type});
   }
-  if (rows.empty())
-    throw Error(
-        "no collective of the backward pass is an all-reduce whose size and number of ranks are "
-        "known (the reduce-scatters of FSDP follow its units, not buckets); record with "
-        "record_shapes=True, give \"ranks\", or put this step after data_parallel");
+  if (rows.empty()) refuse_none(operation);
   std::vector<SentGradients> found;
   for (auto& [key, row] : rows) {
     std::ranges::stable_sort(

@@ -1,7 +1,7 @@
 #pragma once
 
 // The gradients that a job sends already, in all-reduces that the trace recorded or that a step in
-// front has added.
+// front has added; or, where asked for, the rows and tokens that it exchanges in all-to-alls.
 
 #include <cstdint>
 #include <vector>
@@ -21,6 +21,7 @@ struct SentBucket {
   TaskId ready = kNoTask;  ///< The device task that it waits for; if several, the last to end.
   Operation operation = Operation::all_reduce;
   std::int32_t ranks = 0;
+  NameId type{};  ///< Of its elements; empty if unknown.
 };
 
 /// The buckets of one step and process group, in the order in which they are sent.
@@ -31,8 +32,10 @@ void describe_sent_gradients(Fields& fields, std::int64_t& ranks, Selector& wher
 
 /// Returns the buckets of each step and process group; never empty. `ranks` is for collectives
 /// whose number of ranks is not recorded. All-reduces of the forward pass, and all-reduces of
-/// unknown size or ranks, are left out. Throws Error if none is left.
+/// unknown size or ranks, are left out. Throws Error if none is left. With all_to_all, returns
+/// all-to-alls of both passes instead.
 std::vector<SentGradients> sent_gradients(const Graph& graph, const Timeline& timeline,
-                                          const Selector& where, std::int64_t ranks);
+                                          const Selector& where, std::int64_t ranks,
+                                          Operation operation = Operation::all_reduce);
 
 }  // namespace foretrace
