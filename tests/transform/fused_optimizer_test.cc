@@ -59,6 +59,16 @@ stream |.FF..f|
 )");
 }
 
+TEST(FusedOptimizer, ProductsStayAndSplitIt) {
+  EXPECT_EQ(simulated(R"(
+      stream: "a elementwise" 1 {phase=update}, "b elementwise" 1 {phase=update}, sgemm 2 {phase=update}, "c elementwise" 1 {phase=update}, "d elementwise" 1 {phase=update}
+  )",
+                      R"({"use": "fused_optimizer"})"),
+            R"(
+stream |ffssff|
+)");
+}
+
 TEST(FusedOptimizer, KeepsCopiesAndWaits) {
   EXPECT_EQ(simulated(R"(
       cpu:    M:launch 1 {phase=update}, c:launch 1 {phase=update}, w:sync 1 {phase=update}, N:launch 1 {phase=update}

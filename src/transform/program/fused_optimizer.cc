@@ -39,6 +39,17 @@ bool is_fused(std::string_view name) {
              "fused_optimizer", "AdamFunctor", "SGDFunctor", "LAMBStage"});
 }
 
+/// What fusing means for a kernel of the update: it is gathered with others, it is such a kernel
+/// already, or it does something else.
+enum class Role : std::uint8_t { part, fused, other };
+
+Role role_of(const Task& task, KernelClasses& classes) {
+  if (is_fused(classes.name_of(task))) return Role::fused;
+  const KernelClass& kernel = classes.of(task.name);
+  const bool is_part = kernel.bound != Boundness::compute && kernel.origin != Origin::unknown;
+  return is_part ? Role::part : Role::other;
+}
+
 class FusedOptimizer final : public Transform {
  public:
   void describe(Fields& fields) override {
@@ -69,12 +80,10 @@ class FusedOptimizer final : public Transform {
     Nanoseconds all{0}, fused{0}, others{0};
     for (const TaskId id : where_.select(graph)) {
       const Task& task = graph.task(id);
-      const KernelClass& kernel = classes.of(task.name);
+      const Role role = role_of(task, classes);
       all += task.duration;
-      if (is_fused(classes.name_of(task)))
-        fused += task.duration;
-      else if (kernel.bound == Boundness::compute || kernel.origin == Origin::unknown)
-        others += task.duration;
+      if (role == Role::fused) fused += task.duration;
+      if (role == Role::other) others += task.duration;
     }
     if (fused + others == 0ns) return {};
     return {.share = 1 - ratio(fused + others, all),
@@ -86,9 +95,10 @@ class FusedOptimizer final : public Transform {
   }
 
   Effect apply(Graph& graph, const Context& context) const override {
-    const std::vector<TaskId> kernels = where_.select_some(graph);
+    std::vector<TaskId> kernels = where_.select_some(graph);
+    const std::vector<char> stays = leave_others(graph, kernels);
     const Launches launches(graph);
-    const std::vector<Group> groups = split_at_waits(graph, grouped(graph, kernels, "step"));
+    const std::vector<Group> groups = split_at_waits(graph, grouped(graph, kernels, "step"), stays);
     std::vector<Fusion> fusions;
     std::vector<TaskId> host_work;
     for (const Group& group : groups) {
@@ -118,15 +128,32 @@ class FusedOptimizer final : public Transform {
   }
 
  private:
-  /// Splits groups where a kernel waits for work on another stream that starts no earlier than its
-  /// group. Such work may need the result of a part of the group, so that one fused kernel would
-  /// wait for itself.
-  static std::vector<Group> split_at_waits(const Graph& graph, const std::vector<Group>& groups) {
+  /// Takes kernels that no fused optimizer contains out of `kernels`, unless these are all. Returns
+  /// which tasks were taken out.
+  static std::vector<char> leave_others(const Graph& graph, std::vector<TaskId>& kernels) {
+    KernelClasses classes(graph);
+    std::vector<char> stays(graph.task_count(), 0);
+    for (const TaskId id : kernels)
+      stays[index(id)] = role_of(graph.task(id), classes) == Role::other ? 1 : 0;
+    const auto is_other = [&](TaskId id) { return stays[index(id)] != 0; };
+    if (std::ranges::all_of(kernels, is_other)) return std::vector<char>(graph.task_count(), 0);
+    std::erase_if(kernels, is_other);
+    return stays;
+  }
+
+  /// Splits groups at kernels that stay, and where a kernel waits for work on another stream that
+  /// starts no earlier than its group. Such work may need the result of a part of the group, so
+  /// that one fused kernel would wait for itself.
+  static std::vector<Group> split_at_waits(const Graph& graph, const std::vector<Group>& groups,
+                                           const std::vector<char>& stays) {
     const std::vector<Nanoseconds> starts = simulate(graph, {.memory = false}).start;
     std::vector<Group> parts;
     for (const Group& group : groups) {
       for (std::size_t i = 0; i < group.size(); ++i) {
         bool waits = i == 0;
+        for (TaskId id = group[i]; !waits && id != group[i - 1] && id != kNoTask;
+             id = graph.previous(id))
+          waits = stays[index(id)] != 0;
         graph.each_wait(group[i], [&](const Dependency& wait) {
           if (waits || !runs_on_device(graph.task(wait.before).kind)) return;
           waits = graph.lane_of(wait.before) != graph.lane_of(group[i]) &&
