@@ -37,6 +37,8 @@ constexpr std::int64_t kAheadForEach = 9;
 /// numbers, so that less than half of the numbers are missing in a complete recording.
 constexpr std::uint32_t kHalfBlock = 256;
 constexpr double kMostUnused = 0.5;
+/// In a part of a recording, each op that began before it leaves a gap at most. Chosen.
+constexpr std::int64_t kFewGaps = 20;
 /// A lead shorter than this number of launches cannot fill the launch queue, see launch_queue.cc.
 constexpr std::size_t kShortLead = 100;
 
@@ -305,11 +307,12 @@ double missing_ops(const Trace& trace) {
     if (is_counted && record.external != 0) numbers.push_back(record.external);
   }
   std::sort(numbers.begin(), numbers.end());
-  std::int64_t missing = 0;
+  std::int64_t missing = 0, gaps = 0;
   for (std::size_t i = 1; i < numbers.size(); ++i) {
     const std::uint32_t gap = numbers[i] - numbers[i - 1];
-    if (gap > 1 && gap <= kHalfBlock) missing += gap - 1;
+    if (gap > 1 && gap <= kHalfBlock) missing += gap - 1, ++gaps;
   }
+  if (gaps <= std::max(kFewGaps, std::ssize(numbers) / 3)) return 0;
   return static_cast<double>(missing) /
          static_cast<double>(std::max<std::int64_t>(missing + std::ssize(numbers), 1));
 }
