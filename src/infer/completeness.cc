@@ -32,13 +32,11 @@ constexpr std::int64_t kFewLost = 100;
 /// Since the host is ahead, at least this many launches have no work for each that has
 /// some, because other streams can be less far behind. Chosen.
 constexpr std::int64_t kAheadForEach = 9;
-/// PyTorch gives threads blocks of 512 or 1,024 numbers for their ops and leaves the rest of each
-/// last block unused. A rest of less than half a block has more ops in front of it than it has
-/// numbers, so that less than half of the numbers are missing in a complete recording.
-constexpr std::uint32_t kHalfBlock = 256;
-constexpr double kMostUnused = 0.5;
-/// In a part of a recording, each op that began before it leaves a gap at most. Chosen.
+/// In a complete recording, each thread's block of numbers and, in a part of a recording, each op
+/// that began before it leave a gap at most. Chosen.
 constexpr std::int64_t kFewGaps = 20;
+/// Share of the numbers that such gaps may leave out. Chosen.
+constexpr double kMostUnused = 0.5;
 /// A lead shorter than this number of launches cannot fill the launch queue, see launch_queue.cc.
 constexpr std::size_t kShortLead = 100;
 
@@ -310,7 +308,7 @@ double missing_ops(const Trace& trace) {
   std::int64_t missing = 0, gaps = 0;
   for (std::size_t i = 1; i < numbers.size(); ++i) {
     const std::uint32_t gap = numbers[i] - numbers[i - 1];
-    if (gap > 1 && gap <= kHalfBlock) missing += gap - 1, ++gaps;
+    if (gap > 1) missing += gap - 1, ++gaps;
   }
   if (gaps <= std::max(kFewGaps, std::ssize(numbers) / 3)) return 0;
   return static_cast<double>(missing) /
