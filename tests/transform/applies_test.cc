@@ -45,6 +45,13 @@ TEST(Applies, InputsThatAreCopiedAheadAlready) {
             "pinned memory, already");
 }
 
+TEST(Applies, AlmostNothingIsNotNothing) {
+  EXPECT_EQ(to_text({.share = 0.0004, .why_not = "the rest is fast"}),
+            "applies to less than 0.1 %: the rest is fast");
+  EXPECT_EQ(to_text({.share = 0.0006, .why_not = "the rest is fast"}),
+            "applies to 0.1 %: the rest is fast");
+}
+
 TEST(Applies, AMixtureHasMoreThanItsExperts) {
   const char* const graph =
       "stream: moe_gemm 10 {phase=forward}, norm 10 {phase=forward}, moe_gemm 20 {phase=backward}";
