@@ -66,6 +66,9 @@ struct KernelClass {
   bool tensor_cores = false;    ///< Already runs on them (its name says so).
   bool half_precision = false;  ///< Already computes in fp16, bf16 or narrower types.
   bool double_precision = false;
+  /// Autocast leaves it in FP32, or narrower values gain nothing: norms, softmax, losses and
+  /// conversions of layout.
+  bool keeps_precision = false;
   Origin origin = Origin::unknown;
 };
 KernelClass classify_kernel(std::string_view name);

@@ -233,6 +233,8 @@ constexpr std::string_view kNormalization[] = {
     "softmax", "layer_norm", "layernorm",  "rmsnorm",   "rms_norm", "group_norm",  "groupnorm",
     "bn_fw_",  "bn_bw_",     "batch_norm", "batchnorm", "bnorm",    "triton_per_",
 };
+/// Losses and conversions of layout.
+constexpr std::string_view kFull[] = {"nll_loss", "cross_entropy", "nchwto", "nhwcto"};
 constexpr std::string_view kReduction[] = {"reduce_kernel", "triton_red_"};
 constexpr std::string_view kPointwise[] = {
     "elementwise",
@@ -317,6 +319,8 @@ KernelClass classify_kernel(std::string_view name) {
   kind.half_precision = has_any(lower, kHalf) || is_half_cijk(lower) || is_half_nvjet(lower);
   kind.double_precision = has_any(lower, kDouble);
   kind.origin = origin(lower);
+  kind.keeps_precision = kind.bound == Boundness::memory && kind.origin != Origin::compiler &&
+                         (kind.pattern == Pattern::normalization || has_any(lower, kFull));
   kind.tensor_cores =
       kind.bound == Boundness::compute && has_any(lower, kTensor) && !has_any(lower, kVector);
   return kind;
@@ -338,7 +342,7 @@ std::string class_words(std::string_view name) {
   };
   add(kLatency), add(kMemory), add(kCompute), add(kTensor), add(kVector), add(kHalf);
   add(kDouble), add(kGenerated), add(kFramework);
-  add(kScattered), add(kNormalization), add(kReduction), add(kPointwise);
+  add(kScattered), add(kNormalization), add(kFull), add(kReduction), add(kPointwise);
   std::string all;
   for (const std::string& word : words) all += (all.empty() ? "" : "-") + word;
   return all;

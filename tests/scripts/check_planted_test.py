@@ -326,13 +326,13 @@ class Planted(unittest.TestCase):
 
     def test_a_prediction_is_checked_like_a_recording(self):
         path = self.folder / "before.json.gz"
-        sample("gpt").write(path)
-        self.assertEqual(self.run_check(path, "--with", "amp", "--bless").returncode, 0)
-        self.assertEqual(self.run_check(path, "--with", "autocast").returncode, 0)
-        _, after = single_precision()
+        before, after = single_precision()
+        before.write(path)
+        self.assertEqual(self.run_check(path, "--with", "op_fusion", "--bless").returncode, 0)
+        self.assertEqual(self.run_check(path, "--with", "op_fusion").returncode, 0)
         after.retime()
         after.write(path)
-        done = self.run_check(path, "--with", "amp")
+        done = self.run_check(path, "--with", "op_fusion")
         self.assertEqual(done.returncode, 1, done.stdout)
 
     @unittest.skipUnless(os.environ.get("FORETRACE_CORPUS"), "FORETRACE_CORPUS names no folder of recordings")

@@ -22,9 +22,7 @@
 
 #include <algorithm>
 #include <fmt/core.h>
-#include <map>
 
-#include "base/contains.h"
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
@@ -194,22 +192,12 @@ class Amp final : public Transform, public Retimes {
       const KernelClass& kernel = classes.of(task.name);
       return kernel.half_precision || (kernel.bound == Boundness::memory && job.mostly_half());
     }
-    bool stays_full(const Task& task) {
-      const auto [at, added] = full.try_emplace(task.name, false);
-      if (added)
-        at->second =
-            contains_any(classes.name_of(task),
-                         {"norm", "Norm", "bn_fw", "bn_bw", "softmax", "SoftMax", "Softmax",
-                          "nll_loss", "cross_entropy", "nchwTo", "nhwcTo", "NCHWTo", "NHWCTo"});
-      return at->second;
-    }
     bool in_double(const Task& task) {
       return classes.of(task.name).double_precision || job.mostly_double();
     }
 
     JobPrecision job;
     KernelClasses classes;
-    std::map<NameId, bool> full;
   };
   struct Tally {
     std::size_t compute = 0, memory = 0, tf32 = 0;
@@ -270,7 +258,7 @@ class Amp final : public Transform, public Retimes {
     if (kinds.in_double(task)) return Gain::twice;
     if (!kinds.job.of_framework) return Gain::foreign;
     if (kinds.in_half(task)) return Gain::half;
-    return kinds.stays_full(task) ? Gain::full : Gain::faster;
+    return kinds.classes.of(task.name).keeps_precision ? Gain::full : Gain::faster;
   }
 
   static Bound bound_of(const Task& task, Kinds& kinds) {
