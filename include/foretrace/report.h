@@ -45,7 +45,7 @@ void write_curve_text(const Curve& curve, std::ostream& out);
 void write_curve_csv(const Curve& curve, std::ostream& out);
 void write_curve_markdown(const Curve& curve, std::ostream& out);
 
-/// The object of DESIGN section 4, schema "foretrace.prediction/1".
+/// The object of "Contracts" in docs/design.md, with schema "foretrace.prediction/1".
 nlohmann::json to_json(const Prediction& prediction);
 /// The JSON schema of that object.
 nlohmann::json prediction_schema();

@@ -331,8 +331,8 @@ struct Shortcoming {
   bool is_fatal = false;
 };
 
-/// Time without a known cause; see DESIGN "Honesty". Kept with the graph so that every answer can
-/// print it.
+/// Time without a known cause; see "Honesty" in docs/design.md. Kept with the graph so that every
+/// answer can print it.
 struct Unexplained {
   std::int64_t pinned_tasks = 0;  ///< Starts pinned to recorded times.
   Nanoseconds lag{0};             ///< Time on device lanes that is kept as a lag without a cause.
