@@ -1,5 +1,5 @@
-# A notebook as a script: editors run it cell by cell, Python all at once. It needs the Python module (see README) and, for
-# the tables, pandas.
+# A notebook as a script: editors run it cell by cell, Python all at once. It needs the Python module (see
+# docs/python-cpp-agents.md) and, for the tables, pandas.
 #
 #     PYTHONPATH=build/python python3 scenarios/notebook.py
 

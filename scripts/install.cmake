@@ -36,7 +36,8 @@ install(FILES ${manuals}/zsh/_foretrace DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh
 install(FILES ${manuals}/fish/foretrace.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
 
 # The files that the README refers to.
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(FILES src/report/vendor/uplot/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE.uPlot COMPONENT program)
 install(DIRECTORY traces scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/foretrace COMPONENT program)
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs the commands that README.md shows with their output, and compares.
+"""Runs the commands that README.md and docs/ show with their output, and compares.
 
-    scripts/readme.py            prints what differs; exit status 1 if anything does
+    scripts/readme.py [FILE]...  prints what differs; exit status 1 if anything does. Without a file: README.md and all of docs/
     scripts/readme.py --write    shows how the outputs changed, and asks whether to write them; --yes does not ask
 
 A shown command is an indented line that begins with "$ ". The lines after it in its block are its output, in which "..." on a
-line of its own stands for any lines. A command without output is run only if a command with output follows it in the block. All
-run in a folder that has traces and scenarios. --write keeps as many lines before the first "..." and after the last one as there
-were. The program is $FORETRACE, or build/foretrace."""
+line of its own stands for any lines. A command without output is run only if a command with output follows it in the block. Those of
+a file run in one folder, which has traces and scenarios. --write keeps as many lines before the first "..." and after the last
+one as there were. The program is $FORETRACE, or build/foretrace."""
 
 import argparse
 import difflib
@@ -76,30 +76,36 @@ def rewritten(shown, real):
     return real[:first] + [ELISION] + (real[-behind:] if behind else [])
 
 
+def differences(path):
+    """[(shown command, real output)] where they differ, from the end, so that line numbers stay true while outputs are replaced."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("traces", "scenarios"):
+            (pathlib.Path(folder) / name).symlink_to(ROOT / name)
+        ran = ((shown, output_of(shown.command, folder)) for shown in reversed(shown_commands(path.read_text().split("\n"))))
+        return [(shown, real) for shown, real in ran if not agrees(shown.output, real)]
+
+
+def with_outputs(path, differ):
+    lines = path.read_text().split("\n")
+    for shown, real in differ:
+        lines[shown.first:shown.end] = [(INDENT + line).rstrip() for line in rewritten(shown.output, real)]
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--yes", action="store_true")
-    parser.add_argument("file", nargs="?", type=pathlib.Path, default=ROOT / "README.md")
+    parser.add_argument("files", nargs="*", type=pathlib.Path, default=[ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
     options = parser.parse_args()
-    lines = options.file.read_text().split("\n")
-    differ = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("traces", "scenarios"):
-            (pathlib.Path(folder) / name).symlink_to(ROOT / name)
-        for shown in reversed(shown_commands(lines)):  # From the end, so that line numbers stay true.
-            real = output_of(shown.command, folder)
-            if agrees(shown.output, real):
-                continue
-            differ += 1
-            if options.write:
-                lines[shown.first:shown.end] = [(INDENT + line).rstrip() for line in rewritten(shown.output, real)]
-            else:
-                print(f"{options.file.name}:{shown.first}: {shown.command}")
-                print("\n".join(difflib.unified_diff(shown.output, real, "shown", "now", lineterm="", n=1)))
+    found = {path: differences(path) for path in options.files}
     if options.write:
-        return 0 if keep.keep({options.file: "\n".join(lines)}, options.yes) else 1
-    return 1 if differ else 0
+        return 0 if keep.keep({path: with_outputs(path, differ) for path, differ in found.items()}, options.yes) else 1
+    for path, differ in found.items():
+        for shown, real in differ:
+            print(f"{os.path.relpath(path)}:{shown.first}: {shown.command}")
+            print("\n".join(difflib.unified_diff(shown.output, real, "shown", "now", lineterm="", n=1)))
+    return 1 if any(found.values()) else 0
 
 
 if __name__ == "__main__":

@@ -3,14 +3,15 @@
 
     scripts/site.py [--program build/foretrace] [--explorer build-explorer/explorer] [--out build-site]
 
-Its pages are README.md, a page for each part; the guides beside scenarios, traces, sources and tests; the program's own help on
-its commands, transforms, lists and schemas; the public headers; and the Python module. Nothing is written for the site alone, so it
-agrees with the program: the tests check that outputs in README.md and scenarios/README.md are those of the program. Needs
+Its pages are README.md; the manual in docs/; the guides beside scenarios, traces, sources and tests; the program's own help on its
+commands, transforms, lists and schemas; the public headers; and the Python module. Nothing is written for the site alone, so it
+agrees with the program: the tests check that outputs in README.md, docs/ and scenarios/README.md are those of the program. Needs
 Sphinx, MyST and Furo (scripts/setup.sh all). Without the explorer's folder the site has no link to it.
 """
 
 import argparse
 import ast
+import os
 import pathlib
 import re
 import shutil
@@ -18,8 +19,14 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-GUIDES = {"scenarios": "scenarios/README.md", "packets": "scenarios/packets/README.md", "samples": "traces/README.md",
-          "sources": "src/README.md", "tests": "tests/README.md"}
+GUIDES = {"scenarios": "scenarios/README.md", "gate": "scenarios/ci/README.md", "clusters": "scenarios/cluster/README.md",
+          "packets": "scenarios/packets/README.md", "samples": "traces/README.md", "sources": "src/README.md",
+          "importers": "src/import/README.md", "tests": "tests/README.md", "contributing": "CONTRIBUTING.md", "reporting": "SECURITY.md",
+          "changes": "CHANGELOG.md"}
+# The manual, in the order in which its index names the pages.
+MANUAL = {"manual": "docs/README.md",
+          **{name: f"docs/{name}.md" for name in re.findall(r"\]\(([\w-]+)\.md", (ROOT / "docs" / "README.md").read_text())}}
+PAGE_OF = {path: name for name, path in {"index": "README.md", **MANUAL, **GUIDES}.items()}
 CONF = """project = "Foretrace"
 extensions = ["myst_parser"]
 myst_heading_anchors = 4
@@ -30,13 +37,22 @@ html_copy_source = False
 html_show_sourcelink = False
 html_static_path = []
 html_extra_path = ["extra"]
-suppress_warnings = ["myst.xref_missing"]
 highlight_language = "none"
 """
 
 
-def slug(heading):
-    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
+def linked(path):
+    """The text of a document in which links to other documents lead to their pages. Other files of the repository have no page, so that
+    only the words of links to them are left."""
+    def link(match):
+        target, mark, anchor = match[3].partition("#")
+        place = os.path.normpath(os.path.join(os.path.dirname(path), target)) if target else path
+        if re.match(r"[a-z]+:", match[3]):
+            return match[0]
+        if match[1] and (ROOT / place).is_file():
+            return f"![{match[2]}]({place})"
+        return f"[{match[2]}]({PAGE_OF[place]}.md{mark}{anchor})" if place in PAGE_OF else match[2]
+    return re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]*)\)", link, (ROOT / path).read_text())
 
 
 class Site:
@@ -62,35 +78,10 @@ class Site:
     def contents(self, title, pages, text=""):
         return f"# {title}\n\n{text}\n\n" + self.code("\n".join(pages), "{toctree}\n:maxdepth: 1")
 
-    def tours(self):
-        """Cuts README.md at its headings into pages, and makes links within it point to these pages."""
-        introduction, *parts = re.split(r"^## ", (ROOT / "README.md").read_text(), flags=re.M)
-        pages, place = {}, {}
-        for part in parts:
-            heading, _, body = part.partition("\n")
-            pages[slug(heading)] = (heading, body)
-            place[slug(heading)] = f"{slug(heading)}.md"
-            for inner in re.findall(r"^### (.*)", body, flags=re.M):
-                place[slug(inner)] = f"{slug(heading)}.md#{slug(inner)}"
-
-        def link(match):
-            target = match[1]
-            if target.startswith("#"):
-                return f"]({place[target[1:]]})"
-            guides = {path: name for name, path in GUIDES.items()}
-            if target in guides:
-                return f"]({guides[target]}.md)"
-            return match[0] if re.match(r"https?:|.*\.png$", target) else "]"
-        for name, (heading, body) in pages.items():
-            self.write(name, f"# {heading}\n" + re.sub(r"\]\(([^)]*)\)", link, body).replace("\n### ", "\n## "))
+    def documents(self):
+        for name, path in {**MANUAL, **GUIDES}.items():
+            self.write(name, linked(path))
         shutil.copytree(ROOT / "scenarios", self.folder / "scenarios", ignore=lambda _, names: [n for n in names if not n.endswith(".png")])
-        return introduction, list(pages)
-
-    def guides(self):
-        for name, path in GUIDES.items():
-            text = re.sub(r"\]\((?!https?:)[^)]*\)", "]", (ROOT / path).read_text())
-            self.write(name, text)
-        return list(GUIDES)
 
     def program_pages(self):
         commands = self.listed("commands")
@@ -136,9 +127,9 @@ class Site:
         extra = self.folder / "extra"
         extra.mkdir()
         (self.folder / "conf.py").write_text(CONF)
-        introduction, tour = self.tours()
-        rest = {"Use": tour, "Reference": self.program_pages() + self.python() + self.headers(), "Guides": self.guides()}
-        text = introduction
+        self.documents()
+        rest = {"Manual": MANUAL, "Reference": self.program_pages() + self.python() + self.headers(), "Guides": GUIDES}
+        text = linked("README.md")
         if explorer:
             shutil.copytree(explorer, extra / "explorer")
             text += "\n<a href=\"explorer/index.html\">Open the explorer</a>: Foretrace in this browser, with your trace or a sample. The trace stays on your machine.\n"

@@ -4,6 +4,7 @@ from another CMake project. Also makes packages. Needs $FORETRACE, the program i
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -66,6 +67,12 @@ class Install(unittest.TestCase):
             page = self.prefix / "share" / "man" / "man1" / f"foretrace-{line.split()[0]}.1"
             self.assertTrue(page.read_text().startswith(".TH "), page)
         self.assertIn("amp", (self.prefix / "share" / "man" / "man7" / "foretrace-transforms.7").read_text())
+
+    def test_the_readme_finds_what_it_refers_to(self):
+        readme = self.prefix / "share" / "doc" / "foretrace" / "README.md"
+        links = re.findall(r"\]\(([^)#]+)", readme.read_text())
+        self.assertIn("docs/what-if.md", links)
+        self.assertEqual([link for link in links if not (readme.parent / link).is_file()], [])
 
     def test_shells_find_their_completion(self):
         for path in ("bash-completion/completions/foretrace", "zsh/vendor-completions/_foretrace",
