@@ -1,17 +1,141 @@
 #include "network/network.h"
 
 #include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/boykov_kolmogorov_max_flow.hpp>
+#include <cstdint>
 #include <fmt/core.h>
+#include <limits>
+#include <string>
+#include <vector>
 
 #include "base/random_generator.h"
+#include "base/wording.h"
+#include "foretrace/cluster.h"
 #include "foretrace/error.h"
-#include "network/bisection.h"
 #include "network/fabric.h"
 #include "network/host_segments.h"
-#include "network/no_route.h"
 
 namespace foretrace {
 namespace {
+
+/// Returns the nodes that traffic from `start` can reach, including `start`. Traffic leaves its own
+/// host and enters another one; if hosts meet only at switches, it does not pass through a third
+/// host.
+std::vector<bool> reached_from(const Cluster& cluster, std::uint32_t start, bool hosts_are_linked) {
+  const auto host = [&](std::uint32_t node) { return cluster.nodes[node].host; };
+  std::vector<std::vector<std::uint32_t>> neighbors(cluster.nodes.size());
+  for (const ClusterLink& link : cluster.links) neighbors[link.from].push_back(link.to);
+  std::vector<bool> reached(cluster.nodes.size());
+  std::vector<std::uint32_t> found = {start};
+  reached[start] = true;
+  const auto spread = [&](const auto& leads) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const bool device = cluster.nodes[found[i]].kind == NodeKind::device;
+      if (i > 0 && device && !cluster.devices_relay) continue;
+      for (const std::uint32_t next : neighbors[found[i]]) {
+        if (!reached[next] && leads(i, found[i], next)) found.push_back(next), reached[next] = true;
+      }
+    }
+  };
+  spread([&](std::size_t, std::uint32_t from, std::uint32_t to) { return host(from) == host(to); });
+  const std::size_t in_own_host = found.size();
+  spread([&](std::size_t i, std::uint32_t from, std::uint32_t to) {
+    return hosts_are_linked || host(from) < 0 || host(from) == host(to) ||
+           (i < in_own_host && host(to) < 0);
+  });
+  return reached;
+}
+
+std::string node_list(const Cluster& cluster, const std::vector<bool>& chosen) {
+  constexpr std::size_t kMostNamed = 4;
+  std::vector<std::string> names;
+  std::size_t all = 0;
+  for (std::size_t node = 0; node < chosen.size(); ++node) {
+    if (!chosen[node]) continue;
+    if (++all <= kMostNamed) names.push_back(cluster.nodes[node].name);
+  }
+  return joined(names) + (all > kMostNamed ? fmt::format(" and {} more", all - kMostNamed) : "");
+}
+
+/// Explains why there is no route between two ranks: lists the nodes that the first reaches and the
+/// nodes that no link leads to.
+std::string describe_no_route(const Cluster& cluster, std::uint32_t from, std::uint32_t to,
+                              bool hosts_are_linked) {
+  const auto name = [&](std::uint32_t rank) {
+    return fmt::format("rank {} ({})", rank, cluster.nodes[cluster.placement[rank]].name);
+  };
+  std::vector<bool> reached = reached_from(cluster, cluster.placement[from], hosts_are_linked);
+  const std::string inside = node_list(cluster, reached);
+  reached.flip();
+  return fmt::format(
+      "{}: no route from {} to {}: no link leads from the nodes that the first rank reaches ({}) "
+      "to the rest ({})",
+      cluster.name, name(from), name(to), inside, node_list(cluster, reached));
+}
+
+using Flow = std::int64_t;  ///< Bytes per second; integers, so that sums are exact in any order.
+
+using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
+
+struct FlowEdge {
+  Flow capacity = 0, residual = 0;
+  Traits::edge_descriptor reverse{};
+};
+
+struct FlowVertex {
+  boost::default_color_type color{};
+  Flow distance = 0;
+  Traits::edge_descriptor before{};
+};
+
+using FlowGraph =
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, FlowVertex, FlowEdge>;
+
+void add_edge_pair(FlowGraph& graph, std::size_t from, std::size_t to, Flow capacity) {
+  const auto forward = add_edge(from, to, {capacity, 0, {}}, graph).first;
+  const auto reverse = add_edge(to, from, {0, 0, forward}, graph).first;
+  graph[forward].reverse = reverse;
+}
+
+enum class Side : char { none, first, second };
+
+std::vector<Side> sides_of(const Cluster& cluster) {
+  std::vector<Side> sides(cluster.nodes.size(), Side::none);
+  const std::size_t half = (cluster.placement.size() + 1) / 2;
+  for (std::size_t rank = 0; rank < cluster.placement.size(); ++rank)
+    sides[cluster.placement[rank]] = rank < half ? Side::first : Side::second;
+  return sides;
+}
+
+/// Returns the highest bandwidth from the first half of the ranks to the second half. With an odd
+/// number of ranks the first half has one more. It is computed as a maximum flow, which equals the
+/// minimum cut (Boykov and Kolmogorov, PAMI 2004).
+Bandwidth least_cut(const Cluster& cluster) {
+  if (cluster.placement.size() < 2) return {};
+  const std::vector<Side> sides = sides_of(cluster);
+  const std::size_t begin = cluster.nodes.size(), end = begin + 1;
+  FlowGraph graph(end + 1);
+  const auto carries_nothing = [&](std::uint32_t node, Side side) {
+    const bool device = cluster.nodes[node].kind == NodeKind::device;
+    return device && !cluster.devices_relay && sides[node] != side;
+  };
+  for (const ClusterLink& link : cluster.links) {
+    if (carries_nothing(link.from, Side::first) || carries_nothing(link.to, Side::second)) continue;
+    add_edge_pair(graph, link.from, link.to, static_cast<Flow>(link.bandwidth.bytes_per_second));
+  }
+  constexpr Flow kNoLimit = std::numeric_limits<Flow>::max() / 4;
+  for (std::size_t node = 0; node < sides.size(); ++node) {
+    if (sides[node] == Side::first) add_edge_pair(graph, begin, node, kNoLimit);
+    if (sides[node] == Side::second) add_edge_pair(graph, node, end, kNoLimit);
+  }
+  const Flow flow = boost::boykov_kolmogorov_max_flow(
+      graph, get(&FlowEdge::capacity, graph), get(&FlowEdge::residual, graph),
+      get(&FlowEdge::reverse, graph), get(&FlowVertex::before, graph),
+      get(&FlowVertex::color, graph), get(&FlowVertex::distance, graph),
+      get(boost::vertex_index, graph), begin, end);
+  return {static_cast<double>(flow)};
+}
 
 /// Hosts that are linked directly, as in a torus of devices, are searched as one graph.
 bool hosts_are_linked(const Cluster& cluster) {

@@ -4,22 +4,30 @@
 #include "foretrace/ask/advise.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <fmt/core.h>
 #include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "ask/advise/advised_job.h"
 #include "ask/advise/bounds.h"
 #include "ask/advise/candidates.h"
 #include "ask/advise/joint_advice.h"
-#include "ask/advise/more_gpus.h"
 #include "ask/advise/suggestions.h"
-#include "ask/advise/target.h"
 #include "ask/interval/ledger.h"
 #include "ask/job/job.h"
 #include "ask/job/step_cost.h"
 #include "ask/many/vary.h"
 #include "ask/predict/straggler.h"
 #include "ask/predict/work_group.h"
+#include "base/numbers/scaling.h"
+#include "base/parse_number.h"
+#include "base/threads.h"
+#include "foretrace/answer/advice.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/cluster.h"
 #include "foretrace/error.h"
@@ -29,6 +37,97 @@
 
 namespace foretrace {
 namespace {
+
+constexpr std::array<std::string_view, 2> kTargets = {"step_time", "throughput"};
+
+std::string_view without_spaces(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+double rate_of(std::string_view text) {
+  const auto value = parse_number<double>(text);
+  if (!value || !std::isfinite(*value) || *value <= 0)
+    throw Error(fmt::format("must be a number of samples per second above 0, got \"{}\"", text));
+  return *value;
+}
+
+/// The text after "<=" or ">=" (or without the "="), whichever is required.
+std::string_view threshold_of(std::string_view name, std::string_view demand, char sign) {
+  if (demand.empty() || demand.front() != sign) {
+    throw Error(fmt::format("must be at {} something: \"{} {}\", got \"{}\"",
+                            sign == '<' ? "most" : "least", name,
+                            sign == '<' ? "<= 100ms" : ">= 4000", demand));
+  }
+  demand.remove_prefix(1);
+  if (demand.starts_with('=')) demand.remove_prefix(1);
+  return without_spaces(demand);
+}
+
+/// Reads "step_time <= 100ms" (or <), or "throughput >= 4000" (or >) in samples per second, where a
+/// step has `samples` samples. Throws Error with the allowed forms.
+AdviceTarget read_target(std::string_view text, double samples) {
+  const std::string_view trimmed = without_spaces(text);
+  const std::string_view name = trimmed.substr(0, trimmed.find_first_of(" <>="));
+  const std::string_view demand = without_spaces(trimmed.substr(name.size()));
+  AdviceTarget target{.text = std::string(trimmed)};
+  if (name == "step_time") {
+    target.step_time = within(name, [&] { return parse_time(threshold_of(name, demand, '<')); });
+    if (!demand.starts_with("<=")) target.step_time -= 1ns;
+  } else if (name == "throughput") {
+    const double rate = within(name, [&] { return rate_of(threshold_of(name, demand, '>')); });
+    if (!(samples > 0) || !std::isfinite(samples))
+      throw Error("throughput: needs --samples, the number of samples in a recorded step");
+    // A target beyond the range of the clock is always reached.
+    target.step_time = scaled(1s, std::min(samples / rate, 1e9));
+  } else {
+    throw Error(
+        fmt::format("must be \"step_time <= TIME\" or \"throughput >= NUMBER\", got \"{}\"{}",
+                    trimmed, did_you_mean(name, kTargets)));
+  }
+  if (target.step_time <= 0ns)
+    throw Error(fmt::format("{}: must allow steps longer than 0ns", name));
+  return target;
+}
+
+// How far adding GPUs pays off.
+
+constexpr std::int64_t kMostAdvisedGpus = 1024;
+
+std::string step_of(std::int64_t gpus, const std::string& network) {
+  return fmt::format("data_parallel:gpus={},machine=\"{}\"", gpus, network);
+}
+
+/// Predicts the job with data parallelism on 2, 4, 8 ... GPUs of `network`, up to 1,024 or as many
+/// as it has. Works on all cores.
+MoreGpus more_gpus(const AdvisedJob& job, const std::string& network) {
+  MoreGpus found{.network = network, .points = {}, .refused = {}};
+  std::vector<std::int64_t> counts;
+  for (std::int64_t gpus = 2; gpus <= kMostAdvisedGpus; gpus *= 2) counts.push_back(gpus);
+  std::vector<std::optional<Nanoseconds>> times(counts.size());
+  std::vector<std::string> refused(counts.size());
+  on_all_cores(counts.size(), [&](std::size_t i) {
+    const std::string step = step_of(counts[i], network);
+    try {
+      times[i] = step_time_with(job, {step});
+    } catch (const Error& error) {
+      refused[i] = without_place(error.what(), step);
+    }
+  });
+  MoreGpus::Point before;
+  for (std::size_t i = 0; i < counts.size() && times[i]; ++i) {
+    MoreGpus::Point point{.gpus = counts[i]};
+    point.times_as_fast = ratio(job.now(), *times[i]) * static_cast<double>(counts[i]);
+    point.each_added = (point.times_as_fast - before.times_as_fast) /
+                       static_cast<double>(point.gpus - before.gpus);
+    found.points.push_back(before = point);
+  }
+  if (found.points.empty()) found.refused = refused.front();
+  if (found.refused.starts_with("gradient_bytes"))
+    found.refused += ", or ask foretrace scale with --scheme data_parallel:gradient_bytes=SIZE";
+  return found;
+}
 
 /// A question about one setting of a transform: its values are tried by replaying.
 struct SettingQuestion {

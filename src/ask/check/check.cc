@@ -1,28 +1,198 @@
 #include "foretrace/ask/check.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "ask/check/job/changes.h"
 #include "ask/check/job/figures.h"
+#include "ask/check/job/job_summary.h"
+#include "ask/check/job/kernels.h"
 #include "ask/check/judge.h"
-#include "ask/check/late_cause.h"
-#include "ask/check/observation.h"
 #include "ask/check/same_job.h"
 #include "ask/check/settled.h"
 #include "ask/check/undecided.h"
 #include "ask/job/apply.h"
+#include "ask/job/chosen_rank.h"
 #include "ask/job/job.h"
+#include "ask/job/memory_peaks.h"
+#include "ask/job/rank_facts.h"
+#include "ask/predict/baseline.h"
+#include "ask/predict/straggler.h"
 #include "base/json_text.h"
+#include "base/numbers/scaling.h"
 #include "base/wording.h"
+#include "foretrace/answer/check.h"
+#include "foretrace/answer/memory_peak.h"
 #include "foretrace/error.h"
+#include "foretrace/infer.h"
+#include "foretrace/simulate.h"
 #include "foretrace/version.h"
 
 namespace foretrace {
 namespace {
+
+// An observed job: one rank in full, and the facts about all ranks that its figures need.
+
+/// One rank, as recorded or after a what-if.
+struct CheckedRank {
+  const Rank* source = nullptr;
+  Graph edited;
+  bool is_edited = false;
+  Timeline replayed;
+  std::vector<MemoryPeak> peaks;
+
+  const Inference& inference() const { return source->inference; }
+  const Trace& trace() const { return *source->trace; }
+  const Graph& graph() const { return is_edited ? edited : inference().graph; }
+  const Timeline& timeline() const { return is_edited ? replayed : inference().recorded; }
+  Nanoseconds step_time() const { return step_times(graph(), timeline()).step_time; }
+};
+
+/// The rank that is examined, and facts about all ranks.
+struct CheckedJob {
+  CheckedRank rank;
+  /// Step lengths of the slowest rank, if it is another one.
+  std::optional<std::vector<std::int64_t>> slowest_steps;
+  std::vector<MemoryPeak> highest_peaks;  ///< Of the rank that needs most memory.
+  Notes notes;
+};
+
+struct Observation {
+  ObservedJob job;
+  Grouping grouping;
+  JobKernels kernels;
+  JobSummary summary;
+};
+
+/// Applies a scenario to the recorded ranks together, because they wait for each other, and returns
+/// their edited graphs; none if the scenario edits nothing.
+std::vector<Graph> edited_graphs(const Job& job, const Scenario& scenario, Donors& donors) {
+  std::vector<Graph> graphs;
+  if (!edits(scenario)) return graphs;
+  EditedJob edited = edited_by(job, scenario, {.memory = false, .folds = false}, &donors);
+  for (Edited& rank : edited.ranks) graphs.push_back(std::move(rank.graph));
+  return graphs;
+}
+
+CheckedRank checked_rank(const Rank& source, const Scenario& scenario, Graph* edited) {
+  CheckedRank rank;
+  rank.source = &source;
+  rank.is_edited = edited != nullptr;
+  if (edited) rank.edited = std::move(*edited);
+  rank.replayed = simulate(rank.graph(), {.reasons = true});
+  rank.peaks = memory_peaks(rank.graph(), rank.replayed, allocator_of(scenario));
+  if (rank.step_time() <= 0ns && !source.is_snapshot)
+    throw TraceError("nothing to check: no step of the trace takes any time");
+  return rank;
+}
+
+/// Chooses rank `wanted`, that of the baseline, or the slowest rank if `wanted` is empty or not in
+/// the job. REQUIRES: `job` keeps its traces and outlives the result.
+CheckedJob checked_job(const Job& job, const Scenario& scenario, Donors& donors,
+                       std::optional<std::int32_t> wanted) {
+  CheckedJob checked;
+  SlowestRank slowest;
+  FullestRank fullest;
+  // A folder may contain several runs of one rank; then the slowest of them is judged.
+  RankWithMost<std::pair<bool, Nanoseconds>> shown;
+  std::vector<Graph> edited = edited_graphs(job, scenario, donors);
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    const Rank& source = job.ranks[i];
+    CheckedRank rank = within(job.place(source), [&] {
+      return checked_rank(source, scenario, edited.empty() ? nullptr : &edited[i]);
+    });
+    const Nanoseconds step = rank.step_time();
+    if (fullest.consider(i, need_of(rank.peaks))) checked.highest_peaks = rank.peaks;
+    if (slowest.consider(i, step))
+      checked.slowest_steps = counted_lengths(step_times(rank.graph(), rank.timeline()));
+    if (shown.consider(i, {wanted == source.number, step})) checked.rank = std::move(rank);
+  }
+  const std::int32_t slowest_rank = job.ranks[slowest.rank()].number;
+  const std::int32_t shown_rank = job.ranks[shown.rank()].number;
+  if (slowest_rank == shown_rank) checked.slowest_steps.reset();
+  checked.notes.merge(checked.rank.source->import_notes);
+  checked.notes.merge(checked.rank.inference().notes);
+  note_ranks(job, checked.notes);
+  if (job.ranks.size() > 1)
+    checked.notes.add(
+        Severity::info,
+        fmt::format(
+            "the step time is that of the slowest rank, {}; everything else is that of rank {}",
+            slowest_rank, shown_rank));
+  return checked;
+}
+
+Observation observation_of(const CheckedJob& job, const CallSites& sites,
+                           std::optional<int> detail) {
+  const CheckedRank& rank = job.rank;
+  Observation observed{.job = {.trace = rank.trace(),
+                               .graph = rank.graph(),
+                               .timeline = rank.timeline(),
+                               .replayed = rank.replayed,
+                               .sites = sites,
+                               .recorded_tasks = rank.inference().graph.task_count(),
+                               .is_edited = rank.is_edited},
+                       .grouping = {},
+                       .kernels = {},
+                       .summary = {}};
+  observed.grouping = group_work(observed.job, detail);
+  JobSummary& summary = observed.summary;
+  summary.detail = observed.grouping.detail;
+  summary.rank = rank.source->number;
+  summary.groups = observed.grouping.groups;
+  if (!rank.graph().device_names().empty())
+    summary.device = lower_case(rank.graph().device_names().front());
+  if (!rank.source->is_snapshot) {
+    summary.figures = figures_of(observed.job);
+    observed.kernels = kernels_of(observed.job);
+    summary.kernels = observed.kernels.kernels;
+    compare_kernels(summary, summary);
+  }
+  if (job.slowest_steps) summary.figures[kStepTime] = *job.slowest_steps;
+  JobMemory memory = memory_of(observed.job);
+  summary.memory = std::move(memory.groups);
+  add_memory_figures({.peaks = job.highest_peaks, .growth = memory.growth}, summary.figures);
+  return observed;
+}
+
+/// How much longer the collectives of a step take than in the baseline.
+Nanoseconds growth_of_collectives(const CheckReport& report) {
+  const auto found =
+      std::find_if(report.figures.begin(), report.figures.end(),
+                   [](const CheckedFigure& figure) { return figure.name == "collective_time"; });
+  if (found == report.figures.end() || !found->before || !found->after) return 0ns;
+  return Nanoseconds(*found->after - *found->before);
+}
+
+/// Whether the cause is that the same number of collectives takes longer.
+bool is_waiting(const CheckCause& cause) {
+  return cause.kind == to_string(TaskKind::collective) && cause.count_before == cause.count_after;
+}
+
+/// If the judged rank waits longer in its collectives than in the baseline because another rank
+/// comes late, makes that rank the first cause, in place of the collectives. REQUIRES: `job` keeps
+/// waits for other ranks open.
+void name_late_rank(const Job& job, std::int32_t checked_rank, CheckReport& report) {
+  if (!job.is_joined()) return;
+  const std::optional<LateRank> late = late_rank(job);
+  if (!late || late->number == checked_rank) return;
+  const Nanoseconds longer = std::min(late->others_wait, growth_of_collectives(report));
+  if (longer < scaled(report.steps.step_time, kMuchWaiting)) return;
+  std::erase_if(report.causes, is_waiting);
+  CheckCause cause;
+  cause.what = fmt::format("the other ranks wait for rank {}: {}", late->number, late->text);
+  cause.kind = to_string(TaskKind::collective);
+  cause.effect = longer;
+  cause.figure = "step_time";
+  report.causes.insert(report.causes.begin(), std::move(cause));
+}
 
 /// The scenario without the keys that say where the trace is and how to show the answer.
 nlohmann::json asked_of(const Scenario& scenario) {

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
 #include "ask/interval/ledger.h"
 #include "ask/interval/step_variation.h"
@@ -11,7 +12,6 @@
 #include "ask/job/job.h"
 #include "ask/predict/baseline.h"
 #include "ask/predict/rates.h"
-#include "ask/scale/assumed_job.h"
 #include "base/numbers/scaling.h"
 #include "base/parse_number.h"
 #include "base/threads.h"
@@ -19,10 +19,69 @@
 #include "foretrace/cluster.h"
 #include "foretrace/error.h"
 #include "foretrace/fields.h"
+#include "foretrace/infer.h"
+#include "foretrace/machine.h"
+#include "foretrace/simulate.h"
 #include "foretrace/transform.h"
 
 namespace foretrace {
 namespace {
+
+// A job without a trace, of which only the length of a step is known.
+
+/// Number of steps, enough for a median, and of pieces of a backward pass, so that buckets can
+/// begin anywhere.
+constexpr int kSteps = 4, kPieces = 400;
+
+/// Assumed share of the update, which reads and writes weights, gradients and the optimizer's
+/// state: a few percent in the steps that were examined. Chosen.
+constexpr double kUpdate = 0.02;
+
+/// Makes steps of this length on one device. Each ends with an update; a third of the time before
+/// it is the forward pass, and two thirds are the backward pass (which has twice as many products),
+/// in pieces. `device` is a name for find_device(). Throws Error unless the step is longer than 0
+/// and than the update.
+Inference assumed_job(Nanoseconds step_time, std::optional<Nanoseconds> update_time,
+                      const std::string& device) {
+  if (step_time <= 0ns)
+    throw Error(fmt::format("--step-time: must be above 0, got {}", to_text(step_time)));
+  if (update_time && (*update_time < 0ns || *update_time >= step_time))
+    throw Error(fmt::format("--update-time: must be less than the step, which takes {}, got {}",
+                            to_text(step_time), to_text(*update_time)));
+  Inference job;
+  Graph& graph = job.graph;
+  const LaneId stream = graph.add_lane({.name = "stream", .kind = LaneKind::stream, .device = 0});
+  graph.device_names() = {device.empty() ? std::string() : find_device(device).name};
+  const Nanoseconds update = update_time.value_or(scaled(step_time, kUpdate));
+  const Nanoseconds passes = step_time - update;
+  const auto add = [&](std::string_view name, Phase phase, int step, Nanoseconds time) {
+    graph.append(stream, {.duration = time,
+                          .name = graph.names().intern(name),
+                          .step = step,
+                          .kind = TaskKind::kernel,
+                          .phase = phase});
+  };
+  for (int step = 0; step < kSteps; ++step) {
+    graph.steps().push_back({"step " + std::to_string(step)});
+    add("forward", Phase::forward, step, passes / 3);
+    Nanoseconds remaining = passes - passes / 3;
+    for (int piece = kPieces; piece > 0; --piece) {
+      const Nanoseconds time = remaining / piece;
+      add("backward", Phase::backward, step, time);
+      remaining -= time;
+    }
+    add("update", Phase::update, step, update);
+  }
+  graph.step_rule().source = StepSource::markers;
+  job.recorded = simulate(graph);
+  graph.unexplained().window = job.recorded.length;
+  set_step_rule(graph, job.recorded);
+  job.assumptions = {fmt::format(
+      "no trace was given: the update takes {}{}, the forward pass a third of the rest, "
+      "the backward pass two thirds, and gradients become ready evenly over it",
+      to_text(update), update_time ? "" : " (2 % of the step, a guess; --update-time states it)")};
+  return job;
+}
 
 constexpr std::int64_t kMostGpus = 1'000'000;
 constexpr std::size_t kMostCounts = 1000;

@@ -10,20 +10,158 @@
 // The format has no place for the other contents of an execution trace or a memory snapshot.
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/json_text.h"
 #include "export/common/copy_name.h"
 #include "export/common/profiler_words.h"
 #include "export/common/registered.h"
-#include "export/kineto/kineto_arguments.h"
-#include "export/kineto/kineto_header.h"
+#include "export/kineto/kineto_file.h"
 #include "export/kineto/kineto_tracks.h"
 #include "foretrace/error.h"
+#include "foretrace/names.h"
+#include "foretrace/trace.h"
 #include "trace/launch_shape.h"
 
 namespace foretrace {
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json describe(const Device& device) {
+  Json json;
+  json["id"] = device.ordinal;
+  if (!device.name.empty()) json["name"] = device.name;
+  if (device.memory_bytes != 0) json["totalGlobalMem"] = device.memory_bytes;
+  if (device.major != 0) json["computeMajor"] = device.major;
+  if (device.major != 0) json["computeMinor"] = device.minor;
+  if (device.multiprocessors != 0) json["numSms"] = device.multiprocessors;
+  return json;
+}
+
+std::string devices_of(const Trace& trace) {
+  Json all = Json::array();
+  for (const Device& device : trace.properties) all.push_back(describe(device));
+  return json_line(all);
+}
+
+/// The recorded "distributedInfo" with the trace's own rank and world size.
+std::string job_of(const Trace& trace, const std::string& recorded) {
+  Json json = try_parse_json<Json>(recorded);
+  if (!json.is_object()) json = Json::object();
+  const auto differs = [&](const char* key, std::int32_t value, std::int32_t otherwise) {
+    const auto found = json.find(key);
+    const bool known = found != json.end() && found->is_number_integer();
+    return (known ? found->get<std::int64_t>() : otherwise) != value;
+  };
+  bool as_recorded = !recorded.empty();
+  if (differs("rank", trace.rank, 0)) json["rank"] = trace.rank, as_recorded = false;
+  if (differs("world_size", trace.world_size, 1))
+    json["world_size"] = trace.world_size, as_recorded = false;
+  return as_recorded ? recorded : json_line(json);
+}
+
+/// Writes everything before the events: the machine, the rank, other metadata of the trace.
+/// `base_ns` is the value of the clock at time 0.
+void write_kineto_header(const Trace& trace, std::int64_t base_ns, KinetoFile& file) {
+  const auto& known = trace.metadata;
+  if (known.count("schemaVersion") == 0) file.member("schemaVersion", "1");
+  if (known.count("displayTimeUnit") == 0) file.member("displayTimeUnit", "\"ms\"");
+  if (known.count("deviceProperties") == 0 && !trace.properties.empty())
+    file.member("deviceProperties", devices_of(trace));
+  const auto job = known.find("distributedInfo");
+  if (job != known.end() || trace.rank != 0 || trace.world_size != 1)
+    file.member("distributedInfo", job_of(trace, job != known.end() ? job->second : ""));
+  for (const auto& [key, json] : known) {
+    if (key == "traceEvents" || key == "baseTimeNanoseconds" || key == "distributedInfo") continue;
+    file.member(key, is_json(json) ? json : json_string(json));
+  }
+  file.member("baseTimeNanoseconds", std::to_string(base_ns));
+  file.begin_events();
+}
+
+// Collects the members of an event's "args" in the JSON of PyTorch's profiler, and converts the
+// names of a trace or a graph to JSON.
+
+class KinetoArguments {
+ public:
+  void clear() { text_.clear(); }
+  std::string_view text() const { return text_; }
+
+  /// Adds a member. REQUIRES: `json` is a whole JSON value.
+  void add(std::string_view key, std::string_view json) {
+    if (!text_.empty()) text_ += ", ";
+    text_ += '"';
+    text_ += key;
+    text_ += "\": ";
+    text_ += json;
+  }
+
+  template <class Integer>
+  void add_number(std::string_view key, Integer value) {
+    char digits[24];
+    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+    add(key, {digits, static_cast<std::size_t>(end - digits)});
+  }
+
+  template <class Integer>
+  void add_unless(Integer absent, std::string_view key, Integer value) {
+    if (value != absent) add_number(key, value);
+  }
+
+ private:
+  std::string text_;
+};
+
+/// Converts each name to JSON on its first use only, because thousands of ops share their shapes.
+/// REQUIRES: the names outlive this, and no names are added.
+class KinetoNames {
+ public:
+  explicit KinetoNames(const Names& names)
+      : names_(names), strings_(names.size()), values_(names.size()) {}
+
+  /// The name as a JSON string.
+  const std::string& string(NameId id) {
+    std::string& json = strings_[static_cast<std::size_t>(id)];
+    if (json.empty()) json = json_string(names_[id]);
+    return json;
+  }
+
+  /// The name as kineto_value() returns it.
+  const std::string& value(NameId id) {
+    std::string& json = values_[static_cast<std::size_t>(id)];
+    if (json.empty()) json = kineto_value(names_[id]);
+    return json;
+  }
+
+ private:
+  const Names& names_;
+  std::vector<std::string> strings_, values_;
+};
+
+/// Adds the details of an op to `arguments`, without empty values. `json` converts a name of the
+/// trace to JSON text.
+template <class Json>
+void add_op_details(const OpDetails& details, Json&& json, KinetoArguments& arguments) {
+  const auto add_text = [&](std::string_view key, NameId text) {
+    if (text != NameId{}) arguments.add(key, json(text));
+  };
+  add_text("Input Dims", details.shapes);
+  add_text("Input type", details.types);
+  add_text("Concrete Inputs", details.values);
+  add_text("Call stack", details.stack);
+  arguments.add_unless(std::int64_t{-1}, "Sequence number", details.sequence);
+  arguments.add_unless(std::uint64_t{0}, "Fwd thread id", details.forward_thread);
+  arguments.add_unless(std::int64_t{-1}, "Record function id", details.record_function);
+  arguments.add_unless(std::int64_t{-1}, "Python id", details.python_id);
+  arguments.add_unless(std::int64_t{-1}, "Python parent id", details.python_parent);
+}
 
 constexpr std::string_view name_of(SyncKind kind) {
   switch (kind) {

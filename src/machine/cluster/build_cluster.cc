@@ -1,14 +1,35 @@
 #include <algorithm>
 #include <fmt/core.h>
 #include <unordered_map>
+#include <vector>
 
+#include "foretrace/cluster.h"
 #include "foretrace/error.h"
 #include "machine/cluster/machine_file.h"
 #include "machine/cluster/name_range.h"
-#include "machine/cluster/nvlink_domain.h"
 
 namespace foretrace {
 namespace {
+
+/// Returns the number of devices that NVLinks and NVSwitches connect with the first device,
+/// including it.
+std::int32_t nvlink_domain(const Cluster& cluster) {
+  std::vector<std::vector<std::uint32_t>> beside(cluster.nodes.size());
+  for (const ClusterLink& link : cluster.links) {
+    if (link.kind == LinkKind::nvlink) beside[link.from].push_back(link.to);
+  }
+  std::vector<bool> seen(cluster.nodes.size());
+  std::vector<std::uint32_t> found = {cluster.placement.front()};
+  seen[found.front()] = true;
+  std::int32_t devices = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (cluster.nodes[found[i]].kind == NodeKind::device) ++devices;
+    for (const std::uint32_t next : beside[found[i]]) {
+      if (!seen[next]) found.push_back(next), seen[next] = true;
+    }
+  }
+  return devices;
+}
 
 using NodeIds = std::unordered_map<std::string, std::uint32_t>;
 
