@@ -134,8 +134,8 @@ def read_layers(path):
 
 
 def read_ours(folder):
-    for path in sorted(folder.glob("*.csv")):
-        device = {"h100": "h100-sxm5-80gb", "h200": "h200-sxm5-141gb"}[path.stem]
+    for name, device in (("h100", "h100-sxm5-80gb"), ("h200", "h200-sxm5-141gb")):
+        path = folder / f"{name}.csv"
         for row in read_csv(path):
             m, n, k, us = (float(row[name] or 0) for name in ("m", "n", "k", "time_us"))
             precision = row["precision"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains small real models with and without one change at a time, so that predictions can be compared with the truth.
+"""Runs small real models with and without one change at a time, so that predictions can be compared with the truth.
 
 On a machine with a GPU, PyTorch and a built foretrace, this is the whole command. When it runs again, it continues where it stopped:
 
@@ -13,6 +13,7 @@ its own, by `foretrace collect`. Results go to traces/ground_truth.json, traces 
     scripts/ground_truth.py [run]          measure; finished cases are skipped, failed ones need --retry
     scripts/ground_truth.py --list         show the plan
     scripts/ground_truth.py evaluate       compare predictions with the measurements
+    scripts/ground_truth.py steps FILE     time steps of decoders over a grid of batches and contexts
     scripts/ground_truth.py check          check eight properties of the collector that only a GPU can show
     scripts/ground_truth.py --dry-run --out FOLDER     the same with made-up times and the sample traces, without a GPU
 
@@ -111,6 +112,17 @@ def check_command(options):
     return check.main(options, find_foretrace(options.foretrace))
 
 
+def steps_command(options):
+    from ground_truth import provenance
+    why = provenance.missing()
+    if why is not None:
+        print(f"ground_truth.py: nothing can be measured here: {why}", file=sys.stderr)
+        return 3
+    from ground_truth import serving
+    serving.time_grid(options.file, process.Clock(options.minutes))
+    return 0
+
+
 def positive(text):
     value = float(text)
     if not value > 0:
@@ -136,6 +148,9 @@ def parser():
     looking = commands.add_parser("evaluate", parents=[shared], help="compare predictions with the measurements")
     looking.add_argument("file", nargs="?", default=str(ROOT / "traces" / results.NAME))
     looking.add_argument("--format", choices=("text", "json"), default="text")
+    timing = commands.add_parser("steps", help="time steps of decoders over a grid")
+    timing.add_argument("file", metavar="FILE.csv")
+    timing.add_argument("--minutes", type=positive, help="stop before this is over")
     checking = commands.add_parser("check", parents=[shared], help="try the collector on this GPU")
     checking.add_argument("--out", metavar="FOLDER",
                           help="for collector_check.json and the raw buffers (default: tests/collect/golden/)")
@@ -162,7 +177,7 @@ def main(argv):
         if options.what == "run":
             options.out = options.out or str(ROOT / "traces")
             return run(options)
-        return evaluate_command(options) if options.what == "evaluate" else check_command(options)
+        return {"evaluate": evaluate_command, "steps": steps_command, "check": check_command}[options.what](options)
     except (ValueError, OSError) as error:
         print(f"ground_truth.py: {error}", file=sys.stderr)
         return 2

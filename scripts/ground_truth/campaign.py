@@ -134,10 +134,13 @@ class Campaign:
                 if number > 0:  # A round before the first one determines the length of the others.
                     rounds[which].append(measured)
                 steps[which] = max(ROUND_STEPS[0], min(ROUND_STEPS[1], round(ROUND_S / max(step_s, 1e-6))))
+                if worker.side.workers:  # Twice what is ready when a round begins, or no steady turn is seen.
+                    steps[which] = max(steps[which], 4 * worker.side.workers + 1)
         told = {}
         for name, side, worker, measured in zip(("before", "after"), sides, workers, rounds):
             recorded = self.record(side, worker, plan.CHANGES[case.change].memory)
-            told[name] = {"side": side.key, "settings": side.as_json(), **statistics_of.of_rounds(measured), **recorded}
+            told[name] = {"side": side.key, "settings": side.as_json(), **statistics_of.of_rounds(measured, side.workers),
+                          **recorded}
             told[name]["noise"] = statistics_of.noise(told[name])
         return told
 
@@ -148,7 +151,8 @@ class Campaign:
         if "memory" not in found:
             found["memory"] = self.guarded(found, "memory", lambda: worker.ask("memory", steps=3))
             self.guarded(found, "kineto", lambda: self.profile(side, worker, found))
-            self.guarded(found, "ftrace", lambda: self.collect(side, found))
+            if side.key in plan.begun_from():
+                self.guarded(found, "ftrace", lambda: self.collect(side, found))
         if snapshot and "snapshot" not in found["traces"]:
             self.guarded(found, "snapshot", lambda: self.snapshot(side, worker, found))
         self.kept.save()

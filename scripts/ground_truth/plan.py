@@ -1,7 +1,7 @@
 """The plan of the campaign: models, the sides of each comparison, and the transform of Foretrace that represents the change.
 
-A side is one way to train one model. Two sides that differ in one thing make a case. Sides are shared: the same
-baseline is the "before" of many cases.
+A side is one way to train one model, or to let it answer. Two sides that differ in one thing make a case. Sides are
+shared: the same baseline is the "before" of many cases.
 """
 
 import dataclasses
@@ -12,15 +12,16 @@ import json
 class Model:
     name: str
     batch: int
-    sequence: int  # Tokens per sample, or 0 for images.
+    sequence: int  # Tokens per sample, or 0 for images; when decoding, those that were seen before.
     changes: tuple
+    phase: str = "training"  # training, prefill (all tokens of the prompts at once) or decode (one token per sample)
 
 
 @dataclasses.dataclass(frozen=True)
 class Side:
     model: str
     batch: int
-    precision: str = "amp"  # fp32, tf32 or amp (bf16)
+    precision: str = "amp"  # fp32, tf32 or amp (bf16); bf16, fp8 or int8_weights where nothing is trained
     optimizer: str = "foreach"  # AdamW: foreach or fused
     capturable: bool = False  # CUDA graphs need it.
     execution: str = "eager"  # eager, cuda_graphs or compile
@@ -30,6 +31,7 @@ class Side:
     prefetch: bool = False  # In addition, copies on a stream of their own, one batch ahead.
     checkpoint: bool = False
     channels_last: bool = False
+    context: int = 0  # Tokens instead of the model's own number.
     seed: int = 1
 
     @property
@@ -40,6 +42,8 @@ class Side:
             parts.append(f"batch{self.batch}")
         if self.workers:
             parts.append(f"workers{self.workers}")
+        if self.context:
+            parts.append(f"context{self.context}")
         for field in ("optimizer", "execution", "attention"):
             value = getattr(self, field)
             if value not in ("foreach", "eager", "default"):
@@ -64,6 +68,7 @@ class Change:
     memory: bool = False  # Worth a snapshot of the allocator.
 
 
+_GRAPH = {"execution": "cuda_graphs"}
 CHANGES = {
     "tf32": Change("fp32 to TF32", {"precision": "fp32"}, {"precision": "tf32"}),
     "amp": Change("TF32 to bf16 autocast", {"precision": "tf32"}, {"precision": "amp"}, ("amp",)),
@@ -83,10 +88,24 @@ CHANGES = {
                      {"workers": 4, "pinned": True}, ("pin_memory",)),
     "prefetch": Change("pageable copies to pinned ones on a stream of their own", {"workers": 4},
                        {"workers": 4, "pinned": True, "prefetch": True}, ("prefetch:buffers=2",)),
+    "fp8": Change("bf16 to FP8 in the blocks' linear layers", {}, {"precision": "fp8"}, ("quantize:to=fp8",)),
+    "fp8_graphs": Change("bf16 to FP8, both as a CUDA graph", _GRAPH, {**_GRAPH, "precision": "fp8"},
+                         ("quantize:to=fp8",)),
+    "fp8_and_graphs": Change("eager in bf16 to a CUDA graph in FP8", {}, {**_GRAPH, "precision": "fp8"},
+                             ("quantize:to=fp8", "cuda_graphs")),
+    "fp8_compiled": Change("bf16 to FP8, both compiled", {"execution": "compile"},
+                           {"execution": "compile", "precision": "fp8"}, ("quantize:to=fp8",)),
+    "int8_weights": Change("bf16 to weights in int8, both as a CUDA graph", _GRAPH,
+                           {**_GRAPH, "precision": "int8_weights"}, ("quantize:to=int8_weights",)),
+    "batch_x2_graphs": Change("batch twice as large, both as a CUDA graph", _GRAPH, {**_GRAPH, "batch": 2.0},
+                              ("batch_size:factor=2",)),
+    "context_x4": Change("four times the tokens seen before, both as a CUDA graph", _GRAPH,
+                         {**_GRAPH, "context": 4096}),
 }
 
 _TRAINING = ("tf32", "amp", "amp_from_fp32", "fused_optimizer", "cuda_graphs")
 _TEXT = _TRAINING + ("attention_flash", "checkpoint", "batch_x2", "compile")
+_DECODE = ("cuda_graphs", "fp8_graphs", "fp8_and_graphs", "int8_weights", "batch_x2_graphs", "context_x4")
 
 MODELS = {model.name: model for model in (
     Model("gpt2-small", 8, 512, _TEXT),
@@ -94,6 +113,10 @@ MODELS = {model.name: model for model in (
     Model("image-loader", 64, 0, ("loader_workers", "pinned", "prefetch")),
     Model("bert-base", 16, 256, _TEXT),
     Model("gpt2-medium", 4, 1024, _TEXT[:-1]),  # Compiling it takes minutes and shows nothing new.
+    Model("llama-1b-prefill", 4, 1024, ("fp8", "batch_x2", "cuda_graphs", "compile", "fp8_compiled"), "prefill"),
+    Model("llama-1b-decode", 16, 1024, _DECODE, "decode"),
+    Model("llama-wide-prefill", 4, 1024, ("fp8", "batch_x2"), "prefill"),
+    Model("llama-wide-decode", 16, 1024, _DECODE, "decode"),
 )}
 OVERHEAD_MODELS = ("gpt2-small", "resnet50")
 
@@ -117,6 +140,9 @@ class Case:
         settings = {name: value for name, value in settings.items() if name != "batch"}
         if self.model != "image-loader":
             settings.pop("workers", None)  # Only the batches of that model take work to prepare.
+        if MODELS[self.model].phase != "training":
+            settings.pop("capturable", None)  # A property of the optimizer.
+            settings.setdefault("precision", "bf16")
         return Side(self.model, batch, **settings)
 
     @property
@@ -168,6 +194,11 @@ def items(only=()):
 
 def matches(item, wanted):
     return item.id == wanted or item.id.startswith(wanted + "/")
+
+
+def begun_from():
+    """The keys of all sides that a prediction begins from."""
+    return {item.before.key for item in items() if isinstance(item, Case)}
 
 
 def sides(all_items):

@@ -17,8 +17,11 @@ from ground_truth import plan
 SAMPLES = pathlib.Path(__file__).resolve().parents[2] / "traces"
 SAMPLE_OF = {"image-loader": "resnet18-v100-loader0", "resnet50": "resnet18-v100-loader4",
              "gpt2-small": "gpt-a100-launch-bound", "bert-base": "gpt-a100-gpu-bound",
-             "gpt2-medium": "gpt-a100-gpu-bound"}
-STEP_MS = {"image-loader": 85.0, "resnet50": 48.9, "gpt2-small": 4.21, "bert-base": 150.0, "gpt2-medium": 150.0}
+             "gpt2-medium": "gpt-a100-gpu-bound", "llama-1b-prefill": "gpt-a100-gpu-bound",
+             "llama-1b-decode": "gpt-a100-launch-bound", "llama-wide-prefill": "gpt-a100-gpu-bound",
+             "llama-wide-decode": "gpt-a100-launch-bound"}
+STEP_MS = {"resnet18-v100-loader0": 85.0, "resnet18-v100-loader4": 48.9, "gpt-a100-launch-bound": 4.21,
+           "gpt-a100-gpu-bound": 150.0}
 
 
 def faults():
@@ -31,8 +34,9 @@ def sample(side):
 
 
 def step_ms(side):
-    time_ms = STEP_MS[side.model] * side.batch / plan.MODELS[side.model].batch
-    time_ms *= {"fp32": 3.0, "tf32": 2.0, "amp": 1.0}[side.precision]
+    time_ms = STEP_MS[SAMPLE_OF[side.model]] * side.batch / plan.MODELS[side.model].batch
+    time_ms *= {"fp32": 3.0, "tf32": 2.0, "fp8": 0.6, "int8_weights": 0.8}.get(side.precision, 1.0)
+    time_ms *= 1.5 if side.context else 1.0
     time_ms *= {"cuda_graphs": 0.5, "compile": 0.8}.get(side.execution, 1.0)
     time_ms *= 0.9 if side.optimizer == "fused" else 1.0
     time_ms *= 1.3 if side.attention == "math" else 1.0

@@ -18,7 +18,39 @@ def attention_kernel(side):
     return sdpa_kernel(SDPBackend.MATH if side.attention == "math" else SDPBackend.FLASH_ATTENTION)
 
 
-class Training:
+class Steps:
+    """What times the steps of a program. Programs add `device`, `step` and `prepare`."""
+
+    def synchronize(self):
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    def timed_steps(self, count):
+        """Runs steps from idle to idle. Returns the distances between their ends on the device and on the host, and the wall time."""
+        self.synchronize()
+        host = [time.perf_counter_ns()]
+        marks = [self.mark()]
+        for _ in range(count):
+            self.step()
+            marks.append(self.mark())
+            host.append(time.perf_counter_ns())
+        self.synchronize()
+        wall = time.perf_counter_ns() - host[0]
+        return {"device_ns": [self.between(a, b) for a, b in zip(marks, marks[1:])],
+                "host_ns": [b - a for a, b in zip(host, host[1:])], "wall_ns": wall}
+
+    def mark(self):
+        if self.device.type != "cuda":
+            return time.perf_counter_ns()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def between(self, first, second):
+        return second - first if self.device.type != "cuda" else round(first.elapsed_time(second) * 1e6)
+
+
+class Training(Steps):
     """`device` is "cpu" only to test the code without a GPU; nothing is measured there."""
 
     def __init__(self, side, device="cuda"):
@@ -50,10 +82,6 @@ class Training:
             for _ in range(WARM_UP):
                 self.step()
         self.synchronize()
-
-    def synchronize(self):
-        if self.device.type == "cuda":
-            torch.cuda.synchronize()
 
     def learn(self, batch):
         samples, targets = batch
@@ -92,30 +120,6 @@ class Training:
         for static, host in zip(self.static, next(self.batches.batches)):
             static.copy_(host, non_blocking=self.side.pinned)
         self.graph.replay()
-
-    def timed_steps(self, count):
-        """Runs steps from idle to idle. Returns the distances between their ends on the device and on the host, and the wall time."""
-        self.synchronize()
-        host = [time.perf_counter_ns()]
-        marks = [self.mark()]
-        for _ in range(count):
-            self.step()
-            marks.append(self.mark())
-            host.append(time.perf_counter_ns())
-        self.synchronize()
-        wall = time.perf_counter_ns() - host[0]
-        return {"device_ns": [self.between(a, b) for a, b in zip(marks, marks[1:])],
-                "host_ns": [b - a for a, b in zip(host, host[1:])], "wall_ns": wall}
-
-    def mark(self):
-        if self.device.type != "cuda":
-            return time.perf_counter_ns()
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
-
-    def between(self, first, second):
-        return second - first if self.device.type != "cuda" else round(first.elapsed_time(second) * 1e6)
 
 
 def memory_of(training, steps):
@@ -174,6 +178,7 @@ def profile(training, path, steps):
 def collected_window(training, steps, use_profiler):
     """The steps that a collector records. With `use_profiler` the program also uses torch.profiler, as many do."""
     training.synchronize()
+    training.marked = True
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_stats()
     torch.cuda.profiler.start()

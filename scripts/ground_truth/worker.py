@@ -17,16 +17,17 @@ import sys
 import traceback
 
 from ground_truth import played
-from ground_truth.plan import Side
+from ground_truth.plan import MODELS, Side
 
 
 class Session:
-    """Answers requests with a real training."""
+    """Answers requests with a real program, which trains or, where the model's phase is another one, only answers."""
 
     def __init__(self, side, device):
-        from ground_truth import training
+        from ground_truth import serving, training
         self.parts = training
-        self.training = training.Training(side, device)
+        program = training.Training if MODELS[side.model].phase == "training" else serving.Serving
+        self.training = program(side, device)
 
     def prepare(self, _):
         self.training.prepare()

@@ -182,6 +182,14 @@ class Campaign(unittest.TestCase):
         self.assertGreater(len(parts), 1)
         self.assertTrue(all(part.stat().st_size < 500_000 for part in parts))
 
+    def test_models_that_answer_are_measured_like_trainings(self):
+        """What no prediction begins from is not recorded by the collector."""
+        case = "llama-1b-decode/fp8_graphs"
+        self.assertEqual(self.run_it("--only", case).returncode, 0)
+        before, after = (self.results()["cases"][0][side] for side in ("before", "after"))
+        self.assertEqual((list(before["traces"]), list(after["traces"])), (["ftrace", "kineto"], ["kineto"]))
+        self.assertAlmostEqual(after["step_time_ns"] / before["step_time_ns"], 0.6, delta=0.02)
+
     def test_overhead_is_told_for_each_level(self):
         self.assertEqual(self.run_it("--only", "overhead/gpt2-small").returncode, 0)
         levels = self.results()["overhead"][0]["levels"]
@@ -253,6 +261,16 @@ class Plan(unittest.TestCase):
             for side in (case.before, case.after):
                 self.assertEqual(plan.sides(cases)[side.key], side)
 
+    def test_models_that_only_answer_have_no_settings_of_trainings(self):
+        cases = {item.id: item for item in plan.items() if item.id.startswith("llama-")}
+        for case in cases.values():
+            for side in (case.before, case.after):
+                self.assertIn(side.precision, ("bf16", "fp8", "int8_weights"))
+                self.assertFalse(side.capturable)
+        longer = cases["llama-1b-decode/context_x4"].after
+        self.assertEqual(longer.key, "llama-1b-decode.bf16.context4096.cuda_graphs")
+        self.assertEqual(cases["llama-wide-decode/fp8_and_graphs"].predict, ["quantize:to=fp8", "cuda_graphs"])
+
     def test_settings_survive_json(self):
         for side in plan.sides(plan.items()).values():
             self.assertEqual(plan.Side.from_json(json.dumps(side.as_json())), side)
@@ -275,6 +293,13 @@ class Numbers(unittest.TestCase):
         self.assertEqual((found["step_time_ns"], found["quartiles_ns"]), (25, [18, 25, 32]))
         self.assertEqual(found["round_medians_ns"], [20, 40])
         self.assertAlmostEqual(statistics_of.noise(found), 20 / 30)
+
+    def test_what_loaders_had_ready_does_not_count(self):
+        steps = [900] + [10] * 4 + [70, 10, 90, 10, 50]  # Two loaders: four batches were ready; the last turn is not complete.
+        found = statistics_of.of_rounds([{"device_ns": steps, "host_ns": steps, "wall_ns": sum(steps)}], workers=2)
+        self.assertEqual((found["step_time_ns"], found["quartiles_ns"]), (45, [42, 45, 48]))
+        few = [{"device_ns": [900, 10, 20], "host_ns": [1, 1, 1], "wall_ns": 930}]
+        self.assertEqual(statistics_of.of_rounds(few, workers=2)["step_time_ns"], 15)
 
     def test_errors_are_those_of_the_time_and_of_the_speedup(self):
         side = {"noise": 0.01}
