@@ -154,9 +154,9 @@ TEST(Advise, WhatIsTypicallyOffByMoreThanAFifthIsNotOfHighConfidence) {
   Suggestion sure;
   sure.gain = job.now() / 2;
   sure.upper = job.now() / 2;
-  sure.use = "amp";
+  sure.use = "loader:workers=4";
   EXPECT_EQ(confidence_of(job, sure).word, "high");
-  sure.use = "batch_size:factor=2";
+  sure.use = "quantize";
   EXPECT_EQ(confidence_of(job, sure).word, "medium");
 }
 

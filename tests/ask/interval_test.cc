@@ -347,13 +347,13 @@ TEST(Interval, WhatIfsAreAsUnsureAsTheyWereFound) {
   const Prediction modelled = predict(inference, asking({"amp"}));
   EXPECT_EQ(part(exact, "model"), nullptr);
   ASSERT_NE(part(modelled, "model"), nullptr);
-  EXPECT_EQ(part(modelled, "model")->text.substr(0, 30), "amp was typically off by 11.0 ");
+  EXPECT_EQ(part(modelled, "model")->text.substr(0, 30), "amp was typically off by 17.0 ");
   EXPECT_LT(part(modelled, "model")->lower, modelled.predicted.step_time);
 }
 
 TEST(Interval, WhatWasNeverComparedIsSaidAndAsWideAsAllKinds) {
-  const ErrorScale never = error_scale("prefetch:buffers=2", {});
-  EXPECT_EQ(never.text.substr(0, 47), "prefetch was never compared with an outcome: it");
+  const ErrorScale never = error_scale("recompute:share=0.5", {});
+  EXPECT_EQ(never.text.substr(0, 48), "recompute was never compared with an outcome: it");
   EXPECT_DOUBLE_EQ(never.scale, pooled_error());
   EXPECT_EQ(never.outcomes, 2);
   EXPECT_EQ(error_scale("scale:factor=2", {}).scale, 0);
@@ -472,7 +472,7 @@ TEST(Interval, OwnOutcomesWeighMore) {
   const std::vector<KnownOutcome> right(3, {.transforms = {"amp"}, .error = 0.01});
   const std::vector<KnownOutcome> wrong(3, {.transforms = {"amp:dtype=bf16"}, .error = -0.4});
   EXPECT_LT(width(interval_of(inputs_with(right))), width(interval_of(inputs_with({}))));
-  EXPECT_GT(width(interval_of(inputs_with(wrong))), 2 * width(interval_of(inputs_with({}))));
+  EXPECT_GT(width(interval_of(inputs_with(wrong))), 1.4 * width(interval_of(inputs_with({}))));
   EXPECT_NE(error_scale("amp", right).text.find("1.0 % in 3 outcomes of the ledger given"),
             std::string::npos);
 }

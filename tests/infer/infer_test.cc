@@ -3,6 +3,7 @@
 #include "foretrace/error.h"
 #include "graph/recorder_time.h"
 #include "infer/recording.h"
+#include "support/tasks.h"
 
 namespace foretrace {
 namespace {
@@ -166,6 +167,26 @@ TEST(Infer, AKernelThatStartsWhileAFullDeviceEmptiesOverlapsItsTail) {
     if (inference.graph.name(TaskId{i}) == "A") inference.graph.task(TaskId{i}).duration = 100us;
   }
   EXPECT_EQ(simulate(inference.graph).length.count() / 1000, 120);
+}
+
+// One block of 384 threads with 168 registers each is all that a multiprocessor of an H100 holds.
+TEST(Infer, RegistersAndSharedMemoryLimitHowManyBlocksFillADevice) {
+  const auto fill_with = [](std::uint32_t registers, std::uint32_t shared) {
+    Recording run;
+    run.call(0, "launch", 10, 2, 1).kernel(0, "nvjet_gemm", 14, 3, 1);
+    Trace& trace = run.trace();
+    trace.properties = {
+        {.ordinal = 0, .name = "H100", .multiprocessors = 132, .major = 9, .minor = 0}};
+    trace.launches = {{.registers = registers, .dynamic_shared = shared}};
+    trace.devices[0].grid = 132, trace.devices[0].block = 384, trace.devices[0].launch = 0;
+    const Inference inference = infer(trace);
+    return inference.graph.task(named(inference.graph, "nvjet_gemm")).fill;
+  };
+  EXPECT_FLOAT_EQ(fill_with(168, 213'000), 1);
+  EXPECT_FLOAT_EQ(fill_with(168, 0), 1);
+  EXPECT_FLOAT_EQ(fill_with(32, 213'000), 1);
+  EXPECT_FLOAT_EQ(fill_with(32, 0), 0.75F);
+  EXPECT_FLOAT_EQ(fill_with(0, 0), 0.75F);
 }
 
 TEST(Infer, AStagedCopyReturnsBeforeItsLastPieceArrives) {

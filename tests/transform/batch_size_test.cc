@@ -44,6 +44,23 @@ TEST(BatchSize, BlocksThatLoopOverSamplesTakeLonger) {
   EXPECT_EQ(graph.task(TaskId{4}).duration, 190us);
 }
 
+// 16 tokens: products take the time to read their weights, and attention reads a cache a sample.
+TEST(BatchSize, FewTokensAreAnsweredByReadingWeights) {
+  const auto times = [](const char* update) {
+    Graph graph = parse_graph(std::string("s: nvjet_sm90_tst_128x16_64x11 100 {fill=1}, ") +
+                              "nvjet_sm90_tst_128x256_64x4 100 {fill=1}, "
+                              "flash_fwd_kernel 100 {fill=0.25}, an_elementwise 100 {fill=0.25}" +
+                              update);
+    read_transform_text("batch_size:factor=2")->apply(graph, {});
+    std::vector<Nanoseconds> found;
+    for (std::uint32_t i = 0; i < 4; ++i) found.push_back(graph.task(TaskId{i}).duration);
+    return found;
+  };
+  using Times = std::vector<Nanoseconds>;
+  EXPECT_EQ(times(", x 1"), (Times{100us, 199us, 199us, 100us}));
+  EXPECT_EQ(times(", x 1 {phase=update}"), (Times{199us, 199us, 100us, 100us}));
+}
+
 TEST(BatchSize, Baseline) {
   EXPECT_EQ(simulated(kBatchStep, R"({"use": "batch_size"})"), R"(
 stream |iiAAAAaBBBBBBccUUUUU|

@@ -33,6 +33,8 @@ constexpr double kMuchProfiler = 0.2;
 constexpr int kFarPaces = 2;
 /// One or two outcomes may be right by chance.
 constexpr int kFewestOutcomes = 3;
+/// A kind that is typically further off, as a share of the step time, is not good. Chosen.
+constexpr double kGreatestError = 0.2;
 /// Known outcomes of a change come from jobs that it applies to.
 constexpr double kMostlyApplies = 0.5;
 /// A larger share of a peak in blocks of unknown use decides about the peak after a change. Chosen:
@@ -349,7 +351,13 @@ class TrustFacts {
               "{} is an edit: the interval covers its replay, not how well the edit describes "
               "the change",
               kind));
-    add_outcomes(kind, known_outcomes(kind, user_outcomes));
+    const int outcomes = known_outcomes(kind, user_outcomes);
+    if (outcomes >= kFewestOutcomes && error.scale > kGreatestError)
+      return add("compared", Grade::fair,
+                 fmt::format("{} was typically off by {} in {}", kind, to_share(error.scale),
+                             counted(outcomes, "outcome")),
+                 error.scale, kGreatestError);
+    add_outcomes(kind, outcomes);
   }
 
   void add_outcomes(const std::string& subject, int outcomes) {

@@ -1,6 +1,7 @@
 #include "transform/program/batch_work.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -30,6 +31,23 @@ void add(Nanoseconds& sum, Nanoseconds amount) {
 
 }  // namespace
 
+/// Returns the shorter side of the tile that a product's name gives, as in
+/// "nvjet_sm90_tst_128x16_64x11"; 0 if it gives none.
+int shorter_side_of_tile(std::string_view name) {
+  const char* const end = name.data() + name.size();
+  const auto number = [&](const char* at, int& value) {
+    const auto read = std::from_chars(at, end, value);
+    return read.ec == std::errc() && value > 0 && value < 1000 ? read.ptr : nullptr;
+  };
+  for (std::size_t at = name.find('_'); at != name.npos; at = name.find('_', at + 1)) {
+    int first = 0, second = 0;
+    const char* const x = number(name.data() + at + 1, first);
+    if (x != nullptr && x != end && *x == 'x' && number(x + 1, second) != nullptr)
+      return std::min(first, second);
+  }
+  return 0;
+}
+
 BatchWork::BatchWork(const Graph& graph, double most)
     : graph_(graph),
       most_(most),
@@ -40,9 +58,13 @@ BatchWork::BatchWork(const Graph& graph, double most)
     const Task& task = graph.task(TaskId{i});
     if (graph.removed(TaskId{i})) continue;
     has_phases_ = has_phases_ || task.phase == Phase::forward;
+    trains_ = trains_ || task.phase == Phase::backward || task.phase == Phase::update;
     if (task.kind == TaskKind::kernel) lower_to(kernel_floor_, task.duration);
     if (is_copy(task.kind)) lower_to(copy_floor_, task.duration);
   }
+  if (const DeviceModel* device = recorded_device(graph); device != nullptr)
+    balance_ = std::max(device->fp16, device->bf16).flops_per_second /
+               device->memory_bandwidth.bytes_per_second;
   find_sizes_of_weights();
   find_casts();
   for (const Access& access : graph.accesses()) {
@@ -126,6 +148,25 @@ bool BatchWork::copies_samples(const Task& task) const {
   return !crosses_host_link(task.kind) || task.bytes.count == 0 || task.bytes.count > kSingleNumber;
 }
 
+double BatchWork::bound_by_weights(const Task& task) {
+  constexpr int kFewTokens = 32;
+  if (trains_ || task.kind != TaskKind::kernel) return 0;
+  const std::string_view name = classes_.name_of(task);
+  if (operation_of(classes_.of(task.name), name) != OperationKind::product) return 0;
+  const int tokens = shorter_side_of_tile(name);
+  return tokens > 0 && tokens <= kFewTokens ? tokens : 0;
+}
+
+bool BatchWork::reads_a_cache(const Task& task) {
+  if (!answers_tokens_) {
+    answers_tokens_ = false;
+    for (std::uint32_t i = 0; !trains_ && i < graph_.task_count() && !*answers_tokens_; ++i)
+      answers_tokens_ = bound_by_weights(graph_.task(TaskId{i})) > 0;
+  }
+  return *answers_tokens_ && task.kind == TaskKind::kernel &&
+         operation_of(classes_.of(task.name), classes_.name_of(task)) == OperationKind::attention;
+}
+
 bool BatchWork::loops_over_samples(const Task& task) {
   constexpr Nanoseconds kLongBlock = 20us;  // A block that works on one sample ends sooner. Chosen.
   const Pattern pattern = classes_.of(task.name).pattern;
@@ -145,7 +186,10 @@ Nanoseconds BatchWork::duration(TaskId id, double factor, double before) {
       task.kind == TaskKind::kernel && classes_.of(task.name).bound == Boundness::compute;
   double growth = factor;
   if (!is_arithmetic) growth = share * factor + (1 - share);
-  if (task.fill > 0 && !loops_over_samples(task)) {
+  if (const double tokens = bound_by_weights(task); tokens > 0) {
+    const auto time = [&](double grown) { return std::max(1.0, tokens * grown / balance_); };
+    growth = time(before * factor) / time(before);
+  } else if (task.fill > 0 && !loops_over_samples(task) && !reads_a_cache(task)) {
     // Relative to the time as recorded, which both ends of the change are measured from.
     const auto time = [&](double grown) {
       if (is_arithmetic && grown < 1) return grown;

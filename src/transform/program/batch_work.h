@@ -15,7 +15,9 @@
 // and fewer save none; but libraries cut arithmetic finer for smaller batches, so that it fills the
 // device as before. If the fill is unknown, the kernel is assumed to fill it. Nor does a larger
 // batch bring more blocks to statistics and sums of channels, which loop over the samples: a kernel
-// of few blocks that take long grows in proportion. The part of a
+// of few blocks that take long grows in proportion. Where a job that does not train has products of
+// few tokens, these take the time to read their weights, and attention that to read each sample's
+// cache. The part of a
 // memory-bound kernel's traffic that is parameters does not grow.
 
 #include <optional>
@@ -52,6 +54,12 @@ class BatchWork {
   /// The share of a task's bytes that follows the batch; 1 if unknown.
   double growing_share(TaskId task) const;
   bool copies_samples(const Task& task) const;
+  /// The tokens of a product of few tokens in a job that does not train, which takes the time to
+  /// read its weights, whatever the batch, until arithmetic takes longer; 0 for other tasks.
+  double bound_by_weights(const Task& task);
+  /// Whether a kernel is attention in a job with such products: each sample has keys and values of
+  /// its own to read.
+  bool reads_a_cache(const Task& task);
   /// Whether the blocks of a kernel are as many for any batch, and each works on all samples.
   bool loops_over_samples(const Task& task);
 
@@ -65,6 +73,9 @@ class BatchWork {
   std::set<std::int64_t> sizes_of_weights_;  ///< Except for sizes that the forward pass makes.
   std::set<std::uint32_t> casts_;            ///< Allocations that are copies of parameters.
   bool has_phases_ = false;
+  bool trains_ = false;
+  std::optional<bool> answers_tokens_;  ///< Whether any product is bound by its weights.
+  double balance_ = 256;  ///< Tokens for which arithmetic takes as long as reading weights of 2 B.
   Nanoseconds kernel_floor_{};
   Nanoseconds copy_floor_{};
   std::vector<float> growing_, touched_;  ///< Bytes that each task touches.

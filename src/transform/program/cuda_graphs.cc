@@ -32,10 +32,11 @@ class CudaGraphs final : public Transform {
                 "Additional host time for each task of the graph (recalled: 200ns before CUDA "
                 "12.6, near nothing since)",
                 Nanoseconds(0));
-    fields.time("gap", gap_,
-                "Gap between tasks that follow each other in a graph, where the recorded one is "
-                "longer (recalled: about 1us)",
-                Nanoseconds(0));
+    fields.time(
+        "gap", gap_,
+        "Gap between tasks that follow each other in a graph, where the recorded one is "
+        "longer (in graphs recorded on an H100 and an RTX 3060 0.1us; on an A100 up to 0.5us)",
+        Nanoseconds(0));
     fields.integer("least", least_, "Smaller regions are left as they are", 2, 1'000'000'000);
   }
 
@@ -150,7 +151,7 @@ class CudaGraphs final : public Transform {
   std::string per_ = "step";
   Nanoseconds launch_time_ = 8us;
   Nanoseconds kernel_time_ = 200ns;
-  Nanoseconds gap_ = 1us;
+  Nanoseconds gap_ = 100ns;
   std::int64_t least_ = 2;
 };
 
