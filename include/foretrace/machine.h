@@ -65,6 +65,7 @@ struct KernelClass {
   Pattern pattern = Pattern::other;
   bool tensor_cores = false;    ///< Already runs on them (its name says so).
   bool half_precision = false;  ///< Already computes in fp16, bf16 or narrower types.
+  bool narrow = false;          ///< Computes or stores in eight bits or fewer.
   bool double_precision = false;
   /// Autocast leaves it in FP32, or narrower values gain nothing: norms, softmax, losses and
   /// conversions of layout.

@@ -162,6 +162,12 @@ constexpr std::string_view kHalf[] = {
     "df16b", "imma_",  "int_mm", "scaled_mm", "scaled_matmul", "scaled_2_bias_matmul",
 };
 
+/// Types of eight bits or fewer, and libraries for them.
+constexpr std::string_view kNarrow[] = {
+    "fp8",   "f8f8", "e4m3", "e5m2", "float8", "int8", "i8i8", "s8s8", "imma",
+    "nvfp4", "fp4",  "int4", "4bit", "marlin", "awq",  "gptq", "w8a8", "w4a16",
+};
+
 constexpr std::string_view kDouble[] = {"double", "f64", "fp64", "dgemm"};
 
 /// Names that TorchInductor gives.
@@ -281,13 +287,24 @@ bool is_half_cijk(std::string_view name) {
          name.starts_with("i8");
 }
 
-/// NVIDIA's nvjet kernels begin with the types of their inputs and output: h and t are halves, q, r
-/// and o are narrower, s is single.
-bool is_half_nvjet(std::string_view name) {
+/// NVIDIA's nvjet kernels begin with the types of their inputs and output, newer ones behind their
+/// architecture ("nvjet_sm90_tst"): h and t are halves, q, r and o are narrower, s is single.
+/// Returns the first type; 0 if the name is of no such kernel.
+char nvjet_type(std::string_view name) {
   constexpr std::string_view kMark = "nvjet_";
-  const std::size_t at = name.find(kMark);
-  if (at == std::string_view::npos || at + kMark.size() >= name.size()) return false;
-  return std::string_view("htqro").find(name[at + kMark.size()]) != std::string_view::npos;
+  std::size_t at = name.find(kMark);
+  if (at == std::string_view::npos) return 0;
+  at += kMark.size();
+  if (name.substr(at).starts_with("sm")) {
+    const std::size_t types = name.find('_', at);
+    if (types == std::string_view::npos) return 0;
+    at = types + 1;
+  }
+  return at < name.size() ? name[at] : '\0';
+}
+
+bool is_one_of(char type, std::string_view types) {
+  return type != 0 && types.find(type) != std::string_view::npos;
 }
 
 Boundness boundness(std::string_view name) {
@@ -316,7 +333,9 @@ KernelClass classify_kernel(std::string_view name) {
   KernelClass kind;
   kind.bound = boundness(lower);
   if (kind.bound == Boundness::memory) kind.pattern = pattern(lower);
-  kind.half_precision = has_any(lower, kHalf) || is_half_cijk(lower) || is_half_nvjet(lower);
+  const char nvjet = nvjet_type(lower);
+  kind.half_precision = has_any(lower, kHalf) || is_half_cijk(lower) || is_one_of(nvjet, "htqro");
+  kind.narrow = has_any(lower, kNarrow) || is_one_of(nvjet, "qro");
   kind.double_precision = has_any(lower, kDouble);
   kind.origin = origin(lower);
   kind.keeps_precision = kind.bound == Boundness::memory && kind.origin != Origin::compiler &&
@@ -332,15 +351,17 @@ std::string class_words(std::string_view name) {
   // These two need more than a fragment; the first matches only at the start of a name.
   if (lower.starts_with("cijk_"))
     words.push_back(is_half_cijk(lower) ? "cijk_x_x_h" : "cijk_x_x_s");
-  if (lower.find("nvjet_") != std::string::npos)
-    words.push_back(is_half_nvjet(lower) ? "nvjet_h" : "nvjet_s");
+  if (const char nvjet = nvjet_type(lower); nvjet != 0)
+    words.push_back(is_one_of(nvjet, "qro")  ? "nvjet_q"
+                    : is_one_of(nvjet, "ht") ? "nvjet_h"
+                                             : "nvjet_s");
   const auto add = [&](std::span<const std::string_view> fragments) {
     for (const std::string_view fragment : fragments) {
       const bool known = std::find(words.begin(), words.end(), fragment) != words.end();
       if (!known && lower.find(fragment) != std::string::npos) words.emplace_back(fragment);
     }
   };
-  add(kLatency), add(kMemory), add(kCompute), add(kTensor), add(kVector), add(kHalf);
+  add(kLatency), add(kMemory), add(kCompute), add(kTensor), add(kVector), add(kHalf), add(kNarrow);
   add(kDouble), add(kGenerated), add(kFramework);
   add(kScattered), add(kNormalization), add(kFull), add(kReduction), add(kPointwise);
   std::string all;

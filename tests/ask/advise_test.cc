@@ -156,7 +156,7 @@ TEST(Advise, WhatIsTypicallyOffByMoreThanAFifthIsNotOfHighConfidence) {
   sure.upper = job.now() / 2;
   sure.use = "loader:workers=4";
   EXPECT_EQ(confidence_of(job, sure).word, "high");
-  sure.use = "quantize";
+  sure.use = "pin_memory";
   EXPECT_EQ(confidence_of(job, sure).word, "medium");
 }
 

@@ -33,6 +33,9 @@ TEST(KernelClass, KnowsMatrixProducts) {
       {"sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_ffma_aligna4", "compute"},
       {"nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_TNT", "compute tensor half"},
       {"nvjet_sss_64x64_32x4_v_bz_TNN", "compute tensor"},
+      {"nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT", "compute tensor half"},
+      {"nvjet_sm100_qqtst_128x256_128x4_2x1_v_bz_coopA_TNN", "compute tensor half"},
+      {"nvjet_sm90_sss_64x64_32x4_v_bz_TNN", "compute tensor"},
       {"Cijk_Ailk_Bljk_SB_MT64x64x16_SN_K1", "compute"},
       {"Cijk_Ailk_Bljk_SB_MT64x64x16_MI16x16x4x1_SN_K1", "compute tensor"},
       {"Cijk_Alik_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1_SN", "compute tensor half"},
@@ -157,6 +160,10 @@ TEST(KernelClass, ItsWordsAloneGiveTheSameClass) {
            "Cijk_Ailk_Bljk_SB_MT64x64x16",
            "nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_NNT",
            "nvjet_sss_64x64",
+           "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT",
+           "nvjet_sm100_qqtst_128x256_128x4_2x1_v_bz_coopA_TNN",
+           "marlin::Marlin<256, 4, 16>",
+           "cudnn::engines_precompiled::nchwToNhwcKernel<float, float>",
            "ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
            "triton_poi_fused_mm_relu_3",
            "fbgemm_gpu_split_embedding_forward",
@@ -172,6 +179,9 @@ TEST(KernelClass, ItsWordsAloneGiveTheSameClass) {
     EXPECT_EQ(classify_kernel(class_words(name) + "-bdghjkvzbdghjk").pattern,
               classify_kernel(name).pattern)
         << name;
+    const KernelClass by_words = classify_kernel(class_words(name) + "-bdghjkvzbdghjk");
+    EXPECT_EQ(by_words.narrow, classify_kernel(name).narrow) << name;
+    EXPECT_EQ(by_words.keeps_precision, classify_kernel(name).keeps_precision) << name;
     EXPECT_EQ(classify_kernel(class_words(name) + "-bdghjkvzbdghjk").origin,
               classify_kernel(name).origin)
         << name;

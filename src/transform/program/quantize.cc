@@ -38,13 +38,6 @@ constexpr NarrowType kTypes[] = {{"fp8", Arithmetic::fp8, 1},
                                  {"int8_weights", Arithmetic::int8_weights, 1},
                                  {"int4_weights", Arithmetic::int4_weights, 0.5625}};
 
-bool is_narrow(std::string_view name) {
-  return contains_any(name,
-                      {"fp8",    "f8f8",   "e4m3", "e5m2", "E4M3",  "E5M2", "float8", "Float8",
-                       "int8",   "i8i8",   "s8s8", "imma", "nvfp4", "fp4",  "int4",   "4bit",
-                       "marlin", "Marlin", "awq",  "gptq", "w8a8",  "w4a16"});
-}
-
 class Quantize final : public Transform {
  public:
   void describe(Fields& fields) override {
@@ -62,7 +55,7 @@ class Quantize final : public Transform {
       const Task& task = graph.task(id);
       if (!is_product(task, classes)) continue;
       all += task.duration;
-      if (is_narrow(classes.name_of(task))) narrow += task.duration;
+      if (classes.of(task.name).narrow) narrow += task.duration;
       if (classes.of(task.name).double_precision) twice += task.duration;
     }
     if (needs_wide_weights(graph))
@@ -90,7 +83,7 @@ class Quantize final : public Transform {
     if (!needs_wide_weights(graph)) {
       for (const TaskId id : where_.select(graph)) {
         Task& task = graph.task(id);
-        if (is_product(task, classes) && !is_narrow(classes.name_of(task)))
+        if (is_product(task, classes) && !classes.of(task.name).narrow)
           tally.factors[index(id)] = change(task, device, there, classes, tally);
       }
     }
