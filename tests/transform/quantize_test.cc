@@ -87,5 +87,15 @@ TEST(Quantize, WeightsThatProductsReadAreSmallerUnlessTheJobTrains) {
   }
 }
 
+TEST(Quantize, WeightsAloneNeedKernelsOfTheirOwn) {
+  const auto doubts_with = [](const char* to) {
+    Graph graph = parse_graph("stream: nvjet_sm90_tst_128x256 900");
+    graph.device_names() = {"NVIDIA H100 80GB HBM3"};
+    return read_transform_text(std::string("quantize:to=") + to)->apply(graph, {}).doubts.size();
+  };
+  EXPECT_EQ(doubts_with("int8_weights"), 1U);
+  EXPECT_EQ(doubts_with("fp8"), 0U);
+}
+
 }  // namespace
 }  // namespace foretrace
