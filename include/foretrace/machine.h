@@ -70,6 +70,7 @@ struct KernelClass {
   /// Autocast leaves it in FP32, or narrower values gain nothing: norms, softmax, losses and
   /// conversions of layout.
   bool keeps_precision = false;
+  int tensors = 0;  ///< Tensors that it reads and writes, each counted once; 0 if not known.
   Origin origin = Origin::unknown;
 };
 KernelClass classify_kernel(std::string_view name);

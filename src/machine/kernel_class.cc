@@ -162,6 +162,9 @@ constexpr std::string_view kHalf[] = {
     "df16b", "imma_",  "int_mm", "scaled_mm", "scaled_matmul", "scaled_2_bias_matmul",
 };
 
+/// In front of the number of tensors among class_words().
+constexpr std::string_view kTensors = "tensors:";
+
 /// Types of eight bits or fewer, and libraries for them.
 constexpr std::string_view kNarrow[] = {
     "fp8",   "f8f8", "e4m3", "e5m2", "float8", "int8", "i8i8", "s8s8", "imma",
@@ -307,6 +310,26 @@ bool is_one_of(char type, std::string_view types) {
   return type != 0 && types.find(type) != std::string_view::npos;
 }
 
+/// Returns how many tensors a kernel reads and writes, as its name says; 0 if it does not. A kernel
+/// of lists names how many it reads, and writes one; an elementwise kernel names all.
+int tensors_of(std::string_view name) {
+  const auto number_behind = [&](std::string_view words, std::size_t from) {
+    const std::size_t at = name.find(words, from);
+    if (at == name.npos || at + words.size() >= name.size()) return 0;
+    const char digit = name[at + words.size()];
+    return digit >= '1' && digit <= '9' ? digit - '0' : 0;
+  };
+  for (const std::string_view words : {kTensors, std::string_view("array<char*, ")}) {
+    if (const int tensors = number_behind(words, 0); tensors > 0) return tensors;
+  }
+  // BinaryOpScalarFunctor<float, 1, 1, 0>: lists, lists that are read, the list that is written.
+  const std::size_t functor = name.find("functor<");
+  if (name.find("multi_tensor_apply") == name.npos || functor == name.npos) return 0;
+  const std::size_t lists = name.find(", ", functor);
+  const int read = lists == name.npos ? 0 : number_behind(", ", lists + 2);
+  return read > 0 ? read + 1 : 0;
+}
+
 Boundness boundness(std::string_view name) {
   if (has_any(name, kLatency)) return Boundness::latency;
   if (has_any(name, kMemory)) return Boundness::memory;
@@ -340,6 +363,7 @@ KernelClass classify_kernel(std::string_view name) {
   kind.origin = origin(lower);
   kind.keeps_precision = kind.bound == Boundness::memory && kind.origin != Origin::compiler &&
                          (kind.pattern == Pattern::normalization || has_any(lower, kFull));
+  kind.tensors = tensors_of(lower);
   kind.tensor_cores =
       kind.bound == Boundness::compute && has_any(lower, kTensor) && !has_any(lower, kVector);
   return kind;
@@ -364,6 +388,9 @@ std::string class_words(std::string_view name) {
   add(kLatency), add(kMemory), add(kCompute), add(kTensor), add(kVector), add(kHalf), add(kNarrow);
   add(kDouble), add(kGenerated), add(kFramework);
   add(kScattered), add(kNormalization), add(kFull), add(kReduction), add(kPointwise);
+  if (lower.find("sqrt") != std::string::npos) words.emplace_back("sqrt");
+  if (const int tensors = tensors_of(lower); tensors > 0)
+    words.push_back(std::string(kTensors) + static_cast<char>('0' + tensors));
   std::string all;
   for (const std::string& word : words) all += (all.empty() ? "" : "-") + word;
   return all;

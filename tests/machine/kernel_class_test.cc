@@ -163,6 +163,9 @@ TEST(KernelClass, ItsWordsAloneGiveTheSameClass) {
            "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT",
            "nvjet_sm100_qqtst_128x256_128x4_2x1_v_bz_coopA_TNN",
            "marlin::Marlin<256, 4, 16>",
+           "multi_tensor_apply_kernel<TensorListMetadata<2>, TernaryOpScalarFunctor<float, 2, 2, "
+           "0>>",
+           "vectorized_elementwise_kernel<4, F, std::array<char*, 3ul>>",
            "cudnn::engines_precompiled::nchwToNhwcKernel<float, float>",
            "ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
            "triton_poi_fused_mm_relu_3",
@@ -181,6 +184,7 @@ TEST(KernelClass, ItsWordsAloneGiveTheSameClass) {
         << name;
     const KernelClass by_words = classify_kernel(class_words(name) + "-bdghjkvzbdghjk");
     EXPECT_EQ(by_words.narrow, classify_kernel(name).narrow) << name;
+    EXPECT_EQ(by_words.tensors, classify_kernel(name).tensors) << name;
     EXPECT_EQ(by_words.keeps_precision, classify_kernel(name).keeps_precision) << name;
     EXPECT_EQ(classify_kernel(class_words(name) + "-bdghjkvzbdghjk").origin,
               classify_kernel(name).origin)

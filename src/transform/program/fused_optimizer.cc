@@ -166,24 +166,6 @@ class FusedOptimizer final : public Transform {
     return parts;
   }
 
-  /// Returns how many tensors a kernel reads and writes, as its name says; 0 if it does not. A
-  /// kernel of lists names how many it reads, and writes one; an elementwise kernel names all.
-  static int accesses_of(std::string_view name) {
-    const auto number_behind = [&](std::string_view words, std::size_t from) {
-      const std::size_t at = name.find(words, from);
-      if (at == name.npos || at + words.size() >= name.size()) return 0;
-      const char digit = name[at + words.size()];
-      return digit >= '1' && digit <= '9' ? digit - '0' : 0;
-    };
-    if (const int pointers = number_behind("array<char*, ", 0); pointers > 0) return pointers;
-    // BinaryOpScalarFunctor<float, 1, 1, 0>: lists, lists that are read, the list that is written.
-    const std::size_t functor = name.find("Functor<");
-    if (name.find("multi_tensor_apply") == name.npos || functor == name.npos) return 0;
-    const std::size_t lists = name.find(", ", functor);
-    const int read = lists == name.npos ? 0 : number_behind(", ", lists + 2);
-    return read > 0 ? read + 1 : 0;
-  }
-
   /// Returns the share of the time of a group that is left if each value is read and written once;
   /// 1 if the kernels do not tell, or already make one pass.
   static double share_of_passes(const Graph& graph, const Group& group) {
@@ -196,7 +178,7 @@ class FusedOptimizer final : public Transform {
       const auto [at, added] = by_name.try_emplace(id, 0);
       if (!added) continue;  // Lists are divided among several launches.
       const std::string_view name = graph.names()[id];
-      at->second = accesses_of(name);
+      at->second = classify_kernel(name).tensors;
       if (at->second == 0) return 1;
       accesses += at->second;
       has_root = has_root || contains_any(name, {"Sqrt", "sqrt"});
