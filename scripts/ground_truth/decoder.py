@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 VOCABULARY = 32000
-LARGEST_FP8 = 448.0  # Of float8_e4m3fn.
+LARGEST_FP8 = 448.0  # The largest number of float8_e4m3fn.
 
 
 class Fp8Linear(nn.Module):

@@ -19,7 +19,7 @@ def attention_kernel(side):
 
 
 class Steps:
-    """What times the steps of a program. Programs add `device`, `step` and `prepare`."""
+    """Times the steps of a program. Programs add `device`, `step` and `prepare`."""
 
     def synchronize(self):
         if self.device.type == "cuda":

@@ -183,7 +183,7 @@ class Campaign(unittest.TestCase):
         self.assertTrue(all(part.stat().st_size < 500_000 for part in parts))
 
     def test_models_that_answer_are_measured_like_trainings(self):
-        """What no prediction begins from is not recorded by the collector."""
+        """Sides that no prediction begins from are not recorded by the collector."""
         case = "llama-1b-decode/fp8_graphs"
         self.assertEqual(self.run_it("--only", case).returncode, 0)
         before, after = (self.results()["cases"][0][side] for side in ("before", "after"))

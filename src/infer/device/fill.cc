@@ -42,7 +42,7 @@ std::int64_t shared_memory_of(const Device& device) {
 
 /// The most threads of a kernel that a multiprocessor holds.
 double most_threads(const Device& device, const DeviceRecord& record, const LaunchShape* shape) {
-  constexpr std::int64_t kRegisters = 65536;  // Of every compute capability since 5.0.
+  constexpr std::int64_t kRegisters = 65536;  // On every compute capability since 5.0.
   constexpr std::int64_t kReserved = 1024;    // Shared memory that the driver takes of a block.
   const int threads = threads_of(device);
   const bool is_known = device.major >= 7 && device.name.find("AMD") == device.name.npos;

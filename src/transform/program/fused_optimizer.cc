@@ -39,8 +39,8 @@ bool is_fused(std::string_view name) {
              "fused_optimizer", "AdamFunctor", "SGDFunctor", "LAMBStage"});
 }
 
-/// What fusing means for a kernel of the update: it is gathered with others, it is such a kernel
-/// already, or it does something else.
+/// The meaning of fusing for a kernel of the update: it is gathered with others, it is such a
+/// kernel already, or it does something else.
 enum class Role : std::uint8_t { part, fused, other };
 
 Role role_of(const Task& task, KernelClasses& classes) {
