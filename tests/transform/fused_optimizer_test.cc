@@ -51,6 +51,17 @@ TEST(FusedOptimizer, ReadsAndWritesEachValueOnce) {
   EXPECT_EQ(fused("an_update", "fused_optimizer"), 90us);
 }
 
+TEST(FusedOptimizer, SaysWhetherEachValueIsReadOnce) {
+  const auto assumes = [](const std::string& kernel) {
+    Graph graph = parse_graph("s: \"" + kernel + "\" 30 {phase=update}, \"" + kernel +
+                              "Sqrt\" 30 {phase=update}");
+    return read_transform_text("fused_optimizer")->apply(graph, {}).assumptions.front();
+  };
+  EXPECT_EQ(assumes("vectorized_elementwise_kernel<4, F, std::array<char*, 9ul>>"),
+            "the fused kernel reads and writes each value once");
+  EXPECT_EQ(assumes("an_update"), "the fused kernel takes as long as all it replaces");
+}
+
 TEST(FusedOptimizer, HostTimeAndFactor) {
   EXPECT_EQ(simulated(kUpdate, R"({"use": "fused_optimizer", "host_time": "3us", "factor": 0.34})"),
             R"(

@@ -19,7 +19,7 @@ struct KnownCollective {
   Operation operation = Operation::all_reduce;
   Bytes bytes{};
   std::int32_t ranks = 0;
-  NameId type{};  ///< Of its elements; empty if unknown.
+  NameId type{};  ///< The type of its elements; empty if unknown.
 };
 
 struct KnownCollectives {

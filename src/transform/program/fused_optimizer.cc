@@ -101,7 +101,9 @@ class FusedOptimizer final : public Transform {
     const std::vector<Group> groups = split_at_waits(graph, grouped(graph, kernels, "step"), stays);
     std::vector<Fusion> fusions;
     std::vector<TaskId> host_work;
+    bool once = false;
     for (const Group& group : groups) {
+      once = once || (duration_ == "passes" && share_of_passes(graph, group) < 1);
       collect_host_work(graph, launches, group, host_work);
       fusions.push_back({.tasks = group, .duration = duration_of(graph, context, group)});
     }
@@ -115,11 +117,7 @@ class FusedOptimizer final : public Transform {
     effect.summary = fmt::format("{} became {}, {} fewer, and {} less host work between them",
                                  counted(kernels.size(), "kernel"), grouped(groups.size()),
                                  counted(fused.launches, "launch call"), to_text(saved));
-    const bool passes =
-        duration_ == "passes" && std::any_of(groups.begin(), groups.end(), [&](const Group& group) {
-          return share_of_passes(graph, group) < 1;
-        });
-    effect.assumptions.push_back(passes ? "the fused kernel reads and writes each value once"
+    effect.assumptions.push_back(once ? "the fused kernel reads and writes each value once"
                                  : duration_ == "traffic"
                                      ? "the fused kernel is bound by memory traffic"
                                      : "the fused kernel takes as long as all it replaces");
