@@ -21,7 +21,7 @@ struct SentBucket {
   TaskId ready = kNoTask;  ///< The device task that it waits for; if several, the last to end.
   Operation operation = Operation::all_reduce;
   std::int32_t ranks = 0;
-  NameId type{};  ///< Of its elements; empty if unknown.
+  NameId type{};  ///< The type of its elements; empty if unknown.
 };
 
 /// The buckets of one step and process group, in the order in which they are sent.
