@@ -310,7 +310,7 @@ double missing_ops(const Trace& trace) {
     const std::uint32_t gap = numbers[i] - numbers[i - 1];
     if (gap > 1) missing += gap - 1, ++gaps;
   }
-  if (gaps <= std::max(kFewGaps, std::ssize(numbers) / 3)) return 0;
+  if (gaps <= std::max<std::int64_t>(kFewGaps, std::ssize(numbers) / 3)) return 0;
   return static_cast<double>(missing) /
          static_cast<double>(std::max<std::int64_t>(missing + std::ssize(numbers), 1));
 }

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "foretrace/answer/figure.h"
+#include "foretrace/error.h"
 #include "support/simulated.h"
 
 namespace foretrace {
@@ -151,6 +153,35 @@ stream |ABCDddBccAaa|
 )");
   EXPECT_EQ(graph.name(graph.allocations()[1].freed_by), "B");
   EXPECT_EQ(graph.task(graph.allocations()[1].freed_by).phase, Phase::backward);
+}
+
+// Without names of layers: three times n, g, a, which hand one block on, between e and l.
+TEST(Recompute, PartsOfAPassThatRepeatAreItsLayers) {
+  const auto applied = [](const char* use, const char* second) {
+    std::string line = "s: e 1 {phase=forward}", late, blocks;
+    for (const std::string part : {"1", "2", "3"}) {
+      for (const std::string name : {"n", "g", "a"})
+        line += ", " + name + part + "=" + (name == "g" && part == "2" ? second : name.c_str()) +
+                " 1 {phase=forward}";
+      late = ", b" + part + "=b 1 {phase=backward}" + late;
+      const std::string next = part == "3" ? "l" : "n" + std::to_string(std::stoi(part) + 1);
+      const auto block = [&](const std::string& from, const std::string& to) {
+        blocks += "@alloc 4MB use=activation: " + from + " .. b" + part + " writes " + from +
+                  " reads " + to + ", b" + part + "\n";
+      };
+      block("n" + part, "g" + part);
+      block("g" + part, "a" + part);
+      block("a" + part, next);
+    }
+    Graph graph = parse_graph(line + ", l 1 {phase=forward}" + late + "\n" + blocks);
+    return read_transform_text(use)->apply(graph, {});
+  };
+  const Effect every = applied("recompute:policy=every", "g");
+  EXPECT_TRUE(every.summary.starts_with("6 activations dropped")) << every.summary;
+  const std::string by_parts =
+      "layers are unknown: the parts of a forward pass that repeat count as layers";
+  EXPECT_NE(std::ranges::find(every.assumptions, by_parts), every.assumptions.end());
+  EXPECT_THROW(applied("recompute:policy=every", "other"), Error);
 }
 
 TEST(Recompute, TheHostLaunchesAgainAndDoesItsWorkAgain) {

@@ -133,7 +133,9 @@ class Recompute final : public Transform {
     if (!choice.by_layer && choice.length >= 0 &&
         (settings_.policy == "every" || settings_.policy == "sqrt"))
       effect.assumptions.push_back(
-          "layers are unknown: each task that completes an activation counts as one");
+          choice.by_repetition
+              ? "layers are unknown: the parts of a forward pass that repeat count as layers"
+              : "layers are unknown: each task that completes an activation counts as one");
     note_count(
         effect, Severity::info,
         "activations kept, because the tasks that write them are unknown or cannot run again",
@@ -169,7 +171,9 @@ TransformEntry recompute_entry() {
               "pass; so do kernels whose results they need and that are gone. Everything runs "
               "again at most once, as long as the first time, so that the price is at most one "
               "more forward pass (Chen et al. 2016). With segments, what one passes to another is "
-              "kept, and so is the last one. Not modelled: random state, recording for autograd, "
+              "kept, and so is the last one. Layers are those that the trace names; for policy "
+              "every, else the parts of a pass that repeat. Not modelled: random state, recording "
+              "for autograd, "
               "other fragmentation.",
           .advice = {.goal = Goal::memory, .tries = {"recompute"}, .applies_to = {"activations"}}};
 }

@@ -105,6 +105,7 @@ class Chooser {
     choice.passes = segments.passes;
     choice.impossible = impossible_;
     choice.by_layer = segments.by_layer;
+    choice.by_repetition = segments.by_repetition;
     choice.plan = plan_recompute(view_, dropped, inside);
     return choice;
   }

@@ -28,6 +28,7 @@ struct RecomputeChoice {
   bool least = false;          ///< For budget: the plan is proven to take the least time.
   bool reached = true;         ///< For budget: the plan saves as much as was asked for.
   bool by_layer = true;        ///< Layers are known.
+  bool by_repetition = false;  ///< The parts of a pass that repeat are taken for layers.
   std::int64_t length = 0;     ///< Layers of a segment, where there are segments.
 };
 

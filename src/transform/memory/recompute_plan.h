@@ -26,7 +26,8 @@ struct ForwardSegments {
       segment;  ///< Segment of each task, counted over the recording, or kNoSegment.
   std::vector<std::int32_t> unit;  ///< Layer of each task, counted in its pass, or kNoSegment.
   std::vector<std::int32_t> pass;  ///< Forward pass of each segment.
-  bool by_layer = false;           ///< Layers are known; otherwise each kept block ends one.
+  bool by_layer = false;           ///< Layers are known; otherwise each kept block ends one, or
+  bool by_repetition = false;      ///< the parts of a pass that repeat are the layers.
   std::int32_t passes = 0;
 };
 

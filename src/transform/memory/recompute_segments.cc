@@ -1,6 +1,10 @@
 // Finds where forward passes begin and end, and cuts them into segments. Layers are those that the
-// trace names; without them, each task that completes a block kept for the backward pass ends a
-// layer.
+// trace names. Without them, layers of a given number are the parts of a pass that repeat:
+//
+//     embed | norm gemm attn gemm add | norm gemm attn gemm add | norm gemm attn gemm add | logits
+//
+// cut where the fewest activations are read on the other side; otherwise each task that completes
+// a block kept for the backward pass ends a layer.
 
 #include <algorithm>
 #include <cmath>
@@ -21,10 +25,35 @@ struct Progress {
   bool unit_done = false;
 };
 
+/// A part of a sequence, of `length` elements, that repeats over `covered` elements from `first`
+/// on.
+struct Repetition {
+  std::size_t first = 0, length = 0, covered = 0;
+};
+
+/// Finds the repetition that covers most of `names`, which must be half of them or more and three
+/// times the same; none is 0 long. Of several lengths, the shortest.
+Repetition repetition_in(const std::vector<NameId>& names) {
+  constexpr std::size_t kMostTasks = 5000, kFewest = 3, kShortest = 3;
+  Repetition best;
+  std::size_t most = std::max(names.size() / 2, kFewest * kShortest) - 1;
+  if (names.size() > kMostTasks) return best;
+  for (std::size_t length = kShortest; length * kFewest <= names.size(); ++length) {
+    std::size_t run = 0;
+    for (std::size_t i = 0; i + length < names.size(); ++i) {
+      run = names[i] == names[i + length] ? run + 1 : 0;
+      if (run + length <= most || run < (kFewest - 1) * length) continue;
+      most = run + length;
+      best = {.first = i + 1 - run, .length = length, .covered = most};
+    }
+  }
+  return best;
+}
+
 class Cutter {
  public:
   Cutter(const MemoryView& view, const std::vector<Activation>& activations)
-      : view_(view), completes_(view.graph.task_count(), 0) {
+      : view_(view), activations_(activations), completes_(view.graph.task_count(), 0) {
     for (const Activation& activation : activations) {
       TaskId last = kNoTask;
       for (const Access& access : view.uses.of_block(activation.allocation)) {
@@ -45,6 +74,7 @@ class Cutter {
     });
     pass_of_.assign(view_.graph.task_count(), kNoSegment);
     for (const TaskId task : tasks) place(task);
+    if (length > 0 && !segments_.by_layer) take_repetitions(tasks);
     number_segments(tasks, length);
     segments_.passes = static_cast<std::int32_t>(units_of_pass_.size());
     return std::move(segments_);
@@ -89,6 +119,51 @@ class Cutter {
     pass_of_[index(task)] = progress.pass;
   }
 
+  /// Makes the repeating parts of each pass its layers, where it has any.
+  void take_repetitions(const std::vector<TaskId>& tasks) {
+    std::vector<std::vector<TaskId>> passes(units_of_pass_.size());
+    for (const TaskId task : tasks) {
+      if (pass_of_[index(task)] >= 0 && runs_on_device(view_.graph.task(task).kind))
+        passes[static_cast<std::size_t>(pass_of_[index(task)])].push_back(task);
+    }
+    for (std::size_t pass = 0; pass < passes.size(); ++pass) {
+      const std::vector<TaskId>& kernels = passes[pass];
+      std::vector<NameId> names;
+      for (const TaskId task : kernels) names.push_back(view_.graph.task(task).name);
+      const Repetition found = repetition_in(names);
+      if (found.length == 0) continue;
+      const std::size_t first = best_cut(kernels, found);
+      const std::size_t parts = (found.first + found.covered - first) / found.length;
+      for (std::size_t i = 0; i < kernels.size(); ++i) {
+        const std::size_t unit = i < first ? 0 : 1 + std::min((i - first) / found.length, parts);
+        segments_.unit[index(kernels[i])] = static_cast<std::int32_t>(unit);
+        units_of_pass_[pass] = static_cast<std::int32_t>(unit + 1);
+      }
+      segments_.by_repetition = true;
+    }
+  }
+
+  /// The place in the first of the repeating parts in front of which a cut leaves the fewest
+  /// activations that are read behind it.
+  std::size_t best_cut(const std::vector<TaskId>& kernels, const Repetition& found) const {
+    std::map<TaskId, std::size_t> place;
+    for (std::size_t i = 0; i < kernels.size(); ++i) place[kernels[i]] = i;
+    std::vector<int> crossing(kernels.size() + 1, 0);
+    for (const Activation& activation : activations_) {
+      std::size_t first = kernels.size(), last = 0;
+      for (const Access& access : view_.uses.of_block(activation.allocation)) {
+        const auto at = place.find(access.task);
+        if (at == place.end()) continue;
+        first = std::min(first, at->second), last = std::max(last, at->second);
+      }
+      for (std::size_t i = first + 1; i <= last; ++i) ++crossing[i];
+    }
+    // The second part has another one in front of it, as the later ones do.
+    const auto second = crossing.begin() + static_cast<std::ptrdiff_t>(found.first + found.length);
+    const auto least = std::min_element(second, second + static_cast<std::ptrdiff_t>(found.length));
+    return static_cast<std::size_t>(least - crossing.begin()) - found.length;
+  }
+
   void number_segments(const std::vector<TaskId>& tasks, std::int64_t length) {
     std::vector<std::int32_t> first, lengths;
     for (std::size_t pass = 0; pass < units_of_pass_.size(); ++pass) {
@@ -109,6 +184,7 @@ class Cutter {
   }
 
   const MemoryView& view_;
+  const std::vector<Activation>& activations_;
   std::vector<char>
       completes_;  ///< 1: it writes an activation; 2: nothing writes that activation later.
   ForwardSegments segments_;
