@@ -168,11 +168,6 @@ void set_interval(const Inference& inference, const Graph& changed, const StepVa
   prediction.interval_source = std::move(interval.source);
   prediction.interval_parts = std::move(interval.parts);
   prediction.resamples = static_cast<std::int64_t>(inputs.resamples);
-  if (prediction.predicted_breakdown.compute > 0ns) {
-    const Interval kernels = interval_of(kernel_inputs(evidence));
-    prediction.compute_lower = kernels.lower;
-    prediction.compute_upper = kernels.upper;
-  }
   prediction.step_kinds = steps_by_kind(prediction.measured, prediction.predicted);
   // Steps of several kinds run at several paces as recorded.
   if (prediction.step_kinds.empty()) hold_paces(prediction);
@@ -195,6 +190,15 @@ void set_interval(const Inference& inference, std::span<const KnownOutcome> user
   if (prediction.has_times && ranks == nullptr) variation = variation_of(inference);
   set_interval(inference, changed, variation ? &*variation : nullptr, user_outcomes, prediction,
                ranks);
+  // Only an answer of its own shows it: advice and sweeps ask for thousands of step times.
+  if (prediction.predicted_breakdown.compute > 0ns) {
+    const Interval kernels = interval_of(kernel_inputs({.inference = inference,
+                                                        .changed = changed,
+                                                        .prediction = prediction,
+                                                        .user_outcomes = user_outcomes}));
+    prediction.compute_lower = kernels.lower;
+    prediction.compute_upper = kernels.upper;
+  }
   examine_baseline(inference, prediction);
   // Ranks that wait for each other have no step times of their own.
   if (ranks != nullptr) prediction.baseline_unprofiled = 0ns;

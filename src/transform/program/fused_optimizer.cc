@@ -103,9 +103,10 @@ class FusedOptimizer final : public Transform {
     std::vector<TaskId> host_work;
     bool once = false;
     for (const Group& group : groups) {
-      once = once || (duration_ == "passes" && share_of_passes(graph, group) < 1);
+      const double share = duration_ == "passes" ? share_of_passes(graph, group) : 1;
+      once = once || share < 1;
       collect_host_work(graph, launches, group, host_work);
-      fusions.push_back({.tasks = group, .duration = duration_of(graph, context, group)});
+      fusions.push_back({.tasks = group, .duration = duration_of(graph, context, group, share)});
     }
     const Nanoseconds saved = total_duration(graph, host_work);
     add_host_time(graph, launches, groups);
@@ -184,11 +185,10 @@ class FusedOptimizer final : public Transform {
     return std::min(1.0, (has_root ? kAdam : kMomentum) / std::max(1.0, 1.0 * accesses));
   }
 
-  Nanoseconds duration_of(const Graph& graph, const Context& context, const Group& group) const {
-    if (duration_ != "traffic") {
-      const double share = duration_ == "passes" ? share_of_passes(graph, group) : 1;
-      return scaled(total_duration(graph, group), share * factor_);
-    }
+  /// `share`: the part of the sum that is left, unless traffic decides.
+  Nanoseconds duration_of(const Graph& graph, const Context& context, const Group& group,
+                          double share) const {
+    if (duration_ != "traffic") return scaled(total_duration(graph, group), share * factor_);
     if (parameters_ == 0) throw Error("parameters: must be given with \"duration\": \"traffic\"");
     const DeviceModel device = device_for(graph, context, "device", device_);
     const double traffic = static_cast<double>(parameters_) * bytes_per_parameter_;
