@@ -37,10 +37,25 @@ class Described {
 
 struct Setting;
 
+/// How a setting is given where people write words, beside its name.
+struct SettingForm {
+  /// What a value is: "FILE", "TIME", "a|b"; empty: by the type of the setting. "OUT" is a file
+  /// that is written, "TRACE" a recording; "NAME", "WORD" and "TRANSFORM" are never paths.
+  std::string_view value = {};
+  std::string_view letter = {};  ///< A short name, such as "o".
+  bool is_positional = false;    ///< Given by its place instead of by its name.
+  bool is_required = false;
+};
+
 /// A visitor of settings. `help` is one sentence without its full stop.
 class Fields {
  public:
   virtual ~Fields() = default;
+  /// Applies to the next setting.
+  Fields& as(const SettingForm& form) {
+    next_ = form;
+    return *this;
+  }
   void flag(std::string_view name, bool& value, std::string_view help);
   void integer(std::string_view name, std::int64_t& value, std::string_view help,
                std::int64_t least = std::numeric_limits<std::int64_t>::min(),
@@ -70,14 +85,23 @@ class Fields {
                        double least = std::numeric_limits<double>::lowest());
   void optional_time(std::string_view name, std::optional<Nanoseconds>& value,
                      std::string_view help, Nanoseconds least = Nanoseconds::min());
+  void optional_bytes(std::string_view name, std::optional<Bytes>& value, std::string_view help,
+                      Bytes least = Bytes{0});
+  void optional_bandwidth(std::string_view name, std::optional<Bandwidth>& value,
+                          std::string_view help);
   void object(std::string_view name, Described& value, std::string_view help);
 
   /// Called for every setting, in their order.
   virtual void visit(const Setting& setting) = 0;
+
+ private:
+  void visit_next(Setting setting);
+
+  SettingForm next_;
 };
 
 /// Overwrites the settings that `json` mentions. Throws Error, with the place, on an unknown name
-/// (with the nearest known one) or a bad value.
+/// (with the nearest known one), a bad value or a required setting that is missing.
 void read_json(const nlohmann::json& json, Described& object);
 
 /// Whether a text is a path where a name is possible as well: it has a slash in front of any colon,

@@ -35,7 +35,7 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
 };
 
 /// Returns " (did you mean "diff"?)", or an empty text if no command is near.
-std::string command_hint(std::string_view word, const std::vector<std::string_view>& names) {
+std::string command_hint(std::string_view word, const std::vector<std::string>& names) {
   for (const auto& [other, name] : kOtherNames) {
     if (other == word) return fmt::format(" (did you mean \"{}\"?)", name);
   }
@@ -46,8 +46,8 @@ std::string command_hint(std::string_view word, const std::vector<std::string_vi
 
 void check_command(int argc, const char* const* argv) {
   if (argc < 2 || argv[1][0] == '-') return;
-  std::vector<std::string_view> names;
-  for (const CommandEntry& command : commands()) {
+  std::vector<std::string> names;
+  for (const CommandEntry& command : outer_commands()) {
     if (command.name == argv[1]) return;
     names.push_back(command.name);
   }
@@ -126,25 +126,25 @@ std::string help_text(const CLI::App& app) {
   return path.empty() ? app.help() : asked->help(path);
 }
 
-int parse_and_call(int argc, const char* const* argv, Session& session) {
+int parse_and_call(int argc, const char* const* argv, Invocation& invocation) {
   check_command(argc, argv);
   try {
-    session.app.parse(argc, argv);
+    invocation.app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    session.out << help_text(session.app);
+    invocation.out << help_text(invocation.app);
   } catch (const CLI::CallForAllHelp&) {
-    session.out << session.app.help("", CLI::AppFormatMode::All);
+    invocation.out << invocation.app.help("", CLI::AppFormatMode::All);
   } catch (const CLI::CallForVersion&) {
-    session.out << "foretrace " << kVersion << '\n';
+    invocation.out << "foretrace " << kVersion << '\n';
   } catch (const CLI::ExtrasError& error) {
-    if (argc < 2 || argv[1][0] == '-') refuse(error, session.app, argc, argv);
-    refuse_extras(*session.app.get_subcommand(argv[1]));
+    if (argc < 2 || argv[1][0] == '-') refuse(error, invocation.app, argc, argv);
+    refuse_extras(*invocation.app.get_subcommand(argv[1]));
   } catch (const CLI::ParseError& error) {
-    refuse(error, session.app, argc, argv);
+    refuse(error, invocation.app, argc, argv);
   }
-  session.out.flush();
-  if (!session.out) throw Error("cannot write the result to standard output");
-  return session.exit_code;
+  invocation.out.flush();
+  if (!invocation.out) throw Error("cannot write the result to standard output");
+  return invocation.exit_code;
 }
 
 /// Shortens words and whole texts that only a damaged or hostile name makes so long; both ends
@@ -174,15 +174,6 @@ const CLI::App* inner_command(const CLI::App& outer, std::string_view name) {
   return found.empty() ? nullptr : found.front();
 }
 
-const std::vector<CommandEntry>& commands() {
-  static const std::vector<CommandEntry> entries = {
-#define COMMAND(name, summary) {#name, summary, add_##name},
-#include "cli/commands.def"
-#undef COMMAND
-  };
-  return entries;
-}
-
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
         const std::string& root) {
   CLI::App app(
@@ -191,21 +182,17 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
   app.set_version_flag("--version", std::string(kVersion));
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
-  Session session{app, out};
-  session.files.confine_to(root);
-  for (const CommandEntry& entry : commands()) {
-    CLI::App* command = app.add_subcommand(std::string(entry.name), std::string(entry.summary));
-    entry.add(*command, session);
-    add_brief(*command, session.is_brief);
-  }
-  const BriefFilter head_of_out(out, session.is_brief);
+  Invocation invocation{app, out};
+  invocation.files.confine_to(root);
+  add_commands(app, invocation);
+  const BriefFilter head_of_out(out, invocation.is_brief);
   // No name in a trace can repaint a terminal or pass commands to a build server, wherever it is
   // printed.
   const EscapedOutput wall_of_out(out), wall_of_err(err);
   std::optional<EscapedOutput> wall_of_cerr;
   if (&err != &std::cerr) wall_of_cerr.emplace(std::cerr);
   try {
-    return parse_and_call(argc, argv, session);
+    return parse_and_call(argc, argv, invocation);
   } catch (const TraceError& error) {
     err << "foretrace: " << shown(brief_error(error.what())) << '\n';
     return kUnusableTrace;

@@ -55,9 +55,10 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
        "foretrace: there is no transform \"anp\" (did you mean \"amp\"?); `foretrace list "
        "transforms` shows all"},
       {"list transform",
-       "foretrace: list: must be one of collectives, commands, devices, exporters, importers, "
-       "machines, models, reports, schedules, synonyms, transforms, got 'transform' (did you mean "
-       "\"transforms\"?)"},
+       "foretrace: list: WHAT: must be one of collectives, commands, devices, exporters, "
+       "importers, "
+       "machines, models, reports, schedules, synonyms, transforms, got \"transform\" (did you "
+       "mean \"transforms\"?)"},
       {"predict x --format jsn",
        "foretrace: --format: must be one of csv, json, markdown, text, got 'jsn' (did you mean "
        "\"json\"?)"},
@@ -71,9 +72,8 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
       {"", "foretrace: which command? `foretrace --help` shows all"},
       {"schema", "foretrace: schema: WHAT is required; see `foretrace help schema`"},
       {"schema predictions",
-       "foretrace: schema: must be machine, prediction or scenario, got 'predictions' (did you "
-       "mean "
-       "\"prediction\"?)"},
+       "foretrace: schema: WHAT: must be one of machine, prediction, scenario, got "
+       "\"predictions\" (did you mean \"prediction\"?)"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = foretrace_run(arguments);

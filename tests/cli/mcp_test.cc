@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "cli/command_line.h"
+#include "foretrace/question.h"
 
 namespace foretrace {
 namespace {
@@ -54,14 +55,14 @@ TEST(Mcp, AnswersTenQuestionsInARow) {
       request(2, "tools/list"),
       tool_call(3, "list_transforms", Json::object()),
       tool_call(4, "list_transforms", {{"name", "loader"}}),
-      tool_call(5, "open_job", {{"trace", kLoaded}}),
+      tool_call(5, "doctor", {{"trace", kLoaded}}),
       tool_call(6, "advise", {{"trace", kLoaded}}),
-      tool_call(7, "predict", {{"trace", kLoaded}, {"steps", {"loader:workers=4"}}}),
-      tool_call(8, "vary",
-                {{"trace", kLoaded}, {"steps", {"loader"}}, {"setting", "loader.workers=0..8"}}),
+      tool_call(7, "predict", {{"trace", kLoaded}, {"with", {"loader:workers=4"}}}),
+      tool_call(8, "predict",
+                {{"trace", kLoaded}, {"with", {"loader"}}, {"vary", "loader.workers=0..8"}}),
       tool_call(9, "diff",
                 {{"before", kLoaded}, {"after", "resnet18-v100-loader4.pt.trace.json.gz"}}),
-      tool_call(10, "explain_step", {{"trace", kLoaded}}),
+      tool_call(10, "predict", {{"trace", kLoaded}, {"explain", true}}),
       tool_call(11, "memory", {{"trace", "gpt-a100-gpu-bound.pt.trace.json.gz"}}),
       request(12, "ping"),
   });
@@ -72,7 +73,7 @@ TEST(Mcp, AnswersTenQuestionsInARow) {
     EXPECT_FALSE(answers[i]["result"]["isError"].get<bool>()) << answers[i];
     EXPECT_LT(text_of(answers[i]).size(), 8'200U);
   }
-  EXPECT_NE(text_of(answers[4]).find("85.35 ms a step"), std::string::npos);
+  EXPECT_NE(text_of(answers[4]).find("85.35 ms"), std::string::npos) << text_of(answers[4]);
   EXPECT_NE(text_of(answers[5]).find("loader:workers=2"), std::string::npos);
   for (const char* part : {"85.35 ms -> 48.91 ms", "between ", "Based on", "Assumes"})
     EXPECT_NE(text_of(answers[6]).find(part), std::string::npos) << part;
@@ -80,15 +81,17 @@ TEST(Mcp, AnswersTenQuestionsInARow) {
 
 TEST(Mcp, SchemasAreThoseOfTheSettings) {
   const Json listed = answers_to_messages({request(1, "tools/list")}).at(0)["result"]["tools"];
-  ASSERT_EQ(listed.size(), 8U);
+  ASSERT_EQ(listed.size(), questions().size() + 1);
   for (const Json& tool : listed) {
     EXPECT_EQ(tool["inputSchema"]["type"], "object") << tool;
     EXPECT_FALSE(tool["description"].get<std::string>().empty());
   }
-  const auto vary =
-      std::ranges::find_if(listed, [](const Json& tool) { return tool["name"] == "vary"; });
-  EXPECT_EQ((*vary)["inputSchema"]["required"], Json({"trace", "setting"}));
-  EXPECT_EQ((*vary)["inputSchema"]["properties"]["steps"]["type"], "array");
+  const auto diff =
+      std::ranges::find_if(listed, [](const Json& tool) { return tool["name"] == "diff"; });
+  EXPECT_EQ((*diff)["inputSchema"]["required"], Json({"before", "after"}));
+  const auto predict =
+      std::ranges::find_if(listed, [](const Json& tool) { return tool["name"] == "predict"; });
+  EXPECT_EQ((*predict)["inputSchema"]["properties"]["with"]["type"], "array");
 }
 
 TEST(Mcp, OpensNothingOutsideOfItsRoot) {
@@ -102,11 +105,11 @@ TEST(Mcp, OpensNothingOutsideOfItsRoot) {
   for (const std::string& path :
        {std::string("../secret.json"), std::string("link.json"), std::string("ranks"),
         folder / "secret.json", std::string("/etc/hostname"), std::string("..")})
-    messages.push_back(tool_call(1, "open_job", {{"trace", path}}));
+    messages.push_back(tool_call(1, "info", {{"trace", path}}));
   messages.push_back(
       tool_call(1, "predict", {{"trace", "none.json"}, {"machine", "../secret.json"}}));
   messages.push_back(tool_call(
-      1, "predict", {{"trace", "none.json"}, {"steps", {"replace:donor=../secret.json"}}}));
+      1, "predict", {{"trace", "none.json"}, {"with", {"replace:donor=../secret.json"}}}));
   messages.push_back(tool_call(1, "diff", {{"before", "none.json"}, {"after", "../secret.json"}}));
   for (const Json& answer : answers_to_messages(messages, inside)) {
     EXPECT_TRUE(answer["result"]["isError"].get<bool>());
@@ -114,13 +117,41 @@ TEST(Mcp, OpensNothingOutsideOfItsRoot) {
   }
 }
 
+TEST(Mcp, WritesNothing) {
+  const Folder folder;
+  const std::string inside = folder / "inside";
+  std::filesystem::create_directories(inside);
+  std::filesystem::copy(std::string("traces/") + kLoaded, inside + "/job.json.gz");
+  const std::vector<Json> answers = answers_to_messages(
+      {tool_call(1, "predict", {{"trace", "job.json.gz"}, {"perfetto", "timeline.json"}}),
+       tool_call(2, "validate", {{"write_ledger", "ledger.json"}}),
+       tool_call(3, "check",
+                 {{"trace", "job.json.gz"}, {"baseline", "baseline.json"}, {"bless", true}})},
+      inside);
+  for (const Json& answer : answers)
+    EXPECT_NE(text_of(answer).find("no file may be written here"), std::string::npos) << answer;
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(inside), {}), 1);
+}
+
+TEST(Mcp, AnswersInJsonAreStructured) {
+  const std::vector<Json> answers =
+      answers_to_messages({tool_call(1, "predict", {{"trace", kLoaded}, {"form", "json"}}),
+                           tool_call(2, "validate", {{"trace", {kLoaded}}, {"form", "json"}}),
+                           tool_call(3, "info", {{"trace", kLoaded}, {"form", "jsn"}})});
+  const Json& structured = answers[0]["result"]["structuredContent"];
+  EXPECT_EQ(structured["schema"], "foretrace.prediction/1");
+  EXPECT_EQ(structured, Json::parse(text_of(answers[0])));
+  EXPECT_EQ(answers[1]["result"]["structuredContent"]["answers"].size(), 1U);
+  EXPECT_EQ(text_of(answers[2]), "form: must be one of text, json, got \"jsn\"");
+}
+
 TEST(Mcp, TakesNoTextForAnOption) {
   const Folder folder;
   for (const Json& answer :
-       answers_to_messages({tool_call(1, "open_job", {{"trace", "--output=" + (folder / "x")}}),
+       answers_to_messages({tool_call(1, "info", {{"trace", "--output=" + (folder / "x")}}),
                             tool_call(2, "list_transforms", {{"name", "--man"}}),
                             tool_call(2, "list_transforms", {{"name", "--help"}}),
-                            tool_call(2, "open_job", {{"trace", "--help"}}),
+                            tool_call(2, "info", {{"trace", "--help"}}),
                             tool_call(2, "diff", {{"before", "--help"}, {"after", kLoaded}}),
                             tool_call(3, "memory", {{"trace", "replay"}})}))
     EXPECT_TRUE(answer["result"]["isError"].get<bool>()) << answer;
@@ -158,7 +189,7 @@ TEST(Mcp, SaysWhichSettingIsWrong) {
   const std::vector<Json> answers = answers_to_messages({
       tool_call(1, "advise", {{"trase", "x"}}),
       tool_call(2, "advise", Json::object()),
-      tool_call(3, "predict", {{"trace", kLoaded}, {"steps", {"loder"}}}),
+      tool_call(3, "predict", {{"trace", kLoaded}, {"with", {"loder"}}}),
   });
   EXPECT_NE(text_of(answers[0]).find("did you mean \"trace\""), std::string::npos);
   EXPECT_EQ(text_of(answers[1]), "trace: must be given");

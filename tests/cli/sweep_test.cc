@@ -333,7 +333,7 @@ TEST(SweepCommand, SaysWhatIsWrong) {
                         "assert": [{"step_time": "<= 1ns"}]})");
   const std::string trace = std::string(" --trace ") + kTrace;
   const std::pair<std::string, std::string> mistakes[] = {
-      {"sweep", "sweep: which SCENARIO?"},
+      {"sweep", "sweep: SCENARIO is required; see `foretrace help sweep`"},
       {"sweep " + sweep, "sweep: which TRACE? Give it with --trace, or in the scenario"},
       {"sweep " + one + trace, one + ": asks one question, which"},
       {"sweep " + sweep + trace + " --shard 1/2", "--shard: needs --output"},

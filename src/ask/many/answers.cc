@@ -198,9 +198,9 @@ void SweepAnswers::answer_together(const SharedStructure& shared,
 }
 
 void SweepAnswers::take_shared_answer(const SharedStructure& shared,
-                                      const SweepStructure::Answer& found,
+                                      const SweepStructure::ReplayedRank& found,
                                       PendingQuestion& pending) const {
-  const RankStructure::Answer& answer = found.of_rank;
+  const RankStructure::ReplayedRank& answer = found.of_rank;
   Prediction prediction;
   prediction.predicted = answer.times;
   prediction.steps = answer.steps;

@@ -78,7 +78,7 @@ class SweepAnswers {
   /// Answers at most SweepScratch::kSets questions in one replay.
   void answer_together(const SharedStructure& shared, std::span<PendingQuestion* const> questions,
                        SweepScratch& scratch) const;
-  void take_shared_answer(const SharedStructure& shared, const SweepStructure::Answer& answer,
+  void take_shared_answer(const SharedStructure& shared, const SweepStructure::ReplayedRank& answer,
                           PendingQuestion& pending) const;
 
   const SweepQuestions& questions_;

@@ -183,7 +183,7 @@ OpenStepTime RankStructure::open_of(std::span<const Nanoseconds> set,
   return open_step_time(inference_, graph, step_time, now, compiled);
 }
 
-std::optional<RankStructure::Answer> RankStructure::answer(
+std::optional<RankStructure::ReplayedRank> RankStructure::answer(
     ProbedTimes times, std::span<const Nanoseconds> set, const std::vector<char>& unchanged,
     std::span<const MemberTime> member_times) const {
   std::vector<Nanoseconds> work = fixed_work_;
@@ -195,7 +195,7 @@ std::optional<RankStructure::Answer> RankStructure::answer(
     if (stream < work.size()) work[stream] += member.time - set[row(member.task)];
   }
   times.work = work;
-  Answer answer{probes_->step_times(times), {}, steps_of(unchanged)};
+  ReplayedRank answer{probes_->step_times(times), {}, steps_of(unchanged)};
   const Nanoseconds step_time = answer.times.step_time;
   if (step_time <= 0ns) return {};
   if (retimed_) answer.open = open_of(set, member_times, step_time);
@@ -244,7 +244,7 @@ void SweepStructure::compile(const Job& job) {
   }
 }
 
-std::vector<std::optional<SweepStructure::Answer>> SweepStructure::answers(
+std::vector<std::optional<SweepStructure::ReplayedRank>> SweepStructure::answers(
     std::span<const RetimingQuestion> questions, SweepScratch& scratch) const {
   CHECK(questions.size() <= SweepScratch::kSets);
   if (scratch.loaded_ != id_) {
@@ -259,7 +259,7 @@ std::vector<std::optional<SweepStructure::Answer>> SweepStructure::answers(
       fits = ranks_[rank].retime(questions[i], scratch, rank, i) && fits;
     if (fits) answerable.push_back(i);
   }
-  std::vector<std::optional<Answer>> found(questions.size());
+  std::vector<std::optional<ReplayedRank>> found(questions.size());
   if (answerable.empty()) return found;
   std::vector<Answers> ranks = replayed(answerable, scratch);
   for (std::size_t i = 0; i < answerable.size(); ++i) {

@@ -87,7 +87,7 @@ class RankStructure {
     TaskId task = kNoTask;
     Nanoseconds time{0};
   };
-  struct Answer {
+  struct ReplayedRank {
     StepTimes times;
     OpenStepTime open = {};  ///< Result of open_step_time(), if trust is wanted.
     std::vector<AppliedStep> steps = {};
@@ -95,9 +95,9 @@ class RankStructure {
   /// Answers from the times of the probes in one replay. `set` has its durations, and
   /// `member_times` those of tasks that other ranks determine. Returns nullopt if no step takes any
   /// time.
-  std::optional<Answer> answer(ProbedTimes times, std::span<const Nanoseconds> set,
-                               const std::vector<char>& unchanged,
-                               std::span<const MemberTime> member_times) const;
+  std::optional<ReplayedRank> answer(ProbedTimes times, std::span<const Nanoseconds> set,
+                                     const std::vector<char>& unchanged,
+                                     std::span<const MemberTime> member_times) const;
 
  private:
   /// The tasks that one transform retimes.
@@ -151,14 +151,14 @@ class SweepStructure {
                  const EditedOptions& options);
 
   /// The answer of the slowest rank.
-  struct Answer {
+  struct ReplayedRank {
     std::size_t rank = 0;
-    RankStructure::Answer of_rank;
+    RankStructure::ReplayedRank of_rank;
   };
   /// Answers at most SweepScratch::kSets questions. An answer is nullopt if it must be found
   /// without the structure, for instance to report an error.
-  std::vector<std::optional<Answer>> answers(std::span<const RetimingQuestion> questions,
-                                             SweepScratch& scratch) const;
+  std::vector<std::optional<ReplayedRank>> answers(std::span<const RetimingQuestion> questions,
+                                                   SweepScratch& scratch) const;
 
  private:
   /// A task of a collective. Its duration in a set includes the wait for others, which a replay of
@@ -167,7 +167,7 @@ class SweepStructure {
     CollectiveMember member;
     std::uint32_t row = 0;
   };
-  using Answers = std::vector<std::optional<RankStructure::Answer>>;
+  using Answers = std::vector<std::optional<RankStructure::ReplayedRank>>;
 
   void compile(const Job& job);
   /// By rank, the answers to the questions in `answerable`.

@@ -7,8 +7,8 @@
 #include "ask/job/apply.h"
 #include "ask/job/chosen_rank.h"
 #include "ask/job/memory_peaks.h"
-#include "ask/predict/answer.h"
 #include "ask/predict/ranks.h"
+#include "ask/predict/replayed_rank.h"
 #include "ask/predict/trust.h"
 #include "base/numbers/scaling.h"
 

@@ -17,12 +17,12 @@
 #include "ask/job/job.h"
 #include "ask/job/memory_peaks.h"
 #include "ask/job/rank_facts.h"
-#include "ask/predict/answer.h"
 #include "ask/predict/baseline.h"
 #include "ask/predict/explain.h"
 #include "ask/predict/predict_job.h"
 #include "ask/predict/prediction_html.h"
 #include "ask/predict/ranks.h"
+#include "ask/predict/replayed_rank.h"
 #include "ask/predict/trust.h"
 #include "base/threads.h"
 #include "foretrace/ask/ledger.h"
@@ -48,14 +48,14 @@ void refuse_warnings(const Notes& notes) {
 
 /// Writes the timeline in the format of the path's ending, or in that of PyTorch's profiler for an
 /// unknown ending.
-void write_timeline(const Answer& answer, const std::string& path) {
+void write_timeline(const ReplayedRank& answer, const std::string& path) {
   const ExporterEntry* exporter = exporter_for(path);
   if (exporter == nullptr) exporter = exporter_for(".json");
   exporter->write(render(answer.graph, answer.timeline, answer.trace), path);
 }
 
 /// Writes one file for each rank, so that the folder is read back as the same job.
-void write_timelines(const Answer& answer, const std::string& folder) {
+void write_timelines(const ReplayedRank& answer, const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code error;
   fs::create_directories(folder, error);
@@ -66,14 +66,15 @@ void write_timelines(const Answer& answer, const std::string& folder) {
     return fmt::format("{}rank{}.json.gz", folder, rank);
   };
   write_timeline(answer, path_of(answer.prediction.rank));
-  for (const Answer& other : answer.others) write_timeline(other, path_of(other.prediction.rank));
+  for (const ReplayedRank& other : answer.others)
+    write_timeline(other, path_of(other.prediction.rank));
 }
 
 /// Writes all ranks on one clock, with arrows from the ranks that others wait for.
-void write_ranks(const Answer& answer, const std::string& path) {
-  std::vector<const Answer*> all{&answer};
-  for (const Answer& other : answer.others) all.push_back(&other);
-  std::ranges::sort(all, {}, [](const Answer* drawn) { return drawn->prediction.rank; });
+void write_ranks(const ReplayedRank& answer, const std::string& path) {
+  std::vector<const ReplayedRank*> all{&answer};
+  for (const ReplayedRank& other : answer.others) all.push_back(&other);
+  std::ranges::sort(all, {}, [](const ReplayedRank* drawn) { return drawn->prediction.rank; });
   std::vector<const Graph*> graphs(answer.job->world.size());
   std::map<std::uint32_t, std::size_t> index_drawn;  // By index in the world.
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -82,7 +83,7 @@ void write_ranks(const Answer& answer, const std::string& path) {
   }
   const std::vector<RankGraph> begins = rank_graphs(*answer.job, graphs);
   std::vector<RankTimeline> ranks;
-  for (const Answer* drawn : all)
+  for (const ReplayedRank* drawn : all)
     ranks.push_back({&drawn->graph, &drawn->timeline, drawn->trace, drawn->prediction.rank,
                      begins[drawn->world_index].begins});
   std::vector<std::vector<RankTask>> collectives;
@@ -113,7 +114,7 @@ bool wants_file_for_each_rank(const PredictOptions& options) {
 
 /// Writes the timelines and the page that the options ask for. Throws TraceError under --strict if
 /// the answer has warnings or poor trust, and Error if a file cannot be written.
-void finish(const Answer& answer, const PredictOptions& options) {
+void finish(const ReplayedRank& answer, const PredictOptions& options) {
   if (options.strict) {
     refuse_warnings(answer.prediction.notes);
     refuse_poor(answer.prediction.trust);
@@ -192,7 +193,7 @@ Replays replays_of(const Job& job, std::optional<SharedEdits> edits,
 
 /// The answers by rank of the world; nullptr for a rank that is like an earlier one, as almost all
 /// of a million ranks are.
-using Answers = std::vector<std::unique_ptr<Answer>>;
+using Answers = std::vector<std::unique_ptr<ReplayedRank>>;
 
 /// Moves graphs and times out of `replays`.
 Answers answers_of(const Job& job, const Scenario& scenario, Replays& replays,
@@ -201,7 +202,7 @@ Answers answers_of(const Job& job, const Scenario& scenario, Replays& replays,
   on_all_cores(answers.size(), [&](std::size_t i) {
     if (replays.answered().first_alike[i] != i) return;
     const Rank& rank = job.ranks[job.world[i].recorded];
-    answers[i] = std::make_unique<Answer>(
+    answers[i] = std::make_unique<ReplayedRank>(
         replays.edited
             ? answer(job, rank, scenario, replays.recorded.of(i),
                      std::move(replays.edited->ranks[i]), options)
@@ -211,8 +212,8 @@ Answers answers_of(const Job& job, const Scenario& scenario, Replays& replays,
 }
 
 /// The answers about the recorded ranks other than the one that is shown. Moves them.
-std::vector<Answer> others_of(const Job& job, std::size_t shown, Answers& answers) {
-  std::vector<Answer> others;
+std::vector<ReplayedRank> others_of(const Job& job, std::size_t shown, Answers& answers) {
+  std::vector<ReplayedRank> others;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (i == shown || !answers[i] || !answers[i]->recorded || !job.world[i].is_recorded) continue;
     answers[i]->prediction.rank = job.world[i].number;
@@ -298,7 +299,8 @@ void describe_ranks(const Job& job, const Scenario& scenario, RankSummary& summa
 /// The answer about the rank with the longest predicted step, compared with the rank that had the
 /// longest step as recorded. The scenario is applied, the job replayed and each rank answered in
 /// turn.
-Answer slowest_answer(const Job& job, const Scenario& scenario, const PredictOptions& options) {
+ReplayedRank slowest_answer(const Job& job, const Scenario& scenario,
+                            const PredictOptions& options) {
   Donors donors(options.reading);
   donors.read(scenario);
   const std::vector<KnownOutcome> user_outcomes = read_user_outcomes(options.ledger_path);
@@ -308,7 +310,7 @@ Answer slowest_answer(const Job& job, const Scenario& scenario, const PredictOpt
   Answers answers = answers_of(job, scenario, replays, options);
   RankSummary summary(job, scenario, replays.answered(), answers);
   const std::size_t shown = summary.shown();
-  Answer& answer = *answers[shown];
+  ReplayedRank& answer = *answers[shown];
   const ResampledJob resampled(job, replays.answered(), shown, [&](std::size_t i) -> const Graph& {
     return replays.edited ? answers[i]->graph : job.ranks[job.world[i].recorded].inference.graph;
   });
@@ -343,7 +345,7 @@ Answer slowest_answer(const Job& job, const Scenario& scenario, const PredictOpt
 Prediction predict(const Job& job, const std::vector<InputFile>& inputs, const Scenario& scenario,
                    const PredictOptions& options) {
   check_ranks(scenario, job);
-  Answer answer = slowest_answer(job, scenario, options);
+  ReplayedRank answer = slowest_answer(job, scenario, options);
   answer.prediction.inputs = inputs;
   finish(answer, options);
   return std::move(answer.prediction);
@@ -368,7 +370,8 @@ Prediction predict(const Inference& inference, const Scenario& scenario,
   if (edits(scenario))
     edited = edited_by(inference.graph, scenario, {.reasons = options.explain}, &donors);
   Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !edited});
-  Answer result = answer(inference, scenario, std::move(replayed), std::move(edited), options);
+  ReplayedRank result =
+      answer(inference, scenario, std::move(replayed), std::move(edited), options);
   result.recorded = &inference.graph;
   set_interval(inference, user_outcomes, result);
   widen_for_added_ranks(scenario, result.prediction);

@@ -180,6 +180,19 @@ std::size_t end_of_enclosed(std::string_view value) {
   }
 }
 
+void read_words(const std::vector<std::string>& words, const Setting& setting) {
+  if (std::holds_alternative<std::vector<std::string>*>(setting.value))
+    return read_setting(words, setting);
+  for (const std::string& word : words) {
+    if (std::holds_alternative<std::string*>(setting.value)) {
+      read_setting(word, setting);
+      continue;
+    }
+    read_setting(std::visit([&](const auto* kind) { return converted(word, kind); }, setting.value),
+                 setting);
+  }
+}
+
 Json read_assignments(std::string_view text, Described& object) {
   Json json = Json::object();
   while (!text.empty()) {

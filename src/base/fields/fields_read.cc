@@ -122,9 +122,9 @@ class Reader final : public Fields {
 
   void visit(const Setting& setting) override {
     const auto found = json_.find(setting.name);
-    if (found == json_.end()) return;
     within(setting.name, [&] {
-      std::visit([&](auto* value) { replace(*found, setting, *value); }, setting.value);
+      if (found != json_.end()) return read_setting(*found, setting);
+      if (setting.form.is_required) throw Error("must be given");
     });
   }
 
@@ -133,6 +133,10 @@ class Reader final : public Fields {
 };
 
 }  // namespace
+
+void read_setting(const Json& json, const Setting& setting) {
+  std::visit([&](auto* value) { replace(json, setting, *value); }, setting.value);
+}
 
 void read_json(const Json& json, Described& object) {
   if (!json.is_object()) throw Error("must be an object of settings, such as {\"name\": value}");

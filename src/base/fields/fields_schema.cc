@@ -61,8 +61,10 @@ class SchemaWriter final : public Fields {
       schema["default"] = std::visit([](auto* value) { return as_json(*value); }, setting.value);
     }
     properties[std::string(setting.name)] = std::move(schema);
+    if (setting.form.is_required) required.push_back(setting.name);
   }
   Json properties = Json::object();
+  Json required = Json::array();
 };
 
 }  // namespace
@@ -70,9 +72,11 @@ class SchemaWriter final : public Fields {
 Json json_schema(Described& object) {
   SchemaWriter writer;
   object.describe(writer);
-  return {{"type", "object"},
-          {"properties", std::move(writer.properties)},
-          {"additionalProperties", false}};
+  Json schema = {{"type", "object"},
+                 {"properties", std::move(writer.properties)},
+                 {"additionalProperties", false}};
+  if (!writer.required.empty()) schema["required"] = std::move(writer.required);
+  return schema;
 }
 
 }  // namespace foretrace

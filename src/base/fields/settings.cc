@@ -1,6 +1,7 @@
 #include "base/fields/settings.h"
 
 #include <fmt/core.h>
+#include <utility>
 
 #include "foretrace/error.h"
 
@@ -33,60 +34,73 @@ class NameVisitor final : public Fields {
 
 }  // namespace
 
+void Fields::visit_next(Setting setting) {
+  setting.form = std::exchange(next_, {});
+  visit(setting);
+}
+
 void Fields::flag(std::string_view name, bool& value, std::string_view help) {
-  visit({name, help, &value});
+  visit_next({name, help, &value});
 }
 void Fields::integer(std::string_view name, std::int64_t& value, std::string_view help,
                      std::int64_t least, std::int64_t most) {
-  visit({name, help, &value, at_least(least), at_most(most)});
+  visit_next({name, help, &value, at_least(least), at_most(most)});
 }
 void Fields::number(std::string_view name, double& value, std::string_view help, double least,
                     double most) {
-  visit({name, help, &value, at_least(least), at_most(most)});
+  visit_next({name, help, &value, at_least(least), at_most(most)});
 }
 void Fields::text(std::string_view name, std::string& value, std::string_view help) {
-  visit({name, help, &value});
+  visit_next({name, help, &value});
 }
 void Fields::path(std::string_view name, std::string& value, std::string_view help) {
-  visit({.name = name, .help = help, .value = &value, .kind = TextKind::path});
+  visit_next({.name = name, .help = help, .value = &value, .kind = TextKind::path});
 }
 void Fields::name_or_path(std::string_view name, std::string& value, std::string_view help) {
-  visit({.name = name, .help = help, .value = &value, .kind = TextKind::name_or_path});
+  visit_next({.name = name, .help = help, .value = &value, .kind = TextKind::name_or_path});
 }
 void Fields::texts(std::string_view name, std::vector<std::string>& value, std::string_view help) {
-  visit({name, help, &value});
+  visit_next({name, help, &value});
 }
 void Fields::choice(std::string_view name, std::string& value,
                     const std::vector<std::string_view>& options, std::string_view help) {
-  visit({name, help, &value, {}, {}, &options});
+  visit_next({name, help, &value, {}, {}, &options});
 }
 void Fields::time(std::string_view name, Nanoseconds& value, std::string_view help,
                   Nanoseconds least) {
-  visit({name, help, &value, limit(least, Nanoseconds::min())});
+  visit_next({name, help, &value, limit(least, Nanoseconds::min())});
 }
 void Fields::bytes(std::string_view name, Bytes& value, std::string_view help, Bytes least) {
-  visit({name, help, &value, limit(least, Bytes{INT64_MIN})});
+  visit_next({name, help, &value, limit(least, Bytes{INT64_MIN})});
 }
 void Fields::bandwidth(std::string_view name, Bandwidth& value, std::string_view help) {
-  visit({name, help, &value});
+  visit_next({name, help, &value});
 }
 void Fields::throughput(std::string_view name, Throughput& value, std::string_view help) {
-  visit({name, help, &value});
+  visit_next({name, help, &value});
 }
 void Fields::optional_integer(std::string_view name, std::optional<std::int64_t>& value,
                               std::string_view help, std::int64_t least) {
-  visit({name, help, &value, at_least(least)});
+  visit_next({name, help, &value, at_least(least)});
 }
 void Fields::optional_number(std::string_view name, std::optional<double>& value,
                              std::string_view help, double least) {
-  visit({name, help, &value, at_least(least)});
+  visit_next({name, help, &value, at_least(least)});
 }
 void Fields::optional_time(std::string_view name, std::optional<Nanoseconds>& value,
                            std::string_view help, Nanoseconds least) {
-  visit({name, help, &value, limit(least, Nanoseconds::min())});
+  visit_next({name, help, &value, limit(least, Nanoseconds::min())});
+}
+void Fields::optional_bytes(std::string_view name, std::optional<Bytes>& value,
+                            std::string_view help, Bytes least) {
+  visit_next({name, help, &value, limit(least, Bytes{INT64_MIN})});
+}
+void Fields::optional_bandwidth(std::string_view name, std::optional<Bandwidth>& value,
+                                std::string_view help) {
+  visit_next({name, help, &value});
 }
 void Fields::object(std::string_view name, Described& value, std::string_view help) {
-  visit({name, help, &value});
+  visit_next({name, help, &value});
 }
 
 SettingNames setting_names(Described& object) {

@@ -14,7 +14,8 @@ namespace foretrace {
 using SettingValue =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*,
                  Nanoseconds*, Bytes*, Bandwidth*, Throughput*, std::optional<std::int64_t>*,
-                 std::optional<double>*, std::optional<Nanoseconds>*, Described*>;
+                 std::optional<double>*, std::optional<Nanoseconds>*, std::optional<Bytes>*,
+                 std::optional<Bandwidth>*, Described*>;
 
 /// std::monostate means no limit.
 using SettingLimit = std::variant<std::monostate, std::int64_t, double, Nanoseconds, Bytes>;
@@ -30,7 +31,14 @@ struct Setting {
   /// Options of a choice; otherwise nullptr.
   const std::vector<std::string_view>* options = nullptr;
   TextKind kind = TextKind::text;
+  SettingForm form{};
 };
+
+/// Reads a value that was written as words, as read_assignments() does, except that each text of a
+/// list is one entry as it is. Throws Error, without the name of the setting.
+void read_words(const std::vector<std::string>& words, const Setting& setting);
+/// Reads a value. Throws Error, without the name of the setting.
+void read_setting(const nlohmann::json& value, const Setting& setting);
 
 using SettingNames = std::set<std::string, std::less<>>;
 

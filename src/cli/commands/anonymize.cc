@@ -3,13 +3,13 @@
 #include <random>
 
 #include "base/shown.h"
-#include "cli/options/options.h"
 #include "cli/options/outputs.h"
 #include "cli/options/progress.h"
-#include "cli/options/trace_part_option.h"
+#include "cli/options/trace_part.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
 #include "foretrace/machine.h"
+#include "question/common/reading.h"
 
 namespace foretrace {
 namespace {
@@ -23,59 +23,49 @@ std::string random_salt() {
   return salt;
 }
 
-struct AnonymizeCommand {
-  std::string from;
-  OutputChoice out;
-  TracePartOption part;
-  Anonymization settings;
-  bool lists_kept = false;
-  bool quiet = false;
-  ReadingOptions reading;
-
-  void add_to(CLI::App& command) {
-    add_trace(command, from);
-    out.add_to(command);
-    command
-        .add_option("--salt", settings.salt,
-                    "Salt for the replacements: the same salt replaces the same text in the same "
-                    "way, so that two traces stay comparable. Anyone who knows the salt can guess "
-                    "names. Random by default")
-        ->type_name("TEXT");
-    command.add_flag("--drop-shapes", settings.drop_shapes,
-                     "Also leave out sizes, types and values of op arguments, which are kept by "
-                     "default (as are process, thread and rank numbers and device names)");
-    command.add_option("--keep", settings.keep, "A name, or part of a path, to keep as it is")
-        ->type_name("WORD")
-        ->allow_extra_args(false);
-    command.add_flag("--keep-time", settings.keep_time, "Keep the date and time of the recording");
-    command.add_flag("--list-kept", lists_kept, "Print every text that was kept");
-    part.add_to(command);
-    command.add_flag("--quiet", quiet, "Show no progress and no summary");
-    reading.add_to(command);
+class AnonymizeCommand final : public Command {
+ public:
+  void describe(Fields& fields) override {
+    describe_trace(fields, from_);
+    out_.describe(fields);
+    fields.as({.value = "WORD"})
+        .text("salt", settings_.salt,
+              "Salt for the replacements: the same salt replaces the same text in the same way, so "
+              "that two traces stay comparable. Anyone who knows the salt can guess names. Random "
+              "by default");
+    fields.flag("drop_shapes", settings_.drop_shapes,
+                "Also leave out sizes, types and values of op arguments, which are kept by default "
+                "(as are process, thread and rank numbers and device names)");
+    fields.as({.value = "WORD"})
+        .texts("keep", settings_.keep, "A name, or part of a path, to keep as it is");
+    fields.flag("keep_time", settings_.keep_time, "Keep the date and time of the recording");
+    fields.flag("list_kept", lists_kept_, "Print every text that was kept");
+    reading_.describe_part(fields);
+    fields.flag("quiet", is_quiet_, "Show no progress and no summary");
+    reading_.describe(fields);
   }
 
-  void run(Session& session) const {
-    out.check("anonymize");
-    part.check();
-    Anonymization chosen = settings;
-    if (chosen.salt.empty()) chosen.salt = random_salt();
-    chosen.kernel_words = class_words;
+  void run(Invocation& invocation) override {
+    out_.check("anonymize");
+    const Part part = reading_.part();
+    if (settings_.salt.empty()) settings_.salt = random_salt();
+    settings_.kernel_words = class_words;
     AnonymizedTexts texts;
     {
-      const Progress progress("anonymizing " + from, quiet);
-      std::vector<Trace> traces = import_all(from, reading.options());
-      within(from, [&] { part.apply(traces); });
-      for (Trace& trace : traces) trace = anonymize(trace, chosen, texts);
-      for (const Output& output : out.output_files(from, traces, session))
-        within(from, [&] { output.exporter->write(*output.trace, output.path); });
+      const Progress progress("anonymizing " + from_, is_quiet_);
+      std::vector<Trace> traces = reading_.read_whole(from_);
+      within(from_, [&] { cut_to(part, traces); });
+      for (Trace& trace : traces) trace = anonymize(trace, settings_, texts);
+      for (const Output& output : out_.output_files(from_, traces, invocation))
+        within(from_, [&] { output.exporter->write(*output.trace, output.path); });
     }
-    if (!quiet) summarize(texts);
-    if (lists_kept) {
-      for (const std::string& text : texts.kept) session.out << shown(text) << '\n';
+    if (!is_quiet_) summarize(texts);
+    if (lists_kept_) {
+      for (const std::string& text : texts.kept) invocation.out << shown(text) << '\n';
     }
-    session.exit_code = kAnswered;
   }
 
+ private:
   static void summarize(const AnonymizedTexts& texts) {
     std::cerr << "replaced " << texts.hidden.size() << " texts; kept " << texts.kept.size();
     std::size_t examples = 0;
@@ -88,12 +78,16 @@ struct AnonymizeCommand {
     }
     std::cerr << (texts.kept.empty() ? "" : " (--list-kept shows all)") << '\n';
   }
+
+  std::string from_;
+  OutputChoice out_;
+  Anonymization settings_;
+  bool lists_kept_ = false, is_quiet_ = false;
+  Reading reading_;
 };
 
 }  // namespace
 
-void add_anonymize(CLI::App& command, Session& session) {
-  add_command<AnonymizeCommand>(command, session);
-}
+std::unique_ptr<Command> make_anonymize_command() { return std::make_unique<AnonymizeCommand>(); }
 
 }  // namespace foretrace

@@ -10,9 +10,10 @@
 #include <fmt/core.h>
 #include <iostream>
 #include <set>
+#include <sstream>
 
 #include "base/shown.h"
-#include "cli/options/options.h"
+#include "cli/options/command.h"
 #include "cli/options/progress.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
@@ -63,73 +64,70 @@ struct ProcessRecording {
 
 bool used_device(const ProcessRecording& recording) { return !recording.trace.devices.empty(); }
 
-struct CollectCommand {
-  std::string output = "recording.ftrace";
-  std::vector<std::string> command;
-  std::vector<std::string> record;
-  std::string start_after, duration, steps;
-  bool no_python = false, ops = false, memory = false, memory_history = false, profiler_api = false;
-  bool keep_spool = false, quiet = false;
-  bool was_cut_off = false;  ///< An empty spool shows that its recording did not end properly.
-
-  void add_to(CLI::App& app) {
-    names_output(
-        app.add_option(
-               "-o,--output", output,
-               "Output file; its ending selects the format, as for convert. If several processes "
-               "use a GPU, or with a trailing /, a folder of that name with one file per rank")
-            ->capture_default_str());
-    app.add_option("--record", record,
-                   "What to record: a list of kernels, api, sync, graphs, nvtx, memory, "
-                   "device_memory, overhead; by default all but memory")
-        ->delimiter(',')
-        ->type_name("LIST")
-        ->allow_extra_args(false);
-    app.add_flag("--ops", ops,
-                 "Also record PyTorch's operators with their shapes; slows down the host");
-    app.add_flag("--no-python", no_python,
-                 "Do not mark the training steps of PyTorch programs with a hook in Python");
-    app.add_flag("--memory", memory, "Also record every block of PyTorch's caching allocator");
-    app.add_flag("--memory-history", memory_history,
-                 "Also write PyTorch's own memory snapshot, with the source lines that allocated, "
-                 "as a .pickle next to the output");
-    app.add_option("--start-after", start_after, "Start recording after this time, such as 30s")
-        ->type_name("TIME");
-    app.add_option("--duration", duration, "Stop recording after this time, such as 5s")
-        ->type_name("TIME");
-    app.add_option("--steps", steps,
-                   "Record only these steps, such as 10-15, found by NVTX ranges "
-                   "\"ProfilerStep#10\" or \"step 10\" (also those of --ops)")
-        ->type_name("A-B");
-    app.add_flag("--profiler-api", profiler_api,
-                 "Record only between torch.cuda.profiler.start() and stop() (cudaProfilerStart)");
-    app.add_flag("--keep-spool", keep_spool,
-                 "Keep the raw files that the program wrote while it ran");
-    app.add_flag("--quiet", quiet, "Print only errors");
-    app.add_option("PROGRAM", command, "The program to run, with its arguments, after --");
-    app.positionals_at_end();
+/// The parts of lists that commas separate.
+std::vector<std::string> parts_of(const std::vector<std::string>& lists) {
+  std::vector<std::string> parts;
+  for (const std::string& list : lists) {
+    std::istringstream text(list);
+    for (std::string part; std::getline(text, part, ',');) parts.push_back(part);
   }
+  return parts;
+}
+
+class CollectCommand final : public Command {
+ public:
+  void describe(Fields& fields) override {
+    fields.as({.value = "OUT", .letter = "o"})
+        .path("output", output,
+              "Output file, by default recording.ftrace; its ending selects the format, as for "
+              "convert. If several processes use a GPU, or with a trailing /, a folder of that "
+              "name with one file per rank");
+    fields.as({.value = "LIST"})
+        .texts("record", record,
+               "What to record: a list of kernels, api, sync, graphs, nvtx, memory, device_memory, "
+               "overhead; by default all but memory");
+    fields.flag("ops", ops,
+                "Also record PyTorch's operators with their shapes; slows down the host");
+    fields.flag("no_python", no_python,
+                "Do not mark the training steps of PyTorch programs with a hook in Python");
+    fields.flag("memory", memory, "Also record every block of PyTorch's caching allocator");
+    fields.flag("memory_history", memory_history,
+                "Also write PyTorch's own memory snapshot, with the source lines that allocated, "
+                "as a .pickle next to the output");
+    fields.optional_time("start_after", start_after,
+                         "Start recording after this time, such as 30s");
+    fields.optional_time("duration", duration, "Stop recording after this time, such as 5s");
+    fields.as({.value = "A-B"})
+        .text("steps", steps,
+              "Record only these steps, such as 10-15, found by NVTX ranges \"ProfilerStep#10\" "
+              "or \"step 10\" (also those of --ops)");
+    fields.flag("profiler_api", profiler_api,
+                "Record only between torch.cuda.profiler.start() and stop() (cudaProfilerStart)");
+    fields.flag("keep_spool", keep_spool, "Keep the raw files that the program wrote while it ran");
+    fields.flag("quiet", quiet, "Print only errors");
+    fields.as({.value = "PROGRAM", .is_positional = true})
+        .texts("program", command, "The program to run, with its arguments, after --");
+  }
+
+  bool runs_a_program() const override { return true; }
 
   CollectOptions options() const {
     CollectOptions options;
-    if (!record.empty()) options.record = record;
+    if (!record.empty()) options.record = parts_of(record);
     if (memory) options.record.push_back("memory");
     options.python = !no_python;
     options.ops = ops;
     options.memory_history = memory_history;
-    if (!start_after.empty())
-      options.start_after =
-          within("collect: --start-after", [&] { return parse_time(start_after); });
-    if (!duration.empty())
-      options.duration = within("collect: --duration", [&] { return parse_time(duration); });
+    if (start_after) options.start_after = *start_after;
+    if (duration) options.duration = *duration;
     if (!steps.empty())
       options.steps = within("collect: --steps", [&] { return parse_steps(steps); });
     options.profiler_api = profiler_api;
-    within("collect", [&] { check(options); });
+    within("collect", [&] { foretrace::check(options); });
     return options;
   }
 
-  void run(Session& session) {
+  void run(Invocation& invocation) override {
     const CollectOptions chosen = options();
     if (command.empty())
       throw Error(
@@ -141,7 +139,7 @@ struct CollectCommand {
     std::string problem;
     std::vector<ProcessRecording> all = read(program, folder, problem);
     // A failed program must be recognizable as such, whatever happened to its recording.
-    session.exit_code = program.status;
+    invocation.exit_code = program.status;
     if (all.empty()) {
       std::cerr << "foretrace: nothing was recorded: "
                 << (problem.empty() ? reason_nothing_recorded(program, folder) : shown(problem))
@@ -149,7 +147,7 @@ struct CollectCommand {
                         ? ""
                         : ", and the program exited with status " + std::to_string(program.status))
                 << '\n';
-      if (program.status == 0) session.exit_code = kUnusableTrace;
+      if (program.status == 0) invocation.exit_code = kUnusableTrace;
       return;
     }
     try {
@@ -213,7 +211,7 @@ struct CollectCommand {
     if (!steps.empty()) return "no range of the program marked a step of --steps " + steps;
     if (profiler_api)
       return "the program never called cudaProfilerStart, which --profiler-api waits for";
-    if (!start_after.empty()) return "the program ended before --start-after " + start_after;
+    if (start_after) return "the program ended before --start-after " + to_text(*start_after);
     return "the program used CUDA, but did nothing that was to be recorded";
   }
 
@@ -351,12 +349,18 @@ struct CollectCommand {
       }
     }
   }
+
+  std::string output = "recording.ftrace";
+  std::vector<std::string> command, record;
+  std::optional<Nanoseconds> start_after, duration;
+  std::string steps;
+  bool no_python = false, ops = false, memory = false, memory_history = false, profiler_api = false;
+  bool keep_spool = false, quiet = false;
+  bool was_cut_off = false;  ///< An empty spool shows that its recording did not end properly.
 };
 
 }  // namespace
 
-void add_collect(CLI::App& command, Session& session) {
-  add_command<CollectCommand>(command, session);
-}
+std::unique_ptr<Command> make_collect_command() { return std::make_unique<CollectCommand>(); }
 
 }  // namespace foretrace

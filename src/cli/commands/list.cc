@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/wording.h"
-#include "cli/options/options.h"
+#include "cli/options/command.h"
 #include "foretrace/cluster.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
@@ -12,6 +12,7 @@
 #include "foretrace/transform.h"
 #include "network/collective.h"
 #include "network/network.h"
+#include "question/common/forms.h"
 #include "report/machine/machine_text.h"
 #include "schedule/schedule.h"
 #include "transform/synonyms.h"
@@ -64,7 +65,7 @@ Rows synonym_rows() {
 
 constexpr Listing kLists[] = {
     {"collectives", [] { return rows_of(algorithms()); }},
-    {"commands", [] { return rows_of(commands()); }},
+    {"commands", [] { return rows_of(outer_commands()); }},
     {"devices", device_rows},
     {"exporters", [] { return rows_of(exporters()); }},
     {"importers", [] { return rows_of(importers()); }},
@@ -85,56 +86,54 @@ void print(const Listing& list, std::ostream& out) {
   }
 }
 
-void list(const std::string& what, Session& session) {
-  std::vector<std::string_view> names;
+/// Prints one list, or all if `what` is empty.
+void list(std::string_view what, std::ostream& out) {
+  bool is_first = true;
   for (const Listing& list : kLists) {
-    if (list.name == what) return print(list, session.out);
-    names.push_back(list.name);
+    if (list.name == what) return print(list, out);
     if (!what.empty()) continue;
-    session.out << (names.size() == 1 ? "" : "\n") << list.name << ":\n";
-    print(list, session.out);
+    out << (is_first ? "" : "\n") << list.name << ":\n";
+    print(list, out);
+    is_first = false;
   }
-  if (what.empty()) return;
-  throw Error(fmt::format("list: must be one of {}, got '{}'{}", joined(names), what,
-                          did_you_mean(what, names)));
 }
 
-struct ListCommand {
-  std::string what, machine;
-  FormatOption format{{"text", "json"}, "text"};
-  std::int64_t ranks = 0;
-
-  void add_to(CLI::App& command) {
-    std::string all;
-    for (const Listing& list : kLists) all += (all.empty() ? "" : "|") + std::string(list.name);
-    command.add_option("WHAT", what, "What to list; everything by default")->type_name(all);
-    command
-        .add_option("MACHINE", machine,
-                    "With machines: one to show, by name and settings (dgx-h100:hosts=16) or as a "
-                    "file: our JSON, NCCL's topology (.xml), ASTRA-sim's network (.yml)")
-        ->type_name("NAME");
-    command.add_option("--ranks", ranks, "With a machine: show it with room for this many ranks")
-        ->check(CLI::Range(1, 10'000'000));
-    format.add_to(command);
+class ListCommand final : public Command {
+ public:
+  void describe(Fields& fields) override {
+    std::vector<std::string_view> names;
+    for (const Listing& list : kLists) names.push_back(list.name);
+    fields.as({.value = "WHAT", .is_positional = true})
+        .choice("what", what_, names, "What to list; everything by default");
+    fields.as({.value = "MACHINE", .is_positional = true})
+        .name_or_path("machine", machine_,
+                      "With machines: one to show, by name and settings (dgx-h100:hosts=16) or as "
+                      "a file: our JSON, NCCL's topology (.xml), ASTRA-sim's network (.yml)");
+    fields.integer("ranks", ranks_, "With a machine: show it with room for this many ranks", 1,
+                   10'000'000);
+    fields.choice("format", format_, {"text", "json"}, "Format of the result");
   }
 
-  void run(Session& session) const {
-    format.check();
-    const bool json = format.chosen == "json";
-    if (machine.empty() && (json || ranks > 0))
+  void run(Invocation& invocation) override {
+    const bool json = format_ == "json";
+    if (machine_.empty() && (json || ranks_ > 0))
       throw Error(
           "list: --format and --ranks need a machine, as in `foretrace list machines dgx-h100`");
-    if (machine.empty()) return list(what, session);
-    if (what != "machines")
+    if (machine_.empty()) return list(what_, invocation.out);
+    if (what_ != "machines")
       throw Error(
-          fmt::format("list: only machines can be shown one by one, got '{} {}'", what, machine));
-    if (json) return print_json(cluster_json(machine, ranks), session.out);
-    write_machine(Network(find_cluster(machine, ranks)), session.out);
+          fmt::format("list: only machines take a name to show, got '{} {}'", what_, machine_));
+    if (json) return print_json(cluster_json(machine_, ranks_), invocation.out);
+    write_machine(Network(find_cluster(machine_, ranks_)), invocation.out);
   }
+
+ private:
+  std::string what_, machine_, format_ = "text";
+  std::int64_t ranks_ = 0;
 };
 
 }  // namespace
 
-void add_list(CLI::App& command, Session& session) { add_command<ListCommand>(command, session); }
+std::unique_ptr<Command> make_list_command() { return std::make_unique<ListCommand>(); }
 
 }  // namespace foretrace

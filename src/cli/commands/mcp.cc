@@ -3,32 +3,33 @@
 #include <iostream>
 
 #include "cli/mcp/server.h"
-#include "cli/options/options.h"
+#include "cli/options/command.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
 namespace {
 
-struct McpCommand {
-  std::string root = ".";
-
-  void add_to(CLI::App& command) {
-    command.add_option("--root", root, "Open only files in this folder")
-        ->type_name("FOLDER")
-        ->capture_default_str();
+class McpCommand final : public Command {
+ public:
+  void describe(Fields& fields) override {
+    fields.as({.value = "FOLDER"})
+        .path("root", root_, "Open only files in this folder; by default the current one");
   }
 
-  void run(Session& session) const {
+  void run(Invocation& invocation) override {
     std::error_code error;
-    std::filesystem::current_path(root, error);
+    std::filesystem::current_path(root_, error);
     if (error)
-      throw Error(fmt::format("--root: must be a folder, got '{}': {}", root, error.message()));
-    serve_tools(std::cin, session.out, std::filesystem::current_path().string());
+      throw Error(fmt::format("--root: must be a folder, got '{}': {}", root_, error.message()));
+    serve_tools(std::cin, invocation.out, std::filesystem::current_path().string());
   }
+
+ private:
+  std::string root_ = ".";
 };
 
 }  // namespace
 
-void add_mcp(CLI::App& command, Session& session) { add_command<McpCommand>(command, session); }
+std::unique_ptr<Command> make_mcp_command() { return std::make_unique<McpCommand>(); }
 
 }  // namespace foretrace

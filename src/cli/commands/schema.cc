@@ -1,33 +1,33 @@
-#include <fmt/core.h>
-#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/options/options.h"
-#include "foretrace/ask/predict.h"
+#include "cli/options/command.h"
 #include "foretrace/cluster.h"
-#include "foretrace/error.h"
-#include "foretrace/report.h"
+#include "foretrace/scenario.h"
+#include "question/common/forms.h"
 
 namespace foretrace {
 namespace {
 
-void show_schema(const std::string& what, Session& session) {
-  const std::vector<std::string_view> names = {"machine", "prediction", "scenario"};
-  if (what == "scenario") return print_json(scenario_schema(), session.out);
-  if (what == "prediction") return print_json(prediction_schema(), session.out);
-  if (what == "machine") return print_json(cluster_schema(), session.out);
-  throw Error(fmt::format("schema: must be machine, prediction or scenario, got '{}'{}", what,
-                          did_you_mean(what, names)));
-}
+class SchemaCommand final : public Command {
+ public:
+  void describe(Fields& fields) override {
+    fields.as({.value = "WHAT", .is_positional = true, .is_required = true})
+        .choice("what", what_, {"machine", "prediction", "scenario"}, "Which schema to print");
+  }
+
+  void run(Invocation& invocation) override {
+    print_json(what_ == "scenario"     ? scenario_schema()
+               : what_ == "prediction" ? prediction_schema()
+                                       : cluster_schema(),
+               invocation.out);
+  }
+
+ private:
+  std::string what_;
+};
 
 }  // namespace
 
-void add_schema(CLI::App& command, Session& session) {
-  const auto what = std::make_shared<std::string>();
-  command.add_option("WHAT", *what, "Which schema to print")
-      ->type_name("machine|prediction|scenario")
-      ->required();
-  command.callback([what, &session] { show_schema(*what, session); });
-}
+std::unique_ptr<Command> make_schema_command() { return std::make_unique<SchemaCommand>(); }
 
 }  // namespace foretrace

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <fmt/core.h>
-#include <memory>
 #include <sstream>
 
 #include "base/wording.h"
 #include "cli/options/command.h"
-#include "foretrace/error.h"
 #include "foretrace/transform.h"
 
 namespace foretrace {
@@ -17,12 +15,12 @@ namespace {
 
 std::string all_names(const auto& entries) {
   std::vector<std::string_view> names;
-  for (const auto& entry : entries) names.push_back(entry.name);
+  for (const auto& entry : entries) names.emplace_back(entry.name);
   return joined(names, " ");
 }
 
 std::string all_transforms() { return all_names(transforms()); }
-std::string all_commands() { return all_names(commands()); }
+std::string all_commands() { return all_names(outer_commands()); }
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() != 0; }
 
@@ -158,23 +156,26 @@ void write_fish(const CLI::App& app, std::ostream& out) {
   for (const CLI::App* command : app.get_subcommands({})) write_fish_command(*command, out);
 }
 
-void complete(const std::string& shell, Session& session) {
-  if (shell == "bash") return write_bash(session.app, session.out);
-  if (shell == "zsh") return write_zsh(session.app, session.out);
-  if (shell == "fish") return write_fish(session.app, session.out);
-  throw Error(fmt::format("completion: must be bash, fish or zsh, got '{}'", shell));
-}
+class CompletionCommand final : public Command {
+ public:
+  void describe(Fields& fields) override {
+    fields.as({.value = "SHELL", .is_positional = true, .is_required = true})
+        .choice("shell", shell_, {"bash", "fish", "zsh"},
+                "To enable it in the running shell: source <(foretrace completion bash)");
+  }
+
+  void run(Invocation& invocation) override {
+    if (shell_ == "bash") return write_bash(invocation.app, invocation.out);
+    if (shell_ == "zsh") return write_zsh(invocation.app, invocation.out);
+    write_fish(invocation.app, invocation.out);
+  }
+
+ private:
+  std::string shell_;
+};
 
 }  // namespace
 
-void add_completion(CLI::App& command, Session& session) {
-  const auto shell = std::make_shared<std::string>();
-  command
-      .add_option("SHELL", *shell,
-                  "To enable it in the running shell: source <(foretrace completion bash)")
-      ->type_name("bash|fish|zsh")
-      ->required();
-  command.callback([shell, &session] { complete(*shell, session); });
-}
+std::unique_ptr<Command> make_completion_command() { return std::make_unique<CompletionCommand>(); }
 
 }  // namespace foretrace

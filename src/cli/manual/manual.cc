@@ -129,8 +129,8 @@ void write_manual(const CLI::App& app, const std::string& name, std::ostream& ou
   if (name.empty()) return write_program_page(app, out);
   if (name == "transforms") return write_transforms_page(out);
   if (const CLI::App* command = inner_command(app, name)) return write_command_page(*command, out);
-  std::vector<std::string_view> names{"transforms"};
-  for (const CommandEntry& entry : commands()) names.push_back(entry.name);
+  std::vector<std::string> names{"transforms"};
+  for (const CommandEntry& entry : outer_commands()) names.push_back(entry.name);
   throw Error(fmt::format("there is no command '{}'{}", name, did_you_mean(name, names)));
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <fmt/core.h>
 #include <istream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <sstream>
@@ -15,206 +14,17 @@
 #include "base/json_text.h"
 #include "base/shown.h"
 #include "base/wording.h"
-#include "cli/options/run.h"
+#include "cli/manual/manual.h"
 #include "foretrace/error.h"
 #include "foretrace/fields.h"
 #include "foretrace/names.h"
+#include "foretrace/question.h"
+#include "foretrace/transform.h"
 #include "foretrace/version.h"
+#include "transform/synonyms.h"
 
 namespace foretrace {
 namespace {
-
-// The tools that agents can call. Each tool is a class that describes its settings once, for the
-// JSON Schema and for reading arguments, and that returns the command lines that answer the call.
-
-/// The words of a command. Texts from an agent come after "--", or after the "=" of an option, so
-/// that none of them is read as an option.
-using CommandLine = std::vector<std::string>;
-
-class Tool : public Described {
- public:
-  virtual std::vector<CommandLine> command_lines() const = 0;
-  /// The settings that must be given.
-  virtual std::vector<std::string> required() const { return {}; }
-};
-
-struct ToolEntry {
-  std::string_view name, summary;
-  std::unique_ptr<Tool> (*make)();
-};
-
-constexpr std::string_view kTraceHelp =
-    "Path of a trace, or of a folder with the traces of all ranks of one job";
-
-constexpr std::string_view kStepsHelp =
-    "What to change: a list of transforms with their settings, such as \"loader:workers=4\"; see "
-    "list_transforms";
-
-CommandLine command_line(std::string_view name, const CommandLine& options,
-                         const std::vector<std::string>& files) {
-  // Agents read files; which programs run is for their user to decide.
-  CommandLine line = {std::string(name), "--quiet", "--no-run"};
-  line.insert(line.end(), options.begin(), options.end());
-  line.emplace_back("--");
-  line.insert(line.end(), files.begin(), files.end());
-  return line;
-}
-
-/// A tool about one trace.
-class TraceTool : public Tool {
- public:
-  void describe(Fields& fields) override { fields.text("trace", trace_, kTraceHelp); }
-  std::vector<std::string> required() const override { return {"trace"}; }
-
- protected:
-  CommandLine command(std::string_view name, const CommandLine& options = {}) const {
-    return command_line(name, options, {trace_});
-  }
-
-  std::string trace_;
-};
-
-class StepsTool : public TraceTool {
- public:
-  void describe(Fields& fields) override {
-    TraceTool::describe(fields);
-    fields.texts("steps", steps_, kStepsHelp);
-    fields.name_or_path("machine", machine_, "Another device to predict for, such as h100-sxm");
-  }
-
- protected:
-  CommandLine predict(CommandLine options = {}) const {
-    for (const std::string& step : steps_) options.push_back("--with=" + step);
-    if (!machine_.empty()) options.push_back("--machine=" + machine_);
-    return command("predict", options);
-  }
-
-  std::vector<std::string> steps_;
-  std::string machine_;
-};
-
-class ListTransforms final : public Tool {
- public:
-  void describe(Fields& fields) override {
-    fields.text("name", name_, "Explain this transform with all its settings; empty: list all");
-  }
-  std::vector<CommandLine> command_lines() const override {
-    if (name_.empty()) return {{"list", "transforms"}};
-    return {{"help", "--", name_}};
-  }
-
- private:
-  std::string name_;
-};
-
-class OpenJob final : public TraceTool {
- public:
-  std::vector<CommandLine> command_lines() const override {
-    return {command("predict", {"--brief"}), command("doctor")};
-  }
-};
-
-class Predict final : public StepsTool {
- public:
-  void describe(Fields& fields) override {
-    StepsTool::describe(fields);
-    fields.text("memory_limit", memory_limit_, "Device memory to fit into, such as 16GB");
-  }
-  std::vector<CommandLine> command_lines() const override {
-    if (memory_limit_.empty()) return {predict()};
-    return {predict({"--memory-limit=" + memory_limit_})};
-  }
-
- private:
-  std::string memory_limit_;
-};
-
-class VarySetting final : public StepsTool {
- public:
-  void describe(Fields& fields) override {
-    StepsTool::describe(fields);
-    fields.text("setting", setting_,
-                "The setting to vary and its values, such as loader.workers=0..16 or "
-                "amp.matmul=2,3");
-    fields.text("until", until_, "Find the last value for which this holds: step_time <= 50ms");
-  }
-  std::vector<std::string> required() const override { return {"trace", "setting"}; }
-  std::vector<CommandLine> command_lines() const override {
-    CommandLine options = {"--vary=" + setting_};
-    if (!until_.empty()) options.push_back("--until=" + until_);
-    return {predict(options)};
-  }
-
- private:
-  std::string setting_, until_;
-};
-
-class ExplainStep final : public StepsTool {
- public:
-  std::vector<CommandLine> command_lines() const override { return {predict({"--explain"})}; }
-};
-
-class Advise final : public TraceTool {
- public:
-  void describe(Fields& fields) override {
-    TraceTool::describe(fields);
-    fields.flag("all", all_, "Also show ceilings, and what is not advised and why");
-  }
-  std::vector<CommandLine> command_lines() const override {
-    if (!all_) return {command("advise")};
-    return {command("advise", {"--all"})};
-  }
-
- private:
-  bool all_ = false;
-};
-
-class DiffJobs final : public Tool {
- public:
-  void describe(Fields& fields) override {
-    fields.text("before", before_, kTraceHelp);
-    fields.text("after", after_, "A later recording of the same job");
-  }
-  std::vector<std::string> required() const override { return {"before", "after"}; }
-  std::vector<CommandLine> command_lines() const override {
-    return {command_line("diff", {}, {before_, after_})};
-  }
-
- private:
-  std::string before_, after_;
-};
-
-class JobMemory final : public TraceTool {
- public:
-  std::vector<CommandLine> command_lines() const override { return {command("memory")}; }
-};
-
-template <class ToolType>
-std::unique_ptr<Tool> make_tool() {
-  return std::make_unique<ToolType>();
-}
-
-const std::vector<ToolEntry>& tools() {
-  static const std::vector<ToolEntry> all = {
-      {"list_transforms", "The changes that can be predicted; one of them with its settings",
-       &make_tool<ListTransforms>},
-      {"open_job", "Step time of a recorded job, how well it replays, and what its trace lacks",
-       &make_tool<OpenJob>},
-      {"predict", "Step time after changes, with an interval, its basis and its assumptions",
-       &make_tool<Predict>},
-      {"advise", "What limits a job, which changes would help, and how sure that is",
-       &make_tool<Advise>},
-      {"diff", "What changed between two recordings of a job, and the cost of each change",
-       &make_tool<DiffJobs>},
-      {"vary", "Step times for several values of one setting", &make_tool<VarySetting>},
-      {"explain_step",
-       "What the critical path of a step works on and waits for, as recorded or "
-       "after changes",
-       &make_tool<ExplainStep>},
-      {"memory", "What device memory is used for at its peak", &make_tool<JobMemory>},
-  };
-  return all;
-}
 
 using Json = nlohmann::json;
 
@@ -259,17 +69,63 @@ std::string shortened_answer(const std::string& text) {
   return fmt::format("{}({} more lines)\n", text.substr(0, end), hidden_lines);
 }
 
+constexpr std::string_view kListTransforms = "list_transforms";
+
+/// The changes that can be predicted, for an agent that looks for one.
+class ListedTransforms final : public Described {
+ public:
+  void describe(Fields& fields) override {
+    fields.text("name", name_, "Explain this transform with all its settings; empty: list all");
+  }
+
+  std::string text() const {
+    std::ostringstream out;
+    if (!name_.empty()) {
+      if (!write_transform_help(name_, out)) throw Error(no_such_transform(name_));
+      return out.str();
+    }
+    for (const TransformEntry& entry : transforms())
+      out << fmt::format("{}: {}\n", entry.name, entry.summary);
+    return out.str();
+  }
+
+ private:
+  std::string name_;
+};
+
+/// What an agent may say beside the settings of a question.
+constexpr std::string_view kForm = "form";
+
+/// The names of the forms that an agent can read.
+std::vector<std::string_view> forms_of(const Question& question) {
+  std::vector<std::string_view> names;
+  for (const Form& form : question.forms()) {
+    if (form.is_printed) names.push_back(form.name);
+  }
+  return names;
+}
+
 Json listed_tools() {
   Json list = Json::array();
-  for (const ToolEntry& entry : tools()) {
-    const auto tool = entry.make();
-    Json schema = json_schema(*tool);
-    if (const auto required = tool->required(); !required.empty()) schema["required"] = required;
-    list.push_back({{"name", entry.name},
-                    {"description", entry.summary},
+  const auto add = [&](std::string_view name, std::string_view summary, Json schema) {
+    list.push_back({{"name", name},
+                    {"description", summary},
                     {"inputSchema", std::move(schema)},
                     {"annotations", {{"readOnlyHint", true}, {"openWorldHint", false}}}});
+  };
+  for (const QuestionEntry& entry : questions()) {
+    const auto question = entry.make();
+    Json schema = json_schema(*question);
+    schema["properties"][std::string(kForm)] = {
+        {"type", "string"},
+        {"enum", forms_of(*question)},
+        {"default", "text"},
+        {"description", "How the answer is written; json is structured content as well"}};
+    add(entry.name, entry.summary, std::move(schema));
   }
+  ListedTransforms transforms;
+  add(kListTransforms, "The changes that can be predicted; one of them with its settings",
+      json_schema(transforms));
   return list;
 }
 
@@ -332,41 +188,66 @@ class Server {
         {"serverInfo", {{"name", "foretrace"}, {"version", kVersion}}},
         {"instructions",
          fmt::format("Foretrace predicts from a recorded trace how long a training step would take "
-                     "after a change. Begin with open_job, then advise; predict a change before "
-                     "you make it. Paths are relative to {}; files outside are not opened.",
+                     "after a change. Begin with doctor and predict, then advise; predict a change "
+                     "before you make it. Paths are relative to {}; files outside are not opened.",
                      root_)}};
   }
 
   Json call(const Json& params) const {
     const Json name = params.value("name", Json());
-    const auto found =
-        std::ranges::find_if(tools(), [&](const ToolEntry& entry) { return name == entry.name; });
-    if (found == tools().end()) {
+    Json arguments = params.value("arguments", Json::object());
+    if (name == kListTransforms) return transforms_result(arguments);
+    const QuestionEntry* const entry =
+        name.is_string() ? find_question(name.get<std::string>()) : nullptr;
+    if (entry == nullptr) {
       std::vector<std::string_view> names;
-      for (const ToolEntry& entry : tools()) names.push_back(entry.name);
-      throw RpcError{kInvalidParams, fmt::format("name: must be one of {}, got {}", joined(names),
-                                                 json_line(name))};
+      for (const QuestionEntry& one : questions()) names.push_back(one.name);
+      throw RpcError{kInvalidParams, fmt::format("name: must be one of {}, {}, got {}",
+                                                 joined(names), kListTransforms, json_line(name))};
     }
-    const auto tool = found->make();
-    const Json arguments = params.value("arguments", Json::object());
     try {
-      read_json(arguments, *tool);
-      for (const std::string& setting : tool->required()) {
-        if (!arguments.contains(setting)) throw Error(setting + ": must be given");
-      }
+      return answered(*entry, arguments);
     } catch (const Error& error) {
       return tool_result(shown(error.what()), true);
     }
-    std::string text;
-    for (const CommandLine& line : tool->command_lines()) {
-      std::vector<const char*> words = {"foretrace"};
-      for (const std::string& word : line) words.push_back(word.c_str());
-      std::ostringstream out, err;
-      const int code = run(static_cast<int>(words.size()), words.data(), out, err, root_);
-      if (code != kAnswered) return tool_result(err.str(), true);
-      text += (text.empty() ? "" : "\n") + out.str();
+  }
+
+  /// Asks the question. Every error is for the agent to read.
+  Json answered(const QuestionEntry& entry, Json& arguments) const {
+    std::string form = "text";
+    if (arguments.is_object() && arguments.contains(kForm)) {
+      form = json_line(arguments[std::string(kForm)]);
+      arguments.erase(std::string(kForm));
+      const std::vector<std::string_view> forms = forms_of(*entry.make());
+      const auto found = std::ranges::find_if(
+          forms, [&](std::string_view one) { return json_line(Json(one)) == form; });
+      if (found == forms.end())
+        throw Error(fmt::format("form: must be one of {}, got {}", joined(forms), form));
+      form = *found;
     }
-    return tool_result(shortened_answer(text), false);
+    const Asked asked = ask(entry.name, arguments, {.root = root_, .forms = {form}});
+    std::ostringstream text;
+    {
+      const EscapedOutput wall(text);
+      write_answer(*asked.question, *asked.answer, form, text);
+      for (const std::string& remark : asked.remarks) text << remark << '\n';
+    }
+    if (form != "json") return tool_result(shortened_answer(text.str()), false);
+    Json result = tool_result(text.str(), false);
+    Json content = parse_json<Json>(text.str());
+    result["structuredContent"] =
+        content.is_object() ? std::move(content) : Json{{"answers", std::move(content)}};
+    return result;
+  }
+
+  static Json transforms_result(const Json& arguments) {
+    try {
+      ListedTransforms asked;
+      read_json(arguments, asked);
+      return tool_result(shown_answer(asked.text()), false);
+    } catch (const Error& error) {
+      return tool_result(shown(error.what()), true);
+    }
   }
 
   static Json tool_result(const std::string& text, bool is_error) {

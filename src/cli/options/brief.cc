@@ -69,7 +69,6 @@ void BriefFilter::end_entry() {
 
 void add_brief(CLI::App& command, bool& is_brief) {
   command.add_flag("--brief", is_brief, "Print the head of the answer, at most five lines");
-  for (CLI::App* inner : command.get_subcommands({})) add_brief(*inner, is_brief);
 }
 
 void check_brief(const CLI::App& command, bool is_brief) {

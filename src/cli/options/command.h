@@ -1,42 +1,52 @@
 #pragma once
 
-// Commands of the command line. The file of a command adds its options and its action. Results go
+// Commands of the command line. Most ask a question (question.h); the others have a file in
+// commands/. Both list their settings, and options, help and files follow from the list. Results go
 // to `out`, everything else goes to stderr.
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cli/options/command_files.h"
-#include "cli/options/run.h"
+#include "foretrace/question.h"
+#include "question/files.h"
 
 namespace foretrace {
 
-struct Session {
+/// One run of the program.
+struct Invocation {
   CLI::App& app;  ///< The whole program, for help.
   std::ostream& out;
   int exit_code = kAnswered;
-  CommandFiles files{};
+  QuestionFiles files{};
   bool is_brief = false;
 };
 
-struct CommandEntry {
-  std::string_view name;
-  std::string_view summary;
-  void (*add)(CLI::App& command, Session& session);
+/// A command that is no question.
+class Command : public Described {
+ public:
+  virtual void run(Invocation& invocation) = 0;
+  /// What help says below the options.
+  virtual std::string remarks() const { return {}; }
+  /// Whether words are only taken for arguments once a positional argument was given.
+  virtual bool runs_a_program() const { return false; }
 };
+
+struct CommandEntry {
+  std::string name;  ///< "plan" or "plan show".
+  std::string_view summary;
+};
+/// All commands that are not nested in another, sorted by name.
+std::vector<CommandEntry> outer_commands();
+
+/// Adds all commands to the program.
+void add_commands(CLI::App& app, Invocation& invocation);
 
 /// Finds the nested command of a command such as `memory`. Returns nullptr if there is none of this
 /// name.
 const CLI::App* inner_command(const CLI::App& outer, std::string_view name);
-
-/// Sorted by name.
-const std::vector<CommandEntry>& commands();
-
-#define COMMAND(name, summary) void add_##name(CLI::App& command, Session& session);
-#include "cli/commands.def"
-#undef COMMAND
 
 }  // namespace foretrace

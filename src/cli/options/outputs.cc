@@ -67,18 +67,16 @@ void make_folder(const fs::path& folder) {
 
 }  // namespace
 
-void OutputChoice::add_to(CLI::App& command) {
-  command
-      .add_option("OUT", path,
-                  fmt::format("Output file; its ending selects the format: {}. For several ranks, "
-                              "a folder (with --to) or a pattern such as out/rank*.json.gz",
-                              all_endings()))
-      ->required();
-  command
-      .add_option("--to", to,
-                  fmt::format("Output format, whatever the ending of OUT: {}, or an ending",
-                              joined(format_names(allows_graph))))
-      ->type_name("NAME");
+void OutputChoice::describe(Fields& fields) {
+  fields.as({.value = "OUT", .is_positional = true, .is_required = true})
+      .path("out", path,
+            fmt::format("Output file; its ending selects the format: {}. For several ranks, a "
+                        "folder (with --to) or a pattern such as out/rank*.json.gz",
+                        all_endings()));
+  fields.as({.value = "NAME"})
+      .text("to", to,
+            fmt::format("Output format, whatever the ending of OUT: {}, or an ending",
+                        joined(format_names(allows_graph))));
 }
 
 std::string OutputChoice::all_endings() const {
@@ -110,7 +108,7 @@ bool OutputChoice::is_folder() const {
 
 std::vector<Output> OutputChoice::output_files(const std::string& from,
                                                const std::vector<Trace>& traces,
-                                               Session& session) const {
+                                               Invocation& invocation) const {
   const OutputFormat format = to.empty() ? format_of_path(path, allows_graph).value()
                                          : format_named(to, allows_graph).value();
   const std::size_t star = star_in(path);
@@ -139,8 +137,8 @@ std::vector<Output> OutputChoice::output_files(const std::string& from,
     all.push_back({&trace, file, format.exporter});
   }
   std::vector<NamedFile> files;
-  for (const Output& output : all) files.push_back({"OUT", output.path});
-  session.files.add_outputs(files);
+  for (const Output& output : all) files.push_back({.setting = "OUT", .path = output.path});
+  invocation.files.add_outputs(files);
   if (!is_one_file) make_folder(fs::path(all.front().path).parent_path());
   return all;
 }

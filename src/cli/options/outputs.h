@@ -27,13 +27,13 @@ struct OutputChoice {
   std::string to;
   bool allows_graph = false;  ///< ".graph" is a valid ending, too.
 
-  void add_to(CLI::App& command);
+  void describe(Fields& fields);
   /// Throws Error if the ending or `to` names no known format. Call it before anything is read.
   void check(const std::string& command) const;
   /// Returns one output for each trace, and creates the folder. Throws Error if two traces would
   /// become the same file, or one would replace an input.
   std::vector<Output> output_files(const std::string& from, const std::vector<Trace>& traces,
-                                   Session& session) const;
+                                   Invocation& invocation) const;
 
  private:
   bool is_folder() const;

@@ -1,0 +1,76 @@
+#include "foretrace/ask/advise.h"
+
+#include "question/common/forms.h"
+#include "question/common/reading.h"
+
+namespace foretrace {
+namespace {
+
+class Advise final : public Question {
+ public:
+  void describe(Fields& fields) override {
+    describe_trace(fields, trace_);
+    fields.as({.value = "TRANSFORM"})
+        .texts("only", question_.only, "Try only this transform; may be repeated");
+    fields.as({.value = "TRANSFORM"})
+        .texts("skip", question_.skip, "Do not try this transform; may be repeated");
+    fields.name_or_path("machine", question_.machine,
+                        "Advise for the job on this device: a built-in name or a JSON file");
+    fields.name_or_path(
+        "network", question_.network,
+        "The machine over whose network the job communicates, or would on more GPUs: a name from "
+        "`foretrace list machines` or a file; buckets, algorithms and more GPUs are tried with it");
+    fields.as({.value = "TARGET"})
+        .text("until", question_.until,
+              "Find how fast each part must be to reach a target, such as \"step_time <= 100ms\" "
+              "or \"throughput >= 4000\"");
+    fields.as({.value = "WHAT"})
+        .text("vary", question_.vary,
+              "With --until: vary only one part, such as link.bandwidth, or one setting, such as "
+              "loader.workers=1..32");
+    fields.path("candidates", question_.candidates,
+                "Only rank these kernels by what a step gains: CSV with the columns name and "
+                "factor (new time relative to the recorded one)");
+    fields.number("samples", question_.samples, "Samples in a recorded step, for throughput", 0,
+                  1e12);
+    fields.integer("top", top_, "Number of suggestions shown of each kind", 1, 1000);
+    fields.path("ledger", ledger_,
+                "Your own ledger of predictions and outcomes, counted in addition to the built-in "
+                "one");
+    fields.flag("all", all_,
+                "Show everything as text: ceilings, what each suggestion does to the critical "
+                "path, what is not advised");
+    reading_.describe_part(fields);
+    reading_.describe_execution_trace(fields);
+    reading_.describe(fields);
+  }
+
+  std::vector<Form> forms() const override {
+    return {form("text", all_ ? write_whole_advice_text : write_advice_text), json_form<Advice>(),
+            form("markdown", write_advice_markdown), form("csv", write_advice_csv),
+            page_form("Also write everything to FILE as one HTML page", write_advice_page)};
+  }
+
+  std::unique_ptr<Answer> ask(Session& session) override {
+    question_.top = static_cast<std::size_t>(top_);
+    const ImportOptions reading = reading_.options(session);
+    warn_if_large(trace_, reading, session);
+    const auto activity = session.begin("advising on " + trace_);
+    Advice advice = advise(trace_, question_, {.reading = reading, .ledger_path = ledger_});
+    const ExitCode code = advice.reaches_target() ? kAnswered : kCheckFailed;
+    return answer_of(std::move(advice), code);
+  }
+
+ private:
+  std::string trace_, ledger_;
+  AdviceQuestion question_;
+  std::int64_t top_ = static_cast<std::int64_t>(AdviceQuestion{}.top);
+  bool all_ = false;
+  Reading reading_;
+};
+
+}  // namespace
+
+std::unique_ptr<Question> make_advise() { return std::make_unique<Advise>(); }
+
+}  // namespace foretrace

@@ -1,0 +1,246 @@
+#include "foretrace/ask/check.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/core.h>
+#include <optional>
+#include <sstream>
+
+#include "base/files/new_file.h"
+#include "base/shown.h"
+#include "foretrace/error.h"
+#include "question/check/summary_file.h"
+#include "question/common/changes.h"
+#include "question/common/forms.h"
+#include "question/common/reading.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The report of a comparison, or what a new baseline holds.
+struct CheckedJob {
+  std::optional<CheckReport> report;
+  std::string blessed;
+  std::string summary;     ///< Path of a file that the answer is appended to, as Markdown.
+  bool annotates = false;  ///< As workflow commands for GitHub.
+};
+
+/// The file that GitHub shows as the summary of a step; empty if there is none.
+std::string step_summary(bool annotates) {
+  const char* path = annotates ? std::getenv("GITHUB_STEP_SUMMARY") : nullptr;
+  return path == nullptr ? "" : path;
+}
+
+class CheckAnswer final : public AnswerOf<CheckedJob> {
+ public:
+  using AnswerOf::AnswerOf;
+
+  void finish(std::string_view form, std::ostream& out) const override {
+    const CheckedJob& job = value();
+    if (!job.report) return;
+    std::ostringstream markdown;
+    {
+      const EscapedOutput wall(markdown);
+      write_check_markdown(*job.report, markdown);
+    }
+    const std::string text = markdown.str() + "\n";
+    if (!job.summary.empty()) append_summary(job.summary, text);
+    if (const std::string path = step_summary(job.annotates); !path.empty())
+      append_summary(path, text);
+    if (job.annotates && form != "github") write_check_github(*job.report, out);
+  }
+};
+
+ExitCode code_of(CheckOutcome standing) {
+  if (standing == CheckOutcome::failed) return kCheckFailed;
+  return standing == CheckOutcome::undecided || standing == CheckOutcome::left_out ? kUndecided
+                                                                                   : kAnswered;
+}
+
+/// A later limit for the same metric replaces the earlier one.
+void add_limits(std::string_view setting, const std::vector<std::string>& texts,
+                std::map<std::string, Limit>& limits) {
+  for (const std::string& text : texts) {
+    auto [name, limit] = within(setting, [&] { return parse_named_limit(text); });
+    limits.insert_or_assign(std::move(name), std::move(limit));
+  }
+}
+
+std::string blessed_text(const std::string& path, const CheckBaseline& blessed,
+                         const std::optional<CheckBaseline>& old) {
+  std::string text = fmt::format("Wrote {}: {} metrics, {} groups of work", shown(path),
+                                 blessed.summary.figures.size(), blessed.summary.groups.size());
+  if (const std::size_t runs = blessed.summary.runs.size(); runs > 1)
+    text += fmt::format(", of {} recordings", runs);
+  text += ". Commit it.\n";
+  for (const auto& [name, values] : blessed.summary.figures) {
+    const FigureEntry& entry = figure_entry(name);
+    const auto limit = blessed.fail.find(name);
+    text +=
+        fmt::format("  {} {}{}", name, figure_text(entry.unit, figure_value(entry, values)),
+                    limit == blessed.fail.end() ? ", no limit" : ", limit " + limit->second.text);
+    if (old && old->summary.figures.contains(name)) {
+      const std::int64_t was = figure_value(entry, old->summary.figures.at(name));
+      if (was != figure_value(entry, values)) text += ", was " + figure_text(entry.unit, was);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+class CheckJob final : public Question {
+ public:
+  void describe(Fields& fields) override {
+    describe_trace(fields, trace_);
+    fields.as({.value = "MORE", .is_positional = true})
+        .texts("more", more_traces_,
+               "With --bless: more recordings of the unchanged job; differences between them count "
+               "as noise, not as regressions");
+    fields.as({.is_required = true})
+        .path("baseline", baseline_,
+              "The committed baseline to compare the trace with; --bless writes it");
+    fields.as({.value = "METRIC:LIMIT"})
+        .texts("max", most_,
+               "Fail if this metric gets worse by more than: step_time:5%, peak_reserved:200MB, "
+               "syncs:+0, overlap:-5%, host_time:5%+2ms, kernels:off; may be repeated");
+    fields.as({.value = "METRIC:LIMIT"})
+        .texts("warn", warn_, "Like --max, but only warn; may be repeated");
+    changes_.describe(fields,
+                      "Check the prediction for this transform with its settings; may be repeated",
+                      "Check the prediction for this scenario instead of the recording");
+    fields.flag("structure_only", options_.structure_only,
+                "Compare counts, bytes, memory and possible overlap but no times, for example on a "
+                "busy device");
+    fields.flag("bless", blesses_,
+                "Write the baseline from this trace, or from several of the same job; limits in "
+                "the file are kept");
+    fields.flag("add", options_.adds_runs,
+                "With --bless: keep the recordings that the baseline already represents, and add "
+                "these");
+    fields.as({.value = "pass|fail"})
+        .text("undecided", undecided_,
+              "How to treat metrics whose interval straddles the limit: pass or fail");
+    describe_outputs(fields);
+    reading_.describe_part(fields);
+    reading_.describe(fields);
+  }
+
+  std::string remarks() const override {
+    std::string text = "Metrics:";
+    for (const FigureEntry& entry : figure_entries())
+      text += fmt::format("\n  {:<23} {}", entry.name, entry.says);
+    return text;
+  }
+
+  std::vector<Form> forms() const override {
+    std::vector<Form> all;
+    for (const CheckForm& form : check_forms()) {
+      Form one{form.name, [&form](const Answer& answer, std::ostream& out) {
+                 const CheckedJob& job = dynamic_cast<const CheckAnswer&>(answer).value();
+                 if (job.report) return form.write(*job.report, out);
+                 out << job.blessed;
+               }};
+      if (form.name != "text" && form.name != "github")
+        one.file_help = "Also write the answer to a file: " + std::string(form.summary);
+      all.push_back(std::move(one));
+    }
+    return all;
+  }
+
+  std::unique_ptr<Answer> ask(Session& session) override {
+    check_settings();
+    if (blesses_) session.will_write("--baseline", {baseline_});
+    if (const std::string path = step_summary(annotates_); !path.empty() && path != summary_)
+      session.will_write("GITHUB_STEP_SUMMARY", {path});
+    Scenario asked = changes_.scenario();
+    asked.trace = trace_;
+    read_options(session);
+    warn_if_large(trace_, options_.reading, session);
+    std::error_code ignored;
+    const bool exists = fs::exists(baseline_, ignored);
+    if (blesses_) return make_baseline(asked, exists, session);
+    if (!exists)
+      throw Error(
+          fmt::format("there is no baseline '{}' yet; create it with --bless: foretrace check {} "
+                      "--baseline {} --bless",
+                      baseline_, trace_, baseline_));
+    const CheckBaseline stored = read_baseline(baseline_);
+    const auto activity = session.begin("checking " + trace_);
+    CheckReport report = foretrace::check(trace_, asked, stored, options_);
+    report.baseline = baseline_;
+    const ExitCode code = code_of(report.standing());
+    return std::make_unique<CheckAnswer>(CheckedJob{std::move(report), {}, summary_, annotates_},
+                                         code);
+  }
+
+ private:
+  void describe_outputs(Fields& fields) {
+    fields.flag("github", annotates_,
+                "Also annotate source lines, and append the answer to $GITHUB_STEP_SUMMARY if that "
+                "is set");
+    fields.as({.value = "OUT"})
+        .path("summary", summary_, "Also append the answer to this file, as Markdown");
+    fields.as({.value = "FOLDER"})
+        .path("source_root", source_root_,
+              "Folder that paths in annotations are relative to; by default the repository");
+  }
+
+  void check_settings() const {
+    if (options_.adds_runs && !blesses_) throw Error("--add: needs --bless");
+    if (!more_traces_.empty() && !blesses_)
+      throw Error(
+          fmt::format("several recordings are only allowed with --bless, got '{}' after '{}'",
+                      more_traces_.front(), trace_));
+    if (!undecided_.empty() && undecided_ != "pass" && undecided_ != "fail")
+      throw Error(fmt::format("--undecided: must be pass or fail, got '{}'", undecided_));
+    std::error_code ignored;
+    if (!source_root_.empty() && !fs::is_directory(source_root_, ignored))
+      throw Error(fmt::format("--source-root: must be a folder, got '{}'", source_root_));
+  }
+
+  void read_options(const Session& session) {
+    add_limits("--max", most_, options_.fail);
+    add_limits("--warn", warn_, options_.warn);
+    if (!undecided_.empty())
+      options_.undecided = undecided_ == "pass" ? CheckOutcome::passed : CheckOutcome::failed;
+    options_.source_root = source_root_.empty() ? source_root_here() : source_root_;
+    options_.reading = reading_.options(session);
+  }
+
+  /// Writes the baseline. An existing file keeps its limits, even if its format is too old for a
+  /// comparison; if it cannot be read at all, a warning says so.
+  std::unique_ptr<Answer> make_baseline(const Scenario& asked, bool exists,
+                                        Session& session) const {
+    std::optional<CheckBaseline> old;
+    if (exists) {
+      try {
+        old = read_baseline(baseline_);
+      } catch (const Error& error) {
+        session.remark("warning: the limits of the old baseline could not be read and are lost: " +
+                       shown(error.what()));
+      }
+    }
+    const auto activity = session.begin("summarizing " + trace_);
+    std::vector<std::string> traces{trace_};
+    traces.insert(traces.end(), more_traces_.begin(), more_traces_.end());
+    const CheckBaseline blessed = bless(traces, asked, options_, old ? &*old : nullptr);
+    write_new_file(baseline_, shown_answer(write_baseline(blessed)));
+    return std::make_unique<CheckAnswer>(
+        CheckedJob{{}, blessed_text(baseline_, blessed, old), {}, false});
+  }
+
+  std::string trace_, baseline_, undecided_, source_root_, summary_;
+  std::vector<std::string> more_traces_, most_, warn_;
+  bool blesses_ = false, annotates_ = false;
+  Changes changes_;
+  CheckOptions options_;
+  Reading reading_;
+};
+
+}  // namespace
+
+std::unique_ptr<Question> make_check() { return std::make_unique<CheckJob>(); }
+
+}  // namespace foretrace

@@ -1,0 +1,73 @@
+#include "question/common/changes.h"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/fields/assignments.h"
+#include "base/json_text.h"
+#include "foretrace/allocator.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+
+void Changes::describe(Fields& fields, std::string_view steps_help,
+                       std::string_view scenario_help) {
+  fields.as({.value = "STEP"}).texts("with", steps_, steps_help);
+  fields.path("scenario", scenario_, scenario_help);
+}
+
+void Changes::describe_machine(Fields& fields) {
+  fields.name_or_path("machine", machine_,
+                      "Predict for this device, like --with faster_device:to=NAME before all other "
+                      "changes; a built-in name or a JSON file");
+}
+
+void Changes::describe_samples(Fields& fields) {
+  fields.optional_number("samples_per_step", samples_per_step_,
+                         "Samples in a recorded step; adds samples per second to the answer", 1e-3);
+}
+
+void Changes::describe_tokens(Fields& fields) {
+  fields.optional_number("tokens_per_step", tokens_per_step_,
+                         "Tokens in a recorded step; adds tokens per second to the answer", 1e-3);
+}
+
+Scenario Changes::scenario() const {
+  Scenario scenario;
+  if (scenario_.starts_with('{')) {
+    scenario =
+        within("scenario", [&] { return parse_scenario(parse_json<nlohmann::json>(scenario_)); });
+  } else if (!scenario_.empty()) {
+    scenario = read_scenario(scenario_);
+  }
+  for (const std::string& step : steps_)
+    within("--with " + step, [&] { add_steps(step, scenario); });
+  if (samples_per_step_) scenario.samples_per_step = *samples_per_step_;
+  if (tokens_per_step_) scenario.tokens_per_step = *tokens_per_step_;
+  if (!machine_.empty()) scenario.machine = machine_;
+  return scenario;
+}
+
+void AllocatorChoice::describe(Fields& fields) {
+  fields.as({.value = "SETTINGS"})
+      .text("allocator", settings_,
+            "Settings of the caching allocator, such as "
+            "max_split_size=512MiB,expandable_segments=true; named as in \"memory\" of scenarios");
+  fields.text("conf", conf_,
+              "The same in the syntax of PYTORCH_CUDA_ALLOC_CONF: "
+              "max_split_size_mb:512,expandable_segments:True");
+  fields.as({.value = "BYTES"})
+      .optional_bytes("memory_limit", limit_,
+                      "Available device memory, such as 16GB; unlimited by default", Bytes{1});
+}
+
+void AllocatorChoice::set(AllocatorSettings& allocator) const {
+  within("--conf", [&] { read_alloc_conf(conf_, allocator); });
+  within("--allocator", [&] {
+    if (!settings_.empty()) read_assigned(settings_, allocator);
+    const CachingAllocator checked(allocator);
+  });
+  if (limit_) allocator.limit = *limit_;
+}
+
+}  // namespace foretrace

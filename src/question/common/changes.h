@@ -1,0 +1,43 @@
+#pragma once
+
+// What to change before an answer is found: a scenario, then a machine, then steps in order. Listed
+// by all questions that have changes.
+
+#include <string>
+#include <vector>
+
+#include "foretrace/fields.h"
+#include "foretrace/scenario.h"
+
+namespace foretrace {
+
+class Changes {
+ public:
+  void describe(Fields& fields, std::string_view steps_help, std::string_view scenario_help);
+  void describe_machine(Fields& fields);
+  void describe_samples(Fields& fields);
+  void describe_tokens(Fields& fields);
+
+  /// Throws Error with the name of the setting.
+  Scenario scenario() const;
+
+ private:
+  std::vector<std::string> steps_;
+  std::string scenario_, machine_;
+  std::optional<double> samples_per_step_, tokens_per_step_;
+};
+
+/// Settings of the caching allocator: "allocator", "conf" and "memory_limit". If they disagree,
+/// memory_limit overrides allocator, which overrides conf.
+class AllocatorChoice {
+ public:
+  void describe(Fields& fields);
+  /// Overwrites what the settings give. Throws Error with the name of the setting.
+  void set(AllocatorSettings& allocator) const;
+
+ private:
+  std::string settings_, conf_;
+  std::optional<Bytes> limit_;
+};
+
+}  // namespace foretrace

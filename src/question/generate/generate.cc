@@ -1,0 +1,38 @@
+#include "foretrace/ask/generate.h"
+
+#include "question/common/forms.h"
+#include "question/common/model.h"
+
+namespace foretrace {
+namespace {
+
+class Generate final : public Question {
+ public:
+  void describe(Fields& fields) override {
+    describe_model(fields, question_);
+    fields.as({.value = "SETTINGS"})
+        .text("layout", question_.layout,
+              "tp, pp, dp, cp, ep, micro_batch, global_batch, recompute, ...: "
+              "tp=8,pp=12,dp=4,micro_batch=1,global_batch=512");
+    describe_calibration(fields, question_);
+    fields.path("against", question_.against,
+                "Compare with measured steps in a table as for --calibrate, except the rows that "
+                "prices were fitted to");
+  }
+
+  std::vector<Form> forms() const override {
+    return {form("text", write_generation_text), json_form<GenerationReport>(),
+            form("csv", write_generation_csv)};
+  }
+
+  std::unique_ptr<Answer> ask(Session&) override { return answer_of(generate_step(question_)); }
+
+ private:
+  GenerateQuestion question_;
+};
+
+}  // namespace
+
+std::unique_ptr<Question> make_generate() { return std::make_unique<Generate>(); }
+
+}  // namespace foretrace
