@@ -33,6 +33,9 @@ enum ExitCode : int {
   kBug = 70,
 };
 
+class Job;
+struct JobOptions;
+
 class Answer {
  public:
   virtual ~Answer() = default;
@@ -81,6 +84,11 @@ class Session {
   virtual std::ostream* rows() { return nullptr; }
   /// Becomes true if the answer is to be ended early, with what has been found.
   virtual const std::atomic<bool>& stop();
+  /// Opens the job at a path, unless it is open already; then it stays as it was opened. Throws
+  /// TraceError.
+  virtual std::shared_ptr<const Job> open(const std::string& path, const JobOptions& options);
+  /// The path of the job that is open; empty: none.
+  virtual std::string opened() const { return {}; }
   /// Whether reading a file may run another program.
   virtual bool may_run() const { return true; }
 };
@@ -152,6 +160,7 @@ struct AskOptions {
   std::string root = {};
   std::vector<std::string> forms = {};  ///< In which the answer will be written.
   const std::atomic<bool>* stop = nullptr;
+  std::shared_ptr<const Job> job = nullptr;  ///< A job that is open.
 };
 struct Asked {
   std::unique_ptr<Question> question;

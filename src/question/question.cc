@@ -5,6 +5,7 @@
 
 #include "base/wording.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "foretrace/names.h"
 #include "question/files.h"
 
@@ -35,6 +36,10 @@ class ProgramSession final : public Session {
   const std::atomic<bool>& stop() override {
     return options_.stop ? *options_.stop : Session::stop();
   }
+  std::shared_ptr<const Job> open(const std::string& path, const JobOptions& options) override {
+    return options_.job && path == opened() ? options_.job : Session::open(path, options);
+  }
+  std::string opened() const override { return options_.job ? options_.job->path() : ""; }
   bool may_run() const override { return options_.root.empty(); }
 
   std::vector<std::string> remarks;
@@ -69,6 +74,10 @@ void Session::will_write(const std::string&, const std::vector<std::string>&) {}
 const std::atomic<bool>& Session::stop() {
   static const std::atomic<bool> never = false;
   return never;
+}
+
+std::shared_ptr<const Job> Session::open(const std::string& path, const JobOptions& options) {
+  return std::make_shared<const Job>(path, options);
 }
 
 const std::vector<QuestionEntry>& questions() {

@@ -318,7 +318,7 @@ RankChoice choice_among(int work_of_second, int wait_for_it) {
   ranks.push_back(working_rank(100, wait_for_it));
   ranks.push_back(working_rank(work_of_second, 0));
   ranks.push_back(working_rank(101, wait_for_it));
-  Job job = job_of(std::move(ranks));
+  JobRanks job = job_of(std::move(ranks));
   for (std::int32_t i = 0; i < 3; ++i) job.ranks[static_cast<std::size_t>(i)].number = i;
   Notes notes;
   return rank_to_advise(job, notes);

@@ -122,7 +122,7 @@ TEST(Resample, AllRanksDrawTheSameStep) {
   const std::string texts[] = {six_steps_with_a_collective(true),
                                six_steps_with_a_collective(false)};
   for (std::int32_t i = 0; i < 2; ++i) ranks.push_back(rank_of({.graph = texts[i], .number = i}));
-  const Job job = job_of(std::move(ranks));
+  const JobRanks job = job_of(std::move(ranks));
   ASSERT_EQ(job.join.collectives.size(), 6U);
   const JointReplay replayed =
       replay(job, graphs_of(job), {.memory = false, .most_rows_kept = 1'000'000});

@@ -35,14 +35,14 @@ std::string preparing_rank(int host, int later, int wait) {
 }
 
 /// Rank 1 takes 136 us for a step, and rank 0, which waits for it, 137 us.
-Job two_ranks() {
+JobRanks two_ranks() {
   std::vector<Inference> ranks;
   ranks.push_back(rank_of({.graph = preparing_rank(10, 1, 50), .number = 0}));
   ranks.push_back(rank_of({.graph = preparing_rank(60, 0, 0), .number = 1}));
   return job_of(std::move(ranks));
 }
 
-AdvisedJob advised_rank(const Job& job, std::size_t rank) {
+AdvisedJob advised_rank(const JobRanks& job, std::size_t rank) {
   return advised_job(job.ranks[rank].inference, {}, {&job, rank});
 }
 
@@ -54,7 +54,7 @@ AdviceCeiling ceiling_of(const AdvisedJob& job, std::string_view name) {
 }
 
 TEST(JobGraph, AJobTakesAsLongAsItsSlowestRank) {
-  const Job job = two_ranks();
+  const JobRanks job = two_ranks();
   ASSERT_TRUE(job.is_joined());
   for (const std::size_t rank : {0U, 1U}) {
     const AdvisedJob advised = advised_rank(job, rank);
@@ -66,7 +66,7 @@ TEST(JobGraph, AJobTakesAsLongAsItsSlowestRank) {
 
 // On rank 0 alone a step would take 121 us: it would wait for rank 1 as before.
 TEST(JobGraph, CeilingsAreThoseOfAllRanksTogether) {
-  const Job job = two_ranks();
+  const JobRanks job = two_ranks();
   const AdvisedJob advised = advised_rank(job, 0);
   EXPECT_EQ(ceiling_of(advised, "host").step_time, 70us);
   EXPECT_EQ(ceiling_of(advised, "host").bound, PathPart::kernels);
@@ -81,7 +81,7 @@ TEST(JobGraph, CeilingsAreThoseOfAllRanksTogether) {
 }
 
 TEST(JobGraph, WorkIsThatOfTheAdvisedRank) {
-  const Job job = two_ranks();
+  const JobRanks job = two_ranks();
   for (const std::size_t rank : {0U, 1U}) {
     const AdvisedJob advised = advised_rank(job, rank);
     const WorkGroup host = group_named(advised.whole.graph(), "host.work");
@@ -92,7 +92,7 @@ TEST(JobGraph, WorkIsThatOfTheAdvisedRank) {
 }
 
 TEST(RetimedReplay, FindsTheStepOfTheSlowestRank) {
-  const Job job = two_ranks();
+  const JobRanks job = two_ranks();
   const AdvisedJob advised = advised_rank(job, 1);
   RetimedReplay retimed(advised.whole);
   for (const WorkGroup& group : all_groups(advised.whole.graph())) {

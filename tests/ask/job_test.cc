@@ -68,7 +68,7 @@ TEST(Job, DropsTracesUnlessTheyAreAskedFor) {
   const Folder folder;
   folder.write("rank1.json", trace_of_rank(1));
   folder.write("rank0.json", trace_of_rank(0));
-  const Job job = read_job(folder.path());
+  const JobRanks job = read_job(folder.path());
   ASSERT_EQ(job.ranks.size(), 2U);
   for (std::int32_t i = 0; i < 2; ++i) {
     const Rank& rank = job.ranks[static_cast<std::size_t>(i)];
@@ -77,7 +77,7 @@ TEST(Job, DropsTracesUnlessTheyAreAskedFor) {
     EXPECT_GT(rank.inference.graph.task_count(), 0U);
     EXPECT_EQ(job.place(rank), folder.path() + ": rank " + std::to_string(i));
   }
-  const Job kept = read_job(folder.path(), {.keep_traces = true});
+  const JobRanks kept = read_job(folder.path(), {.keep_traces = true});
   ASSERT_TRUE(kept.ranks[1].trace.has_value());
   EXPECT_EQ(kept.ranks[1].trace->devices.size(), 1U);
 }
@@ -96,7 +96,7 @@ TEST(Job, SaysWhichRankHasNothingThatTakesTime) {
     EXPECT_TRUE(std::string(error.what()).starts_with(folder.path() + ": rank 1: "))
         << error.what();
   }
-  const Job job = read_job(folder.path(), {.keep_refused = true});
+  const JobRanks job = read_job(folder.path(), {.keep_refused = true});
   ASSERT_EQ(job.ranks.size(), 2U);
   EXPECT_EQ(job.ranks[0].refused, "");
   EXPECT_NE(job.ranks[1].refused, "");

@@ -45,7 +45,9 @@ std::string folder_of(const Folder& folder, const std::string& name, const std::
   return to.string();
 }
 
-Job joined_job(const std::string& path) { return read_job(path, {.joining = Joining::required}); }
+JobRanks joined_job(const std::string& path) {
+  return read_job(path, {.joining = Joining::required});
+}
 
 Scenario with(const std::string& use) {
   Scenario scenario;
@@ -56,7 +58,7 @@ Scenario with(const std::string& use) {
 
 /// Expects that each rank replays within a hundredth, that every collective has a partner except at
 /// the edges of the window, and that hardly any time is unexplained.
-void check_replay(const Job& job) {
+void check_replay(const JobRanks& job) {
   const JointReplay replayed = replay(job, graphs_of(job), {.memory = false});
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     const Inference& rank = job.ranks[i].inference;
@@ -82,7 +84,7 @@ TEST(JoinedRanks, CorpusReplaysTogether) {
 TEST(JoinedRanks, CorpusSplitsTheWaitForAStragglerFromTheTransfer) {
   const std::string path = corpus_path("torchrec-forward-straggler");
   if (path.empty()) GTEST_SKIP() << kNoCorpus;
-  const Job job = joined_job(path);
+  const JobRanks job = joined_job(path);
   std::size_t long_ones = 0;
   for (const MatchedCollective& collective : job.join.collectives) {
     for (const CollectiveMember& member : collective.members) {
@@ -99,7 +101,7 @@ TEST(JoinedRanks, CorpusSplitsTheWaitForAStragglerFromTheTransfer) {
 TEST(JoinedRanks, CorpusClocksAreFoundThoughOffsetsAndDriftArePlanted) {
   const std::string path = corpus_path("torchrec-nostraggler-repeat");
   if (path.empty()) GTEST_SKIP() << kNoCorpus;
-  const Job job = read_job(path);
+  const JobRanks job = read_job(path);
   const auto joined_with = [&](Nanoseconds ahead, double drift) {
     std::vector<Inference> ranks;
     for (const Rank& rank : job.ranks) ranks.push_back(clone(rank.inference));
@@ -129,8 +131,8 @@ TEST(JoinedRanks, CorpusClocksAreFoundThoughOffsetsAndDriftArePlanted) {
 TEST(JoinedRanks, CorpusPredictsTheJobWithoutItsStraggler) {
   if (corpus_path("").empty()) GTEST_SKIP() << kNoCorpus;
   const Folder folder;
-  const Job before = joined_job(folder_of(folder, "torchrec-straggler", "straggler"));
-  const Job after = read_job(folder_of(folder, "torchrec-straggler", "nosleep"));
+  const JobRanks before = joined_job(folder_of(folder, "torchrec-straggler", "straggler"));
+  const JobRanks after = read_job(folder_of(folder, "torchrec-straggler", "nosleep"));
   EditedJob edited = edited_by(before, with("straggler:rank=2,remove=true"), {});
   std::vector<double> errors;
   for (std::size_t i = 0; i < after.ranks.size(); ++i) {
@@ -250,7 +252,7 @@ TEST(JoinedRanks, CorpusCheckNamesTheRankThatTheOthersWaitForAsTheCause) {
 TEST(JoinedRanks, CorpusIntervalsHoldWhatWasMeasuredWithoutTheStraggler) {
   if (corpus_path("").empty()) GTEST_SKIP() << kNoCorpus;
   const Folder folder;
-  const Job measured = read_job(folder_of(folder, "torchrec-straggler", "nosleep"));
+  const JobRanks measured = read_job(folder_of(folder, "torchrec-straggler", "nosleep"));
   const Prediction predicted = predict(folder_of(folder, "torchrec-straggler", "straggler"),
                                        with("straggler:rank=2,remove=true"));
   // Without a rank named, the tasks of the slowest rank hardly change.
@@ -313,12 +315,12 @@ TEST(JoinedRanks, TwoCopiesOfOneRecordingAreOneClass) {
   const std::string path = corpus_path("megatron-tp2");
   if (path.empty()) GTEST_SKIP() << kNoCorpus;
   std::vector<Inference> ranks;
-  const Job job = read_job(path);
+  const JobRanks job = read_job(path);
   for (std::int32_t i = 0; i < 2; ++i) {
     ranks.push_back(clone(job.ranks[0].inference));
     ranks.back().rank.number = i;
   }
-  const Job twice = job_of(std::move(ranks));
+  const JobRanks twice = job_of(std::move(ranks));
   const JointReplay replayed = replay(twice, graphs_of(twice), {});
   EXPECT_EQ(replayed.first_alike[1], 0U);
   const Inference& rank = twice.ranks[1].inference;

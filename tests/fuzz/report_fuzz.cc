@@ -38,7 +38,7 @@ using namespace foretrace;
 
 /// Recordings of a program before and after a change; the files in the folder are recordings of the
 /// same two.
-struct Job {
+struct FuzzedJob {
   Trace before, after;
   Inference was{}, is{};
   std::string folder{};
@@ -83,7 +83,7 @@ Scenario some_scenario(Supply& supply) {
   return scenario;
 }
 
-void check_trace(const Job& job, Supply&) {
+void check_trace(const FuzzedJob& job, Supply&) {
   require_plain(written([&](std::ostream& out) { write_info(job.before, out); }));
   require_json(indented_json(describe_trace(job.before)));
   for (const Finding& finding : examine(job.before)) {
@@ -91,7 +91,7 @@ void check_trace(const Job& job, Supply&) {
   }
 }
 
-void check_prediction(const Job& job, Supply& supply) {
+void check_prediction(const FuzzedJob& job, Supply& supply) {
   PredictOptions options{.explain = true};
   options.html_path = job.path("page.html"), options.perfetto_path = job.path("timeline.json");
   Prediction prediction = predict(job.was, some_scenario(supply), options);
@@ -104,7 +104,7 @@ void check_prediction(const Job& job, Supply& supply) {
   require_json(bytes_of(options.perfetto_path));
 }
 
-void check_curve(const Job& job, Supply& supply) {
+void check_curve(const FuzzedJob& job, Supply& supply) {
   const Scenario scenario = parse_scenario(
       nlohmann::json::parse(R"({"transforms": [{"use": "scale", "where": {"kind": "kernel"}}]})"));
   std::vector<Inference> ranks;
@@ -118,7 +118,7 @@ void check_curve(const Job& job, Supply& supply) {
   require_plain(written([&](std::ostream& out) { write_curve_markdown(curve, out); }));
 }
 
-void check_memory(const Job& job, Supply& supply) {
+void check_memory(const FuzzedJob& job, Supply& supply) {
   MemoryQuestion question;
   question.out = question.in = Bandwidth{12e9};
   MemoryReport report = describe_memory(job.was.graph, job.was.recorded, question);
@@ -130,7 +130,7 @@ void check_memory(const Job& job, Supply& supply) {
       written([&](std::ostream& out) { write_memory_html(report, job.was.graph, out); }));
 }
 
-void check_advice(const Job& job, Supply& supply) {
+void check_advice(const FuzzedJob& job, Supply& supply) {
   AdviceQuestion question;
   question.only = {"amp", "remove_sync"};
   Advice advice = advise(job.was, question);
@@ -141,7 +141,7 @@ void check_advice(const Job& job, Supply& supply) {
   require_plain(written([&](std::ostream& out) { write_advice_csv(advice, out); }));
 }
 
-void check_diff(const Job& job, Supply& supply) {
+void check_diff(const FuzzedJob& job, Supply& supply) {
   DiffReport report;
   report.before = {{hostile_text(supply, "before.json"), "kineto", "ab12"}};
   report.after = {{hostile_text(supply, "after.json"), "kineto", "ab12"}};
@@ -153,7 +153,7 @@ void check_diff(const Job& job, Supply& supply) {
   require_plain(written([&](std::ostream& out) { write_diff_csv(report, out); }));
 }
 
-void check_gate(const Job& job, Supply& supply) {
+void check_gate(const FuzzedJob& job, Supply& supply) {
   write_ftrace(job.before, job.path("before.ftrace"));
   write_ftrace(job.after, job.path("after.ftrace"));
   const CheckBaseline baseline = bless(job.path("before.ftrace"), {}, {});
@@ -172,7 +172,7 @@ void check_gate(const Job& job, Supply& supply) {
   }
 }
 
-void check_verification(const Job& job, Supply& supply) {
+void check_verification(const FuzzedJob& job, Supply& supply) {
   write_ftrace(job.before, job.path("before.ftrace"));
   write_ftrace(job.after, job.path("after.ftrace"));
   const Prediction prediction = predict(job.path("before.ftrace"), some_scenario(supply));
@@ -184,7 +184,7 @@ void check_verification(const Job& job, Supply& supply) {
       written([&](std::ostream& out) { write_verification_markdown(verification, out); }));
 }
 
-void check_pairs(const Job&, Supply& supply) {
+void check_pairs(const FuzzedJob&, Supply& supply) {
   PairsReport report;
   report.lists = {hostile_text(supply, "pairs.json")};
   for (std::uint32_t i = supply.below(4); i > 0; --i) {
@@ -200,7 +200,7 @@ void check_pairs(const Job&, Supply& supply) {
   require_plain(written([&](std::ostream& out) { write_pairs_markdown(report, out); }));
 }
 
-void check_sweep(const Job& job, Supply& supply) {
+void check_sweep(const FuzzedJob& job, Supply& supply) {
   nlohmann::json scenario = {{"transforms", {{{"use", "scale"}, {"where", {{"kind", "kernel"}}}}}},
                              {"sweep", {{"scale.factor", {0.5, 1}}}}};
   const std::string name = hostile_text(supply, "sgemm");
@@ -224,7 +224,7 @@ void check_sweep(const Job& job, Supply& supply) {
   require_no_forged_markup(written([&](std::ostream& out) { write_sweep_page(report, out); }));
 }
 
-void check_input(const Job& job, Supply&) {
+void check_input(const FuzzedJob& job, Supply&) {
   InputReport report;
   report.stalls = input_stalls(job.was.graph, job.was.recorded);
   report.notes = job.was.notes;
@@ -234,7 +234,7 @@ void check_input(const Job& job, Supply&) {
   check_json(validate(job.was));
 }
 
-using Check = void (*)(const Job&, Supply&);
+using Check = void (*)(const FuzzedJob&, Supply&);
 constexpr Check kChecks[] = {check_trace,  check_prediction, check_curve, check_memory,
                              check_advice, check_diff,       check_gate,  check_verification,
                              check_pairs,  check_sweep,      check_input};
@@ -247,7 +247,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Supply supply(data, size);
   const Check first = supply.one_of(kChecks), second = supply.one_of(kChecks);
   try {
-    Job job{.before = HostileTrace(supply).write(), .after = HostileTrace(supply).write()};
+    FuzzedJob job{.before = HostileTrace(supply).write(), .after = HostileTrace(supply).write()};
     job.was = infer(job.before), job.is = infer(job.after), job.folder = folder;
     first(job, supply);
     if (second != first) second(job, supply);

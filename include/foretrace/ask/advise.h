@@ -33,9 +33,7 @@ struct AdviceQuestion {
 /// Works on all cores; the answer does not depend on their number. With several ranks, step
 /// times are those of the slowest, and the path, the breakdown and the work are those of the one
 /// that the others wait for, or else of the slowest. Throws Error.
-Advice advise(const std::string& trace_path, const AdviceQuestion& question,
-              const PredictOptions& options = {});
-Advice advise(const Inference& inference, const AdviceQuestion& question,
-              const PredictOptions& options = {});
+Advice advise(const Job& job, const AdviceQuestion& question = {},
+              const std::string& ledger_path = {});
 
 }  // namespace foretrace

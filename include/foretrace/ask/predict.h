@@ -1,8 +1,8 @@
 #pragma once
 
-// Runs the verbs in the order a question asks for: import, infer, replay the baseline, transform,
-// simulate, report. The one place where transforms are applied, and where a result is checked for
-// "changed nothing" and "matched nothing".
+// Runs the verbs in the order a question asks for: replay the baseline, transform, simulate. The
+// one place where transforms are applied, and where a result is checked for "changed nothing" and
+// "matched nothing".
 
 #include <functional>
 #include <optional>
@@ -18,29 +18,22 @@
 
 namespace foretrace {
 
+class Job;
+
 struct PredictOptions {
   bool explain = false;
   bool strict = false;  ///< Notes of severity warning become a TraceError.
-  ImportOptions reading = {};
   /// Write the predicted timeline there: a format of export.h by its ending, otherwise JSON.
   std::string perfetto_path = {};
-  std::string html_path = {};  ///< Write the report page there.
   /// Called with the content of a page while the graphs of the answer exist; may be empty.
   std::function<void(const PredictionPage&)> take_page = {};
+  bool page_is_whole = false;    ///< The page has its sensitivities, which take many replays.
   std::string ledger_path = {};  ///< The user's own ledger of errors, beside the built-in one.
-  /// Ranks of the whole job, for which recorded ranks are repeated; 0: only the recorded ones.
-  std::int32_t world_size = 0;
   bool exact = false;  ///< Replays each rank by itself, even those that are provably alike.
 };
 
-/// Everything from file to answer. The ranks of a folder are one job and wait for each other; the
-/// slowest is the answer.
-Prediction predict(const std::string& trace_path, const Scenario& scenario,
-                   const PredictOptions& options = {});
-
-/// The same for an inferred trace; the parts that need a file (inputs) are left empty.
-Prediction predict(const Inference& inference, const Scenario& scenario,
-                   const PredictOptions& options = {});
+/// The answer is about the slowest rank. Throws Error or TraceError.
+Prediction predict(const Job& job, const Scenario& scenario, const PredictOptions& options = {});
 
 /// One setting, and the values to try.
 struct Vary {
@@ -51,9 +44,7 @@ struct Vary {
 
 /// The prediction for each value, in order; points are worked out on all cores. Throws Error if the
 /// setting, a value or the assertion cannot be read, or if no value has an answer.
-Curve vary(const std::string& trace_path, const Scenario& scenario, const Vary& question,
-           const PredictOptions& options = {});
-Curve vary(std::vector<Inference> ranks, const Scenario& scenario, const Vary& question,
+Curve vary(const Job& job, const Scenario& scenario, const Vary& question,
            const PredictOptions& options = {});
 
 /// How well causes were found. `has_times`: false for a snapshot, which has no step time.

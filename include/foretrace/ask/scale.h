@@ -22,7 +22,8 @@ struct ScaleQuestion {
   std::string machine;               ///< For find_cluster(); empty: the schemes name a network.
   std::vector<std::int64_t> gpus;    ///< Ascending.
   std::vector<std::string> schemes;  ///< Steps that take `gpus`; empty: data_parallel.
-  PredictOptions options = {};
+  ImportOptions reading = {};
+  std::string ledger_path = {};  ///< The user's own ledger of errors; empty: none.
 };
 
 /// "1..1024" (doubled from one to the next), "8..64/8" (8 more from one to the next), "1,8,16".

@@ -32,15 +32,16 @@ struct SweepOptions {
   bool grades_each_answer = false;
 };
 
+class Job;
+
 class Sweep {
  public:
   /// Reads scenario and traces. Throws Error with the place.
   explicit Sweep(const std::string& scenario_path, const SweepOptions& options = {});
   /// The same for a scenario that is not in a file.
   explicit Sweep(const nlohmann::json& scenario, const SweepOptions& options = {});
-  /// Uses a trace that was already read, given by its ranks.
-  Sweep(const nlohmann::json& scenario, std::vector<Inference> ranks,
-        const SweepOptions& options = {});
+  /// Asks about a job that was opened already, which must live as long.
+  Sweep(const nlohmann::json& scenario, const Job& job, const SweepOptions& options = {});
   Sweep(Sweep&&) noexcept;
   ~Sweep();
 

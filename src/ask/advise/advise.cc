@@ -31,6 +31,7 @@
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/cluster.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "foretrace/machine.h"
 #include "foretrace/simulate.h"
 #include "trace/wait_call.h"
@@ -309,7 +310,7 @@ void add_causes(const AdvisedJob& job, Advice& advice) {
   for (auto& [gain, text] : causes) advice.causes.push_back(std::move(text));
 }
 
-void answer_setting(const AdviceQuestion& question, const Job& job, Advice& advice) {
+void answer_setting(const AdviceQuestion& question, const JobRanks& job, Advice& advice) {
   const SettingQuestion asked = setting_question(question, *advice.target);
   advice.curve = vary(job, asked.scenario, asked.vary, {});
 }
@@ -359,8 +360,8 @@ Advice advise_on(const Inference& inference, const RankOfJob& place, const Advic
 
 /// Advises for the machine of the question, if it names one; the rank is then treated as alone.
 Advice advise_machine(const Inference& recorded, RankOfJob place, const AdviceQuestion& question,
-                      const PredictOptions& options) {
-  const std::vector<KnownOutcome> user_outcomes = read_user_outcomes(options.ledger_path);
+                      const std::string& ledger_path) {
+  const std::vector<KnownOutcome> user_outcomes = read_user_outcomes(ledger_path);
   Advice advice;
   std::optional<Inference> elsewhere;
   if (!question.machine.empty()) {
@@ -384,10 +385,19 @@ Advice advise_machine(const Inference& recorded, RankOfJob place, const AdviceQu
   return answer;
 }
 
-/// Removes memory snapshots, which have no times. Throws TraceError if nothing else is left.
-void leave_out_snapshots(Job& job) {
-  std::erase_if(job.ranks, [](const Rank& rank) { return rank.is_snapshot; });
-  if (!job.ranks.empty()) return;
+/// The ranks without memory snapshots, which have no times. Throws TraceError if there are no
+/// others.
+JobRanks without_snapshots(const JobRanks& job) {
+  JobRanks timed;
+  timed.path = job.path;
+  for (const Rank& rank : job.ranks) {
+    if (rank.is_snapshot) continue;
+    Rank& kept = timed.ranks.emplace_back();
+    kept.number = rank.number;
+    kept.inference = clone(rank.inference);
+    kept.import_notes = rank.import_notes;
+  }
+  if (!timed.ranks.empty()) return timed;
   throw TraceError(job.path +
                    ": has memory events and no times, so it has no step time; record a trace with "
                    "the profiler, or see `foretrace memory`");
@@ -395,32 +405,22 @@ void leave_out_snapshots(Job& job) {
 
 }  // namespace
 
-Advice advise(const Inference& inference, const AdviceQuestion& question,
-              const PredictOptions& options) {
+Advice advise(const Job& opened, const AdviceQuestion& question, const std::string& ledger_path) {
   check_question(question);
-  return advise_machine(inference, {}, question, options);
-}
-
-Advice advise(const std::string& trace_path, const AdviceQuestion& question,
-              const PredictOptions& options) {
-  check_question(question);
-  Job job = read_job(
-      trace_path,
-      {.reading = options.reading, .joining = Joining::required, .keeps_waits_open = true});
-  const std::vector<InputFile> inputs = job.inputs();
-  leave_out_snapshots(job);
+  std::optional<JobRanks> timed;
+  if (opened.ranks().has_snapshots()) timed = without_snapshots(opened.ranks());
+  const JobRanks& job = timed ? *timed : opened.ranks();
   Notes notes;
   const RankChoice choice = rank_to_advise(job, notes);
   const Rank& rank = job.ranks[choice.rank];
   Notes all = rank.import_notes;
   all.merge(notes);
-  if (job.is_joined()) explain_waits(job);
   const RankOfJob place = job.is_joined() ? RankOfJob{&job, choice.rank} : RankOfJob{};
-  Advice advice = advise_machine(rank.inference, place, question, options);
+  Advice advice = advise_machine(rank.inference, place, question, ledger_path);
   if (!choice.straggler.empty()) advice.causes.insert(advice.causes.begin(), choice.straggler);
   all.merge(advice.notes);
   advice.notes = std::move(all);
-  advice.inputs = inputs;
+  advice.inputs = opened.inputs();
   return advice;
 }
 

@@ -25,7 +25,7 @@ struct AdvisedJob {
   Trust trust = {};
   /// The job whose ranks wait for each other, and the place of this rank in it; nullptr if the rank
   /// is alone.
-  const Job* joined_job = nullptr;
+  const JobRanks* joined_job = nullptr;
   std::size_t rank = 0;
 
   Nanoseconds now() const { return baseline.prediction.baseline.step_time; }
@@ -35,7 +35,7 @@ struct AdvisedJob {
 };
 /// `place` tells which rank of which job has the inference.
 struct RankOfJob {
-  const Job* job = nullptr;  ///< See AdvisedJob::joined_job.
+  const JobRanks* job = nullptr;  ///< See AdvisedJob::joined_job.
   std::size_t rank = 0;
 };
 AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> user_outcomes = {},

@@ -73,7 +73,7 @@ struct Observation {
 
 /// Applies a scenario to the recorded ranks together, because they wait for each other, and returns
 /// their edited graphs; none if the scenario edits nothing.
-std::vector<Graph> edited_graphs(const Job& job, const Scenario& scenario, Donors& donors) {
+std::vector<Graph> edited_graphs(const JobRanks& job, const Scenario& scenario, Donors& donors) {
   std::vector<Graph> graphs;
   if (!edits(scenario)) return graphs;
   EditedJob edited = edited_by(job, scenario, {.memory = false, .folds = false}, &donors);
@@ -95,7 +95,7 @@ CheckedRank checked_rank(const Rank& source, const Scenario& scenario, Graph* ed
 
 /// Chooses rank `wanted`, that of the baseline, or the slowest rank if `wanted` is empty or not in
 /// the job. REQUIRES: `job` keeps its traces and outlives the result.
-CheckedJob checked_job(const Job& job, const Scenario& scenario, Donors& donors,
+CheckedJob checked_job(const JobRanks& job, const Scenario& scenario, Donors& donors,
                        std::optional<std::int32_t> wanted) {
   CheckedJob checked;
   SlowestRank slowest;
@@ -179,7 +179,7 @@ bool is_waiting(const CheckCause& cause) {
 /// If the judged rank waits longer in its collectives than in the baseline because another rank
 /// comes late, makes that rank the first cause, in place of the collectives. REQUIRES: `job` keeps
 /// waits for other ranks open.
-void name_late_rank(const Job& job, std::int32_t checked_rank, CheckReport& report) {
+void name_late_rank(const JobRanks& job, std::int32_t checked_rank, CheckReport& report) {
   if (!job.is_joined()) return;
   const std::optional<LateRank> late = late_rank(job);
   if (!late || late->number == checked_rank) return;
@@ -325,7 +325,7 @@ void note_differences(const CheckBaseline& baseline, const JobSummary& now, bool
 }
 
 /// Reads all ranks of a recording, which are replayed together if they belong to one job.
-Job checked_recording(const std::string& path, const CheckOptions& options) {
+JobRanks checked_recording(const std::string& path, const CheckOptions& options) {
   return read_job(path, {.reading = options.reading,
                          .keep_traces = true,
                          .joining = Joining::if_one_job,
@@ -335,7 +335,7 @@ Job checked_recording(const std::string& path, const CheckOptions& options) {
 /// The baseline of one recording, with the rank and the detail of `first`, if given.
 CheckBaseline baseline_of_run(const std::string& path, const Scenario& scenario,
                               const CheckOptions& options, const CheckBaseline* first) {
-  const Job job = checked_recording(path, options);
+  const JobRanks job = checked_recording(path, options);
   check_ranks(scenario, job);
   Donors donors(options.reading);
   donors.read(scenario);
@@ -426,7 +426,7 @@ CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario&
 CheckReport check(const std::string& trace_path, const Scenario& scenario,
                   const CheckBaseline& baseline, const CheckOptions& options) {
   refuse_other_scenario(baseline, scenario);
-  const Job job = checked_recording(trace_path, options);
+  const JobRanks job = checked_recording(trace_path, options);
   check_ranks(scenario, job);
   Donors donors(options.reading);
   donors.read(scenario);

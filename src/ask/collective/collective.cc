@@ -46,7 +46,7 @@ bool is_recording(const std::string& path) {
 /// number of ranks on a node. Throws TraceError if the ranks cannot be joined, and Error if no
 /// collective has its size.
 std::vector<MeasuredCollective> recorded_rows(const std::string& path, std::uint32_t per_node) {
-  const Job job = read_job(path, {.joining = Joining::required});
+  const JobRanks job = read_job(path, {.joining = Joining::required});
   std::vector<Sizes> sizes;
   for (const Rank& rank : job.ranks) sizes.push_back(sizes_of(rank.inference.graph));
   std::vector<MeasuredCollective> rows;

@@ -342,7 +342,7 @@ Trust trust_of_both(const Trust& before, const Trust& after, double aligned) {
 }
 
 /// Throws TraceError if only one side is a memory snapshot, which has no times to compare.
-void check_comparable(const Job& before, const Job& after) {
+void check_comparable(const JobRanks& before, const JobRanks& after) {
   const bool memory_before = before.has_snapshots();
   if (memory_before == after.has_snapshots()) return;
   throw TraceError((memory_before ? before.path : after.path) +
@@ -350,7 +350,7 @@ void check_comparable(const Job& before, const Job& after) {
 }
 
 /// The rank of the other recording to compare with this one, or nullptr.
-const Rank* counterpart(const Rank& rank, const Job& before, const Job& after) {
+const Rank* counterpart(const Rank& rank, const JobRanks& before, const JobRanks& after) {
   if (before.ranks.size() == 1 && after.ranks.size() == 1) return &after.ranks.front();
   const auto other =
       std::find_if(after.ranks.begin(), after.ranks.end(),
@@ -372,14 +372,14 @@ Diff compared_ranks(const Rank& before, const Rank& after) {
   return result;
 }
 
-std::optional<RankFacts> facts_of(const Job& job, const Rank& rank) {
+std::optional<RankFacts> facts_of(const JobRanks& job, const Rank& rank) {
   if (!job.is_joined()) return {};
   return rank_facts(job, static_cast<std::size_t>(&rank - job.ranks.data()));
 }
 
 /// Notes, for each side, which rank the others wait for.
-void note_both(const Job& before, const Job& after, Notes& notes) {
-  for (const Job* job : {&before, &after}) {
+void note_both(const JobRanks& before, const JobRanks& after, Notes& notes) {
+  for (const JobRanks* job : {&before, &after}) {
     Notes job_notes;
     note_ranks(*job, job_notes);
     for (const Note& note : job_notes.all())
@@ -395,7 +395,7 @@ Diff diff(const DiffSide& before, const DiffSide& after, const DiffOptions& opti
 
 DiffReport diff(const std::string& before_path, const std::string& after_path,
                 const ImportOptions& how) {
-  Job before, after;
+  JobRanks before, after;
   on_all_cores(2, [&](std::size_t side) {
     (side == 0 ? before : after) =
         read_job(side == 0 ? before_path : after_path, {.reading = how,

@@ -154,7 +154,7 @@ MeasuredRank measured_rank(const Rank& rank) {
   return {rank, step_times(rank.inference.graph, rank.inference.recorded)};
 }
 
-MeasuredRank slowest_measured(const Job& job) {
+MeasuredRank slowest_measured(const JobRanks& job) {
   if (job.has_snapshots())
     throw TraceError(job.path + ": must have times, but is a snapshot of memory alone");
   SlowestRank slowest;
@@ -191,7 +191,7 @@ struct Repeated {
   Nanoseconds step_time{0};
 };
 
-Repeated repeat(const Scenario& scenario, const Job& job, Donors& donors) {
+Repeated repeat(const Scenario& scenario, const JobRanks& job, Donors& donors) {
   EditedJob edited = edited_by(job, scenario, {}, &donors);
   SlowestRank slowest;
   for (std::size_t i = 0; i < job.world.size(); ++i) slowest.consider(i, edited.of(i).step_time());
@@ -203,7 +203,8 @@ Repeated repeat(const Scenario& scenario, const Job& job, Donors& donors) {
 
 /// The measured rank to compare with the prediction: the predicted rank, or the slowest one if that
 /// was not measured.
-const Rank& rank_measured_for(const Rank& predicted, const Job& measured, const Rank& slowest) {
+const Rank& rank_measured_for(const Rank& predicted, const JobRanks& measured,
+                              const Rank& slowest) {
   const auto found =
       std::find_if(measured.ranks.begin(), measured.ranks.end(),
                    [&](const Rank& rank) { return rank.number == predicted.number; });
@@ -212,7 +213,7 @@ const Rank& rank_measured_for(const Rank& predicted, const Job& measured, const 
 
 /// The measurement: the job, and its slowest rank.
 struct Measured {
-  const Job& job;
+  const JobRanks& job;
   MeasuredRank slowest;
 };
 
@@ -224,7 +225,7 @@ void explain_error(const WrittenPrediction& written, const std::string& predicti
   const std::string path = input_path(scenario, prediction_path, options);
   if (path.empty())
     throw Error("the prediction does not name the trace it was made from; give --trace");
-  const Job job = read_job(
+  const JobRanks job = read_job(
       path, {.reading = options.reading, .keep_traces = true, .joining = Joining::required});
   if (!same_contents(job.inputs(), written.inputs))
     result.notes.add(Severity::warning,
@@ -280,7 +281,7 @@ Verification verify(const std::string& prediction_path, const std::string& measu
   result.before = written.before;
   result.predicted = written.predicted;
   result.lower = written.lower, result.upper = written.upper;
-  const Job job = read_job(measured_path, {.reading = options.reading, .keep_traces = true});
+  const JobRanks job = read_job(measured_path, {.reading = options.reading, .keep_traces = true});
   const Measured measured{job, slowest_measured(job)};
   const Rank& slowest = measured.slowest.rank;
   result.inputs = job.inputs();

@@ -17,6 +17,7 @@
 #include "foretrace/answer/census.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 
 namespace foretrace {
 namespace {
@@ -367,7 +368,7 @@ void add_lateness(const CollectiveTotals& totals, Nanoseconds window, Diagnosis&
 }
 
 /// Adds the findings that only a comparison of ranks shows.
-void compare_ranks(const Job& job, std::vector<Diagnosis>& all) {
+void compare_ranks(const JobRanks& job, std::vector<Diagnosis>& all) {
   for (std::size_t i = 0; i < job.join.ranks.size(); ++i)
     add_lateness(job.join.ranks[i], job.ranks[i].inference.recorded.length, all[i]);
   if (job.mismatch.empty()) return;
@@ -386,7 +387,7 @@ Diagnosis diagnosis_of(const Rank& rank, bool has_all_ranks) {
                       .unusable = rank.refused};
   if (!rank.refused.empty()) return diagnosis;
   try {
-    diagnosis.replay = predict(rank.inference, Scenario{});
+    diagnosis.replay = predict(Job(rank.inference), Scenario{});
     diagnosis.replay->has_times = !rank.is_snapshot;
     add_open_time(diagnosis);
   } catch (const Error& error) {
@@ -429,10 +430,10 @@ std::vector<Finding> examine(const Trace& trace, bool has_all_ranks) {
 }
 
 std::vector<Diagnosis> diagnose(const std::string& path, const ImportOptions& reading) {
-  const Job job = read_job(path, {.reading = reading,
-                                  .keep_traces = true,
-                                  .keep_refused = true,
-                                  .joining = Joining::if_one_job});
+  const JobRanks job = read_job(path, {.reading = reading,
+                                       .keep_traces = true,
+                                       .keep_refused = true,
+                                       .joining = Joining::if_one_job});
   std::vector<Diagnosis> all(job.ranks.size());
   on_all_cores(all.size(), [&](std::size_t i) {
     const Rank& rank = job.ranks[i];

@@ -21,7 +21,7 @@ constexpr std::int64_t kMostWorkers = 1024;  ///< Most workers that are tried.
 
 /// The rank of a job with the longest step, which the others wait for.
 Inference slowest_rank(const std::string& path, const ImportOptions& reading) {
-  Job job = read_job(path, {.reading = reading});
+  JobRanks job = read_job(path, {.reading = reading});
   if (job.has_snapshots())
     throw TraceError(path + ": must be a trace with times, but is a memory snapshot");
   SlowestRank slowest;

@@ -151,7 +151,7 @@ std::string unknown_memory(const Rank& rank) {
 
 /// Returns nullopt, with a note, if the rank has no memory events. Throws TraceError if it is the
 /// only rank.
-std::optional<ExaminedRank> examine_rank(const Job& job, const Rank& rank,
+std::optional<ExaminedRank> examine_rank(const JobRanks& job, const Rank& rank,
                                          const AllocatorSettings& settings, Notes& notes) {
   if (const std::string why = unknown_memory(rank); !why.empty()) {
     if (job.ranks.size() == 1) throw TraceError(fmt::format("{}: {}", job.path, why));
@@ -187,7 +187,7 @@ MemoryReport describe(const ExaminedRank& examined, const MemoryQuestion& questi
 
 ExaminedMemory examine_memory(const std::string& path, const MemoryQuestion& question,
                               const AllocatorSettings& allocator, const ImportOptions& reading) {
-  Job job = read_job(path, {.reading = reading, .keep_traces = true, .keep_refused = true});
+  JobRanks job = read_job(path, {.reading = reading, .keep_traces = true, .keep_refused = true});
   std::vector<MemorySummary> ranks;
   Notes notes;
   FullestRank fullest;

@@ -5,11 +5,11 @@
 namespace foretrace {
 
 std::vector<ExaminedTrace> examine_traces(const std::string& path, const ImportOptions& reading) {
-  Job job = read_job(path, {.reading = reading,
-                            .keep_traces = true,
-                            .memory = false,
-                            .keep_refused = true,
-                            .joining = Joining::if_one_job});
+  JobRanks job = read_job(path, {.reading = reading,
+                                 .keep_traces = true,
+                                 .memory = false,
+                                 .keep_refused = true,
+                                 .joining = Joining::if_one_job});
   std::vector<ExaminedTrace> all;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     Rank& rank = job.ranks[i];

@@ -15,7 +15,7 @@ std::vector<ValidatedRank> validate_trace(const std::string& path, const std::st
     other = within(against, [&] { return infer(trace); });
   }
   std::vector<ValidatedRank> rows;
-  const Job job = read_job(path, {.reading = reading});
+  const JobRanks job = read_job(path, {.reading = reading});
   for (const Rank& rank : job.ranks) {
     const Inference& inference = rank.inference;
     const std::string name =

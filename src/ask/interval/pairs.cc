@@ -7,6 +7,7 @@
 #include "base/wording.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 
 namespace foretrace {
 namespace {
@@ -102,10 +103,8 @@ class PairComparison {
       scenario.transforms.push_back(read_transform_text(use));
       scenario.uses.push_back(use);
     }
-    PredictOptions options;
-    options.reading = options_.reading;
-    options.ledger_path = options_.ledger_path;
-    return predict(path, scenario, options);
+    return predict(Job(path, {.reading = options_.reading}), scenario,
+                   {.ledger_path = options_.ledger_path});
   }
 
   const PairOptions& options_;

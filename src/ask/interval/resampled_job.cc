@@ -8,7 +8,7 @@ namespace foretrace {
 namespace {
 
 /// Time that each task waited for other ranks, by recorded rank and task.
-std::vector<std::vector<Nanoseconds>> waits_of_steps(const Job& job) {
+std::vector<std::vector<Nanoseconds>> waits_of_steps(const JobRanks& job) {
   std::vector<std::vector<Nanoseconds>> waits;
   for (const Rank& rank : job.ranks) waits.emplace_back(rank.inference.graph.task_count(), 0ns);
   for (const MatchedCollective& collective : job.join.collectives) {
@@ -21,7 +21,7 @@ std::vector<std::vector<Nanoseconds>> waits_of_steps(const Job& job) {
 
 }  // namespace
 
-ResampledJob::ResampledJob(const Job& job, const JointReplay& replayed, std::size_t shown,
+ResampledJob::ResampledJob(const JobRanks& job, const JointReplay& replayed, std::size_t shown,
                            const std::function<const Graph&(std::size_t)>& graph_of) {
   if (!job.is_joined() || !replayed.rows || replayed.rows->task_count() > kMostTasksResampled)
     return;

@@ -20,7 +20,7 @@ class ResampledJob {
  public:
   /// `replayed` has the rows of the ranks that it kept; graph_of(rank) returns the edited graph of
   /// a rank of the world. Both graphs and rows must outlive this object.
-  ResampledJob(const Job& job, const JointReplay& replayed, std::size_t shown,
+  ResampledJob(const JobRanks& job, const JointReplay& replayed, std::size_t shown,
                const std::function<const Graph&(std::size_t)>& graph_of);
 
   /// Returns nullptr if the ranks do not wait for each other, have too many tasks, or have no two

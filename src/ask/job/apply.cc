@@ -114,7 +114,7 @@ bool applies_to(Transform& transform, const Graph& graph) {
   return selected.empty() || is_subset(selected, ranks_of(graph));
 }
 
-void check_ranks(const Scenario& scenario, const Job& job) {
+void check_ranks(const Scenario& scenario, const JobRanks& job) {
   std::set<std::int32_t> ranks;
   for (const WorldRank& rank : job.world) ranks.insert(rank.number);
   check_ranks(scenario, ranks);

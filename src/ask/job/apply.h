@@ -37,7 +37,7 @@ class Donors {
  private:
   ImportOptions reading_;
   std::mutex mutex_;
-  std::map<std::string, Job> jobs_;  ///< By path.
+  std::map<std::string, JobRanks> jobs_;  ///< By path.
 };
 
 struct ApplyResult {
@@ -60,7 +60,7 @@ bool edits(const Scenario& scenario);
 bool applies_to(Transform& transform, const Graph& graph);
 
 /// Throws Error if a transform names a rank that the job does not have, or that has no tasks.
-void check_ranks(const Scenario& scenario, const Job& job);
+void check_ranks(const Scenario& scenario, const JobRanks& job);
 void check_ranks(const Scenario& scenario, const Graph& graph);
 
 /// Time in ns if everything ran one after the other, which may be more than the clock can count.

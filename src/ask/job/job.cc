@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/threads.h"
@@ -35,7 +36,7 @@ Rank rank_without_graph(const Trace& trace) {
           .refused = {}};
 }
 
-Rank infer_rank(Trace trace, const JobOptions& options) {
+Rank infer_rank(Trace trace, const RankReading& options) {
   Rank rank = rank_without_graph(trace);
   try {
     rank.inference = infer(trace, {.memory = options.memory});
@@ -46,14 +47,14 @@ Rank infer_rank(Trace trace, const JobOptions& options) {
   return rank;
 }
 
-std::vector<const Inference*> inferences_of(const Job& job) {
+std::vector<const Inference*> inferences_of(const JobRanks& job) {
   std::vector<const Inference*> all;
   for (const Rank& rank : job.ranks) all.push_back(&rank.inference);
   return all;
 }
 
 /// "rank 1 (run/rank1.json)"
-std::vector<std::string> labels_of(const Job& job) {
+std::vector<std::string> labels_of(const JobRanks& job) {
   std::vector<std::string> labels;
   for (const Rank& rank : job.ranks) {
     std::string label = fmt::format("rank {}", rank.number);
@@ -66,7 +67,7 @@ std::vector<std::string> labels_of(const Job& job) {
 }
 
 /// For each rank, how long each of its collectives that others recorded too waited for these.
-std::vector<std::map<TaskId, Nanoseconds>> waits_of(const Job& job) {
+std::vector<std::map<TaskId, Nanoseconds>> waits_of(const JobRanks& job) {
   std::vector<std::map<TaskId, Nanoseconds>> waits(job.ranks.size());
   for (const MatchedCollective& collective : job.join.collectives) {
     for (const CollectiveMember& member : collective.members) {
@@ -78,7 +79,7 @@ std::vector<std::map<TaskId, Nanoseconds>> waits_of(const Job& job) {
 
 /// Replaces the waits for other ranks that infer() guessed. They are open time if `are_open`, for a
 /// rank that is examined alone; they are explained if the other ranks are replayed with it.
-void set_waits(Job& job, bool are_open) {
+void set_waits(JobRanks& job, bool are_open) {
   const std::vector<std::map<TaskId, Nanoseconds>> waits = waits_of(job);
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     Inference& rank = job.ranks[i].inference;
@@ -96,7 +97,7 @@ void set_waits(Job& job, bool are_open) {
 }
 
 /// Replaces the assumption that infer() makes about a rank alone.
-void set_assumptions(Job& job) {
+void set_assumptions(JobRanks& job) {
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     const CollectiveTotals& totals = job.join.ranks[i];
     if (totals.matched == 0) continue;
@@ -113,13 +114,13 @@ void set_assumptions(Job& job) {
   }
 }
 
-void add_recorded_ranks(Job& job) {
+void add_recorded_ranks(JobRanks& job) {
   for (std::uint32_t i = 0; i < job.ranks.size(); ++i)
     job.world.push_back({job.ranks[i].number, i, true});
 }
 
 /// Adds the ranks that were not recorded; recorded ones stand for them.
-void add_assumed_ranks(Job& job) {
+void add_assumed_ranks(JobRanks& job) {
   for (std::size_t i = job.ranks.size(); i < job.join.world.size(); ++i) {
     const RankJoin::WorldRank& rank = job.join.world[i];
     job.world.push_back({rank.number, rank.recorded, false});
@@ -129,7 +130,7 @@ void add_assumed_ranks(Job& job) {
 
 /// Whether waits between ranks form a cycle. Recorded waits go forward in time, so that happens
 /// only if clocks are off.
-bool has_cycle(const Job& job) {
+bool has_cycle(const JobRanks& job) {
   if (job.join.crossed == 0) return false;
   try {
     replay(job, graphs_of(job), {.memory = false});
@@ -139,7 +140,7 @@ bool has_cycle(const Job& job) {
   }
 }
 
-void join(Job& job, const JobOptions& options) {
+void join(JobRanks& job, const RankReading& options) {
   if (job.has_snapshots()) return;
   const bool is_joined = job.ranks.size() > 1;
   if (is_joined || options.world_size > 0) {
@@ -155,14 +156,12 @@ void join(Job& job, const JobOptions& options) {
                          "clocks are too far apart; each rank is replayed alone");
     }
     for (Rank& rank : job.ranks) rank.inference.notes.merge(job.join.notes);
-    if (options.keeps_waits_open)
-      set_waits(job, true);
-    else
-      explain_waits(job);
+    set_waits(job, options.keeps_waits_open);
+    if (!options.keeps_waits_open) set_assumptions(job);
   }
 }
 
-void try_to_join(Job& job, const JobOptions& options) {
+void try_to_join(JobRanks& job, const RankReading& options) {
   const auto is_refused = [](const Rank& rank) { return !rank.refused.empty(); };
   if (std::any_of(job.ranks.begin(), job.ranks.end(), is_refused)) return;
   try {
@@ -174,11 +173,11 @@ void try_to_join(Job& job, const JobOptions& options) {
 
 }  // namespace
 
-std::string Job::place(const Rank& rank) const {
+std::string JobRanks::place(const Rank& rank) const {
   return ranks.size() == 1 ? path : fmt::format("{}: rank {}", path, rank.number);
 }
 
-std::vector<InputFile> Job::inputs() const {
+std::vector<InputFile> JobRanks::inputs() const {
   std::map<std::string, std::string> formats;  // Keyed by path.
   for (const Rank& rank : ranks) {
     for (const SourceFile& file : rank.files) formats.try_emplace(file.path, file.format);
@@ -190,11 +189,11 @@ std::vector<InputFile> Job::inputs() const {
   return inputs;
 }
 
-bool Job::has_snapshots() const {
+bool JobRanks::has_snapshots() const {
   return std::any_of(ranks.begin(), ranks.end(), [](const Rank& rank) { return rank.is_snapshot; });
 }
 
-Job read_job(const std::string& path, const JobOptions& options) {
+JobRanks read_job(const std::string& path, const RankReading& options) {
   std::map<std::size_t, Rank> ranks;
   std::mutex mutex;
   const ImportedFolder folder =
@@ -203,7 +202,7 @@ Job read_job(const std::string& path, const JobOptions& options) {
         const std::lock_guard lock(mutex);
         ranks.emplace(number, std::move(rank));
       });
-  Job job{.path = path, .ranks = {}, .world = {}, .join = {}, .mismatch = {}};
+  JobRanks job{.path = path, .ranks = {}, .world = {}, .join = {}, .mismatch = {}};
   for (const std::size_t number : folder.order) job.ranks.push_back(std::move(ranks.at(number)));
   job.ranks.front().import_notes.merge(folder.notes);
   for (const Rank& rank : job.ranks) {
@@ -216,16 +215,16 @@ Job read_job(const std::string& path, const JobOptions& options) {
   return job;
 }
 
-const Rank& only_rank(const Job& job, const std::string& hint) {
+const Rank& only_rank(const JobRanks& job, const std::string& hint) {
   if (job.ranks.size() > 1)
     throw Error(fmt::format("{}: must be the trace of a job on one GPU, got {} ranks{}", job.path,
                             job.ranks.size(), hint));
   return job.ranks.front();
 }
 
-Job job_of(std::vector<Inference> ranks) {
+JobRanks job_of(std::vector<Inference> ranks) {
   CHECK(!ranks.empty());
-  Job job;
+  JobRanks job;
   for (Inference& inference : ranks) {
     Rank rank;
     const Graph& graph = inference.graph;
@@ -239,19 +238,28 @@ Job job_of(std::vector<Inference> ranks) {
   return job;
 }
 
-void explain_waits(Job& job) {
-  set_waits(job, false);
-  set_assumptions(job);
+std::vector<OpenTime> open_waits(const JobRanks& job, std::size_t rank) {
+  std::set<TaskId> known;
+  for (const OpenTime& open : job.ranks[rank].inference.open)
+    if (open.of_peers) known.insert(open.task);
+  std::vector<OpenTime> waits;
+  for (const MatchedCollective& collective : job.join.collectives) {
+    for (const CollectiveMember& member : collective.members) {
+      if (member.rank == rank && member.skew > 0ns && !known.contains(member.task))
+        waits.push_back({.task = member.task, .time = member.skew, .of_peers = true});
+    }
+  }
+  return waits;
 }
 
-std::vector<const Graph*> graphs_of(const Job& job) {
+std::vector<const Graph*> graphs_of(const JobRanks& job) {
   std::vector<const Graph*> graphs;
   for (const WorldRank& rank : job.world)
     graphs.push_back(&job.ranks[rank.recorded].inference.graph);
   return graphs;
 }
 
-JointReplay replay(const Job& job, std::span<const Graph* const> graphs,
+JointReplay replay(const JobRanks& job, std::span<const Graph* const> graphs,
                    const JointOptions& options) {
   CHECK(graphs.size() == job.world.size());
   if (!job.is_joined()) {
@@ -271,7 +279,7 @@ JointReplay replay(const Job& job, std::span<const Graph* const> graphs,
   return simulate_jointly(rank_graphs(job, graphs), job.join.collectives, options);
 }
 
-std::vector<RankGraph> rank_graphs(const Job& job, std::span<const Graph* const> graphs) {
+std::vector<RankGraph> rank_graphs(const JobRanks& job, std::span<const Graph* const> graphs) {
   std::vector<RankGraph> ranks;
   for (const Graph* graph : graphs) ranks.push_back({graph});
   if (!job.is_joined()) return ranks;
@@ -282,7 +290,7 @@ std::vector<RankGraph> rank_graphs(const Job& job, std::span<const Graph* const>
   return ranks;
 }
 
-void keep_waits(const Job& job, std::size_t rank, const Timeline& replayed, Graph& graph) {
+void keep_waits(const JobRanks& job, std::size_t rank, const Timeline& replayed, Graph& graph) {
   for (const MatchedCollective& collective : job.join.collectives) {
     for (const CollectiveMember& member : collective.members) {
       if (member.rank != rank || graph.removed(member.task)) continue;

@@ -34,22 +34,22 @@ struct Rank {
   /// Greatest reserved memory that the recorded allocator reports for each device.
   std::map<std::int32_t, Bytes> recorded_reserved;
   std::vector<SourceFile> files;
-  std::optional<Trace> trace;  ///< Only with JobOptions::keep_traces.
-  std::string refused;  ///< The reason why there is no graph; only with JobOptions::keep_refused.
+  std::optional<Trace> trace;  ///< Only with RankReading::keep_traces.
+  std::string refused;  ///< The reason why there is no graph; only with RankReading::keep_refused.
 };
 
 /// A rank of the whole job: recorded, or assumed to be like a recorded one.
 struct WorldRank {
   std::int32_t number = 0;
-  std::uint32_t recorded = 0;  ///< Index into Job::ranks.
+  std::uint32_t recorded = 0;  ///< Index into JobRanks::ranks.
   bool is_recorded = true;
 };
 
-struct Job {
+struct JobRanks {
   std::string path;         ///< As given.
   std::vector<Rank> ranks;  ///< Recorded ranks, sorted by number; at least one.
   /// The ranks that are replayed: the recorded ones, then further ones, sorted by number, if
-  /// JobOptions::world_size asks for them.
+  /// RankReading::world_size asks for them.
   std::vector<WorldRank> world;
   /// Collectives between the ranks of `world`. Empty for a single rank, and if not asked for.
   RankJoin join;
@@ -68,11 +68,11 @@ struct Job {
 /// Whether to join the ranks, so that they wait for each other.
 enum class Joining : std::uint8_t {
   none,
-  if_one_job,  ///< Joins ranks of one job; otherwise Job::mismatch gives the reason.
+  if_one_job,  ///< Joins ranks of one job; otherwise JobRanks::mismatch gives the reason.
   required,    ///< Throws TraceError if the recordings are not of one job.
 };
 
-struct JobOptions {
+struct RankReading {
   ImportOptions reading = {};
   /// Ranks keep their traces. Otherwise each trace is freed as soon as its graph is made.
   bool keep_traces = false;
@@ -89,31 +89,30 @@ struct JobOptions {
 };
 
 /// Imports rank after rank, and infers them on all cores. Throws TraceError.
-Job read_job(const std::string& path, const JobOptions& options = {});
+JobRanks read_job(const std::string& path, const RankReading& options = {});
 
 /// The rank of a job on one GPU. Throws Error, with `hint` at its end, if there are several ranks.
-const Rank& only_rank(const Job& job, const std::string& hint = "");
+const Rank& only_rank(const JobRanks& job, const std::string& hint = "");
 
-/// Marks the waits of joined ranks as explained, which JobOptions::keeps_waits_open left as open
-/// time.
-void explain_waits(Job& job);
+/// The waits of a joined rank for others, as open time, unless they are open time already.
+std::vector<OpenTime> open_waits(const JobRanks& job, std::size_t rank);
 
 /// Makes a job of inferred ranks, without files or traces. Throws TraceError if they are not of one
 /// job.
-Job job_of(std::vector<Inference> ranks);
+JobRanks job_of(std::vector<Inference> ranks);
 
 /// Replays one graph for each rank of the world, together if ranks meet. Ranks may share a graph,
 /// which is their own or an edited clone of it. Throws as simulate() does.
-JointReplay replay(const Job& job, std::span<const Graph* const> graphs,
+JointReplay replay(const JobRanks& job, std::span<const Graph* const> graphs,
                    const JointOptions& options = {});
 /// The same graphs, each with the time at which its rank begins; 0 if ranks do not meet.
-std::vector<RankGraph> rank_graphs(const Job& job, std::span<const Graph* const> graphs);
+std::vector<RankGraph> rank_graphs(const JobRanks& job, std::span<const Graph* const> graphs);
 /// The recorded graphs, by rank of the world.
-std::vector<const Graph*> graphs_of(const Job& job);
+std::vector<const Graph*> graphs_of(const JobRanks& job);
 
 /// Makes each task of a collective last as long as in the replay, including its wait for other
 /// ranks, so that a replay of the rank alone has the same times. `rank` is an index into the world.
-void keep_waits(const Job& job, std::size_t rank, const Timeline& replayed, Graph& graph);
+void keep_waits(const JobRanks& job, std::size_t rank, const Timeline& replayed, Graph& graph);
 
 Inference clone(const Inference& inference);
 

@@ -8,7 +8,7 @@
 
 namespace foretrace {
 
-RankFacts rank_facts(const Job& job, std::size_t rank) {
+RankFacts rank_facts(const JobRanks& job, std::size_t rank) {
   const WorldRank& world = job.world[rank];
   RankFacts facts;
   facts.number = world.number;
@@ -23,7 +23,7 @@ RankFacts rank_facts(const Job& job, std::size_t rank) {
   return facts;
 }
 
-void note_ranks(const Job& job, Notes& notes) {
+void note_ranks(const JobRanks& job, Notes& notes) {
   if (!job.mismatch.empty())
     notes.add(Severity::info, "each rank is looked at alone: the recordings are not of one job",
               job.mismatch);

@@ -38,7 +38,7 @@ void add_machine_files(const SweepAxis& axis, std::set<std::string>& files) {
 
 }  // namespace
 
-SweptJob swept_job(const Job& job, const SweepOptions& options) {
+SweptJob swept_job(const JobRanks& job, const SweepOptions& options) {
   SweptJob swept{.job = job, .baselines = {}, .slowest = {}};
   const std::vector<KnownOutcome> user_outcomes = read_user_outcomes(options.ledger_path);
   for (const Rank& rank : job.ranks) {
@@ -128,7 +128,7 @@ std::set<std::string> SweepQuestions::trace_paths() const {
 void SweepQuestions::read_traces() {
   for (const std::string& path : trace_paths()) {
     if (path.empty()) throw Error("sweep: which TRACE? Give it with --trace, or in the scenario");
-    const Job& job = jobs_.emplace_back(
+    const JobRanks& job = jobs_.emplace_back(
         read_job(path, {.reading = options.reading, .joining = Joining::required}));
     for (InputFile& input : job.inputs()) header.inputs.push_back(std::move(input));
     within(path, [&] { add_job(path, job); });
@@ -180,11 +180,11 @@ std::span<const AppliedStep> SweepQuestions::reported_of(std::span<const Applied
                                                     : steps.last(*reported).first(1);
 }
 
-void SweepQuestions::add_job(const std::string& path, const Job& job) {
+void SweepQuestions::add_job(const std::string& path, const JobRanks& job) {
   jobs_by_path.emplace(path, swept_job(job, options));
 }
 
-void SweepQuestions::ask_about(const Job& job) {
+void SweepQuestions::ask_about(const JobRanks& job) {
   add_job("", job);
   describe_recorded();
 }

@@ -21,7 +21,7 @@ namespace foretrace {
 
 /// A job that questions are about.
 struct SweptJob {
-  const Job& job;
+  const JobRanks& job;
   std::vector<Baseline> baselines;  ///< By rank.
   SlowestRank slowest;              ///< The slowest rank, as recorded.
 
@@ -29,7 +29,7 @@ struct SweptJob {
 };
 
 /// `job` must outlive the result.
-SweptJob swept_job(const Job& job, const SweepOptions& options);
+SweptJob swept_job(const JobRanks& job, const SweepOptions& options);
 
 /// Which settings of a combination only change durations. `tail` is the first of the transforms
 /// that retime.
@@ -52,8 +52,7 @@ class SweepQuestions {
   /// Reads all traces that questions are about. Throws Error.
   void read_traces();
   /// Asks about a job that was read already; it must outlive the questions.
-  void ask_about(const Job& job);
-  void take(Job job) { ask_about(jobs_.emplace_back(std::move(job))); }
+  void ask_about(const JobRanks& job);
 
   const SweptJob& job_of(const nlohmann::json& scenario) const;
   EditedOptions edited_options() const {
@@ -81,10 +80,10 @@ class SweepQuestions {
   std::set<std::string> trace_paths() const;
   /// Adds the checksums of traces that transforms learn from, and of machine files.
   void read_other_files();
-  void add_job(const std::string& path, const Job& job);
+  void add_job(const std::string& path, const JobRanks& job);
   void describe_recorded();
 
-  std::deque<Job> jobs_;  ///< Jobs that were read or taken. `jobs_by_path` refers to them.
+  std::deque<JobRanks> jobs_;  ///< Jobs that were read or taken. `jobs_by_path` refers to them.
 };
 
 }  // namespace foretrace

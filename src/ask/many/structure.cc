@@ -32,7 +32,7 @@ std::size_t retiming_tail(const Scenario& scenario) {
   return tail;
 }
 
-RankStructure::RankStructure(const Job& job, std::size_t rank, const Scenario& scenario,
+RankStructure::RankStructure(const JobRanks& job, std::size_t rank, const Scenario& scenario,
                              std::size_t tail, Donors& donors)
     : inference_(job.ranks[rank].inference) {
   edit(job, scenario, tail, donors, rank);
@@ -40,8 +40,8 @@ RankStructure::RankStructure(const Job& job, std::size_t rank, const Scenario& s
   probes_.emplace(edited_);
 }
 
-void RankStructure::edit(const Job& job, const Scenario& scenario, std::size_t tail, Donors& donors,
-                         std::size_t rank) {
+void RankStructure::edit(const JobRanks& job, const Scenario& scenario, std::size_t tail,
+                         Donors& donors, std::size_t rank) {
   Graph& graph = edited_ = inference_.graph.clone();
   std::vector<const Graph*> others;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
@@ -202,7 +202,7 @@ std::optional<RankStructure::ReplayedRank> RankStructure::answer(
   return answer;
 }
 
-SweepStructure::SweepStructure(const Job& job, const Scenario& scenario, std::size_t tail,
+SweepStructure::SweepStructure(const JobRanks& job, const Scenario& scenario, std::size_t tail,
                                Donors& donors, const EditedOptions& options) {
   static std::atomic<std::uint64_t> made = 0;
   id_ = ++made;
@@ -217,7 +217,7 @@ SweepStructure::SweepStructure(const Job& job, const Scenario& scenario, std::si
   for (RankStructure& rank : ranks_) rank.finish_compiling(options);
 }
 
-void SweepStructure::compile(const Job& job) {
+void SweepStructure::compile(const JobRanks& job) {
   std::vector<const Graph*> graphs;
   for (const RankStructure& rank : ranks_) graphs.push_back(&rank.edited());
   rows_ = JointRows::make(rank_graphs(job, graphs), job.join.collectives,

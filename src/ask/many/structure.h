@@ -63,7 +63,7 @@ struct RetimingQuestion {
 /// One rank of a structure: its edited graph, and the tasks that are retimed.
 class RankStructure {
  public:
-  RankStructure(const Job& job, std::size_t rank, const Scenario& scenario, std::size_t tail,
+  RankStructure(const JobRanks& job, std::size_t rank, const Scenario& scenario, std::size_t tail,
                 Donors& donors);
 
   const Graph& edited() const { return edited_; }
@@ -119,7 +119,7 @@ class RankStructure {
     Nanoseconds duration{0};
   };
 
-  void edit(const Job& job, const Scenario& scenario, std::size_t tail, Donors& donors,
+  void edit(const JobRanks& job, const Scenario& scenario, std::size_t tail, Donors& donors,
             std::size_t rank);
   std::size_t stream_of(TaskId task) const;
   std::vector<AppliedStep> steps_of(const std::vector<char>& unchanged) const;
@@ -147,7 +147,7 @@ class SweepStructure {
   /// Applies the scenario to the inferred graphs of the job, which must outlive this. Its
   /// transforms from `tail` on only retime. Throws Error if that fails, if lanes are not all FIFO,
   /// or if peaks are wanted of a graph with memory.
-  SweepStructure(const Job& job, const Scenario& scenario, std::size_t tail, Donors& donors,
+  SweepStructure(const JobRanks& job, const Scenario& scenario, std::size_t tail, Donors& donors,
                  const EditedOptions& options);
 
   /// The answer of the slowest rank.
@@ -169,7 +169,7 @@ class SweepStructure {
   };
   using Answers = std::vector<std::optional<RankStructure::ReplayedRank>>;
 
-  void compile(const Job& job);
+  void compile(const JobRanks& job);
   /// By rank, the answers to the questions in `answerable`.
   std::vector<Answers> replayed(std::span<const std::size_t> answerable,
                                 SweepScratch& scratch) const;

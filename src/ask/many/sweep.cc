@@ -5,6 +5,7 @@
 
 #include "ask/many/run.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "scenario/scenario_file.h"
 
 namespace foretrace {
@@ -30,10 +31,9 @@ Sweep::Sweep(const std::string& scenario_path, const SweepOptions& options) {
   impl_->questions.read_traces();
 }
 
-Sweep::Sweep(const nlohmann::json& scenario, std::vector<Inference> ranks,
-             const SweepOptions& options)
+Sweep::Sweep(const nlohmann::json& scenario, const Job& job, const SweepOptions& options)
     : impl_(std::make_unique<Impl>(scenario, "", options)) {
-  impl_->questions.take(job_of(std::move(ranks)));
+  impl_->questions.ask_about(job.ranks());
 }
 
 Sweep::Sweep(const nlohmann::json& scenario, const SweepOptions& options)

@@ -13,6 +13,7 @@
 
 #include "ask/many/run.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "scenario/asserts.h"
 
 namespace foretrace {
@@ -106,11 +107,12 @@ SweepPlan plan_of(const Scenario& scenario, const Vary& question) {
   return {std::move(json), std::move(axis)};
 }
 
-SweepOptions options_of(const Vary& question, const PredictOptions& options) {
+SweepOptions options_of(const Vary& question, const std::string& ledger_path,
+                        const ImportOptions& reading) {
   // Only the requested ends of an interval need to be computed.
   return {.intervals = question.until.starts_with("lower") || question.until.starts_with("upper"),
-          .reading = options.reading,
-          .ledger_path = options.ledger_path,
+          .reading = reading,
+          .ledger_path = ledger_path,
           .grades_each_answer = true};
 }
 
@@ -193,10 +195,10 @@ void find_answer(const SweepPlan& plan, Curve& curve) {
 
 }  // namespace
 
-Curve vary(const Job& job, const Scenario& scenario, const Vary& question,
-           const PredictOptions& options) {
+Curve vary(const JobRanks& job, const Scenario& scenario, const Vary& question,
+           const std::string& ledger_path, const ImportOptions& reading) {
   SweepQuestions questions(plan_of(scenario, question), to_text(scenario),
-                           options_of(question, options));
+                           options_of(question, ledger_path, reading));
   const SweepPlan& plan = questions.plan;
   const SettingPath& setting = *plan.combinations().front().axes.front().setting();
   questions.reported = setting.is_of_memory() ? 0 : scenario.transforms.size() - setting.step();
@@ -216,15 +218,9 @@ Curve vary(const Job& job, const Scenario& scenario, const Vary& question,
   return curve;
 }
 
-Curve vary(std::vector<Inference> ranks, const Scenario& scenario, const Vary& question,
+Curve vary(const Job& job, const Scenario& scenario, const Vary& question,
            const PredictOptions& options) {
-  return vary(job_of(std::move(ranks)), scenario, question, options);
-}
-
-Curve vary(const std::string& trace_path, const Scenario& scenario, const Vary& question,
-           const PredictOptions& options) {
-  const Job job = read_job(trace_path, {.reading = options.reading, .joining = Joining::required});
-  Curve curve = vary(job, scenario, question, options);
+  Curve curve = vary(job.ranks(), scenario, question, options.ledger_path, job.options().reading);
   curve.header.inputs = job.inputs();
   return curve;
 }

@@ -208,7 +208,7 @@ class RecordedPlanner {
 
   const PlanQuestion& question_;
   Platform platform_;
-  Job job_;
+  JobRanks job_;
   Baseline baseline_;
   std::string device_;  ///< Device to move the work to; empty if it stays on the recorded one.
   PlanReport report_;

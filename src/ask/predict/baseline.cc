@@ -53,7 +53,7 @@ Prediction predict_on(const Baseline& baseline, const Inference& inference,
   return prediction;
 }
 
-Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& job,
+Prediction predict_slowest(const std::vector<Baseline>& baselines, const JobRanks& job,
                            const Scenario& scenario, Donors* donors) {
   check_ranks(scenario, job);
   std::optional<EditedJob> edited;

@@ -63,11 +63,11 @@ struct SharedEdits {
   std::vector<std::size_t> index_of;  ///< By rank of the world: index into `all`.
 };
 /// Throws Error if one of the transforms cannot be applied.
-SharedEdits shared_edits(const Job& job, const Scenario& scenario, Donors* donors);
-EditedJob replayed(const Job& job, SharedEdits edits, const JointOptions& options);
+SharedEdits shared_edits(const JobRanks& job, const Scenario& scenario, Donors* donors);
+EditedJob replayed(const JobRanks& job, SharedEdits edits, const JointOptions& options);
 
 /// Both in one. Throws Error if one of the transforms cannot be applied.
-EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options,
+EditedJob edited_by(const JobRanks& job, const Scenario& scenario, const JointOptions& options,
                     Donors* donors = nullptr);
 
 /// Facts to compute for an edited graph beside its step time and interval.
@@ -85,7 +85,7 @@ Prediction predict_on(const Baseline& baseline, const Inference& inference,
 /// Like predict_on(), for the slowest rank of a job, with the memory peaks of the fullest.
 /// `baselines` has one for each rank. Throws Error if the scenario names a rank that the job does
 /// not have.
-Prediction predict_slowest(const std::vector<Baseline>& baselines, const Job& job,
+Prediction predict_slowest(const std::vector<Baseline>& baselines, const JobRanks& job,
                            const Scenario& scenario, Donors* donors);
 
 /// Compares a what-if with the rank that was slowest as recorded, which may not be the slowest rank

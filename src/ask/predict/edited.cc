@@ -48,7 +48,7 @@ Edited take_edit(SharedEdits::Edit& edit) {
 
 }  // namespace
 
-SharedEdits shared_edits(const Job& job, const Scenario& scenario, Donors* donors) {
+SharedEdits shared_edits(const JobRanks& job, const Scenario& scenario, Donors* donors) {
   SharedEdits edits;
   std::map<std::pair<std::uint32_t, std::vector<std::size_t>>, std::size_t> indices;
   for (std::size_t i = 0; i < job.world.size(); ++i) {
@@ -72,7 +72,7 @@ SharedEdits shared_edits(const Job& job, const Scenario& scenario, Donors* donor
   return edits;
 }
 
-EditedJob replayed(const Job& job, SharedEdits edits, const JointOptions& options) {
+EditedJob replayed(const JobRanks& job, SharedEdits edits, const JointOptions& options) {
   std::vector<const Graph*> graphs;
   for (const std::size_t i : edits.index_of) graphs.push_back(&edits.all[i].edited.graph);
   EditedJob all{.replay = replay(job, graphs, options), .ranks = {}};
@@ -93,7 +93,7 @@ EditedJob replayed(const Job& job, SharedEdits edits, const JointOptions& option
   return all;
 }
 
-EditedJob edited_by(const Job& job, const Scenario& scenario, const JointOptions& options,
+EditedJob edited_by(const JobRanks& job, const Scenario& scenario, const JointOptions& options,
                     Donors* donors) {
   return replayed(job, shared_edits(job, scenario, donors), options);
 }

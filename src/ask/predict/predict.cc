@@ -19,7 +19,6 @@
 #include "ask/job/rank_facts.h"
 #include "ask/predict/baseline.h"
 #include "ask/predict/explain.h"
-#include "ask/predict/predict_job.h"
 #include "ask/predict/prediction_html.h"
 #include "ask/predict/ranks.h"
 #include "ask/predict/replayed_rank.h"
@@ -28,6 +27,7 @@
 #include "foretrace/ask/ledger.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
+#include "foretrace/job.h"
 #include "foretrace/render.h"
 #include "foretrace/simulate.h"
 
@@ -126,9 +126,9 @@ void finish(const ReplayedRank& answer, const PredictOptions& options) {
     has_one_rank ? write_timeline(answer, options.perfetto_path)
                  : write_ranks(answer, options.perfetto_path);
   const Graph* const changed = answer.prediction.steps.empty() ? nullptr : &answer.graph;
-  if (!options.html_path.empty())
-    write_prediction_html(*answer.recorded, changed, answer.prediction, options.html_path);
-  if (options.take_page) show_page(*answer.recorded, changed, answer.prediction, options.take_page);
+  if (options.take_page)
+    show_page(*answer.recorded, changed, answer.prediction, options.page_is_whole,
+              options.take_page);
 }
 
 /// Memory peaks of the rank that decides whether the job fits.
@@ -143,7 +143,7 @@ struct FullestPeaks {
   }
 };
 
-void take_peaks(FullestPeaks fullest, const Job& job, Prediction& prediction) {
+void take_peaks(FullestPeaks fullest, const JobRanks& job, Prediction& prediction) {
   if (fullest.chosen.most() <= need_of(prediction.predicted_memory)) return;
   prediction.baseline_memory = std::move(fullest.now);
   prediction.predicted_memory = std::move(fullest.predicted);
@@ -153,7 +153,7 @@ void take_peaks(FullestPeaks fullest, const Job& job, Prediction& prediction) {
 }
 
 /// Adds the import warnings of ranks other than the one that is shown.
-void add_warnings(const Job& job, std::size_t shown, Notes& notes) {
+void add_warnings(const JobRanks& job, std::size_t shown, Notes& notes) {
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     if (i == shown) continue;
     for (const Note& note : job.ranks[i].import_notes.all()) {
@@ -172,7 +172,7 @@ struct Replays {
   const JointReplay& answered() const { return edited ? edited->replay : recorded; }
 };
 
-Replays replays_of(const Job& job, std::optional<SharedEdits> edits,
+Replays replays_of(const JobRanks& job, std::optional<SharedEdits> edits,
                    const PredictOptions& options) {
   const bool is_edited = edits.has_value();
   Replays all;
@@ -196,7 +196,7 @@ Replays replays_of(const Job& job, std::optional<SharedEdits> edits,
 using Answers = std::vector<std::unique_ptr<ReplayedRank>>;
 
 /// Moves graphs and times out of `replays`.
-Answers answers_of(const Job& job, const Scenario& scenario, Replays& replays,
+Answers answers_of(const JobRanks& job, const Scenario& scenario, Replays& replays,
                    const PredictOptions& options) {
   Answers answers(job.world.size());
   on_all_cores(answers.size(), [&](std::size_t i) {
@@ -212,7 +212,7 @@ Answers answers_of(const Job& job, const Scenario& scenario, Replays& replays,
 }
 
 /// The answers about the recorded ranks other than the one that is shown. Moves them.
-std::vector<ReplayedRank> others_of(const Job& job, std::size_t shown, Answers& answers) {
+std::vector<ReplayedRank> others_of(const JobRanks& job, std::size_t shown, Answers& answers) {
   std::vector<ReplayedRank> others;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (i == shown || !answers[i] || !answers[i]->recorded || !job.world[i].is_recorded) continue;
@@ -228,7 +228,7 @@ constexpr std::size_t kMostRanksListed = 8;
 
 /// A summary of the answers of all ranks.
 struct RankSummary {
-  RankSummary(const Job& job, const Scenario& scenario, const JointReplay& answered,
+  RankSummary(const JobRanks& job, const Scenario& scenario, const JointReplay& answered,
               const Answers& answers);
 
   /// The rank with the longest predicted step, which the others wait for.
@@ -243,7 +243,7 @@ struct RankSummary {
   std::string step_times;                       ///< Listed for a note.
 };
 
-RankSummary::RankSummary(const Job& job, const Scenario& scenario, const JointReplay& answered,
+RankSummary::RankSummary(const JobRanks& job, const Scenario& scenario, const JointReplay& answered,
                          const Answers& answers) {
   std::vector<std::size_t> row_of_rank(job.world.size());
   for (std::size_t i = 0; i < job.world.size(); ++i) {
@@ -270,7 +270,7 @@ RankSummary::RankSummary(const Job& job, const Scenario& scenario, const JointRe
 }
 
 /// Adds what an answer about a job of several ranks says beyond its slowest rank.
-void describe_ranks(const Job& job, const Scenario& scenario, RankSummary& summary,
+void describe_ranks(const JobRanks& job, const Scenario& scenario, RankSummary& summary,
                     Prediction& prediction) {
   prediction.ranks = std::move(summary.ranks);
   for (std::size_t i = 0; i < summary.steps.size(); ++i)
@@ -299,9 +299,9 @@ void describe_ranks(const Job& job, const Scenario& scenario, RankSummary& summa
 /// The answer about the rank with the longest predicted step, compared with the rank that had the
 /// longest step as recorded. The scenario is applied, the job replayed and each rank answered in
 /// turn.
-ReplayedRank slowest_answer(const Job& job, const Scenario& scenario,
-                            const PredictOptions& options) {
-  Donors donors(options.reading);
+ReplayedRank slowest_answer(const JobRanks& job, const Scenario& scenario,
+                            const PredictOptions& options, const ImportOptions& reading) {
+  Donors donors(reading);
   donors.read(scenario);
   const std::vector<KnownOutcome> user_outcomes = read_user_outcomes(options.ledger_path);
   std::optional<SharedEdits> edited;
@@ -342,41 +342,12 @@ ReplayedRank slowest_answer(const Job& job, const Scenario& scenario,
 
 }  // namespace
 
-Prediction predict(const Job& job, const std::vector<InputFile>& inputs, const Scenario& scenario,
-                   const PredictOptions& options) {
-  check_ranks(scenario, job);
-  ReplayedRank answer = slowest_answer(job, scenario, options);
-  answer.prediction.inputs = inputs;
+Prediction predict(const Job& job, const Scenario& scenario, const PredictOptions& options) {
+  check_ranks(scenario, job.ranks());
+  ReplayedRank answer = slowest_answer(job.ranks(), scenario, options, job.options().reading);
+  answer.prediction.inputs = job.inputs();
   finish(answer, options);
   return std::move(answer.prediction);
-}
-
-Prediction predict(const std::string& trace_path, const Scenario& scenario,
-                   const PredictOptions& options) {
-  const Job job = read_job(trace_path, {.reading = options.reading,
-                                        .keep_traces = !options.perfetto_path.empty(),
-                                        .joining = Joining::required,
-                                        .world_size = options.world_size});
-  return predict(job, job.inputs(), scenario, options);
-}
-
-Prediction predict(const Inference& inference, const Scenario& scenario,
-                   const PredictOptions& options) {
-  check_ranks(scenario, inference.graph);
-  Donors donors(options.reading);
-  donors.read(scenario);
-  const std::vector<KnownOutcome> user_outcomes = read_user_outcomes(options.ledger_path);
-  std::optional<Edited> edited;
-  if (edits(scenario))
-    edited = edited_by(inference.graph, scenario, {.reasons = options.explain}, &donors);
-  Timeline replayed = simulate(inference.graph, {.reasons = options.explain && !edited});
-  ReplayedRank result =
-      answer(inference, scenario, std::move(replayed), std::move(edited), options);
-  result.recorded = &inference.graph;
-  set_interval(inference, user_outcomes, result);
-  widen_for_added_ranks(scenario, result.prediction);
-  finish(result, options);
-  return std::move(result.prediction);
 }
 
 }  // namespace foretrace

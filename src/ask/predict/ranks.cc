@@ -12,7 +12,7 @@
 
 namespace foretrace {
 
-TrustReason ranks_joined(const Job& job) {
+TrustReason ranks_joined(const JobRanks& job) {
   const std::size_t count = job.ranks.size();
   if (!job.is_joined())
     return {.name = "ranks",
@@ -38,7 +38,7 @@ TrustReason ranks_joined(const Job& job) {
 
 namespace {
 
-std::int32_t whole_size(const Job& job) {
+std::int32_t whole_size(const JobRanks& job) {
   return std::max(job.ranks.front().inference.rank.world_size,
                   static_cast<std::int32_t>(job.world.size()));
 }
@@ -72,7 +72,7 @@ void widen(std::int64_t recorded, std::int64_t size, const std::string& which,
 
 }  // namespace
 
-void widen_for_missing_ranks(const Job& job, Prediction& prediction) {
+void widen_for_missing_ranks(const JobRanks& job, Prediction& prediction) {
   const auto recorded = static_cast<std::int32_t>(job.ranks.size());
   const std::int32_t size = whole_size(job);
   if (recorded >= size || recorded == 1 || !job.is_joined()) return;
@@ -105,7 +105,7 @@ void widen_for_added_ranks(const Scenario& scenario, Prediction& prediction) {
   prediction.interval_source += (prediction.interval_source.empty() ? "" : "; ") + text;
 }
 
-std::optional<TrustReason> ranks_missing(const Job& job) {
+std::optional<TrustReason> ranks_missing(const JobRanks& job) {
   const auto recorded = static_cast<std::int32_t>(job.ranks.size());
   const std::int32_t size = whole_size(job);
   if (recorded >= size || recorded == 1) return {};
@@ -117,7 +117,7 @@ std::optional<TrustReason> ranks_missing(const Job& job) {
       .limit = static_cast<double>(size)};
 }
 
-PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction& prediction) {
+PredictedRank rank_described(const JobRanks& job, std::size_t rank, const Prediction& prediction) {
   const WorldRank& world = job.world[rank];
   PredictedRank found;
   static_cast<RankFacts&>(found) = rank_facts(job, rank);

@@ -14,19 +14,19 @@
 namespace foretrace {
 
 /// How far the answer considers that ranks wait for each other.
-TrustReason ranks_joined(const Job& job);
+TrustReason ranks_joined(const JobRanks& job);
 /// Returns nullopt if all ranks of the job were recorded, or only one.
-std::optional<TrustReason> ranks_missing(const Job& job);
+std::optional<TrustReason> ranks_missing(const JobRanks& job);
 
 /// Raises the upper end of the interval for ranks that were not recorded: the last of many ranks
 /// comes later than the last of few. Changes nothing if all were recorded.
-void widen_for_missing_ranks(const Job& job, Prediction& prediction);
+void widen_for_missing_ranks(const JobRanks& job, Prediction& prediction);
 /// Widens the interval for ranks that a scenario adds to one that was recorded alone.
 void widen_for_added_ranks(const Scenario& scenario, Prediction& prediction);
 
 /// Describes a rank of the world from its prediction. The number of ranks like it is not filled in
 /// yet.
-PredictedRank rank_described(const Job& job, std::size_t rank, const Prediction& prediction);
+PredictedRank rank_described(const JobRanks& job, std::size_t rank, const Prediction& prediction);
 
 /// Reports the effect of steps on another rank, if they changed the rank that is shown little or
 /// not at all: "rank 2: 3 pauses".

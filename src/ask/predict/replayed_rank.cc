@@ -221,8 +221,9 @@ ReplayedRank answer(const Inference& inference, const Scenario& scenario, Timeli
   return as_recorded(inference, std::move(replayed), std::move(prediction), scenario, options);
 }
 
-ReplayedRank answer(const Job& job, const Rank& rank, const Scenario& scenario, Timeline replayed,
-                    std::optional<Edited> edited, const PredictOptions& options) try {
+ReplayedRank answer(const JobRanks& job, const Rank& rank, const Scenario& scenario,
+                    Timeline replayed, std::optional<Edited> edited,
+                    const PredictOptions& options) try {
   ReplayedRank result = answer(rank.inference, scenario, std::move(replayed), std::move(edited),
                                options, !rank.is_snapshot);
   result.recorded = &rank.inference.graph;

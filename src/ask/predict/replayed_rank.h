@@ -28,7 +28,7 @@ struct ReplayedRank {
   const Trace* trace = nullptr;           ///< Belongs to the same rank, if it is known.
   std::vector<ReplayedRank> others = {};  ///< The other ranks, if their timelines are wanted.
   /// The job whose ranks meet; nullptr if they do not.
-  const Job* job = nullptr;
+  const JobRanks* job = nullptr;
   std::uint32_t world_index = 0;  ///< Index of the rank in the world.
 };
 
@@ -56,8 +56,8 @@ ReplayedRank answer(const Inference& inference, const Scenario& scenario, Timeli
                     bool has_times = true);
 /// The same for a rank of a job. Errors of the trace name the rank; errors of the scenario concern
 /// all ranks.
-ReplayedRank answer(const Job& job, const Rank& rank, const Scenario& scenario, Timeline replayed,
-                    std::optional<Edited> edited, const PredictOptions& options);
+ReplayedRank answer(const JobRanks& job, const Rank& rank, const Scenario& scenario,
+                    Timeline replayed, std::optional<Edited> edited, const PredictOptions& options);
 
 /// Sets the interval. Without `variation`, which costs replays, the variation is scaled from the
 /// recording.

@@ -10,11 +10,11 @@
 namespace foretrace {
 namespace {
 
-RankTimes times_of(const Rank& rank) {
+/// `open`: waits for other ranks that are not open time of the inference.
+RankTimes times_of(const Rank& rank, const std::vector<OpenTime>& open) {
   const Inference& inference = rank.inference;
   const Nanoseconds step = step_times(inference.graph, inference.recorded).step_time;
-  const OpenStepTime open = open_step_time(inference, inference.graph, step);
-  return {rank.number, step, step - open.other_ranks};
+  return {rank.number, step, step - wait_for_ranks(inference, open, step)};
 }
 
 /// Describes the longest piece of host work; empty if it is not a large part of a step.
@@ -31,13 +31,14 @@ std::string longest_piece(const Graph& graph, Nanoseconds step) {
                      to_text(graph.task(longest).duration), graph.name(longest));
 }
 
-std::vector<RankTimes> times_of_ranks(const Job& job) {
+std::vector<RankTimes> times_of_ranks(const JobRanks& job) {
   std::vector<RankTimes> all;
-  for (const Rank& rank : job.ranks) all.push_back(times_of(rank));
+  for (std::size_t i = 0; i < job.ranks.size(); ++i)
+    all.push_back(times_of(job.ranks[i], open_waits(job, i)));
   return all;
 }
 
-std::optional<LateRank> late_rank(const Job& job, const std::vector<RankTimes>& all) {
+std::optional<LateRank> late_rank(const JobRanks& job, const std::vector<RankTimes>& all) {
   const auto found = straggler_among(all);
   if (!found) return {};
   const RankTimes& rank = all[found->rank];
@@ -50,12 +51,12 @@ std::optional<LateRank> late_rank(const Job& job, const std::vector<RankTimes>& 
 
 }  // namespace
 
-std::optional<LateRank> late_rank(const Job& job) {
+std::optional<LateRank> late_rank(const JobRanks& job) {
   if (job.ranks.size() == 1) return {};
   return late_rank(job, times_of_ranks(job));
 }
 
-RankChoice rank_to_advise(const Job& job, Notes& notes) {
+RankChoice rank_to_advise(const JobRanks& job, Notes& notes) {
   if (job.ranks.size() == 1) return {};
   const std::vector<RankTimes> all = times_of_ranks(job);
   SlowestRank slowest;

@@ -22,9 +22,8 @@ struct LateRank {
   /// and wait 990 ms for it"
   std::string text;
 };
-/// Returns nullopt if no rank clearly keeps the others waiting. REQUIRES: waits for other ranks are
-/// open time (JobOptions::keeps_waits_open).
-std::optional<LateRank> late_rank(const Job& job);
+/// Returns nullopt if no rank clearly keeps the others waiting.
+std::optional<LateRank> late_rank(const JobRanks& job);
 
 struct RankChoice {
   std::size_t rank = 0;   ///< Index into the ranks of the job.
@@ -33,6 +32,6 @@ struct RankChoice {
 
 /// Chooses the straggler, or without one the rank with the longest step. Adds a note with all step
 /// times.
-RankChoice rank_to_advise(const Job& job, Notes& notes);
+RankChoice rank_to_advise(const JobRanks& job, Notes& notes);
 
 }  // namespace foretrace

@@ -388,6 +388,16 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
   return open_of(inference, graph, step_time, {}, compiled ? &*compiled : nullptr);
 }
 
+Nanoseconds wait_for_ranks(const Inference& inference, const std::vector<OpenTime>& further,
+                           Nanoseconds step_time) {
+  if (further.empty() && !has_open(inference, true)) return 0ns;
+  const Graph& graph = inference.graph;
+  Retiming less = without_peers(inference, graph);
+  for (const OpenTime& open : further)
+    less.durations.emplace_back(open.task, shorter(graph.task(open.task).duration, open.time));
+  return std::max(0ns, step_time - step_time_of_clone(graph, less, false));
+}
+
 void examine_baseline(const Inference& inference, RecordedRun& run) {
   run.baseline_open = open_step_time(inference, inference.graph, run.baseline.step_time);
   run.baseline_unprofiled = unprofiled_step_time(inference.graph);

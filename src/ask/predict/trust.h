@@ -20,6 +20,10 @@ namespace foretrace {
 /// inferred one or an edited clone; the open share of a collective whose duration changed stays the
 /// same. Costs two replays if there is open time, nothing otherwise.
 OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nanoseconds step_time);
+/// How much shorter a recorded step would be without waits for other ranks: those that are open
+/// time of the recording, and `further` ones. Costs a replay if there are any.
+Nanoseconds wait_for_ranks(const Inference& inference, const std::vector<OpenTime>& further,
+                           Nanoseconds step_time);
 
 /// Sets the open time of the unmodified replay, whose step time `run` has, and what remains of the
 /// recording without host and without device. Costs up to four replays.

@@ -147,8 +147,7 @@ struct ScaleCase {
 
 class Scaler {
  public:
-  explicit Scaler(const ScaleQuestion& question)
-      : question_(question), donors_(question.options.reading) {
+  explicit Scaler(const ScaleQuestion& question) : question_(question), donors_(question.reading) {
     if (question.trace.empty())
       assumed_ = assumed_job(question.step_time, question.update_time, device_of(question.machine));
     else
@@ -158,7 +157,7 @@ class Scaler {
       gpus_per_worker_ *= transform->job_change().ranks;
     baseline_ = baseline_of(inference());
     baseline_.variation = variation_of(inference());
-    baseline_.user_outcomes = read_user_outcomes(question.options.ledger_path);
+    baseline_.user_outcomes = read_user_outcomes(question.ledger_path);
   }
 
   ScaleReport run() {
@@ -181,7 +180,7 @@ class Scaler {
     if (question.step_time != 0ns || question.update_time)
       throw Error(fmt::format("{}: must not be given together with a trace, which has its own",
                               question.update_time ? "--update-time" : "--step-time"));
-    job_ = read_job(question.trace, {.reading = question.options.reading});
+    job_ = read_job(question.trace, {.reading = question.reading});
     only_rank(job_, "; ask predict what their communication would take elsewhere");
   }
 
@@ -310,7 +309,7 @@ class Scaler {
   }
 
   const ScaleQuestion& question_;
-  Job job_;  ///< Empty if there is no trace.
+  JobRanks job_;  ///< Empty if there is no trace.
   std::optional<Inference> assumed_;
   std::int64_t gpus_per_worker_ = 1;  ///< GPUs on which the changes put the recorded worker.
   Donors donors_;

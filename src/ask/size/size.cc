@@ -144,7 +144,7 @@ void add_parts(const Breakdown& step, SizingReport& report) {
 }
 
 void read_trace(const SizeQuestion& question, SizingReport& report) {
-  const Job job = read_job(question.trace, {.reading = question.reading});
+  const JobRanks job = read_job(question.trace, {.reading = question.reading});
   const Inference& inference = only_rank(job).inference;
   const Baseline baseline = baseline_of(inference);
   report.trace = question.trace;

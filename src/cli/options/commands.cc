@@ -128,7 +128,8 @@ class ShellSession final : public Session {
   }
   void will_write(const std::string& setting, const std::vector<std::string>& paths) override {
     std::vector<NamedFile> outputs;
-    for (const std::string& path : paths) outputs.push_back({.setting = setting, .path = path});
+    for (const std::string& path : paths)
+      outputs.push_back({.setting = option_name(setting), .path = path});
     invocation_.files.add_outputs(outputs);
   }
   std::ostream* rows() override { return &invocation_.out; }

@@ -9,12 +9,6 @@
 namespace foretrace {
 namespace {
 
-std::string dashed(std::string_view name) {
-  std::string text(name);
-  std::ranges::replace(text, '_', '-');
-  return text;
-}
-
 /// Calls a function for each setting that is no object.
 template <class Function>
 class EachSetting final : public Fields {
@@ -30,6 +24,13 @@ class EachSetting final : public Fields {
 
 }  // namespace
 
+std::string option_name(std::string_view setting) {
+  std::string text(setting);
+  if (text.find_first_of("abcdefghijklmnopqrstuvwxyz") == text.npos) return text;
+  std::ranges::replace(text, '_', '-');
+  return "--" + text;
+}
+
 void DescribedOptions::add(Described& settings, CLI::App& command, bool has_nested) {
   const CLI::App* const outer = command.get_parent();
   const bool is_nested = outer != nullptr && outer->get_parent() != nullptr;
@@ -40,7 +41,7 @@ void DescribedOptions::add(Described& settings, CLI::App& command, bool has_nest
     const std::string value = value_name(setting);
     Option& added = options_[std::string(setting.name)];
     added.shown =
-        setting.form.is_positional ? std::string(setting.form.value) : "--" + dashed(setting.name);
+        setting.form.is_positional ? std::string(setting.form.value) : option_name(setting.name);
     std::string names = added.shown;
     if (!setting.form.letter.empty()) names += fmt::format(",-{}", setting.form.letter);
     const std::string help(setting.help);

@@ -14,6 +14,9 @@
 
 namespace foretrace {
 
+/// "--memory-limit" for "memory_limit". A name in capitals is not that of a setting, and stays.
+std::string option_name(std::string_view setting);
+
 class DescribedOptions {
  public:
   /// Adds an option to the command for each setting. Settings of nested objects are not options.

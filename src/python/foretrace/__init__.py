@@ -19,6 +19,7 @@ import atexit as _atexit
 import contextlib as _contextlib
 import json as _json
 import os as _os
+import shutil as _shutil
 import tempfile as _tempfile
 
 from . import _foretrace
@@ -27,8 +28,8 @@ from .answers import Answer
 from .profiling import LightningCallback, TrainerCallback, profile
 
 __version__ = _foretrace.version
-__all__ = ["Answer", "Error", "Job", "LightningCallback", "TraceError", "TrainerCallback", "advise", "bless", "check", "dataframe", "diff", "doctor",
-           "info", "input", "job", "memory", "predict", "profile", "sweep", "transforms", "validate", "vary", "verify"]
+__all__ = ["Answer", "Error", "Job", "LightningCallback", "TraceError", "TrainerCallback", "advise", "ask", "bless", "check", "dataframe", "diff", "doctor",
+           "info", "input", "job", "memory", "predict", "profile", "questions", "sweep", "transforms", "validate", "vary", "verify"]
 
 _atexit.register(_foretrace.finish_abandoned)
 
@@ -90,18 +91,16 @@ def _json_text(value, name):
         raise Error(f"{name}: {error}") from None
 
 
-def _request(trace, steps, scenario, machine, memory, samples_per_step=0, tokens_per_step=0):
-    request = _foretrace.Asked()
-    request.trace = _path(trace, "trace")
-    request.machine = _path(machine, "machine")
-    request.samples_per_step = _number(samples_per_step, "samples_per_step")
-    request.tokens_per_step = _number(tokens_per_step, "tokens_per_step")
+def _changes(trace, steps, scenario, machine, memory, samples_per_step=0, tokens_per_step=0):
+    """Returns the settings of a question about a job after changes."""
+    settings = {"trace": _path(trace, "trace"), "machine": _path(machine, "machine"), "samples_per_step": _number(samples_per_step, "samples_per_step"),
+                "tokens_per_step": _number(tokens_per_step, "tokens_per_step")}
     if memory:
-        request.memory_json = _json_text(memory, "memory")
+        settings["allocator"] = _json_text(memory, "memory")
     if isinstance(scenario, (str, _os.PathLike)):
-        request.scenario_file = _path(scenario, "scenario")
+        settings["scenario"] = _path(scenario, "scenario")
     elif scenario is not None:
-        request.scenario_json = _json_text(scenario, "scenario")
+        settings["scenario"] = _json_text(scenario, "scenario")
     steps = list(steps)
     for step in steps:
         if not isinstance(step, (str, dict)):
@@ -109,25 +108,52 @@ def _request(trace, steps, scenario, machine, memory, samples_per_step=0, tokens
     if any(isinstance(step, dict) for step in steps):
         if scenario is not None or any(isinstance(step, str) for step in steps):
             raise Error("steps as dictionaries: give all steps so, and leave out scenario")
-        request.scenario_json = _json_text({"version": 1, "transforms": steps}, "steps")
+        settings["scenario"] = _json_text({"version": 1, "transforms": steps}, "steps")
         steps = []
-    request.steps = steps
-    return request
+    settings["with"] = steps
+    return settings
 
 
-def _how(cache=True, strict=False, html=None, perfetto=None, ledger=None, execution_trace=None, max_unpacked=0, steps="", window="", ranks=0, exact=False):
-    how = _foretrace.How()
-    if isinstance(cache, bool):
-        how.cache = cache
-    else:
-        how.cache_folder = _path(cache, "cache")
-    how.strict, how.exact = _flag(strict, "strict"), _flag(exact, "exact")
-    how.ranks = _count(ranks, "ranks", most=2**20)
-    how.max_unpacked = _count(max_unpacked, "max_unpacked", most=2**63 - 1)
-    how.steps, how.window = str(steps), _text(window, "window")
-    for name, path in (("html", html), ("perfetto", perfetto), ("ledger", ledger), ("execution_trace", execution_trace)):
-        setattr(how, name, _path(path, name))
-    return how
+def _how(cache=True, strict=False, perfetto=None, ledger=None, execution_trace=None, max_unpacked=0, steps="", window="", ranks=0, exact=False):
+    """Returns the settings of how a recording is read and a question answered."""
+    settings = {"no_cache": cache is False, "strict": _flag(strict, "strict"), "exact": _flag(exact, "exact"),
+                "ranks": _count(ranks, "ranks", most=2**20), "steps": str(steps), "window": _text(window, "window")}
+    if not isinstance(cache, bool):
+        settings["cache_dir"] = _path(cache, "cache")
+    if _count(max_unpacked, "max_unpacked", most=2**63 - 1):
+        settings["max_unpacked"] = f"{max_unpacked}B"
+    for name, path in (("perfetto", perfetto), ("ledger", ledger), ("execution_trace", execution_trace)):
+        settings[name] = _path(path, name)
+    return settings
+
+
+def _ask(question, settings, forms=("json",), files=None, job=None, ends_early=False):
+    """Returns the answer in each form. Settings that are empty are left out, so that the question's own defaults hold."""
+    kept = ("device", "step", "cached_share")  # Here 0 is not the default.
+    given = {name: value for name, value in settings.items() if value or name in kept and value is not None}
+    files = {form: path for form, path in (files or {}).items() if path}
+    return _foretrace.ask(question, _json.dumps(given, allow_nan=False), list(forms), files, job, ends_early)[0]
+
+
+def _answer(question, settings, **more):
+    return _json.loads(_ask(question, settings, **more)[0])
+
+
+def ask(question, job=None, **settings):
+    """Asks any question, with the settings that the command line has as options: ask("scale", trace="job.json", gpus="1..64").
+    Returns the dictionary (or list) that the command line prints with --format json; see questions(). `job` is an open job()."""
+    settings = {name: _os.fspath(value) if isinstance(value, _os.PathLike) else value for name, value in settings.items()}
+    try:
+        text = _json.dumps(settings, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise Error(f"settings: {error}") from None
+    answer = _json.loads(_foretrace.ask(question, text, ["json"], {}, job and job._open, False)[0][0])
+    return Answer(answer) if isinstance(answer, dict) else answer
+
+
+def questions():
+    """Lists all questions with their summaries and the JSON Schemas of their settings."""
+    return _json.loads(_foretrace.questions())
 
 
 @_contextlib.contextmanager
@@ -154,12 +180,13 @@ def predict(trace, *steps, scenario=None, machine=None, memory=None, samples_per
     how        cache (True, False, or the folder for cached copies of traces), strict, html, perfetto, ledger, execution_trace,
                max_unpacked (in bytes), steps, window, ranks, exact: like the options of `foretrace predict` with these names
     """
-    return _predict(None, trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step, _how(**how))
+    return _predict(None, _changes(trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step), **how)
 
 
-def _predict(loaded, trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step, how):
-    request = _request(trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step)
-    return Answer(_json.loads(_foretrace.predict(request, how, loaded)))
+def _predict(job, settings, html=None, **how):
+    files = {"html": _path(html, "html")}
+    answer, asserts = _ask("predict", {**settings, **_how(**how)}, ("json", "asserts"), files, job)
+    return Answer({**_json.loads(answer), "asserts_that_do_not_hold": _json.loads(asserts)})
 
 
 def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, memory=None, **how):
@@ -168,37 +195,41 @@ def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, 
     values     "1,2,4", "0..16", "0..1/20", or a list
     until      an assertion such as "peak_reserved <= 16GB": finds the last value of a range for which it holds
     """
-    return _vary(None, trace, steps, setting, values, until, scenario, machine, memory, _how(**how))
+    return _vary(None, _changes(trace, steps, scenario, machine, memory), setting, values, until, **how)
 
 
-def _vary(loaded, trace, steps, setting, values, until, scenario, machine, memory, how):
+def _vary(job, settings, setting, values, until, **how):
     if not isinstance(values, str):
         try:
             values = ",".join(str(value) for value in values)
         except TypeError:
             raise Error(f"values: must be a string or a list, got {values!r}") from None
-    request = _request(trace, steps, scenario, machine, memory)
-    return Answer(_json.loads(_foretrace.vary(request, how, _text(setting, "setting"), values, _text(until, "until"), loaded)))
+    varied = {"vary": f"{_text(setting, 'setting')}={values}", "until": _text(until, "until")}
+    return Answer(_answer("predict", {**settings, **varied, **_how(**how)}, job=job))
 
 
 class Job:
     """A job that stays in memory to answer many questions; see job()."""
 
     def __init__(self, trace, ranks=0, **reading):
-        how = _how(ranks=ranks, **reading)
         self.trace = _path(trace, "trace")
-        self._loaded = _foretrace.hold(self.trace, how)
+        how = {name: value for name, value in _how(ranks=ranks, **reading).items() if value}
+        self._open = _foretrace.open(_json.dumps({"trace": self.trace, **how}))
 
     def __repr__(self):
         return f"foretrace.job({self.trace!r})"
 
     def predict(self, *steps, scenario=None, machine=None, memory=None, samples_per_step=0, tokens_per_step=0, **how):
         """Does what foretrace.predict() does for this job; `how` may have strict, html, perfetto, ledger and exact."""
-        return _predict(self._loaded, self.trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step, _how(**how))
+        return _predict(self._open, _changes(self.trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step), **how)
 
     def vary(self, *steps, setting, values, until="", scenario=None, machine=None, memory=None, **how):
         """Does what foretrace.vary() does for this job."""
-        return _vary(self._loaded, self.trace, steps, setting, values, until, scenario, machine, memory, _how(**how))
+        return _vary(self._open, _changes(self.trace, steps, scenario, machine, memory), setting, values, until, **how)
+
+    def advise(self, **settings):
+        """Does what foretrace.advise() does for this job, with the settings of ask("advise")."""
+        return ask("advise", self, trace=self.trace, **settings)
 
 
 def job(trace, ranks=0, **reading):
@@ -220,35 +251,36 @@ def sweep(scenario, trace=None, intervals=False, memory=True, jobs=0, output=Non
     output     a file (.jsonl or .csv) that gets each answer as soon as it is found; an existing file is continued, unless `fresh`
     shard      answer only part I of N, "I/N", and write it to its own file; "auto": take I and N from Slurm or MPI
     """
-    request = _request(trace, (), scenario, None, None)
     if (shard or fresh) and output is None:
         raise Error("shard, fresh: need output")
-    rows = _foretrace.sweep(request, _how(cache=cache, max_unpacked=max_unpacked), _flag(intervals, "intervals"), _flag(memory, "memory"),
-                            _count(jobs, "jobs", most=4096), _path(output, "output"), _text(shard, "shard"), _flag(fresh, "fresh"))
-    return [_json.loads(row) for row in rows]
+    settings = {"scenario": _json_text(scenario, "scenario") if isinstance(scenario, dict) else _path(scenario, "scenario"), "trace": _path(trace, "trace"),
+                "intervals": _flag(intervals, "intervals"), "no_memory": not _flag(memory, "memory"), "jobs": _count(jobs, "jobs", most=4096),
+                "output": _path(output, "output"), "shard": _text(shard, "shard"), "fresh": _flag(fresh, "fresh")}
+    rows, = _ask("sweep", {**settings, **_how(cache=cache, max_unpacked=max_unpacked)}, ("jsonl",), ends_early=True)
+    return [_json.loads(row) for row in rows.splitlines()]
 
 
 def advise(trace, until="", vary="", top=5, network="", cache=True, max_unpacked=0):
     """Finds what limits the job, what would help and by how much. With `until`, such as "step_time <= 100ms", also how much
     faster its parts must be. With `network`, the machine that it communicates on, also tries other bucket sizes, algorithms and
     more GPUs."""
-    how = _how(cache=cache, max_unpacked=max_unpacked)
-    return Answer(_json.loads(_foretrace.advise(_path(trace, "trace"), how, _text(until, "until"), _text(vary, "vary"), _count(top, "top"),
-                                                _text(network, "network"))))
+    settings = {"trace": _path(trace, "trace"), "until": _text(until, "until"), "vary": _text(vary, "vary"), "top": _count(top, "top"),
+                "network": _text(network, "network")}
+    return Answer(_answer("advise", {**settings, **_how(cache=cache, max_unpacked=max_unpacked)}))
 
 
 def diff(before, after, cache=True, max_unpacked=0):
     """Finds what changed between two recordings of a job, and what each change did to the step time."""
-    how = _how(cache=cache, max_unpacked=max_unpacked)
-    return Answer(_json.loads(_foretrace.diff(_path(before, "before"), _path(after, "after"), how)))
+    settings = {"before": _path(before, "before"), "after": _path(after, "after")}
+    return Answer(_answer("diff", {**settings, **_how(cache=cache, max_unpacked=max_unpacked)}))
 
 
 def verify(prediction, measured, trace=None, ledger=None, cache=True, max_unpacked=0):
     """Compares a prediction, a dictionary or the path of its JSON file, with the trace recorded after the change. If `ledger`
     names a file, the outcome is added to it."""
-    how, trace = _how(cache=cache, max_unpacked=max_unpacked, ledger=ledger), _path(trace, "trace")
+    settings = {"measured": _path(measured, "measured"), "trace": _path(trace, "trace"), **_how(cache=cache, max_unpacked=max_unpacked, ledger=ledger)}
     with _as_file(prediction, "prediction.json") as path:
-        return _json.loads(_foretrace.verify(path, _path(measured, "measured"), how, trace))
+        return _answer("verify", {"prediction": path, **settings})
 
 
 def bless(trace, *steps, add_to=None, scenario=None, machine=None, memory=None, cache=True, max_unpacked=0):
@@ -260,9 +292,16 @@ def bless(trace, *steps, add_to=None, scenario=None, machine=None, memory=None, 
     traces = [_path(path, "trace") for path in trace] if isinstance(trace, (list, tuple)) else []
     if isinstance(trace, (list, tuple)) and not traces:
         raise Error("trace: must be a recording, or a list of at least one")
-    request = _request(traces[0] if traces else trace, steps, scenario, machine, memory)
-    with _contextlib.nullcontext("") if add_to is None else _as_file(add_to, "baseline.json") as path:
-        return _json.loads(_foretrace.bless(request, _how(cache=cache, max_unpacked=max_unpacked), traces, path))
+    settings = _changes(traces[0] if traces else trace, steps, scenario, machine, memory)
+    settings.update(_how(cache=cache, max_unpacked=max_unpacked), more=traces[1:], bless=True, add=add_to is not None)
+    with _tempfile.TemporaryDirectory() as folder:
+        baseline = _os.path.join(folder, "baseline.json")
+        if add_to is not None:
+            with _as_file(add_to, "old.json") as old:
+                _shutil.copyfile(old, baseline)
+        _ask("check", {**settings, "baseline": baseline}, forms=())
+        with open(baseline, encoding="utf-8") as file:
+            return _json.load(file)
 
 
 def check(trace, *steps, baseline, limits=(), structure_only=False, scenario=None, machine=None, memory=None, cache=True, max_unpacked=0):
@@ -271,9 +310,10 @@ def check(trace, *steps, baseline, limits=(), structure_only=False, scenario=Non
     baseline   as a dictionary of bless(), or the path of its JSON file
     limits     limits such as "step_time:5%" or "syncs:+0", which override those of the baseline
     """
-    request, how = _request(trace, steps, scenario, machine, memory), _how(cache=cache, max_unpacked=max_unpacked)
+    settings = {**_changes(trace, steps, scenario, machine, memory), **_how(cache=cache, max_unpacked=max_unpacked), "max": _texts(limits, "limits"),
+                "structure_only": _flag(structure_only, "structure_only")}
     with _as_file(baseline, "baseline.json") as path:
-        return _json.loads(_foretrace.check(request, how, path, _texts(limits, "limits"), _flag(structure_only, "structure_only")))
+        return _answer("check", {**settings, "baseline": path})
 
 
 def transforms():
@@ -283,12 +323,13 @@ def transforms():
 
 def info(trace, cache=True, max_unpacked=0):
     """Describes what each trace in a file or folder contains, as a list of dictionaries."""
-    return _json.loads(_foretrace.info(_path(trace, "trace"), _how(cache=cache, max_unpacked=max_unpacked)))
+    answer = _answer("info", {"trace": _path(trace, "trace"), **_how(cache=cache, max_unpacked=max_unpacked)})
+    return answer if isinstance(answer, list) else [answer]
 
 
 def doctor(trace, cache=True, max_unpacked=0):
     """Shows what the trace of each rank lacks, how that affects predictions, and how to record it."""
-    return _json.loads(_foretrace.doctor(_path(trace, "trace"), _how(cache=cache, max_unpacked=max_unpacked)))
+    return _answer("doctor", {"trace": _path(trace, "trace"), **_how(cache=cache, max_unpacked=max_unpacked)})
 
 
 def memory(trace, limit=None, device=None, step=None, top=10, host_bandwidth=None, allocator=None, html=None, cache=True, max_unpacked=0):
@@ -302,15 +343,16 @@ def memory(trace, limit=None, device=None, step=None, top=10, host_bandwidth=Non
     settings = dict(allocator or {})
     if limit is not None:
         settings["limit"] = _text(limit, "limit")
-    request = _request(trace, (), None, None, settings)
     rates = host_bandwidth if isinstance(host_bandwidth, (tuple, list)) else (host_bandwidth,) * 2
     if len(rates) != 2:
         raise Error(f"host_bandwidth: must be one text or two, got {host_bandwidth!r}")
-    device = None if device is None else _count(device, "device", -1)
-    step = None if step is None else _count(step, "step")
-    how = _how(cache=cache, max_unpacked=max_unpacked, html=html)
     out, back = (_text(rate, "host_bandwidth") for rate in rates)
-    return _json.loads(_foretrace.memory(request, how, device, step, _count(top, "top", 1), out, back))
+    asked = {"trace": _path(trace, "trace"), "allocator": _json_text(settings, "allocator") if settings else "", "top": _count(top, "top", 1),
+             "host_bandwidth": f"{out},{back}" if out else "", **_how(cache=cache, max_unpacked=max_unpacked)}
+    for name, value, least in (("device", device, -1), ("step", step, 0)):
+        if value is not None:
+            asked[name] = _count(value, name, least)
+    return _answer("memory", asked, files={"html": _path(html, "html")})
 
 
 def input(trace, synthetic=None, cached=None, samples=0, workers=0, cached_share=None, cache_policy="page_cache", cache=True, max_unpacked=0):
@@ -326,17 +368,19 @@ def input(trace, synthetic=None, cached=None, samples=0, workers=0, cached_share
     share = -1.0 if cached_share is None else _number(cached_share, "cached_share")
     if share > 1:
         raise Error(f"cached_share: must be from 0 to 1, got {cached_share!r}")
-    how = _how(cache=cache, max_unpacked=max_unpacked)
-    return _json.loads(_foretrace.input(_path(trace, "trace"), how, _path(synthetic, "synthetic"), _path(cached, "cached"),
-                                        _number(samples, "samples"), _count(workers, "workers"), share, cache_policy))
+    settings = {"trace": _path(trace, "trace"), "synthetic": _path(synthetic, "synthetic"), "cached": _path(cached, "cached"),
+                "samples": _number(samples, "samples"), "workers": _count(workers, "workers"), "cache_policy": cache_policy}
+    if cached_share is not None:
+        settings["cached_share"] = share
+    return _answer("input", {**settings, **_how(cache=cache, max_unpacked=max_unpacked)})
 
 
 def validate(trace, against=None, cache=True, max_unpacked=0):
     """Tests whether the graph explains the recorded times or merely copies them. Returns a dictionary for each rank, with the
     errors across steps and, in "broken", the relations that should hold for any graph but do not. `against` is another recording
     of the same job, from which the work is taken."""
-    how = _how(cache=cache, max_unpacked=max_unpacked)
-    return _json.loads(_foretrace.validate(_path(trace, "trace"), _path(against, "against"), how))
+    settings = {"trace": [_path(trace, "trace")], "against": _path(against, "against")}
+    return _answer("validate", {**settings, **_how(cache=cache, max_unpacked=max_unpacked)})
 
 
 def _flat(row, prefix=""):

@@ -1,5 +1,6 @@
 #include "foretrace/ask/advise.h"
 
+#include "foretrace/job.h"
 #include "question/common/forms.h"
 #include "question/common/reading.h"
 
@@ -56,7 +57,7 @@ class Advise final : public Question {
     const ImportOptions reading = reading_.options(session);
     warn_if_large(trace_, reading, session);
     const auto activity = session.begin("advising on " + trace_);
-    Advice advice = advise(trace_, question_, {.reading = reading, .ledger_path = ledger_});
+    Advice advice = advise(*session.open(trace_, {.reading = reading}), question_, ledger_);
     const ExitCode code = advice.reaches_target() ? kAnswered : kCheckFailed;
     return answer_of(std::move(advice), code);
   }

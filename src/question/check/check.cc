@@ -110,6 +110,8 @@ class CheckJob final : public Question {
     changes_.describe(fields,
                       "Check the prediction for this transform with its settings; may be repeated",
                       "Check the prediction for this scenario instead of the recording");
+    changes_.describe_machine(fields);
+    allocator_.describe(fields);
     fields.flag("structure_only", options_.structure_only,
                 "Compare counts, bytes, memory and possible overlap but no times, for example on a "
                 "busy device");
@@ -151,11 +153,12 @@ class CheckJob final : public Question {
 
   std::unique_ptr<Answer> ask(Session& session) override {
     check_settings();
-    if (blesses_) session.will_write("--baseline", {baseline_});
+    if (blesses_) session.will_write("baseline", {baseline_});
     if (const std::string path = step_summary(annotates_); !path.empty() && path != summary_)
       session.will_write("GITHUB_STEP_SUMMARY", {path});
     Scenario asked = changes_.scenario();
     asked.trace = trace_;
+    allocator_.set(asked.allocator);
     read_options(session);
     warn_if_large(trace_, options_.reading, session);
     std::error_code ignored;
@@ -235,6 +238,7 @@ class CheckJob final : public Question {
   std::vector<std::string> more_traces_, most_, warn_;
   bool blesses_ = false, annotates_ = false;
   Changes changes_;
+  AllocatorChoice allocator_;
   CheckOptions options_;
   Reading reading_;
 };

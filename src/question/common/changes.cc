@@ -64,7 +64,11 @@ void AllocatorChoice::describe(Fields& fields) {
 void AllocatorChoice::set(AllocatorSettings& allocator) const {
   within("--conf", [&] { read_alloc_conf(conf_, allocator); });
   within("--allocator", [&] {
-    if (!settings_.empty()) read_assigned(settings_, allocator);
+    if (settings_.starts_with('{')) {
+      read_json(parse_json<nlohmann::json>(settings_), allocator);
+    } else if (!settings_.empty()) {
+      read_assigned(settings_, allocator);
+    }
     const CachingAllocator checked(allocator);
   });
   if (limit_) allocator.limit = *limit_;

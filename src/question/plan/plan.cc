@@ -128,7 +128,7 @@ class PlanLayouts final : public Question {
 
   std::unique_ptr<Answer> plan_with_file(Session& session) {
     const std::string path = path_of_shard(keeping_.path, keeping_.shard);
-    session.will_write("--keep", {path});
+    session.will_write("keep", {path});
     std::unique_ptr<Activity> activity;
     std::uint64_t known = 0, all = 0;
     PlanEvents events;

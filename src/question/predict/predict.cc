@@ -7,6 +7,7 @@
 
 #include "base/shown.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "question/common/changes.h"
 #include "question/common/forms.h"
 #include "question/common/reading.h"
@@ -17,8 +18,20 @@ namespace {
 /// One prediction, or one for each value of a setting.
 struct PredictedJob {
   std::variant<Prediction, Curve> found;
-  std::string page;  ///< HTML, if it was wanted.
+  std::string page;                        ///< HTML, if it was wanted.
+  std::vector<CheckedAssert> failed = {};  ///< Assertions of the scenario that do not hold.
 };
+
+/// The assertions that do not hold, for programs.
+void write_failed_asserts(const PredictedJob& job, std::ostream& out) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const CheckedAssert& one : job.failed) {
+    all.push_back({{"text", one.text},
+                   {"found", one.found},
+                   {"verdict", one.verdict == Verdict::fails ? "fails" : "undecided"}});
+  }
+  print_json(all, out);
+}
 
 class PredictAnswer final : public AnswerOf<PredictedJob> {
  public:
@@ -38,9 +51,9 @@ void write_curve(std::string_view name, const Curve& curve, std::ostream& out) {
 }
 
 /// Says which assertions of the scenario do not hold. Returns the exit code.
-ExitCode check_assertions(const Scenario& asked, const Prediction& prediction, Session& session) {
+ExitCode check_assertions(const std::vector<CheckedAssert>& failed, Session& session) {
   ExitCode code = kAnswered;
-  for (const CheckedAssert& one : check_asserts(asked, prediction)) {
+  for (const CheckedAssert& one : failed) {
     const bool fails = one.verdict == Verdict::fails;
     session.remark(fmt::format("assert {}: {}, found {}", fails ? "fails" : "is undecided",
                                shown(one.text), shown(one.found)));
@@ -74,19 +87,23 @@ class Predict final : public Question {
         "Also write the answer as one HTML page with timelines, the critical path and memory, "
         "before and after",
         [](const PredictedJob& job, std::ostream& out) { out << job.page; }));
+    all.push_back(form("asserts", write_failed_asserts));
+    all.back().is_printed = false;
     return all;
   }
 
   std::unique_ptr<Answer> ask(Session& session) override {
-    const Scenario asked = scenario();
-    options_.reading = reading_.options(session);
-    options_.world_size = static_cast<std::int32_t>(world_size_);
-    warn_if_large(asked.trace, options_.reading, session);
-    if (!vary_.empty()) return ask_for_many(asked, session);
+    const Scenario asked = scenario(session);
+    const JobOptions opening{.reading = reading_.options(session),
+                             .world_size = static_cast<std::int32_t>(world_size_),
+                             .keeps_traces = !options_.perfetto_path.empty()};
+    warn_if_large(asked.trace, opening.reading, session);
+    if (!vary_.empty()) return ask_for_many(asked, opening, session);
     if (!values_.until.empty()) throw Error("--until: needs --vary, which says what to change");
     PredictedJob job;
     PredictOptions options = options_;
     if (session.wants("html")) {
+      options.page_is_whole = true;
       options.take_page = [&job](const PredictionPage& page) {
         std::ostringstream text;
         write_prediction_page(page, text);
@@ -94,8 +111,9 @@ class Predict final : public Question {
       };
     }
     const auto activity = session.begin("predicting " + asked.trace);
-    job.found = predict(asked.trace, asked, options);
-    const ExitCode code = check_assertions(asked, std::get<Prediction>(job.found), session);
+    job.found = predict(*session.open(asked.trace, opening), asked, options);
+    job.failed = check_asserts(asked, std::get<Prediction>(job.found));
+    const ExitCode code = check_assertions(job.failed, session);
     return std::make_unique<PredictAnswer>(std::move(job), code, asked.reports);
   }
 
@@ -143,16 +161,18 @@ class Predict final : public Question {
     fields.flag("strict", options_.strict, "Refuse a trace that causes warnings");
   }
 
-  Scenario scenario() const {
+  Scenario scenario(const Session& session) const {
     Scenario scenario = changes_.scenario();
     if (!trace_.empty()) scenario.trace = trace_;
+    if (scenario.trace.empty()) scenario.trace = session.opened();
     allocator_.set(scenario.allocator);
     if (scenario.trace.empty())
       throw Error("predict: which TRACE? Give it on the command line or in the scenario");
     return scenario;
   }
 
-  std::unique_ptr<Answer> ask_for_many(const Scenario& asked, Session& session) {
+  std::unique_ptr<Answer> ask_for_many(const Scenario& asked, const JobOptions& opening,
+                                       Session& session) {
     const std::size_t equals = vary_.find('=');
     if (equals == std::string::npos)
       throw Error(fmt::format(
@@ -165,12 +185,13 @@ class Predict final : public Question {
     values_.setting = vary_.substr(0, equals);
     values_.values = vary_.substr(equals + 1);
     const auto activity = session.begin("predicting " + asked.trace);
-    Curve curve = vary(asked.trace, asked, values_,
-                       {.reading = options_.reading, .ledger_path = options_.ledger_path});
+    Curve curve = vary(*session.open(asked.trace, opening), asked, values_,
+                       {.ledger_path = options_.ledger_path});
     ExitCode code = kAnswered;
     if (!values_.until.empty() && !curve.answer)
       code = curve.trust.grade() == Grade::poor ? kUndecided : kCheckFailed;
-    return std::make_unique<PredictAnswer>(PredictedJob{std::move(curve), {}}, code, asked.reports);
+    return std::make_unique<PredictAnswer>(PredictedJob{std::move(curve), {}, {}}, code,
+                                           asked.reports);
   }
 
   std::string trace_, vary_;

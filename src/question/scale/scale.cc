@@ -30,7 +30,7 @@ class Scale final : public Question {
     changes_.describe(fields, "What else to change before the job is scaled, as in predict",
                       "Read these changes from a JSON file");
     changes_.describe_samples(fields);
-    fields.path("ledger", question_.options.ledger_path, "Your own ledger of outcomes");
+    fields.path("ledger", question_.ledger_path, "Your own ledger of outcomes");
     reading_.describe_part(fields);
     reading_.describe(fields);
   }
@@ -47,7 +47,7 @@ class Scale final : public Question {
           "scale: which TRACE? Without one, give --step-time, and the scheme's gradient_bytes");
     question_.step_time = step_time_.value_or(Nanoseconds{});
     question_.gpus = within("--gpus", [&] { return read_counts(gpus_); });
-    question_.options.reading = reading_.options(session);
+    question_.reading = reading_.options(session);
     const auto activity =
         session.begin("scaling " + (question_.trace.empty() ? "a step" : question_.trace));
     return answer_of(scale(question_));

@@ -24,6 +24,12 @@ void write_swept(const SweptScenario& swept, std::ostream& out) {
   if (!swept.is_stopped && !swept.was_printed) kWrite(swept.report, out);
 }
 
+/// The answers one by one, for programs.
+void write_swept_lines(const SweptScenario& swept, std::ostream& out) {
+  for (const SweepPoint& point : swept.report.points)
+    out << sweep_point_line(swept.report.header, point, SweepForm::jsonl);
+}
+
 void write_swept_page(const SweptScenario& swept, std::ostream& out) {
   if (!swept.is_stopped) write_sweep_page(swept.report, out);
 }
@@ -65,7 +71,9 @@ class SweepScenario final : public Question {
   std::string_view form_setting() const override { return "summary"; }
 
   std::vector<Form> forms() const override {
-    return {form("text", write_swept<write_sweep_text>),
+    Form lines = form("jsonl", write_swept_lines);
+    lines.is_printed = false;
+    return {lines, form("text", write_swept<write_sweep_text>),
             form("json", write_swept<write_sweep_json>),
             form("markdown", write_swept<write_sweep_markdown>),
             page_form("Also write a page that draws the answers and lists them in a table",
@@ -83,6 +91,7 @@ class SweepScenario final : public Question {
     options_.reading = reading_.options(session);
     const Sweep sweep = [&] {
       const auto activity = session.begin("reading what " + scenario_ + " asks about");
+      if (scenario_.starts_with('{')) return Sweep(parse_json<nlohmann::json>(scenario_), options_);
       return Sweep(scenario_, options_);
     }();
     const SweepOutput into{.path = output_, .form = form, .shard = shard, .fresh = fresh_};
@@ -106,8 +115,8 @@ class SweepScenario final : public Question {
   void announce_files(const Shard& shard, SweepForm form, Session& session) const {
     if (output_.empty()) return;
     const std::string path = path_of_shard(output_, shard);
-    session.will_write("--output", {path});
-    if (form == SweepForm::csv) session.will_write("--output", {header_file_of(path)});
+    session.will_write("output", {path});
+    if (form == SweepForm::csv) session.will_write("output", {header_file_of(path)});
   }
 
   bool prints_answers() const { return output_.empty() && !form_.empty(); }

@@ -117,6 +117,7 @@ nlohmann::json to_json(const Validation& validation) {
 nlohmann::json to_json(const ValidatedRank& rank) {
   nlohmann::json object = to_json(rank.validation);
   object["trace"] = rank.trace;
+  object["broken"] = rank.broken();
   object["left_out"] = {{"steps", rank.left_out.steps}, {"inside", rank.left_out.inside}};
   if (rank.against.empty()) return object;
   object["against"] = rank.against;
