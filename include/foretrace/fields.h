@@ -118,6 +118,9 @@ nlohmann::json write_json(Described& object);
 /// A JSON Schema (draft-07) for what read_json() accepts, with help, limits and defaults.
 nlohmann::json json_schema(Described& object);
 
+/// The names of the settings in their order, without those of nested objects.
+std::vector<std::string> setting_order(Described& object);
+
 /// One aligned line per setting: name, default, help and limits. Nested settings as "where.name".
 void write_help(Described& object, std::ostream& out);
 

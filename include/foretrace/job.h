@@ -35,11 +35,12 @@ class Job {
  public:
   /// Reads a trace, or all in a folder. Throws TraceError.
   explicit Job(const std::string& path, const JobOptions& options = {});
-  /// A job of recordings that were read already, by rank. Throws TraceError if they are not of one
-  /// job.
-  explicit Job(std::vector<Inference> ranks);
+  // NOLINTBEGIN(google-explicit-constructor): recordings are a job.
+  /// Recordings that were read already, by rank. Throws TraceError if they are not of one job.
+  Job(std::vector<Inference> ranks);
   /// A job of one rank, which is copied.
-  Job(const Inference& rank);  // NOLINT(google-explicit-constructor): it is the same thing.
+  Job(const Inference& rank);
+  // NOLINTEND(google-explicit-constructor)
   Job(Job&&) noexcept;
   ~Job();
 

@@ -2,15 +2,14 @@
 
 #include <new>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
-#include "ask/many/loaded_job.h"
 #include "base/json_text.h"
-#include "foretrace/ask/advise.h"
-#include "foretrace/ask/diff.h"
-#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "foretrace/machine.h"
+#include "foretrace/question.h"
 #include "foretrace/report.h"
 #include "foretrace/scenario.h"
 #include "foretrace/transform.h"
@@ -49,8 +48,8 @@ Scenario scenario_of(const Json& question, const std::string& path) {
   return scenario;
 }
 
-Json predicted(const LoadedJob& job, const std::string& path, const Json& question) {
-  const Scenario scenario = scenario_of(question, path);
+Json predicted(const Job& job, const Json& question) {
+  const Scenario scenario = scenario_of(question, job.path());
   Json answer;
   PredictOptions options;
   const auto tasks = question.value("tasks", std::size_t{0});
@@ -59,22 +58,41 @@ Json predicted(const LoadedJob& job, const std::string& path, const Json& questi
       answer["parts"] = prediction_parts(page, tasks);
     };
   }
-  answer["json"] = printed(to_json(job.predict(scenario, options)));
+  answer["json"] = printed(to_json(predict(job, scenario, options)));
   answer["command"] = command_for(scenario);
   return answer;
 }
 
+/// All questions, each with what a form needs.
+Json described_questions() {
+  Json all = Json::array();
+  for (const QuestionEntry& entry : questions()) {
+    const auto question = entry.make();
+    Json schema = json_schema(*question);
+    all.push_back({{"name", entry.name},
+                   {"summary", entry.summary},
+                   {"defaults", write_json(*question)},
+                   {"required", schema.value("required", Json::array())},
+                   {"order", setting_order(*question)},
+                   {"settings", std::move(schema.at("properties"))}});
+  }
+  return all;
+}
+
+/// The answer to any question, as text and as JSON.
+Json answered(const Json& question, const std::shared_ptr<const Job>& job) {
+  const Asked asked = ask(question.at("name").get<std::string>(), question.at("settings"),
+                          {.forms = {"text", "json"}, .job = job});
+  Json answer = {{"remarks", asked.remarks}};
+  for (const char* form : {"text", "json"}) {
+    std::ostringstream out;
+    write_answer(*asked.question, *asked.answer, form, out);
+    answer[form] = out.str();
+  }
+  return answer;
+}
+
 }  // namespace
-
-struct Explorer::OpenJob {
-  explicit OpenJob(const std::string& from) : path(from), job(from, {}) {}
-
-  std::string path;
-  LoadedJob job;
-};
-
-Explorer::Explorer() = default;
-Explorer::~Explorer() = default;
 
 std::string Explorer::answer(std::string_view question) {
   Json answer;
@@ -103,19 +121,19 @@ nlohmann::json Explorer::answer_to(const nlohmann::json& question) {
   }
   if (asked == "open") {
     open_job_.reset();  // Two jobs might not fit.
-    open_job_ = std::make_unique<OpenJob>(text("path"));
+    open_job_ = std::make_shared<const Job>(text("path"), JobOptions{.keeps_traces = true});
     return Json::object();
   }
   if (asked == "quick" || asked == "predict") {
     if (!open_job_) throw Error("no job is open");
-    if (asked == "predict") return predicted(open_job_->job, open_job_->path, question);
+    if (asked == "predict") return predicted(*open_job_, question);
     return {
-        {"json", to_json(open_job_->job.quick_prediction(scenario_of(question, open_job_->path)))}};
+        {"json", to_json(quick_prediction(*open_job_, scenario_of(question, open_job_->path())))}};
   }
-  if (asked == "advise") return {{"json", printed(to_json(advise(text("path"), {})))}};
-  if (asked == "diff") return {{"json", printed(to_json(diff(text("before"), text("after"))))}};
+  if (asked == "questions") return {{"questions", described_questions()}};
+  if (asked == "question") return answered(question, open_job_);
   throw Error(
-      "ask: must be transforms, machines, read, open, quick, predict, advise or diff, got " +
+      "ask: must be transforms, machines, questions, read, open, quick, predict or question, got " +
       asked);
 }
 

@@ -25,6 +25,7 @@ class ProgramSession final : public Session {
   }
 
   void remark(const std::string& text) override { remarks.push_back(text); }
+  void mention(const std::string&) override {}
   bool wants(std::string_view form) const override {
     return std::ranges::find(options_.forms, form) != options_.forms.end();
   }

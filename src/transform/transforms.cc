@@ -1,6 +1,5 @@
 #include <nlohmann/json.hpp>
 
-#include "base/fields/settings.h"
 #include "foretrace/error.h"
 #include "transform/edit/registered.h"
 #include "transform/synonyms.h"
@@ -27,12 +26,6 @@ TransformEntry with_name(std::string_view name, std::string_view summary, Transf
   return entry;
 }
 
-struct SettingOrder : Fields {
-  std::vector<std::string> names;
-
-  void visit(const Setting& setting) override { names.emplace_back(setting.name); }
-};
-
 }  // namespace
 
 const std::vector<TransformEntry>& transforms() {
@@ -48,15 +41,13 @@ nlohmann::json describe_transforms() {
   nlohmann::json all = nlohmann::json::array();
   for (const TransformEntry& entry : transforms()) {
     const auto transform = entry.make();
-    SettingOrder order;
-    transform->describe(order);
     all.push_back({{"name", entry.name},
                    {"summary", entry.summary},
                    {"assumes", entry.assumes},
                    {"synonyms", synonyms_of(entry.name)},
                    {"defaults", write_json(*transform)},
                    {"settings", json_schema(*transform).at("properties")},
-                   {"order", order.names}});
+                   {"order", setting_order(*transform)}});
   }
   return all;
 }

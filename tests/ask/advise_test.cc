@@ -14,6 +14,7 @@
 #include "ask/predict/straggler.h"
 #include "ask/recorded.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "report/advice/bound.h"
 #include "support/corpus.h"
 
@@ -423,8 +424,8 @@ TEST(Advise, SamplesAreAnsweredTheSameEveryTime) {
   for (const std::string& path : sample_files()) {
     SCOPED_TRACE(path);
     std::ostringstream first, second;
-    write_advice_text(advise(path, {}), first);
-    write_advice_text(advise(path, {}), second);
+    write_advice_text(advise(Job(path), {}), first);
+    write_advice_text(advise(Job(path), {}), second);
     EXPECT_EQ(first.str(), second.str());
     EXPECT_EQ(first.str().rfind("Bound by", 0), 0U);
     std::istringstream lines(first.str());
@@ -440,7 +441,7 @@ TEST(Advise, CorpusHoldsItsBounds) {
     if (std::filesystem::file_size(path) > 300'000) continue;  // Takes seconds.
     Advice advice;
     try {
-      advice = advise(path, {});
+      advice = advise(Job(path), {});
     } catch (const TraceError&) {
       continue;
     }
@@ -455,7 +456,7 @@ TEST(Advise, CorpusHoldsItsBounds) {
 TEST(Advise, RefusesMemorySnapshots) {
   for (const std::string& path : corpus_files({".pickle"})) {
     SCOPED_TRACE(path);
-    EXPECT_THROW(advise(path, {}), TraceError);
+    EXPECT_THROW(advise(Job(path), {}), TraceError);
   }
 }
 

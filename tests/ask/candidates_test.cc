@@ -5,6 +5,7 @@
 #include "ask/recorded.h"
 #include "foretrace/ask/advise.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "foretrace/report.h"
 #include "support/folder.h"
 

@@ -32,7 +32,7 @@ TEST(CheckGate, AnUnchangedJobPasses) {
 TEST(CheckGate, AnExportedJobIsTheSameJob) {
   const Folder folder;
   const std::string exported = folder / "exported.json.gz";
-  predict(kSample, as_recorded(), {.perfetto_path = exported});
+  predict(Job(kSample, {.keeps_traces = true}), as_recorded(), {.perfetto_path = exported});
   const CheckBaseline baseline = bless(kSample, as_recorded(), {});
   const CheckReport report = check(exported, as_recorded(), baseline, {});
   EXPECT_TRUE(report.same_structure);

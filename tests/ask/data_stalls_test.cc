@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "foretrace/ask/predict.h"
+#include "foretrace/job.h"
 
 namespace foretrace {
 namespace {
@@ -39,7 +40,7 @@ TEST(DataStalls, TheReplayedStepIsThatOfTheSlowestStage) {
   for (const std::string& file : files) {
     SCOPED_TRACE(file);
     const Scenario scenario = read_scenario(file);
-    const Prediction prediction = predict(scenario.trace, scenario);
+    const Prediction prediction = predict(Job(scenario.trace), scenario);
     const Figure* rate = figure(prediction, "samples_per_second");
     ASSERT_NE(rate, nullptr);
     const double expected = 512e9 / std::get<double>(rate->value);

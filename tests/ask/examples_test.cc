@@ -12,6 +12,7 @@
 #include "foretrace/ask/predict.h"
 #include "foretrace/ask/sweep.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "scenario/plan.h"
 
 namespace foretrace {
@@ -80,7 +81,7 @@ TEST(Examples, WhatTheyAssertHolds) {
     SCOPED_TRACE(path.filename());
     const Scenario scenario = read_scenario(path.string());
     EXPECT_FALSE(scenario.asserts.empty());
-    const Prediction prediction = predict(scenario.trace, scenario);
+    const Prediction prediction = predict(Job(scenario.trace), scenario);
     for (const CheckedAssert& broken : check_asserts(scenario, prediction)) {
       ADD_FAILURE() << broken.text << (broken.verdict == Verdict::undecided ? " is undecided" : "")
                     << ", found " << broken.found;
@@ -101,7 +102,7 @@ TEST(Examples, WithoutTheirTransformsTheyFail) {
       return text.substr(0, text.find_first_of(" <>")).find('.') != text.npos;
     });
     if (scenario.asserts.empty()) continue;
-    EXPECT_FALSE(check_asserts(scenario, predict(scenario.trace, scenario)).empty());
+    EXPECT_FALSE(check_asserts(scenario, predict(Job(scenario.trace), scenario)).empty());
   }
 }
 

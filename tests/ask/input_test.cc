@@ -5,6 +5,7 @@
 
 #include "foretrace/ask/advise.h"
 #include "foretrace/ask/examine.h"
+#include "foretrace/job.h"
 #include "import/files.h"
 
 namespace foretrace {
@@ -39,7 +40,7 @@ struct Examined {
     folder.write("trace.json", loading_steps(load));
     const std::string path = folder.path() + "/trace.json";
     input = examine_input(path, {});
-    advice = advise(path, {});
+    advice = advise(Job(path), {});
   }
   InputReport input;
   Advice advice;

@@ -12,6 +12,7 @@
 #include "ask/recorded.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "foretrace/simulate.h"
 #include "support/ranks.h"
 

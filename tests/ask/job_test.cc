@@ -9,6 +9,7 @@
 #include "ask/job/chosen_rank.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "import/files.h"
 
 namespace foretrace {
@@ -33,7 +34,7 @@ std::string inputs_of(const std::vector<InputFile>& inputs, const std::string& f
 
 std::string inputs_of(const std::string& path, const std::string& folder) {
   const std::string found = inputs_of(read_job(path).inputs(), folder);
-  EXPECT_EQ(inputs_of(predict(path, {}).inputs, folder), found);
+  EXPECT_EQ(inputs_of(predict(Job(path), {}).inputs, folder), found);
   return found;
 }
 

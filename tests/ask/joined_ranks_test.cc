@@ -19,6 +19,7 @@
 #include "foretrace/ask/predict.h"
 #include "foretrace/ask/verify.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "foretrace/report.h"
 #include "support/corpus.h"
 #include "support/folder.h"
@@ -178,19 +179,19 @@ TEST(JoinedRanks, CorpusAdviseAndPredictGiveTheSameTimes) {
   for (const char* name : {"nanogpt-8rank", "torchrec-forward-straggler"}) {
     SCOPED_TRACE(name);
     const std::string path = corpus_path(name);
-    const Advice advice = advise(path, {.only = {"fused_optimizer", "amp", "prefetch"}});
-    EXPECT_EQ(advice.step_time, predict(path, {}).baseline.step_time);
+    const Advice advice = advise(Job(path), {.only = {"fused_optimizer", "amp", "prefetch"}});
+    EXPECT_EQ(advice.step_time, predict(Job(path), {}).baseline.step_time);
     ASSERT_FALSE(advice.suggestions.empty());
     for (const Suggestion& one : advice.suggestions)
-      EXPECT_EQ(one.step_time, predict(path, with(one.use)).predicted.step_time) << one.use;
+      EXPECT_EQ(one.step_time, predict(Job(path), with(one.use)).predicted.step_time) << one.use;
     for (const SpeedUp& one : advice.speed_ups) {
       if (one.name != "kernels") continue;
-      const Prediction without = predict(path, with("scale:where.kind=kernel,factor=0"));
+      const Prediction without = predict(Job(path), with("scale:where.kind=kernel,factor=0"));
       EXPECT_EQ(one.at_best, std::min(advice.step_time, without.predicted.step_time));
     }
     const AdviceQuestion setting{.until = "step_time <= 10s", .vary = "batch_size.factor=2"};
-    EXPECT_EQ(advise(path, setting).curve->points.at(0).step_time,
-              predict(path, with("batch_size:factor=2")).predicted.step_time);
+    EXPECT_EQ(advise(Job(path), setting).curve->points.at(0).step_time,
+              predict(Job(path), with("batch_size:factor=2")).predicted.step_time);
   }
 }
 
@@ -199,7 +200,7 @@ TEST(JoinedRanks, CorpusVerifyRepeatsTheirPrediction) {
   const Folder folder;
   const std::string before = folder_of(folder, "torchrec-straggler", "straggler");
   const std::string after = folder_of(folder, "torchrec-straggler", "nosleep");
-  const Prediction prediction = predict(before, with("straggler:remove=true"));
+  const Prediction prediction = predict(Job(before), with("straggler:remove=true"));
   const std::string written = folder.write("p.json", to_json(prediction).dump());
   const Verification found = verify(written, after, {.trace = before});
   EXPECT_EQ(found.repeated, prediction.predicted.step_time);
@@ -253,10 +254,10 @@ TEST(JoinedRanks, CorpusIntervalsHoldWhatWasMeasuredWithoutTheStraggler) {
   if (corpus_path("").empty()) GTEST_SKIP() << kNoCorpus;
   const Folder folder;
   const JobRanks measured = read_job(folder_of(folder, "torchrec-straggler", "nosleep"));
-  const Prediction predicted = predict(folder_of(folder, "torchrec-straggler", "straggler"),
+  const Prediction predicted = predict(Job(folder_of(folder, "torchrec-straggler", "straggler")),
                                        with("straggler:rank=2,remove=true"));
   // Without a rank named, the tasks of the slowest rank hardly change.
-  const Prediction any = predict(folder.path() + "/straggler", with("straggler:remove=true"));
+  const Prediction any = predict(Job(folder.path() + "/straggler"), with("straggler:remove=true"));
   EXPECT_NEAR(ratio(any.predicted.step_time, predicted.predicted.step_time), 1, 0.01);
   ASSERT_EQ(any.steps.size(), 1U);
   EXPECT_FALSE(any.steps[0].changed_nothing);
@@ -285,13 +286,16 @@ TEST(JoinedRanks, CorpusTimelinesOfAllRanksReadBackAsTheJob) {
   const Folder folder;
   PredictOptions options;
   options.perfetto_path = folder.path() + "/ranks/";
-  const Prediction before = predict(path, with("scale:where.kind=kernel,factor=0.5"), options);
-  const Prediction again = predict(options.perfetto_path, {});
+  const Prediction before = predict(Job(path, {.keeps_traces = true}),
+                                    with("scale:where.kind=kernel,factor=0.5"), options);
+  const Prediction again = predict(Job(options.perfetto_path), {});
   EXPECT_EQ(again.ranks.size(), before.ranks.size());
   EXPECT_LT(std::abs(ratio(again.predicted.step_time - before.predicted.step_time,
                            before.predicted.step_time)),
             0.01);
-  EXPECT_THROW(predict(path, with("scale:where.kind=kernel,factor=0.5"), options), Error);
+  EXPECT_THROW(predict(Job(path, {.keeps_traces = true}),
+                       with("scale:where.kind=kernel,factor=0.5"), options),
+               Error);
 }
 
 TEST(JoinedRanks, CorpusPicturesOfAllRanksAreNotTakenForRecordings) {
@@ -301,12 +305,12 @@ TEST(JoinedRanks, CorpusPicturesOfAllRanksAreNotTakenForRecordings) {
   PredictOptions options;
   for (const char* name : {"/all.json.gz", "/all.pftrace"}) {
     options.perfetto_path = folder.path() + name;
-    predict(path, {}, options);
-    EXPECT_THROW(predict(options.perfetto_path, {}), TraceError) << name;
+    predict(Job(path, {.keeps_traces = true}), {}, options);
+    EXPECT_THROW(predict(Job(options.perfetto_path), {}), TraceError) << name;
   }
   for (const char* name : {"/all.ftrace", "/all.sqlite"}) {
     options.perfetto_path = folder.path() + name;
-    EXPECT_THROW(predict(path, {}, options), Error) << name;
+    EXPECT_THROW(predict(Job(path, {.keeps_traces = true}), {}, options), Error) << name;
     EXPECT_FALSE(fs::exists(options.perfetto_path)) << name;
   }
 }
@@ -332,8 +336,8 @@ TEST(JoinedRanks, TwoCopiesOfOneRecordingAreOneClass) {
 TEST(JoinedRanks, ManyRanksFoldToTheRecordedOnes) {
   const std::string path = corpus_path("megatron-tp2");
   if (path.empty()) GTEST_SKIP() << kNoCorpus;
-  const Prediction two = predict(path, {}, {});
-  const Prediction many = predict(path, {}, {.world_size = 1024});
+  const Prediction two = predict(Job(path), {}, {});
+  const Prediction many = predict(Job(path, {.world_size = 1024}), {});
   EXPECT_EQ(many.predicted.step_time, two.predicted.step_time);
   ASSERT_EQ(many.ranks.size(), 2U);
   EXPECT_EQ(many.ranks[0].alike, 511U);
@@ -343,13 +347,14 @@ TEST(JoinedRanks, ManyRanksFoldToTheRecordedOnes) {
               scenario);
     return scenario;
   };
-  const Prediction late = predict(path, late_on_a_slow_link(), {.world_size = 64});
-  const Prediction exact = predict(path, late_on_a_slow_link(), {.world_size = 64, .exact = true});
+  const Prediction late = predict(Job(path, {.world_size = 64}), late_on_a_slow_link());
+  const Prediction exact =
+      predict(Job(path, {.world_size = 64}), late_on_a_slow_link(), {.exact = true});
   EXPECT_EQ(late.predicted.step_time, exact.predicted.step_time);
   EXPECT_GT(late.predicted.step_time, many.predicted.step_time);
   EXPECT_EQ(late.ranks.size(), 4U);  // The straggler, the rank that waits for it, and the others.
   try {
-    predict(path, {}, {.world_size = 1});
+    predict(Job(path, {.world_size = 1}), {});
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("was recorded, got 1"), std::string::npos);

@@ -7,6 +7,7 @@
 
 #include "ask/recorded.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 
 namespace foretrace {
 namespace {

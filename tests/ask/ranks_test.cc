@@ -10,6 +10,7 @@
 #include "foretrace/ask/check.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "import/files.h"
 
 namespace foretrace {
@@ -84,7 +85,7 @@ const RecordedRank kHostBoundRank{.duration = 10, .host = 70, .bytes = 1'000'000
 
 TEST(Ranks, TheJobIsAsSlowAsItsSlowestRankBeforeAndAfter) {
   const RecordedJob job({kDeviceBoundRank, kHostBoundRank});
-  const Prediction prediction = predict(job.path(), half_the_gemms());
+  const Prediction prediction = predict(Job(job.path()), half_the_gemms());
   EXPECT_EQ(prediction.measured.step_time, 110us);
   EXPECT_EQ(prediction.baseline.step_time, 110us);
   EXPECT_EQ(prediction.predicted.step_time, 85us);
@@ -117,8 +118,8 @@ TEST(Ranks, LearnFromTheSameRankOfAnotherTrace) {
   const RecordedRank usual, slow{.duration = 200}, by_host{.duration = 100, .host = 500};
   const RecordedJob donor({{.duration = 50}, slow});
   const Scenario scenario = scenario_with("kernel_from:trace=" + donor.path());
-  EXPECT_EQ(predict(RecordedJob({usual, usual}).path(), scenario).predicted.step_time, 210us);
-  const Prediction lacking = predict(RecordedJob({usual, usual, by_host}).path(), scenario);
+  EXPECT_EQ(predict(Job(RecordedJob({usual, usual}).path()), scenario).predicted.step_time, 210us);
+  const Prediction lacking = predict(Job(RecordedJob({usual, usual, by_host}).path()), scenario);
   EXPECT_EQ(lacking.predicted.step_time, 560us);
   EXPECT_TRUE(std::any_of(lacking.notes.all().begin(), lacking.notes.all().end(), [](auto& note) {
     return note.text == "the other trace lacks this rank, so its first one is taken";
@@ -132,13 +133,13 @@ TEST(Ranks, ATransformMayNameARankOfAFolder) {
                          ",factor=0.5");
   };
   // If one rank is halved, the other keeps its time: rank 1 its 90 us, or rank 0 its 110 us.
-  const Prediction first = predict(job.path(), half_of(0));
+  const Prediction first = predict(Job(job.path()), half_of(0));
   EXPECT_EQ(first.predicted.step_time, 90us);
   ASSERT_EQ(first.steps.size(), 1U);
   EXPECT_EQ(first.steps[0].summary.rfind("rank 0: ", 0), 0U) << first.steps[0].summary;
-  EXPECT_EQ(predict(job.path(), half_of(1)).predicted.step_time, 110us);
+  EXPECT_EQ(predict(Job(job.path()), half_of(1)).predicted.step_time, 110us);
   try {
-    predict(job.path(), half_of(2));
+    predict(Job(job.path()), half_of(2));
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
@@ -149,7 +150,7 @@ TEST(Ranks, ATransformMayNameARankOfAFolder) {
 
 TEST(Ranks, AVaryMayNameARankOfAFolder) {
   const RecordedJob job({kDeviceBoundRank, kHostBoundRank});
-  const Curve curve = vary(job.path(), scenario_with("scale:where.name=gemm,where.rank=0"),
+  const Curve curve = vary(Job(job.path()), scenario_with("scale:where.name=gemm,where.rank=0"),
                            {.setting = "scale.factor", .values = "0.5,1,2", .until = ""});
   ASSERT_EQ(curve.points.size(), 3U);
   EXPECT_EQ(curve.points[0].step_time, 90us);
@@ -159,7 +160,7 @@ TEST(Ranks, AVaryMayNameARankOfAFolder) {
 
 TEST(Ranks, TheJobNeedsRoomForItsFullestRank) {
   const RecordedJob job({kDeviceBoundRank, kHostBoundRank});
-  const Prediction prediction = predict(job.path(), half_the_gemms());
+  const Prediction prediction = predict(Job(job.path()), half_the_gemms());
   ASSERT_EQ(prediction.predicted_memory.size(), 1U);
   EXPECT_EQ(prediction.predicted_memory[0].peak_allocated, Bytes{3'000'000});
 }
@@ -168,7 +169,7 @@ TEST(Ranks, AdviceIsForTheSlowest) {
   for (const std::vector<RecordedRank>& ranks : {std::vector{kDeviceBoundRank, kHostBoundRank},
                                                  std::vector{kHostBoundRank, kDeviceBoundRank}}) {
     const RecordedJob job(ranks);
-    EXPECT_EQ(advise(job.path(), AdviceQuestion{}, {}).step_time, 110us);
+    EXPECT_EQ(advise(Job(job.path()), AdviceQuestion{}, {}).step_time, 110us);
   }
 }
 

@@ -51,7 +51,7 @@ TEST(Scale, EachCountIsThePredictionOfItsScheme) {
   EXPECT_DOUBLE_EQ(report.points[0].efficiency, 1);
   Scenario scenario;
   add_steps("data_parallel:gradient_bytes=500MB,gpus=64,machine=dgx-a100", scenario);
-  const Prediction alone = predict(asked.trace, scenario);
+  const Prediction alone = predict(Job(asked.trace), scenario);
   EXPECT_EQ(report.points[2].step_time, alone.predicted.step_time);
   EXPECT_EQ(report.points[2].upper, alone.upper);
   EXPECT_NEAR(report.points[2].throughput, 64 * report.points[2].efficiency, 1e-9);

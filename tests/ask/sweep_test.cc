@@ -11,6 +11,7 @@
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
+#include "foretrace/job.h"
 #include "foretrace/simulate.h"
 #include "scenario/plan.h"
 #include "support/corpus.h"
@@ -315,7 +316,7 @@ TEST(Sweep, SaysWhatPredictSays) {
         one.erase("sweep");
         one["transforms"][0]["compute_factor"] = Json::parse(point.values[0]);
         one["transforms"][1]["factor"] = Json::parse(point.values[1]);
-        const Prediction expected = predict(trace, parse_scenario(one));
+        const Prediction expected = predict(Job(trace), parse_scenario(one));
         EXPECT_EQ(point.step_time, expected.predicted.step_time);
         EXPECT_EQ(point.speedup, expected.speedup);
         EXPECT_EQ(point.peak_reserved,

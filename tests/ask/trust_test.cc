@@ -10,6 +10,7 @@
 #include "ask/recorded.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "graph/recorder_time.h"
 #include "support/corpus.h"
 
@@ -347,7 +348,7 @@ TEST(Trust, ChecksDoNotJudgeARecordingThatBreaksOff) {
 TEST(Trust, CorpusRanksThatWaitForAStragglerArePoor) {
   const auto files = corpus_files({"straggler_rank0.json.gz"});
   if (files.empty()) GTEST_SKIP() << kNoCorpus;
-  const Prediction answer = predict(files.front(), what_if("amp"));
+  const Prediction answer = predict(Job(files.front()), what_if("amp"));
   EXPECT_EQ(answer.trust.grade(), Grade::poor);
   EXPECT_EQ(grade_of(answer, "other_ranks"), Grade::poor);
 }

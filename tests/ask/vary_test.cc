@@ -9,6 +9,7 @@
 #include "ask/recorded.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "foretrace/simulate.h"
 #include "scenario/setting.h"
 #include "support/random_steps.h"

@@ -9,6 +9,7 @@
 #include "foretrace/ask/ledger.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
+#include "foretrace/job.h"
 #include "support/folder.h"
 
 namespace foretrace {
@@ -27,7 +28,7 @@ class Verify : public testing::Test {
     scenario.trace = kBefore;
     scenario.uses = {"loader:workers=4"};
     scenario.transforms.push_back(read_transform_text(scenario.uses[0]));
-    json_ = to_json(predict(kBefore, scenario));
+    json_ = to_json(predict(Job(kBefore), scenario));
   }
 
   Verification verified(const VerifyOptions& options = {}) const {

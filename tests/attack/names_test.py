@@ -103,8 +103,8 @@ ANSWERS = [
     *forms("list", "machines", "{machine}", names=TEXT_JSON),
     Case("info", "{a}", "--brief"), Case("advise", "{a}", "--brief"),
     Case("mcp", "--root", "{folder}", form="jsonl", messages=tool_calls(
-        ("open_job", {"trace": "{a}"}), ("explain_step", {"trace": "{a}"}), ("advise", {"trace": "{ranks}"}), ("memory", {"trace": "{a}"}),
-        ("diff", {"before": "{a}", "after": "{b}"}), ("predict", {"trace": "{a}", "steps": [named(3)]}), (named(2), {}), ("list_transforms", {"name": named(3)}))),
+        ("doctor", {"trace": "{a}"}), ("predict", {"trace": "{a}", "explain": True}), ("info", {"trace": "{a}", "form": "json"}), ("advise", {"trace": "{ranks}"}), ("memory", {"trace": "{a}"}),
+        ("diff", {"before": "{a}", "after": "{b}"}), ("predict", {"trace": "{a}", "with": [named(3)]}), (named(2), {}), ("list_transforms", {"name": named(3)}))),
 ]
 
 # Messages repeat texts of the command line and of files.

@@ -210,6 +210,19 @@ class ExplorerTest(unittest.TestCase):
         self.browser.wait_for("document.querySelector('#difference li')")
         self.assertIn("data loading takes less", self.text("#difference"))
 
+    def test_every_question_can_be_asked(self):
+        self.visit()
+        self.open(TRACES / "resnet18-v100-loader0.pt.trace.json.gz")
+        names = self.browser.run("return [...document.querySelectorAll('#any option')].map(one => one.value)")
+        self.assertIn("plan_show", names)
+        self.assertGreater(len(names), 15)
+        self.browser.run("document.getElementById('any').value = 'doctor'; document.getElementById('any').dispatchEvent(new Event('change'))")
+        self.browser.run("document.getElementById('ask').click()")
+        self.browser.wait_for("document.body.dataset.asked === 'doctor'")
+        wanted = subprocess.run([FORETRACE, "doctor", "resnet18-v100-loader0.pt.trace.json.gz", "--format", "json", "--no-cache", "--quiet"],
+                                cwd=TRACES, capture_output=True, text=True, check=True).stdout
+        self.assertEqual(self.browser.run("return window.foretrace_other.json"), wanted)
+
     def test_a_folder_keeps_files_of_one_name_apart(self):
         ranks = [CORPUS / "nanogpt-8rank" / f"rank{rank}.json.gz" for rank in range(2)]
         if not ranks[0].is_file():

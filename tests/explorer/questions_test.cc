@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "foretrace/question.h"
+
 namespace foretrace {
 namespace {
 
@@ -92,6 +94,17 @@ TEST_F(ExplorerQuestions, AQuestionThatCannotBeAnsweredLeavesTheJobOpen) {
                 .find("must be at least 0"),
             std::string::npos);
   EXPECT_TRUE(predict(kWorkers, 0).contains("json"));
+}
+
+TEST_F(ExplorerQuestions, EveryQuestionHasAFormAndAnAnswer) {
+  const Json all = ask({{"ask", "questions"}}).at("questions");
+  EXPECT_EQ(all.size(), questions().size());
+  for (const Json& one : all)
+    EXPECT_EQ(one.at("order").size(), one.at("settings").size()) << one.at("name");
+  const Json answer =
+      ask({{"ask", "question"}, {"name", "info"}, {"settings", {{"trace", kTrace}}}});
+  EXPECT_EQ(Json::parse(answer.at("json").get<std::string>()).at("format"), "kineto");
+  EXPECT_NE(answer.at("text").get<std::string>().find("V100"), std::string::npos);
 }
 
 TEST(Explorer, SaysThatNoJobIsOpen) {

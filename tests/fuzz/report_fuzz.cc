@@ -26,6 +26,7 @@
 #include "foretrace/ask/verify.h"
 #include "foretrace/error.h"
 #include "foretrace/infer.h"
+#include "foretrace/job.h"
 #include "foretrace/report.h"
 #include "foretrace/simulate.h"
 #include "fuzz/hostile_trace.h"
@@ -93,14 +94,19 @@ void check_trace(const FuzzedJob& job, Supply&) {
 
 void check_prediction(const FuzzedJob& job, Supply& supply) {
   PredictOptions options{.explain = true};
-  options.html_path = job.path("page.html"), options.perfetto_path = job.path("timeline.json");
+  options.perfetto_path = job.path("timeline.json");
+  std::string html;
+  options.page_is_whole = true;
+  options.take_page = [&](const PredictionPage& page) {
+    html = written([&](std::ostream& out) { write_prediction_page(page, out); });
+  };
   Prediction prediction = predict(job.was, some_scenario(supply), options);
   prediction.inputs = {{hostile_text(supply, "job.json.gz"), "kineto", "ab12"}};
   for (const ReportEntry& report : reports()) {
     const std::string text = written([&](std::ostream& out) { report.write(prediction, out); });
     report.name == "json" ? require_json(text) : require_plain(text);
   }
-  require_no_forged_markup(bytes_of(options.html_path));
+  require_no_forged_markup(html);
   require_json(bytes_of(options.perfetto_path));
 }
 

@@ -13,6 +13,7 @@
 #include "foretrace/ask/sweep.h"
 #include "foretrace/error.h"
 #include "foretrace/infer.h"
+#include "foretrace/job.h"
 #include "foretrace/simulate.h"
 
 namespace {

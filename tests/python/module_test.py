@@ -33,6 +33,28 @@ class Module(unittest.TestCase):
         self.assertEqual(answer.pop("asserts_that_do_not_hold"), [])
         self.assertEqual(answer, command_line("predict", LOADER, "--with", "loader:workers=4"))
 
+    def test_every_question_answers_as_the_command_line(self):
+        os.chdir(ROOT)
+        with tempfile.TemporaryDirectory() as folder:
+            inside = pathlib.Path(folder)
+            (inside / "baseline.json").write_text(json.dumps(foretrace.bless(LOADER, cache=False)))
+            (inside / "prediction.json").write_text(json.dumps(command_line("predict", LOADER, "--with", "loader:workers=4")))
+            (inside / "program.txt").write_text("malloc a 12MiB\nfree a\nmalloc b 4MiB\n")
+            (inside / "jobs.json").write_text('{"jobs": [{"name": "a", "least": 1, "most": 8, "up": "18s", "down": "12s", "samples": 1e8, '
+                                              '"rates": {"1": 2831, "8": 20379}}]}')
+            examples = json.loads((ROOT / "tests" / "support" / "questions.json").read_text().replace("FOLDER/", f"{folder}/"))
+            self.assertEqual(set(foretrace.questions()), set(examples) - {"$comment"})
+            for name, settings in examples.items():
+                if name == "$comment":
+                    continue
+                with self.subTest(question=name):
+                    self.assertTrue(foretrace.ask(name, **settings))
+            self.assertEqual(foretrace.ask("info", trace=LOADER), command_line("info", LOADER))
+            with self.assertRaisesRegex(foretrace.Error, "there is no question 'predikt'"):
+                foretrace.ask("predikt", trace=LOADER)
+            with self.assertRaisesRegex(foretrace.Error, 'did you mean "trace"'):
+                foretrace.ask("predict", trase=LOADER)
+
     def test_a_step_may_be_a_dictionary(self):
         as_text = foretrace.predict(GPT, "scale:where.kind=kernel,factor=0.5", cache=False)
         as_dictionary = foretrace.predict(GPT, {"use": "scale", "where": {"kind": "kernel"}, "factor": 0.5}, cache=False)

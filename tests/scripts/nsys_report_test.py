@@ -84,7 +84,7 @@ class NsysReport(unittest.TestCase):
         self.assertIn(refused, self.run_program("info", "--no-run", self.report).stderr)
         self.assertIn(refused, self.run_program("info", self.report, PATH="bin:/usr/bin:/bin").stderr)
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                "params": {"name": "open_job", "arguments": {"trace": "-a report's.nsys-rep"}}}
+                "params": {"name": "info", "arguments": {"trace": "-a report's.nsys-rep"}}}
         answer = self.run_program("mcp", "--root", self.path("job"), text=json.dumps(call) + "\n").stdout
         self.assertIn("Nsight Systems report", answer)
         self.assertFalse(self.called())

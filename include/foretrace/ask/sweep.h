@@ -40,8 +40,8 @@ class Sweep {
   explicit Sweep(const std::string& scenario_path, const SweepOptions& options = {});
   /// The same for a scenario that is not in a file.
   explicit Sweep(const nlohmann::json& scenario, const SweepOptions& options = {});
-  /// Asks about a job that was opened already, which must live as long.
-  Sweep(const nlohmann::json& scenario, const Job& job, const SweepOptions& options = {});
+  /// Asks about a job that was opened already.
+  Sweep(const nlohmann::json& scenario, Job job, const SweepOptions& options = {});
   Sweep(Sweep&&) noexcept;
   ~Sweep();
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ask/many/run.h"
 #include "foretrace/error.h"
@@ -14,6 +15,7 @@ struct Sweep::Impl {
   Impl(const nlohmann::json& scenario, const std::string& sweep_folder, const SweepOptions& options)
       : questions(scenario, sweep_folder, options), answers(questions) {}
 
+  std::optional<Job> job;  ///< If it was opened before.
   SweepQuestions questions;
   SweepAnswers answers;
 };
@@ -31,9 +33,10 @@ Sweep::Sweep(const std::string& scenario_path, const SweepOptions& options) {
   impl_->questions.read_traces();
 }
 
-Sweep::Sweep(const nlohmann::json& scenario, const Job& job, const SweepOptions& options)
+Sweep::Sweep(const nlohmann::json& scenario, Job job, const SweepOptions& options)
     : impl_(std::make_unique<Impl>(scenario, "", options)) {
-  impl_->questions.ask_about(job.ranks());
+  impl_->job.emplace(std::move(job));
+  impl_->questions.ask_about(impl_->job->ranks());
 }
 
 Sweep::Sweep(const nlohmann::json& scenario, const SweepOptions& options)

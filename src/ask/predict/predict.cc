@@ -344,6 +344,9 @@ ReplayedRank slowest_answer(const JobRanks& job, const Scenario& scenario,
 
 Prediction predict(const Job& job, const Scenario& scenario, const PredictOptions& options) {
   check_ranks(scenario, job.ranks());
+  const bool has_traces = job.path().empty() || job.options().keeps_traces;
+  if (!options.perfetto_path.empty() && !has_traces)
+    throw Error(job.path() + ": was opened without JobOptions::keeps_traces, which timelines need");
   ReplayedRank answer = slowest_answer(job.ranks(), scenario, options, job.options().reading);
   answer.prediction.inputs = job.inputs();
   finish(answer, options);

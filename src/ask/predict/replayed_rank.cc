@@ -235,6 +235,7 @@ ReplayedRank answer(const JobRanks& job, const Rank& rank, const Scenario& scena
   add_recorded_reserved(rank, result.prediction.baseline_memory);
   return result;
 } catch (const TraceError& error) {
+  if (job.path.empty()) throw;
   throw TraceError(fmt::format("{}: {}", job.place(rank), error.what()));
 }
 

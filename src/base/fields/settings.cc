@@ -1,6 +1,7 @@
 #include "base/fields/settings.h"
 
 #include <fmt/core.h>
+#include <iterator>
 #include <utility>
 
 #include "foretrace/error.h"
@@ -28,8 +29,8 @@ SettingLimit at_most(Value value) {
 
 class NameVisitor final : public Fields {
  public:
-  void visit(const Setting& setting) override { names.emplace(setting.name); }
-  SettingNames names;
+  void visit(const Setting& setting) override { names.emplace_back(setting.name); }
+  std::vector<std::string> names;
 };
 
 }  // namespace
@@ -103,10 +104,15 @@ void Fields::object(std::string_view name, Described& value, std::string_view he
   visit_next({name, help, &value});
 }
 
-SettingNames setting_names(Described& object) {
+std::vector<std::string> setting_order(Described& object) {
   NameVisitor visitor;
   object.describe(visitor);
   return std::move(visitor.names);
+}
+
+SettingNames setting_names(Described& object) {
+  std::vector<std::string> names = setting_order(object);
+  return {std::make_move_iterator(names.begin()), std::make_move_iterator(names.end())};
 }
 
 std::string no_such_setting(std::string_view name, const SettingNames& known) {

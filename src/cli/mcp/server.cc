@@ -230,10 +230,11 @@ class Server {
     {
       const EscapedOutput wall(text);
       write_answer(*asked.question, *asked.answer, form, text);
-      for (const std::string& remark : asked.remarks) text << remark << '\n';
     }
-    if (form != "json") return tool_result(shortened_answer(text.str()), false);
-    Json result = tool_result(text.str(), false);
+    Json result = tool_result(form == "json" ? text.str() : shortened_answer(text.str()), false);
+    for (const std::string& remark : asked.remarks)
+      result["content"].push_back({{"type", "text"}, {"text", shown(remark)}});
+    if (form != "json") return result;
     Json content = parse_json<Json>(text.str());
     result["structuredContent"] =
         content.is_object() ? std::move(content) : Json{{"answers", std::move(content)}};

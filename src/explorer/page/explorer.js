@@ -230,6 +230,7 @@
     if (read.error) return status(read.error);
     job = group.name;
     document.body.classList.add('has-job'), by_id('work').hidden = false;
+    show_form();
     await changed();
     status('');
     document.body.dataset.opened = Math.round(performance.now() - began);
@@ -238,7 +239,7 @@
       return files === opened ? found : null;
     };
     is_live = !(await of_job(live, {ask: 'open', path: job}))?.error;
-    const advised = await of_job(beside, {ask: 'advise', path: job});
+    const advised = await of_job(beside, {ask: 'question', name: 'advise', settings: {trace: job}});
     if (advised) show_advice(advised);
   };
   const compare = async chosen => {
@@ -246,7 +247,7 @@
     by_id('difference').textContent = 'Comparing ...';
     const [before, after] = [group_of('before', files), group_of('after', chosen)];
     if (before.name === after.name) before.name = 'before-' + before.name, after.name = 'after-' + after.name;
-    const found = await beside.ask('diff', {ask: 'diff', before: before.name, after: after.name}, [before, after]);
+    const found = await beside.ask('diff', {ask: 'question', name: 'diff', settings: {before: before.name, after: after.name}}, [before, after]);
     if (!found) return;
     if (found.error) return by_id('difference').textContent = found.error;
     const difference = JSON.parse(found.json);
@@ -255,6 +256,27 @@
       element('ul', {}, ...rank.causes.filter(one => one.effect_ns !== 0).slice(0, 12).map(one =>
         element('li', {textContent: `${one.effect_ns > 0 ? '+' : '\u2212'}${time(Math.abs(one.effect_ns))}: ${one.text}`}))),
     ]));
+  };
+
+  // Any other question, in a form made of its settings. It is about the open job where it takes a trace.
+  const {questions} = await beside.ask('questions', {ask: 'questions'});
+  let other = null;
+  for (const {name, summary} of questions) by_id('any').append(element('option', {value: name, textContent: `${name.replaceAll('_', ' ')}: ${summary}`}));
+  const show_form = () => {
+    const {name, settings, order, defaults, required} = questions.find(one => one.name === by_id('any').value);
+    const given = job && 'trace' in settings ? {trace: settings.trace.type === 'array' ? [job] : job} : {};
+    other = {name, given};
+    by_id('any-fields').replaceChildren(...page.make_fields(settings, [...required, ...order.filter(one => !required.includes(one))], defaults, given, () => {}, 'any'));
+  };
+  const ask_other = async () => {
+    if (!other) return;
+    by_id('any-answer').textContent = 'Asking ...';
+    const groups = job ? [group_of('job', files)] : undefined;
+    const found = await beside.ask('question', {ask: 'question', name: other.name, settings: other.given}, groups);
+    if (!found) return;
+    window.foretrace_other = found;  // Scripts and tests read it there.
+    by_id('any-answer').textContent = found.error ?? [found.text, ...found.remarks].join('\n');
+    document.body.dataset.asked = other.name;
   };
 
   const copy = async (button, text) => {
@@ -272,6 +294,7 @@
   on('question', 'submit', event => { event.preventDefault(), by_id('add').value.trim() && add(by_id('add').value.trim()); });
   on('add', 'input', () => { if (known.has(by_id('add').value)) add(by_id('add').value); });
   on('machine', 'change', changed), on('limit', 'change', changed);
+  on('any', 'change', show_form), on('ask', 'click', ask_other);
   on('reset', 'click', () => { steps = [], by_id('machine').value = by_id('limit').value = '', show_steps(), changed(); });
   on('copy-command', 'click', event => answer && copy(event.target, answer.command));
   on('copy-json', 'click', event => copy(event.target, written()));
