@@ -1,12 +1,13 @@
 # Installs everything besides the program: the library for find_package(foretrace), manuals, completion, samples; and makes the packages.
 
 # The library. Programs link foretrace::foretrace, which contains all modules up to the one that answers questions.
-set(library_modules base trace machine network schedule workload graph timeline simulate generate price answer plan allocator render import export infer transform report scenario ask)
+get_property(library_modules GLOBAL PROPERTY foretrace_modules)
+list(REMOVE_ITEM library_modules collect explorer cli)
 set(library_targets ${library_modules})
 list(TRANSFORM library_targets PREPEND foretrace_)
 add_library(foretrace_library INTERFACE)
 set_target_properties(foretrace_library PROPERTIES EXPORT_NAME foretrace)
-target_link_libraries(foretrace_library INTERFACE foretrace_ask foretrace_export)
+target_link_libraries(foretrace_library INTERFACE foretrace_question foretrace_export)
 install(TARGETS foretrace_library ${library_targets} EXPORT foretrace
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/foretrace)

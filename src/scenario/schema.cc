@@ -57,11 +57,12 @@ Json memory_schema() {
 
 /// A list, or a range with optional steps.
 Json values_schema() {
-  const Json range = {{"type", "string"},
-                      {"minLength", 1},
-                      {"description",
-                       "\"1,2,4\", \"0..16\", \"0.5..1/10\" (in ten steps), "
-                       "\"8GB..40GB/8\""}};
+  const Json range = {
+      {"type", "string"},
+      {"minLength", 1},
+      {"description",
+       "\"1,2,4\", \"0..16\", \"8..64/+8\", \"1..64/x2\", \"0.5..1/10\" (in ten steps), "
+       "\"8GB..40GB/8\""}};
   const Json properties = {{"range", range}, {"scale", {{"enum", {"linear", "log"}}}}};
   return {{"anyOf",
            {{{"type", "array"}, {"minItems", 1}},

@@ -5,6 +5,8 @@
 #include <fmt/core.h>
 #include <optional>
 
+#include "base/numbers/range.h"
+#include "base/parse_number.h"
 #include "foretrace/error.h"
 #include "foretrace/units.h"
 
@@ -53,25 +55,54 @@ NumberInUnit read_range_end(std::string_view text) {
   return *quantity;
 }
 
-/// Removes a number of steps such as "/20" at the end of `text` and returns it; the "/s" of a
-/// bandwidth is not one.
-std::optional<std::int64_t> take_steps(std::string_view& text) {
-  const std::size_t slash = text.rfind('/');
-  if (slash == text.npos) return std::nullopt;
-  const std::string_view digits = text.substr(slash + 1);
-  std::int64_t steps = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), steps);
-  if (digits.empty() || end != digits.data() + digits.size()) return std::nullopt;
-  if (error != std::errc() || steps < 1 || steps > kMostValues) {
-    throw Error(fmt::format("must have from 1 to {} steps, got {}", kMostValues, digits));
-  }
-  text = text.substr(0, slash);
-  return steps;
+/// How many equal parts the range has; nullopt if the range does not say.
+std::optional<std::int64_t> parts_of(const RangeText& range) {
+  if (range.step != RangeStep::parts) return std::nullopt;
+  const auto parts = parse_number<std::int64_t>(range.amount);
+  if (!parts || *parts < 1 || *parts > kMostValues)
+    throw Error(fmt::format("must have from 1 to {} steps, got {}", kMostValues, range.amount));
+  return parts;
 }
 
-Values read_range(std::string_view low_text, std::string_view high_text, bool whole_setting) {
-  const std::optional<std::int64_t> given_steps = take_steps(high_text);
-  const NumberInUnit low = read_range_end(low_text), high = read_range_end(high_text);
+/// The numbers that a range with a step of its own has: 8..64/+8, 8..64/x2.
+std::vector<double> stepped(const RangeText& range, const NumberInUnit& low,
+                            const NumberInUnit& high) {
+  const bool adds = range.step == RangeStep::add;
+  const NumberInUnit amount = read_range_end(range.amount);
+  if (amount.number <= (adds ? 0 : 1) || (!amount.unit.empty() && amount.unit != low.unit) ||
+      (!adds && low.number <= 0))
+    throw Error(fmt::format("must go up by /+ an amount or /x a factor, got \"{}\"", range.amount));
+  constexpr double kSlack = 1e-9;  // The last value counts however sums are rounded.
+  std::vector<double> numbers;
+  for (std::int64_t i = 0;; ++i) {
+    const double steps = static_cast<double>(i);
+    const double number =
+        adds ? low.number + steps * amount.number : low.number * std::pow(amount.number, steps);
+    if (number > high.number * (1 + kSlack)) return numbers;
+    if (i > kMostValues) throw Error(fmt::format("must be at most {} values", kMostValues));
+    numbers.push_back(number);
+  }
+}
+
+/// The numbers of a range in equal parts.
+std::vector<double> parted(const RangeText& range, const NumberInUnit& low,
+                           const NumberInUnit& high, bool is_whole) {
+  const double span = high.number - low.number;
+  const std::optional<std::int64_t> given = parts_of(range);
+  std::int64_t parts = given.value_or(kUsualSteps);
+  // A range from 1 to 8 means 1, 2, 3 ... even if the setting accepts 1.5; a range from 0 to 1
+  // means steps of a tenth.
+  const bool by_ones = is_whole || (low.whole && high.whole && span > 1);
+  if (by_ones && !given && span <= static_cast<double>(kMostSingly))
+    parts = static_cast<std::int64_t>(span);
+  std::vector<double> numbers;
+  for (std::int64_t i = 0; i <= parts; ++i)
+    numbers.push_back(low.number + span * (static_cast<double>(i) / static_cast<double>(parts)));
+  return numbers;
+}
+
+Values read_range(const RangeText& range, bool whole_setting) {
+  const NumberInUnit low = read_range_end(range.first), high = read_range_end(range.last);
   if (low.unit != high.unit) {
     throw Error(
         fmt::format("must have one unit at both ends, got \"{}\" and \"{}\"", low.unit, high.unit));
@@ -83,17 +114,12 @@ Values read_range(std::string_view low_text, std::string_view high_text, bool wh
   values.low = low.number;
   values.high = high.number;
   values.unit = low.unit;
-  const double span = high.number - low.number;
-  std::int64_t steps = given_steps.value_or(kUsualSteps);
-  // A range from 1 to 8 means 1, 2, 3 ... even if the setting accepts 1.5; a range from 0 to 1
-  // means steps of a tenth.
-  const bool by_ones = values.whole || (low.whole && high.whole && span > 1);
-  if (by_ones && !given_steps && span <= static_cast<double>(kMostSingly))
-    steps = static_cast<std::int64_t>(span);
-  for (std::int64_t i = 0; i <= steps; ++i) {
-    const double number = low.number + span * (static_cast<double>(i) / static_cast<double>(steps));
-    std::string value =
-        format_number(number, span / static_cast<double>(steps), values.whole, low.unit);
+  const bool has_step = range.step == RangeStep::add || range.step == RangeStep::times;
+  const std::vector<double> numbers =
+      has_step ? stepped(range, low, high) : parted(range, low, high, values.whole);
+  const double apart = numbers.size() > 1 ? numbers[1] - numbers[0] : high.number - low.number;
+  for (const double number : numbers) {
+    std::string value = format_number(number, apart, values.whole, low.unit);
     if (values.listed.empty() || values.listed.back() != value)
       values.listed.push_back(std::move(value));
   }
@@ -118,9 +144,7 @@ std::vector<std::string> split(std::string_view text) {
 }  // namespace
 
 Values read_values(std::string_view text, bool whole_setting) {
-  const std::size_t dots = text.find("..");
-  if (dots != text.npos)
-    return read_range(text.substr(0, dots), text.substr(dots + 2), whole_setting);
+  if (const auto range = split_range(text)) return read_range(*range, whole_setting);
   Values values;
   values.listed = split(text);
   if (values.listed.size() > static_cast<std::size_t>(kMostValues))

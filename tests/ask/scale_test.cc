@@ -24,12 +24,15 @@ std::string counts(const std::string& text) {
 TEST(Scale, CountsAreDoubledSteppedOrListed) {
   EXPECT_EQ(counts("1..16"), "1 2 4 8 16 ");
   EXPECT_EQ(counts("3..20"), "3 6 12 ");
-  EXPECT_EQ(counts("8..32/8"), "8 16 24 32 ");
+  EXPECT_EQ(counts("8..32/+8"), "8 16 24 32 ");
   EXPECT_EQ(counts("8,1,8,2..4"), "1 2 4 8 ");
-  EXPECT_EQ(counts("0"),
-            "must be counts such as 1..1024, 8..64/8 or 1,8,16, each from 1 to 1000000, got \"0\"");
+  EXPECT_EQ(counts("1..64/x4"), "1 4 16 64 ");
+  EXPECT_EQ(counts("8..64/8"), "must be 8..64/+8 to add 8, or 8..64/x2 to double, got \"8..64/8\"");
+  EXPECT_EQ(
+      counts("0"),
+      "must be counts such as 1..1024, 8..64/+8 or 1,8,16, each from 1 to 1000000, got \"0\"");
   EXPECT_EQ(counts("8..4"), "must go up, got \"8..4\"");
-  EXPECT_NE(counts("1..1000000/1").find("at most 1000"), std::string::npos);
+  EXPECT_NE(counts("1..1000000/+1").find("at most 1000"), std::string::npos);
   EXPECT_NE(counts("4x").find("got \"4x\""), std::string::npos);
 }
 

@@ -25,6 +25,12 @@ TEST(Values, ListsAndRanges) {
   EXPECT_EQ(values("0..3"), "0 1 2 3");
   EXPECT_EQ(values("0..1/4", false), "0 0.25 0.5 0.75 1");
   EXPECT_EQ(values("0..2/4"), "0 1 2");
+  EXPECT_EQ(values("8..64/+8"), "8 16 24 32 40 48 56 64");
+  EXPECT_EQ(values("8..60/+20"), "8 28 48");
+  EXPECT_EQ(values("1..100/x4"), "1 4 16 64");
+  EXPECT_EQ(values("0.1..0.5/+0.1", false), "0.1 0.2 0.3 0.4 0.5");
+  EXPECT_EQ(values("8GB..16GB/+4GB"), "8GB 12GB 16GB");
+  EXPECT_EQ(values("8..64/x1"), "must go up by /+ an amount or /x a factor, got \"1\"");
   EXPECT_EQ(values("8GB..16GB/2", false), "8GB 12GB 16GB");
   EXPECT_EQ(values("1GB/s..2GB/s/2", false), "1GB/s 1.5GB/s 2GB/s");
   EXPECT_EQ(values("1..4", false), "1 2 3 4");

@@ -12,6 +12,7 @@
 #include "ask/job/job.h"
 #include "ask/predict/baseline.h"
 #include "ask/predict/rates.h"
+#include "base/numbers/range.h"
 #include "base/numbers/scaling.h"
 #include "base/parse_number.h"
 #include "base/threads.h"
@@ -93,22 +94,22 @@ std::int64_t count_in(std::string_view text) {
   const auto count = parse_number<std::int64_t>(text);
   if (!count || *count < 1 || *count > kMostGpus)
     throw Error(fmt::format(
-        "must be counts such as 1..1024, 8..64/8 or 1,8,16, each from 1 to {}, got \"{}\"",
+        "must be counts such as 1..1024, 8..64/+8 or 1,8,16, each from 1 to {}, got \"{}\"",
         kMostGpus, text));
   return *count;
 }
 
-std::vector<std::int64_t> range_in(std::string_view text, std::size_t dots) {
-  const std::size_t slash = text.find('/', dots);
-  const std::int64_t first = count_in(text.substr(0, dots));
-  const std::int64_t last =
-      count_in(text.substr(dots + 2, slash == std::string_view::npos ? slash : slash - dots - 2));
-  const std::int64_t increment =
-      slash == std::string_view::npos ? 0 : count_in(text.substr(slash + 1));
+std::vector<std::int64_t> counts_in(const RangeText& range, std::string_view text) {
+  const std::int64_t first = count_in(range.first), last = count_in(range.last);
   if (first > last) throw Error(fmt::format("must go up, got \"{}\"", text));
+  if (range.step == RangeStep::parts)
+    throw Error(fmt::format("must be {0}/+{1} to add {1}, or {0}/x2 to double, got \"{2}\"",
+                            text.substr(0, text.rfind('/')), range.amount, text));
+  const bool adds = range.step == RangeStep::add;
+  const std::int64_t amount = range.step == RangeStep::usual ? 2 : count_in(range.amount);
+  if (!adds && amount < 2) throw Error(fmt::format("must go up, got \"{}\"", text));
   std::vector<std::int64_t> counts;
-  for (std::int64_t count = first; count <= last;
-       count = increment > 0 ? count + increment : 2 * count) {
+  for (std::int64_t count = first; count <= last; count = adds ? count + amount : amount * count) {
     counts.push_back(count);
     if (counts.size() > kMostCounts)
       throw Error(fmt::format("must be at most {} counts", kMostCounts));
@@ -324,8 +325,8 @@ std::vector<std::int64_t> read_counts(const std::string& text) {
   while (true) {
     const std::size_t comma = remaining.find(',');
     const std::string_view count_text = remaining.substr(0, comma);
-    if (const std::size_t dots = count_text.find(".."); dots != std::string_view::npos) {
-      const std::vector<std::int64_t> range = range_in(count_text, dots);
+    if (const auto text_of_range = split_range(count_text)) {
+      const std::vector<std::int64_t> range = counts_in(*text_of_range, count_text);
       counts.insert(counts.end(), range.begin(), range.end());
     } else {
       counts.push_back(count_in(count_text));

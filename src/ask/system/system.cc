@@ -14,12 +14,14 @@
 #include "base/files/json_file.h"
 #include "base/json_text.h"
 #include "base/numbers/expression.h"
+#include "base/numbers/range.h"
 #include "base/parse_number.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/fields.h"
 #include "foretrace/graph.h"
 #include "foretrace/simulate.h"
+#include "scenario/values.h"
 
 namespace foretrace {
 namespace {
@@ -72,24 +74,17 @@ NamedNumbers numbers_of(const Json& json) {
   return numbers;
 }
 
-/// The values of a range such as "1..16", one apart; empty if it is not one.
-std::vector<double> values_in(std::string_view text) {
-  constexpr double kMostValues = 10'000;
-  const std::size_t dots = text.find("..");
-  if (dots == std::string_view::npos) return {};
-  const auto first = parse_number<double>(text.substr(0, dots));
-  const auto last = parse_number<double>(text.substr(dots + 2));
-  if (!first || !last) return {};
-  if (*last - *first >= kMostValues) throw Error("must have at most 10,000 values");
-  std::vector<double> values;
-  for (double value = *first; value <= *last; ++value) values.push_back(value);
-  return values;
-}
-
 /// Reads a range or a list of numbers.
 std::vector<double> values_of(const Json& json) {
   std::vector<double> values;
-  if (json.is_string()) values = values_in(json.get_ref<const std::string&>());
+  if (json.is_string()) {
+    auto text = json.get<std::string>();
+    const auto range = split_range(text);
+    if (range && range->step == RangeStep::usual) text += "/+1";
+    for (const std::string& value :
+         range ? read_values(text, true).listed : std::vector<std::string>())
+      values.push_back(parse_number<double>(value).value());
+  }
   each_in(json.is_array() ? json : Json(), "values", [&](const Json& value) {
     if (!value.is_number()) throw Error("must be a number, got " + json_line(value));
     values.push_back(value.get<double>());

@@ -22,7 +22,7 @@ class Scale final : public Question {
         "The machine to scale on: a name from `foretrace list machines`, or a file");
     fields.as({.value = "COUNTS"})
         .text("gpus", gpus_,
-              "Counts: 1..1024 doubles from one to the next, 8..64/8 adds 8, 1,8,16 lists them");
+              "Counts: 1..1024 doubles from one to the next, 8..64/+8 adds 8, 1,8,16 lists them");
     fields.as({.value = "STEP"})
         .texts("scheme", question_.schemes,
                "How to scale: a transform that has a setting \"gpus\", such as "
