@@ -34,14 +34,58 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"why", "advise"},
 };
 
-/// Returns " (did you mean "diff"?)", or an empty text if no command is near.
+/// Words for what people want to know, and how to ask it.
+constexpr std::pair<std::string_view, std::string_view> kWanted[] = {
+    {"collectives", "`foretrace doctor` and `foretrace predict` on the folder of all ranks"},
+    {"cost", "`foretrace plan MODEL --machine NAME --prices FILE`, which ranks layouts by price"},
+    {"dollars",
+     "`foretrace plan MODEL --machine NAME --prices FILE`, which ranks layouts by price"},
+    {"fit", "`foretrace memory TRACE --memory-limit 24GB`, or --memory-limit rtx-4090"},
+    {"fits", "`foretrace memory TRACE --memory-limit 24GB`, or --memory-limit rtx-4090"},
+    {"gpu", "`foretrace predict TRACE --machine rtx-4090`; `foretrace list devices` shows all"},
+    {"hotspots", "`foretrace info TRACE`, which lists the longest kernels"},
+    {"kernels", "`foretrace info TRACE`, which lists the longest kernels"},
+    {"mfu", "`foretrace predict TRACE`, whose answer has the MFU where operations are known"},
+    {"price", "`foretrace plan MODEL --machine NAME --prices FILE`, which ranks layouts by price"},
+    {"ranks", "`foretrace advise FOLDER`, which names the rank that the others wait for"},
+    {"straggler", "`foretrace advise FOLDER`, which names the rank that the others wait for"},
+    {"throughput", "`foretrace predict TRACE --samples-per-step 32`, in samples a second"},
+    {"top", "`foretrace info TRACE`, which lists the longest kernels"},
+    {"utilization", "`foretrace advise TRACE`, which says what keeps the device from being busy"},
+};
+
+/// What Foretrace does not predict.
+constexpr std::string_view kNotPredicted[] = {
+    "accuracy", "carbon", "checkpoint_interval", "energy", "loss", "mtbf", "power"};
+
+/// Returns " (did you mean "diff"?)", or where the answer is, or an empty text if nothing is near.
 std::string command_hint(std::string_view word, const std::vector<std::string>& names) {
   for (const auto& [other, name] : kOtherNames) {
     if (other == word) return fmt::format(" (did you mean \"{}\"?)", name);
   }
+  for (const auto& [other, command] : kWanted) {
+    if (other == word) return fmt::format(": ask {}", command);
+  }
+  for (const std::string_view other : kNotPredicted) {
+    if (other == word) return ": that is not predicted";
+  }
   if (const std::string_view substitute = alternative_to(word); !substitute.empty())
     return ": " + std::string(substitute);
   return did_you_mean(word, names);
+}
+
+/// What to try first.
+void write_overview(std::ostream& out) {
+  out << "Foretrace predicts from one trace how long a training job would take after a change.\n\n"
+         "  foretrace info job.json.gz                     what a trace contains\n"
+         "  foretrace advise job.json.gz                   what limits the job, and what would "
+         "help\n"
+         "  foretrace predict job.json.gz --with amp       what if: --with may be repeated\n"
+         "  foretrace memory job.json.gz --memory-limit rtx-4090    would it fit\n"
+         "  foretrace scale job.json.gz --machine dgx-h100 --gpus 1..64   on more GPUs\n\n"
+         "A trace is what the PyTorch profiler, Nsight Systems or `foretrace collect` wrote.\n"
+         "`foretrace list commands` shows all commands, `foretrace list transforms` all changes,\n"
+         "and `foretrace help COMMAND` the options of one.\n";
 }
 
 void check_command(int argc, const char* const* argv) {
@@ -107,7 +151,6 @@ std::string option_hint(const std::string& extra, const std::vector<std::string_
 /// Turns any other error that CLI11 reports about the command line into ours.
 [[noreturn]] void refuse(const CLI::ParseError& error, const CLI::App& app, int argc,
                          const char* const* argv) {
-  if (argc < 2) throw Error("which command? `foretrace --help` shows all");
   std::string command = argv[1][0] == '-' ? "" : std::string(argv[1]);
   const CLI::App* outer = inner_command(app, command);
   if (outer && argc > 2 && inner_command(*outer, argv[2])) command += ' ' + std::string(argv[2]);
@@ -127,6 +170,10 @@ std::string help_text(const CLI::App& app) {
 }
 
 int parse_and_call(int argc, const char* const* argv, Invocation& invocation) {
+  if (argc < 2 || (argc == 2 && std::string_view(argv[1]) == "help")) {
+    write_overview(invocation.out);
+    return kAnswered;
+  }
   check_command(argc, argv);
   try {
     invocation.app.parse(argc, argv);

@@ -125,13 +125,19 @@ DeviceModel read_device(const std::string& path) {
   return model;
 }
 
-/// Suggestions for a name that is not a device: devices that contain it, or else the nearest name.
-std::string alternatives(std::string_view name) {
+/// The devices whose names contain this one: "rtx-4090" for "4090".
+std::vector<std::string_view> devices_with(std::string_view name) {
   const std::string wanted = plain(name);
   std::vector<std::string_view> longer;
   for (const std::string_view key : device_names()) {
     if (!wanted.empty() && plain(key).find(wanted) != std::string::npos) longer.push_back(key);
   }
+  return longer;
+}
+
+/// Suggestions for a name that is not a device: devices that contain it, or else the nearest name.
+std::string alternatives(std::string_view name) {
+  const std::vector<std::string_view> longer = devices_with(name);
   if (longer.empty()) {
     const std::string near = did_you_mean(name, device_names());
     return near.empty() ? "; `foretrace list devices` shows all" : near;
@@ -158,6 +164,10 @@ DeviceModel find_device(std::string_view name_or_path) {
   if (is_path(name_or_path)) {
     return within(name_or_path, [&] { return read_device(std::string(name_or_path)); });
   }
+  constexpr std::size_t kShortest = 3;  // Two letters mean a device by chance.
+  if (const auto longer = devices_with(name_or_path);
+      longer.size() == 1 && name_or_path.size() >= kShortest)
+    return find_built_in(plain(longer.front()))->model;
   throw Error(fmt::format("must be a built-in device or a JSON file with one, got \"{}\"{}",
                           name_or_path, alternatives(name_or_path)));
 }

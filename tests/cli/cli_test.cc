@@ -33,6 +33,40 @@ TEST(CommandLine, HelpAndVersionAreAnswers) {
   }
 }
 
+TEST(CommandLine, AloneItSaysWhatToTry) {
+  for (const char* alone : {"", "help"}) {
+    const Outcome outcome = foretrace_run(alone);
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_NE(outcome.out.find("foretrace advise job.json.gz"), std::string::npos);
+  }
+}
+
+/// Words of first questions lead to the command that answers them.
+TEST(CommandLine, WordsLeadToTheAnswer) {
+  const std::pair<const char*, const char*> words[] = {
+      {"gpu", "--machine rtx-4090"}, {"utilization", "foretrace advise"},
+      {"kernels", "foretrace info"}, {"top", "foretrace info"},
+      {"cost", "--prices"},          {"fit", "--memory-limit 24GB"},
+      {"ranks", "advise FOLDER"},    {"power", "not predicted"},
+      {"bottleneck", "\"advise\""},  {"oom", "\"memory\""},
+  };
+  for (const auto& [word, led_to] : words) {
+    const Outcome outcome = foretrace_run(std::string(word) + " job.json");
+    EXPECT_EQ(outcome.exit_code, 2) << word;
+    EXPECT_NE(outcome.err.find(led_to), std::string::npos) << outcome.err;
+  }
+}
+
+TEST(CommandLine, DevicesHaveShortNamesAndMemories) {
+  const std::string trace = "traces/gpt-a100-gpu-bound.pt.trace.json.gz";
+  EXPECT_EQ(foretrace_run("predict " + trace + " --machine 4090 --format json").exit_code, 0);
+  EXPECT_NE(foretrace_run("predict " + trace + " --machine rtx-30").err.find("rtx-3090"),
+            std::string::npos);
+  EXPECT_EQ(foretrace_run("memory " + trace + " --memory-limit rtx-4090").out,
+            foretrace_run("memory " + trace + " --memory-limit 25769803776B").out);
+  EXPECT_EQ(foretrace_run("memory " + trace + " --memory-limit rtx-3080").exit_code, 1);
+}
+
 TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
   const std::pair<std::string, std::string> cases[] = {
       {"predcit",
@@ -69,7 +103,6 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
        "help predict`"},
       {"predict a b",
        "foretrace: predict: 'b' is an unexpected argument; see `foretrace help predict`"},
-      {"", "foretrace: which command? `foretrace --help` shows all"},
       {"schema", "foretrace: schema: WHAT is required; see `foretrace help schema`"},
       {"schema predictions",
        "foretrace: schema: WHAT: must be one of machine, prediction, scenario, got "
@@ -80,7 +113,7 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
     EXPECT_EQ(complaint(outcome), message);
   }
-  for (const char* arguments : {"", "predict --unknown", "validate --against x", "info a b"}) {
+  for (const char* arguments : {"predict --unknown", "validate --against x", "info a b"}) {
     const Outcome outcome = foretrace_run(arguments);
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
     complaint(outcome);

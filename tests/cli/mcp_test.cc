@@ -121,7 +121,8 @@ TEST(Mcp, WritesNothing) {
   const Folder folder;
   const std::string inside = folder / "inside";
   std::filesystem::create_directories(inside);
-  std::filesystem::copy(std::string("traces/") + kLoaded, inside + "/job.json.gz");
+  std::filesystem::copy(std::string(FORETRACE_SOURCE_DIR "/traces/") + kLoaded,
+                        inside + "/job.json.gz");
   const std::vector<Json> answers = answers_to_messages(
       {tool_call(1, "predict", {{"trace", "job.json.gz"}, {"perfetto", "timeline.json"}}),
        tool_call(2, "validate", {{"write_ledger", "ledger.json"}}),

@@ -1,5 +1,6 @@
 #include "question/common/changes.h"
 
+#include <algorithm>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -7,8 +8,22 @@
 #include "base/json_text.h"
 #include "foretrace/allocator.h"
 #include "foretrace/error.h"
+#include "foretrace/machine.h"
 
 namespace foretrace {
+namespace {
+
+/// "16GB", or a device: its memory.
+Bytes memory_of(const std::string& text) {
+  const std::vector<std::string_view> names = device_names();
+  const bool is_device = std::ranges::find(names, text) != names.end() ||
+                         text.find_first_of("-_") != text.npos ||
+                         (text.size() > 2 && text.find_first_not_of("0123456789") == text.npos);
+  if (!is_device) return parse_bytes(text);
+  return find_device(text).memory;
+}
+
+}  // namespace
 
 void Changes::describe(Fields& fields, std::string_view steps_help,
                        std::string_view scenario_help) {
@@ -56,9 +71,10 @@ void AllocatorChoice::describe(Fields& fields) {
   fields.text("conf", conf_,
               "The same in the syntax of PYTORCH_CUDA_ALLOC_CONF: "
               "max_split_size_mb:512,expandable_segments:True");
-  fields.as({.value = "BYTES"})
-      .optional_bytes("memory_limit", limit_,
-                      "Available device memory, such as 16GB; unlimited by default", Bytes{1});
+  fields.as({.value = "BYTES|NAME"})
+      .text("memory_limit", limit_,
+            "Available device memory, such as 16GB, or that of a device, such as rtx-4090; "
+            "unlimited by default");
 }
 
 void AllocatorChoice::set(AllocatorSettings& allocator) const {
@@ -71,7 +87,12 @@ void AllocatorChoice::set(AllocatorSettings& allocator) const {
     }
     const CachingAllocator checked(allocator);
   });
-  if (limit_) allocator.limit = *limit_;
+  within("--memory-limit", [&] {
+    if (limit_.empty()) return;
+    allocator.limit = memory_of(limit_);
+    if (allocator.limit <= Bytes{})
+      throw Error(fmt::format("must be more than 0B, got \"{}\"", limit_));
+  });
 }
 
 }  // namespace foretrace

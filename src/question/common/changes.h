@@ -37,7 +37,7 @@ class AllocatorChoice {
 
  private:
   std::string settings_, conf_;
-  std::optional<Bytes> limit_;
+  std::string limit_;
 };
 
 }  // namespace foretrace
