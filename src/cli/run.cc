@@ -43,14 +43,13 @@ constexpr std::pair<std::string_view, std::string_view> kWanted[] = {
     {"fit", "`foretrace memory TRACE --memory-limit 24GB`, or --memory-limit rtx-4090"},
     {"fits", "`foretrace memory TRACE --memory-limit 24GB`, or --memory-limit rtx-4090"},
     {"gpu", "`foretrace predict TRACE --machine rtx-4090`; `foretrace list devices` shows all"},
-    {"hotspots", "`foretrace info TRACE`, which lists the longest kernels"},
-    {"kernels", "`foretrace info TRACE`, which lists the longest kernels"},
+    {"hotspots", "`foretrace kernels TRACE`, by op and shape"},
     {"mfu", "`foretrace predict TRACE`, whose answer has the MFU where operations are known"},
     {"price", "`foretrace plan MODEL --machine NAME --prices FILE`, which ranks layouts by price"},
     {"ranks", "`foretrace advise FOLDER`, which names the rank that the others wait for"},
     {"straggler", "`foretrace advise FOLDER`, which names the rank that the others wait for"},
     {"throughput", "`foretrace predict TRACE --samples-per-step 32`, in samples a second"},
-    {"top", "`foretrace info TRACE`, which lists the longest kernels"},
+    {"top", "`foretrace kernels TRACE`, by op and shape"},
     {"utilization", "`foretrace advise TRACE`, which says what keeps the device from being busy"},
 };
 

@@ -44,11 +44,16 @@ TEST(CommandLine, AloneItSaysWhatToTry) {
 /// Words of first questions lead to the command that answers them.
 TEST(CommandLine, WordsLeadToTheAnswer) {
   const std::pair<const char*, const char*> words[] = {
-      {"gpu", "--machine rtx-4090"}, {"utilization", "foretrace advise"},
-      {"kernels", "foretrace info"}, {"top", "foretrace info"},
-      {"cost", "--prices"},          {"fit", "--memory-limit 24GB"},
-      {"ranks", "advise FOLDER"},    {"power", "not predicted"},
-      {"bottleneck", "\"advise\""},  {"oom", "\"memory\""},
+      {"gpu", "--machine rtx-4090"},
+      {"utilization", "foretrace advise"},
+      {"hotspots", "foretrace kernels"},
+      {"top", "foretrace kernels"},
+      {"cost", "--prices"},
+      {"fit", "--memory-limit 24GB"},
+      {"ranks", "advise FOLDER"},
+      {"power", "not predicted"},
+      {"bottleneck", "\"advise\""},
+      {"oom", "\"memory\""},
   };
   for (const auto& [word, led_to] : words) {
     const Outcome outcome = foretrace_run(std::string(word) + " job.json");

@@ -92,7 +92,7 @@ class HostContexts {
  public:
   struct Context {
     SiteWithOrigin innermost;
-    std::uint32_t path = 0, op = 0, call = 0;
+    std::uint32_t path = 0, op = 0, call = 0, shaped = 0, shapes = 0;
   };
 
   explicit HostContexts(const Trace& trace)
@@ -174,7 +174,11 @@ class HostContexts {
     if (host.kind != HostKind::op) return context;
     // Step markers are left out of the path, because their numbers differ.
     if (!step_name(trace_.names[host.name])) extend(context, context.call);
-    if (host.details < trace_.op_details.size())
+    const bool has_details = host.details < trace_.op_details.size();
+    const NameId shapes = has_details ? trace_.op_details[host.details].shapes : NameId{};
+    if (shapes != NameId{} || context.shapes == 0)
+      context.shaped = context.call, context.shapes = name_number(shapes);
+    if (has_details)
       improve(context.innermost, in_stack(trace_.op_details[host.details].stack), true);
     return context;
   }
@@ -291,7 +295,9 @@ CallSites::CallSites(const Trace& trace, const Graph& graph) : of_task_(graph.ta
     return {.site = context.innermost.site,
             .path = context.path,
             .op = context.op,
-            .call = context.call};
+            .call = context.call,
+            .shaped = context.shaped,
+            .shapes = context.shapes};
   };
   for (std::uint32_t i = 0; i < graph.task_count(); ++i)
     of_task_[i] = of_record(graph.task(TaskId{i}));
@@ -314,6 +320,10 @@ std::optional<CallSite> CallSites::site(TaskId task) const {
 
 std::string_view CallSites::op_path(TaskId task) const { return paths_[location(task).path]; }
 std::string_view CallSites::op(TaskId task) const { return names_[location(task).op]; }
+CallSites::ShapedOp CallSites::shaped_op(TaskId task) const {
+  const Location& found = location(task);
+  return {names_[found.shaped], names_[found.shapes]};
+}
 std::string_view CallSites::call(TaskId task) const { return names_[location(task).call]; }
 
 }  // namespace foretrace

@@ -49,20 +49,26 @@ class CallSites {
   std::string_view op_path(TaskId task) const;
   /// Name of the outermost op around the call.
   std::string_view op(TaskId task) const;
+  struct ShapedOp {
+    std::string_view name, shapes;
+  };
+  /// The innermost op around the call whose shapes were recorded; without one, the innermost op and
+  /// no shapes.
+  ShapedOp shaped_op(TaskId task) const;
   /// Name of the call that made a device task ("cudaLaunchKernel"), or of the task itself.
   std::string_view call(TaskId task) const;
 
  private:
   /// Indices into the lists below.
   struct Location {
-    std::uint32_t site = kNone, path = 0, op = 0, call = 0;
+    std::uint32_t site = kNone, path = 0, op = 0, call = 0, shaped = 0, shapes = 0;
   };
   const Location& location(TaskId task) const;
 
   std::vector<Location> of_task_;
   std::vector<CallSite> sites_;
   std::vector<std::string> paths_;
-  std::vector<std::string> names_;  ///< Holds names of ops and calls.
+  std::vector<std::string> names_;  ///< Holds names of ops and calls, and shapes.
 };
 
 }  // namespace foretrace
