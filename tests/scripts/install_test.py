@@ -26,13 +26,13 @@ MAIN = """#include <iostream>
 
 #include "foretrace/export.h"
 #include "foretrace/import.h"
-#include "foretrace/ask/predict.h"
+#include "foretrace/job.h"
 
 int main(int, char** arguments) {
   foretrace::Scenario scenario;
   scenario.transforms.push_back(foretrace::read_transform_text("loader:workers=4"));
   scenario.uses.push_back("loader:workers=4");
-  const foretrace::Prediction answer = foretrace::predict(arguments[1], scenario);
+  const foretrace::Prediction answer = foretrace::predict(foretrace::Job(arguments[1]), scenario);
   std::cout << answer.predicted.step_time.count() << '\\n';
   foretrace::export_trace(foretrace::import_trace(arguments[1]), arguments[2]);
 }
