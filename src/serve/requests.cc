@@ -1,0 +1,140 @@
+#include "serve/requests.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fmt/core.h>
+#include <fstream>
+
+#include "base/files/csv_rows.h"
+#include "base/parse_number.h"
+#include "base/random_generator.h"
+#include "foretrace/error.h"
+
+namespace foretrace::serve {
+namespace {
+
+constexpr std::int64_t kLongest = 1 << 24, kMaxRequests = 10'000'000;
+
+/// Exponential with mean 1, by comparisons alone, so that it is the same on every machine (J. von
+/// Neumann, 1951): the integer part counts rejected descents, the rest is the accepted start.
+double exponential(RandomGenerator& random) {
+  for (double whole = 0;; ++whole) {
+    const double first = random.uniform();
+    double last = first;
+    for (int length = 1;; ++length) {
+      const double next = random.uniform();
+      if (next > last) {
+        if (length % 2 == 1) return whole + first;
+        break;
+      }
+      last = next;
+    }
+  }
+}
+
+std::int64_t drawn(std::int64_t length, double range, RandomGenerator& random) {
+  const auto least =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(length) * range));
+  return least + static_cast<std::int64_t>(random.below(
+                     static_cast<std::uint64_t>(length - std::min(least, length) + 1)));
+}
+
+std::int64_t length_in(const std::string& cell, std::string_view name) {
+  const auto length = parse_number<std::int64_t>(cell);
+  if (!length || *length < 1 || *length > kLongest)
+    throw Error(fmt::format("{}: must be from 1 to {} tokens, got \"{}\"", name, kLongest, cell));
+  return *length;
+}
+
+std::vector<Request> requests_in(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw Error("cannot be opened");
+  std::string line;
+  if (!std::getline(in, line)) throw Error("must have a heading: arrival_s,input,output");
+  if (line.ends_with('\r')) line.pop_back();
+  const std::vector<std::string> heading = csv_cells(line);
+  const std::size_t arrival = column_of(heading, "arrival_s"), input = column_of(heading, "input"),
+                    output = column_of(heading, "output");
+  std::vector<Request> requests;
+  for (int number = 2; std::getline(in, line); ++number) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty()) continue;
+    within("line " + std::to_string(number), [&] {
+      const std::vector<std::string> cells = csv_cells(line);
+      if (cells.size() != heading.size())
+        throw Error(fmt::format("must have {} cells, got {}", heading.size(), cells.size()));
+      const auto seconds = parse_number<double>(cells[arrival]);
+      if (!seconds || !(*seconds >= 0) || *seconds > 1e6)
+        throw Error(
+            fmt::format("arrival_s: must be from 0 to 1e6 seconds, got \"{}\"", cells[arrival]));
+      requests.push_back({from_nanoseconds(*seconds * 1e9), length_in(cells[input], "input"),
+                          length_in(cells[output], "output")});
+      if (requests.size() > 1 && requests.back().arrival < requests[requests.size() - 2].arrival)
+        throw Error("arrival_s: requests must be sorted by arrival");
+      if (requests.size() > static_cast<std::size_t>(kMaxRequests))
+        throw Error(fmt::format("must be at most {} requests", kMaxRequests));
+    });
+  }
+  if (requests.empty()) throw Error("must have at least one request");
+  return requests;
+}
+
+}  // namespace
+
+void Load::describe(Fields& fields) {
+  fields.integer("concurrency", concurrency, "Requests at a time, in a closed load", 1, 1 << 20);
+  fields.number("rate", rate, "Requests a second, at random times; 0: a closed load", 0, 1e6);
+  fields.flag("burst", burst, "All requests are sent at once");
+  fields.path("file", file, "CSV of requests: arrival_s, input, output");
+  fields.integer("requests", requests, "Number of requests; 0: ten for each at a time", 0,
+                 kMaxRequests);
+  fields.integer("input", input, "Tokens of a prompt", 1, kLongest);
+  fields.integer("output", output, "Tokens of an answer", 1, kLongest);
+  fields.number("range", range, "Lengths are uniform from this share of the length up to it", 0, 1);
+  fields.integer("burstiness", burstiness, "Gaps are a sum of this many exponential ones", 1, 1000);
+  fields.integer("seed", seed, "Seed of lengths and gaps", 0);
+}
+
+void Load::check() const {
+  if ((rate > 0 ? 1 : 0) + (burst ? 1 : 0) + (file.empty() ? 0 : 1) > 1)
+    throw Error("load: must be one of rate, burst and file");
+}
+
+void check_requests(const std::vector<Request>& requests) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests[i].input < 1 || requests[i].output < 1)
+      throw Error(
+          fmt::format("request {}: must have at least 1 token of input and of output, got "
+                      "{} and {}",
+                      i, requests[i].input, requests[i].output));
+    if (i > 0 && requests[i].arrival < requests[i - 1].arrival)
+      throw Error(fmt::format("request {}: requests must be sorted by arrival", i));
+  }
+}
+
+std::vector<Request> requests_of(const Load& load) {
+  load.check();
+  if (!load.file.empty()) return within(load.file, [&] { return requests_in(load.file); });
+  const std::int64_t count =
+      load.requests > 0 ? load.requests
+                        : std::max<std::int64_t>(100, load.is_closed() ? 10 * load.concurrency : 0);
+  RandomGenerator random(static_cast<std::uint64_t>(load.seed));
+  std::vector<Request> requests;
+  std::vector<double> times;
+  double time = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    requests.push_back({.input = drawn(load.input, load.range, random),
+                        .output = drawn(load.output, load.range, random)});
+    if (load.rate == 0) continue;
+    for (std::int64_t part = 0; part < load.burstiness; ++part) time += exponential(random);
+    times.push_back(time);
+  }
+  // The series is stretched so that the last request leaves at count / rate, as vLLM's bench does.
+  for (std::size_t i = 0; i < times.size(); ++i)
+    requests[i].arrival =
+        from_nanoseconds(times[i] / time * static_cast<double>(count) / load.rate * 1e9);
+  return requests;
+}
+
+}  // namespace foretrace::serve
