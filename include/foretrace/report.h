@@ -24,6 +24,7 @@
 #include "foretrace/answer/prediction.h"
 #include "foretrace/answer/prediction_page.h"
 #include "foretrace/answer/scale.h"
+#include "foretrace/answer/serving.h"
 #include "foretrace/answer/sizing.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/answer/system.h"
@@ -132,6 +133,12 @@ void write_scale_text(const ScaleReport& report, std::ostream& out);
 void write_scale_csv(const ScaleReport& report, std::ostream& out);
 /// Has a plot of throughput over GPUs.
 void write_scale_page(const ScaleReport& report, std::ostream& out);
+
+/// The object with schema "foretrace.serving/1".
+nlohmann::json to_json(const ServingReport& report);
+void write_serving_text(const ServingReport& report, std::ostream& out);
+/// One row for each point, or for each measured deployment.
+void write_serving_csv(const ServingReport& report, std::ostream& out);
 
 /// The object with schema "foretrace.pipeline/1".
 nlohmann::json to_json(const PipelineReport& report);

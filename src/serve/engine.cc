@@ -87,6 +87,7 @@ void Engine::submit(std::unique_ptr<Sequence> sequence) { waiting.push_back(std:
 
 void Engine::plan(std::vector<Part>& parts) {
   parts.clear();
+  if (running.empty()) release_finished();  // No step follows in which they could be computed.
   scheduler_->plan(*this, parts);
 }
 
@@ -144,8 +145,7 @@ void Engine::hold(const std::vector<Part>& parts, std::int64_t count) {
 
 std::vector<std::unique_ptr<Sequence>> Engine::advance(const std::vector<Part>& parts,
                                                        std::int64_t count) {
-  for (const std::int64_t blocks : finished_) blocks_.give_back(blocks);
-  finished_.clear();
+  release_finished();
   bool is_decoding = true, has_ended = false;
   for (const auto& [sequence, tokens] : parts) {
     is_decoding &= sequence->is_decoding();
@@ -167,6 +167,11 @@ std::vector<std::unique_ptr<Sequence>> Engine::advance(const std::vector<Part>& 
   }
   std::erase(running, nullptr);
   return ended;
+}
+
+void Engine::release_finished() {
+  for (const std::int64_t blocks : finished_) blocks_.give_back(blocks);
+  finished_.clear();
 }
 
 std::int64_t Engine::hit(const Sequence& sequence) const {

@@ -141,6 +141,8 @@ class Engine {
   }
 
  private:
+  void release_finished();
+
   EngineSettings settings_;
   KvBlocks blocks_;
   std::unique_ptr<Scheduler> scheduler_;

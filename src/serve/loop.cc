@@ -89,8 +89,11 @@ class Replay {
 
  private:
   void send(Nanoseconds time) {
+    const FrontEnd& front = fleet_.front;
     run_.records[sent_].sent = time;
-    arrivals_.push({time + fleet_.entry, static_cast<std::int64_t>(sent_++), false});
+    front_free_ = std::max(front_free_, time) + front.each +
+                  from_nanoseconds(front.token_ns * static_cast<double>(requests_[sent_].input));
+    arrivals_.push({front_free_ + front.constant, static_cast<std::int64_t>(sent_++), false});
   }
 
   Replica* next_end() {
@@ -252,7 +255,7 @@ class Replay {
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
   std::array<std::size_t, 2> turns_{};
   std::size_t sent_ = 0;
-  Nanoseconds now_{0};
+  Nanoseconds now_{0}, front_free_{0};
   ServedLoad run_;
 };
 

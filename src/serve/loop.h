@@ -34,6 +34,13 @@ class StepPrice {
   virtual StepTime of(const StepWork& work) const = 0;
 };
 
+/// The server before the queue: it takes requests one after the other.
+struct FrontEnd {
+  Nanoseconds constant{0};  ///< Of a request, beside others.
+  Nanoseconds each{0};      ///< Of a request, one after the other.
+  double token_ns = 0;      ///< The same, for each token of a prompt.
+};
+
 struct Fleet {
   EngineSettings engine;  ///< With defaults and blocks.
   std::int64_t replicas = 1;
@@ -42,7 +49,7 @@ struct Fleet {
   std::int64_t prefill_replicas = 0;
   EngineSettings prefill_engine = {};
   std::function<Nanoseconds(std::int64_t tokens)> transfer = {};  ///< Of a prompt's cache.
-  Nanoseconds entry{0};  ///< From sending a request to its place in the queue.
+  FrontEnd front = {};
 };
 
 struct RequestRecord {

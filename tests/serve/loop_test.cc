@@ -105,7 +105,7 @@ TEST(Loop, TokensAreConserved) {
 TEST(Loop, NoTokenIsLostWhenRequestsArePreempted) {
   for (const char* scheduler : {"vllm", "sglang", "trtllm"}) {
     Load load;
-    load.concurrency = 30, load.requests = 60, load.input = 200, load.output = 300;
+    load.concurrency = 30, load.requests = 60, load.input = 200, load.output = 300, load.range = 1;
     Fleet fleet = fleet_of(scheduler);
     fleet.engine.blocks = 2500 / fleet.engine.block, fleet.engine.reserve = "next";
     fleet.engine.conservativeness = .05;

@@ -1,0 +1,75 @@
+#pragma once
+
+// The answer of `foretrace serve`: what a deployment of a model does under a load. Definitions are
+// those of vLLM's benchmark, and percentiles interpolate between values as numpy does.
+//
+//     sent ---------- first token -- token -- token -- last token
+//      |<- TTFT ---->|<-- ITL ->|
+//      |<------------ end to end --------------------->|        TPOT = (end to end - TTFT) / (n -
+//      1)
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "foretrace/units.h"
+
+namespace foretrace {
+
+struct LatencyFigure {
+  std::string name;  ///< "ttft", "tpot", "itl", "end_to_end", "queue"
+  std::string what;  ///< In words.
+  Nanoseconds mean{0}, p50{0}, p90{0}, p99{0};
+  std::optional<std::pair<Nanoseconds, Nanoseconds>> interval{};  ///< 80 %, of the mean.
+};
+
+struct ServingPoint {
+  std::string changed{};  ///< The settings that differ: "max_num_seqs=64"; empty for one point.
+  std::int64_t requests = 0, gpus = 1;
+  std::vector<LatencyFigure> latencies{};
+  double requests_per_second = 0;
+  double output_tokens_per_second = 0;                      ///< Of a GPU.
+  double all_tokens_per_second = 0;                         ///< Of a GPU, prompts included.
+  double lower_output_tokens = 0, upper_output_tokens = 0;  ///< 80 % interval.
+  double concurrency = 0;                                   ///< Mean number of requests in flight.
+  double cache_mean = 0, cache_peak = 0;                    ///< Shares of the blocks.
+  double waiting_mean = 0;
+  std::int64_t waiting_peak = 0, preemptions = 0, steps = 0;
+  std::vector<std::pair<std::string, double>> shares{};  ///< Of the time of steps, largest first.
+  std::string bound{};                                   ///< One sentence: what limits it.
+  bool is_covered = false;
+  std::string basis{};    ///< Why it is covered or extrapolated.
+  std::string refused{};  ///< Why there is no answer; the other facts are empty then.
+
+  /// nullptr if there is none of that name.
+  const LatencyFigure* latency(const std::string& name) const;
+};
+
+/// Errors against measured deployments, of one group.
+struct ServingError {
+  std::string what;  ///< "all", "dgx-h100"
+  std::size_t rows = 0;
+  double first = 0, per_token = 0;  ///< Median absolute relative errors of TTFT and TPOT.
+  double inside_first = 0, inside_per_token = 0;  ///< Shares inside the 80 % interval.
+};
+
+/// A measured deployment and its prediction, in milliseconds.
+struct ServingRow {
+  std::string id, system;
+  double first_ms = 0, measured_first_ms = 0, gap_ms = 0, measured_gap_ms = 0;
+  std::string refused;
+};
+
+struct ServingReport {
+  std::string model, machine, engine, placement, precision, load;
+  Bytes weights{}, cache{};       ///< Of one device.
+  std::int64_t cache_tokens = 0;  ///< Of one engine.
+  std::vector<ServingPoint> points;
+  std::vector<ServingRow> rows;      ///< With measured deployments; there are no points then.
+  std::vector<ServingError> errors;  ///< The same.
+  std::vector<std::string> assumptions;
+};
+
+}  // namespace foretrace

@@ -1,0 +1,36 @@
+#pragma once
+
+// `foretrace serve`: what a deployment of a model does under a load, or how far predictions are
+// from measured deployments.
+
+#include <string>
+#include <vector>
+
+#include "foretrace/answer/serving.h"
+#include "foretrace/fields.h"
+
+namespace foretrace {
+
+struct ServeQuestion final : Described {
+  void describe(Fields& fields) override;
+
+  std::string model;            ///< For find_workload(); a transformer.
+  std::string machine;          ///< For find_cluster().
+  std::string engine = "vllm";  ///< A scheduler with settings: "vllm:max_num_seqs=64".
+  std::string version{};        ///< Of the engine; empty: a recent one.
+  std::string load{};           ///< Settings of a load: "concurrency=64,input=1024".
+  std::string weights = "bf16", cache = "auto";
+  std::int64_t tensor = 1, data = 1, expert = 1;
+  std::int64_t replicas = 1, prefill_replicas = 0;
+  std::string router = "least_busy";  ///< Or round_robin.
+  double utilization = 0;             ///< Share of memory for the engine; 0: its own rule.
+  std::string table{};      ///< CSV of measured steps instead of a price by model and device.
+  std::string calibrate{};  ///< CSV of measured deployments to correct by.
+  std::string against{};    ///< CSV of measured deployments to compare with.
+  std::string vary{};       ///< "max_num_seqs=32,64,128": a setting of engine or load.
+};
+
+/// Throws Error if the question cannot be answered; with `vary`, only if no point can.
+ServingReport serve_model(const ServeQuestion& question);
+
+}  // namespace foretrace

@@ -1,0 +1,279 @@
+// Answers a question about serving: reads the deployment from its settings, and replays its load
+// for each point; or holds predictions against measured deployments.
+
+#include "foretrace/ask/serve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/core.h>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/fields/assignments.h"
+#include "base/fields/settings.h"
+#include "base/statistics.h"
+#include "base/threads.h"
+#include "base/wording.h"
+#include "foretrace/error.h"
+#include "serve/deployment.h"
+
+namespace foretrace {
+namespace {
+
+using serve::Deployment;
+using serve::MeasuredDeployment;
+
+/// One point: a setting of the engine or of the load that replaces what the question has.
+struct Variant {
+  std::string changed;
+  bool is_engine = false;
+};
+
+serve::EngineSettings engine_of(const std::string& text, const std::string& changed) {
+  serve::EngineSettings settings;
+  const std::size_t colon = text.find(':');
+  settings.scheduler = text.substr(0, colon);
+  if (colon != std::string::npos)
+    within(settings.scheduler, [&] { read_assigned(text.substr(colon + 1), settings); });
+  if (!changed.empty()) within("vary", [&] { read_assigned(changed, settings); });
+  return serve::with_defaults(settings);
+}
+
+Deployment deployment_of_question(const ServeQuestion& question, const Variant& variant) {
+  if (question.model.empty() || question.machine.empty())
+    throw Error(
+        "serve: must have a model and a machine, such as serve llama3-8b --machine dgx-h100");
+  Deployment deployment{
+      .model = serve::find_model(question.model),
+      .precision = {},
+      .placement = {question.tensor, question.data, question.expert},
+      .platform = find_platform(question.machine),
+      .engine = engine_of(question.engine, variant.is_engine ? variant.changed : ""),
+      .load = {},
+      .version = question.version,
+      .utilization = question.utilization,
+      .replicas = question.replicas,
+      .prefill_replicas = question.prefill_replicas,
+      .least_busy = question.router == "least_busy"};
+  deployment.precision = serve::precision_of(deployment.model, question.weights, question.cache,
+                                             deployment.platform.device);
+  if (!question.load.empty())
+    within("load", [&] { read_assigned(question.load, deployment.load); });
+  if (!variant.is_engine && !variant.changed.empty())
+    within("vary", [&] { read_assigned(variant.changed, deployment.load); });
+  deployment.load.check();
+  return deployment;
+}
+
+/// "max_num_seqs=32,64" gives a point for each value.
+std::vector<Variant> variants_of(const ServeQuestion& question) {
+  if (question.vary.empty()) return {{}};
+  const std::size_t equals = question.vary.find('=');
+  if (equals == std::string::npos || equals + 1 == question.vary.size())
+    throw Error(fmt::format("vary: must be SETTING=VALUE,VALUE,..., got \"{}\"", question.vary));
+  const std::string name = question.vary.substr(0, equals);
+  serve::EngineSettings engine;
+  serve::Load load;
+  SettingNames known = setting_names(engine);
+  const bool is_engine = known.contains(name);
+  const SettingNames of_load = setting_names(load);
+  known.insert(of_load.begin(), of_load.end());
+  if (!known.contains(name)) throw Error("vary: " + no_such_setting(name, known));
+  std::vector<Variant> variants;
+  for (std::size_t begin = equals + 1; begin <= question.vary.size();) {
+    const std::size_t end = std::min(question.vary.find(',', begin), question.vary.size());
+    variants.push_back({name + "=" + question.vary.substr(begin, end - begin), is_engine});
+    begin = end + 1;
+  }
+  return variants;
+}
+
+/// A row's prediction by constants alone.
+struct ServedRow {
+  MeasuredDeployment row;
+  double first_ms = 0, gap_ms = 0;
+  ServingPoint point{};
+  std::string refused{};
+};
+
+std::vector<ServedRow> served_rows(const std::string& path,
+                                   const serve::ServeCalibration& calibration,
+                                   std::vector<std::string>& assumptions) {
+  const serve::MeasuredDeployments measured = serve::read_measured(path);
+  if (measured.apart + measured.unknown > 0)
+    assumptions.push_back(
+        fmt::format("{}: {} with prompts apart and {} without a known model or "
+                    "layout are left out",
+                    path, counted(measured.apart, "row"), measured.unknown));
+  std::vector<ServedRow> rows;
+  for (const MeasuredDeployment& row : measured.rows) rows.push_back({row});
+  on_all_cores(rows.size(), [&](std::size_t i) {
+    ServedRow& row = rows[i];
+    try {
+      row.point = serve::serve_point(serve::deployment_of(row.row), calibration);
+      row.first_ms = static_cast<double>(row.point.latency("ttft")->mean.count()) * 1e-6;
+      row.gap_ms = static_cast<double>(row.point.latency("tpot")->mean.count()) * 1e-6;
+    } catch (const Error& error) {
+      row.refused = error.what();
+    }
+  });
+  return rows;
+}
+
+serve::ServeCalibration calibration_of(const std::string& path,
+                                       std::vector<std::string>& assumptions) {
+  if (path.empty()) return {};
+  std::vector<serve::ServeCalibration::Row> rows;
+  for (const ServedRow& row : served_rows(path, {}, assumptions)) {
+    if (!row.refused.empty() || !row.row.flags.empty() || row.gap_ms <= 0) continue;
+    rows.push_back({row.row, std::log(row.row.first_ms / row.first_ms),
+                    std::log(row.row.gap_ms / row.gap_ms)});
+  }
+  assumptions.push_back(fmt::format("corrected by {} of {}", counted(rows.size(), "row"), path));
+  return serve::ServeCalibration(std::move(rows));
+}
+
+/// Errors of rows without flags, for all and for each machine.
+std::vector<ServingError> serving_errors(const std::vector<ServedRow>& rows) {
+  struct Group {
+    std::vector<double> first, per_token;
+    double inside_first = 0, inside_per_token = 0;
+  };
+  std::map<std::string, Group> groups;
+  for (const ServedRow& row : rows) {
+    if (!row.refused.empty() || !row.row.flags.empty()) continue;
+    const auto inside = [&](const char* name, double ms) {
+      const auto& interval = *row.point.latency(name)->interval;
+      return static_cast<double>(interval.first.count()) <= ms * 1e6 &&
+             ms * 1e6 <= static_cast<double>(interval.second.count());
+    };
+    for (const std::string& key : {std::string(" all"), row.row.system}) {
+      Group& group = groups[key];
+      group.first.push_back(std::abs(row.first_ms / row.row.first_ms - 1));
+      group.per_token.push_back(std::abs(row.gap_ms / row.row.gap_ms - 1));
+      group.inside_first += inside("ttft", row.row.first_ms) ? 1 : 0;
+      group.inside_per_token += inside("tpot", row.row.gap_ms) ? 1 : 0;
+    }
+  }
+  std::vector<ServingError> errors;
+  for (auto& [name, group] : groups) {
+    const auto count = static_cast<double>(group.first.size());
+    errors.push_back({.what = name == " all" ? "all" : name,
+                      .rows = group.first.size(),
+                      .first = median(group.first),
+                      .per_token = median(group.per_token),
+                      .inside_first = group.inside_first / count,
+                      .inside_per_token = group.inside_per_token / count});
+  }
+  return errors;
+}
+
+std::string placement_text(const ServeQuestion& question) {
+  std::string text = fmt::format("tensor {}", question.tensor);
+  if (question.data > 1) text += fmt::format(", data {}", question.data);
+  if (question.expert > 1) text += fmt::format(", expert {}", question.expert);
+  if (question.replicas > 1) text += ", " + counted(question.replicas, "replica");
+  if (question.prefill_replicas > 0)
+    text += fmt::format(", {} for prompts", question.prefill_replicas);
+  return text;
+}
+
+std::string load_text(const serve::Load& load) {
+  const std::string lengths =
+      fmt::format("prompts of {}{} tokens, answers of {}{}", load.range < 1 ? "up to " : "",
+                  load.input, load.range < 1 ? "up to " : "", load.output);
+  if (!load.file.empty()) return "requests of " + load.file;
+  if (load.burst) return "all requests at once, " + lengths;
+  if (load.rate > 0)
+    return fmt::format("{} requests a second at random times, {}", load.rate, lengths);
+  return fmt::format("{} at a time, {}", counted(load.concurrency, "request"), lengths);
+}
+
+void add_assumptions(const ServeQuestion& question, const Deployment& deployment,
+                     std::vector<std::string>& assumptions) {
+  if (question.table.empty())
+    assumptions.push_back(
+        "the price of a step is that of single operations with constants fitted to measured "
+        "deployments (src/serve/constants.def); experts are chosen at random");
+  if (question.cache == "auto")
+    assumptions.push_back(fmt::format("the cache is in {}, as the weights suggest",
+                                      deployment.precision.cache_bytes == 1 ? "fp8" : "bf16"));
+  if (deployment.engine.hit_share == 0) assumptions.push_back("no prompt is in the prefix cache");
+  if (deployment.prefill_replicas > 0)
+    assumptions.push_back("each GPU sends its part of a prompt's cache over its own NIC");
+  if (deployment.placement.data > 1)
+    assumptions.push_back("ranks of data parallel attention step alone, not together");
+}
+
+}  // namespace
+
+void ServeQuestion::describe(Fields& fields) {
+  fields.name_or_path("model", model, "Name of a described transformer, or a file");
+  fields.name_or_path("machine", machine, "Name of a machine, or a file");
+  fields.text("engine", engine, "vllm, sglang or trtllm, with settings: vllm:max_num_seqs=64");
+  fields.text("version", version, "Version of the engine");
+  fields.text("load", load, "Settings of the load: concurrency=64,input=1024,output=1024");
+  fields.choice("weights", weights, {"bf16", "fp8", "fp8_block", "fp4", "int4"},
+                "Precision of weights");
+  fields.choice("cache", cache, {"auto", "bf16", "fp8", "fp4"}, "Precision of keys and values");
+  fields.integer("tensor", tensor, "Tensor parallel GPUs", 1, 1024);
+  fields.integer("data", data, "Data parallel ranks of attention", 1, 1024);
+  fields.integer("expert", expert, "Groups of experts", 1, 1024);
+  fields.integer("replicas", replicas, "Copies of the model", 1, 1024);
+  fields.integer("prefill_replicas", prefill_replicas, "Copies that only compute prompts", 0, 1024);
+  fields.choice("router", router, {"least_busy", "round_robin"}, "How requests find a copy");
+  fields.number("gpu_memory_utilization", utilization, "Share of memory; 0: the engine's rule", 0,
+                1);
+  fields.path("table", table, "CSV of measured steps: kind, batch, context, time_us");
+  fields.path("calibrate", calibrate, "CSV of measured deployments to correct by");
+  fields.path("against", against, "CSV of measured deployments to compare with");
+  fields.text("vary", vary, "A setting of engine or load with its values");
+}
+
+ServingReport serve_model(const ServeQuestion& question) {
+  ServingReport report;
+  const serve::ServeCalibration calibration =
+      within("--calibrate", [&] { return calibration_of(question.calibrate, report.assumptions); });
+  if (!question.against.empty()) {
+    const auto rows = served_rows(question.against, calibration, report.assumptions);
+    for (const ServedRow& row : rows)
+      report.rows.push_back({.id = row.row.id,
+                             .system = row.row.system,
+                             .first_ms = row.first_ms,
+                             .measured_first_ms = row.row.first_ms,
+                             .gap_ms = row.gap_ms,
+                             .measured_gap_ms = row.row.gap_ms,
+                             .refused = row.refused});
+    report.errors = serving_errors(rows);
+    return report;
+  }
+  const std::vector<Variant> variants = variants_of(question);
+  std::vector<Deployment> deployments;
+  for (const Variant& variant : variants)
+    deployments.push_back(deployment_of_question(question, variant));
+  report.points.resize(variants.size());
+  std::vector<std::string> refused(variants.size());
+  on_all_cores(variants.size(), [&](std::size_t i) {
+    try {
+      report.points[i] = serve::serve_point(deployments[i], calibration, question.table);
+    } catch (const Error& error) {
+      if (variants.size() == 1) throw;
+      report.points[i].refused = error.what();
+    }
+    report.points[i].changed = variants[i].changed;
+  });
+  if (std::ranges::none_of(report.points, &std::string::empty, &ServingPoint::refused))
+    throw Error(report.points.front().refused);
+  const Deployment& first = deployments.front();
+  const serve::CacheMemory memory = serve::cache_memory(first);
+  report.model = question.model, report.machine = question.machine;
+  report.engine = question.engine, report.placement = placement_text(question);
+  report.precision = question.weights, report.load = load_text(first.load);
+  report.weights = {std::llround(memory.weights)}, report.cache = {std::llround(memory.cache)};
+  const std::int64_t blocks = first.engine.blocks > 0 ? first.engine.blocks : memory.blocks;
+  report.cache_tokens = blocks * first.engine.block;
+  add_assumptions(question, first, report.assumptions);
+  return report;
+}
+
+}  // namespace foretrace

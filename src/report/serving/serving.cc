@@ -1,0 +1,209 @@
+// What a deployment does under a load, as text, JSON and CSV.
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "base/shown.h"
+#include "base/wording.h"
+#include "foretrace/report.h"
+#include "foretrace/version.h"
+#include "report/words/csv_text.h"
+#include "report/words/text_parts.h"
+
+namespace foretrace {
+namespace {
+
+std::string speed(double per_second) { return to_fixed(per_second, per_second < 10 ? 2 : 0); }
+
+void write_point(const ServingReport& report, const ServingPoint& point, std::ostream& out) {
+  Table table{.heading = {"", "mean", "from", "to", "p50", "p90", "p99"}, .rows = {}, .left = {0}};
+  for (const LatencyFigure& figure : point.latencies) {
+    const auto end = [&](bool upper) {
+      if (!figure.interval) return std::string();
+      return to_text(upper ? figure.interval->second : figure.interval->first);
+    };
+    table.rows.push_back({figure.name + ", " + figure.what, to_text(figure.mean), end(false),
+                          end(true), to_text(figure.p50), to_text(figure.p90),
+                          to_text(figure.p99)});
+  }
+  write_aligned(table, out);
+  out << '\n';
+  write_headed(
+      out, "Throughput",
+      fmt::format("{} requests a second; {} output tokens a second a GPU, {} to {}; {} with "
+                  "prompts",
+                  to_fixed(point.requests_per_second, 2), speed(point.output_tokens_per_second),
+                  speed(point.lower_output_tokens), speed(point.upper_output_tokens),
+                  speed(point.all_tokens_per_second)));
+  write_headed(out, "In flight",
+               fmt::format("{} requests on average, {} of them waiting, at most {}; {}",
+                           to_fixed(point.concurrency, 1), to_fixed(point.waiting_mean, 1),
+                           point.waiting_peak, counted(point.preemptions, "preemption")));
+  write_headed(
+      out, "Memory",
+      fmt::format("weights {} a GPU, cache {} for {} tokens; {} of it used on average, at "
+                  "most {}",
+                  to_text(report.weights), to_text(report.cache), grouped(report.cache_tokens),
+                  to_share(point.cache_mean, 0), to_share(point.cache_peak, 0)));
+  write_headed(out, "Bound by", shown(point.bound));
+  write_headed(out, point.is_covered ? "Covered" : "Extrapolated", shown(point.basis));
+}
+
+void write_points(const ServingReport& report, std::ostream& out) {
+  Table table{.heading = {"", "TTFT", "p99", "TPOT", "p99", "requests/s", "tokens/s a GPU", "from",
+                          "to", "cache", "waiting"},
+              .rows = {},
+              .left = {0}};
+  std::vector<std::string> refused, bounds;
+  for (const ServingPoint& point : report.points) {
+    if (!point.refused.empty()) {
+      refused.push_back(point.changed + ": " + shown(point.refused));
+      continue;
+    }
+    const LatencyFigure& first = *point.latency("ttft");
+    const LatencyFigure& per_token = *point.latency("tpot");
+    table.rows.push_back({point.changed, to_text(first.mean), to_text(first.p99),
+                          to_text(per_token.mean), to_text(per_token.p99),
+                          to_fixed(point.requests_per_second, 2),
+                          speed(point.output_tokens_per_second), speed(point.lower_output_tokens),
+                          speed(point.upper_output_tokens), to_share(point.cache_mean, 0),
+                          to_fixed(point.waiting_mean, 1)});
+    bounds.push_back(point.changed + ": " + point.bound +
+                     (point.is_covered ? " (covered)" : " (extrapolated)"));
+  }
+  write_aligned(table, out);
+  write_list(out, "bound by:", bounds);
+  write_list(out, "refused:", refused);
+}
+
+void write_errors(const ServingReport& report, std::ostream& out) {
+  Table table{.heading = {"", "rows", "TTFT error", "inside", "TPOT error", "inside"},
+              .rows = {},
+              .left = {0}};
+  for (const ServingError& error : report.errors)
+    table.rows.push_back({error.what, std::to_string(error.rows), to_share(error.first),
+                          to_share(error.inside_first, 0), to_share(error.per_token),
+                          to_share(error.inside_per_token, 0)});
+  out << "Median errors of rows without flags, and how many lie inside the 80 % interval\n\n";
+  write_aligned(table, out);
+  std::size_t refused = 0;
+  for (const ServingRow& row : report.rows) refused += row.refused.empty() ? 0U : 1U;
+  if (refused > 0)
+    out << '\n' << counted(refused, "row") << " refused; --format csv has the reasons\n";
+}
+
+nlohmann::json figure_json(const LatencyFigure& figure) {
+  nlohmann::json json = {{"mean_ns", figure.mean.count()},
+                         {"p50_ns", figure.p50.count()},
+                         {"p90_ns", figure.p90.count()},
+                         {"p99_ns", figure.p99.count()}};
+  if (figure.interval)
+    json.update({{"lower_ns", figure.interval->first.count()},
+                 {"upper_ns", figure.interval->second.count()}});
+  return json;
+}
+
+nlohmann::json point_json(const ServingPoint& point) {
+  nlohmann::json json = {{"changed", point.changed}};
+  if (!point.refused.empty()) {
+    json["refused"] = point.refused;
+    return json;
+  }
+  for (const LatencyFigure& figure : point.latencies) json[figure.name] = figure_json(figure);
+  json.update({{"requests", point.requests},
+               {"gpus", point.gpus},
+               {"requests_per_second", point.requests_per_second},
+               {"output_tokens_per_second_per_gpu", point.output_tokens_per_second},
+               {"lower_output_tokens_per_second_per_gpu", point.lower_output_tokens},
+               {"upper_output_tokens_per_second_per_gpu", point.upper_output_tokens},
+               {"tokens_per_second_per_gpu", point.all_tokens_per_second},
+               {"concurrency", point.concurrency},
+               {"cache_mean", point.cache_mean},
+               {"cache_peak", point.cache_peak},
+               {"waiting_mean", point.waiting_mean},
+               {"waiting_peak", point.waiting_peak},
+               {"preemptions", point.preemptions},
+               {"steps", point.steps},
+               {"bound", point.bound},
+               {"covered", point.is_covered},
+               {"basis", point.basis}});
+  for (const auto& [name, share] : point.shares) json["step_shares"][name] = share;
+  return json;
+}
+
+}  // namespace
+
+void write_serving_text(const ServingReport& report, std::ostream& out) {
+  if (!report.errors.empty() || !report.rows.empty()) {
+    write_errors(report, out);
+    write_list(out, "assumed:", report.assumptions);
+    return;
+  }
+  out << wrapped(shown(fmt::format("{} ({}) on {}, {}, {}: {}", report.model, report.precision,
+                                   report.machine, report.placement, report.engine, report.load)),
+                 0)
+      << "\n\n";
+  if (report.points.size() == 1)
+    write_point(report, report.points.front(), out);
+  else
+    write_points(report, out);
+  write_list(out, "assumed:", report.assumptions);
+}
+
+void write_serving_csv(const ServingReport& report, std::ostream& out) {
+  if (!report.rows.empty()) {
+    out << "id,system,ttft_ms,measured_ttft_ms,tpot_ms,measured_tpot_ms,refused\n";
+    for (const ServingRow& row : report.rows)
+      out << csv_text(row.id) << ',' << csv_text(row.system) << ',' << to_text(row.first_ms) << ','
+          << to_text(row.measured_first_ms) << ',' << to_text(row.gap_ms) << ','
+          << to_text(row.measured_gap_ms) << ',' << csv_text(row.refused) << '\n';
+    return;
+  }
+  out << "changed,ttft_mean_ns,ttft_lower_ns,ttft_upper_ns,ttft_p99_ns,tpot_mean_ns,tpot_lower_ns,"
+         "tpot_upper_ns,tpot_p99_ns,requests_per_second,output_tokens_per_second_per_gpu,"
+         "cache_mean,waiting_mean,preemptions,covered,refused\n";
+  for (const ServingPoint& point : report.points) {
+    out << csv_text(point.changed) << ',';
+    if (!point.refused.empty()) {
+      out << ",,,,,,,,,,,,,," << csv_text(point.refused) << '\n';
+      continue;
+    }
+    for (const char* name : {"ttft", "tpot"}) {
+      const LatencyFigure& figure = *point.latency(name);
+      out << figure.mean.count() << ',' << figure.interval->first.count() << ','
+          << figure.interval->second.count() << ',' << figure.p99.count() << ',';
+    }
+    out << to_text(point.requests_per_second) << ',' << to_text(point.output_tokens_per_second)
+        << ',' << to_text(point.cache_mean) << ',' << to_text(point.waiting_mean) << ','
+        << point.preemptions << ',' << (point.is_covered ? "true" : "false") << ",\n";
+  }
+}
+
+nlohmann::json to_json(const ServingReport& report) {
+  nlohmann::json points = nlohmann::json::array(), errors = nlohmann::json::array();
+  for (const ServingPoint& point : report.points) points.push_back(point_json(point));
+  for (const ServingError& error : report.errors)
+    errors.push_back({{"what", error.what},
+                      {"rows", error.rows},
+                      {"ttft_median_error", error.first},
+                      {"ttft_inside", error.inside_first},
+                      {"tpot_median_error", error.per_token},
+                      {"tpot_inside", error.inside_per_token}});
+  return {{"schema", "foretrace.serving/1"},
+          {"tool", {{"version", kVersion}}},
+          {"model", report.model},
+          {"machine", report.machine},
+          {"engine", report.engine},
+          {"placement", report.placement},
+          {"precision", report.precision},
+          {"load", report.load},
+          {"weights_bytes", report.weights.count},
+          {"cache_bytes", report.cache.count},
+          {"cache_tokens", report.cache_tokens},
+          {"points", points},
+          {"errors", errors},
+          {"assumptions", report.assumptions}};
+}
+
+}  // namespace foretrace

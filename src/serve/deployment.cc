@@ -1,0 +1,307 @@
+#include "serve/deployment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/core.h>
+
+#include "base/wording.h"
+#include "foretrace/error.h"
+#include "serve/figures.h"
+
+namespace foretrace::serve {
+namespace {
+
+constexpr double kMebi = 1024 * 1024, kGibi = 1024 * kMebi;
+/// What a device holds besides weights, cache and activations: the context, libraries, and buffers
+/// of collectives; and captured graphs. Recalled from logs of vLLM.
+constexpr double kContext = .5 * kGibi, kCollectives = 1 * kGibi, kGraphs = .6 * kGibi;
+/// How the names of devices begin whose deployments the constants were fitted to.
+constexpr std::string_view kFitted[] = {"h100-sxm", "h200-sxm", "b200", "b300"};
+constexpr double kVllmShare = .92, kTrtllmShare = .9;
+
+/// Of a step with most tokens: the widest rows of a layer, twice, and the logits of most requests.
+double activation_bytes(const Deployment& deployment) {
+  const Model& model = deployment.model;
+  const auto tensor = static_cast<double>(deployment.placement.tensor);
+  const auto tokens = static_cast<double>(deployment.engine.max_tokens);
+  const double rows =
+      static_cast<double>(std::min(deployment.engine.max_sequences, deployment.engine.max_tokens));
+  return tokens * 2 *
+             std::max(4 * model.hidden,
+                      2 * std::max(model.ffn, model.active * model.expert_ffn) / tensor) +
+         rows * model.vocabulary / tensor * 6;
+}
+
+/// What SGLang keeps free of weights and cache (server_args.py, 2025).
+double sglang_reserve(const Deployment& deployment, double total) {
+  const double chunk = std::max<double>(static_cast<double>(deployment.engine.max_tokens), 2048);
+  const double mebi = 512 + 1.5 * chunk + 2 * static_cast<double>(deployment.engine.max_graph) +
+                      static_cast<double>(deployment.placement.tensor) / 8 * 1024;
+  return (total > 60 * kGibi ? std::max(mebi, 10240.) : mebi) * kMebi;
+}
+
+/// A price whose steps are so many times as long.
+class ScaledPrice final : public StepPrice {
+ public:
+  ScaledPrice(std::unique_ptr<StepPrice> price, double factor)
+      : price_(std::move(price)), factor_(factor) {}
+  StepTime of(const StepWork& work) const override {
+    StepTime time = price_->of(work);
+    time.ns *= factor_;
+    for (double& part : time.parts) part *= factor_;
+    return time;
+  }
+
+ private:
+  std::unique_ptr<StepPrice> price_;
+  double factor_;
+};
+
+Fleet fleet_of(const Deployment& deployment, const CacheMemory& memory, double first_factor) {
+  Fleet fleet{.engine = deployment.engine,
+              .replicas = deployment.replicas * deployment.placement.data,
+              .least_busy = deployment.least_busy};
+  if (fleet.engine.blocks == 0) fleet.engine.blocks = memory.blocks;
+  if (fleet.engine.max_length == 0) fleet.engine.max_length = deployment.model.context;
+  const double block_bytes =
+      cache_bytes_per_token(deployment.model, deployment.precision, deployment.placement.tensor) *
+      static_cast<double>(fleet.engine.block);
+  fleet.engine.held_blocks = static_cast<std::int64_t>(
+      std::ceil(cache_bytes_per_sequence(deployment.model, deployment.precision,
+                                         deployment.placement.tensor) /
+                block_bytes));
+  const ServeConstants constants;
+  const EngineCosts costs = costs_of(constants, fleet.engine.scheduler, deployment.version);
+  fleet.front = {.constant = from_microseconds(costs.entry_us * first_factor),
+                 .each = from_microseconds(costs.each_us),
+                 .token_ns = constants.token * 1e3};
+  if (deployment.prefill_replicas > 0) {
+    fleet.prefill_replicas = deployment.prefill_replicas * deployment.placement.data;
+    fleet.prefill_engine = fleet.engine;
+    // Each device sends its part of the cache, in whole blocks, over its own NIC.
+    const Bandwidth link = deployment.platform.across;
+    fleet.transfer = [block_bytes, link, block = fleet.engine.block](std::int64_t tokens) {
+      return time_for({std::llround(block_bytes * static_cast<double>(blocks_for(tokens, block)))},
+                      link);
+    };
+  }
+  return fleet;
+}
+
+std::string bound_of(const ServingPoint& point, const Deployment& deployment, double busy) {
+  if (busy < .5)
+    return fmt::format("nothing: engines are idle {} of the time", to_share(1 - busy, 0));
+  const std::string step = fmt::format("{} takes {} of the time of steps", point.shares[0].first,
+                                       to_share(point.shares[0].second, 0));
+  if (point.preemptions > 0 || (point.waiting_mean > 1 && point.cache_peak > .97))
+    return "the cache is full, so that requests wait or are computed again; " + step;
+  if (point.waiting_mean > 1 &&
+      point.concurrency > static_cast<double>(deployment.engine.max_sequences))
+    return "max_num_seqs is reached, so that requests wait; " + step;
+  return step;
+}
+
+std::string basis_of(const Deployment& deployment, const Correction& correction, bool has_table,
+                     bool& is_covered) {
+  if (has_table) {
+    is_covered = true;
+    return "steps are those of the given table";
+  }
+  if (correction.weight >= 1) {
+    is_covered = true;
+    return "measured deployments like this one were given";
+  }
+  is_covered = false;
+  std::string why;
+  const auto add = [&](bool is_far, const std::string& what) {
+    if (is_far) why += (why.empty() ? "" : ", ") + what;
+  };
+  const std::string device = lower_case(deployment.platform.device.name);
+  const bool is_fitted = std::ranges::any_of(
+      kFitted, [&](std::string_view beginning) { return device.starts_with(beginning); });
+  add(!is_fitted, "none on " + deployment.platform.device.name);
+  add(deployment.placement.tensor > 8, "none over more than 8 GPUs");
+  add(deployment.placement.data > 1, "few with attention that is data parallel");
+  add(deployment.prefill_replicas > 0, "none with prompts apart");
+  add(deployment.load.is_closed() && deployment.load.concurrency > 512,
+      "none with more than 512 requests at a time");
+  add(!deployment.load.is_closed(), "none with another load than a closed one");
+  add(deployment.load.input > 8192 || deployment.load.output > 8192,
+      "none with longer prompts or answers than 8192 tokens");
+  if (!why.empty()) return "constants were fitted to measured deployments, but " + why;
+  is_covered = true;
+  return "constants were fitted to measured deployments of this engine and device";
+}
+
+}  // namespace
+
+std::int64_t blocks_in(double total, double utilization, double weights, double other,
+                       double block_bytes) {
+  return static_cast<std::int64_t>(
+      std::floor((std::ceil(total * utilization) - weights - other) / block_bytes));
+}
+
+CacheMemory cache_memory(const Deployment& deployment) {
+  const auto total = static_cast<double>(deployment.platform.device.memory.count);
+  const bool is_alone = deployment.placement.devices() == 1;
+  CacheMemory memory;
+  memory.weights = weight_bytes(deployment.model, deployment.precision, deployment.placement);
+  memory.other = activation_bytes(deployment) + kContext + (is_alone ? 0 : kCollectives) +
+                 (deployment.engine.max_graph > 0 ? kGraphs : 0);
+  double usable = total * (deployment.utilization > 0 ? deployment.utilization : kVllmShare);
+  if (deployment.engine.scheduler == "sglang") {
+    memory.other = sglang_reserve(deployment, total);
+    usable = deployment.utilization > 0 ? usable + memory.other : total;
+  } else if (deployment.engine.scheduler == "trtllm") {
+    const double left = std::max(0., total - memory.weights - memory.other);
+    const double share = deployment.utilization > 0 ? deployment.utilization : kTrtllmShare;
+    usable = memory.weights + memory.other + left * share;
+  }
+  const double block_bytes =
+      cache_bytes_per_token(deployment.model, deployment.precision, deployment.placement.tensor) *
+      static_cast<double>(deployment.engine.block);
+  memory.blocks = blocks_in(usable, 1, memory.weights, memory.other, block_bytes);
+  if (memory.weights + memory.other >= total || memory.blocks < 1)
+    throw Error(fmt::format(
+        "{} must fit on {}: of its {}, weights take {} and the rest {}; use more GPUs (tensor), "
+        "narrower weights or a smaller max_num_batched_tokens",
+        deployment.model.name, deployment.platform.device.name,
+        to_text(deployment.platform.device.memory), to_text(Bytes{std::llround(memory.weights)}),
+        to_text(Bytes{std::llround(memory.other)})));
+  memory.cache = static_cast<double>(memory.blocks) * block_bytes;
+  return memory;
+}
+
+double capacity_of(const Deployment& deployment, const StepPrice& price) {
+  const EngineSettings& engine = deployment.engine;
+  const double share = (1 + deployment.load.range) / 2;
+  const double input = static_cast<double>(deployment.load.input) * share;
+  const double output = std::max(1., static_cast<double>(deployment.load.output) * share);
+  const double held = std::ceil((input + output / 2) / static_cast<double>(engine.block)) +
+                      static_cast<double>(engine.held_blocks);
+  const double together =
+      std::max(1., std::min(static_cast<double>(engine.max_sequences),
+                            std::floor(static_cast<double>(engine.blocks) / held)));
+  StepWork decode{.sequences = together,
+                  .context = together * (input + output / 2),
+                  .sampled = together,
+                  .rows = together,
+                  .in_graph = true};
+  const double computed = std::max(1., input * (1 - engine.hit_share));
+  StepWork prompt{.prompt_tokens = computed,
+                  .prompt_pairs = computed * (input - computed) + computed * (computed + 1) / 2,
+                  .prompt_context = input - computed,
+                  .sampled = 1,
+                  .rows = computed,
+                  .in_graph = true};
+  // Prompts fill steps together, as far as the budget of tokens goes.
+  const double share_of_step =
+      std::max(1., std::floor(static_cast<double>(engine.max_tokens) / computed));
+  const double batch = std::min(share_of_step, together);
+  prompt.prompt_tokens *= batch, prompt.prompt_pairs *= batch, prompt.prompt_context *= batch;
+  prompt.sampled *= batch, prompt.rows *= batch;
+  const double ns = (output - 1) * price.of(decode).ns + together / batch * price.of(prompt).ns;
+  return together / ns * 1e9 * static_cast<double>(deployment.replicas * deployment.placement.data);
+}
+
+std::unique_ptr<StepPrice> price_of(const Deployment& deployment, const std::string& table,
+                                    double factor) {
+  std::unique_ptr<StepPrice> price;
+  if (table.empty())
+    price =
+        std::make_unique<DevicePrice>(deployment.model, deployment.precision, deployment.placement,
+                                      deployment.platform, deployment.engine.scheduler);
+  else
+    price = std::make_unique<TablePrice>(table);
+  if (factor == 1) return price;
+  return std::make_unique<ScaledPrice>(std::move(price), factor);
+}
+
+MeasuredDeployment described(const Deployment& deployment) {
+  return {.model = deployment.model.name,
+          .system = deployment.platform.name,
+          .scheduler = deployment.engine.scheduler,
+          .version = deployment.version,
+          .weights = deployment.precision.name,
+          .placement = deployment.placement,
+          .input = deployment.load.input,
+          .output = deployment.load.output,
+          .concurrency = std::max<std::int64_t>(1, deployment.load.concurrency),
+          .range = deployment.load.range};
+}
+
+ServingPoint serve_point(const Deployment& given, const ServeCalibration& calibration,
+                         const std::string& table) {
+  check_placement(given.model, given.placement);
+  Deployment deployment = given;
+  const CacheMemory memory = cache_memory(deployment);
+  const Correction correction = calibration.of(described(deployment));
+  const double factor = std::exp(correction.per_token);
+  const Fleet fleet = fleet_of(deployment, memory, std::exp(correction.first));
+  deployment.engine = fleet.engine;
+  const auto price = price_of(deployment, table, factor);
+  const double capacity = capacity_of(deployment, *price);
+  if (deployment.load.rate > capacity)
+    throw Error(fmt::format(
+        "load: rate must be below the capacity of about {} requests a second, got {}; above it the "
+        "time to the first token grows without bound and has no mean",
+        to_fixed(capacity, capacity < 10 ? 2 : 0), to_text(deployment.load.rate)));
+  const std::vector<Request> requests = requests_of(deployment.load);
+  const std::int64_t concurrency = deployment.load.is_closed() ? deployment.load.concurrency : 0;
+  const ServedLoad served = replay(requests, concurrency, fleet, *price);
+  const std::int64_t gpus = (deployment.replicas + deployment.prefill_replicas) *
+                            deployment.placement.tensor * deployment.placement.data;
+  ServingPoint point = figures_of(served, gpus);
+  const double busy = served.busy_ns / std::max(1., static_cast<double>(served.end.count())) /
+                      static_cast<double>(fleet.replicas + fleet.prefill_replicas);
+  point.bound = bound_of(point, deployment, busy);
+  point.basis = basis_of(deployment, correction, !table.empty(), point.is_covered);
+
+  // The ends of intervals come from faster and slower steps as well, because a queue makes more of
+  // an error than a step does. Where nothing like it was measured they are half as wide again.
+  const double wider = point.is_covered ? 1 : 1.5;
+  const double first_error = correction.first_error * wider;
+  const double token_error = correction.per_token_error * wider;
+  std::pair<double, double> tokens{point.output_tokens_per_second, point.output_tokens_per_second};
+  LatencyFigure& first = point.latencies[0];
+  LatencyFigure& per_token = point.latencies[1];
+  first.interval = {scaled(first.mean, std::exp(-first_error)),
+                    scaled(first.mean, std::exp(first_error))};
+  per_token.interval = {scaled(per_token.mean, std::exp(-token_error)),
+                        scaled(per_token.mean, std::exp(token_error))};
+  for (const double way : {-1., 1.}) {
+    const auto other = price_of(deployment, table, factor * std::exp(way * token_error));
+    const ServingPoint moved = figures_of(replay(requests, concurrency, fleet, *other), gpus);
+    first.interval->first = std::min(first.interval->first, moved.latencies[0].mean);
+    first.interval->second = std::max(first.interval->second, moved.latencies[0].mean);
+    per_token.interval->first = std::min(per_token.interval->first, moved.latencies[1].mean);
+    per_token.interval->second = std::max(per_token.interval->second, moved.latencies[1].mean);
+    tokens.first = std::min(tokens.first, moved.output_tokens_per_second);
+    tokens.second = std::max(tokens.second, moved.output_tokens_per_second);
+  }
+  point.lower_output_tokens = tokens.first, point.upper_output_tokens = tokens.second;
+  return point;
+}
+
+Deployment deployment_of(const MeasuredDeployment& row) {
+  Deployment deployment{.model = find_model(row.model),
+                        .precision = {},
+                        .placement = row.placement,
+                        .platform = find_platform(row.system),
+                        .engine = {},
+                        .load = {},
+                        .version = row.version};
+  deployment.precision =
+      precision_of(deployment.model, row.weights, "auto", deployment.platform.device);
+  deployment.engine.scheduler = row.scheduler;
+  deployment.engine = with_defaults(deployment.engine);
+  // Whoever measured a prompt allowed it, whatever the default is.
+  if (!deployment.engine.is_chunked)
+    deployment.engine.max_tokens = std::max(deployment.engine.max_tokens, row.input + 64);
+  deployment.load.concurrency = row.concurrency;
+  deployment.load.input = row.input, deployment.load.output = row.output;
+  deployment.load.range = row.range;
+  return deployment;
+}
+
+}  // namespace foretrace::serve

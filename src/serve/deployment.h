@@ -1,0 +1,59 @@
+#pragma once
+
+// A deployment: a model on a machine by an engine, under a load; what memory leaves for its cache,
+// and what it does.
+
+#include <memory>
+#include <string>
+
+#include "foretrace/answer/serving.h"
+#include "serve/calibration.h"
+#include "serve/price.h"
+
+namespace foretrace::serve {
+
+struct Deployment {
+  Model model;
+  Precision precision;
+  Placement placement;
+  Platform platform;
+  EngineSettings engine;  ///< With defaults; blocks may be 0.
+  Load load;
+  std::string version;     ///< Of the engine; may be empty.
+  double utilization = 0;  ///< Share of memory; 0: the engine's rule.
+  std::int64_t replicas = 1, prefill_replicas = 0;
+  bool least_busy = true;
+};
+
+/// Of one device.
+struct CacheMemory {
+  double weights = 0, other = 0, cache = 0;  ///< Bytes.
+  std::int64_t blocks = 0;
+};
+
+/// What the engine leaves for its cache, by its own rule. Throws Error if the model does not fit.
+CacheMemory cache_memory(const Deployment& deployment);
+
+/// Blocks in what is left: floor((ceil(total x utilization) - weights - other) / bytes of a block).
+std::int64_t blocks_in(double total, double utilization, double weights, double other,
+                       double block_bytes);
+
+/// The load that the engine can serve in the long run, in requests a second.
+double capacity_of(const Deployment& deployment, const StepPrice& price);
+
+/// The price of the deployment's steps: `table` if there is one. With `factor` it is so many times
+/// as long.
+std::unique_ptr<StepPrice> price_of(const Deployment& deployment, const std::string& table = "",
+                                    double factor = 1);
+
+/// What the deployment is among measured ones.
+MeasuredDeployment described(const Deployment& deployment);
+
+/// Throws Error if the model does not fit, a request cannot run, or the load is above capacity.
+ServingPoint serve_point(const Deployment& deployment, const ServeCalibration& calibration,
+                         const std::string& table = "");
+
+/// The deployment of a measured row. Throws Error if it cannot be described.
+Deployment deployment_of(const MeasuredDeployment& row);
+
+}  // namespace foretrace::serve

@@ -1,0 +1,93 @@
+#include "serve/figures.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/statistics.h"
+
+namespace foretrace::serve {
+namespace {
+
+LatencyFigure figure_of(const char* name, const char* what, std::vector<double> ns) {
+  LatencyFigure figure{.name = name, .what = what};
+  if (ns.empty()) return figure;
+  std::ranges::sort(ns);
+  double sum = 0;
+  for (const double value : ns) sum += value;
+  figure.mean = from_nanoseconds(sum / static_cast<double>(ns.size()));
+  figure.p50 = from_nanoseconds(interpolated_quantile(ns, .5));
+  figure.p90 = from_nanoseconds(interpolated_quantile(ns, .9));
+  figure.p99 = from_nanoseconds(interpolated_quantile(ns, .99));
+  return figure;
+}
+
+LatencyFigure gaps_of(std::vector<Gap> gaps) {
+  LatencyFigure figure{.name = "itl", .what = "between tokens"};
+  if (gaps.empty()) return figure;
+  double sum = 0, count = 0;
+  for (const Gap& gap : gaps)
+    sum += gap.ns * static_cast<double>(gap.count), count += static_cast<double>(gap.count);
+  figure.mean = from_nanoseconds(sum / count);
+  figure.p50 = from_nanoseconds(weighted_quantile(gaps, .5));
+  figure.p90 = from_nanoseconds(weighted_quantile(gaps, .9));
+  figure.p99 = from_nanoseconds(weighted_quantile(gaps, .99));
+  return figure;
+}
+
+constexpr const char* kBoundNames[kBounds] = {"reading weights", "reading the cache", "arithmetic",
+                                              "exchanges between GPUs", "host and launches"};
+
+}  // namespace
+
+double weighted_quantile(std::vector<Gap>& gaps, double share) {
+  std::ranges::sort(gaps, {}, &Gap::ns);
+  std::int64_t count = 0;
+  for (const Gap& gap : gaps) count += gap.count;
+  const double place = share * static_cast<double>(count - 1);
+  const auto low = static_cast<std::int64_t>(place);
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < gaps.size(); ++i) {
+    before += gaps[i].count;
+    if (low + 1 < before || i + 1 == gaps.size()) return gaps[i].ns;
+    if (low < before)
+      return gaps[i].ns + (place - static_cast<double>(low)) * (gaps[i + 1].ns - gaps[i].ns);
+  }
+  return 0;
+}
+
+ServingPoint figures_of(const ServedLoad& load, std::int64_t gpus) {
+  std::vector<double> first, per_token, whole, queue;
+  double inputs = 0, outputs = 0, in_flight = 0;
+  for (const RequestRecord& record : load.records) {
+    const auto ns = [&](Nanoseconds time) {
+      return static_cast<double>((time - record.sent).count());
+    };
+    first.push_back(ns(record.first)), whole.push_back(ns(record.end));
+    queue.push_back(ns(record.started));
+    if (record.output > 1)
+      per_token.push_back((ns(record.end) - ns(record.first)) /
+                          static_cast<double>(record.output - 1));
+    inputs += static_cast<double>(record.input), outputs += static_cast<double>(record.output);
+    in_flight += ns(record.end);
+  }
+  const double seconds = static_cast<double>((load.end - load.records.front().sent).count()) * 1e-9;
+  ServingPoint point{.requests = static_cast<std::int64_t>(load.records.size()), .gpus = gpus};
+  point.latencies = {figure_of("ttft", "to the first token", std::move(first)),
+                     figure_of("tpot", "per further token", std::move(per_token)),
+                     gaps_of(load.gaps), figure_of("end_to_end", "of a request", std::move(whole)),
+                     figure_of("queue", "until it starts", std::move(queue))};
+  point.requests_per_second = static_cast<double>(load.records.size()) / seconds;
+  point.output_tokens_per_second = outputs / seconds / static_cast<double>(gpus);
+  point.all_tokens_per_second = (inputs + outputs) / seconds / static_cast<double>(gpus);
+  point.concurrency = in_flight * 1e-9 / seconds;
+  const double busy = std::max(1., load.busy_ns);
+  point.cache_mean = load.used_ns / busy, point.cache_peak = load.peak_used;
+  point.waiting_mean = load.waiting_ns / busy, point.waiting_peak = load.peak_waiting;
+  point.preemptions = load.preemptions, point.steps = load.steps;
+  for (std::size_t i = 0; i < kBounds; ++i)
+    point.shares.emplace_back(kBoundNames[i], load.parts[i] / busy);
+  std::ranges::stable_sort(point.shares, std::greater<>(), &std::pair<std::string, double>::second);
+  return point;
+}
+
+}  // namespace foretrace::serve

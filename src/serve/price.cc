@@ -1,0 +1,191 @@
+#include "serve/price.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/core.h>
+#include <fstream>
+#include <map>
+
+#include "base/files/csv_rows.h"
+#include "base/parse_number.h"
+#include "foretrace/error.h"
+
+namespace foretrace::serve {
+namespace {
+
+constexpr double kNano = 1e9, kMicroNs = 1e3;
+
+/// A layer outside a graph launches this many kernels, each of which takes the host this long:
+/// counted in recordings of SGLang and vLLM; recalled.
+constexpr double kLayerKernels = 15, kLaunchNs = 4000;
+
+double& part(StepTime& time, Bound bound) { return time.parts[static_cast<std::size_t>(bound)]; }
+
+/// Interpolates, and goes on in proportion beyond the ends.
+double interpolated(const std::vector<std::pair<double, double>>& points, double at) {
+  if (points.size() == 1) return points.front().second;
+  std::size_t next = 1;
+  while (next + 1 < points.size() && points[next].first < at) ++next;
+  const auto& [x0, y0] = points[next - 1];
+  const auto& [x1, y1] = points[next];
+  return std::max(std::min(y0, points.front().second) * .5, y0 + (y1 - y0) * (at - x0) / (x1 - x0));
+}
+
+}  // namespace
+
+const std::vector<ServeConstantEntry>& serve_constants() {
+  static const std::vector<ServeConstantEntry> entries = {
+#define CONSTANT(name, value, spread, unit, help) \
+  {#name, unit, help, value, spread, &ServeConstants::name},
+#include "serve/constants.def"
+#undef CONSTANT
+  };
+  return entries;
+}
+
+EngineCosts costs_of(const ServeConstants& c, std::string_view scheduler,
+                     std::string_view version) {
+  if (scheduler == "sglang")
+    return {c.sglang_step,   c.sglang_sequence, c.sglang_layer,
+            c.sglang_prompt, c.sglang_each,     c.sglang_entry};
+  if (scheduler == "trtllm")
+    return {c.trtllm_step,
+            c.trtllm_sequence,
+            c.trtllm_layer,
+            c.trtllm_prompt,
+            c.trtllm_each,
+            version.starts_with("0.") || version.starts_with("1.0") ? c.trtllm_old_entry
+                                                                    : c.trtllm_entry};
+  return {c.vllm_step, c.vllm_sequence, c.vllm_layer, c.vllm_prompt, c.vllm_each, c.vllm_entry};
+}
+
+DevicePrice::DevicePrice(Model model, Precision precision, Placement placement,
+                         const Platform& platform, const std::string& scheduler,
+                         const ServeConstants& constants)
+    : model_(std::move(model)),
+      precision_(std::move(precision)),
+      placement_(placement),
+      memory_(platform.device.memory_bandwidth.bytes_per_second / kNano),
+      costs_(costs_of(constants, scheduler)),
+      constants_(constants) {
+  for (std::size_t i = 0; i < rates_.size(); ++i) {
+    const auto kind = static_cast<OperationKind>(i);
+    const bool is_experts = kind == OperationKind::experts;
+    rates_[i] = rate_of(platform.device, kind, is_experts ? precision_.experts : precision_.dense);
+    half_rates_[i] = rate_of(platform.device, kind, Arithmetic::half);
+  }
+  const bool is_within = placement.tensor * placement.data <= platform.per_node;
+  const Bandwidth link = is_within ? platform.within : platform.across;
+  link_ = link.bytes_per_second * constants.exchange_share / kNano;
+}
+
+void DevicePrice::add(const Operation& operation, bool is_prompt, StepTime& time) const {
+  const auto kind = static_cast<std::size_t>(operation.kind);
+  const OperationRate& rate =
+      (operation.arithmetic == Arithmetic::half ? half_rates_ : rates_)[kind];
+  double flops = rate.flops_per_second / kNano, bytes = rate.bytes_per_second / kNano;
+  double start = constants_.start, scale = 1;
+  if (operation.kind == OperationKind::product) scale = constants_.weights;
+  if (operation.kind == OperationKind::experts) scale = constants_.experts;
+  if (operation.kind == OperationKind::decode || operation.kind == OperationKind::attention)
+    scale = constants_.cache, start = constants_.decode_start;
+  if (operation.kind == OperationKind::attention) bytes = memory_;
+  if (is_prompt)
+    flops *=
+        operation.kind == OperationKind::experts ? constants_.expert_prompt : costs_.prompt_share;
+  const double arithmetic = flops > 0 ? operation.flops / flops : 0;
+  const double read = operation.weights / (bytes * scale),
+               cache = operation.cache / (bytes * scale);
+  const double memory = read + cache + operation.moved / bytes;
+  part(time, Bound::host) += operation.count * start * static_cast<double>(rate.start.count());
+  if (arithmetic >= memory) {
+    part(time, Bound::arithmetic) += operation.count * arithmetic;
+  } else {
+    part(time, Bound::cache) += operation.count * cache;
+    part(time, Bound::weights) += operation.count * (memory - cache);
+  }
+}
+
+double DevicePrice::exchange_ns(double bytes) const {
+  const double ranks = static_cast<double>(placement_.tensor);
+  return constants_.exchange * kMicroNs + 2 * (ranks - 1) / ranks * bytes / link_;
+}
+
+StepTime DevicePrice::of(const StepWork& work) const {
+  const StepOperations step = operations_of(model_, precision_, placement_, work);
+  StepTime time;
+  const bool is_prompt = work.prompt_tokens > work.sequences;
+  for (const Operation& operation : step.operations) add(operation, is_prompt, time);
+  if (step.exchanges > 0)
+    part(time, Bound::exchange) += step.exchanges * exchange_ns(step.exchanged);
+  if (step.dispatched > 0)
+    part(time, Bound::exchange) +=
+        step.dispatched / link_ + 2 * model_.layers * constants_.exchange * kMicroNs;
+  double& host = part(time, Bound::host);
+  host += model_.layers * costs_.layer_us * kMicroNs;
+  if (model_.experts > 0)
+    host += (model_.layers - model_.dense_layers) * constants_.expert_layer * kMicroNs;
+  double device = 0;
+  for (const double ns : time.parts) device += ns;
+  // Without a graph the host launches each kernel.
+  if (!work.in_graph) host += std::max(0., model_.layers * kLayerKernels * kLaunchNs - device);
+  host += costs_.step_us * kMicroNs +
+          costs_.sequence_us * kMicroNs * (work.sequences + work.sampled) / 2;
+  for (const double ns : time.parts) time.ns += ns;
+  return time;
+}
+
+TablePrice::TablePrice(const std::string& path) {
+  within(path, [&] {
+    std::ifstream in(path);
+    std::string line;
+    if (!in || !std::getline(in, line))
+      throw Error("must have a heading: kind,batch,context,time_us");
+    const auto heading = csv_cells(line);
+    const std::size_t kind = column_of(heading, "kind"), batch = column_of(heading, "batch"),
+                      context = column_of(heading, "context"), us = column_of(heading, "time_us");
+    std::map<double, std::map<double, double>> decode;
+    std::map<double, double> prompts;
+    for (int number = 2; std::getline(in, line); ++number) {
+      within("line " + std::to_string(number), [&] {
+        const auto cells = csv_cells(line);
+        if (cells.size() != heading.size())
+          throw Error(fmt::format("must have {} cells, got {}", heading.size(), cells.size()));
+        const auto positive = [&](std::size_t column) {
+          const auto value = parse_number<double>(cells[column]);
+          if (!value || !(*value > 0) || *value > 1e12)
+            throw Error(
+                fmt::format("{}: must be above 0, got \"{}\"", heading[column], cells[column]));
+          return *value;
+        };
+        if (cells[kind] == "decode")
+          decode[positive(batch)][positive(context)] = positive(us) * kMicroNs;
+        else if (cells[kind] == "prefill")
+          prompts[positive(batch) * positive(context)] = positive(us) * kMicroNs;
+        else
+          throw Error(fmt::format("kind: must be decode or prefill, got \"{}\"", cells[kind]));
+      });
+    }
+    for (const auto& [size, points] : decode)
+      decode_.push_back({size, {points.begin(), points.end()}});
+    prompts_.assign(prompts.begin(), prompts.end());
+    if (decode_.empty() || prompts_.empty()) throw Error("must have rows of decode and of prefill");
+  });
+}
+
+StepTime TablePrice::of(const StepWork& work) const {
+  StepTime time;
+  if (work.sequences > 0) {
+    std::vector<std::pair<double, double>> over_batch;
+    for (const Column& column : decode_)
+      over_batch.emplace_back(column.key,
+                              interpolated(column.points, work.context / work.sequences));
+    part(time, Bound::cache) = interpolated(over_batch, work.in_graph ? work.rows : work.sequences);
+  }
+  if (work.prompt_tokens > 0)
+    part(time, Bound::arithmetic) = interpolated(prompts_, work.prompt_tokens);
+  time.ns = part(time, Bound::cache) + part(time, Bound::arithmetic);
+  return time;
+}
+
+}  // namespace foretrace::serve

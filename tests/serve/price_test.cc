@@ -1,0 +1,259 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "foretrace/error.h"
+#include "serve/deployment.h"
+#include "serve/figures.h"
+
+namespace foretrace::serve {
+namespace {
+
+constexpr double kGibibyte = 1024. * 1024 * 1024;
+
+Precision bf16() { return {.name = "bf16"}; }
+
+/// Sums over all operations of a step.
+Operation total_of(const StepOperations& step) {
+  Operation total{.kind = OperationKind::product, .arithmetic = Arithmetic::half};
+  for (const Operation& operation : step.operations) {
+    total.flops += operation.count * operation.flops;
+    total.weights += operation.count * operation.weights;
+    total.cache += operation.count * operation.cache;
+  }
+  return total;
+}
+
+StepWork decoding(double sequences, double context) {
+  return {.sequences = sequences,
+          .context = sequences * context,
+          .sampled = sequences,
+          .rows = sequences,
+          .in_graph = true};
+}
+
+StepWork prompt_of(double tokens) {
+  return {.prompt_tokens = tokens,
+          .prompt_pairs = tokens * (tokens + 1) / 2,
+          .sampled = 1,
+          .rows = tokens};
+}
+
+Deployment llama8b() {
+  Deployment deployment{.model = find_model("llama3-8b"),
+                        .precision = bf16(),
+                        .placement = {},
+                        .platform = find_platform("dgx-h100"),
+                        .engine = {},
+                        .load = {},
+                        .version = ""};
+  deployment.engine = with_defaults({});
+  deployment.load.concurrency = 16, deployment.load.requests = 64;
+  return deployment;
+}
+
+std::string refusal(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ServedModel, BytesOfATokenFollowTheAttention) {
+  const auto bytes = [](const char* name, std::int64_t tensor = 1) {
+    return cache_bytes_per_token(find_model(name), bf16(), tensor);
+  };
+  EXPECT_EQ(bytes("llama3-8b"), 131'072);
+  EXPECT_EQ(bytes("llama3-70b"), 327'680);
+  EXPECT_EQ(bytes("llama3-70b", 4), 81'920);
+  EXPECT_EQ(bytes("llama3-405b"), 516'096);
+  EXPECT_EQ(bytes("qwen3-32b"), 262'144);
+  EXPECT_EQ(bytes("qwen3-235b-a22b"), 192'512);
+  EXPECT_EQ(bytes("minimax-m2"), 253'952);
+  EXPECT_EQ(bytes("deepseek-v3"), 70'272);
+  EXPECT_EQ(bytes("deepseek-v3", 8), 70'272);  // Each rank holds the latent vectors.
+  EXPECT_EQ(bytes("glm-5"), 89'856);
+  EXPECT_EQ(bytes("gpt-oss-120b"), 36'864);
+  EXPECT_EQ(bytes("qwen3.5-397b-a17b"), 30'720);
+  EXPECT_EQ(bytes("qwen3-30b-a3b", 8), 24'576);  // Four heads: copies beyond four ranks.
+  Precision fp8 = bf16();
+  fp8.cache_bytes = 1;
+  EXPECT_EQ(cache_bytes_per_token(find_model("deepseek-v3"), fp8, 1), 35'136);
+}
+
+TEST(ServedModel, WindowsAndStatesDoNotGrow) {
+  const Model model = find_model("gpt-oss-120b");
+  EXPECT_EQ(cache_bytes_per_sequence(model, bf16(), 1), 4'718'592);
+  EXPECT_EQ(131'072 * cache_bytes_per_token(model, bf16(), 1) +
+                cache_bytes_per_sequence(model, bf16(), 1),
+            4'836'556'800);
+  EXPECT_EQ(cache_bytes_per_sequence(find_model("qwen3.5-397b-a17b"), bf16(), 1), 192'061'440);
+}
+
+TEST(ServedModel, WeightsHaveTheSizeOfTheCheckpoint) {
+  EXPECT_EQ(weight_bytes(find_model("llama3-8b"), bf16(), {}), 16'060'522'496);
+  const DeviceModel device = find_device("b200");
+  const Model model = find_model("llama3-8b");
+  EXPECT_NEAR(weight_bytes(model, precision_of(model, "fp8_block", "auto", device), {}), 9.083e9,
+              .001e9);
+  EXPECT_NEAR(weight_bytes(model, precision_of(model, "fp4", "auto", device), {}), 6'027'747'328,
+              1e6);
+  const Model oss = find_model("gpt-oss-120b");
+  EXPECT_NEAR(weight_bytes(oss, precision_of(oss, "fp4", "auto", device), {}), 65.25e9, .1e9);
+}
+
+TEST(ServedModel, BlocksAreWhatIsLeft) {
+  const double total = 80 * kGibibyte, other = 2 * kGibibyte + 644'245'094;
+  const double weights = 16'060'522'496, block = 16 * 131'072;
+  EXPECT_EQ(blocks_in(total, .90, weights, other, block), 27'874);
+  EXPECT_EQ(blocks_in(total, .92, weights, other, block), 28'693);
+  EXPECT_EQ(blocks_in(total, .92, weights, other, block / 2), 57'387);
+  EXPECT_EQ(blocks_in(41'603'061'351, 1, 0, 0, 1'310'720), 31'740);
+}
+
+TEST(ServedModel, DecodingReadsWeightsAndCache) {
+  const Model model = find_model("llama3-8b");
+  const auto bytes = [&](double sequences, double context) {
+    const Operation total =
+        total_of(operations_of(model, bf16(), {}, decoding(sequences, context)));
+    return total.weights + total.cache;
+  };
+  EXPECT_EQ(bytes(1, 1024), 15'144'067'072);
+  EXPECT_EQ(bytes(64, 1024), 23'599'783'936);
+  EXPECT_NEAR(bytes(256, 4096) / 3.35e12 * 1e3, 45.507, .001);
+}
+
+TEST(ServedModel, PromptsComputePairsOfTokens) {
+  const Model model = find_model("llama3-8b");
+  const auto flops = [&](double tokens) {
+    return total_of(operations_of(model, bf16(), {}, prompt_of(tokens))).flops;
+  };
+  // Without norms, which are 4e-5 of it.
+  EXPECT_NEAR(flops(4096) / 61'576'956'608'512, 1, 1e-4);
+  EXPECT_NEAR(flops(32'768) / 738'898'902'777'856, 1, 1e-4);
+}
+
+TEST(ServedModel, ExpertsThatTokensReach) {
+  EXPECT_EQ(distinct_experts(8, 2, 4), 5.46875);
+  EXPECT_EQ(distinct_experts(8, 8, 3), 8);
+  EXPECT_DOUBLE_EQ(distinct_experts(256, 8, 1), 8);
+  EXPECT_NEAR(distinct_experts(256, 8, 64), 222.442, .001);
+}
+
+TEST(ServedModel, SpeculationGivesMoreTokensPerStep) {
+  EXPECT_NEAR(tokens_per_step(.8, 4), 3.3616, 1e-9);
+  EXPECT_NEAR(tokens_per_step(.7, 3), 2.533, 1e-9);
+  EXPECT_EQ(tokens_per_step(.7, 0), 1);
+}
+
+TEST(DevicePrice, FallsWithRanksAndRisesWithWork) {
+  const Platform platform = find_platform("dgx-h100");
+  const Model model = find_model("llama3-70b");
+  const DevicePrice four(model, bf16(), {.tensor = 4}, platform, "vllm");
+  const DevicePrice eight(model, bf16(), {.tensor = 8}, platform, "vllm");
+  EXPECT_LT(eight.of(decoding(8, 1024)).ns, four.of(decoding(8, 1024)).ns);
+  EXPECT_LT(four.of(decoding(8, 1024)).ns, four.of(decoding(9, 1024)).ns);
+  EXPECT_LT(four.of(decoding(8, 1024)).ns, four.of(decoding(8, 2048)).ns);
+  EXPECT_LT(four.of(prompt_of(1024)).ns, four.of(prompt_of(2048)).ns);
+  const StepTime time = four.of(decoding(8, 1024));
+  double parts = 0;
+  for (const double part : time.parts) parts += part;
+  EXPECT_NEAR(parts, time.ns, 1e-3);
+}
+
+TEST(TablePrice, InterpolatesMeasuredSteps) {
+  const std::string path = testing::TempDir() + "steps.csv";
+  std::ofstream(path) << "kind,batch,context,time_us\ndecode,1,100,10\ndecode,1,300,30\n"
+                         "decode,3,100,20\ndecode,3,300,40\nprefill,1,100,50\nprefill,1,300,90\n";
+  const TablePrice price(path);
+  EXPECT_DOUBLE_EQ(price.of(decoding(1, 200)).ns, 20'000);
+  EXPECT_DOUBLE_EQ(price.of(decoding(2, 200)).ns, 25'000);
+  EXPECT_DOUBLE_EQ(price.of(prompt_of(200)).ns, 70'000);
+  EXPECT_DOUBLE_EQ(price.of(prompt_of(500)).ns, 130'000);
+  std::ofstream(path) << "kind,batch,context,time_us\ndecode,1,100,-10\n";
+  EXPECT_EQ(refusal([&] { TablePrice{path}; }),
+            path + ": line 2: time_us: must be above 0, got \"-10\"");
+}
+
+TEST(Figures, HaveTheDefinitionsOfVllmsBenchmark) {
+  // Chunks at 1.0, 1.2 and 1.6 s; a request of one token has no TPOT.
+  ServedLoad load;
+  load.records = {
+      {.sent = 0ns, .started = 0ns, .first = 1s, .end = 1600ms, .input = 1, .output = 5},
+      {.sent = 0ns, .started = 0ns, .first = 2s, .end = 2s, .input = 1, .output = 1}};
+  load.gaps = {{2e8, 1}, {4e8, 1}};
+  load.end = 2s, load.busy_ns = 2e9;
+  const ServingPoint point = figures_of(load, 1);
+  EXPECT_EQ(point.latency("ttft")->mean, 1500ms);
+  EXPECT_EQ(point.latency("tpot")->mean, 150ms);
+  EXPECT_EQ(point.latency("itl")->mean, 300ms);
+  EXPECT_EQ(point.requests_per_second, 1);
+  EXPECT_EQ(point.concurrency, 1.8);  // 3.6 s of requests in 2 s.
+  std::vector<Gap> gaps = {{1, 1}, {2, 1}, {3, 1}, {4, 1}};
+  EXPECT_DOUBLE_EQ(weighted_quantile(gaps, .99), 3.97);
+  gaps = {{1, 2}, {4, 2}};
+  EXPECT_DOUBLE_EQ(weighted_quantile(gaps, .5), 2.5);
+}
+
+TEST(Deployment, IntervalsHoldTheMean) {
+  const ServingPoint point = serve_point(llama8b(), {});
+  for (const char* name : {"ttft", "tpot"}) {
+    const LatencyFigure& figure = *point.latency(name);
+    EXPECT_LT(figure.interval->first, figure.mean) << name;
+    EXPECT_GT(figure.interval->second, figure.mean) << name;
+    EXPECT_LE(figure.p50, figure.p90) << name;
+    EXPECT_LE(figure.p90, figure.p99) << name;
+  }
+  EXPECT_LT(point.lower_output_tokens, point.output_tokens_per_second);
+  EXPECT_TRUE(point.is_covered);
+}
+
+TEST(Deployment, AnswersOutsideOfWhatWasMeasuredSaySo) {
+  Deployment deployment = llama8b();
+  deployment.platform = find_platform("dgx-a100");
+  deployment.precision = precision_of(deployment.model, "bf16", "auto", deployment.platform.device);
+  const ServingPoint point = serve_point(deployment, {});
+  EXPECT_FALSE(point.is_covered);
+  EXPECT_NE(point.basis.find("none on a100"), std::string::npos) << point.basis;
+}
+
+TEST(Deployment, IsCorrectedByMeasuredOnesLikeIt) {
+  const ServingPoint before = serve_point(llama8b(), {});
+  std::vector<ServeCalibration::Row> rows;
+  for (int i = 0; i < 50; ++i) rows.push_back({described(llama8b()), 0, std::log(2)});
+  const ServingPoint after = serve_point(llama8b(), ServeCalibration(rows));
+  const auto mean = [](const ServingPoint& point) {
+    return static_cast<double>(point.latency("tpot")->mean.count());
+  };
+  EXPECT_NEAR(mean(after) / mean(before), 2, .1);
+  EXPECT_EQ(ServeCalibration().of(described(llama8b())).per_token, 0);
+}
+
+TEST(Deployment, RefusesWhatCannotBe) {
+  Deployment deployment = llama8b();
+  deployment.load.rate = 1000;
+  EXPECT_NE(refusal([&] { serve_point(deployment, {}); }).find("grows without bound"),
+            std::string::npos);
+  deployment = llama8b();
+  deployment.load.input = 131'000, deployment.load.output = 1000, deployment.load.range = 1;
+  EXPECT_EQ(refusal([&] { serve_point(deployment, {}); }),
+            "max_model_len: must be at least the request's 132000 tokens, got 131072");
+  deployment = llama8b();
+  deployment.model = find_model("llama3-70b");
+  EXPECT_EQ(refusal([&] { serve_point(deployment, {}); }).substr(0, 41),
+            "llama3-70b must fit on h100-sxm5-80gb: of");
+  EXPECT_EQ(refusal([&] {
+              precision_of(deployment.model, "bf16", "fp8", find_device("a100-sxm4-80gb"));
+            }),
+            "cache: a100-sxm4-80gb has no FP8; take bf16");
+  EXPECT_EQ(refusal([&] { check_placement(deployment.model, {.tensor = 3}); }),
+            "tensor_parallel: must divide the model's 64 heads, got 3");
+  EXPECT_EQ(refusal([&] { find_model("resnet-50"); }),
+            "model: must be a transformer, got resnet-50");
+}
+
+}  // namespace
+}  // namespace foretrace::serve
