@@ -15,6 +15,9 @@ constexpr double kMebi = 1024 * 1024, kGibi = 1024 * kMebi;
 /// What a device holds besides weights, cache and activations: the context, libraries, and buffers
 /// of collectives; and captured graphs. Recalled from logs of vLLM.
 constexpr double kContext = .5 * kGibi, kCollectives = 1 * kGibi, kGraphs = .6 * kGibi;
+/// Tokens of the first chunk in measured deployments of SGLang: InferenceX's --stream-interval. Not
+/// stated in their tables, but without it TTFT does not grow with the load as measured.
+constexpr std::int64_t kSglangStream = 30;
 /// How the names of devices begin whose deployments the constants were fitted to.
 constexpr std::string_view kFitted[] = {"h100-sxm", "h200-sxm", "b200", "b300"};
 constexpr double kVllmShare = .92, kTrtllmShare = .9;
@@ -226,8 +229,7 @@ MeasuredDeployment described(const Deployment& deployment) {
           .placement = deployment.placement,
           .input = deployment.load.input,
           .output = deployment.load.output,
-          .concurrency = std::max<std::int64_t>(1, deployment.load.concurrency),
-          .range = deployment.load.range};
+          .concurrency = std::max<std::int64_t>(1, deployment.load.concurrency)};
 }
 
 ServingPoint serve_point(const Deployment& given, const ServeCalibration& calibration,
@@ -298,9 +300,9 @@ Deployment deployment_of(const MeasuredDeployment& row) {
   // Whoever measured a prompt allowed it, whatever the default is.
   if (!deployment.engine.is_chunked)
     deployment.engine.max_tokens = std::max(deployment.engine.max_tokens, row.input + 64);
+  if (row.scheduler == "sglang") deployment.engine.stream = kSglangStream;
   deployment.load.concurrency = row.concurrency;
   deployment.load.input = row.input, deployment.load.output = row.output;
-  deployment.load.range = row.range;
   return deployment;
 }
 

@@ -52,6 +52,8 @@ void EngineSettings::describe(Fields& fields) {
   fields.flag("overlapped", overlapped, "The host prepares a step while the device computes");
   fields.choice("reserve", reserve, {"all", "next"},
                 "TensorRT-LLM: blocks that a request reserves, to its end or for its next step");
+  fields.integer("stream_interval", stream, "Tokens of the first chunk that a client gets", 1,
+                 kMost);
   fields.number("conservativeness", conservativeness,
                 "SGLang: factor of the outputs that admission expects", 0.01, 10);
 }

@@ -42,6 +42,7 @@ struct EngineSettings final : Described {
   double hit_share = 0;                ///< Share of a prompt that the prefix cache holds.
   bool overlapped = true;  ///< The host prepares a step while the device computes the one before.
   std::string reserve = "all";  ///< TensorRT-LLM: all (no eviction), or next (most utilization).
+  std::int64_t stream = 1;      ///< Tokens of the first chunk that a client gets (stream_interval).
   double conservativeness = 1;  ///< SGLang: of the share of outputs that admission expects.
 
   bool is_chunked = true;  ///< Made of `chunked` by with_defaults().

@@ -196,12 +196,11 @@ class Replay {
     std::int64_t producing = 0;
     for (const auto& [sequence, tokens] : replica.parts) {
       if (sequence->computed + tokens != sequence->total()) continue;
-      const auto id = static_cast<std::size_t>(sequence->id);
-      RequestRecord& record = run_.records[id];
-      if (record.first < 0ns)
-        record.first = first;
-      else
-        add_gap(static_cast<double>((first - record.end).count()), 1);
+      RequestRecord& record = run_.records[static_cast<std::size_t>(sequence->id)];
+      const std::int64_t shown = std::min(replica.engine.settings().stream, sequence->output);
+      if (record.first < 0ns && shown <= sequence->produced + stretch.count)
+        record.first = stretch.time_after(std::max<std::int64_t>(1, shown - sequence->produced));
+      if (sequence->produced > 0) add_gap(static_cast<double>((first - record.end).count()), 1);
       record.end = stretch.end;
       ++producing;
     }

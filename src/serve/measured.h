@@ -14,9 +14,6 @@ struct MeasuredDeployment {
   Placement placement{};
   std::int64_t input = 0, output = 0;
   std::int64_t concurrency = 0;  ///< Of all ranks of a copy.
-  /// Lengths are uniform from this share on. It is not stated: those of InferenceX's benchmark;
-  /// rows of SGLang that state no day of measurement agree better with equal lengths.
-  double range = .8;
   double first_ms = 0, gap_ms = 0;
 };
 
@@ -27,7 +24,7 @@ struct MeasuredDeployments {
 };
 
 /// Columns: model, system, backend, version, mode, isl, osl, concurrency, weights, moe, tp, dp,
-/// moe_ep, ttft_ms, tpot_ms, measured, flags; others are ignored. Systems are names of machines, or
+/// moe_ep, ttft_ms, tpot_ms, flags, id; others are ignored. Systems are names of machines, or
 /// as in "h100_sxm". Throws Error with the line.
 MeasuredDeployments read_measured(const std::string& path);
 

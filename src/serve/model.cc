@@ -235,6 +235,24 @@ Model find_model(const std::string& name) {
   return model;
 }
 
+namespace {
+
+double cache_element_bytes(const std::string& weights, const std::string& cache,
+                           const DeviceModel& device) {
+  const bool has_fp8 = peak_of(device, Arithmetic::fp8).flops_per_second > 0;
+  const bool has_fp4 = peak_of(device, Arithmetic::nvfp4).flops_per_second > 0;
+  if (cache == "auto") return weights.starts_with("fp") && has_fp8 ? 1 : 2;
+  if (cache == "bf16") return 2;
+  if (cache != "fp8" && cache != "fp4")
+    throw Error(fmt::format("cache: must be one of auto, bf16, fp8, fp4, got \"{}\"", cache));
+  if (cache == "fp8" ? !has_fp8 : !has_fp4)
+    throw Error(fmt::format("cache: {} has no {}; take bf16", device.name,
+                            to_text(cache == "fp8" ? Arithmetic::fp8 : Arithmetic::nvfp4)));
+  return cache == "fp8" ? 1 : kNvfp4;
+}
+
+}  // namespace
+
 Precision precision_of(const Model& model, const std::string& weights, const std::string& cache,
                        const DeviceModel& device) {
   Precision precision{.name = weights};
@@ -263,18 +281,7 @@ Precision precision_of(const Model& model, const std::string& weights, const std
                               to_text(arithmetic)));
   };
   widened(precision.dense), widened(precision.experts);
-  const auto narrow = [&](const char* name, Arithmetic arithmetic, double bytes) {
-    if (cache != name) return;
-    if (peak_of(device, arithmetic).flops_per_second == 0)
-      throw Error(fmt::format("cache: {} has no {}; take bf16", device.name, to_text(arithmetic)));
-    precision.cache_bytes = bytes;
-  };
-  if (cache != "auto" && cache != "bf16" && cache != "fp8" && cache != "fp4")
-    throw Error(fmt::format("cache: must be one of auto, bf16, fp8, fp4, got \"{}\"", cache));
-  narrow("fp8", Arithmetic::fp8, 1), narrow("fp4", Arithmetic::nvfp4, kNvfp4);
-  if (cache == "auto" && (weights.starts_with("fp")) &&
-      peak_of(device, Arithmetic::fp8).flops_per_second > 0)
-    precision.cache_bytes = 1;
+  precision.cache_bytes = cache_element_bytes(weights, cache, device);
   return precision;
 }
 

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
-#include <fstream>
 #include <map>
 
-#include "base/files/csv_rows.h"
-#include "base/parse_number.h"
 #include "foretrace/error.h"
+#include "serve/csv_table.h"
 
 namespace foretrace::serve {
 namespace {
@@ -136,41 +134,24 @@ StepTime DevicePrice::of(const StepWork& work) const {
 }
 
 TablePrice::TablePrice(const std::string& path) {
-  within(path, [&] {
-    std::ifstream in(path);
-    std::string line;
-    if (!in || !std::getline(in, line))
-      throw Error("must have a heading: kind,batch,context,time_us");
-    const auto heading = csv_cells(line);
-    const std::size_t kind = column_of(heading, "kind"), batch = column_of(heading, "batch"),
-                      context = column_of(heading, "context"), us = column_of(heading, "time_us");
-    std::map<double, std::map<double, double>> decode;
-    std::map<double, double> prompts;
-    for (int number = 2; std::getline(in, line); ++number) {
-      within("line " + std::to_string(number), [&] {
-        const auto cells = csv_cells(line);
-        if (cells.size() != heading.size())
-          throw Error(fmt::format("must have {} cells, got {}", heading.size(), cells.size()));
-        const auto positive = [&](std::size_t column) {
-          const auto value = parse_number<double>(cells[column]);
-          if (!value || !(*value > 0) || *value > 1e12)
-            throw Error(
-                fmt::format("{}: must be above 0, got \"{}\"", heading[column], cells[column]));
-          return *value;
-        };
-        if (cells[kind] == "decode")
-          decode[positive(batch)][positive(context)] = positive(us) * kMicroNs;
-        else if (cells[kind] == "prefill")
-          prompts[positive(batch) * positive(context)] = positive(us) * kMicroNs;
-        else
-          throw Error(fmt::format("kind: must be decode or prefill, got \"{}\"", cells[kind]));
-      });
-    }
-    for (const auto& [size, points] : decode)
-      decode_.push_back({size, {points.begin(), points.end()}});
-    prompts_.assign(prompts.begin(), prompts.end());
-    if (decode_.empty() || prompts_.empty()) throw Error("must have rows of decode and of prefill");
+  std::map<double, std::map<double, double>> decode;
+  std::map<double, double> prompts;
+  each_csv_row(path, [&](const CsvRow& row) {
+    const double batch = row.number("batch", 1, 1e9), context = row.number("context", 1, 1e9);
+    const double ns = row.number("time_us", 1e-3, 1e12) * kMicroNs;
+    const std::string& kind = row.cell("kind");
+    if (kind == "decode")
+      decode[batch][context] = ns;
+    else if (kind == "prefill")
+      prompts[batch * context] = ns;
+    else
+      throw Error(fmt::format("kind: must be decode or prefill, got \"{}\"", kind));
   });
+  for (const auto& [size, points] : decode)
+    decode_.push_back({size, {points.begin(), points.end()}});
+  prompts_.assign(prompts.begin(), prompts.end());
+  if (decode_.empty() || prompts_.empty())
+    throw Error(path + ": must have rows of decode and of prefill");
 }
 
 StepTime TablePrice::of(const StepWork& work) const {

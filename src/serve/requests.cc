@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fmt/core.h>
-#include <fstream>
 
-#include "base/files/csv_rows.h"
-#include "base/parse_number.h"
 #include "base/random_generator.h"
 #include "foretrace/error.h"
+#include "serve/csv_table.h"
 
 namespace foretrace::serve {
 namespace {
@@ -40,43 +37,15 @@ std::int64_t drawn(std::int64_t length, double range, RandomGenerator& random) {
                      static_cast<std::uint64_t>(length - std::min(least, length) + 1)));
 }
 
-std::int64_t length_in(const std::string& cell, std::string_view name) {
-  const auto length = parse_number<std::int64_t>(cell);
-  if (!length || *length < 1 || *length > kLongest)
-    throw Error(fmt::format("{}: must be from 1 to {} tokens, got \"{}\"", name, kLongest, cell));
-  return *length;
-}
-
 std::vector<Request> requests_in(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw Error("cannot be opened");
-  std::string line;
-  if (!std::getline(in, line)) throw Error("must have a heading: arrival_s,input,output");
-  if (line.ends_with('\r')) line.pop_back();
-  const std::vector<std::string> heading = csv_cells(line);
-  const std::size_t arrival = column_of(heading, "arrival_s"), input = column_of(heading, "input"),
-                    output = column_of(heading, "output");
   std::vector<Request> requests;
-  for (int number = 2; std::getline(in, line); ++number) {
-    if (line.ends_with('\r')) line.pop_back();
-    if (line.empty()) continue;
-    within("line " + std::to_string(number), [&] {
-      const std::vector<std::string> cells = csv_cells(line);
-      if (cells.size() != heading.size())
-        throw Error(fmt::format("must have {} cells, got {}", heading.size(), cells.size()));
-      const auto seconds = parse_number<double>(cells[arrival]);
-      if (!seconds || !(*seconds >= 0) || *seconds > 1e6)
-        throw Error(
-            fmt::format("arrival_s: must be from 0 to 1e6 seconds, got \"{}\"", cells[arrival]));
-      requests.push_back({from_nanoseconds(*seconds * 1e9), length_in(cells[input], "input"),
-                          length_in(cells[output], "output")});
-      if (requests.size() > 1 && requests.back().arrival < requests[requests.size() - 2].arrival)
-        throw Error("arrival_s: requests must be sorted by arrival");
-      if (requests.size() > static_cast<std::size_t>(kMaxRequests))
-        throw Error(fmt::format("must be at most {} requests", kMaxRequests));
-    });
-  }
-  if (requests.empty()) throw Error("must have at least one request");
+  each_csv_row(path, [&](const CsvRow& row) {
+    const Nanoseconds arrival = from_nanoseconds(row.number("arrival_s", 0, 1e6) * 1e9);
+    if (!requests.empty() && arrival < requests.back().arrival)
+      throw Error("arrival_s: requests must be sorted by arrival");
+    requests.push_back({arrival, row.whole("input", kLongest), row.whole("output", kLongest)});
+  });
+  if (requests.empty()) throw Error(path + ": must have at least one request");
   return requests;
 }
 
@@ -115,7 +84,7 @@ void check_requests(const std::vector<Request>& requests) {
 
 std::vector<Request> requests_of(const Load& load) {
   load.check();
-  if (!load.file.empty()) return within(load.file, [&] { return requests_in(load.file); });
+  if (!load.file.empty()) return requests_in(load.file);
   const std::int64_t count =
       load.requests > 0 ? load.requests
                         : std::max<std::int64_t>(100, load.is_closed() ? 10 * load.concurrency : 0);

@@ -30,15 +30,7 @@ class TrtllmScheduler final : public Scheduler {
       if (sequence->is_decoding()) continue;
       if (!add_prompt(settings, *sequence, budget, parts)) return;
     }
-    while (!engine.waiting.empty() && engine.room() > 0) {
-      const Sequence& next = *engine.waiting.front();
-      if (!engine.fits(next, reserved(settings, next))) break;
-      const std::int64_t missing = next.total() - engine.hit(next);
-      if (budget <= 0 || (!settings.is_chunked && missing > budget)) break;
-      if (settings.is_chunked && chunk_of(settings, missing, budget) == 0) break;
-      Sequence& started = engine.admit(reserved(settings, next));
-      if (!add_prompt(settings, started, budget, parts)) break;
-    }
+    start_waiting(engine, budget, parts);
   }
 
   bool keeps_waiting(const Engine& engine) const override {
@@ -58,6 +50,19 @@ class TrtllmScheduler final : public Scheduler {
   }
 
  private:
+  static void start_waiting(Engine& engine, std::int64_t budget, std::vector<Part>& parts) {
+    const EngineSettings& settings = engine.settings();
+    while (!engine.waiting.empty() && engine.room() > 0) {
+      const Sequence& next = *engine.waiting.front();
+      if (!engine.fits(next, reserved(settings, next))) break;
+      const std::int64_t missing = next.total() - engine.hit(next);
+      if (budget <= 0 || (!settings.is_chunked && missing > budget)) break;
+      if (settings.is_chunked && chunk_of(settings, missing, budget) == 0) break;
+      Sequence& started = engine.admit(reserved(settings, next));
+      if (!add_prompt(settings, started, budget, parts)) break;
+    }
+  }
+
   static std::int64_t reserved(const EngineSettings& settings, const Sequence& sequence) {
     return settings.reserve == "all" ? sequence.input + sequence.output : sequence.total();
   }

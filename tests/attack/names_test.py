@@ -97,6 +97,7 @@ ANSWERS = [
          files={"{out}.scale.html": "page"}),
     *forms("generate", "gpt3-175b", "--machine", "dgx-a100", "--layout", "tp=8,pp=8,dp=16,global_batch=3072,recompute=full",
            names=("text", "json", "csv")),
+    *forms("serve", "llama3-8b", "--machine", "dgx-h100", "--vary", "concurrency=1,4", names=("text", "json", "csv")),
     *(Case("completion", shell) for shell in ("bash", "zsh", "fish")),
     Case("help"), Case("help", "check"), Case("help", "--man"), Case("list"),
     Case("schema", "scenario", form="json"), Case("schema", "prediction", form="json"), Case("schema", "machine", form="json"),
@@ -134,6 +135,9 @@ MISTAKES = [
     Case("scale", "{a}", "--scheme", named(3)), Case("scale", "--step-time", named(3)), Case("scale", "{a}", "--gpus", named(2)),
     Case("generate", named(3), "--machine", "dgx-a100"), Case("generate", "gpt3-175b", "--machine", "dgx-a100", "--layout", named(3)),
     Case("generate", "gpt3-175b", "--machine", "dgx-a100", "--against", "{broken}"),
+    Case("serve", named(3), "--machine", "dgx-h100"), Case("serve", "llama3-8b", "--machine", "dgx-h100", "--engine", named(3)),
+    Case("serve", "llama3-8b", "--machine", "dgx-h100", "--load", named(3)), Case("serve", "llama3-8b", "--machine", "dgx-h100", "--vary", named(3)),
+    Case("serve", "llama3-8b", "--machine", "dgx-h100", "--table", "{broken}"), Case("serve", "--against", "{broken}"),
     Case("collective", named(3)), Case("collective", "auto", "--machine", named(3)), Case("collective", "auto", "--machine", "dgx-h100", "--against", "{broken}"),
     Case("collective", "auto", "--machine", "dgx-h100", "--against", "{measured}", "--only", named(2)),
 ]

@@ -111,6 +111,7 @@ INPUTS = {
     "predict": {**ANY, "--scenario": "scenario.json", "of --scenario": "base.json", "of base": "named.json", "--ledger": "ledger.json",
                 "--machine": "machine.json", "--execution-trace": "et.json"},
     "scale": {**ANY, "--scenario": "scenario.json", "of --scenario": "base.json", "--ledger": "ledger.json", "--machine": "machine.json"},
+    "serve": {"MODEL": "trace.json", "--machine": "machine.json", "--table": "other.json", "--against": "after.json", "--calibrate": "named.json"},
     "sweep": {"SCENARIO": "sweep.json", "of SCENARIO": "named.json", "--trace": "trace.json"},
     "sweep merge": {"FILES": SHARDS[0], "FILES*": SHARDS[1]},
     "validate": {"TRACE": "trace.json", "TRACE*": "after.json", "--against": "other.json"},
@@ -146,7 +147,7 @@ class Writer:
         return f"{self.command} {self.output} {self.name}"
 
     def line(self, path):
-        caches = ["--no-cache"] if self.command not in ("collective", "generate", "memory replay", "plan allocate", "plan merge", "plan show", "plan system", "sweep merge") else []
+        caches = ["--no-cache"] if self.command not in ("collective", "generate", "memory replay", "plan allocate", "plan merge", "plan show", "plan system", "serve", "sweep merge") else []
         return [str(path) if part == OUT else part for part in self.arguments] + caches
 
 
@@ -161,6 +162,7 @@ def writers():
     yield Writer("scale", "--output", "x.txt", *gradients, "-o", OUT)
     yield Writer("scale", "--html", "x.html", *gradients, "--html", OUT)
     yield Writer("generate", "--output", "x.txt", "bert-large", "--machine", "dgx-a100", "-o", OUT)
+    yield Writer("serve", "--output", "x.txt", "llama3-8b", "--machine", "dgx-h100", "-o", OUT)
     yield Writer("plan", "--output", "x.txt", *PLANNED, "-o", OUT)
     yield Writer("plan merge", "--output", "x.jsonl", *PLANS, "-o", OUT)
     yield Writer("plan allocate", "--output", "x.txt", "jobs.json", "--nodes", "4", "-o", OUT)

@@ -156,6 +156,17 @@ TEST(Loop, MoreLoadNeverLowersTheMeanTimeToTheFirstToken) {
   }
 }
 
+TEST(Loop, TheFirstChunkHasTheTokensOfTheStreamingInterval) {
+  Fleet fleet = fleet_of("sglang");
+  fleet.engine.stream = 30;
+  const Affine price(1000, 10, 0);
+  const ServedLoad served = replay({{.input = 100, .output = 200}}, 1, fleet, price);
+  EXPECT_EQ(served.records[0].first, 2000ns + 29'000ns);
+  EXPECT_EQ(served.records[0].end, 2000ns + 199'000ns);
+  const ServedLoad brief = replay({{.input = 100, .output = 5}}, 1, fleet, price);
+  EXPECT_EQ(brief.records[0].first, brief.records[0].end);
+}
+
 TEST(Loop, TwoReplicasShareTheLoad) {
   Fleet fleet = fleet_of("vllm");
   const std::vector<Request> requests(8, {.input = 10, .output = 10});
@@ -243,7 +254,7 @@ TEST(Requests, AreReadFromAFile) {
   EXPECT_EQ(message("arrival_s,input,output\n2,10,2\n1.5,20,3\n"),
             "line 3: arrival_s: requests must be sorted by arrival");
   EXPECT_EQ(message("arrival_s,input,output\n2,-10,2\n"),
-            "line 2: input: must be from 1 to 16777216 tokens, got \"-10\"");
+            "line 2: input: must be an integer from 1 to 16777216, got \"-10\"");
   EXPECT_EQ(message("arrival_s,input,output\n"), "must have at least one request");
 }
 

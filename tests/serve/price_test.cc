@@ -175,7 +175,7 @@ TEST(TablePrice, InterpolatesMeasuredSteps) {
   EXPECT_DOUBLE_EQ(price.of(prompt_of(500)).ns, 130'000);
   std::ofstream(path) << "kind,batch,context,time_us\ndecode,1,100,-10\n";
   EXPECT_EQ(refusal([&] { TablePrice{path}; }),
-            path + ": line 2: time_us: must be above 0, got \"-10\"");
+            path + ": line 2: time_us: must be from 0.001 to 1000000000000, got \"-10\"");
 }
 
 TEST(Figures, HaveTheDefinitionsOfVllmsBenchmark) {

@@ -40,6 +40,29 @@ struct ServeCommand {
     command
         .add_option("--cache", question.cache, "Precision of keys and values: auto, bf16, fp8, fp4")
         ->type_name("NAME");
+    add_layout_to(command);
+    command
+        .add_option("--table", question.table,
+                    "Measured steps, a CSV with kind, batch, context and time_us")
+        ->type_name("FILE");
+    command
+        .add_option("--calibrate", question.calibrate,
+                    "Correct by measured deployments, a CSV (docs/serving.md)")
+        ->type_name("FILE");
+    command
+        .add_option("--against", question.against,
+                    "Compare predictions with measured deployments, a CSV")
+        ->type_name("FILE");
+    command
+        .add_option("--vary", question.vary,
+                    "Values of a setting of engine or load: max_num_seqs=32,64,128")
+        ->type_name("SETTING=VALUES");
+    command.add_flag("--quiet", quiet, "Show no progress");
+    format.add_to(command);
+    output.add_to(command);
+  }
+
+  void add_layout_to(CLI::App& command) {
     command.add_option("--tensor", question.tensor, "Tensor parallel GPUs")
         ->check(CLI::Range(1, 1024));
     command
@@ -60,25 +83,6 @@ struct ServeCommand {
         .add_option("--gpu-memory-utilization", question.utilization,
                     "Share of memory for the engine; by default its own rule")
         ->check(CLI::Range(0.05, 1.0));
-    command
-        .add_option("--table", question.table,
-                    "Measured steps, a CSV with kind, batch, context and time_us")
-        ->type_name("FILE");
-    command
-        .add_option("--calibrate", question.calibrate,
-                    "Correct by measured deployments, a CSV (docs/serving.md)")
-        ->type_name("FILE");
-    command
-        .add_option("--against", question.against,
-                    "Compare predictions with measured deployments, a CSV")
-        ->type_name("FILE");
-    command
-        .add_option("--vary", question.vary,
-                    "Values of a setting of engine or load: max_num_seqs=32,64,128")
-        ->type_name("SETTING=VALUES");
-    command.add_flag("--quiet", quiet, "Show no progress");
-    format.add_to(command);
-    output.add_to(command);
   }
 
   void run(Session& session) {

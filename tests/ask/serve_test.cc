@@ -1,0 +1,86 @@
+#include "foretrace/ask/serve.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+ServeQuestion llama_question() {
+  ServeQuestion question;
+  question.model = "llama3-8b", question.machine = "dgx-h100";
+  question.load = "concurrency=8,requests=40,input=512,output=64";
+  return question;
+}
+
+std::string serve_failure(const ServeQuestion& question) {
+  try {
+    serve_model(question);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ServeModel, PointsAreThoseOfQuestionsOfTheirOwn) {
+  ServeQuestion question = llama_question();
+  question.vary = "concurrency=1,8,32";
+  const ServingReport report = serve_model(question);
+  ASSERT_EQ(report.points.size(), 3U);
+  question.vary.clear();
+  const ServingReport alone = serve_model(question);
+  EXPECT_EQ(report.points[1].latency("ttft")->mean, alone.points[0].latency("ttft")->mean);
+  EXPECT_EQ(report.points[1].steps, alone.points[0].steps);
+  EXPECT_LT(report.points[0].output_tokens_per_second, report.points[2].output_tokens_per_second);
+}
+
+TEST(ServeModel, EnginesDiffer) {
+  ServeQuestion question = llama_question();
+  std::set<Nanoseconds> means;
+  for (const char* engine : {"vllm", "sglang", "trtllm"}) {
+    question.engine = engine;
+    means.insert(serve_model(question).points[0].latency("tpot")->mean);
+  }
+  EXPECT_EQ(means.size(), 3U);
+}
+
+TEST(ServeModel, ComparesWithMeasuredDeployments) {
+  const std::string path = testing::TempDir() + "deployments.csv";
+  std::ofstream(path)
+      << "id,model,system,backend,version,mode,isl,osl,concurrency,weights,moe,tp,dp,"
+         "moe_ep,ttft_ms,tpot_ms,flags\n"
+         "a,Llama-3.1-8B-Instruct,h100_sxm,vllm,,agg,512,64,8,bf16,,1,1,1,50,8,\n"
+         "b,Llama-3.1-8B-Instruct,h100_sxm,vllm,,disagg,512,64,8,bf16,,1,1,1,50,8,\n"
+         "c,Unheard-of,h100_sxm,vllm,,agg,512,64,8,bf16,,1,1,1,50,8,\n";
+  ServeQuestion question;
+  question.against = path;
+  const ServingReport report = serve_model(question);
+  ASSERT_EQ(report.rows.size(), 1U);
+  EXPECT_EQ(report.errors.size(), 2U);
+  EXPECT_LT(report.errors[0].per_token, .5);
+  question = llama_question();
+  question.calibrate = path;
+  EXPECT_NE(serve_model(question).points[0].latency("tpot")->mean,
+            serve_model(llama_question()).points[0].latency("tpot")->mean);
+}
+
+TEST(ServeModel, RefusesInOneSentence) {
+  ServeQuestion question = llama_question();
+  question.vary = "max_num_seq=1,2";
+  EXPECT_EQ(serve_failure(question).substr(0, 66),
+            "vary: there is no setting \"max_num_seq\"; did you mean \"max_num_seqs\"");
+  question = llama_question(), question.engine = "vlm";
+  EXPECT_EQ(serve_failure(question), "scheduler: must be one of sglang, trtllm, vllm, got \"vlm\"");
+  question = llama_question(), question.model.clear();
+  EXPECT_EQ(serve_failure(question),
+            "serve: must have a model and a machine, such as serve llama3-8b --machine dgx-h100");
+  question = llama_question(), question.load = "rate=5,burst=true";
+  EXPECT_EQ(serve_failure(question), "load: must be one of rate, burst and file");
+}
+
+}  // namespace
+}  // namespace foretrace
