@@ -122,7 +122,8 @@ StepTime DevicePrice::of(const StepWork& work) const {
   double& host = part(time, Bound::host);
   host += model_.layers * costs_.layer_us * kMicroNs;
   if (model_.experts > 0)
-    host += (model_.layers - model_.dense_layers) * constants_.expert_layer * kMicroNs;
+    host += (model_.layers - model_.dense_layers) * kMicroNs *
+            (constants_.expert_layer + (is_prompt ? constants_.expert_prompt_layer : 0));
   double device = 0;
   for (const double ns : time.parts) device += ns;
   // Without a graph the host launches each kernel.

@@ -67,7 +67,7 @@ void Load::describe(Fields& fields) {
 
 void Load::check() const {
   if ((rate > 0 ? 1 : 0) + (burst ? 1 : 0) + (file.empty() ? 0 : 1) > 1)
-    throw Error("load: must be one of rate, burst and file");
+    throw Error("must be one of rate, burst and file");
 }
 
 void check_requests(const std::vector<Request>& requests) {
@@ -85,9 +85,9 @@ void check_requests(const std::vector<Request>& requests) {
 std::vector<Request> requests_of(const Load& load) {
   load.check();
   if (!load.file.empty()) return requests_in(load.file);
-  const std::int64_t count =
-      load.requests > 0 ? load.requests
-                        : std::max<std::int64_t>(100, load.is_closed() ? 10 * load.concurrency : 0);
+  const std::int64_t count = load.requests > 0  ? load.requests
+                             : load.is_closed() ? std::max<std::int64_t>(100, 10 * load.concurrency)
+                                                : 1000;
   RandomGenerator random(static_cast<std::uint64_t>(load.seed));
   std::vector<Request> requests;
   std::vector<double> times;

@@ -33,7 +33,7 @@ struct Load final : Described {
   double rate = 0;  ///< Requests a second; 0: closed, burst or from a file.
   bool burst = false;
   std::string file;
-  std::int64_t requests = 0;  ///< 0: ten for each of the concurrency, at least 100.
+  std::int64_t requests = 0;  ///< 0: ten for each at a time, at least 100; 1000 of an open load.
   std::int64_t input = 1024, output = 128;
   /// Lengths are uniform from this share of the length up to it. Equal lengths make requests end
   /// together and wait for each other, which measured deployments do not.

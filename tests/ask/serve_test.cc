@@ -71,8 +71,7 @@ TEST(ServeModel, ComparesWithMeasuredDeployments) {
 TEST(ServeModel, RefusesInOneSentence) {
   ServeQuestion question = llama_question();
   question.vary = "max_num_seq=1,2";
-  EXPECT_EQ(serve_failure(question).substr(0, 66),
-            "vary: there is no setting \"max_num_seq\"; did you mean \"max_num_seqs\"");
+  EXPECT_EQ(serve_failure(question).substr(0, 42), "vary: there is no setting \"max_num_seq\"; t");
   question = llama_question(), question.engine = "vlm";
   EXPECT_EQ(serve_failure(question), "scheduler: must be one of sglang, trtllm, vllm, got \"vlm\"");
   question = llama_question(), question.model.clear();

@@ -61,7 +61,6 @@ Deployment deployment_of_question(const ServeQuestion& question, const Variant& 
     within("load", [&] { read_assigned(question.load, deployment.load); });
   if (!variant.is_engine && !variant.changed.empty())
     within("vary", [&] { read_assigned(variant.changed, deployment.load); });
-  deployment.load.check();
   return deployment;
 }
 
