@@ -6,7 +6,6 @@
 
 #include "base/wording.h"
 #include "foretrace/error.h"
-#include "serve/figures.h"
 
 namespace foretrace::serve {
 namespace {
@@ -254,6 +253,7 @@ ServingPoint serve_point(const Deployment& given, const ServeCalibration& calibr
   const std::int64_t gpus = (deployment.replicas + deployment.prefill_replicas) *
                             deployment.placement.tensor * deployment.placement.data;
   ServingPoint point = figures_of(served, gpus);
+  if (deployment.demands.any()) point.goodput = goodput_of(served, deployment.demands);
   const double busy = served.busy_ns / std::max(1., static_cast<double>(served.end.count())) /
                       static_cast<double>(fleet.replicas + fleet.prefill_replicas);
   point.bound = bound_of(point, deployment, busy);

@@ -8,6 +8,7 @@
 
 #include "foretrace/answer/serving.h"
 #include "serve/calibration.h"
+#include "serve/figures.h"
 #include "serve/price.h"
 
 namespace foretrace::serve {
@@ -23,6 +24,7 @@ struct Deployment {
   double utilization = 0;  ///< Share of memory; 0: the engine's rule.
   std::int64_t replicas = 1, prefill_replicas = 0;
   bool least_busy = true;
+  Demands demands{};
 };
 
 /// Of one device.

@@ -39,6 +39,27 @@ constexpr const char* kBoundNames[kBounds] = {"reading weights", "reading the ca
 
 }  // namespace
 
+void Demands::describe(Fields& fields) {
+  fields.time("ttft", ttft, "Longest time to the first token", 0ns);
+  fields.time("tpot", tpot, "Longest time per further token", 0ns);
+  fields.time("end_to_end", whole, "Longest time of a request", 0ns);
+}
+
+double goodput_of(const ServedLoad& load, const Demands& demands) {
+  double met = 0;
+  for (const RequestRecord& record : load.records) {
+    const Nanoseconds decoding =
+        record.output > 1 ? (record.end - record.first) / (record.output - 1) : 0ns;
+    const auto meets = [](Nanoseconds time, Nanoseconds most) {
+      return most == 0ns || time <= most;
+    };
+    if (meets(record.first - record.sent, demands.ttft) && meets(decoding, demands.tpot) &&
+        meets(record.end - record.sent, demands.whole))
+      ++met;
+  }
+  return met / (static_cast<double>((load.end - load.records.front().sent).count()) * 1e-9);
+}
+
 double weighted_quantile(std::vector<Gap>& gaps, double share) {
   std::ranges::sort(gaps, {}, &Gap::ns);
   std::int64_t count = 0;

@@ -198,6 +198,19 @@ TEST(Figures, HaveTheDefinitionsOfVllmsBenchmark) {
   EXPECT_DOUBLE_EQ(weighted_quantile(gaps, .5), 2.5);
 }
 
+TEST(Figures, GoodputCountsRequestsThatMeetAllDemands) {
+  // TTFT and TPOT in ms: (400, 40), (600, 40), (500, 50), and (300, one token), in 10 s.
+  ServedLoad load;
+  load.records = {{.sent = 0ns, .first = 400ms, .end = 440ms, .output = 2},
+                  {.sent = 0ns, .first = 600ms, .end = 640ms, .output = 2},
+                  {.sent = 0ns, .first = 500ms, .end = 550ms, .output = 2},
+                  {.sent = 0ns, .first = 300ms, .end = 300ms, .output = 1}};
+  load.end = 10s;
+  Demands demands;
+  demands.ttft = 500ms, demands.tpot = 50ms;
+  EXPECT_DOUBLE_EQ(goodput_of(load, demands), .3);
+}
+
 TEST(Deployment, IntervalsHoldTheMean) {
   const ServingPoint point = serve_point(llama8b(), {});
   for (const char* name : {"ttft", "tpot"}) {

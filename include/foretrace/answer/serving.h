@@ -33,8 +33,9 @@ struct ServingPoint {
   double output_tokens_per_second = 0;                      ///< Of a GPU.
   double all_tokens_per_second = 0;                         ///< Of a GPU, prompts included.
   double lower_output_tokens = 0, upper_output_tokens = 0;  ///< 80 % interval.
-  double concurrency = 0;                                   ///< Mean number of requests in flight.
-  double cache_mean = 0, cache_peak = 0;                    ///< Shares of the blocks.
+  std::optional<double> goodput{};        ///< Requests a second within the demanded times, if any.
+  double concurrency = 0;                 ///< Mean number of requests in flight.
+  double cache_mean = 0, cache_peak = 0;  ///< Shares of the blocks.
   double waiting_mean = 0;
   std::int64_t waiting_peak = 0, preemptions = 0, steps = 0;
   std::vector<std::pair<std::string, double>> shares{};  ///< Of the time of steps, largest first.

@@ -27,7 +27,8 @@ struct ServeQuestion final : Described {
   std::string table{};      ///< CSV of measured steps instead of a price by model and device.
   std::string calibrate{};  ///< CSV of measured deployments to correct by.
   std::string against{};    ///< CSV of measured deployments to compare with.
-  std::string vary{};       ///< "max_num_seqs=32,64,128": a setting of engine or load.
+  std::string goodput{};    ///< Demanded times: "ttft=500ms,tpot=50ms".
+  std::string vary{};       ///< "tensor=2,4": a setting of this, of the engine or of the load.
 };
 
 /// Throws Error if the question cannot be answered; with `vary`, only if no point can.

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/fields/assignments.h"
 #include "base/fields/settings.h"
@@ -23,10 +24,11 @@ namespace {
 using serve::Deployment;
 using serve::MeasuredDeployment;
 
-/// One point: a setting of the engine or of the load that replaces what the question has.
+/// One point: a setting that replaces what the question has.
 struct Variant {
+  enum class Of { question, engine, load };
   std::string changed;
-  bool is_engine = false;
+  Of of = Of::question;
 };
 
 serve::EngineSettings engine_of(const std::string& text, const std::string& changed) {
@@ -39,7 +41,9 @@ serve::EngineSettings engine_of(const std::string& text, const std::string& chan
   return serve::with_defaults(settings);
 }
 
-Deployment deployment_of_question(const ServeQuestion& question, const Variant& variant) {
+Deployment deployment_of_question(ServeQuestion question, const Variant& variant) {
+  if (variant.of == Variant::Of::question && !variant.changed.empty())
+    within("vary", [&] { read_assigned(variant.changed, question); });
   if (question.model.empty() || question.machine.empty())
     throw Error(
         "serve: must have a model and a machine, such as serve llama3-8b --machine dgx-h100");
@@ -48,7 +52,8 @@ Deployment deployment_of_question(const ServeQuestion& question, const Variant& 
       .precision = {},
       .placement = {question.tensor, question.data, question.expert},
       .platform = find_platform(question.machine),
-      .engine = engine_of(question.engine, variant.is_engine ? variant.changed : ""),
+      .engine =
+          engine_of(question.engine, variant.of == Variant::Of::engine ? variant.changed : ""),
       .load = {},
       .version = question.version,
       .utilization = question.utilization,
@@ -57,9 +62,11 @@ Deployment deployment_of_question(const ServeQuestion& question, const Variant& 
       .least_busy = question.router == "least_busy"};
   deployment.precision = serve::precision_of(deployment.model, question.weights, question.cache,
                                              deployment.platform.device);
+  if (!question.goodput.empty())
+    within("goodput", [&] { read_assigned(question.goodput, deployment.demands); });
   if (!question.load.empty())
     within("load", [&] { read_assigned(question.load, deployment.load); });
-  if (!variant.is_engine && !variant.changed.empty())
+  if (variant.of == Variant::Of::load)
     within("vary", [&] { read_assigned(variant.changed, deployment.load); });
   return deployment;
 }
@@ -73,15 +80,19 @@ std::vector<Variant> variants_of(const ServeQuestion& question) {
   const std::string name = question.vary.substr(0, equals);
   serve::EngineSettings engine;
   serve::Load load;
-  SettingNames known = setting_names(engine);
-  const bool is_engine = known.contains(name);
-  const SettingNames of_load = setting_names(load);
-  known.insert(of_load.begin(), of_load.end());
-  if (!known.contains(name)) throw Error("vary: " + no_such_setting(name, known));
+  ServeQuestion own;
+  const SettingNames names[] = {setting_names(own), setting_names(engine), setting_names(load)};
+  SettingNames known;
+  std::optional<Variant::Of> of;
+  for (std::size_t i = 0; i < std::size(names); ++i) {
+    known.insert(names[i].begin(), names[i].end());
+    if (!of && names[i].contains(name)) of = static_cast<Variant::Of>(i);
+  }
+  if (!of) throw Error("vary: " + no_such_setting(name, known));
   std::vector<Variant> variants;
   for (std::size_t begin = equals + 1; begin <= question.vary.size();) {
     const std::size_t end = std::min(question.vary.find(',', begin), question.vary.size());
-    variants.push_back({name + "=" + question.vary.substr(begin, end - begin), is_engine});
+    variants.push_back({name + "=" + question.vary.substr(begin, end - begin), *of});
     begin = end + 1;
   }
   return variants;
@@ -226,7 +237,8 @@ void ServeQuestion::describe(Fields& fields) {
   fields.path("table", table, "CSV of measured steps: kind, batch, context, time_us");
   fields.path("calibrate", calibrate, "CSV of measured deployments to correct by");
   fields.path("against", against, "CSV of measured deployments to compare with");
-  fields.text("vary", vary, "A setting of engine or load with its values");
+  fields.text("goodput", goodput, "Demanded times: ttft=500ms,tpot=50ms");
+  fields.text("vary", vary, "A setting of this, of engine or of load with its values");
 }
 
 ServingReport serve_model(const ServeQuestion& question) {

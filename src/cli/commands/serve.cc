@@ -54,8 +54,13 @@ struct ServeCommand {
                     "Compare predictions with measured deployments, a CSV")
         ->type_name("FILE");
     command
+        .add_option(
+            "--goodput", question.goodput,
+            "Demanded times; the answer counts requests that meet them: ttft=500ms,tpot=50ms")
+        ->type_name("TIMES");
+    command
         .add_option("--vary", question.vary,
-                    "Values of a setting of engine or load: max_num_seqs=32,64,128")
+                    "Values of a setting of engine, load or layout: max_num_seqs=32,64,128")
         ->type_name("SETTING=VALUES");
     command.add_flag("--quiet", quiet, "Show no progress");
     format.add_to(command);

@@ -9,6 +9,7 @@
 #include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/words/csv_text.h"
+#include "report/words/json_parts.h"
 #include "report/words/text_parts.h"
 
 namespace foretrace {
@@ -36,6 +37,9 @@ void write_point(const ServingReport& report, const ServingPoint& point, std::os
                   to_fixed(point.requests_per_second, 2), speed(point.output_tokens_per_second),
                   speed(point.lower_output_tokens), speed(point.upper_output_tokens),
                   speed(point.all_tokens_per_second)));
+  if (point.goodput)
+    write_headed(out, "Goodput",
+                 to_fixed(*point.goodput, 2) + " requests a second in demanded times");
   write_headed(out, "In flight",
                fmt::format("{} requests on average, {} of them waiting, at most {}; {}",
                            to_fixed(point.concurrency, 1), to_fixed(point.waiting_mean, 1),
@@ -56,6 +60,9 @@ void write_points(const ServingReport& report, std::ostream& out) {
               .rows = {},
               .left = {0}};
   std::vector<std::string> refused, bounds;
+  bool has_goodput = false;
+  for (const ServingPoint& point : report.points) has_goodput |= point.goodput.has_value();
+  if (has_goodput) table.heading.emplace_back("goodput/s");
   for (const ServingPoint& point : report.points) {
     if (!point.refused.empty()) {
       refused.push_back(point.changed + ": " + shown(point.refused));
@@ -69,6 +76,7 @@ void write_points(const ServingReport& report, std::ostream& out) {
                           speed(point.output_tokens_per_second), speed(point.lower_output_tokens),
                           speed(point.upper_output_tokens), to_share(point.cache_mean, 0),
                           to_fixed(point.waiting_mean, 1)});
+    if (has_goodput) table.rows.back().push_back(to_fixed(point.goodput.value_or(0), 2));
     bounds.push_back(point.changed + ": " + point.bound +
                      (point.is_covered ? " (covered)" : " (extrapolated)"));
   }
@@ -128,6 +136,7 @@ nlohmann::json point_json(const ServingPoint& point) {
                {"bound", point.bound},
                {"covered", point.is_covered},
                {"basis", point.basis}});
+  json["goodput_requests_per_second"] = number_json(point.goodput);
   for (const auto& [name, share] : point.shares) json["step_shares"][name] = share;
   return json;
 }
