@@ -10,8 +10,9 @@ constexpr double kOtherModel = .15, kOtherMachine = .4, kOtherEngine = .1, kOthe
 constexpr double kOtherVersion = .6;
 /// Differences of logarithms after which a weight is e^-1/2: of lengths and load, of ranks.
 constexpr double kLengths = 1.5, kRanks = 1;
-/// Share of an error that measurements of the same deployment leave: two of them differ.
-constexpr double kRepeats = .35;
+/// Share of an error that measurements of the same deployment leave: two of them differ. Chosen so
+/// that intervals hold four of five deployments with a fifth of the others given.
+constexpr double kRepeats = .6;
 
 double likeness(const MeasuredDeployment& a, const MeasuredDeployment& b) {
   double weight = 1;
