@@ -46,10 +46,14 @@ constexpr std::pair<std::string_view, std::string_view> kWanted[] = {
     {"hotspots", "`foretrace kernels TRACE`, by op and shape"},
     {"mfu", "`foretrace predict TRACE`, whose answer has the MFU where operations are known"},
     {"price", "`foretrace plan MODEL --machine NAME --prices FILE`, which ranks layouts by price"},
+    {"kv_cache", "`foretrace serve MODEL --machine NAME`, which shows the memory of the cache"},
+    {"max_num_seqs", "`foretrace serve MODEL --machine NAME --vary max_num_seqs=32,64,128`"},
     {"ranks", "`foretrace advise FOLDER`, which names the rank that the others wait for"},
     {"straggler", "`foretrace advise FOLDER`, which names the rank that the others wait for"},
     {"throughput", "`foretrace predict TRACE --samples-per-step 32`, in samples a second"},
+    {"tpot", "`foretrace serve MODEL --machine NAME --load concurrency=32`"},
     {"top", "`foretrace kernels TRACE`, by op and shape"},
+    {"ttft", "`foretrace serve MODEL --machine NAME --load concurrency=32`"},
     {"utilization", "`foretrace advise TRACE`, which says what keeps the device from being busy"},
 };
 

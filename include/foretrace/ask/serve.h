@@ -29,6 +29,9 @@ struct ServeQuestion final : Described {
   std::string against{};    ///< CSV of measured deployments to compare with.
   std::string goodput{};    ///< Demanded times: "ttft=500ms,tpot=50ms".
   std::string vary{};       ///< "tensor=2,4": a setting of this, of the engine or of the load.
+
+ private:
+  void describe_layout(Fields& fields);
 };
 
 /// Throws Error if the question cannot be answered; with `vary`, only if no point can.

@@ -218,27 +218,43 @@ void add_assumptions(const ServeQuestion& question, const Deployment& deployment
 }  // namespace
 
 void ServeQuestion::describe(Fields& fields) {
-  fields.name_or_path("model", model, "Name of a described transformer, or a file");
-  fields.name_or_path("machine", machine, "Name of a machine, or a file");
-  fields.text("engine", engine, "vllm, sglang or trtllm, with settings: vllm:max_num_seqs=64");
-  fields.text("version", version, "Version of the engine");
-  fields.text("load", load, "Settings of the load: concurrency=64,input=1024,output=1024");
+  fields.as({.value = "MODEL", .is_positional = true})
+      .name_or_path("model", model,
+                    "The model: a transformer from `foretrace list models`, or a file");
+  fields.name_or_path("machine", machine,
+                      "The machine: a name from `foretrace list machines`, or a file");
+  fields.as({.value = "ENGINE"})
+      .text("engine", engine,
+            "vllm, sglang or trtllm, with settings: vllm:max_num_seqs=64,prefix_hits=0.3");
+  fields.text("engine_version", version, "The engine's version");
+  fields.as({.value = "SETTINGS"})
+      .text("load", load,
+            "The load: concurrency=64 (at a time), rate=8 (a second), burst=true or "
+            "file=requests.csv, with input=1024,output=1024,range=0.8,requests=640");
   fields.choice("weights", weights, {"bf16", "fp8", "fp8_block", "fp4", "int4"},
                 "Precision of weights");
   fields.choice("cache", cache, {"auto", "bf16", "fp8", "fp4"}, "Precision of keys and values");
+  describe_layout(fields);
+  fields.path("table", table, "Measured steps, a CSV with kind, batch, context and time_us");
+  fields.path("calibrate", calibrate, "Correct by measured deployments, a CSV (docs/serving.md)");
+  fields.path("against", against, "Compare predictions with measured deployments, a CSV");
+  fields.as({.value = "TIMES"})
+      .text("goodput", goodput,
+            "Demanded times; the answer counts requests that meet them: ttft=500ms,tpot=50ms");
+  fields.as({.value = "SETTING=VALUES"})
+      .text("vary", vary, "Values of a setting of engine, load or layout: max_num_seqs=32,64,128");
+}
+
+void ServeQuestion::describe_layout(Fields& fields) {
   fields.integer("tensor", tensor, "Tensor parallel GPUs", 1, 1024);
-  fields.integer("data", data, "Data parallel ranks of attention", 1, 1024);
+  fields.integer("data", data, "Data parallel ranks of attention, which share experts", 1, 1024);
   fields.integer("expert", expert, "Groups of experts", 1, 1024);
-  fields.integer("replicas", replicas, "Copies of the model", 1, 1024);
-  fields.integer("prefill_replicas", prefill_replicas, "Copies that only compute prompts", 0, 1024);
-  fields.choice("router", router, {"least_busy", "round_robin"}, "How requests find a copy");
-  fields.number("gpu_memory_utilization", utilization, "Share of memory; 0: the engine's rule", 0,
-                1);
-  fields.path("table", table, "CSV of measured steps: kind, batch, context, time_us");
-  fields.path("calibrate", calibrate, "CSV of measured deployments to correct by");
-  fields.path("against", against, "CSV of measured deployments to compare with");
-  fields.text("goodput", goodput, "Demanded times: ttft=500ms,tpot=50ms");
-  fields.text("vary", vary, "A setting of this, of engine or of load with its values");
+  fields.integer("replicas", replicas, "Copies of the model behind a router", 1, 1024);
+  fields.integer("prefill_replicas", prefill_replicas,
+                 "More copies, which only compute prompts and send their cache on", 0, 1024);
+  fields.choice("router", router, {"least_busy", "round_robin"}, "Where requests go");
+  fields.number("gpu_memory_utilization", utilization,
+                "Share of memory for the engine; by default its own rule", 0.05, 1);
 }
 
 ServingReport serve_model(const ServeQuestion& question) {
