@@ -57,6 +57,13 @@ struct HostFacts {
   std::int32_t devices_per_nvlink_domain = 0;
 };
 
+/// More than this many hosts in a row reach each other with only this share of their NICs'
+/// bandwidth, as switches above them have fewer cables (oversubscription).
+struct FabricTier {
+  std::int64_t hosts = 0;
+  double share = 1;
+};
+
 struct Cluster {
   std::string name, source;  ///< Where the figures are from, or that they are recalled.
   std::string device;        ///< For find_device(); "" is unknown.
@@ -68,8 +75,12 @@ struct Cluster {
   /// DGX-1V. Otherwise only switches, NICs and hosts do.
   bool devices_relay = false;
   HostFacts facts;
-  Notes notes;  ///< Parts that an importer left out or assumed.
+  std::vector<FabricTier> tiers;  ///< Empty if the network between hosts is never the bottleneck.
+  Notes notes;                    ///< Parts that an importer left out or assumed.
 };
+
+/// Returns the share of their NICs' bandwidth that `hosts` in a row have among each other.
+double fabric_share(const std::vector<FabricTier>& tiers, std::int64_t hosts);
 
 /// A preset, or a topology that joins hosts of one device each.
 struct ClusterEntry {

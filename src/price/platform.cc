@@ -54,8 +54,12 @@ Platform find_platform(const std::string& machine) {
   platform.product_share = efficiency.product, platform.attention_share = efficiency.attention;
   platform.per_node = places.per_node;
   platform.within = {places.intra * kGiga};
-  platform.across = {places.nodes > 1 ? places.inter * kGiga / static_cast<double>(places.per_node)
-                                      : places.intra * kGiga};
+  platform.per_host = std::max(1, cluster.facts.devices_per_host);
+  platform.tiers = cluster.tiers;
+  // Without the switches above the two nodes.
+  const double share = fabric_share(cluster.tiers, 2 * node / platform.per_host);
+  const double nics = places.inter / static_cast<double>(places.per_node) / share;
+  platform.across = {(places.nodes > 1 ? nics : places.intra) * kGiga};
   // With one device per node, all traffic crosses nodes.
   if (platform.per_node == 1) platform.within = platform.across;
   return platform;

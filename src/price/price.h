@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "foretrace/cluster.h"
 #include "foretrace/fields.h"
 #include "foretrace/machine.h"
 #include "foretrace/units.h"
@@ -61,6 +62,8 @@ struct Platform {
   double product_share = 1, attention_share = 1;
   std::int64_t per_node = 8;     ///< Devices that reach each other without a NIC.
   Bandwidth within{}, across{};  ///< For one device, one way; `across` is its share of the NICs.
+  std::int64_t per_host = 8;
+  std::vector<FabricTier> tiers{};  ///< Hosts beyond which less than `across` is left.
 };
 
 /// The device and links of a machine that find_cluster() knows. Throws Error if it does not.

@@ -47,7 +47,7 @@ bool divides(double step, double columns, double inner) {
 }  // namespace
 
 Rates::Rates(const Platform& platform, const Layout& layout, const Constants& constants)
-    : platform_(platform), constants_(constants), lora_(layout.lora) {
+    : platform_(platform), constants_(constants), devices_(layout.devices()), lora_(layout.lora) {
   narrow_peak_ = peak_of(platform.device, layout.precision) * kMicro;
   const bool is_narrow = layout.precision == "fp8" || layout.precision == "fp4";
   peak_ = is_narrow ? peak_of(platform.device, "bf16") * kMicro : narrow_peak_;
@@ -95,12 +95,18 @@ bool Rates::is_across(std::int64_t ranks, std::int64_t stride) const {
   return ranks * stride > platform_.per_node;
 }
 
+double Rates::nic_rate(std::int64_t devices) const {
+  const std::int64_t hosts = (devices + platform_.per_host - 1) / platform_.per_host;
+  return platform_.across.bytes_per_second * constants_.across * kMicro *
+         fabric_share(platform_.tiers, hosts);
+}
+
 /// The members of a group on one node share the node's NICs with the groups beside them.
 double Rates::bandwidth(std::int64_t ranks, std::int64_t stride) const {
   const double within = platform_.within.bytes_per_second * constants_.within * kMicro;
   if (!is_across(ranks, stride)) return within;
   const double members = std::max(1., static_cast<double>(platform_.per_node / stride));
-  return std::min(within, members * platform_.across.bytes_per_second * constants_.across * kMicro);
+  return std::min(within, members * nic_rate(ranks * stride));
 }
 
 double Rates::start(std::int64_t ranks, std::int64_t stride) const {
@@ -128,17 +134,17 @@ double Rates::all_to_all(std::int64_t ranks, std::int64_t stride, double bytes) 
   double us = (n - 1) / n * bytes / within;
   if (is_across(ranks, stride)) {
     const double members = std::max(1., static_cast<double>(platform_.per_node / stride));
-    const double across = platform_.across.bytes_per_second * constants_.across * kMicro;
-    us = std::max(us, (n - members) / n * bytes / across);
+    us = std::max(us, (n - members) / n * bytes / nic_rate(ranks * stride));
   }
   return us + start(ranks, stride);
 }
 
 double Rates::send(std::int64_t stride, double bytes) const {
-  const bool across = stride >= platform_.per_node;
-  const double rate = across ? platform_.across.bytes_per_second * constants_.across
-                             : platform_.within.bytes_per_second * constants_.within;
-  return bytes / (rate * kMicro) + constants_.send;
+  // The slowest of all neighbors decides, and some pair of a large job is in different tiers.
+  const double rate = stride >= platform_.per_node
+                          ? nic_rate(devices_)
+                          : platform_.within.bytes_per_second * constants_.within * kMicro;
+  return bytes / rate + constants_.send;
 }
 
 }  // namespace foretrace

@@ -29,11 +29,14 @@ class Rates {
 
  private:
   bool is_across(std::int64_t ranks, std::int64_t stride) const;
+  /// A device's share of the NICs, if `devices` in a row communicate.
+  double nic_rate(std::int64_t devices) const;
   double bandwidth(std::int64_t ranks, std::int64_t stride) const;
   double start(std::int64_t ranks, std::int64_t stride) const;
 
   const Platform& platform_;
   const Constants& constants_;
+  std::int64_t devices_;
   bool lora_;                  ///< Weights have no gradients.
   double peak_, narrow_peak_;  ///< Operations per microsecond: of activations, of weights.
   double memory_;              ///< Bytes per microsecond.

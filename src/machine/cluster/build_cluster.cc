@@ -190,6 +190,7 @@ void wire(const MachineFile& machine, Cluster& cluster) {
   const std::size_t per_host = ports.size() / static_cast<std::size_t>(machine.hosts);
   Wiring wiring(cluster, std::move(ports), per_host);
   within("network", [&] { machine.network->wire(wiring); });
+  cluster.tiers = machine.network->tiers(static_cast<std::int64_t>(per_host));
   if (!has_nics && machine.network->ports_relay()) cluster.devices_relay = true;
 }
 

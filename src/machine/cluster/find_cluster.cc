@@ -171,6 +171,14 @@ Cluster find_cluster(std::string_view name_or_path, std::int64_t ranks) {
   return within(name_or_path, [&] { return build_cluster(machine, ranks); });
 }
 
+double fabric_share(const std::vector<FabricTier>& tiers, std::int64_t hosts) {
+  double share = 1;
+  for (const FabricTier& tier : tiers) {
+    if (hosts > tier.hosts) share = std::min(share, tier.share);
+  }
+  return share;
+}
+
 Json cluster_json(std::string_view name_or_path, std::int64_t ranks) {
   MachineFile machine = read_machine(name_or_path, ranks);
   return machine_to_json(machine);

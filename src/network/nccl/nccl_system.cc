@@ -62,6 +62,16 @@ void measure_node(const Network& network, const std::vector<std::uint32_t>& rank
   if (places.intra <= 0) places.intra = ring_share(network, ranks);
 }
 
+/// Returns the number of hosts from the first to the last that has a rank.
+std::int64_t hosts_of(const Network& network) {
+  std::int32_t first = network.host_of(0), last = first;
+  for (std::uint32_t rank = 1; rank < network.ranks(); ++rank) {
+    first = std::min(first, network.host_of(rank));
+    last = std::max(last, network.host_of(rank));
+  }
+  return last - first + 1;
+}
+
 /// Sets the number and bandwidth of the NICs that the ranks of a node use. If the node has no NIC,
 /// assumes one per rank with bandwidth `share`.
 void measure_nics(const Network& network, double share, std::uint32_t groups, RankPlaces& places) {
@@ -85,7 +95,7 @@ void measure_nics(const Network& network, double share, std::uint32_t groups, Ra
   sum *= hosts_per_node;
   const double used = std::min(nics / groups, static_cast<double>(places.per_node));
   places.nics = std::max(1U, static_cast<std::uint32_t>(used));
-  places.inter = sum * used / nics / kGiga;
+  places.inter = sum * used / nics / kGiga * fabric_share(cluster.tiers, hosts_of(network));
 }
 
 /// Returns whether the first two ranks of a node reach each other through its CPU.

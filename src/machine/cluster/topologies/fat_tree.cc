@@ -57,6 +57,12 @@ class FatTree final : public Topology {
     if (pods > 1) add_cores(wiring, planes, up.bandwidth);
   }
 
+  std::vector<FabricTier> tiers(std::int64_t per_host) const override {
+    if (oversubscription_ == 1) return {};
+    const std::int64_t hosts = rails_ ? ports_ : std::max<std::int64_t>(1, ports_ / per_host);
+    return {{hosts, 1 / oversubscription_}};
+  }
+
  private:
   Cable upwards(double cables) const {
     Cable up = cable();

@@ -20,6 +20,9 @@ class Topology : public Described {
   /// The number of ports if the settings fix it; 0 for any number.
   virtual std::int64_t size() const { return 0; }
 
+  /// Where hosts with this many ports each share less bandwidth than their ports have.
+  virtual std::vector<FabricTier> tiers(std::int64_t) const { return {}; }
+
   /// Whether traffic passes through ports that are neither its source nor its target.
   virtual bool ports_relay() const { return false; }
 
