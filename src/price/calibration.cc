@@ -128,7 +128,9 @@ CalibratedPrice StepCalibration::price(const MeasuredStep& step, PipelineTime ti
   answer.is_covered = variance < kCovered * signal_ * signal_;
   // Few rows make residuals look too small, because the constants were fitted to the same rows.
   const double unknown = std::max(0., variance) * std::max(1., std::pow(kLeastSignal / signal_, 2));
-  const double deviation = std::sqrt(unknown + noise_ * noise_);
+  // How much hosts differ is hardly known where none was measured.
+  const double late = answer.price.late / answer.price.step;
+  const double deviation = std::sqrt(unknown + noise_ * noise_ + late * late);
   answer.us = answer.price.step * std::exp(residual);
   answer.lower_us = answer.us * std::exp(-kHalfWidth * deviation);
   answer.upper_us = answer.us * std::exp(kHalfWidth * deviation);

@@ -32,6 +32,9 @@ struct MeasuredStep {
 LayerSlice slice_of(const Layout& layout);
 Recompute recompute_of(const Layout& layout);
 
+/// Bytes of a layer that are kept for the backward pass.
+double kept_of(const LayerRow& row, const Layout& layout);
+
 /// Returns the position of a step among others: logarithms of sizes, scaled to the distances over
 /// which prices change together.
 std::vector<double> shape_of(const MeasuredStep& step);
@@ -60,6 +63,9 @@ class StepCalibration {
   CalibratedPrice price(const MeasuredStep& step, PipelineTime time = PipelineTime::replayed);
   StepMemory memory(const MeasuredStep& step) {
     return pricer_.memory(*step.workload, step.layout);
+  }
+  Layout fitting(const MeasuredStep& step) {
+    return pricer_.fitting(*step.workload, step.layout, step.platform);
   }
   /// Returns a copy with the same prices, for use in another thread.
   StepCalibration clone() const;

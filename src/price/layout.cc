@@ -7,6 +7,14 @@
 
 namespace foretrace {
 
+std::vector<std::string_view> framework_names() {
+  return {
+#define FRAMEWORK(name, ...) #name,
+#include "price/frameworks.def"
+#undef FRAMEWORK
+  };
+}
+
 void Layout::describe(Fields& fields) {
   fields.integer("tp", tensor, "Tensor parallel ranks", 1);
   fields.integer("pp", pipeline, "Pipeline stages", 1);
@@ -17,8 +25,12 @@ void Layout::describe(Fields& fields) {
   fields.integer("micro_batch", micro_batch, "Samples of a micro-batch", 1);
   fields.integer("global_batch", global_batch, "Samples of a step over all ranks", 1);
   fields.text("schedule", schedule, "Pipeline schedule");
-  fields.choice("recompute", recompute, {"none", "selective", "full"},
-                "Activations that the backward pass recomputes instead of keeping them");
+  fields.choice("recompute", recompute, {"none", "selective", "pointwise", "full"},
+                "Activations that the backward pass recomputes instead of keeping them: those of "
+                "attention, of norms and activation functions too, or all");
+  fields.number("recompute_share", recompute_share, "Share of the layers for recompute=full", 0, 1);
+  fields.choice("framework", framework, framework_names(),
+                "What keeps weights, gradients and optimizer state in memory");
   fields.choice("precision", precision, {"bf16", "fp16", "fp32", "tf32", "fp8", "fp4"},
                 "Precision of matrix products");
   fields.integer("zero", zero,
@@ -30,6 +42,8 @@ void Layout::describe(Fields& fields) {
   fields.flag("host_checkpoints", host_checkpoints,
               "The host's memory keeps the inputs of recomputed layers");
   fields.flag("host_optimizer", host_optimizer, "The host's memory keeps the optimizer state");
+  fields.flag("overlap_exchanges", overlaps_exchanges,
+              "Tensor parallel exchanges are cut into pieces that overlap matrix products");
   fields.flag("overlap", overlaps_gradients, "Sums of gradients overlap the backward pass");
   fields.flag("blocking_launches", blocking_launches,
               "The host waits for each kernel before the next (CUDA_LAUNCH_BLOCKING=1)");

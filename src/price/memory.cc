@@ -17,49 +17,38 @@
 namespace foretrace {
 namespace {
 
-constexpr double kOptimizerBytes = 12;
 /// A gradient is computed in 2 bytes and added to one of 4 (SimuMax's rows of LLaMA 3 70 B and 405
 /// B).
 constexpr double kMadeBytes = 6;
-/// Share that the allocator loses to fragmentation; recalled from runs of Megatron-LM.
-constexpr double kFragmentation = .03;
 /// CUDA context, cuBLAS workspace and NCCL's buffers: 1.6 GB of an A100 are in use before a model
 /// is loaded (BLOOM's chronicles), and NCCL takes about as much.
 constexpr double kContextBytes = 2.5e9;
 
-Bytes kept_of(const LayerRow& row, const Layout& layout) {
-  switch (recompute_of(layout)) {
-    case Recompute::none:
-      return row.kept;
-    case Recompute::selective:
-      return row.kept_selective;
-    case Recompute::full:
-      return row.kept_full;
-  }
-  return {};
-}
+/// Standard deviation of the logarithm of predicted sizes over published steps.
+constexpr double kSizeError = .07;
 
-using MemoryParts = std::array<std::pair<const char*, double>, 7>;
+using MemoryParts = std::array<std::pair<const char*, double>, 9>;
 
 MemoryParts parts_of_rank(const LayerTable& table, const std::vector<StageRows>& stages,
                           const Layout& layout, const RankPlan& rank) {
-  double parameters = 0, experts = 0, kept = 0, logits = 0, working = 0, largest = 0;
+  const Framework& framework = framework_of(layout);
+  double parameters = 0, experts = 0, kept = 0, logits = 0, working = 0, largest = 0, layer = 0;
   for (const auto& [i, share] : rank.parts) {
     parameters += parameters_of(table, stages[i]) - experts_of(table, stages[i]);
     experts += experts_of(table, stages[i]);
     for (const auto& [row, count] : stages[i]) {
-      const double bytes = static_cast<double>(kept_of(table[row], layout).count);
+      const double bytes = kept_of(table[row], layout);
+      layer = std::max(layer, table[row].parameters + table[row].expert_parameters);
       for (const Gemm& gemm : table[row].gemms) {
         if (gemm.has_weights && gemm.count == 1 && row + 1 < table.size())
           largest = std::max(largest, gemm.columns * gemm.inner);
       }
       if (row + 1 == table.size())
-        logits = bytes + static_cast<double>(table[row].working.count);
+        logits = (bytes + static_cast<double>(table[row].working.count)) * framework.logits / 6;
       else
         kept += bytes * count;
       if (row > 0 && row + 1 < table.size()) {
-        const double again =
-            static_cast<double>((table[row].kept - kept_of(table[row], layout)).count);
+        const double again = static_cast<double>(table[row].kept.count) - bytes;
         working = std::max(working, static_cast<double>(table[row].working.count) + again);
       }
     }
@@ -75,14 +64,19 @@ MemoryParts parts_of_rank(const LayerTable& table, const std::vector<StageRows>&
   const double in_flight = layout.schedule == "gpipe" && layout.pipeline > 1
                                ? static_cast<double>(layout.micro_batches())
                                : rank.in_flight;
-  const double activations = kept / static_cast<double>(rank.parts.size()) * in_flight;
-  const double state = layout.host_optimizer ? 0 : sharded(single ? 8 : kOptimizerBytes, 1);
-  return {{{"weights", rank.versions * sharded(single ? 4 : 2, 3)},
-           {"gradients", layout.lora ? 0 : sharded(single ? 4 : gradient_bytes(layout), 2)},
+  const double uneven = 1 + framework.uneven * std::log2(static_cast<double>(layout.pipeline));
+  const double activations = kept / static_cast<double>(rank.parts.size()) * in_flight * uneven;
+  const double gradient = layout.precision == "fp16" ? 2 : framework.gradients;
+  const double state = layout.host_optimizer ? 0 : sharded(single ? 8 : framework.optimizer, 1);
+  const double gathered = layout.zero >= 3 ? framework.gathered * layer : 0;
+  return {{{"weights", rank.versions * sharded(single ? 4 : framework.weights, 3)},
+           {"gradients", layout.lora ? 0 : sharded(single ? 4 : gradient, 2)},
            {"optimizer state", layout.lora ? 0 : state},
            {"activations", layout.host_checkpoints ? 0 : activations},
            {"logits", logits},
            {"layer at work", std::max(0., working - logits)},
+           {"gathered layers", gathered},
+           {"buckets", layout.zero >= 1 ? framework.buffers : 0},
            {"gradient of the largest matrix", largest * kMadeBytes}}};
 }
 
@@ -109,8 +103,14 @@ StepMemory memory_need(const LayerTable& table, const std::vector<StageRows>& st
                            [](const auto& a, const auto& b) { return a.second > b.second; });
   for (const auto& [name, bytes] : need.parts) need.allocated += bytes;
   need.reserved.count = std::llround(
-      static_cast<double>(need.allocated.count) * (1 + kFragmentation) + kContextBytes);
+      static_cast<double>(need.allocated.count) * (1 + framework_of(layout).lost) + kContextBytes);
   return need;
+}
+
+double out_of_memory(const StepMemory& memory, const Platform& platform) {
+  const double ratio = static_cast<double>(memory.reserved.count) /
+                       std::max(1., static_cast<double>(platform.device.memory.count));
+  return .5 * std::erfc(-std::log(std::max(ratio, 1e-9)) / kSizeError / std::sqrt(2.));
 }
 
 bool runs_out(const StepMemory& memory, const Platform& platform) {

@@ -34,6 +34,8 @@ struct Layout final : Described {
   std::int64_t micro_batch = 1, global_batch = 1;  ///< Samples.
   std::string schedule = "1f1b";
   std::string recompute = "none";
+  double recompute_share = 1;  ///< Share of the layers that are recomputed, if `recompute` is full.
+  std::string framework = "megatron";
   std::string precision = "bf16";  ///< The type of matrix products.
   std::int64_t zero = 0;  ///< 1: optimizer state is sharded, 2: gradients too, 3: weights too.
   bool sequence_parallel = false;
@@ -42,6 +44,7 @@ struct Layout final : Described {
   /// optimizer state.
   bool host_checkpoints = false, host_optimizer = false;
   bool fused_attention = true;
+  bool overlaps_exchanges = false;  ///< Tensor parallel exchanges run beside products.
   bool overlaps_gradients = true;   ///< Gradients are summed beside the backward pass.
   bool blocking_launches = false;   ///< The host waits for each kernel (CUDA_LAUNCH_BLOCKING=1).
   bool embedding_is_layer = false;  ///< Stages count embedding and head as one block each.
@@ -49,6 +52,9 @@ struct Layout final : Described {
   std::int64_t devices() const { return tensor * pipeline * data * context; }
   std::int64_t micro_batches() const { return global_batch / (data * micro_batch); }
 };
+
+/// Names for Layout::framework.
+std::vector<std::string_view> framework_names();
 
 /// The settings of a layout that differ from their defaults: "tp=8,pp=12".
 std::string layout_text(Layout layout);
@@ -69,6 +75,9 @@ struct Platform {
 /// The device and links of a machine that find_cluster() knows. Throws Error if it does not.
 Platform find_platform(const std::string& machine);
 
+/// FLOP/s of the data sheet for Layout::precision; 0 if the device has no such arithmetic.
+double sheet_peak(const DeviceModel& device, const std::string& precision);
+
 /// Factors and terms of the roofline. Defaults are fitted; constants.def has the source of each.
 struct Constants {
   double gemm = .82;           ///< A large matrix product; of peak.
@@ -82,6 +91,7 @@ struct Constants {
   double exchange_across = 60;  ///< Added to `exchange` if ranks are on several nodes; us.
   double within = .9;           ///< Collectives within a node; of bandwidth.
   double across = .8;           ///< Collectives and sends across nodes; of bandwidth.
+  double late = .018;           ///< Deviation between hosts; of the time of passes.
   double fixed = 5000;          ///< Time of a step, whatever it computes; us.
   double send = 50;             ///< Start of a send between stages; us.
   double optimizer = 30;        ///< Moved for each parameter that a device updates; bytes.
@@ -116,13 +126,17 @@ struct StepMemory {
   Bytes reserved{};  ///< With fragmentation, the context and communication buffers.
 };
 
-/// Whether a step needs more memory than a device has.
+/// How probable it is that a step needs more memory than a device has: predicted sizes are off by a
+/// few percent.
+double out_of_memory(const StepMemory& memory, const Platform& platform);
+/// Whether that is more probable than not.
 bool runs_out(const StepMemory& memory, const Platform& platform);
 
 /// The time of a step and its parts, in microseconds.
 struct StepPrice {
   double step = 0;
   double compute = 0, tensor = 0, bubble = 0, sends = 0, gradients = 0, optimizer = 0, other = 0;
+  double late = 0;        ///< Waiting for the slowest host.
   double operations = 0;  ///< Model on all samples, forward and backward, without recomputation.
 };
 
@@ -143,6 +157,9 @@ class StepPricer {
                   const Constants& constants, PipelineTime time = PipelineTime::replayed);
   /// The memory on the device that needs most. Throws Error if the layout does not fit the model.
   StepMemory memory(const Workload& workload, const Layout& layout);
+  /// The layout with the least recomputation with which it fits, or with the least memory if none
+  /// does. Throws Error if the layout does not fit the model.
+  Layout fitting(const Workload& workload, Layout layout, const Platform& platform);
 
  private:
   struct Impl;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
+#include <optional>
 
 #include "foretrace/error.h"
+#include "machine/operation_rates.h"
 
 namespace foretrace {
 namespace {
@@ -24,20 +26,28 @@ constexpr double kLeastSplit = 512;  ///< Least inner size of a split, in elemen
 constexpr double kLoad = 8, kLine = 64;
 /// Each doubling of the ranks of a collective lengthens its start by this share.
 constexpr double kStartPerDoubling = .25;
+/// A step of a ring between nodes, and within one: NCCL's latencies for large messages, us.
+constexpr double kHopAcross = 14, kHopWithin = 3.4;
 
-/// Matrix products in 8 and 4 bits are twice and four times as fast as in 16 bits.
-double peak_of(const DeviceModel& device, const std::string& precision) {
-  double peak = 0;
-  if (precision == "fp32") peak = device.fp32.flops_per_second;
-  if (precision == "tf32") peak = device.tf32.flops_per_second;
-  if (precision == "fp16") peak = device.fp16.flops_per_second;
-  if (precision == "bf16") peak = device.bf16.flops_per_second;
-  if (precision == "fp8") peak = 2 * device.fp16.flops_per_second;
-  if (precision == "fp4") peak = 4 * device.fp16.flops_per_second;
+std::optional<Arithmetic> narrow_type(const std::string& precision) {
+  if (precision == "fp8") return Arithmetic::fp8;
+  if (precision == "fp4") return Arithmetic::nvfp4;
+  return std::nullopt;
+}
+
+/// Narrow products are as much faster than those in half precision as single ones were measured to
+/// be, with the kernels that narrow their inputs; Megatron's Transformer Engine narrows them in the
+/// kernels before, so that the ratio is that of the peaks.
+double product_peak(const DeviceModel& device, const Layout& layout) {
+  const double peak = sheet_peak(device, layout.precision);
   if (peak <= 0)
-    throw Error(
-        fmt::format("precision: must be one that {} supports, got {}", device.name, precision));
-  return peak;
+    throw Error(fmt::format("precision: must be one that {} supports, got {}", device.name,
+                            layout.precision));
+  const auto narrow = narrow_type(layout.precision);
+  if (!narrow || layout.framework == "megatron") return peak;
+  const double half = rate_of(device, OperationKind::product, Arithmetic::half).flops_per_second;
+  const double rate = rate_of(device, OperationKind::product, *narrow).flops_per_second;
+  return peak_of(device, Arithmetic::half).flops_per_second * rate / half;
 }
 
 bool divides(double step, double columns, double inner) {
@@ -46,11 +56,21 @@ bool divides(double step, double columns, double inner) {
 
 }  // namespace
 
+double sheet_peak(const DeviceModel& device, const std::string& precision) {
+  if (precision == "fp16") return device.fp16.flops_per_second;
+  if (precision == "bf16") return device.bf16.flops_per_second;
+  if (precision == "fp32") return peak_of(device, Arithmetic::fp32).flops_per_second;
+  if (precision == "tf32") return peak_of(device, Arithmetic::tf32).flops_per_second;
+  const auto narrow = narrow_type(precision);
+  return narrow ? peak_of(device, *narrow).flops_per_second : 0;
+}
+
 Rates::Rates(const Platform& platform, const Layout& layout, const Constants& constants)
     : platform_(platform), constants_(constants), devices_(layout.devices()), lora_(layout.lora) {
-  narrow_peak_ = peak_of(platform.device, layout.precision) * kMicro;
-  const bool is_narrow = layout.precision == "fp8" || layout.precision == "fp4";
-  peak_ = is_narrow ? peak_of(platform.device, "bf16") * kMicro : narrow_peak_;
+  narrow_peak_ = product_peak(platform.device, layout) * kMicro;
+  const bool is_narrow = narrow_type(layout.precision).has_value();
+  peak_ = is_narrow ? peak_of(platform.device, Arithmetic::half).flops_per_second * kMicro
+                    : narrow_peak_;
   memory_ = platform.device.memory_bandwidth.bytes_per_second * constants.moved * kMicro;
 }
 
@@ -114,16 +134,32 @@ double Rates::start(std::int64_t ranks, std::int64_t stride) const {
          (is_across(ranks, stride) ? constants_.exchange_across : 0);
 }
 
-double Rates::all_reduce(std::int64_t ranks, std::int64_t stride, double bytes) const {
+double Rates::all_reduce(std::int64_t ranks, std::int64_t stride, double bytes,
+                         double chunks) const {
   if (ranks <= 1 || bytes <= 0) return 0;
   const auto n = static_cast<double>(ranks);
-  return 2 * (n - 1) / n * bytes / bandwidth(ranks, stride) + start(ranks, stride);
+  // NCCL's trees pass nodes in a logarithm of their number, up and down.
+  const double nodes = n / std::max(1., static_cast<double>(platform_.per_node / stride));
+  const double tree = is_across(ranks, stride) ? 2 * kHopAcross * std::log2(nodes) : 0;
+  return 2 * (n - 1) / n * bytes / bandwidth(ranks, stride) + start(ranks, stride) +
+         (chunks - 1) * tree;
 }
 
-double Rates::all_gather(std::int64_t ranks, std::int64_t stride, double bytes) const {
+double Rates::all_gather(std::int64_t ranks, std::int64_t stride, double bytes,
+                         double chunks) const {
   if (ranks <= 1 || bytes <= 0) return 0;
   const auto n = static_cast<double>(ranks);
-  return (n - 1) / n * bytes / bandwidth(ranks, stride) + start(ranks, stride);
+  return (n - 1) / n * bytes / bandwidth(ranks, stride) + start(ranks, stride) +
+         chunks * ring_us(ranks, stride);
+}
+
+/// Gathers and scatters go around a ring, so that data passes all ranks one after the other.
+double Rates::ring_us(std::int64_t ranks, std::int64_t stride) const {
+  if (!is_across(ranks, stride)) return 0;
+  const auto n = static_cast<double>(ranks);
+  const double members = std::max(1., static_cast<double>(platform_.per_node / stride));
+  const double nodes = n / members;
+  return (nodes - 1) * kHopAcross + (n - nodes) * kHopWithin;
 }
 
 /// Only the data for ranks on other nodes leaves a node.
@@ -137,6 +173,17 @@ double Rates::all_to_all(std::int64_t ranks, std::int64_t stride, double bytes) 
     us = std::max(us, (n - members) / n * bytes / nic_rate(ranks * stride));
   }
   return us + start(ranks, stride);
+}
+
+double Rates::offloaded(double parameters) const {
+  // Gradients go down in 2 bytes and weights come up in 2. The host reads gradients, states and
+  // weights and writes the last two: 4 + 12 + 12 + 2 bytes.
+  constexpr double kEachWay = 2, kHostBytes = 30;
+  /// Memory bandwidth of a host, recalled: 8 channels of DDR4 to 12 of DDR5.
+  constexpr double kHostMemory = 200e9;
+  const double link = platform_.device.host_link.bytes_per_second * kMicro;
+  const double host = kHostMemory * kMicro / static_cast<double>(platform_.per_host);
+  return parameters * ((link > 0 ? 2 * kEachWay / link : 0) + kHostBytes / host);
 }
 
 double Rates::send(std::int64_t stride, double bytes) const {

@@ -21,9 +21,12 @@ class Rates {
   double moved(double bytes) const;
 
   /// The ranks are `stride` apart. Bytes are counted as in collective.h.
-  double all_reduce(std::int64_t ranks, std::int64_t stride, double bytes) const;
-  double all_gather(std::int64_t ranks, std::int64_t stride, double bytes) const;
+  double all_reduce(std::int64_t ranks, std::int64_t stride, double bytes, double chunks = 1) const;
+  /// `chunks` is the number of collectives that the bytes are in.
+  double all_gather(std::int64_t ranks, std::int64_t stride, double bytes, double chunks = 1) const;
   double all_to_all(std::int64_t ranks, std::int64_t stride, double bytes) const;
+  /// An update of parameters whose optimizer state the host keeps: transfers, and the host's work.
+  double offloaded(double parameters) const;
   /// Sends between two devices that are `stride` apart.
   double send(std::int64_t stride, double bytes) const;
 
@@ -31,6 +34,7 @@ class Rates {
   bool is_across(std::int64_t ranks, std::int64_t stride) const;
   /// A device's share of the NICs, if `devices` in a row communicate.
   double nic_rate(std::int64_t devices) const;
+  double ring_us(std::int64_t ranks, std::int64_t stride) const;
   double bandwidth(std::int64_t ranks, std::int64_t stride) const;
   double start(std::int64_t ranks, std::int64_t stride) const;
 

@@ -7,7 +7,25 @@
 
 namespace foretrace {
 
+namespace {
+
+/// nanotron gives each stage an equal share of the operations, so that a large head leaves stages
+/// without any layer.
+void check_shares(const LayerTable& table, const Layout& layout) {
+  if (layout.framework != "nanotron" || layout.pipeline == 1) return;
+  double all = 0;
+  for (const LayerRow& row : table) all += static_cast<double>(row.count) * row.operations;
+  if (table.back().operations * static_cast<double>(layout.pipeline) > 2 * all)
+    throw Error(
+        fmt::format("pp: nanotron leaves stages empty if the head has more than two "
+                    "stages' share of the operations, got {}",
+                    layout.pipeline));
+}
+
+}  // namespace
+
 std::vector<StageRows> split_stages(const LayerTable& table, const Layout& layout) {
+  check_shares(table, layout);
   std::int64_t layers = 0;
   for (std::size_t row = 1; row + 1 < table.size(); ++row) layers += table[row].count;
   const std::int64_t parts = layout.pipeline * layout.virtual_stages;
@@ -72,7 +90,34 @@ LayerSlice slice_of(const Layout& layout) {
 
 Recompute recompute_of(const Layout& layout) {
   if (layout.recompute == "full") return Recompute::full;
+  if (layout.recompute == "pointwise") return Recompute::pointwise;
   return layout.recompute == "selective" ? Recompute::selective : Recompute::none;
+}
+
+double kept_of(const LayerRow& row, const Layout& layout) {
+  const auto bytes = [](Bytes size) { return static_cast<double>(size.count); };
+  switch (recompute_of(layout)) {
+    case Recompute::none:
+      return bytes(row.kept);
+    case Recompute::selective:
+      return bytes(row.kept_selective);
+    case Recompute::pointwise:
+      return bytes(row.kept_pointwise);
+    case Recompute::full:
+      break;
+  }
+  const double share = layout.recompute_share;
+  return share * bytes(row.kept_full) + (1 - share) * bytes(row.kept_selective);
+}
+
+const Framework& framework_of(const Layout& layout) {
+  static constexpr Framework kAll[] = {
+#define FRAMEWORK(name, ...) {#name, __VA_ARGS__},
+#include "price/frameworks.def"
+#undef FRAMEWORK
+  };
+  const auto* const found = std::ranges::find(kAll, layout.framework, &Framework::name);
+  return found == std::end(kAll) ? kAll[0] : *found;
 }
 
 double gradient_bytes(const Layout& layout) { return layout.precision == "fp16" ? 2 : 4; }

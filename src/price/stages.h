@@ -2,6 +2,7 @@
 
 // Distributes layers over the stages of a pipeline.
 
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,13 @@ std::vector<StageRows> split_stages(const LayerTable& table, const Layout& layou
 double parameters_of(const LayerTable& table, const StageRows& stage);
 double experts_of(const LayerTable& table, const StageRows& stage);
 double layers_of(const StageRows& stage);
+
+/// What a framework keeps and sends: see frameworks.def.
+struct Framework {
+  std::string_view name;
+  double weights, gradients, optimizer, gathered, logits, buffers, uneven, lost, bucket;
+};
+const Framework& framework_of(const Layout& layout);
 
 /// Returns the bytes per gradient that ranks sum: 2 in fp16, as in Megatron-LM and DeepSpeed; 4
 /// otherwise, as Megatron's main gradients.

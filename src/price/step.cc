@@ -10,7 +10,9 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <tuple>
 
+#include "base/statistics.h"
 #include "foretrace/error.h"
 #include "price/memory.h"
 #include "price/pipeline.h"
@@ -28,6 +30,9 @@ constexpr double kAttentionBackward = 3;
 constexpr double kWeightBytes = 2;
 /// The last bucket of gradients overlaps nothing.
 constexpr double kLastBucket = .05;
+/// Share of tensor parallel exchanges that products hide if both are cut into pieces: three pairs
+/// of published steps of torchtitan, with and without, hide .33 to .42.
+constexpr double kHiddenExchange = .4;
 
 class TrainingStep {
  public:
@@ -35,11 +40,13 @@ class TrainingStep {
                const Constants& constants, Pipelines& pipelines)
       : workload_(workload),
         layout_(layout),
+        platform_(platform),
         constants_(constants),
         pipelines_(pipelines),
         rates_(platform, layout, constants),
         recompute_(recompute_of(layout)),
-        table_(workload.layers(slice_of(layout))) {}
+        table_(workload.layers(slice_of(layout))),
+        bucket_bytes_(framework_of(layout).bucket) {}
 
   StepPrice price(PipelineTime time) {
     const std::vector<StageRows> stages = split_stages(table_, layout_);
@@ -48,6 +55,7 @@ class TrainingStep {
     for (const StageRows& stage : stages) costs.push_back(cost_of(stage));
     add_pipeline(costs, time, price);
     add_update(stages, costs, price);
+    add_lateness(price);
     price.other = constants_.fixed;
     price.step += price.other;
     price.operations = 3 * workload_.operations() * static_cast<double>(layout_.global_batch);
@@ -81,9 +89,12 @@ class TrainingStep {
     cost.backward = with_launches(backward + communication + back_kernels * constants_.gap,
                                   back_kernels * constants_.backward_launch);
     const bool is_block = row.name != "embedding" && row.name != "head";
-    if (recompute_ == Recompute::full && is_block) cost.recompute = cost.forward;
+    const double share = recompute_ == Recompute::full && is_block ? layout_.recompute_share : 0;
+    cost.recompute = share * cost.forward;
     if (recompute_ == Recompute::selective && is_block) cost.recompute = scores + attention;
-    cost.tensor_part = communication * (2 + (recompute_ == Recompute::full && is_block ? 1 : 0));
+    if (recompute_ == Recompute::pointwise && is_block)
+      cost.recompute = scores + rates_.moved(row.moved_bytes);
+    cost.tensor_part = communication * (2 + share);
     return cost;
   }
 
@@ -101,8 +112,9 @@ class TrainingStep {
   /// A sum over tensor parallel ranks; with sequence parallelism, its two halves run separately.
   double exchange_us(const LayerRow& row) const {
     const auto bytes = static_cast<double>(row.exchanged.count);
-    if (!layout_.sequence_parallel) return rates_.all_reduce(layout_.tensor, 1, bytes);
-    return 2 * rates_.all_gather(layout_.tensor, 1, bytes);
+    const double us = layout_.sequence_parallel ? 2 * rates_.all_gather(layout_.tensor, 1, bytes)
+                                                : rates_.all_reduce(layout_.tensor, 1, bytes);
+    return layout_.overlaps_exchanges ? us * (1 - kHiddenExchange) : us;
   }
 
   /// Ring attention passes keys and values between the context ranks; the attention on those
@@ -173,59 +185,98 @@ class TrainingStep {
     price.bubble = std::max(0., price.step - price.compute - price.tensor - price.sends);
   }
 
+  /// Hosts differ from step to step, and all wait for the latest, as `scale` has it for workers.
+  void add_lateness(StepPrice& price) const {
+    const std::int64_t per_host = platform_.per_host;
+    const std::int64_t hosts = (layout_.devices() + per_host - 1) / per_host;
+    price.late = expected_greatest(hosts) * constants_.late * price.step;
+    price.step += price.late;
+  }
+
   /// Adds the sums of gradients and the optimizer of the stage that takes longest.
   void add_update(const std::vector<StageRows>& stages, const std::vector<StagePrice>& costs,
                   StepPrice& price) const {
     if (layout_.lora) return;
     const PipelineShape& shape = pipelines_.shape(layout_);
     for (const RankPlan& rank : shape.ranks) {
-      double parameters = 0, experts = 0, backward = 0;
+      double parameters = 0, experts = 0, forward = 0, backward = 0;
       std::int64_t copies = 1;
       for (const auto& [i, share] : rank.parts) {
         parameters += parameters_of(table_, stages[i]) - experts_of(table_, stages[i]);
         experts += experts_of(table_, stages[i]);
-        backward += costs[i].backward + costs[i].recompute;
+        forward += costs[i].forward, backward += costs[i].backward + costs[i].recompute;
         copies = shape.copies[i];
       }
       const double shards = layout_.zero >= 1 ? static_cast<double>(layout_.data) : 1;
-      double gradients = shape.updates * gradient_us(parameters, experts, copies);
-      if (layout_.overlaps_gradients)
-        gradients = shape.flushes ? std::max(gradients - backward, kLastBucket * gradients)
-                                  : std::max(0., gradients - price.step);
+      Exchange sums = gradient_us(parameters, experts, copies);
+      if (layout_.overlaps_gradients && shape.flushes)
+        sums = {exposed(sums.gather, forward), exposed(sums.scatter, backward)};
+      double gradients = shape.updates * (sums.gather + sums.scatter);
+      if (layout_.overlaps_gradients && !shape.flushes)
+        gradients = std::max(0., gradients - price.step);
+      const double updated = (parameters + experts) / shards;
       const double optimizer =
-          shape.updates * rates_.moved(constants_.optimizer * (parameters + experts) / shards);
+          shape.updates * (layout_.host_optimizer ? rates_.offloaded(updated)
+                                                  : rates_.moved(constants_.optimizer * updated));
       price.gradients = std::max(price.gradients, gradients);
       price.optimizer = std::max(price.optimizer, optimizer);
     }
     price.step += price.gradients + price.optimizer;
   }
 
-  /// Sharded gradients were summed with each micro-batch, so only the weights remain to be
-  /// gathered. `pipelines` is the number of pipelines with a copy of the weights.
-  double gradient_us(double parameters, double experts, std::int64_t pipelines) const {
-    if (layout_.zero >= 3) return 0;
+  /// The part of a transfer that passes of a rank, `pass` long for one micro-batch, do not hide.
+  /// With several chunks, those that are done first are sent while all micro-batches of a round of
+  /// the pipeline pass the others.
+  double exposed(double us, double pass) const {
+    const auto chunks = static_cast<double>(layout_.virtual_stages);
+    const auto round = static_cast<double>(layout_.pipeline);
+    const double hides = pass / chunks * (1 + round * (chunks - 1));
+    return std::max({us - hides, (us - pass) / chunks, kLastBucket * us});
+  }
+
+  /// Transfers before and after the update of a step.
+  struct Exchange {
+    double gather = 0, scatter = 0;
+  };
+
+  /// Gradients that were scattered with each micro-batch leave only the weights to be gathered.
+  /// `pipelines` is the number of pipelines with a copy of the weights.
+  Exchange gradient_us(double parameters, double experts, std::int64_t pipelines) const {
+    if (layout_.zero >= 3) return {};
     const std::int64_t ranks = layout_.data * layout_.context * pipelines;
     const std::int64_t stride = layout_.tensor;
-    if (layout_.zero == 2)
-      return rates_.all_gather(ranks, stride, (parameters + experts) * kWeightBytes);
     const double bytes = gradient_bytes(layout_);
-    double us = rates_.all_reduce(ranks, stride, parameters * bytes);
     const std::int64_t copies = std::max<std::int64_t>(1, ranks / layout_.expert);
-    us += rates_.all_reduce(copies, stride * layout_.expert, experts * bytes);
+    Exchange us;
+    const auto buckets = [&](double size) { return bucket_bytes_ > 0 ? size / bucket_bytes_ : 1; };
+    if (layout_.zero >= 1) {
+      const auto moved = [&](double each) {
+        const double dense = parameters * each, routed = experts * each;
+        return rates_.all_gather(ranks, stride, dense, buckets(dense)) +
+               rates_.all_gather(copies, stride * layout_.expert, routed, buckets(routed));
+      };
+      us = {moved(kWeightBytes), layout_.zero == 1 ? moved(bytes) : 0};
+    } else {
+      us.scatter =
+          rates_.all_reduce(ranks, stride, parameters * bytes, buckets(parameters * bytes)) +
+          rates_.all_reduce(copies, stride * layout_.expert, experts * bytes);
+    }
     if (layout_.pipeline > 1) {  // The first and last stage share the embedding.
-      us += rates_.all_reduce(2, layout_.devices() / 2, table_.front().parameters * bytes) *
-            (table_.back().all_parameters < table_.front().parameters ? 1 : 0);
+      us.scatter += rates_.all_reduce(2, layout_.devices() / 2, table_.front().parameters * bytes) *
+                    (table_.back().all_parameters < table_.front().parameters ? 1 : 0);
     }
     return us;
   }
 
   const Workload& workload_;
   const Layout& layout_;
+  const Platform& platform_;
   const Constants& constants_;
   Pipelines& pipelines_;
   Rates rates_;
   Recompute recompute_;
   LayerTable table_;
+  double bucket_bytes_;
   std::vector<std::optional<StagePrice>> layer_costs_;
 };
 
@@ -250,6 +301,16 @@ StepPrice StepPricer::price(const Workload& workload, const Layout& layout,
 StepMemory StepPricer::memory(const Workload& workload, const Layout& layout) {
   const LayerTable table = workload.layers(slice_of(layout));
   return memory_need(table, split_stages(table, layout), layout, impl_->pipelines.shape(layout));
+}
+
+Layout StepPricer::fitting(const Workload& workload, Layout layout, const Platform& platform) {
+  constexpr std::tuple<const char*, double> kLeastFirst[] = {
+      {"none", 1}, {"pointwise", 1}, {"full", .25}, {"full", .5}, {"full", .75}, {"full", 1}};
+  for (const auto& [recompute, share] : kLeastFirst) {
+    layout.recompute = recompute, layout.recompute_share = share;
+    if (!runs_out(memory(workload, layout), platform)) break;
+  }
+  return layout;
 }
 
 }  // namespace foretrace

@@ -143,7 +143,7 @@ class Transformer final : public Workload {
         places * h;
     row.moved_bytes = n * h * (kNormBytes + kAddBytes), row.moved_back_bytes = n * h * kAddBytes;
     row.kernels = 6;
-    row.kept = row.kept_selective = row.kept_full =
+    row.kept = row.kept_selective = row.kept_pointwise = row.kept_full =
         bytes(dropout_ ? n * h * unsplit_share(slice) : 0);
     row.output = bytes(n * h * static_cast<double>(slice.element_bytes));
     if (slice.tensor > 1) row.exchanges = 1, row.exchanged = row.output;
@@ -166,7 +166,7 @@ class Transformer final : public Workload {
     if (bert_) row.all_parameters += 2 * (h * h + h) + 2 * h + 2 * h + 2 - norm();
     // A copy if the table is tied and the head is on another stage.
     row.parameters = norm() + v * h;
-    row.kept = row.kept_selective = row.kept_full = bytes(
+    row.kept = row.kept_selective = row.kept_pointwise = row.kept_full = bytes(
         n * (h * unsplit_share(slice) * 2 * static_cast<double>(slice.element_bytes) + 4 * v));
     row.working = bytes(n * v * static_cast<double>(slice.element_bytes));
     row.output = Bytes{};
@@ -285,6 +285,12 @@ class Transformer final : public Workload {
            kv_heads() * (head_size() + value_size());
   }
 
+  /// Elements that activation functions of experts make for a token.
+  double expert_outputs(double t) const {
+    const double width = expert_ffn_ > 0 ? static_cast<double>(expert_ffn_) : ffn();
+    return (static_cast<double>(active_) * width + static_cast<double>(shared_ffn_)) / t;
+  }
+
   void add_memory(LayerRow& row, const LayerSlice& slice, double n, bool has_experts) const {
     const auto h = static_cast<double>(hidden_), t = static_cast<double>(slice.tensor);
     const auto e = static_cast<double>(slice.element_bytes);
@@ -306,6 +312,10 @@ class Transformer final : public Workload {
                                     static_cast<double>(sequence_);
     row.kept_selective = bytes(n * (wide + inner));
     row.kept = bytes(n * (wide + inner + scores));
+    // The outputs of two norms, and of the activation function.
+    const double again =
+        2 * h * unsplit_share(slice) * e + (has_experts ? expert_outputs(t) : ffn() / t) * e;
+    row.kept_pointwise = bytes(n * (wide + inner - again));
     row.kept_full = bytes(n * h * unsplit_share(slice) * e);
     row.working = bytes(n * (2 * ffn() / t + 2 * h) * e);
   }

@@ -23,8 +23,9 @@
 namespace foretrace {
 
 /// The part of a layer that the backward pass computes again instead of keeping it. none: nothing.
-/// selective: the products of attention. full: the whole layer, from its input.
-enum class Recompute : std::uint8_t { none, selective, full };
+/// selective: the products of attention. pointwise: norms and activation functions too. full: the
+/// whole layer, from its input.
+enum class Recompute : std::uint8_t { none, selective, pointwise, full };
 
 /// The part of a model that one device computes for one micro-batch.
 struct LayerSlice {
@@ -56,7 +57,8 @@ struct LayerRow {
   double expert_parameters = 0;     ///< Its experts on one device.
   double all_parameters = 0;        ///< One layer of the whole model.
   double operations = 0;  ///< Forward, all devices of the layer together, nothing computed twice.
-  Bytes kept{}, kept_selective{}, kept_full{};  ///< Kept for the backward pass, by Recompute.
+  /// Kept for the backward pass, by Recompute.
+  Bytes kept{}, kept_selective{}, kept_pointwise{}, kept_full{};
   Bytes working{};             ///< Most that exists at once while it runs, beyond what is kept.
   Bytes output{};              ///< Passed to the next layer.
   std::int64_t exchanges = 0;  ///< Sums over tensor parallel ranks, each of `exchanged` bytes.

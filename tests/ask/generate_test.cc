@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "support/folder.h"
 
@@ -62,14 +63,82 @@ TEST(Generate, PricesEverySchedule) {
   EXPECT_LT(time_with("1f1b,virtual_stages=2"), time_with("1f1b"));
 }
 
-TEST(Generate, RefusesWhatDoesNotFit) {
-  EXPECT_EQ(refusal_of_generate({.model = "gpt3-175b", .machine = "dgx-a100", .layout = "tp=8"}),
-            "memory: must fit a device of 85.9 GB, needs 440.7 GB, most of it optimizer state "
-            "262.2 GB, gradients 87.41 GB, weights 43.7 GB");
+TEST(Generate, RefusesWhatItCannotPrice) {
   EXPECT_EQ(refusal_of_generate({.model = "llama3-8b"}),
             "--machine: must be given; see `foretrace list machines`");
   EXPECT_EQ(refusal_of_generate({}),
             "MODEL: must be given, or --against a table that names models");
+}
+
+TEST(Generate, PricesWhatDoesNotFitAndSaysSo) {
+  const GenerationReport report =
+      generate_step({.model = "gpt3-175b", .machine = "dgx-a100", .layout = "tp=8"});
+  EXPECT_GT(report.step->time, 1s);
+  EXPECT_GT(report.step->out_of_memory, .99);
+  EXPECT_NE(report.assumptions.back().find("memory does not fit: a device has 85.9 GB"),
+            std::string::npos)
+      << report.assumptions.back();
+}
+
+TEST(Generate, ChoosesTheLeastRecomputationThatFits) {
+  const auto asked = [](const std::string& layout, std::optional<Bytes> limit) {
+    return generate_step({.model = "llama3-8b",
+                          .machine = "dgx-h100",
+                          .layout = "dp=8,zero=1,micro_batch=2,global_batch=16" + layout,
+                          .memory_limit = limit});
+  };
+  const GenerationReport unstated = asked("", {});
+  EXPECT_NE(unstated.step->layout.find("recompute="), std::string::npos);
+  EXPECT_LT(unstated.step->out_of_memory, .5);
+  const GenerationReport none = asked(",recompute=none", {});
+  EXPECT_GT(none.step->out_of_memory, .5);
+  EXPECT_LT(none.step->time, unstated.step->time);
+  EXPECT_EQ(asked("", Bytes{300'000'000'000}).step->layout.find("recompute="), std::string::npos);
+}
+
+TEST(Generate, ShareOfThePeakIsOfThePrecision) {
+  const auto used = [](const char* precision) {
+    return generate_step(
+               {.model = "llama3-70b",
+                .machine = "gb300-nvl72",
+                .layout = std::string("dp=8,zero=3,global_batch=8,precision=") + precision})
+        .step->utilization;
+  };
+  EXPECT_LT(used("fp8"), used("bf16"));
+  EXPECT_LT(used("fp4"), used("fp8"));
+}
+
+TEST(Generate, ScaleCosts) {
+  const auto step = [](int devices) {
+    const std::string n = std::to_string(devices);
+    return *generate_step({.model = "llama3-8b",
+                           .machine = "dgx-h100",
+                           .layout = "zero=1,recompute=full,dp=" + n + ",global_batch=" + n})
+                .step;
+  };
+  const GeneratedStep small = step(8), large = step(512), larger = step(65'536);
+  EXPECT_GT(large.time, small.time);
+  EXPECT_GT(larger.time, large.time);
+  const auto width = [](const GeneratedStep& one) { return ratio(one.upper, one.lower); };
+  EXPECT_GT(width(larger), width(small));
+}
+
+TEST(Generate, ReadsTablesOfLayoutsThatFailed) {
+  const Folder folder;
+  const std::string table = folder.write(
+      "ultrascale.csv",
+      "model,params,layers,hidden,heads,ffn,vocab,seq_len,gpu,gpus,dp,pp,tp,zero,micro_batch,"
+      "grad_accum,global_batch,status,iteration_ms,memory_gb\n"
+      "1B,1342177280,16,2048,32,8192,131072,4096,H100-80GB,8,8,1,1,1,2,16,256,measured,3000,35\n"
+      "1B,1342177280,16,2048,32,8192,131072,4096,H100-80GB,8,8,1,1,1,16,2,256,failed,,\n"
+      "1B,1342177280,16,2048,32,8192,131072,4096,H100-80GB,16,1,16,1,0,1,256,256,failed,,\n");
+  const GenerationReport report = generate_step({.against = table});
+  ASSERT_EQ(report.rows.size(), 3U);
+  EXPECT_EQ(report.score->ran_out, 2U);
+  EXPECT_EQ(report.score->found, 2U);
+  EXPECT_EQ(report.score->alarms, 0U);
+  EXPECT_LT(*report.score->memory_median, .1);
+  EXPECT_NE(report.rows[0].name.find("tied=true"), std::string::npos) << report.rows[0].name;
 }
 
 TEST(Generate, ReadsTablesAsTheyArePublished) {

@@ -50,7 +50,7 @@ TEST(Price, PartsOfAStepSumToIt) {
   layout.overlaps_gradients = false;
   const StepPrice price = price_with(kSmallModel, layout);
   EXPECT_NEAR(price.compute + price.tensor + price.bubble + price.sends + price.gradients +
-                  price.optimizer + price.other,
+                  price.optimizer + price.late + price.other,
               price.step, 1e-6 * price.step);
   EXPECT_GT(price.bubble, 0);
   EXPECT_GT(price.tensor, 0);
@@ -470,6 +470,62 @@ TEST(StepCalibration, ChoosesShapesThatDiffer) {
   std::vector<std::size_t> chosen = chosen_shapes(shapes, 3);
   std::ranges::sort(chosen);
   EXPECT_EQ(chosen, (std::vector<std::size_t>{0, 3, 5}));
+}
+
+TEST(Price, ChunksHideTheOptimizersExchanges) {
+  Layout layout;
+  layout.pipeline = 4, layout.data = 64, layout.zero = 1, layout.global_batch = 64 * 8;
+  const double whole = price_with(kSmallModel, layout).gradients;
+  layout.virtual_stages = 3;
+  EXPECT_LT(price_with(kSmallModel, layout).gradients, .8 * whole);
+}
+
+TEST(Price, SmallBucketsWaitForEveryHostOfARing) {
+  Layout layout;
+  layout.data = 256, layout.zero = 1, layout.global_batch = 256, layout.overlaps_gradients = false;
+  const double many = price_with(kSmallModel, layout).gradients;
+  layout.framework = "nanotron";
+  EXPECT_GT(price_with(kSmallModel, layout).gradients, 1.5 * many);
+}
+
+TEST(Price, ProductsHideExchanges) {
+  Layout layout;
+  layout.tensor = 8;
+  const double plain = price_with(kSmallModel, layout).tensor;
+  layout.overlaps_exchanges = true;
+  EXPECT_LT(price_with(kSmallModel, layout).tensor, .8 * plain);
+}
+
+TEST(Price, AHostThatKeepsTheOptimizerTakesTime) {
+  Layout layout;
+  layout.data = 8, layout.zero = 1, layout.global_batch = 8;
+  const double device = price_with(kSmallModel, layout).optimizer;
+  layout.host_optimizer = true;
+  EXPECT_GT(price_with(kSmallModel, layout).optimizer, 5 * device);
+}
+
+TEST(Price, NarrowProductsReachWhatSingleOnesWereMeasuredTo) {
+  Layout layout;
+  layout.precision = "fp8";
+  const double fused = price_with("llama3-8b", layout, "dgx-h100").compute;
+  layout.framework = "torchtitan";
+  EXPECT_GT(price_with("llama3-8b", layout, "dgx-h100").compute, 1.1 * fused);
+  layout.precision = "fp4";
+  EXPECT_THROW(price_with("llama3-8b", layout, "dgx-h100"), Error);
+}
+
+TEST(Price, FrameworksKeepDifferentBytes) {
+  Layout layout;
+  layout.data = 8, layout.global_batch = 8;
+  const auto bytes = [&](const char* framework, std::int64_t zero) {
+    layout.framework = framework, layout.zero = zero;
+    const auto workload = find_workload("llama3-8b");
+    return static_cast<double>(StepPricer().memory(*workload, layout).allocated.count) /
+           workload->parameters();
+  };
+  EXPECT_NEAR(bytes("megatron", 0) - bytes("deepspeed", 0), 2, .1);
+  EXPECT_NEAR(bytes("megatron", 0) - bytes("fsdp", 0), 2, .1);
+  EXPECT_LT(bytes("torchtitan", 3), bytes("torchtitan", 0) - 12);
 }
 
 }  // namespace

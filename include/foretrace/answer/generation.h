@@ -30,14 +30,15 @@ struct GeneratedStep {
   std::int64_t devices = 1;
   std::vector<GeneratedLayer> layers{};
   Nanoseconds time{0}, lower{0}, upper{0};  ///< 80 % of measured steps should lie between them.
-  /// compute, tensor communication, pipeline bubble, sends, gradients, optimizer, other; their sum
-  /// is the time.
+  /// compute, tensor communication, pipeline bubble, sends, gradients, optimizer, waiting for the
+  /// slowest host, other; their sum is the time.
   std::vector<std::pair<std::string, Nanoseconds>> breakdown{};
   /// Parts on the fullest device, largest first.
   std::vector<std::pair<std::string, Bytes>> memory{};
   Bytes allocated{}, reserved{}, device_memory{};
+  double out_of_memory = 0;  ///< Probability that a device needs more than it has.
   double tokens_per_second = 0, samples_per_second = 0;
-  double utilization = 0;   ///< Model FLOP/s over the devices' peak (MFU).
+  double utilization = 0;   ///< Model FLOP/s over the devices' peak in their precision (MFU).
   bool is_covered = false;  ///< Steps of this shape were measured.
 };
 
@@ -48,6 +49,7 @@ struct GeneratedRow {
   std::optional<Nanoseconds> measured{};  ///< Empty if the run was out of memory.
   Bytes allocated{}, measured_memory{};
   bool is_covered = false, was_fitted = false;
+  double out_of_memory = 0;                ///< Probability.
   bool runs_out = false, ran_out = false;  ///< Out of memory: predicted, and measured.
 
   /// (time - measured) / measured.

@@ -44,16 +44,14 @@ void add_breakdown(const CalibratedPrice& priced, GeneratedStep& step) {
   add("sends between stages", price.sends);
   add("gradients", price.gradients);
   add("optimizer", price.optimizer);
+  add("waiting for the slowest host", price.late);
   add("other", price.other);
   step.breakdown.insert(step.breakdown.begin(), {"compute", left});
 }
 
 void add_layers(const MeasuredStep& asked, GeneratedStep& step) {
   for (const LayerRow& row : asked.workload->layers(slice_of(asked.layout))) {
-    const Recompute recompute = recompute_of(asked.layout);
-    const Bytes kept = recompute == Recompute::full        ? row.kept_full
-                       : recompute == Recompute::selective ? row.kept_selective
-                                                           : row.kept;
+    const Bytes kept{std::llround(kept_of(row, asked.layout))};
     if (!step.layers.empty() && step.layers.back().name == row.name &&
         step.layers.back().parameters == row.parameters) {
       step.layers.back().count += row.count;
@@ -77,13 +75,12 @@ GeneratedStep answer_of(const MeasuredStep& asked, const CalibratedPrice& priced
   step.memory = priced.memory.parts;
   step.allocated = priced.memory.allocated, step.reserved = priced.memory.reserved;
   step.device_memory = asked.platform.device.memory;
+  step.out_of_memory = out_of_memory(priced.memory, asked.platform);
   step.is_covered = priced.is_covered;
   const double seconds = priced.us * 1e-6;
   step.samples_per_second = static_cast<double>(asked.layout.global_batch) / seconds;
   step.tokens_per_second = step.samples_per_second * static_cast<double>(asked.workload->tokens());
-  const DeviceModel& device = asked.platform.device;
-  const double peak =
-      (device.bf16.flops_per_second > 0 ? device.bf16 : device.fp16).flops_per_second;
+  const double peak = sheet_peak(asked.platform.device, asked.layout.precision);
   step.utilization = priced.price.operations / seconds / static_cast<double>(step.devices) / peak;
   return step;
 }
@@ -91,8 +88,8 @@ GeneratedStep answer_of(const MeasuredStep& asked, const CalibratedPrice& priced
 RowDefaults defaults_of(const GenerateQuestion& question) {
   RowDefaults defaults{
       .workload = question.model, .machine = question.machine, .only = question.only};
-  if (!question.layout.empty())
-    within("--layout", [&] { read_assigned(question.layout, defaults.layout); });
+  defaults.stated = question.layout;
+  within("--layout", [&] { read_assigned(question.layout, defaults.layout); });
   return defaults;
 }
 
@@ -129,7 +126,9 @@ GeneratedRow compared(const MeasuredRow& row, const CalibratedPrice& priced) {
   compared.allocated = priced.memory.allocated;
   compared.measured_memory = {std::llround(row.memory_bytes)};
   compared.is_covered = priced.is_covered;
-  compared.runs_out = runs_out(priced.memory, row.step.platform);
+  compared.out_of_memory = out_of_memory(priced.memory, row.step.platform);
+  compared.runs_out = row.cannot_run || runs_out(priced.memory, row.step.platform);
+  if (row.cannot_run) compared.out_of_memory = 1;
   compared.ran_out = row.out_of_memory;
   return compared;
 }
@@ -140,7 +139,8 @@ void compare(const GenerateQuestion& question, const std::set<std::size_t>& fitt
       read_measured_rows(question.against, defaults_of(question), report.notes);
   std::vector<std::pair<std::string, double>> groups;
   for (const MeasuredRow& row : rows) {
-    report.rows.push_back(compared(row, calibration.price(row.step)));
+    report.rows.push_back(
+        compared(row, row.cannot_run ? CalibratedPrice{} : calibration.price(row.step)));
     report.rows.back().was_fitted =
         question.against == question.calibrate && fitted.contains(row.number);
     groups.emplace_back(row.group, static_cast<double>(row.step.layout.global_batch));
@@ -157,11 +157,24 @@ void answer_question(const GenerateQuestion& question, StepCalibration& calibrat
   asked.layout = defaults_of(question).layout;
   within("--layout", [&] { asked.layout.check(); });
   asked.platform = find_platform(question.machine);
+  if (question.memory_limit) asked.platform.device.memory = *question.memory_limit;
+  // What is not stated may be chosen: the least recomputation that fits.
+  if (question.layout.find("recompute=") == std::string::npos) {
+    const Layout fitting = calibration.fitting(asked);
+    asked.layout = fitting;
+    if (fitting.recompute != "none")
+      report.assumptions.push_back(fmt::format(
+          "the layout fits only with recompute={}{}, which was not stated", fitting.recompute,
+          fitting.recompute_share < 1
+              ? fmt::format(",recompute_share={}", to_text(fitting.recompute_share))
+              : ""));
+  }
   const CalibratedPrice priced = calibration.price(asked);
   if (runs_out(priced.memory, asked.platform))
-    throw Error(fmt::format("memory: must fit a device of {}, needs {}, most of it {}",
-                            to_text(asked.platform.device.memory), to_text(priced.memory.reserved),
-                            largest_parts(priced.memory)));
+    report.assumptions.push_back(
+        fmt::format("memory does not fit: a device has {}, the step needs {}, most of it {}",
+                    to_text(asked.platform.device.memory), to_text(priced.memory.reserved),
+                    largest_parts(priced.memory)));
   report.step = answer_of(asked, priced);
 }
 

@@ -58,10 +58,24 @@ const RecordedHost* host_of(const TableRow& row) {
   return of_source != nullptr ? of_source : host_of(row.text("gpu"));
 }
 
+/// Applies the settings of the program that ran a row.
+void read_launcher(const TableRow& row, const std::string& path, Layout& layout) {
+  static constexpr std::pair<std::string_view, const char*> kLaunchers[] = {
+#define LAUNCHER(word, settings) {word, settings},
+#include "ask/generate/launchers.def"
+#undef LAUNCHER
+  };
+  std::string words = letters_and_digits(row.text("framework") + row.text("source"));
+  if (words.empty()) words = letters_and_digits(path.substr(path.rfind('/') + 1));
+  for (const auto& [word, settings] : kLaunchers) {
+    if (words.find(word) != std::string::npos) return read_assigned(settings, layout);
+  }
+}
+
 class RowReader {
  public:
-  RowReader(const RowDefaults& defaults, const std::vector<std::string>& heading)
-      : defaults_(defaults) {
+  RowReader(const RowDefaults& defaults, const std::vector<std::string>& heading, std::string path)
+      : defaults_(defaults), path_(std::move(path)) {
     for (const std::string& cell : heading) {
       const std::string letters = letters_and_digits(cell);
       std::string name;
@@ -81,7 +95,14 @@ class RowReader {
     layout = defaults_.layout;
     if (const RecordedHost* const host = host_of(row); host != nullptr && !host->settings.empty())
       read_assigned(host->settings, layout);
+    read_launcher(row, path_, layout);
+    read_assigned(defaults_.stated, layout);
     read_layout(row, layout);
+    if (layout.tensor == 1) layout.sequence_parallel = false;
+    // By the memory of published runs, nanotron's ranks share what norms keep only in pipelines of
+    // several nodes.
+    if (layout.framework == "nanotron" && layout.tensor >= 4 && layout.pipeline > 1)
+      layout.sequence_parallel = layout.tensor * layout.pipeline > 8;
     read.step.platform = platform_of(row);
     if (layout.precision == "bf16") layout.precision = read.step.platform.device.usual_precision();
     const std::string text = workload_text(row, defaults_.workload, layout);
@@ -92,16 +113,26 @@ class RowReader {
     read.step.release = release_of(row.text("variant"));
     read.step.name = name_of(text, layout);
     read.group = fmt::format("{} on {} x {}", text, row.text("gpu"), layout.devices());
-    read.out_of_memory = row.lower("time").find(kOutOfMemory) != std::string::npos;
+    read.out_of_memory = row.lower("time").find(kOutOfMemory) != std::string::npos ||
+                         row.lower("status") == "failed";
     if (!read.out_of_memory) {
       const auto time = row.number("time");
       if (!time || *time <= 0) throw Error("has no time");
       read.step.us = *time * 1e3;
     }
-    read.states_recompute = row.has("recompute") || layout.recompute != "none";
+    read.states_recompute = row.has("recompute") || layout.recompute != "none" ||
+                            layout.framework == "nanotron";  // Which recomputes nothing by default.
     if (const auto memory = row.number("memory")) read.memory_bytes = *memory * kGibi;
-    // Pricing once rejects rows whose batch cannot be divided.
-    pricer_.price(*read.step.workload, layout, read.step.platform, Constants{});
+    try {
+      // A run that does not say what it recomputes, and that ran, recomputed what it had to.
+      if (!read.states_recompute && !read.out_of_memory)
+        layout = pricer_.fitting(*read.step.workload, layout, read.step.platform);
+      // Pricing once rejects rows whose batch cannot be divided.
+      pricer_.price(*read.step.workload, layout, read.step.platform, Constants{});
+    } catch (const Error&) {
+      if (!read.out_of_memory) throw;
+      read.cannot_run = true;
+    }
     return read;
   }
 
@@ -135,6 +166,7 @@ class RowReader {
   }
 
   const RowDefaults& defaults_;
+  std::string path_;
   std::vector<std::string> heading_;
   std::map<std::string, Platform> platforms_;
   StepPricer pricer_;
@@ -158,7 +190,7 @@ std::vector<MeasuredRow> read_measured_rows(const std::string& path, const RowDe
   within(path, [&] {
     const std::vector<std::string> heading = csv_cells(line);
     const CsvFilter filter(heading, defaults.only);
-    RowReader reader(defaults, heading);
+    RowReader reader(defaults, heading, path);
     for (std::size_t number = 1; next_line(); ++number) {
       try {
         std::vector<std::string> cells = csv_cells(line);
@@ -167,8 +199,7 @@ std::vector<MeasuredRow> read_measured_rows(const std::string& path, const RowDe
         rows.back().number = number;
         if (!rows.back().states_recompute)
           notes.add(Severity::info,
-                    "rows do not say what they recompute; memory is predicted as if nothing were "
-                    "recomputed",
+                    "rows do not say what they recompute; the least with which they fit is assumed",
                     fmt::format("row {}", number));
       } catch (const Error& error) {
         notes.add(Severity::warning, kLeftOut, fmt::format("row {}: {}", number, error.what()));

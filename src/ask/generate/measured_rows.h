@@ -18,12 +18,14 @@ struct MeasuredRow {
   MeasuredStep step;
   std::string group;  ///< Model, device and number of devices; rows of one group compete.
   bool out_of_memory = false;
+  bool cannot_run = false;  ///< It failed, as it had to: nothing can be priced.
   double memory_bytes = 0;  ///< 0 if it was not measured.
   bool states_recompute = false;
 };
 
 struct RowDefaults {
   Layout layout{};
+  std::string stated{};           ///< Its settings as text; they precede those of known programs.
   std::string workload, machine;  ///< If empty, rows must state them.
   /// "column=text" keeps the rows whose column contains the text.
   std::vector<std::string> only{};

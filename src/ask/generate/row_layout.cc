@@ -23,6 +23,9 @@ void read_recompute(const TableRow& row, Layout& layout) {
   if (text.starts_with("true") || text.starts_with("full")) layout.recompute = "full";
   if (text.starts_with("false")) layout.recompute = "none";
   if (text.find("selective") != std::string::npos) layout.recompute = "selective";
+  // torchtitan's selection repeats every second matrix product, about a half of each layer.
+  if (layout.recompute == "selective" && layout.framework == "torchtitan")
+    layout.recompute = "full", layout.recompute_share = .5;
   if (text.find("sequence parallel") != std::string::npos) layout.sequence_parallel = true;
 }
 
@@ -33,6 +36,7 @@ void read_variant(const TableRow& row, Layout& layout) {
   const std::string variant = row.lower("variant"), model = row.lower("model");
   if (!row.has("zero") && variant.find(" zero") != std::string::npos)
     layout.zero = 3, layout.host_checkpoints = true;
+  if (variant.find("async tp") != std::string::npos) layout.overlaps_exchanges = true;
   if (variant.find("offload") != std::string::npos) layout.host_optimizer = true;
   layout.lora = variant.find("lora") != std::string::npos || model.ends_with("lora");
 }

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <fmt/core.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "ask/generate/table_row.h"
@@ -45,6 +46,34 @@ void add_vocabulary(const TableRow& row, std::string& settings) {
   const double nearest =
       std::abs(left - kUsual[0]) < std::abs(left - kUsual[1]) ? kUsual[0] : kUsual[1];
   settings += ",vocabulary=" + to_text(nearest);
+}
+
+/// Adds widths of the feed-forward layer and the vocabulary that a row states, and the kind of
+/// model whose parameters are nearest to the stated ones: GPT's blocks, or LLaMA's with a gate and
+/// with 8 heads of keys and values or as many as heads; with a table for embedding and head, or
+/// two.
+void add_widths(const TableRow& row, std::int64_t heads, std::string& settings) {
+  const double layers = *row.number("layers"), hidden = *row.number("hidden");
+  const double ffn = *row.number("ffn"), table = *row.number("vocabulary") * hidden;
+  const double stated = row.number("parameters").value_or(0);
+  settings += fmt::format(",ffn={},vocabulary={}", to_text(ffn), to_text(table / hidden));
+  std::string best;
+  double least = std::numeric_limits<double>::max();
+  for (const bool gated : {true, false}) {
+    for (const std::int64_t few : {heads, std::int64_t{8}}) {
+      for (const bool tied : {true, false}) {
+        if (heads % few != 0 || (!gated && few != heads)) continue;
+        const double kv = static_cast<double>(few) / static_cast<double>(heads);
+        const double block = hidden * hidden * (2 + 2 * kv) + (gated ? 3 : 2) * hidden * ffn;
+        const double away = std::abs(layers * block + (tied ? 1 : 2) * table - stated);
+        if (away >= least) continue;
+        least = away;
+        best = fmt::format(",gated={},kv_heads={},tied={}{}", gated, few, tied,
+                           gated ? ",biases=false,dropout=false" : "");
+      }
+    }
+  }
+  settings += best;
 }
 
 /// Adds the dense layers of a model of experts that was cut to fewer layers: the same share, and at
@@ -104,7 +133,10 @@ std::string workload_text(const TableRow& row, const std::string& usual, const L
   if (const auto length = row.number("sequence");
       length && (text.starts_with("mpt") || text.starts_with("transformer")))
     settings += ",positions=" + to_text(*length);
-  if (has_shape && row.has("parameters")) add_vocabulary(row, settings);
+  if (has_shape && row.has("ffn") && row.has("vocabulary"))
+    add_widths(row, std::llround(row.number("heads").value_or(1)), settings);
+  else if (has_shape && row.has("parameters"))
+    add_vocabulary(row, settings);
   if (!preset.empty() && !has_shape && row.has("layers")) add_dense_layers(text, row, settings);
   if (settings.empty()) return text;
   return text + (text.find(':') == std::string::npos ? ":" : ",") + settings;

@@ -14,7 +14,8 @@ Bytes PlanSpace::limit() const { return memory ? *memory : step.platform.device.
 PriceParts parts_of(const CalibratedPrice& priced) {
   const StepPrice& price = priced.price;
   const double factor = priced.us / price.step;
-  return {price.bubble * factor, (price.tensor + price.sends + price.gradients) * factor,
+  return {price.bubble * factor,
+          (price.tensor + price.sends + price.gradients + price.late) * factor,
           (price.compute + price.optimizer + price.other) * factor};
 }
 

@@ -51,6 +51,7 @@ nlohmann::json step_json(const GeneratedStep& step) {
           {"allocated_bytes", step.allocated.count},
           {"reserved_bytes", step.reserved.count},
           {"device_memory_bytes", step.device_memory.count},
+          {"out_of_memory_probability", step.out_of_memory},
           {"tokens_per_second", step.tokens_per_second},
           {"samples_per_second", step.samples_per_second},
           {"model_flops_utilization", step.utilization},
@@ -68,6 +69,7 @@ nlohmann::json row_json(const GeneratedRow& row) {
                          {"shapes", shape_word(row.is_covered)},
                          {"calibrated_on", row.was_fitted},
                          {"out_of_memory", row.runs_out},
+                         {"out_of_memory_probability", row.out_of_memory},
                          {"measured_out_of_memory", row.ran_out}};
   const auto error = row.error();
   json["measured_ns"] = row.measured ? nlohmann::json(row.measured->count()) : nlohmann::json();
@@ -129,8 +131,9 @@ void write_step(const GeneratedStep& step, std::ostream& out) {
                   to_fixed(step.tokens_per_second / static_cast<double>(step.devices), 0),
                   to_share(step.utilization)));
   write_headed(out, "Memory",
-               fmt::format("{} allocated, {} reserved of {}", to_text(step.allocated),
-                           to_text(step.reserved), to_text(step.device_memory)));
+               fmt::format("{} allocated, {} reserved of {}; too much with a probability of {}",
+                           to_text(step.allocated), to_text(step.reserved),
+                           to_text(step.device_memory), to_share(step.out_of_memory)));
   Table times{.heading = {"where the time goes", "time", "part"}, .rows = {}};
   for (const auto& [name, time] : step.breakdown) {
     times.rows.push_back(
@@ -231,8 +234,8 @@ void write_generation_csv(const GenerationReport& report, std::ostream& out) {
   if (!report.step) return;
   const GeneratedStep& step = *report.step;
   out << "0," << csv_text(step.model) << ',' << step.time.count() << ',' << step.lower.count()
-      << ',' << step.upper.count() << ",,," << step.allocated.count << ",0,0,"
-      << shape_word(step.is_covered) << ",0\n";
+      << ',' << step.upper.count() << ",,," << step.allocated.count << ','
+      << (step.out_of_memory > .5) << ",0," << shape_word(step.is_covered) << ",0\n";
 }
 
 }  // namespace foretrace
