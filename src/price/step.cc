@@ -122,8 +122,8 @@ class TrainingStep {
   double ring_attention_us(const LayerRow& row) const {
     if (layout_.context <= 1 || row.attention_operations <= 0) return 0;
     const double bytes =
-        static_cast<double>(row.output.count) * static_cast<double>(layout_.context);
-    const double gather = rates_.all_gather(layout_.context, layout_.tensor, bytes / 4);
+        static_cast<double>(row.keys_and_values.count) * static_cast<double>(layout_.context);
+    const double gather = rates_.all_gather(layout_.context, layout_.tensor, bytes);
     return std::max(0., gather - rates_.attention(row.attention_operations));
   }
 

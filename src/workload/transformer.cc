@@ -277,6 +277,9 @@ class Transformer final : public Workload {
     add_memory(row, slice, n, has_experts);
     row.output = bytes(n * h * static_cast<double>(slice.element_bytes));
     if (slice.tensor > 1) row.exchanges = 2, row.exchanged = row.output;
+    const double passed = kv_rank_ > 0 ? static_cast<double>(kv_rank_ + rotary_)
+                                       : kv_heads() * (head_size() + value_size()) / t;
+    row.keys_and_values = bytes(n * passed * static_cast<double>(slice.element_bytes));
     return row;
   }
 

@@ -63,6 +63,7 @@ struct LayerRow {
   Bytes output{};              ///< Passed to the next layer.
   std::int64_t exchanges = 0;  ///< Sums over tensor parallel ranks, each of `exchanged` bytes.
   Bytes exchanged{};
+  Bytes keys_and_values{};  ///< One device's, which context parallel ranks pass on.
   Bytes routed{};  ///< Sent to experts, and the same amount back; 0 without experts.
 };
 
