@@ -83,6 +83,7 @@ GeneratedScore score_of(const std::vector<GeneratedRow>& rows,
   double inside = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const GeneratedRow& row = rows[i];
+    if (row.is_guessed) continue;
     if (row.ran_out) ++score.ran_out, score.found += row.runs_out;
     if (row.was_fitted || row.ran_out) continue;
     ++score.fitting, score.alarms += row.runs_out;

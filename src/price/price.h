@@ -78,6 +78,9 @@ Platform find_platform(const std::string& machine);
 /// FLOP/s of the data sheet for Layout::precision; 0 if the device has no such arithmetic.
 double sheet_peak(const DeviceModel& device, const std::string& precision);
 
+/// The time that the products of weights take at sheet_peak(), in microseconds: no step is shorter.
+double least_us(const Workload& workload, const Layout& layout, const Platform& platform);
+
 /// Factors and terms of the roofline. Defaults are fitted; constants.def has the source of each.
 struct Constants {
   double gemm = .82;           ///< A large matrix product; of peak.

@@ -282,6 +282,22 @@ class TrainingStep {
 
 }  // namespace
 
+double least_us(const Workload& workload, const Layout& layout, const Platform& platform) {
+  // The backward pass has two products for each of the forward pass, with frozen weights one.
+  const double passes = layout.lora ? 2 : 3;
+  double operations = 0;
+  for (const LayerRow& row : workload.layers(slice_of(layout))) {
+    for (const Gemm& gemm : row.gemms) {
+      if (gemm.has_weights)
+        operations +=
+            2 * gemm.rows * gemm.columns * gemm.inner * gemm.count * static_cast<double>(row.count);
+    }
+  }
+  const double all = operations * static_cast<double>(layout.micro_batches());
+  const double peak = sheet_peak(platform.device, layout.precision) * 1e-6;
+  return passes * all / static_cast<double>(layout.pipeline) / std::max(peak, 1.);
+}
+
 struct StepPricer::Impl {
   Pipelines pipelines;
 };

@@ -64,7 +64,7 @@ struct LayerRow {
   std::int64_t exchanges = 0;  ///< Sums over tensor parallel ranks, each of `exchanged` bytes.
   Bytes exchanged{};
   Bytes keys_and_values{};  ///< One device's, which context parallel ranks pass on.
-  Bytes routed{};  ///< Sent to experts, and the same amount back; 0 without experts.
+  Bytes routed{};           ///< Sent to experts, and the same amount back; 0 without experts.
 };
 
 /// Rows from input to output. Pipelines divide the layers between the first and the last row.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -45,6 +46,14 @@ TEST(Collective, ARingOnAUniformNetwork) {
   EXPECT_EQ(report.rows[0].operation, "all_reduce");
   EXPECT_EQ(report.rows[0].time, 14'070us);
   EXPECT_NEAR(report.rows[0].bus_bandwidth, 1.75 * 1e8 / .01407, 1);
+}
+
+TEST(Collective, NcclsEstimatesHaveAnInterval) {
+  const CollectiveRow row = price_collective(machine("all_reduce", "dgx-h100", 8)).rows.at(0);
+  EXPECT_LT(row.lower, row.time);
+  EXPECT_GT(row.upper, row.time);
+  const CollectiveRow wide = price_collective(machine("all_reduce", "dgx-h100", 16)).rows.at(0);
+  EXPECT_GT(ratio(wide.upper, wide.lower), ratio(row.upper, row.lower));
 }
 
 TEST(Collective, FlowsAgreeWithTheClosedFormOnAnIdleUniformNetwork) {

@@ -146,14 +146,14 @@ TEST(Generate, ReadsTablesAsTheyArePublished) {
   const std::string table = folder.write(
       "steps.csv",
       "\xef\xbb\xbfmodel,gpu,gpus,tp,pp,micro_batch,global_batch,precision,recompute,iteration_ms\n"
-      "Llama 3.1 8B,H100-SXM,8,2,1,1,32,bf16,full,900\n"
+      "Llama 3.1 8B,H100-SXM,8,2,1,1,32,bf16,full,3900\n"
       "Llama 3.1 8B,H100-SXM,8,1,1,64,512,bf16,False,OOM\n"
       "Llama 3.1 8B,H100-SXM,8,1,1,1,32,float8,full,\n"
       "A model nobody knows,H100-SXM,8,1,1,1,32,bf16,full,900\n");
   const GenerationReport report = generate_step({.layout = "zero=1", .against = table});
   ASSERT_EQ(report.rows.size(), 2U);
   EXPECT_EQ(report.rows[0].name, "llama3-8b tp2 dp4 mb1 gb32");
-  EXPECT_EQ(report.rows[0].measured, Nanoseconds(900'000'000));
+  EXPECT_EQ(report.rows[0].measured, 3900ms);
   EXPECT_TRUE(report.rows[1].ran_out);
   EXPECT_TRUE(report.rows[1].runs_out);
   EXPECT_EQ(report.score->found, 1U);
@@ -273,6 +273,24 @@ TEST(Generate, PredictsPublishedSteps) {
       EXPECT_LE(report.score->alarms * 20, report.score->fitting);  // At most 5 %.
     }
   }
+}
+
+TEST(Generate, DoesNotScoreGuessedLayoutsOrWhatNoDeviceCanDo) {
+  const Folder folder;
+  const std::string table =
+      folder.write("steps.csv",
+                   "model,gpu,gpus,tp,pp,global_batch,grad_accum,precision,recompute,iteration_ms\n"
+                   "Llama 3.1 8B,H100-SXM,8,1,1,32,8,bf16,full,9000\n"  // 4 replicas on 8 devices.
+                   "Llama 3.1 8B,H100-SXM,8,8,1,32,32,bf16,full,4000\n"
+                   "Llama 3.1 8B,H100-SXM,8,8,1,32,32,bf16,full,1000\n");
+  const GenerationReport report = generate_step({.layout = "zero=1", .against = table});
+  ASSERT_EQ(report.rows.size(), 2U);
+  EXPECT_TRUE(report.rows[0].is_guessed);
+  EXPECT_EQ(report.score->rows, 1U);
+  const auto left_out = std::ranges::find(report.notes.all(), Severity::warning, &Note::severity);
+  ASSERT_NE(left_out, report.notes.all().end());
+  EXPECT_NE(left_out->example.find("row 3: time: must be at least"), std::string::npos)
+      << left_out->example;
 }
 
 }  // namespace

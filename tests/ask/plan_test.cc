@@ -110,7 +110,7 @@ TEST(Plan, SaysFirstWhatItReproduces) {
                                    "gpus,tp,pp,micro_batch,global_batch,iteration_ms\n"
                                    "8,1,1,1,64,1000\n"
                                    "8,1,1,64,512,OOM\n"
-                                   "8,8,1,1,64,1\n");
+                                   "8,8,1,1,64,99000\n");
   const PlanReport report = plan(question);
   ASSERT_TRUE(report.measured);
   ASSERT_EQ(report.measured->rows.size(), 3U);

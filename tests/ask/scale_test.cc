@@ -64,6 +64,19 @@ TEST(Scale, EachCountIsThePredictionOfItsScheme) {
   EXPECT_NE(report.limits.front().find("64 GPUs"), std::string::npos);
 }
 
+TEST(Scale, LayersWithoutKernelsAreNotDivided) {
+  ScaleQuestion asked;
+  asked.step_time = 100ms, asked.gpus = {8}, asked.machine = "dgx-a100";
+  asked.schemes = {"tensor_parallel:activation_bytes=64MB"};
+  try {
+    scale(asked);
+    FAIL() << "a step without kernels was divided";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("needs kernels to divide"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Scale, ASlowNetworkIsSaidToStopIt) {
   const ScaleReport report =
       scale(question("data_parallel:gradient_bytes=2GB,bandwidth=1GB/s,latency=10us"));

@@ -112,7 +112,10 @@ TEST(NcclTopology, SaysWhatIsWrong) {
       {"", "t.xml: line 1: must be XML, got no element found"},
       {"<graphs/>", "t.xml: line 1: must begin with <system>, as NCCL writes it, got <graphs>"},
       {"<system>\n</cpu>", "t.xml: line 2: must be XML, got mismatched tag"},
-      {"<system/>", "t.xml: must have at least one <gpu>"},
+      {"<system/>",
+       "t.xml: must have at least two <gpu>, got 0: NCCL writes the devices that its processes "
+       "see, so start "
+       "one on every GPU of the host"},
       {"<system><gpu/></system>", "t.xml: line 1: <gpu> must be in a <pci>, got it in <system>"},
       {"<system><pci><gpu/></pci></system>", "t.xml: line 1: PCI devices must be below a <cpu>"},
       {R"(<system><cpu modelid="x"/></system>)",

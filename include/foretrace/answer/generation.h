@@ -50,6 +50,7 @@ struct GeneratedRow {
   Bytes allocated{}, measured_memory{};
   bool is_covered = false, was_fitted = false;
   double out_of_memory = 0;                ///< Probability.
+  bool is_guessed = false;                 ///< Its layout is not fully known: it is not scored.
   bool runs_out = false, ran_out = false;  ///< Out of memory: predicted, and measured.
 
   /// (time - measured) / measured.

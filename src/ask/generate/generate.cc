@@ -103,7 +103,7 @@ std::vector<MeasuredRow> fitted_rows(const GenerateQuestion& question) {
   std::vector<MeasuredRow> timed;
   std::vector<std::vector<double>> shapes;
   for (const MeasuredRow& row : rows) {
-    if (row.out_of_memory) continue;
+    if (row.out_of_memory || row.is_guessed) continue;
     timed.push_back(row);
     shapes.push_back(shape_of(row.step));
   }
@@ -130,6 +130,7 @@ GeneratedRow compared(const MeasuredRow& row, const CalibratedPrice& priced) {
   compared.runs_out = row.cannot_run || runs_out(priced.memory, row.step.platform);
   if (row.cannot_run) compared.out_of_memory = 1;
   compared.ran_out = row.out_of_memory;
+  compared.is_guessed = row.is_guessed;
   return compared;
 }
 

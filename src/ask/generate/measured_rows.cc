@@ -97,7 +97,7 @@ class RowReader {
       read_assigned(host->settings, layout);
     read_launcher(row, path_, layout);
     read_assigned(defaults_.stated, layout);
-    read_layout(row, layout);
+    read.is_guessed = read_layout(row, layout);
     if (layout.tensor == 1) layout.sequence_parallel = false;
     // By the memory of published runs, nanotron's ranks share what norms keep only in pipelines of
     // several nodes.
@@ -129,6 +129,7 @@ class RowReader {
         layout = pricer_.fitting(*read.step.workload, layout, read.step.platform);
       // Pricing once rejects rows whose batch cannot be divided.
       pricer_.price(*read.step.workload, layout, read.step.platform, Constants{});
+      check_roofline(read);
     } catch (const Error&) {
       if (!read.out_of_memory) throw;
       read.cannot_run = true;
@@ -137,6 +138,18 @@ class RowReader {
   }
 
  private:
+  /// No step is shorter than its products at the peak of the data sheet.
+  static void check_roofline(const MeasuredRow& row) {
+    if (row.out_of_memory) return;
+    const double least = least_us(*row.step.workload, row.step.layout, row.step.platform);
+    if (row.step.us < least)
+      throw Error(
+          fmt::format("time: must be at least {} ms, which the products take at the peak "
+                      "of {} in {}, got {} ms",
+                      to_text(least / 1e3), row.step.platform.device.name,
+                      row.step.layout.precision, to_text(row.step.us / 1e3)));
+  }
+
   static std::string name_of(const std::string& text, const Layout& layout) {
     const auto above_one = [](const char* name, std::int64_t value) {
       return value > 1 ? fmt::format(" {}{}", name, value) : std::string();
@@ -197,6 +210,9 @@ std::vector<MeasuredRow> read_measured_rows(const std::string& path, const RowDe
         if (!filter.passes(cells)) continue;
         rows.push_back(reader.read(std::move(cells)));
         rows.back().number = number;
+        if (rows.back().is_guessed)
+          notes.add(Severity::info, "rows are not scored, because their layout was guessed",
+                    fmt::format("row {}: {}", number, rows.back().step.name));
         if (!rows.back().states_recompute)
           notes.add(Severity::info,
                     "rows do not say what they recompute; the least with which they fit is assumed",

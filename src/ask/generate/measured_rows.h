@@ -18,6 +18,7 @@ struct MeasuredRow {
   MeasuredStep step;
   std::string group;  ///< Model, device and number of devices; rows of one group compete.
   bool out_of_memory = false;
+  bool is_guessed = false;  ///< A part of its layout is not stated: it is not scored.
   bool cannot_run = false;  ///< It failed, as it had to: nothing can be priced.
   double memory_bytes = 0;  ///< 0 if it was not measured.
   bool states_recompute = false;

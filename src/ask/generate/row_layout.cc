@@ -57,21 +57,23 @@ void read_zero(const TableRow& row, Layout& layout) {
 
 /// Fills in layouts of a table that states how many micro-batches are accumulated, but neither
 /// replicas nor micro-batches: a micro-batch is one sample, and devices beyond the replicas share
-/// sequences.
-void share_devices(const TableRow& row, std::int64_t gpus, std::int64_t accumulation,
+/// sequences. Returns whether that was guessed.
+bool share_devices(const TableRow& row, std::int64_t gpus, std::int64_t accumulation,
                    Layout& layout) {
-  if (row.has("dp") || row.has("micro_batch") || row.has("cp") || !row.has("accumulation")) return;
+  if (row.has("dp") || row.has("micro_batch") || row.has("cp") || !row.has("accumulation"))
+    return false;
   std::int64_t batch = 0;
   row.read("global_batch", batch);
   const std::int64_t replicas = batch / std::max<std::int64_t>(1, accumulation);
   const std::int64_t model = layout.tensor * layout.pipeline;
-  if (replicas < 1 || replicas >= gpus || gpus % (replicas * model) != 0) return;
+  if (replicas < 1 || replicas >= gpus || gpus % (replicas * model) != 0) return false;
   layout.data = replicas, layout.context = gpus / (replicas * model);
+  return layout.context > 1;
 }
 
 }  // namespace
 
-void read_layout(const TableRow& row, Layout& layout) {
+bool read_layout(const TableRow& row, Layout& layout) {
   row.read("tp", layout.tensor), row.read("pp", layout.pipeline);
   row.read("cp", layout.context), row.read("ep", layout.expert);
   row.read("virtual_stages", layout.virtual_stages);
@@ -92,7 +94,7 @@ void read_layout(const TableRow& row, Layout& layout) {
     layout.pipeline = gpus / (layout.tensor * layout.data);
   std::int64_t accumulation = 1;
   row.read("accumulation", accumulation);
-  share_devices(row, gpus, accumulation, layout);
+  const bool is_guessed = share_devices(row, gpus, accumulation, layout);
   if (gpus > 0 && row.has("dp") && row.has("pp") && layout.devices() != gpus)
     throw Error(fmt::format("gpus: must be tp x pp x dp x cp, {}, got {}", layout.devices(), gpus));
   layout.global_batch = layout.data * layout.micro_batch * std::max<std::int64_t>(1, accumulation);
@@ -116,6 +118,7 @@ void read_layout(const TableRow& row, Layout& layout) {
   read_recompute(row, layout);
   read_variant(row, layout);
   read_zero(row, layout);
+  return is_guessed;
 }
 
 double release_of(const std::string& variant) {

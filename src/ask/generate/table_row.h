@@ -55,8 +55,8 @@ class TableRow {
   std::map<std::string, std::string, std::less<>> cells_;
 };
 
-/// Overwrites the settings of `layout` that the row states.
-void read_layout(const TableRow& row, Layout& layout);
+/// Overwrites the settings of `layout` that the row states. Returns whether one was guessed.
+bool read_layout(const TableRow& row, Layout& layout);
 
 /// The model of a row, as find_workload() takes it. `usual` is for rows that name no model. Throws
 /// Error if the model is unknown and has no shape.

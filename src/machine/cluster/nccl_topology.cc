@@ -256,7 +256,11 @@ class TopologyReader {
 
   /// Sorts devices by rank; ranks may all be equal if one process wrote the file.
   void place_devices() {
-    if (gpus_.empty()) throw Error("must have at least one <gpu>");
+    if (gpus_.size() < 2)
+      throw Error(
+          fmt::format("must have at least two <gpu>, got {}: NCCL writes the devices that "
+                      "its processes see, so start one on every GPU of the host",
+                      gpus_.size()));
     std::stable_sort(gpus_.begin(), gpus_.end(),
                      [](const Gpu& a, const Gpu& b) { return a.rank < b.rank; });
     machine_.host.devices.clear();

@@ -157,7 +157,9 @@ Table row_table(const std::vector<GeneratedRow>& rows) {
                           milliseconds(row.time) + (row.runs_out ? " out of memory" : ""),
                           milliseconds(row.lower), milliseconds(row.upper),
                           error ? to_percent(*error) : "-",
-                          row.was_fitted ? "calibrated on" : shape_word(row.is_covered)});
+                          row.was_fitted   ? "calibrated on"
+                          : row.is_guessed ? "guessed layout"
+                                           : shape_word(row.is_covered)});
   }
   return table;
 }

@@ -70,6 +70,10 @@ class TensorParallel final : public Transform {
     model.divide_kernels(part, [&](const Task& task) {
       return divides_all || classes.of(task.name).bound == Boundness::compute;
     });
+    if (model.changed() == 0)
+      throw Error(
+          "tensor_parallel needs kernels to divide: give a trace, or ask `foretrace generate MODEL "
+          "--layout tp=8`");
     const BlockTensors block{.inputs = {activation_.count * kInputs},
                              .weights = weights_,
                              .outputs = {activation_.count * kOutputs},
