@@ -27,6 +27,22 @@ constexpr double kContextBytes = 2.5e9;
 /// Standard deviation of the logarithm of predicted sizes over published steps.
 constexpr double kSizeError = .07;
 
+/// For each parameter.
+struct KeptBytes {
+  double weights, gradients, state, gathered;
+};
+
+KeptBytes kept_bytes(const Layout& layout) {
+  const Framework& framework = framework_of(layout);
+  KeptBytes kept{framework.weights, framework.gradients, framework.optimizer, 0};
+  if (layout.precision == "fp16") kept.gradients = 2;
+  if (layout.precision == "fp32" || layout.precision == "tf32") kept = {4, 4, 8, 0};
+  if (layout.host_optimizer) kept.state = 0;
+  if (layout.lora) kept.gradients = kept.state = 0;
+  if (layout.zero >= 3) kept.gathered = framework.gathered;
+  return kept;
+}
+
 using MemoryParts = std::array<std::pair<const char*, double>, 9>;
 
 MemoryParts parts_of_rank(const LayerTable& table, const std::vector<StageRows>& stages,
@@ -60,22 +76,19 @@ MemoryParts parts_of_rank(const LayerTable& table, const std::vector<StageRows>&
     if (layout.zero < from) return each * (parameters + experts);
     return each * (parameters / shards + experts / expert_shards);
   };
-  const bool single = layout.precision == "fp32" || layout.precision == "tf32";
   const double in_flight = layout.schedule == "gpipe" && layout.pipeline > 1
                                ? static_cast<double>(layout.micro_batches())
                                : rank.in_flight;
   const double uneven = 1 + framework.uneven * std::log2(static_cast<double>(layout.pipeline));
   const double activations = kept / static_cast<double>(rank.parts.size()) * in_flight * uneven;
-  const double gradient = layout.precision == "fp16" ? 2 : framework.gradients;
-  const double state = layout.host_optimizer ? 0 : sharded(single ? 8 : framework.optimizer, 1);
-  const double gathered = layout.zero >= 3 ? framework.gathered * layer : 0;
-  return {{{"weights", rank.versions * sharded(single ? 4 : framework.weights, 3)},
-           {"gradients", layout.lora ? 0 : sharded(single ? 4 : gradient, 2)},
-           {"optimizer state", layout.lora ? 0 : state},
+  const KeptBytes each = kept_bytes(layout);
+  return {{{"weights", rank.versions * sharded(each.weights, 3)},
+           {"gradients", sharded(each.gradients, 2)},
+           {"optimizer state", sharded(each.state, 1)},
            {"activations", layout.host_checkpoints ? 0 : activations},
            {"logits", logits},
            {"layer at work", std::max(0., working - logits)},
-           {"gathered layers", gathered},
+           {"gathered layers", each.gathered * layer},
            {"buckets", layout.zero >= 1 ? framework.buffers : 0},
            {"gradient of the largest matrix", largest * kMadeBytes}}};
 }

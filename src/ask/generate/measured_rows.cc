@@ -185,6 +185,15 @@ class RowReader {
   StepPricer pricer_;
 };
 
+void note_assumptions(const MeasuredRow& row, Notes& notes) {
+  const auto note = [&](const char* text) {
+    notes.add(Severity::info, text, fmt::format("row {}: {}", row.number, row.step.name));
+  };
+  if (row.is_guessed) note("rows are not scored, because their layout was guessed");
+  if (!row.states_recompute)
+    note("rows do not say what they recompute; the least with which they fit is assumed");
+}
+
 }  // namespace
 
 std::vector<MeasuredRow> read_measured_rows(const std::string& path, const RowDefaults& defaults,
@@ -210,13 +219,7 @@ std::vector<MeasuredRow> read_measured_rows(const std::string& path, const RowDe
         if (!filter.passes(cells)) continue;
         rows.push_back(reader.read(std::move(cells)));
         rows.back().number = number;
-        if (rows.back().is_guessed)
-          notes.add(Severity::info, "rows are not scored, because their layout was guessed",
-                    fmt::format("row {}: {}", number, rows.back().step.name));
-        if (!rows.back().states_recompute)
-          notes.add(Severity::info,
-                    "rows do not say what they recompute; the least with which they fit is assumed",
-                    fmt::format("row {}", number));
+        note_assumptions(rows.back(), notes);
       } catch (const Error& error) {
         notes.add(Severity::warning, kLeftOut, fmt::format("row {}: {}", number, error.what()));
       }

@@ -1,6 +1,6 @@
+#include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "ask/generate/table_row.h"
@@ -48,32 +48,45 @@ void add_vocabulary(const TableRow& row, std::string& settings) {
   settings += ",vocabulary=" + to_text(nearest);
 }
 
-/// Adds widths of the feed-forward layer and the vocabulary that a row states, and the kind of
-/// model whose parameters are nearest to the stated ones: GPT's blocks, or LLaMA's with a gate and
-/// with 8 heads of keys and values or as many as heads; with a table for embedding and head, or
-/// two.
-void add_widths(const TableRow& row, std::int64_t heads, std::string& settings) {
-  const double layers = *row.number("layers"), hidden = *row.number("hidden");
-  const double ffn = *row.number("ffn"), table = *row.number("vocabulary") * hidden;
-  const double stated = row.number("parameters").value_or(0);
-  settings += fmt::format(",ffn={},vocabulary={}", to_text(ffn), to_text(table / hidden));
-  std::string best;
-  double least = std::numeric_limits<double>::max();
-  for (const bool gated : {true, false}) {
-    for (const std::int64_t few : {heads, std::int64_t{8}}) {
-      for (const bool tied : {true, false}) {
-        if (heads % few != 0 || (!gated && few != heads)) continue;
-        const double kv = static_cast<double>(few) / static_cast<double>(heads);
-        const double block = hidden * hidden * (2 + 2 * kv) + (gated ? 3 : 2) * hidden * ffn;
-        const double away = std::abs(layers * block + (tied ? 1 : 2) * table - stated);
-        if (away >= least) continue;
-        least = away;
-        best = fmt::format(",gated={},kv_heads={},tied={}{}", gated, few, tied,
-                           gated ? ",biases=false,dropout=false" : "");
-      }
-    }
+/// A kind of model: GPT's blocks, or LLaMA's with a gate and with 8 heads of keys and values or as
+/// many as heads; with a table for embedding and head, or two.
+struct ModelKind {
+  bool gated, tied;
+  bool has_few = false;  ///< Heads of keys and values.
+
+  double parameters(double layers, double hidden, double ffn, double table, double heads) const {
+    const double kv = has_few ? kFewHeads / heads : 1;
+    const double block = hidden * hidden * (2 + 2 * kv) + (gated ? 3 : 2) * hidden * ffn;
+    return layers * block + (tied ? 1 : 2) * table;
   }
-  settings += best;
+  static constexpr double kFewHeads = 8;
+};
+
+/// Adds widths of the feed-forward layer and the vocabulary that a row states, and the kind of
+/// model whose parameters are nearest to the stated ones.
+void add_widths(const TableRow& row, double heads, std::string& settings) {
+  constexpr ModelKind kKinds[] = {{true, true},        {true, false}, {true, true, true},
+                                  {true, false, true}, {false, true}, {false, false}};
+  const double hidden = *row.number("hidden"), ffn = *row.number("ffn");
+  const double vocabulary = *row.number("vocabulary");
+  const double stated = row.number("parameters").value_or(0);
+  const auto away = [&](const ModelKind& kind) {
+    if (kind.has_few && std::fmod(heads, ModelKind::kFewHeads) != 0) return HUGE_VAL;
+    return std::abs(
+        kind.parameters(*row.number("layers"), hidden, ffn, vocabulary * hidden, heads) - stated);
+  };
+  const ModelKind& kind = *std::ranges::min_element(kKinds, {}, away);
+  settings += fmt::format(",ffn={},vocabulary={},gated={},kv_heads={},tied={}", to_text(ffn),
+                          to_text(vocabulary), kind.gated,
+                          to_text(kind.has_few ? ModelKind::kFewHeads : heads), kind.tied);
+  if (kind.gated) settings += ",biases=false,dropout=false";
+}
+
+void add_sizes(const TableRow& row, std::string& settings) {
+  if (row.has("ffn") && row.has("vocabulary"))
+    add_widths(row, row.number("heads").value_or(1), settings);
+  else if (row.has("parameters"))
+    add_vocabulary(row, settings);
 }
 
 /// Adds the dense layers of a model of experts that was cut to fewer layers: the same share, and at
@@ -133,10 +146,7 @@ std::string workload_text(const TableRow& row, const std::string& usual, const L
   if (const auto length = row.number("sequence");
       length && (text.starts_with("mpt") || text.starts_with("transformer")))
     settings += ",positions=" + to_text(*length);
-  if (has_shape && row.has("ffn") && row.has("vocabulary"))
-    add_widths(row, std::llround(row.number("heads").value_or(1)), settings);
-  else if (has_shape && row.has("parameters"))
-    add_vocabulary(row, settings);
+  if (has_shape) add_sizes(row, settings);
   if (!preset.empty() && !has_shape && row.has("layers")) add_dense_layers(text, row, settings);
   if (settings.empty()) return text;
   return text + (text.find(':') == std::string::npos ? ":" : ",") + settings;
