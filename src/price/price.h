@@ -94,7 +94,7 @@ struct Constants {
   double exchange_across = 60;  ///< Added to `exchange` if ranks are on several nodes; us.
   double within = .9;           ///< Collectives within a node; of bandwidth.
   double across = .8;           ///< Collectives and sends across nodes; of bandwidth.
-  double late = .018;           ///< Deviation between hosts; of the time of passes.
+  double late = .012;           ///< Deviation between hosts; of the time of passes.
   double fixed = 5000;          ///< Time of a step, whatever it computes; us.
   double send = 50;             ///< Start of a send between stages; us.
   double optimizer = 30;        ///< Moved for each parameter that a device updates; bytes.
