@@ -1,7 +1,7 @@
 // Computes the memory of a device, in mixed precision with Adam:
 //
-//     weights      2 bytes per parameter (4 in single precision) and version kept
-//     gradients    2 in fp16, 4 otherwise (Megatron's main gradients)
+//     weights      bytes per parameter (2 for Megatron: see frameworks.def) and version kept
+//     gradients    4, and 2 in fp16
 //     optimizer    12: a copy, momentum and variance of 4 bytes each
 //     activations  bytes kept by a layer, times micro-batches in flight
 //
@@ -23,7 +23,6 @@ constexpr double kMadeBytes = 6;
 /// CUDA context, cuBLAS workspace and NCCL's buffers: 1.6 GB of an A100 are in use before a model
 /// is loaded (BLOOM's chronicles), and NCCL takes about as much.
 constexpr double kContextBytes = 2.5e9;
-
 /// Standard deviation of the logarithm of predicted sizes over published steps.
 constexpr double kSizeError = .07;
 

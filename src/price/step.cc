@@ -2,9 +2,10 @@
 //
 //     stage     sum over its layers of max(device, host)     forward, backward, recomputation
 //     pipeline  replay of its schedule
-//     gradients the part that the backward pass does not hide
+//     gradients the part that the passes before and after the update do not hide
+//     lateness  waiting for the slowest host
 //
-// Not modelled: stragglers, checkpoints, data loading.
+// Not modelled: hosts that are always slow, checkpoints, data loading.
 
 #include <algorithm>
 #include <cmath>
