@@ -39,7 +39,7 @@ struct Setting;
 
 /// How a setting is given where people write words, beside its name.
 struct SettingForm {
-  /// What a value is: "FILE", "TIME", "a|b"; empty: by the type of the setting. "OUT" is a file
+  /// The name of a value: "FILE", "TIME", "a|b"; empty: by the type of the setting. "OUT" is a file
   /// that is written, "TRACE" a recording; "NAME", "WORD" and "TRANSFORM" are never paths.
   std::string_view value = {};
   std::string_view letter = {};  ///< A short name, such as "o".

@@ -99,7 +99,7 @@ class Question : public Described {
   virtual std::vector<Form> forms() const = 0;
   /// Throws Error or TraceError.
   virtual std::unique_ptr<Answer> ask(Session& session) = 0;
-  /// What help says below the settings.
+  /// Text that help shows below the settings.
   virtual std::string remarks() const { return {}; }
   /// The setting that names the form of the answer. A question that has a setting "output" writes
   /// its rows there, and its answer is always printed.

@@ -44,20 +44,18 @@ constexpr std::pair<std::string_view, std::string_view> kWanted[] = {
     {"fits", "`foretrace memory TRACE --memory-limit 24GB`, or --memory-limit rtx-4090"},
     {"gpu", "`foretrace predict TRACE --machine rtx-4090`; `foretrace list devices` shows all"},
     {"hotspots", "`foretrace kernels TRACE`, by op and shape"},
-    {"mfu", "`foretrace predict TRACE`, whose answer has the MFU where operations are known"},
     {"price", "`foretrace plan MODEL --machine NAME --prices FILE`, which ranks layouts by price"},
     {"kv_cache", "`foretrace serve MODEL --machine NAME`, which shows the memory of the cache"},
     {"max_num_seqs", "`foretrace serve MODEL --machine NAME --vary max_num_seqs=32,64,128`"},
     {"ranks", "`foretrace advise FOLDER`, which names the rank that the others wait for"},
     {"straggler", "`foretrace advise FOLDER`, which names the rank that the others wait for"},
-    {"throughput", "`foretrace predict TRACE --samples-per-step 32`, in samples a second"},
     {"tpot", "`foretrace serve MODEL --machine NAME --load concurrency=32`"},
     {"top", "`foretrace kernels TRACE`, by op and shape"},
     {"ttft", "`foretrace serve MODEL --machine NAME --load concurrency=32`"},
     {"utilization", "`foretrace advise TRACE`, which says what keeps the device from being busy"},
 };
 
-/// What Foretrace does not predict.
+/// Words for figures that Foretrace does not predict.
 constexpr std::string_view kNotPredicted[] = {
     "accuracy", "carbon", "checkpoint_interval", "energy", "loss", "mtbf", "power"};
 
@@ -77,7 +75,7 @@ std::string command_hint(std::string_view word, const std::vector<std::string>& 
   return did_you_mean(word, names);
 }
 
-/// What to try first.
+/// Shows commands to try first.
 void write_overview(std::ostream& out) {
   out << "Foretrace predicts from one trace how long a training job would take after a change.\n\n"
          "  foretrace info job.json.gz                     what a trace contains\n"

@@ -24,7 +24,7 @@ double parameters_of(const LayerTable& table, const StageRows& stage);
 double experts_of(const LayerTable& table, const StageRows& stage);
 double layers_of(const StageRows& stage);
 
-/// What a framework keeps and sends: see frameworks.def.
+/// Bytes that a framework keeps and sends: see frameworks.def.
 struct Framework {
   std::string_view name;
   double weights, gradients, optimizer, gathered, logits, buffers, uneven, lost, bucket;

@@ -62,7 +62,7 @@ AnswerTexts answer_texts(const PythonCall& call, const std::atomic<bool>& stop) 
   return {std::move(texts), asked.answer->exit_code(), std::move(asked.remarks)};
 }
 
-/// What a job is opened with.
+/// The settings that a job is opened with.
 class Opening final : public Described {
  public:
   void describe(Fields& fields) override {

@@ -62,7 +62,7 @@ class QuestionFiles {
   std::string root_;
 };
 
-/// What values of the setting are called: "FILE", "a|b".
+/// The name of the values of a setting: "FILE", "a|b".
 std::string value_name(const Setting& setting);
 
 }  // namespace foretrace

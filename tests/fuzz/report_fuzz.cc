@@ -181,7 +181,7 @@ void check_gate(const FuzzedJob& job, Supply& supply) {
 void check_verification(const FuzzedJob& job, Supply& supply) {
   write_ftrace(job.before, job.path("before.ftrace"));
   write_ftrace(job.after, job.path("after.ftrace"));
-  const Prediction prediction = predict(job.path("before.ftrace"), some_scenario(supply));
+  const Prediction prediction = predict(Job(job.path("before.ftrace")), some_scenario(supply));
   std::ofstream(job.path("prediction.json")) << indented_json(to_json(prediction));
   const Verification verification = verify(job.path("prediction.json"), job.path("after.ftrace"));
   check_json(verification);

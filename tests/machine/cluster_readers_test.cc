@@ -90,21 +90,20 @@ TEST(NcclTopology, NvswitchesAreOneNode) {
             std::string::npos);
 }
 
-TEST(NcclTopology, MeasuredMachinesAreReadAndWrittenAgain) {
+// Measured by processes that saw one device each.
+TEST(NcclTopology, CorpusOfOneDeviceIsNoMachine) {
   const char* corpus = std::getenv("FORETRACE_CORPUS");
   if (corpus == nullptr) GTEST_SKIP() << kNoCorpus;
-  const std::string folder = std::string(corpus) + "/../data/measured/nccl_topology/";
-  const std::string dgx = folder + "dgx1_v100_1ib_topo-n1.xml",
-                    titan = folder + "titanxp_topo-n1.xml";
-  for (const std::string& path : {dgx, titan})
-    EXPECT_EQ(written_again(path), text_of(find_cluster(path)));
-  EXPECT_EQ(find_cluster(dgx).facts.architecture, 70);
-  EXPECT_EQ(find_cluster(dgx).notes.count(
-                "NVLinks to devices that the file does not contain; they are ignored"),
-            4);
-  EXPECT_NEAR(find_cluster(dgx).facts.nic_bandwidth->bytes_per_second, 12.5e9,
-              1);  // From its neighbor file.
-  EXPECT_EQ(find_cluster(titan).facts.architecture, 52);
+  for (const char* name : {"dgx1_v100_1ib_topo-n1.xml", "titanxp_topo-n1.xml"}) {
+    try {
+      find_cluster(std::string(corpus) + "/../data/measured/nccl_topology/" + name);
+      ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("must have at least two <gpu>, got 1"),
+                std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST(NcclTopology, SaysWhatIsWrong) {

@@ -159,7 +159,7 @@ void answer_question(const GenerateQuestion& question, StepCalibration& calibrat
   within("--layout", [&] { asked.layout.check(); });
   asked.platform = find_platform(question.machine);
   if (question.memory_limit) asked.platform.device.memory = *question.memory_limit;
-  // What is not stated may be chosen: the least recomputation that fits.
+  // Recomputation that is not stated may be chosen: the least that fits.
   if (question.layout.find("recompute=") == std::string::npos) {
     const Layout fitting = calibration.fitting(asked);
     asked.layout = fitting;

@@ -29,8 +29,8 @@ JobRanks ranks_of(const Inference& rank) {
 struct Job::Impl {
   JobOptions options;
   JobRanks ranks;
-  std::once_flag listed{}, swept{};
-  std::vector<InputFile> inputs{};
+  std::vector<InputFile> inputs = ranks.inputs();  ///< Now, as the files may go.
+  std::once_flag swept{};
   std::optional<SweptJob> swept_job{};  ///< Made by the first quick prediction.
 };
 
@@ -48,10 +48,7 @@ const std::string& Job::path() const { return impl_->ranks.path; }
 const JobOptions& Job::options() const { return impl_->options; }
 const JobRanks& Job::ranks() const { return impl_->ranks; }
 
-const std::vector<InputFile>& Job::inputs() const {
-  std::call_once(impl_->listed, [&] { impl_->inputs = impl_->ranks.inputs(); });
-  return impl_->inputs;
-}
+const std::vector<InputFile>& Job::inputs() const { return impl_->inputs; }
 
 Prediction quick_prediction(const Job& job, const Scenario& scenario) {
   const JobRanks& ranks = job.ranks();

@@ -94,8 +94,8 @@ class CollectCommand final : public Command {
     fields.flag("memory_history", memory_history,
                 "Also write PyTorch's own memory snapshot, with the source lines that allocated, "
                 "as a .pickle next to the output");
-    fields.optional_time("start_after", start_after,
-                         "Start recording after this time, such as 30s");
+    fields.as({.value = "TIME"})
+        .text("start_after", start_after, "Start recording after this time, such as 30s");
     fields.optional_time("duration", duration, "Stop recording after this time, such as 5s");
     fields.as({.value = "A-B"})
         .text("steps", steps,
@@ -118,7 +118,8 @@ class CollectCommand final : public Command {
     options.python = !no_python;
     options.ops = ops;
     options.memory_history = memory_history;
-    if (start_after) options.start_after = *start_after;
+    if (!start_after.empty())
+      options.start_after = within("--start-after", [&] { return parse_time(start_after); });
     if (duration) options.duration = *duration;
     if (!steps.empty())
       options.steps = within("collect: --steps", [&] { return parse_steps(steps); });
@@ -211,7 +212,7 @@ class CollectCommand final : public Command {
     if (!steps.empty()) return "no range of the program marked a step of --steps " + steps;
     if (profiler_api)
       return "the program never called cudaProfilerStart, which --profiler-api waits for";
-    if (start_after) return "the program ended before --start-after " + to_text(*start_after);
+    if (!start_after.empty()) return "the program ended before --start-after " + start_after;
     return "the program used CUDA, but did nothing that was to be recorded";
   }
 
@@ -352,8 +353,8 @@ class CollectCommand final : public Command {
 
   std::string output = "recording.ftrace";
   std::vector<std::string> command, record;
-  std::optional<Nanoseconds> start_after, duration;
-  std::string steps;
+  std::string start_after, steps;
+  std::optional<Nanoseconds> duration;
   bool no_python = false, ops = false, memory = false, memory_history = false, profiler_api = false;
   bool keep_spool = false, quiet = false;
   bool was_cut_off = false;  ///< An empty spool shows that its recording did not end properly.

@@ -93,7 +93,7 @@ class ListedTransforms final : public Described {
   std::string name_;
 };
 
-/// What an agent may say beside the settings of a question.
+/// An agent may say this beside the settings of a question.
 constexpr std::string_view kForm = "form";
 
 /// The names of the forms that an agent can read.

@@ -29,7 +29,7 @@ struct Invocation {
 class Command : public Described {
  public:
   virtual void run(Invocation& invocation) = 0;
-  /// What help says below the options.
+  /// Text that help shows below the options.
   virtual std::string remarks() const { return {}; }
   /// Whether words are only taken for arguments once a positional argument was given.
   virtual bool runs_a_program() const { return false; }
