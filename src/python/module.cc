@@ -48,9 +48,9 @@ AnswerTexts answer_texts(const PythonCall& call, const std::atomic<bool>& stop) 
   for (const auto& [form, path] : call.files) options.forms.push_back(form);
   Asked asked = ask(call.question, parse_json<Json>(call.settings), options);
   for (const auto& [form, path] : call.files) {
-    write_new_file(path, [&](std::ostream& file) {
+    write_new_file(path, [&asked, &written = form](std::ostream& file) {
       const EscapedOutput wall(file);
-      write_answer(*asked.question, *asked.answer, form, file);
+      write_answer(*asked.question, *asked.answer, written, file);
     });
   }
   std::vector<std::string> texts;

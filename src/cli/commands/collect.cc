@@ -17,6 +17,7 @@
 #include "cli/options/progress.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
+#include "foretrace/import.h"
 
 namespace foretrace {
 namespace {

@@ -11,7 +11,7 @@
 #include <streambuf>
 #include <string>
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): it is the library's.
 class App;
 }  // namespace CLI
 

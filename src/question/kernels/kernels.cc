@@ -19,8 +19,7 @@ struct ShownKernels {
 };
 
 std::string per_second(double flops_per_second) {
-  return flops_per_second > 0 ? to_text(Throughput{static_cast<std::int64_t>(flops_per_second)})
-                              : "-";
+  return flops_per_second > 0 ? to_text(Throughput{flops_per_second}) : "-";
 }
 
 std::string share_text(double share) { return share > 0 ? to_share(share) : "-"; }
