@@ -65,6 +65,7 @@ ANSWERS = [
     Case("check", "{b}", "--baseline", "{baseline}", *FAILS, "--format", "github", form="github", own=OWN_COMMANDS),
     Case("check", "{b}", "--baseline", "{baseline}", *FAILS, "--github", "--junit", "{out}.xml", "--markdown", "{out}.check.md", own=OWN_COMMANDS,
          files={"{out}.xml": "junit", "{out}.check.md": "markdown", "{out}.summary": "markdown"}, env={"GITHUB_STEP_SUMMARY": "{out}.summary"}),
+    *forms("kernels", "{a}", names=("text", "json", "csv")),
     *forms("diff", "{a}", "{b}", names=ALL_FOUR), Case("diff", "{snapshot}", "{snapshot}"),
     *forms("verify", "{prediction}", "{b}", names=("text", "json", "markdown")),
     *forms("memory", "{a}", names=("text", "json", "csv")), Case("memory", "{ranks}", "--memory-limit", "10MB"), Case("memory", "{a}", "--step", "1"),

@@ -19,7 +19,7 @@ def outputs_in_help():
     while waiting:
         command = waiting.pop()
         help_text = text(*command, "--help")
-        found[" ".join(command)] = re.findall(r"^  (?:-\w,)?(--[\w-]+|OUT) (?:OUT|TEXT)\b", help_text, re.MULTILINE)
+        found[" ".join(command)] = re.findall(r"^  (?:-\w,)?(--[\w-]+|OUT) (?:OUT|REQUIRED)\b", help_text, re.MULTILINE)
         found[" ".join(command)] = [name for name in found[" ".join(command)]
                                     if name == "OUT" or re.search(rf"{name} OUT\b", help_text)]
         inner = re.search(r"^Subcommands:\n((?:  .*\n?)+)", help_text, re.MULTILINE)
@@ -91,15 +91,16 @@ SHARDS = ("answers.shard-1-of-2.jsonl", "answers.shard-2-of-2.jsonl")
 INPUTS = {
     "advise": {**ANY, "--ledger": "ledger.json", "--machine": "machine.json", "--execution-trace": "et.json"},
     "anonymize": ANY,
-    "check": {**ANY, "--baseline": "baseline.json", "--scenario": "scenario.json", "of --scenario": "base.json"},
+    "check": {**ANY, "--machine": "machine.json", "--baseline": "baseline.json", "--scenario": "scenario.json", "of --scenario": "base.json"},
     "collect": {"PROGRAM": "program.txt"},
-    "collective": {"NAME": "trace.json", "--machine": "machine.json", "--against": "other.json", "--calibrate": "named.json"},
+    "collective": {"COLLECTIVE": "trace.json", "--machine": "machine.json", "--against": "other.json", "--calibrate": "named.json"},
     "convert": {**ANY, "--execution-trace": "et.json"},
     "diff": {"A": "trace.json", "B": "after.json"},
     "doctor": {**ANY, "--execution-trace": "et.json"},
     "generate": {"MODEL": "trace.json", "--machine": "machine.json", "--against": "other.json", "--calibrate": "named.json"},
     "info": {**ANY, "--execution-trace": "et.json"},
     "input": {**ANY, "--synthetic": "synthetic.json", "--cached": "cached.json"},
+    "kernels": {**ANY, "--machine": "machine.json", "--execution-trace": "et.json"},
     "memory": {**ANY, "--execution-trace": "et.json"},
     "memory replay": {"FILE": "program.txt"},
     "plan": {"MODEL": "trace.json", "--machine": "machine.json", "--prices": "other.json", "--measured": "after.json", "--calibrate": "named.json"},
@@ -174,7 +175,7 @@ def writers():
     yield from (Writer("convert", "OUT", f"x.{ending}", trace, OUT) for ending in (*FORMATS, "graph"))
     yield from (Writer("anonymize", "OUT", f"x.{ending}", trace, OUT, "--salt", "s", "--quiet") for ending in FORMATS)
     yield Writer("convert", "OUT", "rank0.json.gz", "ranks/rank0.json", OUT)
-    for command in ("advise", "doctor", "info", "input", "memory", "predict", "validate"):
+    for command in ("advise", "doctor", "info", "input", "kernels", "memory", "predict", "validate"):
         yield Writer(command, "--output", "x.txt", trace, "-o", OUT)
     yield Writer("diff", "--output", "x.txt", trace, "after.json", "-o", OUT)
     yield Writer("verify", "--output", "x.txt", "prediction.json", "after.json", "-o", OUT)

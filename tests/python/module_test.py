@@ -55,6 +55,13 @@ class Module(unittest.TestCase):
             with self.assertRaisesRegex(foretrace.Error, 'did you mean "trace"'):
                 foretrace.ask("predict", trase=LOADER)
 
+    def test_an_answer_prints_as_the_command_line_does(self):
+        text = subprocess.run([os.environ["FORETRACE"], "predict", LOADER, "--with", "amp", "--no-cache"], capture_output=True, text=True,
+                              check=True).stdout
+        self.assertEqual(str(foretrace.predict(LOADER, "amp", cache=False)), text)
+        self.assertTrue(str(foretrace.advise(LOADER, cache=False)).startswith("Bound by"))
+        self.assertEqual(str(foretrace.Answer({"a": 1})), "{'a': 1}")
+
     def test_a_step_may_be_a_dictionary(self):
         as_text = foretrace.predict(GPT, "scale:where.kind=kernel,factor=0.5", cache=False)
         as_dictionary = foretrace.predict(GPT, {"use": "scale", "where": {"kind": "kernel"}, "factor": 0.5}, cache=False)

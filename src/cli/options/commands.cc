@@ -138,7 +138,13 @@ class ShellSession final : public Session {
     return stop_requested();
   }
 
-  bool was_stopped() const { return signals_ && stop_requested(); }
+  /// Signals end the program from now on, as they do without a session. Returns whether one asked
+  /// to stop before.
+  bool end_stops() {
+    const bool was_stopped = signals_ && stop_requested();
+    signals_.reset();
+    return was_stopped;
+  }
 
  private:
   Invocation& invocation_;
@@ -150,6 +156,7 @@ class ShellSession final : public Session {
 void ask_and_write(Question& question, const Writing& writing, Invocation& invocation) {
   ShellSession session(invocation, writing);
   const std::unique_ptr<Answer> answer = question.ask(session);
+  const bool was_stopped = session.end_stops();
   const auto write_file = [&](const std::string& path, const std::string& form) {
     write_new_file(path, [&](std::ostream& file) {
       const EscapedOutput wall(file);
@@ -169,7 +176,7 @@ void ask_and_write(Question& question, const Writing& writing, Invocation& invoc
   }
   answer->finish(writing.output.empty() ? forms.front() : "", invocation.out);
   // As a shell reports a program that a signal ended.
-  invocation.exit_code = session.was_stopped() ? exit_code_of_stop() : answer->exit_code();
+  invocation.exit_code = was_stopped ? exit_code_of_stop() : answer->exit_code();
 }
 
 /// Adds a command that asks a question.

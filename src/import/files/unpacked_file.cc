@@ -35,10 +35,15 @@ std::string temporary_folder() {
   return error ? "/tmp" : folder.string();
 }
 
-/// An open file without a name. It is created in a private folder and unlinked at once.
+/// An open file without a name. Where a disk cannot make one, it is created in a private folder and
+/// unlinked at once.
 class NamelessFile {
  public:
   NamelessFile() {
+#ifdef O_TMPFILE
+    descriptor_ = ::open(temporary_folder().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (descriptor_ >= 0) return;
+#endif
     std::string folder = temporary_folder() + "/foretrace-XXXXXX";
     if (::mkdtemp(folder.data()) == nullptr) fail();
     const std::string path = folder + "/unpacked";

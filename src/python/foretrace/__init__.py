@@ -135,8 +135,13 @@ def _ask(question, settings, forms=("json",), files=None, job=None, ends_early=F
     return _foretrace.ask(question, _json.dumps(given, allow_nan=False), list(forms), files, job, ends_early)[0]
 
 
+def _read(answer, text):
+    answer = _json.loads(answer)
+    return Answer(answer, text) if isinstance(answer, dict) else answer
+
+
 def _answer(question, settings, **more):
-    return _json.loads(_ask(question, settings, **more)[0])
+    return _read(*_ask(question, settings, ("json", "text"), **more))
 
 
 def ask(question, job=None, **settings):
@@ -147,8 +152,7 @@ def ask(question, job=None, **settings):
         text = _json.dumps(settings, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise Error(f"settings: {error}") from None
-    answer = _json.loads(_foretrace.ask(question, text, ["json"], {}, job and job._open, False)[0][0])
-    return Answer(answer) if isinstance(answer, dict) else answer
+    return _read(*_foretrace.ask(question, text, ["json", "text"], {}, job and job._open, False)[0])
 
 
 def questions():
@@ -185,8 +189,8 @@ def predict(trace, *steps, scenario=None, machine=None, memory=None, samples_per
 
 def _predict(job, settings, html=None, **how):
     files = {"html": _path(html, "html")}
-    answer, asserts = _ask("predict", {**settings, **_how(**how)}, ("json", "asserts"), files, job)
-    return Answer({**_json.loads(answer), "asserts_that_do_not_hold": _json.loads(asserts)})
+    answer, asserts, text = _ask("predict", {**settings, **_how(**how)}, ("json", "asserts", "text"), files, job)
+    return Answer({**_json.loads(answer), "asserts_that_do_not_hold": _json.loads(asserts)}, text)
 
 
 def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, memory=None, **how):
@@ -205,7 +209,7 @@ def _vary(job, settings, setting, values, until, **how):
         except TypeError:
             raise Error(f"values: must be a string or a list, got {values!r}") from None
     varied = {"vary": f"{_text(setting, 'setting')}={values}", "until": _text(until, "until")}
-    return Answer(_answer("predict", {**settings, **varied, **_how(**how)}, job=job))
+    return _answer("predict", {**settings, **varied, **_how(**how)}, job=job)
 
 
 class Job:
@@ -266,13 +270,13 @@ def advise(trace, until="", vary="", top=5, network="", cache=True, max_unpacked
     more GPUs."""
     settings = {"trace": _path(trace, "trace"), "until": _text(until, "until"), "vary": _text(vary, "vary"), "top": _count(top, "top"),
                 "network": _text(network, "network")}
-    return Answer(_answer("advise", {**settings, **_how(cache=cache, max_unpacked=max_unpacked)}))
+    return _answer("advise", {**settings, **_how(cache=cache, max_unpacked=max_unpacked)})
 
 
 def diff(before, after, cache=True, max_unpacked=0):
     """Finds what changed between two recordings of a job, and what each change did to the step time."""
     settings = {"before": _path(before, "before"), "after": _path(after, "after")}
-    return Answer(_answer("diff", {**settings, **_how(cache=cache, max_unpacked=max_unpacked)}))
+    return _answer("diff", {**settings, **_how(cache=cache, max_unpacked=max_unpacked)})
 
 
 def verify(prediction, measured, trace=None, ledger=None, cache=True, max_unpacked=0):

@@ -34,7 +34,15 @@ def _bar(parts, longest):
 
 
 class Answer(dict):
-    """A dictionary, with `kind` as its schema names it: "prediction", "curve", "advice" or "diff"."""
+    """A dictionary, with `kind` as its schema names it ("prediction", "curve", "advice", "diff" ...), and with `text`, what the
+    command line prints, which print() shows."""
+
+    def __init__(self, content=(), text=""):
+        super().__init__(content)
+        self.text = text
+
+    def __str__(self):
+        return self.text or super().__repr__()
 
     @property
     def kind(self):

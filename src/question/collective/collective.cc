@@ -31,19 +31,19 @@ std::vector<Number> numbers_in(const std::string& setting, const std::string& te
 class Collective final : public Question {
  public:
   void describe(Fields& fields) override {
-    fields.as({.value = "NAME", .is_positional = true, .is_required = true})
+    fields.as({.value = "COLLECTIVE", .is_positional = true, .is_required = true})
         .text("name", question_.name,
               "An operation (all_reduce, all_to_all, ...), an algorithm (ring, tree, ...), or auto "
               "for an all-reduce as NCCL would do it");
     describe_network(fields);
     fields.as({.value = "SIZES"})
         .text("bytes", sizes_, "A size, or sizes as nccl-tests takes them: 8..8GB/x2");
-    fields.as({.value = "NAME"})
+    fields.as({.value = "WORD"})
         .text("algorithm", question_.algorithm,
               "Price this algorithm instead of the one that NCCL would choose");
-    fields.as({.value = "NAME"})
+    fields.as({.value = "WORD"})
         .text("operation", question_.operation,
-              "The operation that the algorithm performs, if NAME is an algorithm");
+              "The operation that the algorithm performs, if COLLECTIVE is an algorithm");
     fields.as({.value = "closed|flow|packet"})
         .text("fidelity", question_.fidelity,
               "closed: formulas; flow: every message, with links shared max-min fairly; packet: "

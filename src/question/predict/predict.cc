@@ -5,7 +5,9 @@
 #include <sstream>
 #include <variant>
 
+#include "base/parse_number.h"
 #include "base/shown.h"
+#include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/job.h"
 #include "question/common/changes.h"
@@ -14,6 +16,8 @@
 
 namespace foretrace {
 namespace {
+
+constexpr double kMostSteps = 1e9;
 
 /// One prediction, or one for each value of a setting.
 struct PredictedJob {
@@ -63,6 +67,35 @@ ExitCode check_assertions(const std::vector<CheckedAssert>& failed, Session& ses
   return code;
 }
 
+/// Reads "100000", "100k" or "1.5M". Throws Error.
+double steps_in(std::string_view text) {
+  double unit = 1;
+  std::string_view digits = text;
+  if (digits.ends_with('k')) unit = 1e3;
+  if (digits.ends_with('M')) unit = 1e6;
+  if (unit > 1) digits.remove_suffix(1);
+  const auto number = parse_number<double>(digits);
+  if (!number || !(*number * unit >= 1) || *number * unit > kMostSteps)
+    throw Error(
+        fmt::format("--total-steps: must be a number of steps such as 100k, at most {}, got \"{}\"",
+                    grouped(static_cast<std::int64_t>(kMostSteps)), text));
+  return *number * unit;
+}
+
+/// Adds a note on how long so many steps take.
+void note_total_time(double steps, Prediction& prediction) {
+  const auto time = [&](Nanoseconds step) {
+    const double hours = static_cast<double>(step.count()) * steps / 3.6e12;
+    return hours < 48 ? to_fixed(hours, hours < 10 ? 2 : 1) + " h"
+                      : to_fixed(hours / 24, 1) + " days";
+  };
+  std::string text = fmt::format(
+      "{} steps take {}, between {} and {}", grouped(static_cast<std::int64_t>(steps)),
+      time(prediction.predicted.step_time), time(prediction.lower), time(prediction.upper));
+  if (!prediction.steps.empty()) text += "; as recorded " + time(prediction.baseline.step_time);
+  prediction.notes.add(Severity::info, text);
+}
+
 class Predict final : public Question {
  public:
   void describe(Fields& fields) override {
@@ -94,6 +127,7 @@ class Predict final : public Question {
 
   std::unique_ptr<Answer> ask(Session& session) override {
     const Scenario asked = scenario(session);
+    const double total = total_steps_.empty() ? 0 : steps_in(total_steps_);
     const JobOptions opening{.reading = reading_.options(session),
                              .world_size = static_cast<std::int32_t>(world_size_),
                              .keeps_traces = !options_.perfetto_path.empty()};
@@ -112,6 +146,7 @@ class Predict final : public Question {
     }
     const auto activity = session.begin("predicting " + asked.trace);
     job.found = predict(*session.open(asked.trace, opening), asked, options);
+    if (total > 0) note_total_time(total, std::get<Prediction>(job.found));
     job.failed = check_asserts(asked, std::get<Prediction>(job.found));
     const ExitCode code = check_assertions(job.failed, session);
     return std::make_unique<PredictAnswer>(std::move(job), code, asked.reports);
@@ -130,6 +165,9 @@ class Predict final : public Question {
     allocator_.describe(fields);
     changes_.describe_samples(fields);
     changes_.describe_tokens(fields);
+    fields.as({.value = "COUNT"})
+        .text("total_steps", total_steps_,
+              "Steps of the whole training, such as 100k; adds how long they take");
     fields.as({.value = "SETTING=VALUES"})
         .text("vary", vary_,
               "Predict for several values of a setting: loader.workers=0..16, "
@@ -194,7 +232,7 @@ class Predict final : public Question {
                                            asked.reports);
   }
 
-  std::string trace_, vary_;
+  std::string trace_, vary_, total_steps_;
   Changes changes_;
   AllocatorChoice allocator_;
   Vary values_;
