@@ -11,8 +11,8 @@ namespace foretrace::serve {
 namespace {
 
 constexpr double kMebi = 1024 * 1024, kGibi = 1024 * kMebi;
-/// What a device holds besides weights, cache and activations: the context, libraries, and buffers
-/// of collectives; and captured graphs. Recalled from logs of vLLM.
+/// Bytes that a device holds besides weights, cache and activations: the context, libraries, and
+/// buffers of collectives; and captured graphs. Recalled from logs of vLLM.
 constexpr double kContext = .5 * kGibi, kCollectives = 1 * kGibi, kGraphs = .6 * kGibi;
 /// Tokens of the first chunk in measured deployments of SGLang: InferenceX's --stream-interval. Not
 /// stated in their tables, but without it TTFT does not grow with the load as measured.
@@ -21,7 +21,7 @@ constexpr std::int64_t kSglangStream = 30;
 constexpr std::string_view kFitted[] = {"h100-sxm", "h200-sxm", "b200", "b300"};
 constexpr double kVllmShare = .92, kTrtllmShare = .9;
 
-/// Of a step with most tokens: the widest rows of a layer, twice, and the logits of most requests.
+/// For a step with most tokens: the widest rows of a layer, twice, and the logits of most requests.
 double activation_bytes(const Deployment& deployment) {
   const Model& model = deployment.model;
   const auto tensor = static_cast<double>(deployment.placement.tensor);
@@ -34,7 +34,7 @@ double activation_bytes(const Deployment& deployment) {
          rows * model.vocabulary / tensor * 6;
 }
 
-/// What SGLang keeps free of weights and cache (server_args.py, 2025).
+/// Bytes that SGLang keeps free of weights and cache (server_args.py, 2025).
 double sglang_reserve(const Deployment& deployment, double total) {
   const double chunk = std::max<double>(static_cast<double>(deployment.engine.max_tokens), 2048);
   const double mebi = 512 + 1.5 * chunk + 2 * static_cast<double>(deployment.engine.max_graph) +

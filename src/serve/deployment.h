@@ -20,20 +20,21 @@ struct Deployment {
   Platform platform;
   EngineSettings engine;  ///< With defaults; blocks may be 0.
   Load load;
-  std::string version;     ///< Of the engine; may be empty.
+  std::string version;     ///< The engine's; may be empty.
   double utilization = 0;  ///< Share of memory; 0: the engine's rule.
   std::int64_t replicas = 1, prefill_replicas = 0;
   bool least_busy = true;
   Demands demands{};
 };
 
-/// Of one device.
+/// Figures are for one device.
 struct CacheMemory {
   double weights = 0, other = 0, cache = 0;  ///< Bytes.
   std::int64_t blocks = 0;
 };
 
-/// What the engine leaves for its cache, by its own rule. Throws Error if the model does not fit.
+/// Memory that the engine leaves for its cache, by its own rule. Throws Error if the model does not
+/// fit.
 CacheMemory cache_memory(const Deployment& deployment);
 
 /// Blocks in what is left: floor((ceil(total x utilization) - weights - other) / bytes of a block).
@@ -48,7 +49,7 @@ double capacity_of(const Deployment& deployment, const StepPrice& price);
 std::unique_ptr<StepPrice> price_of(const Deployment& deployment, const std::string& table = "",
                                     double factor = 1);
 
-/// What the deployment is among measured ones.
+/// How near the deployment is to measured ones.
 MeasuredDeployment described(const Deployment& deployment);
 
 /// Throws Error if the model does not fit, a request cannot run, or the load is above capacity.

@@ -30,7 +30,7 @@ struct EngineSettings final : Described {
   void describe(Fields& fields) override;
 
   std::string scheduler = "vllm";
-  std::int64_t max_tokens = 0;         ///< Of a step (max_num_batched_tokens).
+  std::int64_t max_tokens = 0;         ///< In a step (max_num_batched_tokens).
   std::int64_t max_sequences = 0;      ///< max_num_seqs
   std::int64_t max_length = 0;         ///< Tokens of a request; 0: no limit.
   std::int64_t prefill_threshold = 0;  ///< Most tokens of one prompt in a step; 0: no limit.

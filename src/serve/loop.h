@@ -36,8 +36,8 @@ class StepPrice {
 
 /// The server before the queue: it takes requests one after the other.
 struct FrontEnd {
-  Nanoseconds constant{0};  ///< Of a request, beside others.
-  Nanoseconds each{0};      ///< Of a request, one after the other.
+  Nanoseconds constant{0};  ///< For a request, beside others.
+  Nanoseconds each{0};      ///< For a request, one after the other.
   double token_ns = 0;      ///< The same, for each token of a prompt.
 };
 
@@ -48,7 +48,7 @@ struct Fleet {
   /// Engines that only compute prompts; 0: each engine computes its own.
   std::int64_t prefill_replicas = 0;
   EngineSettings prefill_engine = {};
-  std::function<Nanoseconds(std::int64_t tokens)> transfer = {};  ///< Of a prompt's cache.
+  std::function<Nanoseconds(std::int64_t tokens)> transfer = {};  ///< For a prompt's cache.
   FrontEnd front = {};
 };
 

@@ -13,7 +13,7 @@ struct MeasuredDeployment {
   std::string id{}, model, system, scheduler, version{}, weights, flags{};
   Placement placement{};
   std::int64_t input = 0, output = 0;
-  std::int64_t concurrency = 0;  ///< Of all ranks of a copy.
+  std::int64_t concurrency = 0;  ///< All ranks of a copy together.
   double first_ms = 0, gap_ms = 0;
 };
 

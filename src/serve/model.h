@@ -29,13 +29,13 @@ struct Model {
   double window = 0;                               ///< Tokens that `window_layers` attend back to.
   double window_layers = 0;                        ///< Layers with a window.
   double state_layers = 0;           ///< Layers with a state of constant size instead of a cache.
-  double state_bytes = 0;            ///< Of all these layers, for one sequence.
+  double state_bytes = 0;            ///< In all these layers, for one sequence.
   std::int64_t context = 0;          ///< Longest request.
   bool narrow_experts_only = false;  ///< Published narrow weights keep the rest in half precision.
   bool is_tied = false;
 
-  double attention_parameters() const;  ///< Of a layer.
-  double expert_parameters() const;     ///< Of one expert.
+  double attention_parameters() const;  ///< In a layer.
+  double expert_parameters() const;     ///< In one expert.
   double parameters() const;
 };
 
@@ -45,8 +45,8 @@ Model find_model(const std::string& name);
 struct Precision {
   std::string name;
   Arithmetic dense = Arithmetic::half, experts = Arithmetic::half;
-  double dense_bytes = 2, expert_bytes = 2;  ///< Of a parameter, with its scales.
-  double cache_bytes = 2;                    ///< Of an element of the cache.
+  double dense_bytes = 2, expert_bytes = 2;  ///< For a parameter, with its scales.
+  double cache_bytes = 2;                    ///< For an element of the cache.
 };
 
 /// Weights: bf16, fp8, fp8_block, fp4 (of nvfp4 or, by the model, mxfp4), int4. The cache: auto,
@@ -68,9 +68,9 @@ void check_placement(const Model& model, const Placement& placement);
 
 /// Bytes of one device.
 double weight_bytes(const Model& model, const Precision& precision, const Placement& placement);
-/// Of one token in layers whose cache grows.
+/// For one token in layers whose cache grows.
 double cache_bytes_per_token(const Model& model, const Precision& precision, std::int64_t tensor);
-/// Of one sequence, whatever its length: windows and states.
+/// For one sequence, whatever its length: windows and states.
 double cache_bytes_per_sequence(const Model& model, const Precision& precision,
                                 std::int64_t tensor);
 
@@ -79,7 +79,7 @@ struct Operation {
   OperationKind kind;
   Arithmetic arithmetic;
   double count = 1;
-  double flops = 0, weights = 0, cache = 0, moved = 0;  ///< Of one; the last three are bytes.
+  double flops = 0, weights = 0, cache = 0, moved = 0;  ///< For one; the last three are bytes.
 };
 
 /// The operations of a step, and the sums over tensor parallel ranks.
