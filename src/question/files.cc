@@ -31,6 +31,7 @@ constexpr std::string_view kTrace = "TRACE", kProgram = "PROGRAM";
 /// Other names of values that are traces.
 constexpr std::array<std::string_view, 2> kTraces = {"A", "B"};
 constexpr std::size_t kMostDelimiters = 16;
+constexpr int kDeepestQuotes = 4;  ///< A step, quoted in a scenario, in a setting.
 constexpr std::size_t kLongestPath = 4096;
 constexpr std::uintmax_t kLongestJson = 16'000'000;  ///< Bytes; the limit of scenario files.
 constexpr std::size_t kMostJson = 256;
@@ -71,8 +72,39 @@ bool is_file(const std::string& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-/// Returns the text and each part of it between two delimiters, its begin or its end.
-std::vector<std::string> possible_paths(const std::string& text) {
+/// A part of a text without blanks around it, or the brackets of a list.
+std::string_view bare(std::string_view part) {
+  const std::size_t begin = std::min(part.find_first_not_of(" ["), part.size());
+  const std::size_t end = part.find_last_not_of(" ]") + 1;
+  return begin < end ? part.substr(begin, end - begin) : std::string_view();
+}
+
+/// Adds the parts between neighboring delimiters, however many there are.
+void add_parts(std::string_view text, std::vector<std::string>& paths) {
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find_first_of(":=,", begin), text.size());
+    const std::string_view part = bare(text.substr(begin, end - begin));
+    if (!part.empty() && part.size() < kLongestPath) paths.emplace_back(part);
+    begin = end + 1;
+  }
+}
+
+/// The JSON strings in a text, decoded: what stands in quotes may be escaped.
+std::vector<std::string> quoted_strings(std::string_view text) {
+  std::vector<std::string> strings;
+  for (std::size_t at = text.find('"'); at != text.npos; at = text.find('"', at + 1)) {
+    std::size_t end = at + 1;
+    while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+    if (end >= text.size()) continue;
+    const auto value = try_parse_json<nlohmann::json>(text.substr(at, end - at + 1));
+    if (value.is_string()) strings.push_back(value.get<std::string>());
+  }
+  return strings;
+}
+
+/// Returns everything that a text may name: the text, each part of it between two delimiters, its
+/// begin or its end, and the same of each string in quotes in it.
+std::vector<std::string> possible_paths(const std::string& text, int depth = 0) {
   std::vector<std::size_t> begins = {0}, ends;
   for (std::size_t at = text.find_first_of(":=,"); at != text.npos;
        at = text.find_first_of(":=,", at + 1)) {
@@ -87,6 +119,11 @@ std::vector<std::string> possible_paths(const std::string& text) {
       if (end > begin && end - begin < kLongestPath)
         paths.push_back(text.substr(begin, end - begin));
     }
+  }
+  add_parts(text, paths);
+  if (depth == kDeepestQuotes) return paths;
+  for (const std::string& inner : quoted_strings(text)) {
+    for (std::string& path : possible_paths(inner, depth + 1)) paths.push_back(std::move(path));
   }
   return paths;
 }

@@ -8,7 +8,7 @@
 //     files in a folder and its subfolders          ranks/  ranks/node0/
 //     archives and databases with one part named    runs.tar.gz:rank0.json
 //     files named by the settings of a step         --with replace:donor=other.json
-//     files named by a JSON input                   {"trace": "../x.json"}
+//     files named by a JSON input, or by JSON       {"trace": "../x.json"}
 //                                                   {"extends": "base.json"}
 
 #include <cstddef>

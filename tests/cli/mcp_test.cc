@@ -111,6 +111,22 @@ TEST(Mcp, OpensNothingOutsideOfItsRoot) {
   messages.push_back(tool_call(
       1, "predict", {{"trace", "none.json"}, {"with", {"replace:donor=../secret.json"}}}));
   messages.push_back(tool_call(1, "diff", {{"before", "none.json"}, {"after", "../secret.json"}}));
+  // Paths that are quoted, escaped, in JSON, in a list, or behind many other steps.
+  std::string many;
+  for (int i = 0; i < 20; ++i) many += "amp,";
+  for (const std::string& step : {std::string(R"(kernel_from:trace="../secret.json")"),
+                                  std::string(R"(x",kernel_from:trace="\u002e\u002e/secret.json")"),
+                                  many + "kernel_from:trace=../secret.json",
+                                  std::string("kernel_from:trace=[../secret.json]")})
+    messages.push_back(tool_call(1, "predict", {{"trace", "none.json"}, {"with", {step}}}));
+  for (const std::string& scenario :
+       {std::string(R"({"version": 1, "trace": "../secret.json"})"),
+        std::string(R"({"version": 1, "trace": "\u002e./secret.json"})"),
+        std::string(
+            R"({"version": 1, "transforms": [{"use": "replace", "donor": "..\/secret.json"}]})")}) {
+    messages.push_back(tool_call(1, "predict", {{"trace", "none.json"}, {"scenario", scenario}}));
+    messages.push_back(tool_call(1, "sweep", {{"scenario", scenario}}));
+  }
   for (const Json& answer : answers_to_messages(messages, inside)) {
     EXPECT_TRUE(answer["result"]["isError"].get<bool>());
     EXPECT_NE(text_of(answer).find(": must be in "), std::string::npos) << answer;

@@ -59,11 +59,6 @@ void DescribedOptions::add(Described& settings, CLI::App& command, bool has_nest
   settings.describe(each);
 }
 
-bool DescribedOptions::is_given(std::string_view setting) const {
-  const auto found = options_.find(setting);
-  return found != options_.end() && found->second.option->count() > 0;
-}
-
 void DescribedOptions::read(Described& settings, QuestionFiles& files) const {
   EachSetting each([&](const Setting& setting) {
     const Option& given = options_.find(setting.name)->second;

@@ -27,8 +27,6 @@ class DescribedOptions {
   /// Throws Error, naming the option, on a bad value or a required setting that is missing.
   void read(Described& settings, QuestionFiles& files) const;
 
-  bool is_given(std::string_view setting) const;
-
  private:
   struct Option {
     CLI::Option* option = nullptr;

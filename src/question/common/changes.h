@@ -1,7 +1,7 @@
 #pragma once
 
-// What to change before an answer is found: a scenario, then a machine, then steps in order. Listed
-// by all questions that have changes.
+// The changes before an answer is found: a scenario, then a machine, then steps in order. All
+// questions that have changes list them.
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// What a deployment does under a load, as text, JSON and CSV.
+// Writes what a deployment does under a load, as text, JSON and CSV.
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
